@@ -1,0 +1,91 @@
+// Package branch holds histories: which messages a branch has, in what order, and its prompts and settings.
+//
+// A history is a piece table. Message ids are appended to segments, each written by one branch alone; a branch is a list of
+// closed pieces (segment, from, to) of them. Entries never change, so a list of pieces is a snapshot for good.
+package branch
+
+import (
+	"encoding/json"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Piece is the entries From (included) to To (not included) of a segment.
+type Piece struct {
+	_        struct{} `cbor:",toarray"`
+	Segment  uint64
+	From, To uint64
+}
+
+// Len is the number of entries.
+func (p Piece) Len() int { return int(p.To - p.From) }
+
+// Branch is a branch's record.
+type Branch struct {
+	ID     pool.ID `cbor:"1,keyasint"`
+	Name   string  `cbor:"-"` // stands in the key
+	Pieces []Piece `cbor:"2,keyasint,omitempty"`
+	// Segment is the one that this branch appends to, 0 before the first append. High is its high-water mark: the next position to write.
+	// It never goes back, not even by an undo.
+	Segment uint64 `cbor:"3,keyasint,omitempty"`
+	High    uint64 `cbor:"4,keyasint,omitempty"`
+	// System and Prompt are the ids of the branch's prompts in the prompt bucket, "" for none.
+	System   string                     `cbor:"5,keyasint,omitempty"`
+	Prompt   string                     `cbor:"6,keyasint,omitempty"`
+	Settings map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
+	Sessions []Session                  `cbor:"8,keyasint,omitempty"`
+	// From and At: the branch that this one was forked from, by name then, and the last message they shared.
+	From string  `cbor:"9,keyasint,omitempty"`
+	At   pool.ID `cbor:"10,keyasint,omitzero"`
+	// Revision goes up by one with each change of the branch, undo included.
+	Revision uint64                     `cbor:"11,keyasint,omitempty"`
+	AppData  map[string]json.RawMessage `cbor:"12,keyasint,omitempty"`
+	Created  pool.Time                  `cbor:"13,keyasint,omitempty"`
+	// Last is the newest operation on this branch that has not been undone, Newest the newest one at all; 0 for none.
+	Last   uint64 `cbor:"14,keyasint,omitempty"`
+	Newest uint64 `cbor:"15,keyasint,omitempty"`
+	// Tokens are figures that a program set for the branch, nil for none.
+	Tokens *Tokens `cbor:"16,keyasint,omitempty"`
+}
+
+// Tokens are the figures of a branch as a whole.
+type Tokens struct {
+	Input  int64 `cbor:"1,keyasint" json:"input_tokens"`
+	Output int64 `cbor:"2,keyasint" json:"output_tokens"`
+}
+
+// Session is a stretch of a branch between two compactions.
+type Session struct {
+	ID    pool.ID `cbor:"1,keyasint"`
+	Start int     `cbor:"2,keyasint"` // position of its first message, from 1
+	// Summary is the message that stands for everything before Start; it lies in the pool and in no piece. Zero: none.
+	Summary pool.ID   `cbor:"3,keyasint,omitzero"`
+	Created pool.Time `cbor:"4,keyasint,omitempty"`
+	// PrunedTo is the position up to which (included) tool results are sent as one line; 0 for none.
+	PrunedTo int `cbor:"5,keyasint,omitempty"`
+	// Digests hold for ranges of positions what the history step made of them, so that it is made once.
+	Digests []Digest `cbor:"6,keyasint,omitempty"`
+	// Data belongs to the enhancers.
+	Data map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
+
+	Extra map[uint64]cbor.RawMessage `cbor:"-"`
+}
+
+// Digest stands for the messages at positions From to To, both included.
+type Digest struct {
+	From     int    `cbor:"1,keyasint"`
+	To       int    `cbor:"2,keyasint"`
+	Text     string `cbor:"3,keyasint"`
+	Squeezed bool   `cbor:"4,keyasint,omitempty"`
+}
+
+// Len is the number of messages on the branch.
+func (b *Branch) Len() int {
+	n := 0
+	for _, p := range b.Pieces {
+		n += p.Len()
+	}
+	return n
+}

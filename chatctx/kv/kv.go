@@ -1,0 +1,160 @@
+// Package kv is the seam between the store and the engine that keeps its bytes: ordered keys in named buckets, read and
+// written in serializable transactions.
+//
+// Everything above it runs unchanged on any engine that passes chatctx/kv/kvtest. The package itself holds no engine: see
+// kv/boltkv for one file on disk and kv/memkv for one in memory.
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Tx reads. It sees one state of the database, the one at its begin.
+type Tx interface {
+	// Get returns the value of key, or nil if there is none. An empty value is not nil. The slice lives until the
+	// transaction ends and must not be written to.
+	Get(bucket string, key []byte) ([]byte, error)
+	// GetMany calls fn once for each key, in the order given, with nil for a key that has no value. The value lives until
+	// the transaction ends. An error from fn ends the call and is returned; ErrStop ends it with nil.
+	GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) error) error
+	// Scan calls fn for each key in r, in order. Key and value live until fn returns. An error from fn ends the scan and is
+	// returned; ErrStop ends it with nil. A bucket that was never written to is empty. fn must not write.
+	Scan(bucket string, r Range, fn func(key, value []byte) error) error
+}
+
+// RwTx reads and writes. It sees its own writes.
+type RwTx interface {
+	Tx
+	// Put sets a value, in a bucket that is made when it is not there. The engine copies key and value or uses them until
+	// the transaction ends; the caller does not change them meanwhile. ErrTooLarge names a key or value that the engine
+	// cannot hold.
+	Put(bucket string, key, value []byte) error
+	// Delete removes a key. One that is not there is no error.
+	Delete(bucket string, key []byte) error
+}
+
+// DB is an open database. Its methods may be called by many goroutines.
+type DB interface {
+	// View runs fn in a reading transaction. Keep it short: an engine may hold a file for it.
+	View(ctx context.Context, fn func(Tx) error) error
+	// Update runs fn in a writing transaction and returns once what it wrote is durable. If fn fails, nothing of it is
+	// written and its error is returned as it is. fn may run more than once (transactions are committed in groups, and
+	// retried), so it has no effect outside the transaction but ones that a second run replaces.
+	Update(ctx context.Context, fn func(RwTx) error) error
+	// Watch returns a channel that gets a value some time, at most 300 ms, after a commit of this or another process may
+	// have changed a key of the bucket with the prefix. Several commits may give one value, and a value may come for
+	// nothing. The channel is closed when ctx ends or the database is closed.
+	Watch(ctx context.Context, bucket string, prefix []byte) (<-chan struct{}, error)
+	// Close ends the use of the database. Transactions under way end first. A second Close does nothing.
+	Close() error
+}
+
+// Keeper is what an engine that keeps a file offers beyond DB.
+type Keeper interface {
+	// Backup writes a copy of the database, one state of it, to w.
+	Backup(ctx context.Context, w io.Writer) error
+	// Rewrite puts the database into a new file without free space and swaps it in. Other processes wait or go on with the
+	// new file. What edit does, if it is not nil, becomes part of the new file alone: it runs in a transaction on the copy before
+	// the swap. If anything fails, the old file stays.
+	Rewrite(ctx context.Context, edit func(RwTx) error) error
+	// CheckPages reads the whole file and calls problem for each fault of the engine's own structure.
+	CheckPages(ctx context.Context, problem func(text string)) error
+	// Space tells what the file takes.
+	Space(ctx context.Context) (Space, error)
+}
+
+// Space is the size of a database file in bytes: Used and Free add up to File, but for a few pages.
+type Space struct{ File, Used, Free int64 }
+
+// Range is a part of a bucket: keys from From (included) to To (not included), nil for the ends of the bucket. Reverse
+// gives the same keys last first.
+type Range struct {
+	From, To []byte
+	Reverse  bool
+}
+
+// Prefix is the range of all keys that begin with p.
+func Prefix(p []byte) Range {
+	to := bytes.Clone(p)
+	for i := len(to) - 1; i >= 0; i-- {
+		to[i]++
+		if to[i] != 0 {
+			return Range{From: p, To: to[:i+1]}
+		}
+	}
+	return Range{From: p}
+}
+
+// Errors that a caller may test with errors.Is.
+var (
+	// ErrStop, returned by a callback of Scan or GetMany, ends it without an error.
+	ErrStop = errors.New("kv: stop")
+	// ErrClosed: the database was closed.
+	ErrClosed = errors.New("the store was closed")
+	// ErrNotExist: there is no database at that path, and none was to be made.
+	ErrNotExist = errors.New("no store there")
+	// ErrNotOurs: the file is something else: text, another program's database, a folder, an empty file.
+	ErrNotOurs = errors.New("not a chatctx store")
+	// ErrTooNew: a newer program made this file.
+	ErrTooNew = errors.New("the store is from a newer version of chatctx")
+	// ErrTooOld: the file's format is no longer read.
+	ErrTooOld = errors.New("the store's format is too old")
+	// ErrDamaged: the file was a store and cannot be read any more.
+	ErrDamaged = errors.New("the store is damaged")
+	// ErrLocked: somebody else held the file for longer than the wait. A *LockedError says who.
+	ErrLocked = errors.New("the store is locked")
+	// ErrReadOnly: a write to a file, or through a handle, that can only be read.
+	ErrReadOnly = errors.New("the store can only be read")
+	// ErrTooLarge: a key or value that the engine cannot hold.
+	ErrTooLarge = errors.New("too large for the engine")
+	// ErrUnknownOutcome: the last step of a commit failed; what it wrote may be there or not.
+	ErrUnknownOutcome = errors.New("it is not known whether the change was stored")
+)
+
+// Holder is who has a database in use. Zero fields are unknown.
+type Holder struct {
+	PID     int       `json:"pid,omitempty"`
+	Command string    `json:"command,omitempty"`
+	Purpose string    `json:"purpose,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// LockedError is the ErrLocked of a wait that ran out.
+type LockedError struct {
+	Holder Holder
+	Waited time.Duration
+}
+
+func (e *LockedError) Error() string {
+	who := "another program"
+	if e.Holder.PID != 0 {
+		who = fmt.Sprintf("%s (process %d)", e.Holder.Command, e.Holder.PID)
+	}
+	return fmt.Sprintf("the store is locked: %s has had it since %s; waited %s", who,
+		e.Holder.Since.Local().Format("15:04:05"), e.Waited.Round(time.Millisecond))
+}
+
+// Unwrap makes errors.Is(e, ErrLocked) true.
+func (e *LockedError) Unwrap() error { return ErrLocked }
+
+type purposeKey struct{}
+
+// WithPurpose says what the transactions under ctx are for: a word that others see while they wait. Waits do not run out
+// against a holder whose purpose is one of LongPurposes.
+func WithPurpose(ctx context.Context, purpose string) context.Context {
+	return context.WithValue(ctx, purposeKey{}, purpose)
+}
+
+// Purpose is what WithPurpose said, or "".
+func Purpose(ctx context.Context) string {
+	p, _ := ctx.Value(purposeKey{}).(string)
+	return p
+}
+
+// LongPurposes are the uses that may hold a file for as long as the disk takes.
+var LongPurposes = []string{"backup", "vacuum", "purge", "upgrade"}
