@@ -90,6 +90,29 @@ func Prefix(p []byte) Range {
 	return Range{From: p}
 }
 
+// MaxKey and MaxValue are the sizes in bytes that the engines of this module hold; another engine may hold less. Layers above
+// stay far below both: their keys are under 1 KB, and what is large is cut into pieces of 256 KiB.
+const (
+	MaxKey   = 32 << 10
+	MaxValue = 64 << 20
+)
+
+// Fits is the check that an engine with these limits makes before a Put: nil, an ErrTooLarge that says what and how large, or
+// another error where the bucket's name or the key is empty.
+func Fits(bucket string, key, value []byte) error {
+	switch {
+	case bucket == "":
+		return errors.New("kv: a bucket needs a name")
+	case len(key) == 0:
+		return fmt.Errorf("kv: a key in bucket %s is empty", bucket)
+	case len(key) > MaxKey:
+		return fmt.Errorf("%w: a key of %d bytes in bucket %s, at most %d", ErrTooLarge, len(key), bucket, MaxKey)
+	case len(value) > MaxValue:
+		return fmt.Errorf("%w: a value of %d bytes in bucket %s, at most %d", ErrTooLarge, len(value), bucket, MaxValue)
+	}
+	return nil
+}
+
 // Errors that a caller may test with errors.Is.
 var (
 	// ErrStop, returned by a callback of Scan or GetMany, ends it without an error.
@@ -112,6 +135,8 @@ var (
 	ErrReadOnly = errors.New("the store can only be read")
 	// ErrTooLarge: a key or value that the engine cannot hold.
 	ErrTooLarge = errors.New("too large for the engine")
+	// ErrEnded: a transaction was used after the function it was given to had returned.
+	ErrEnded = errors.New("kv: the transaction has ended")
 	// ErrUnknownOutcome: the last step of a commit failed; what it wrote may be there or not.
 	ErrUnknownOutcome = errors.New("it is not known whether the change was stored")
 )
