@@ -1,0 +1,149 @@
+package exchange
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// headSize is how much of a file detection sees.
+const headSize = 1 << 20
+
+// head is the beginning of a file, as detection sees it.
+type head struct {
+	text  []byte // as UTF-8, without a byte order mark
+	whole bool   // text is all of the file
+	array bool   // the file is a JSON array, and values are its items
+	// values are the items of the array, or the values that stand one after another (JSON Lines; one for a file that is one
+	// object). The last may be cut off: what its beginning holds is there.
+	values []value
+}
+
+// any reports whether one of the values is as f says.
+func (h *head) any(f func(v value) bool) bool {
+	for _, v := range h.values {
+		if f(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// first is the first value.
+func (h *head) first() value {
+	if len(h.values) == 0 {
+		return value{}
+	}
+	return h.values[0]
+}
+
+// newHead takes the beginning of a file apart.
+func newHead(text []byte, whole bool) *head {
+	h := &head{text: text, whole: whole}
+	if p := skipSpace(text, 0); p < len(text) && text[p] == '[' {
+		d := new(document)
+		if v, _, err := d.parse(text, !whole); err == nil && v.len() > 0 && v.first().kind() >= arrayKind || err == nil && v.len() == 0 {
+			h.array = true
+			for it := range v.items() {
+				h.values = append(h.values, it)
+			}
+			return h
+		}
+		if h.array = h.salvage(text[p+1:]); h.array {
+			return h
+		}
+	}
+	if h.lines(text); len(h.values) == 0 || h.values[0].len() == 0 {
+		h.concatenated(text)
+	}
+	return h
+}
+
+// salvage reads the items of an array one by one, where the array as a whole is damaged.
+func (h *head) salvage(text []byte) bool {
+	var values []value
+	for len(text) > 0 {
+		var c cutter
+		text = bytes.TrimLeft(text, " \r\n\t,")
+		n, _ := c.feed(text)
+		if n == 0 {
+			break
+		}
+		if v, _, err := new(document).parse(text[:n], n == len(text)); err == nil && v.is(objectKind) {
+			values = append(values, v)
+		}
+		text = text[n:]
+	}
+	h.values = values
+	return len(values) > 0
+}
+
+// lines reads a value a line; lines that are none are left out.
+func (h *head) lines(text []byte) {
+	for len(text) > 0 {
+		line, rest, ended := bytes.Cut(text, []byte{'\n'})
+		text = rest
+		if line = bytes.Trim(line, " \r\t\x00"); len(line) == 0 {
+			continue
+		}
+		if v, _, err := new(document).parse(line, !ended && !h.whole); err == nil && v.is(objectKind) {
+			h.values = append(h.values, v)
+		}
+	}
+}
+
+// concatenated reads values that are written over several lines.
+func (h *head) concatenated(text []byte) {
+	h.values = nil
+	for {
+		v, rest, err := new(document).parse(text, !h.whole)
+		if err != nil || !v.is(objectKind) {
+			return
+		}
+		h.values = append(h.values, v)
+		text = rest
+	}
+}
+
+// detect finds the format of a file.
+func detect(h *head) (format, bool) {
+	for _, f := range formats {
+		if f.detect(h) {
+			return f, true
+		}
+	}
+	return format{}, false
+}
+
+// seen says in a few words what a file is that has no known format.
+func (h *head) seen() string {
+	text := bytes.TrimSpace(h.text)
+	low := bytes.ToLower(text[:min(len(text), 512)])
+	switch {
+	case len(text) == 0:
+		return "the file is empty"
+	case bytes.HasPrefix(low, []byte("<!doctype html")), bytes.HasPrefix(low, []byte("<html")), bytes.HasPrefix(low, []byte("<head")):
+		return "an HTML page, not an export as JSON"
+	case bytes.HasPrefix(text, []byte("SQLite format 3\x00")):
+		return "an SQLite database that is no conversation log"
+	case h.first().has("error"):
+		return "an error message, not an export: " + clip(string(h.first().get("error").raw()), 200)
+	case bytes.IndexByte(low, 0) >= 0 || !utf8.Valid(text[:runeEnd(text, 512)]):
+		return "a binary file"
+	case h.first().is(objectKind):
+		return "JSON with the keys " + keyList(h.first())
+	case text[0] == '{' || text[0] == '[':
+		return "JSON that is no list of conversations, or is damaged at its beginning"
+	}
+	return "text that begins with " + quoteClip(string(text), 40)
+}
+
+// runeEnd is the end of the last whole character within n bytes.
+func runeEnd(b []byte, n int) int {
+	if len(b) <= n {
+		return len(b)
+	}
+	for n > 0 && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
+}

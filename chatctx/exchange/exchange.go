@@ -1,0 +1,410 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Options of Import and Read.
+type Options struct {
+	DryRun   bool           // read and report, store nothing
+	Progress func(Progress) // called now and then, from the goroutine that reads; nil: not at all
+	Stdin    io.Reader      // what the path "-" reads
+	Limits   Limits         // zero fields take the defaults
+}
+
+// Limits bound what an import takes from files that may be meant to harm. A zero field takes its default.
+type Limits struct {
+	Line     int   // bytes of a line of JSON Lines: 256 MB. Longer ones are skipped
+	Item     int   // bytes of a conversation, or of a file that is one JSON value: 1 GB
+	Members  int   // of a ZIP: 200,000
+	Unpacked int64 // bytes up to which Ratio is not looked at: 1 GB
+	Ratio    int   // how many times larger than packed something may be: 200
+	Spool    int64 // bytes of a ZIP or database that has to be copied to be read: 16 GB
+	Asset    int64 // bytes of one image or other file of a message: 256 MB
+	Warnings int   // how many are kept in the report, the rest is counted: 10,000
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(p *int, n int) {
+		if *p == 0 {
+			*p = n
+		}
+	}
+	set64 := func(p *int64, n int64) {
+		if *p == 0 {
+			*p = n
+		}
+	}
+	set(&l.Line, 256<<20)
+	set(&l.Item, 1<<30)
+	set(&l.Members, 200_000)
+	set64(&l.Unpacked, 1<<30)
+	set(&l.Ratio, 200)
+	set64(&l.Spool, 16<<30)
+	set64(&l.Asset, 256<<20)
+	set(&l.Warnings, 10_000)
+	return l
+}
+
+// Progress says how far an import has come.
+type Progress struct {
+	File          string
+	Read          int64 // bytes of all files so far, as they lie on disk
+	Total         int64 // bytes of all files, 0 where that is not known
+	Conversations int
+	Messages      int
+}
+
+// Warning is something about a file that the person should know.
+type Warning struct {
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`  // of JSON Lines, from 1
+	Index int    `json:"index,omitempty"` // of an item of an array, from 1
+	Text  string `json:"text"`
+}
+
+// Report says what came of an import. The messages that the files hold are Messages + Skipped + Duplicated + Structural.
+type Report struct {
+	Files           int        `json:"files"`    // that were read and have a known format
+	Contexts        int        `json:"contexts"` // that are new or got something new
+	Messages        int        `json:"messages"` // that were added
+	Branches        int        `json:"branches"` // that were added
+	Skipped         int        `json:"skipped"`  // records that should have been messages
+	Duplicated      int        `json:"duplicated"`
+	Repaired        int        `json:"repaired"` // messages that are in only after a change
+	Structural      int        `json:"structural"`
+	SkippedContexts int        `json:"skipped_contexts"`
+	Failed          int        `json:"failed"` // files that could not be read, or not to their end
+	Warnings        []Warning  `json:"warnings"`
+	MoreWarnings    int        `json:"more_warnings,omitempty"` // that are only counted
+	Imported        []Imported `json:"imported"`
+
+	limit int
+}
+
+// Imported is a conversation of the report.
+type Imported struct {
+	Context  string `json:"context,omitempty"`
+	Title    string `json:"title"`
+	Format   string `json:"format"`
+	SourceID string `json:"source_id"`
+	Messages int    `json:"messages"` // that were added
+	Branches int    `json:"branches"` // that it has
+}
+
+func (r *Report) warn(w Warning) {
+	if len(r.Warnings) >= r.limit {
+		r.MoreWarnings++
+		return
+	}
+	r.Warnings = append(r.Warnings, w)
+}
+
+// Outcome is what an import comes to.
+type Outcome int
+
+// Complete: all is in, or was already. Partial: a record that should have been a message, a conversation or a file was left
+// out. Nothing: no file could be read.
+const (
+	Complete Outcome = iota
+	Partial
+	Nothing
+)
+
+// Outcome sums the report up.
+func (r *Report) Outcome() Outcome {
+	switch {
+	case r.Files == 0:
+		return Nothing
+	case r.Skipped > 0 || r.SkippedContexts > 0 || r.Failed > 0:
+		return Partial
+	}
+	return Complete
+}
+
+// Read reads files, folders and archives ("-" is Options.Stdin) and gives each conversation to sink, with all its branches,
+// as it is in the file: nothing is known of a store. The report counts what was read as Messages and Branches. Read ends with an
+// error only when ctx ends or sink fails; what is wrong with the files is in the report.
+func Read(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
+	rep := &Report{}
+	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
+		rep.Contexts++
+		rep.Messages += len(in.Nodes)
+		rep.Branches += len(in.Branches)
+		rep.Imported = append(rep.Imported, Imported{
+			Title: in.Title, Format: in.Format, SourceID: in.Conversation, Messages: len(in.Nodes), Branches: len(in.Branches),
+		})
+		return sink(in)
+	})
+	return rep, im.paths(paths)
+}
+
+// importer walks over the arguments of one import.
+type importer struct {
+	ctx      context.Context
+	opts     Options
+	limits   Limits
+	report   *Report
+	sink     func(*chatctx.Incoming) error
+	progress Progress
+	notOurs  []string // files of the present folder or archive that are no conversations
+}
+
+func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx.Incoming) error) *importer {
+	im := &importer{ctx: ctx, opts: o, limits: o.Limits.withDefaults(), report: rep}
+	rep.limit, rep.Warnings, rep.Imported = im.limits.Warnings, []Warning{}, []Imported{}
+	im.sink = func(in *chatctx.Incoming) error {
+		im.progress.Conversations++
+		im.progress.Messages += len(in.Nodes)
+		return sinkError{sink(in)}.orNil()
+	}
+	return im
+}
+
+// sinkError marks an error that is not the file's.
+type sinkError struct{ err error }
+
+func (e sinkError) Error() string { return e.err.Error() }
+func (e sinkError) Unwrap() error { return e.err }
+func (e sinkError) orNil() error {
+	if e.err == nil {
+		return nil
+	}
+	return e
+}
+
+// paths imports each argument.
+func (im *importer) paths(paths []string) error {
+	for _, p := range paths {
+		im.progress.Total += diskSize(p)
+	}
+	for _, p := range paths {
+		if err := im.ended(im.path(p), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended sorts out an error: that of the context or the sink ends the import, any other is the file's and goes on the report.
+func (im *importer) ended(err error, name string) error {
+	var sink sinkError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &sink):
+		return sink.err
+	case im.ctx.Err() != nil:
+		return im.ctx.Err()
+	}
+	im.report.Failed++
+	im.report.warn(Warning{File: name, Text: plainError(err)})
+	return nil
+}
+
+// plainError leaves out the path that the report names beside the text.
+func plainError(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+func diskSize(p string) int64 {
+	info, err := os.Stat(p)
+	if err != nil || !info.IsDir() {
+		if err == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+		return 0
+	}
+	var n int64
+	filepath.WalkDir(p, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+func (im *importer) path(p string) error {
+	if p == "-" {
+		return im.stdin()
+	}
+	info, err := os.Stat(p)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return im.folder(p)
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("neither a file nor a folder")
+	}
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return err
+	}
+	f, err := folder{root: filepath.Dir(real)}.get(filepath.Base(real))
+	if err != nil {
+		return err
+	}
+	f.name = p
+	return im.file(f, 0, true)
+}
+
+func (im *importer) stdin() error {
+	if im.opts.Stdin == nil {
+		return errors.New("no standard input is given")
+	}
+	used := false
+	f := &file{name: "-", path: "-", size: -1, open: func() (io.ReadCloser, error) {
+		if used {
+			return nil, errors.New("standard input can be read once")
+		}
+		used = true
+		return io.NopCloser(im.opts.Stdin), nil
+	}}
+	return im.file(f, 0, true)
+}
+
+func (im *importer) folder(p string) error {
+	d := folder{root: p, deep: true}
+	names, err := d.list()
+	if err != nil {
+		return err
+	}
+	before := im.report.Files
+	if err := im.all(d, names, p, 0); err != nil {
+		return err
+	}
+	if im.report.Files == before {
+		return errors.New("no file in this folder has a known format")
+	}
+	return nil
+}
+
+// all imports the files of a container. Those that are no conversations are named in one warning.
+func (im *importer) all(c container, names []string, where string, depth int) error {
+	outer := im.notOurs
+	im.notOurs = nil
+	for _, n := range names {
+		f, err := c.get(n)
+		if err == nil {
+			err = im.file(f, depth, false)
+		}
+		if err := im.ended(err, filepath.Join(where, n)); err != nil {
+			return err
+		}
+	}
+	if n := len(im.notOurs); n > 0 {
+		shown := im.notOurs[:min(n, 8)]
+		more := ""
+		if n > len(shown) {
+			more = fmt.Sprintf(" and %d more", n-len(shown))
+		}
+		im.report.warn(Warning{File: where, Text: "not conversations: " + strings.Join(shown, ", ") + more})
+	}
+	im.notOurs = outer
+	return nil
+}
+
+// file imports one file. named: the person asked for this very file, so that an unknown format is an error.
+func (im *importer) file(f *file, depth int, named bool) error {
+	im.progress.File = f.name
+	c, err := openContent(im.ctx, f, im.limits, im.read)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	text, err := c.Peek(headSize)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if isZip(text) {
+		return im.zip(f, c, depth)
+	}
+	h := newHead(text, err == io.EOF)
+	if h.array && h.whole && len(h.values) == 0 {
+		im.report.Files++ // an empty list: of whatever format, nothing is in it
+		return nil
+	}
+	fm, known := detect(h)
+	if !known {
+		if named {
+			return errors.New("not a known format: " + h.seen())
+		}
+		im.notOurs = append(im.notOurs, f.path)
+		return nil
+	}
+	im.report.Files++
+	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, buf: c.Reader, limits: im.limits, report: im.report, sink: im.sink}
+	return fm.read(r)
+}
+
+// read counts bytes for the progress.
+func (im *importer) read(n int64) {
+	im.progress.Read += n
+	if im.opts.Progress != nil {
+		im.opts.Progress(im.progress)
+	}
+}
+
+// zip imports what an archive holds. depth counts archives around it: one within another is read, not one within that.
+func (im *importer) zip(f *file, c *content, depth int) error {
+	if depth > 1 {
+		im.report.warn(Warning{File: f.name, Text: "a ZIP in a ZIP in a ZIP is not opened"})
+		return nil
+	}
+	spoolable := *f
+	if f.disk == "" {
+		spoolable.open = func() (io.ReadCloser, error) { return io.NopCloser(c.Reader), nil }
+	}
+	disk, done, err := spoolable.spool(im.ctx, im.limits)
+	if err != nil {
+		return err
+	}
+	defer done()
+	zf, err := os.Open(disk)
+	if err != nil {
+		return err
+	}
+	defer zf.Close()
+	info, err := zf.Stat()
+	if err != nil {
+		return err
+	}
+	a, err := newArchive(f.name, zf, info.Size(), im.limits)
+	if err != nil {
+		return err
+	}
+	for _, n := range a.escaping() {
+		im.report.Failed++
+		im.report.warn(Warning{File: f.name, Text: fmt.Sprintf("the member %q leads out of the archive: not read", n)})
+	}
+	names, err := a.list()
+	if err != nil {
+		return err
+	}
+	before := im.report.Files
+	if err := im.all(a, names, f.name, depth+1); err != nil {
+		return err
+	}
+	if im.report.Files == before {
+		return errors.New("no file in this ZIP has a known format")
+	}
+	return nil
+}

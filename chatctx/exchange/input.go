@@ -1,0 +1,368 @@
+package exchange
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// file is one file to read, wherever it lies.
+type file struct {
+	name   string // for people: the path, or archive.zip!member
+	path   string // its path in its container, with slashes
+	size   int64  // packed or not, as it lies there; -1: unknown
+	open   func() (io.ReadCloser, error)
+	within container // what it lies in
+	disk   string    // its path on disk, "" where it has none
+}
+
+// container is a folder or an archive.
+type container interface {
+	// list gives the paths of the files in it, in natural order. Symbolic links are not followed.
+	list() ([]string, error)
+	// get is one of them.
+	get(path string) (*file, error)
+}
+
+// sibling finds a file of the same container by its path there.
+func (f *file) sibling(path string) (*file, error) {
+	if f.within == nil {
+		return nil, fs.ErrNotExist
+	}
+	return f.within.get(path)
+}
+
+// read gives a file's bytes up to max.
+func (f *file) read(max int64) ([]byte, error) {
+	rc, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	b, err := io.ReadAll(io.LimitReader(rc, max+1))
+	if err == nil && int64(len(b)) > max {
+		err = fmt.Errorf("%s is larger than %d MB", f.name, max>>20)
+	}
+	return b, err
+}
+
+// folder is a folder on disk.
+type folder struct {
+	root string
+	deep bool // with the folders in it
+}
+
+func (d folder) list() ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(d.root, func(p string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil && p == d.root:
+			return err
+		case err != nil:
+			return nil
+		case e.IsDir() && p != d.root && !d.deep:
+			return fs.SkipDir
+		case e.Type().IsRegular():
+			rel, err := filepath.Rel(d.root, p)
+			if err != nil {
+				return err
+			}
+			names = append(names, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	slices.SortStableFunc(names, naturalOrder)
+	return names, err
+}
+
+func (d folder) get(name string) (*file, error) {
+	if !fs.ValidPath(name) {
+		return nil, fmt.Errorf("%q leaves its folder", name)
+	}
+	p := filepath.Join(d.root, filepath.FromSlash(name))
+	info, err := os.Lstat(p)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", p)
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(p) }
+	return &file{name: p, path: name, size: info.Size(), open: open, within: d, disk: p}, nil
+}
+
+// archive is an opened ZIP.
+type archive struct {
+	name    string
+	members map[string]*zip.File
+	limits  Limits
+}
+
+func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, fmt.Errorf("a damaged ZIP: %w", err)
+	}
+	if len(z.File) > l.Members {
+		return nil, fmt.Errorf("a ZIP of %d members, the limit is %d", len(z.File), l.Members)
+	}
+	a := &archive{name: name, members: make(map[string]*zip.File, len(z.File)), limits: l}
+	for _, f := range z.File {
+		if f.Mode().IsRegular() && !strings.HasSuffix(f.Name, "/") {
+			a.members[f.Name] = f
+		}
+	}
+	return a, nil
+}
+
+// escaping are the members whose path leads out of the archive: they are not read.
+func (a *archive) escaping() []string {
+	var names []string
+	for n := range a.members {
+		if !fs.ValidPath(n) || strings.Contains(n, `\`) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (a *archive) list() ([]string, error) {
+	names := make([]string, 0, len(a.members))
+	for n := range a.members {
+		if fs.ValidPath(n) && !strings.Contains(n, `\`) {
+			names = append(names, n)
+		}
+	}
+	slices.SortFunc(names, naturalOrder)
+	return names, nil
+}
+
+func (a *archive) get(name string) (*file, error) {
+	z := a.members[name]
+	if z == nil {
+		return nil, fmt.Errorf("%s!%s: %w", a.name, name, fs.ErrNotExist)
+	}
+	open := func() (io.ReadCloser, error) {
+		rc, err := z.Open()
+		if err != nil {
+			return nil, err
+		}
+		return a.limits.bounded(rc, func() int64 { return int64(z.CompressedSize64) }), nil
+	}
+	return &file{name: a.name + "!" + name, path: name, size: int64(z.UncompressedSize64), open: open, within: a}, nil
+}
+
+// bounded refuses to unpack more than is plausible for so many packed bytes.
+func (l Limits) bounded(rc io.ReadCloser, packed func() int64) io.ReadCloser {
+	return &boundedReader{ReadCloser: rc, packed: packed, limits: l}
+}
+
+type boundedReader struct {
+	io.ReadCloser
+	packed func() int64
+	limits Limits
+	n      int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	if b.n > b.limits.Unpacked && b.n > b.packed()*int64(b.limits.Ratio) {
+		return n, fmt.Errorf("unpacks to more than %d MB and %d times its size: refused", b.limits.Unpacked>>20, b.limits.Ratio)
+	}
+	return n, err
+}
+
+// countingReader counts what is read, for the progress and for bounded.
+type countingReader struct {
+	io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// naturalOrder compares names so that runs of digits count as numbers.
+func naturalOrder(a, b string) int {
+	for a != "" && b != "" {
+		if na, nb := digits([]byte(a)), digits([]byte(b)); na > 0 && nb > 0 {
+			x, y := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
+			if len(x) != len(y) {
+				return len(x) - len(y)
+			}
+			if c := strings.Compare(x, y); c != 0 {
+				return c
+			}
+			a, b = a[na:], b[nb:]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+// isZip, isGzip and isZstd know packed files by their first bytes.
+func isZip(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte("PK\x05\x06"))
+}
+func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1F, 0x8B}) }
+func isZstd(b []byte) bool { return bytes.HasPrefix(b, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
+
+// content is an opened file, unpacked and decoded to UTF-8.
+type content struct {
+	*bufio.Reader
+	close []func()
+}
+
+func (c *content) Close() {
+	for _, f := range slices.Backward(c.close) {
+		f()
+	}
+}
+
+// maxLayers is how often packing within packing is followed.
+const maxLayers = 3
+
+// openContent opens a file, takes off gzip and zstd, and decodes UTF-16. A ZIP is left as it is.
+func openContent(ctx context.Context, f *file, l Limits, read func(n int64)) (*content, error) {
+	rc, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	c := &content{close: []func(){func() { rc.Close() }}}
+	counted := &countingReader{Reader: &progressReader{ctx, rc, read}}
+	size := headSize
+	if f.size >= 0 && f.size < headSize {
+		size = max(int(f.size)+1, 4096)
+	}
+	c.Reader = bufio.NewReaderSize(counted, size)
+	for range maxLayers {
+		unpacked, err := c.unpack(counted, l)
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+		if !unpacked {
+			c.decode()
+			return c, nil
+		}
+	}
+	c.Close()
+	return nil, fmt.Errorf("packed more than %d times", maxLayers)
+}
+
+// unpack takes off one layer of packing.
+func (c *content) unpack(counted *countingReader, l Limits) (bool, error) {
+	b, _ := c.Peek(4)
+	var rc io.ReadCloser
+	switch {
+	case isGzip(b):
+		z, err := gzip.NewReader(c.Reader)
+		if err != nil {
+			return false, fmt.Errorf("a damaged gzip file: %w", err)
+		}
+		rc = z
+	case isZstd(b):
+		z, err := zstd.NewReader(c.Reader, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return false, fmt.Errorf("a damaged zstd file: %w", err)
+		}
+		rc = z.IOReadCloser()
+	default:
+		return false, nil
+	}
+	c.close = append(c.close, func() { rc.Close() })
+	c.Reader = bufio.NewReaderSize(l.bounded(rc, func() int64 { return counted.n }), headSize)
+	return true, nil
+}
+
+// decode strips a byte order mark and turns UTF-16 into UTF-8.
+func (c *content) decode() {
+	b, _ := c.Peek(4)
+	enc := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	switch {
+	case bytes.HasPrefix(b, []byte{0xEF, 0xBB, 0xBF}):
+		c.Discard(3)
+		return
+	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}):
+		c.Discard(2)
+	case bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
+		c.Discard(2)
+		enc = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case len(b) == 4 && (b[0] == '{' || b[0] == '[') && b[1] == 0 && b[3] == 0:
+	case len(b) == 4 && b[0] == 0 && b[2] == 0 && (b[1] == '{' || b[1] == '['):
+		enc = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	default:
+		return
+	}
+	c.Reader = bufio.NewReaderSize(transform.NewReader(c.Reader, enc.NewDecoder()), headSize)
+}
+
+// progressReader reports what is read and ends with its context.
+type progressReader struct {
+	ctx  context.Context
+	r    io.Reader
+	read func(n int64)
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := p.r.Read(b)
+	p.read(int64(n))
+	return n, err
+}
+
+// spool copies a file to a temporary one on disk, for what has to be read at random: ZIPs in ZIPs or on standard input,
+// databases. A file that lies on disk is given as it is. done removes the copy.
+func (f *file) spool(ctx context.Context, l Limits) (diskPath string, done func(), err error) {
+	if f.disk != "" {
+		return f.disk, func() {}, nil
+	}
+	rc, err := f.open()
+	if err != nil {
+		return "", nil, err
+	}
+	defer rc.Close()
+	t, err := os.CreateTemp("", "chatctx-import-*"+path.Ext(f.path))
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() { os.Remove(t.Name()) }
+	src := io.LimitReader(&progressReader{ctx, rc, func(int64) {}}, l.Spool+1)
+	n, err := io.Copy(t, src)
+	if cerr := t.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && n > l.Spool {
+		err = fmt.Errorf("more than %d MB", l.Spool>>20)
+	}
+	if err != nil {
+		done()
+		return "", nil, err
+	}
+	return t.Name(), done, nil
+}

@@ -1,0 +1,677 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"sort"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// kind is what a JSON value is; absent is none at all.
+type kind uint8
+
+const (
+	absent kind = iota
+	nullKind
+	boolKind
+	numberKind
+	stringKind
+	arrayKind
+	objectKind
+)
+
+func (k kind) String() string {
+	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// token is a value of a document: its bytes, and where the token after it and all it holds stands. An object's members
+// are a string token (the key) and the value's, in turn.
+type token struct {
+	start, end uint32
+	next       uint32
+	kind       kind
+	escaped    bool // a string with escapes
+}
+
+// document is JSON text taken apart once, without copying: strings and numbers are decoded when they are asked for. It
+// can be used again for other text; values of the text before are then void.
+type document struct {
+	text   []byte
+	tokens []token
+	open   []uint32 // containers around the place being read
+	broken []uint32 // starts of strings that are not valid Unicode, ascending
+	utf8   bool     // the whole text is valid
+}
+
+// syntaxError says where JSON text is wrong.
+type syntaxError struct {
+	offset int
+	what   string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.what, e.offset) }
+
+// errTruncated is the what of a syntaxError where the text ends too early.
+const errTruncated = "the JSON ends too early"
+
+// maxDocument bounds a document: token offsets are 32 bits.
+const maxDocument = math.MaxUint32 - 1
+
+// parse takes one JSON value apart; rest is what follows it. With partial, text that ends too early is no error: what is
+// open is closed there, and an unfinished string, number or member is left out.
+func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err error) {
+	if len(text) > maxDocument {
+		return value{}, nil, &syntaxError{maxDocument, "a value of more than 4 GB"}
+	}
+	d.text, d.tokens, d.open, d.broken = text, d.tokens[:0], d.open[:0], d.broken[:0]
+	d.utf8 = utf8.Valid(text)
+	end, err := d.scan()
+	if e, ok := err.(*syntaxError); ok && partial && e.what == errTruncated {
+		end, err = len(text), d.closeAll()
+	}
+	if err != nil {
+		return value{}, nil, err
+	}
+	return value{d, 0}, text[end:], nil
+}
+
+// closeAll ends what is open at the end of the text.
+func (d *document) closeAll() error {
+	if len(d.open) == 0 {
+		return &syntaxError{len(d.text), errTruncated}
+	}
+	if i := d.open[len(d.open)-1]; d.tokens[i].kind == objectKind && d.oddMembers(i) {
+		d.tokens = d.tokens[:len(d.tokens)-1]
+	}
+	for _, i := range d.open {
+		d.tokens[i].end, d.tokens[i].next = uint32(len(d.text)), uint32(len(d.tokens))
+	}
+	return nil
+}
+
+// oddMembers reports whether the last key of the open object i is without a value.
+func (d *document) oddMembers(i uint32) bool {
+	n := 0
+	for j := i + 1; j < uint32(len(d.tokens)); j = d.tokens[j].next {
+		n++
+	}
+	return n%2 == 1
+}
+
+// scan reads one value from the beginning of the text; it gives the offset after it.
+func (d *document) scan() (int, error) {
+	p := skipSpace(d.text, 0)
+	for {
+		var err error
+		if p, err = d.scanValue(p); err != nil {
+			return p, err
+		}
+		for { // after a value: close containers until one wants another value
+			if len(d.open) == 0 {
+				return p, nil
+			}
+			more := false
+			if p, more, err = d.afterValue(p); err != nil {
+				return p, err
+			}
+			if more {
+				break
+			}
+		}
+	}
+}
+
+// scanValue reads a scalar, or opens containers up to the first scalar or empty container in them.
+func (d *document) scanValue(p int) (int, error) {
+	for {
+		if p >= len(d.text) {
+			return p, &syntaxError{p, errTruncated}
+		}
+		c := d.text[p]
+		if c != '{' && c != '[' {
+			return d.scanScalar(p)
+		}
+		k, closer := objectKind, byte('}')
+		if c == '[' {
+			k, closer = arrayKind, ']'
+		}
+		d.open = append(d.open, uint32(len(d.tokens)))
+		d.tokens = append(d.tokens, token{start: uint32(p), kind: k})
+		if p = skipSpace(d.text, p+1); p < len(d.text) && d.text[p] == closer {
+			return d.closeOne(p), nil
+		}
+		if k == objectKind {
+			var err error
+			if p, err = d.scanKey(p); err != nil {
+				return p, err
+			}
+		}
+	}
+}
+
+// closeOne ends the innermost container, whose closing bracket stands at p.
+func (d *document) closeOne(p int) int {
+	t := &d.tokens[d.open[len(d.open)-1]]
+	d.open = d.open[:len(d.open)-1]
+	t.end, t.next = uint32(p+1), uint32(len(d.tokens))
+	return p + 1
+}
+
+// afterValue reads what follows a value in its container: a comma and, in an object, the next key (more), or the end.
+func (d *document) afterValue(p int) (_ int, more bool, err error) {
+	if p = skipSpace(d.text, p); p >= len(d.text) {
+		return p, false, &syntaxError{p, errTruncated}
+	}
+	object := d.tokens[d.open[len(d.open)-1]].kind == objectKind
+	switch c := d.text[p]; {
+	case c == ',':
+		p = skipSpace(d.text, p+1)
+		if object {
+			p, err = d.scanKey(p)
+		}
+		return p, true, err
+	case c == '}' && object, c == ']' && !object:
+		return d.closeOne(p), false, nil
+	}
+	return p, false, &syntaxError{p, "a comma or the end of " + d.tokens[d.open[len(d.open)-1]].kind.String() + " is missing"}
+}
+
+func (d *document) scanKey(p int) (int, error) {
+	if p >= len(d.text) {
+		return p, &syntaxError{p, errTruncated}
+	}
+	if d.text[p] != '"' {
+		return p, &syntaxError{p, "a key is missing"}
+	}
+	p, err := d.scanString(p)
+	if err != nil {
+		return p, err
+	}
+	if p = skipSpace(d.text, p); p >= len(d.text) {
+		return p, &syntaxError{p, errTruncated}
+	}
+	if d.text[p] != ':' {
+		return p, &syntaxError{p, "a colon is missing"}
+	}
+	return skipSpace(d.text, p+1), nil
+}
+
+func (d *document) scanScalar(p int) (int, error) {
+	switch c := d.text[p]; {
+	case c == '"':
+		return d.scanString(p)
+	case c == '-' || c >= '0' && c <= '9':
+		return d.scanNumber(p)
+	case c == 't':
+		return d.scanWord(p, "true", boolKind)
+	case c == 'f':
+		return d.scanWord(p, "false", boolKind)
+	case c == 'n':
+		return d.scanWord(p, "null", nullKind)
+	}
+	return p, &syntaxError{p, fmt.Sprintf("no value begins with %q", d.text[p])}
+}
+
+func (d *document) add(start, end int, k kind, escaped bool) int {
+	d.tokens = append(d.tokens, token{uint32(start), uint32(end), uint32(len(d.tokens) + 1), k, escaped})
+	return end
+}
+
+func (d *document) scanWord(p int, word string, k kind) (int, error) {
+	have := d.text[p:min(p+len(word), len(d.text))]
+	if string(have) == word {
+		return d.add(p, p+len(word), k, false), nil
+	}
+	if len(have) < len(word) && word[:len(have)] == string(have) {
+		return p, &syntaxError{p, errTruncated}
+	}
+	return p, &syntaxError{p, fmt.Sprintf("no value begins with %q", d.text[p])}
+}
+
+func (d *document) scanNumber(p int) (int, error) {
+	q := p
+	for q < len(d.text) && numberByte[d.text[q]] {
+		q++
+	}
+	if q == len(d.text) && len(d.open) > 0 {
+		return q, &syntaxError{q, errTruncated}
+	}
+	if !validNumber(d.text[p:q]) {
+		return p, &syntaxError{p, "a bad number"}
+	}
+	return d.add(p, q, numberKind, false), nil
+}
+
+var numberByte = func() (t [256]bool) {
+	for _, c := range []byte("+-.0123456789eE") {
+		t[c] = true
+	}
+	return t
+}()
+
+// validNumber tells whether b is a number as JSON writes it.
+func validNumber(b []byte) bool {
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
+	}
+	whole := digits(b)
+	if whole == 0 || whole > 1 && b[0] == '0' {
+		return false
+	}
+	b = b[whole:]
+	if len(b) > 0 && b[0] == '.' {
+		n := digits(b[1:])
+		if n == 0 {
+			return false
+		}
+		b = b[1+n:]
+	}
+	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
+		b = b[1:]
+		if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
+			b = b[1:]
+		}
+		n := digits(b)
+		return n > 0 && n == len(b)
+	}
+	return len(b) == 0
+}
+
+func digits(b []byte) int {
+	n := 0
+	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// scanString reads the string that begins at p and notes whether it has escapes and is valid Unicode.
+func (d *document) scanString(p int) (int, error) {
+	start, escaped, lone := p, false, false
+	for p++; ; {
+		n := plainRun(d.text[p:])
+		if p += n; p >= len(d.text) {
+			return p, &syntaxError{p, errTruncated}
+		}
+		switch c := d.text[p]; {
+		case c == '"':
+			if lone || !d.utf8 && !utf8.Valid(d.text[start:p]) {
+				d.broken = append(d.broken, uint32(start))
+			}
+			return d.add(start, p+1, stringKind, escaped), nil
+		case c == '\\':
+			escaped = true
+			n, bad, err := scanEscape(d.text, p)
+			if err != nil {
+				return p, err
+			}
+			p, lone = p+n, lone || bad
+		default:
+			return p, &syntaxError{p, fmt.Sprintf("a raw control character %#02x in a string", c)}
+		}
+	}
+}
+
+// plainRun is the number of bytes before the first quote, backslash or control character.
+func plainRun(b []byte) int {
+	for i, c := range b {
+		if special[c] {
+			return i
+		}
+	}
+	return len(b)
+}
+
+var special = func() (t [256]bool) {
+	for c := range 0x20 {
+		t[c] = true
+	}
+	t['"'], t['\\'] = true, true
+	return t
+}()
+
+// scanEscape gives the length of the escape at p (a surrogate pair is one), and whether it is half of a pair.
+func scanEscape(b []byte, p int) (n int, lone bool, err error) {
+	if p+1 >= len(b) {
+		return 0, false, &syntaxError{len(b), errTruncated}
+	}
+	switch b[p+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, false, nil
+	case 'u':
+		if p+6 > len(b) {
+			return 0, false, &syntaxError{len(b), errTruncated}
+		}
+		r := hex4(b[p+2:])
+		if r < 0 {
+			return 0, false, &syntaxError{p, "a bad \\u escape"}
+		}
+		if !utf16.IsSurrogate(r) {
+			return 6, false, nil
+		}
+		if pair(b[p:]) != utf8.RuneError {
+			return 12, false, nil
+		}
+		return 6, true, nil
+	}
+	return 0, false, &syntaxError{p, "a bad escape"}
+}
+
+// hex4 reads four hex digits, or gives -1.
+func hex4(b []byte) rune {
+	if len(b) < 4 {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[:4]), 16, 32)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
+
+// pair reads two \u escapes that are a surrogate pair, or gives U+FFFD.
+func pair(b []byte) rune {
+	if len(b) < 12 || b[6] != '\\' || b[7] != 'u' {
+		return utf8.RuneError
+	}
+	return utf16.DecodeRune(hex4(b[2:]), hex4(b[8:]))
+}
+
+func skipSpace(b []byte, p int) int {
+	for p < len(b) && (b[p] == ' ' || b[p] == '\n' || b[p] == '\r' || b[p] == '\t') {
+		p++
+	}
+	return p
+}
+
+// value is a value of a document. The zero value is an absent one, and every accessor takes any value: of the wrong kind
+// it gives nothing. It is void when the document takes other text.
+type value struct {
+	d *document
+	i uint32
+}
+
+func (v value) tok() token {
+	if v.d == nil {
+		return token{}
+	}
+	return v.d.tokens[v.i]
+}
+
+func (v value) kind() kind     { return v.tok().kind }
+func (v value) is(k kind) bool { return v.kind() == k }
+
+// has reports whether the value is an object with that key, whatever stands there, null too.
+func (v value) has(key string) bool { return v.get(key).d != nil }
+
+// raw is the value's text, a part of the document's: to keep it, clone it.
+func (v value) raw() []byte {
+	if v.d == nil {
+		return nil
+	}
+	t := v.tok()
+	return v.d.text[t.start:t.end]
+}
+
+// keep is a copy of the value's text as valid JSON in UTF-8, nil for an absent one.
+func (v value) keep() json.RawMessage {
+	if v.d == nil {
+		return nil
+	}
+	if !v.d.utf8 {
+		s, _ := repairUTF8(v.raw())
+		return json.RawMessage(s)
+	}
+	return bytes.Clone(v.raw())
+}
+
+// get is the member with exactly that key, the last of several, absent where there is none.
+func (v value) get(key string) value {
+	var found value
+	if v.kind() != objectKind {
+		return found
+	}
+	end := v.tok().next
+	for i := v.i + 1; i < end; {
+		if v.d.keyIs(i, key) {
+			found = value{v.d, i + 1}
+		}
+		i = v.d.tokens[i+1].next
+	}
+	return found
+}
+
+// at walks down a path of keys.
+func (v value) at(keys ...string) value {
+	for _, k := range keys {
+		v = v.get(k)
+	}
+	return v
+}
+
+func (d *document) keyIs(i uint32, key string) bool {
+	t := d.tokens[i]
+	if t.escaped || !d.utf8 {
+		return value{d, i}.str() == key
+	}
+	return string(d.text[t.start+1:t.end-1]) == key
+}
+
+// members gives an object's members in the order of the text, repeated keys too.
+func (v value) members() iter.Seq2[string, value] {
+	return func(yield func(string, value) bool) {
+		if v.kind() != objectKind {
+			return
+		}
+		end := v.tok().next
+		for i := v.i + 1; i < end; i = v.d.tokens[i+1].next {
+			if !yield(value{v.d, i}.str(), value{v.d, i + 1}) {
+				return
+			}
+		}
+	}
+}
+
+// items gives an array's items.
+func (v value) items() iter.Seq[value] {
+	return func(yield func(value) bool) {
+		if v.kind() != arrayKind {
+			return
+		}
+		end := v.tok().next
+		for i := v.i + 1; i < end; i = v.d.tokens[i].next {
+			if !yield(value{v.d, i}) {
+				return
+			}
+		}
+	}
+}
+
+// len is the number of items or members.
+func (v value) len() int {
+	n := 0
+	if v.kind() == arrayKind {
+		for range v.items() {
+			n++
+		}
+	} else {
+		for range v.members() {
+			n++
+		}
+	}
+	return n
+}
+
+// first is the first item of an array.
+func (v value) first() value {
+	for it := range v.items() {
+		return it
+	}
+	return value{}
+}
+
+// str is a string's text, always valid UTF-8; "" for any other kind.
+func (v value) str() string {
+	t := v.tok()
+	if t.kind != stringKind {
+		return ""
+	}
+	b := v.d.text[t.start+1 : t.end-1]
+	if !t.escaped && v.d.utf8 {
+		return string(b)
+	}
+	if t.escaped {
+		b = unescape(b)
+	}
+	s, _ := repairUTF8(b)
+	return s
+}
+
+// unescape resolves the escapes of a string's text; half of a surrogate pair becomes U+FFFD.
+func unescape(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for p := 0; p < len(b); {
+		n := bytes.IndexByte(b[p:], '\\')
+		if n < 0 {
+			return append(out, b[p:]...)
+		}
+		out = append(out, b[p:p+n]...)
+		p += n
+		if b[p+1] != 'u' {
+			out, p = append(out, plainEscape(b[p+1])), p+2
+			continue
+		}
+		r, n := hex4(b[p+2:]), 6
+		if utf16.IsSurrogate(r) {
+			if r = pair(b[p:]); r != utf8.RuneError {
+				n = 12
+			}
+		}
+		out, p = utf8.AppendRune(out, r), p+n
+	}
+	return out
+}
+
+func plainEscape(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+// repairUTF8 makes valid UTF-8: a surrogate pair that was encoded half by half (CESU-8) becomes its character, any other
+// stray byte U+FFFD. changed tells whether there was something to repair.
+func repairUTF8(b []byte) (s string, changed bool) {
+	if utf8.Valid(b) {
+		return string(b), false
+	}
+	out := make([]byte, 0, len(b)+8)
+	for p := 0; p < len(b); {
+		r, n := utf8.DecodeRune(b[p:])
+		if r != utf8.RuneError || n > 1 {
+			out, p = append(out, b[p:p+n]...), p+n
+			continue
+		}
+		hi, lo := surrogate(b[p:]), surrogate(b[min(p+3, len(b)):])
+		n = 1
+		if r = utf16.DecodeRune(hi, lo); r != utf8.RuneError {
+			n = 6
+		} else if hi != 0 {
+			n = 3
+		}
+		out, p = utf8.AppendRune(out, r), p+n
+	}
+	return string(out), true
+}
+
+// surrogate reads a surrogate that is encoded as three bytes, or gives 0.
+func surrogate(b []byte) rune {
+	if len(b) < 3 || b[0] != 0xED || b[1] < 0xA0 || b[1] > 0xBF || b[2]&0xC0 != 0x80 {
+		return 0
+	}
+	return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F)
+}
+
+// broken reports whether a string in the value, or a key, was not valid Unicode.
+func (v value) broken() bool {
+	if v.d == nil || len(v.d.broken) == 0 {
+		return false
+	}
+	t := v.tok()
+	i := sort.Search(len(v.d.broken), func(i int) bool { return v.d.broken[i] >= t.start })
+	return i < len(v.d.broken) && v.d.broken[i] < t.end
+}
+
+// bool is true only for true.
+func (v value) bool() bool { return v.kind() == boolKind && v.raw()[0] == 't' }
+
+// int reads a whole number, also one that stands in a string or as 5.0.
+func (v value) int() (int64, bool) {
+	s := v.numberText()
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, true
+	}
+	f, ok := v.float()
+	if !ok || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// float reads a number, also one that stands in a string.
+func (v value) float() (float64, bool) {
+	s := v.numberText()
+	if s == "" || !validNumber([]byte(s)) {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
+}
+
+func (v value) numberText() string {
+	switch v.kind() {
+	case numberKind:
+		return string(v.raw())
+	case stringKind:
+		return v.str()
+	}
+	return ""
+}
+
+// count is a token figure: nil where there is no whole number of at least 0.
+func (v value) count() *int64 {
+	n, ok := v.int()
+	if !ok || n < 0 || v.kind() != numberKind {
+		return nil
+	}
+	return &n
+}
+
+// repeated gives the keys of an object that stand in it more than once.
+func (v value) repeated() []string {
+	var seen map[string]int
+	var twice []string
+	if v.kind() == objectKind {
+		seen = make(map[string]int, 16)
+	}
+	for k := range v.members() {
+		if seen[k]++; seen[k] == 2 {
+			twice = append(twice, k)
+		}
+	}
+	return twice
+}

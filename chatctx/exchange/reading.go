@@ -1,0 +1,225 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// place is where in a file something stands: a line or the index of an array item. The zero place is the file.
+type place struct {
+	line  int // from 1; 0: not given
+	index int // from 1; 0: not given
+	what  string
+}
+
+func atLine(n int) place  { return place{line: n} }
+func atIndex(i int) place { return place{index: i + 1} } // i counts from 0
+
+// in is the same place, narrowed to a part of it: a message, a key.
+func (p place) in(what string) place {
+	p.what = what
+	return p
+}
+
+// reading is one file being read: its input, and where what is read goes. It is used by one goroutine.
+type reading struct {
+	ctx    context.Context
+	format string
+	file   *file
+	head   *head         // what detection saw
+	buf    *bufio.Reader // the content as UTF-8, unpacked, from its beginning
+	limits Limits
+	report *Report
+	sink   func(*chatctx.Incoming) error
+	doc    document
+}
+
+// emit hands a conversation on. An error ends the reading: return it.
+func (r *reading) emit(in *chatctx.Incoming) error {
+	if in.Format == "" {
+		in.Format = r.format
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return r.sink(in)
+}
+
+// warn reports something that the person should know.
+func (r *reading) warn(at place, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if at.what != "" {
+		text = at.what + ": " + text
+	}
+	r.report.warn(Warning{File: r.file.name, Line: at.line, Index: at.index, Text: text})
+}
+
+// skip reports n records that should have been messages and are left out, and why.
+func (r *reading) skip(n int, at place, format string, args ...any) {
+	r.report.Skipped += n
+	r.warn(at, format, args...)
+}
+
+// skipContext reports a conversation that is left out as a whole, with the messages in it that could be counted.
+func (r *reading) skipContext(messages int, at place, format string, args ...any) {
+	r.report.SkippedContexts++
+	r.skip(messages, at, format, args...)
+}
+
+// repaired reports a message that could only be taken after a change.
+func (r *reading) repaired(at place, format string, args ...any) {
+	r.report.Repaired++
+	r.warn(at, format, args...)
+}
+
+// structural counts records that hold no message but its place: an empty root, a progress line.
+func (r *reading) structural(n int) { r.report.Structural += n }
+
+// duplicated counts records that repeat a message of the same import.
+func (r *reading) duplicated(n int) { r.report.Duplicated += n }
+
+// eachItem reads the file as an array, or as values one after another, and calls f for each that is well-formed; others are
+// reported as skipped contexts. descend names the key of an outer object under which the array may stand; "" for none.
+// The value is void when f returns.
+func (r *reading) eachItem(descend string, f func(at place, v value) error) error {
+	if !r.head.first().get(descend).is(arrayKind) {
+		descend = ""
+	}
+	s := splitter{r: r.buf, max: r.limits.Item}
+	return s.each(descend, func(i int, text []byte, err error) error {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		if err == errTooLarge {
+			r.skipContext(0, atIndex(i), "an item of more than %d MB is left out", r.limits.Item>>20)
+			return nil
+		}
+		v, rest, perr := r.doc.parse(text, false)
+		switch {
+		case err != nil:
+			r.skipContext(0, atIndex(i), "the file ends in the middle of this item")
+			return nil
+		case perr != nil:
+			r.skipContext(0, atIndex(i), "not JSON: %v of the item", perr)
+			return nil
+		case len(bytes.TrimSpace(rest)) > 0:
+			r.warn(atIndex(i), "something follows the item")
+		}
+		return f(atIndex(i), v)
+	})
+}
+
+// whole reads the file as one value, within the limit for an item.
+func (r *reading) whole(f func(v value) error) error {
+	text, err := io.ReadAll(io.LimitReader(r.buf, int64(r.limits.Item)+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > r.limits.Item {
+		return fmt.Errorf("more than %d MB in one JSON value", r.limits.Item>>20)
+	}
+	v, _, err := r.doc.parse(text, false)
+	if err != nil {
+		return err
+	}
+	return f(v)
+}
+
+// eachLine reads JSON Lines and calls f for each object. A line may hold several, glued together; NULs around them are
+// passed over. A line over the limit, not JSON or no object is reported and counted as skipped. The value is void when f
+// returns.
+func (r *reading) eachLine(f func(at place, v value) error) error {
+	l := liner{r: r.buf, max: r.limits.Line}
+	for {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		line, err := l.next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, errTooLarge):
+			r.skip(1, atLine(l.line), "%v: left out", err)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := r.oneLine(atLine(l.line), bytes.Trim(line, " \t\x00"), f); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reading) oneLine(at place, line []byte, f func(at place, v value) error) error {
+	for n := 0; len(line) > 0; n++ {
+		v, rest, err := r.doc.parse(line, false)
+		if err != nil {
+			r.skip(1, at, "not JSON: %v of the line", err)
+			return nil
+		}
+		if n == 1 {
+			r.repaired(at, "several objects on one line")
+		}
+		line = bytes.Trim(rest, " \t\x00")
+		if !v.is(objectKind) {
+			r.skip(1, at, "%s where an object should be", v.kind())
+			continue
+		}
+		if err := f(at, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damage reports once what in a record was not as it should be and is mended by reading: bad Unicode, keys that stand twice.
+// It tells whether the raw record is to be kept.
+func (r *reading) damage(at place, v value) bool {
+	bad := v.broken()
+	if bad {
+		r.repaired(at, "half characters or bytes that are not UTF-8 were replaced; the record is kept as it came")
+	}
+	return bad
+}
+
+// duplicateKeys warns of keys that stand more than once in an object: the last counts.
+func (r *reading) duplicateKeys(at place, v value) {
+	for _, k := range v.repeated() {
+		r.warn(at, "the key %q stands more than once, the last one counts", clip(k, 80))
+	}
+}
+
+// clip shortens text to n characters.
+func clip(s string, n int) string {
+	count := 0
+	for i := range s {
+		if count == n {
+			return s[:i] + "…"
+		}
+		count++
+	}
+	return s
+}
+
+func quoteClip(s string, n int) string { return strconv.Quote(clip(s, n)) }
+
+// keyList names an object's first keys.
+func keyList(v value) string {
+	var keys []string
+	for k := range v.members() {
+		if len(keys) == 6 {
+			keys = append(keys, "…")
+			break
+		}
+		keys = append(keys, clip(k, 40))
+	}
+	return strings.Join(keys, ", ")
+}

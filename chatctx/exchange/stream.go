@@ -1,0 +1,251 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// splitter cuts a stream of JSON into values, by brackets and quotes alone, so that one value at a time is in memory and a
+// damaged one does not spoil the next. What it gives is valid until the next call.
+type splitter struct {
+	r   *bufio.Reader
+	max int // bytes of a value
+	buf []byte
+}
+
+// errTooLarge: the value is over the limit; the stream stands after it.
+var errTooLarge = errors.New("too large")
+
+// peek gives the next byte that is not white space or NUL, without taking it.
+func (s *splitter) peek() (byte, error) {
+	for {
+		b, err := s.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if b != ' ' && b != '\n' && b != '\r' && b != '\t' && b != 0 {
+			return b, s.r.UnreadByte()
+		}
+	}
+}
+
+// value takes the next value. It ends with io.ErrUnexpectedEOF where the stream ends in it.
+func (s *splitter) value() ([]byte, error) {
+	s.buf = s.buf[:0]
+	var c cutter
+	large := false
+	for {
+		if _, err := s.r.Peek(1); err != nil {
+			if c.started && c.depth == 0 && !c.inString {
+				return s.buf, nil
+			}
+			return s.buf, unexpected(err)
+		}
+		chunk, _ := s.r.Peek(s.r.Buffered())
+		n, done := c.feed(chunk)
+		if len(s.buf)+n > s.max {
+			large, s.buf = true, s.buf[:0]
+		}
+		if !large {
+			s.buf = append(s.buf, chunk[:n]...)
+		}
+		s.r.Discard(n)
+		if done && large {
+			return nil, errTooLarge
+		}
+		if done {
+			return s.buf, nil
+		}
+	}
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// cutter finds the end of a value that comes in chunks.
+type cutter struct {
+	depth                      int
+	started, inString, escaped bool
+}
+
+// feed reads a chunk; n is how much of it belongs to the value, done that it is complete.
+func (c *cutter) feed(b []byte) (n int, done bool) {
+	for i := 0; i < len(b); i++ {
+		if c.inString {
+			if i += c.stringRun(b[i:]); c.inString {
+				return len(b), false
+			}
+			if c.depth == 0 {
+				return i + 1, true
+			}
+			continue
+		}
+		switch b[i] {
+		case '"':
+			c.inString, c.started = true, true
+		case '{', '[':
+			c.depth, c.started = c.depth+1, true
+		case '}', ']':
+			if c.depth == 0 { // the container's end, after a scalar
+				return i, true
+			}
+			if c.depth--; c.depth == 0 {
+				return i + 1, true
+			}
+		case ',', ' ', '\n', '\r', '\t':
+			if c.depth == 0 && (c.started || b[i] == ',') {
+				return i, true
+			}
+		default:
+			c.started = true
+		}
+	}
+	return len(b), false
+}
+
+// stringRun reads on in a string; it gives the offset of the closing quote, or leaves inString set.
+func (c *cutter) stringRun(b []byte) int {
+	for i := 0; i < len(b); i++ {
+		switch {
+		case c.escaped:
+			c.escaped = false
+		case b[i] == '\\':
+			c.escaped = true
+		case b[i] == '"':
+			c.inString = false
+			return i
+		}
+	}
+	return len(b)
+}
+
+// each calls f for the items of the array that the stream holds, or for its values where it is none, counted from 0. Of an
+// object that has the key descend, the items of the array there are taken in the object's place. err is errTooLarge or
+// io.ErrUnexpectedEOF for an item that is not whole.
+func (s *splitter) each(descend string, f func(i int, text []byte, err error) error) error {
+	n := 0
+	for {
+		b, err := s.peek()
+		if err == io.EOF {
+			return nil
+		}
+		switch {
+		case err != nil:
+			return err
+		case b == '[':
+			err = s.array(&n, f)
+		case b == '{' && descend != "":
+			err = s.object(descend, &n, f)
+		case b == ',' || b == ']' || b == '}':
+			_, err = s.r.Discard(1) // left over from something damaged
+		default:
+			err = s.one(&n, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *splitter) one(n *int, f func(int, []byte, error) error) error {
+	text, err := s.value()
+	if err != nil && err != errTooLarge && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	*n++
+	return f(*n-1, text, err)
+}
+
+func (s *splitter) array(n *int, f func(int, []byte, error) error) error {
+	s.r.Discard(1)
+	for {
+		b, err := s.peek()
+		if err != nil {
+			return unexpected(err)
+		}
+		switch b {
+		case ']':
+			_, err = s.r.Discard(1)
+			return err
+		case ',', '}':
+			_, err = s.r.Discard(1)
+		default:
+			err = s.one(n, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// object looks for the member descend and skips the others.
+func (s *splitter) object(descend string, n *int, f func(int, []byte, error) error) error {
+	s.r.Discard(1)
+	key, atKey := "", true
+	for {
+		b, err := s.peek()
+		if err != nil {
+			return unexpected(err)
+		}
+		switch {
+		case b == '}':
+			_, err = s.r.Discard(1)
+			return err
+		case b == ',' || b == ']':
+			atKey = true
+			_, err = s.r.Discard(1)
+		case b == ':':
+			atKey = false
+			_, err = s.r.Discard(1)
+		case b == '[' && !atKey && key == descend:
+			err = s.array(n, f)
+		default:
+			var text []byte
+			if text, err = s.value(); err == nil && atKey {
+				key = string(bytes.Trim(text, `"`))
+			}
+		}
+		if err != nil && err != errTooLarge {
+			return err
+		}
+	}
+}
+
+// liner reads lines of any length up to a limit.
+type liner struct {
+	r    *bufio.Reader
+	max  int
+	buf  []byte
+	line int // number of the line last read, from 1
+}
+
+// next gives the next line without its end, and errTooLarge for one over the limit, which is skipped. What it gives is
+// valid until the next call.
+func (l *liner) next() ([]byte, error) {
+	l.line++
+	l.buf = l.buf[:0]
+	size := 0
+	for {
+		b, err := l.r.ReadSlice('\n')
+		if size += len(b); size <= l.max {
+			l.buf = append(l.buf, b...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if err != nil && (err != io.EOF || size == 0) {
+			return nil, err
+		}
+		if size > l.max {
+			return nil, fmt.Errorf("%w: a line of %d MB, the limit is %d MB", errTooLarge, size>>20, l.max>>20)
+		}
+		return bytes.TrimRight(l.buf, "\r\n"), nil
+	}
+}

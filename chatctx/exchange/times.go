@@ -1,0 +1,83 @@
+package exchange
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// time reads a moment: a number (or one in a string) of seconds, milliseconds, microseconds or nanoseconds, told apart by
+// their magnitude, or a date as ISO 8601 writes it. What is none, or not after 1970 and before 10000, is unknown.
+func (v value) time() pool.Time {
+	switch v.kind() {
+	case numberKind:
+		return numericTime(string(v.raw()))
+	case stringKind:
+		return parseTime(v.str())
+	}
+	return 0
+}
+
+// timeLayouts are the ways that dates are written, without the T and with a point for the fraction. No zone is UTC.
+var timeLayouts = []string{
+	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05",
+	"2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04Z07:00", "2006-01-02 15:04", "2006-01-02",
+}
+
+// parseTime reads a moment from text.
+func parseTime(s string) pool.Time {
+	if t := numericTime(s); t != 0 || s == "" {
+		return t
+	}
+	if len(s) > 10 && (s[10] == 'T' || s[10] == 't') {
+		s = s[:10] + " " + s[11:]
+	}
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1970 && t.Year() < 10000 {
+			return pool.TimeOf(t.Round(time.Microsecond))
+		}
+	}
+	return 0
+}
+
+// Limits of the units, and the last moment that is believed: the end of the year 9999, in seconds.
+const (
+	maxSeconds = 1e11
+	maxMillis  = 1e14
+	maxMicros  = 1e17
+	lastSecond = 253402300799
+)
+
+func numericTime(s string) pool.Time {
+	if !validNumber([]byte(s)) {
+		return 0
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= maxMillis { // exact where a float is not
+		if n >= maxMicros {
+			n /= 1000
+		}
+		return believable(float64(n)/1e6, pool.Time(n))
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f <= 0 {
+		return 0
+	}
+	switch {
+	case f < maxSeconds:
+		f *= 1e6
+	case f < maxMillis:
+		f *= 1e3
+	case f >= maxMicros:
+		f /= 1e3
+	}
+	return believable(f/1e6, pool.Time(math.Round(f)))
+}
+
+func believable(seconds float64, t pool.Time) pool.Time {
+	if seconds > lastSecond {
+		return 0
+	}
+	return t
+}

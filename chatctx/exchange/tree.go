@@ -1,0 +1,306 @@
+package exchange
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// record is a node of a conversation as a file gives it.
+type record struct {
+	id       string
+	parent   string           // "": a root
+	children []string         // the file's own order of them; nil: none given
+	orphan   bool             // parent is not known and children of others tell it
+	message  *chatctx.Message // nil: structural, its children go to its parent
+}
+
+// tree fills in's Nodes and Branches from records in file order. Links are walked by parent; where that is absent (orphan) by
+// the child lists. Siblings are in the order of their parent's child list, else by time and then in file order. active is the
+// id of the record where the conversation stands; where it is missing the newest leaf is. Repeated ids: the caller's to
+// leave out. Cycles are cut, and parents that are not there make roots, with a warning each.
+func (r *reading) tree(in *chatctx.Incoming, records []record, active string, at place) {
+	t := &tree{r: r, at: at, records: records, index: make(map[string]int, len(records))}
+	for i := range records {
+		t.index[records[i].id] = i
+	}
+	t.link()
+	t.cutCycles()
+	t.order()
+	t.splice(in)
+	t.branches(in, active)
+}
+
+// tree is the work on one conversation. All links are indices of records, -1 for none.
+type tree struct {
+	r        *reading
+	at       place
+	records  []record
+	index    map[string]int
+	parent   []int
+	children [][]int
+	roots    []int
+	node     []int   // record to node, -1 where it is structural
+	kids     [][]int // children of nodes
+	tops     []int   // roots among nodes
+}
+
+// link finds each record's parent.
+func (t *tree) link() {
+	t.parent = make([]int, len(t.records))
+	told := map[string]int{} // child to parent, from the child lists
+	for i := range t.records {
+		for _, c := range t.records[i].children {
+			if _, twice := told[c]; !twice {
+				told[c] = i
+			}
+		}
+	}
+	missing := 0
+	for i := range t.records {
+		rec := &t.records[i]
+		t.parent[i] = -1
+		switch p, ok := t.index[rec.parent]; {
+		case rec.orphan:
+			if p, ok := told[rec.id]; ok {
+				t.parent[i] = p
+			}
+		case rec.parent == "":
+		case ok:
+			t.parent[i] = p
+		default:
+			missing++
+		}
+	}
+	if missing > 0 {
+		t.r.warn(t.at, "%d messages name a parent that is not in the file; they begin paths of their own", missing)
+	}
+}
+
+// cutCycles makes a root of the first record, in file order, of each cycle.
+func (t *tree) cutCycles() {
+	state := make([]int, len(t.records)) // 0 new, else the number of the walk that met it; done: -1
+	cut := 0
+	for i := range t.records {
+		var path []int
+		j := i
+		for j >= 0 && state[j] == 0 {
+			state[j] = i + 1
+			path = append(path, j)
+			j = t.parent[j]
+		}
+		if j >= 0 && state[j] == i+1 { // met itself: cut at the earliest record of the cycle
+			first := j
+			for k := t.parent[j]; k != j; k = t.parent[k] {
+				first = min(first, k)
+			}
+			t.parent[first] = -1
+			cut++
+		}
+		for _, p := range path {
+			state[p] = -1
+		}
+	}
+	if cut > 0 {
+		t.r.warn(t.at, "%d cycles of parents were cut", cut)
+	}
+}
+
+// order lists children: as the parent's list has them, those that it leaves out after them by time and file order.
+func (t *tree) order() {
+	t.children = make([][]int, len(t.records))
+	for i, p := range t.parent {
+		if p < 0 {
+			t.roots = append(t.roots, i)
+		} else {
+			t.children[p] = append(t.children[p], i)
+		}
+	}
+	for p, kids := range t.children {
+		if len(kids) < 2 {
+			continue
+		}
+		rank := map[int]int{}
+		for n, id := range t.records[p].children {
+			if k, ok := t.index[id]; ok && rank[k] == 0 {
+				rank[k] = n + 1
+			}
+		}
+		slices.SortStableFunc(kids, func(a, b int) int {
+			ra, rb := rank[a], rank[b]
+			if ra > 0 && rb > 0 {
+				return ra - rb
+			}
+			if ra != rb { // one is not on the list: last
+				return rb - ra
+			}
+			return cmp.Compare(t.created(a), t.created(b))
+		})
+	}
+}
+
+func (t *tree) created(i int) pool.Time {
+	if m := t.records[i].message; m != nil {
+		return m.Created
+	}
+	return 0
+}
+
+// splice makes the nodes, parents first, siblings in order, and leaves structural records out.
+func (t *tree) splice(in *chatctx.Incoming) {
+	t.node = make([]int, len(t.records))
+	above := make([]int, len(t.records)) // nearest node over a record
+	stack := slices.Clone(t.roots)
+	slices.Reverse(stack)
+	for _, i := range t.roots {
+		above[i] = -1
+	}
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		here := above[i]
+		t.node[i] = -1
+		if rec := &t.records[i]; rec.message != nil {
+			here = len(in.Nodes)
+			t.node[i] = here
+			in.Nodes = append(in.Nodes, chatctx.Node{ID: rec.id, Parent: above[i], Message: rec.message})
+			t.kids = append(t.kids, nil)
+			if above[i] < 0 {
+				t.tops = append(t.tops, here)
+			} else {
+				t.kids[above[i]] = append(t.kids[above[i]], here)
+			}
+		} else {
+			t.r.structural(1)
+		}
+		for _, c := range slices.Backward(t.children[i]) {
+			above[c] = here
+			stack = append(stack, c)
+		}
+	}
+}
+
+// branches finds the leaves, the active one first, and names them.
+func (t *tree) branches(in *chatctx.Incoming, active string) {
+	if len(in.Nodes) == 0 {
+		in.Branches = []chatctx.IncomingBranch{{Name: "main", Leaf: -1}}
+		return
+	}
+	leaf := t.activeNode(in, active)
+	names := newNamer(in, t.kids, t.tops)
+	in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(leaf), Leaf: leaf})
+	for i := range in.Nodes {
+		if len(t.kids[i]) == 0 && i != leaf {
+			in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(i), Leaf: i})
+		}
+	}
+}
+
+// activeNode is the node where the conversation stands.
+func (t *tree) activeNode(in *chatctx.Incoming, active string) int {
+	if i, ok := t.index[active]; ok && active != "" {
+		for j := i; j >= 0; j = t.parent[j] { // a structural record stands for the message before it
+			if t.node[j] >= 0 {
+				return t.node[j]
+			}
+		}
+	}
+	why := "does not say where it stands"
+	if active != "" {
+		why = "stands at a message that is not in the file"
+	}
+	best := -1
+	for i := range t.records { // file order decides between equals
+		n := t.node[i]
+		if n < 0 || len(t.kids[n]) > 0 {
+			continue
+		}
+		if best < 0 || in.Nodes[n].Message.Created > in.Nodes[best].Message.Created {
+			best = n
+		}
+	}
+	t.r.warn(t.at, "the conversation %s; its newest end is taken", why)
+	return best
+}
+
+// namer names branches after what makes them differ from those before.
+type namer struct {
+	in      *chatctx.Incoming
+	taken   map[string]bool
+	through []string // the branch that first went through a node, "" for none
+	ordinal []int    // of a node among its siblings, from 1
+	prompt  []int    // how many visible prompts there are up to and with a node
+}
+
+func newNamer(in *chatctx.Incoming, kids [][]int, tops []int) *namer {
+	n := &namer{in: in, taken: map[string]bool{}, through: make([]string, len(in.Nodes)),
+		ordinal: make([]int, len(in.Nodes)), prompt: make([]int, len(in.Nodes))}
+	number := func(siblings []int) {
+		for i, k := range siblings {
+			n.ordinal[k] = i + 1
+		}
+	}
+	number(tops)
+	for i, node := range in.Nodes {
+		number(kids[i])
+		if node.Parent >= 0 {
+			n.prompt[i] = n.prompt[node.Parent]
+		}
+		if typed(node.Message) {
+			n.prompt[i]++
+		}
+	}
+	return n
+}
+
+// typed tells whether a message is a prompt that a person typed.
+func typed(m *chatctx.Message) bool {
+	return m.Role == pool.User && !m.Hidden && m.Kind == ""
+}
+
+// add names the branch that ends at leaf: the first one main, another one by the place where it leaves the ones before it.
+func (n *namer) add(leaf int) string {
+	name := "main"
+	if len(n.taken) > 0 {
+		name = n.difference(leaf)
+	}
+	base := name
+	for i := 2; n.taken[name]; i++ {
+		name = fmt.Sprintf("%s (%d)", base, i)
+	}
+	n.taken[name] = true
+	for i := leaf; i >= 0 && n.through[i] == ""; i = n.in.Nodes[i].Parent {
+		n.through[i] = name
+	}
+	return name
+}
+
+// difference says how the path to leaf differs: by an edited prompt or another answer, and within which branch where that
+// is not main.
+func (n *namer) difference(leaf int) string {
+	first := leaf
+	for p := n.in.Nodes[first].Parent; p >= 0 && n.through[p] == ""; p = n.in.Nodes[p].Parent {
+		first = p
+	}
+	// A prompt may come after hidden context that belongs to it.
+	what, turn := "answer", n.prompt[first]
+	for i, visible := leaf, false; ; i = n.in.Nodes[i].Parent {
+		if m := n.in.Nodes[i].Message; !m.Hidden && (m.Kind == "" || !visible) {
+			what, turn, visible = "answer", n.prompt[i], true
+			if typed(m) {
+				what = "edit"
+			}
+		}
+		if i == first {
+			break
+		}
+	}
+	name := fmt.Sprintf("%s %d of u%d", what, n.ordinal[first], max(turn, 1))
+	if p := n.in.Nodes[first].Parent; p >= 0 && n.taken[name] && n.through[p] != "main" {
+		name += " in " + n.through[p]
+	}
+	return clip(name, 100)
+}
