@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
@@ -119,29 +118,6 @@ func TestCutRunsStayClose(t *testing.T) {
 			if got < want-4000/longest || got > want+2*4000/longest {
 				t.Errorf("%s %s: %d tokens, the library says %d", e, name, got, want)
 			}
-		}
-	}
-}
-
-// Twice the text takes about twice the time, whatever it holds. The bound is wide: it tells a square (4) from a line (2) on a busy machine.
-func TestCountIsLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	O200k.Count("load")
-	small, large := hostile(100_000), hostile(800_000)
-	for name := range small {
-		best := func(text string) time.Duration {
-			least := time.Hour
-			for range 3 {
-				start := time.Now()
-				O200k.Count(text)
-				least = min(least, time.Since(start))
-			}
-			return least
-		}
-		if a, b := best(small[name]), best(large[name]); b > 24*a+5*time.Millisecond {
-			t.Errorf("%s: 100 KB took %v, 800 KB %v", name, a, b)
 		}
 	}
 }

@@ -1,0 +1,268 @@
+package tokens
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// What comes to the text.
+const (
+	PerMessage      = 4
+	PerCall         = 10
+	PerConversation = 10
+)
+
+// Cache keeps counts by message and encoding. A ChatContext is one.
+type Cache interface {
+	// Counts gives the count of each id, 0 where none is kept.
+	Counts(ctx context.Context, encoding string, ids []pool.ID) ([]int, error)
+	// SetCounts keeps counts. Losing them does no harm.
+	SetCounts(ctx context.Context, encoding string, ids []pool.ID, counts []int) error
+}
+
+// Counter counts for one model. It is used by one goroutine.
+type Counter struct {
+	Model   Model
+	formula formula
+	cache   Cache
+	texts   map[pool.ID]int // of system prompts and tool definitions, which are not messages
+}
+
+// NewCounter counts for a model; cache may be nil.
+func NewCounter(model string, cache Cache) *Counter {
+	m := ForModel(model)
+	return &Counter{Model: m, formula: formulaOf(m), cache: cache, texts: map[pool.ID]int{}}
+}
+
+// Text is the number of tokens of a text alone.
+func (c *Counter) Text(text string) int { return c.Model.Encoding.Count(text) }
+
+// Message counts a message with its overheads. read gives the bytes of artifacts and may be nil. A message that goes to no provider counts 0.
+func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error)) int {
+	if m.Unsent {
+		return 0
+	}
+	n := PerMessage + c.parts(m.Content, read)
+	for i := range m.Calls {
+		n += PerCall + c.Text(m.Calls[i].Tool) + c.Text(string(m.Calls[i].Arguments))
+	}
+	if r := m.Result; r != nil {
+		switch {
+		case len(r.Parts) > 0:
+			n += c.parts(r.Parts, read)
+		case r.JSON != nil:
+			n += c.Text(string(r.JSON))
+		default:
+			n += c.Text(r.Text)
+		}
+	}
+	return n
+}
+
+func (c *Counter) parts(parts []pool.Part, read func(pool.Hash) ([]byte, error)) int {
+	n := 0
+	for i := range parts {
+		p := &parts[i]
+		switch p.Type {
+		case pool.TextPart, pool.ThinkingPart:
+			n += c.Text(p.Text)
+		case pool.ImagePart, pool.DocumentPart:
+			n += c.formula.media(p, partBytes(p, read), c.Model.Encoding)
+		case pool.CallPart:
+		default:
+			n += c.Text(string(p.Raw))
+		}
+	}
+	return n
+}
+
+func partBytes(p *pool.Part, read func(pool.Hash) ([]byte, error)) []byte {
+	if p.Data != nil || read == nil || p.SHA256 == (pool.Hash{}) {
+		return p.Data
+	}
+	data, err := read(p.SHA256)
+	if err != nil {
+		return nil // the adapter says so when it needs the bytes
+	}
+	return data
+}
+
+// Fill sets Tokens of every message of the draft that has none, the summary too: from the cache, else by counting, and keeps what it counted. It also
+// makes System, Prompt and Tools of Total known.
+func (c *Counter) Fill(ctx context.Context, d *chatctx.Draft) error {
+	messages := d.Messages
+	if d.Summary != nil {
+		messages = append([]*chatctx.DraftMessage{d.Summary}, messages...)
+	}
+	plain, withMedia := missing(messages)
+	if err := c.fill(ctx, d, string(c.Model.Encoding), plain); err != nil {
+		return err
+	}
+	if err := c.fill(ctx, d, string(c.Model.Encoding)+"+"+c.formula.name, withMedia); err != nil {
+		return err
+	}
+	return c.fillTexts(ctx, d)
+}
+
+// missing are the messages without a count, those with images or documents apart, since their count depends on more than the encoding.
+func missing(messages []*chatctx.DraftMessage) (plain, withMedia []*chatctx.DraftMessage) {
+	for _, m := range messages {
+		switch {
+		case m.Tokens != 0 || m.Unsent:
+		case hasMedia(m.Content) || m.Result != nil && hasMedia(m.Result.Parts):
+			withMedia = append(withMedia, m)
+		default:
+			plain = append(plain, m)
+		}
+	}
+	return plain, withMedia
+}
+
+func hasMedia(parts []pool.Part) bool {
+	for i := range parts {
+		if parts[i].Type == pool.ImagePart || parts[i].Type == pool.DocumentPart {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Counter) fill(ctx context.Context, d *chatctx.Draft, encoding string, messages []*chatctx.DraftMessage) error {
+	ids := make([]pool.ID, len(messages))
+	for i, m := range messages {
+		ids[i] = m.ID
+	}
+	return c.keep(ctx, encoding, ids, func(i int) int { return c.Message(messages[i].Message, d.Artifact) }, func(i, n int) { messages[i].Tokens = n })
+}
+
+// keep calls use with the count of each id: the one that is kept, or what count gives, which is then kept.
+func (c *Counter) keep(ctx context.Context, encoding string, ids []pool.ID, count func(i int) int, use func(i, n int)) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	known := make([]int, len(ids))
+	if c.cache != nil {
+		var err error
+		if known, err = c.cache.Counts(ctx, encoding, ids); err != nil {
+			return err
+		}
+	}
+	var newIDs []pool.ID
+	var counts []int
+	for i, n := range known {
+		if n == 0 {
+			n = count(i)
+			if n > 0 && ids[i] != (pool.ID{}) {
+				newIDs, counts = append(newIDs, ids[i]), append(counts, n)
+			}
+		}
+		use(i, n)
+	}
+	if c.cache == nil || len(newIDs) == 0 {
+		return nil
+	}
+	return c.cache.SetCounts(ctx, encoding, newIDs, counts)
+}
+
+// textID names a text for the cache: made from its hash, so that the same text has the same name.
+func textID(text string) pool.ID {
+	h := sha256.Sum256([]byte(text))
+	id := pool.ID(h[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of version 8: no message has one
+	return id
+}
+
+// fillTexts makes the counts of the draft's prompts and tools known.
+func (c *Counter) fillTexts(ctx context.Context, d *chatctx.Draft) error {
+	var texts []string
+	var ids []pool.ID
+	for _, t := range []string{d.System, d.Prompt, toolText(d.Tools)} {
+		if id := textID(t); t != "" && c.texts[id] == 0 {
+			texts, ids = append(texts, t), append(ids, id)
+		}
+	}
+	return c.keep(ctx, string(c.Model.Encoding), ids, func(i int) int { return c.Text(texts[i]) }, func(i, n int) { c.texts[ids[i]] = n })
+}
+
+// text is the count of a prompt or of the tools, kept in memory.
+func (c *Counter) text(text string) int {
+	if text == "" {
+		return 0
+	}
+	id := textID(text)
+	n, ok := c.texts[id]
+	if !ok {
+		n = c.Text(text)
+		c.texts[id] = n
+	}
+	return n
+}
+
+// toolText is what stands for the tool definitions in a count: their JSON.
+func toolText(tools []chatctx.Tool) string {
+	if len(tools) == 0 {
+		return ""
+	}
+	type definition struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Schema      json.RawMessage `json:"parameters,omitempty"`
+	}
+	list := make([]definition, len(tools))
+	for i, t := range tools {
+		list[i] = definition{t.Name, t.Description, t.Schema}
+		if !json.Valid(t.Schema) {
+			list[i].Schema = nil
+		}
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// Sizes are the parts of a draft in tokens.
+type Sizes struct {
+	System, Prompt, Tools, Summary, Messages, Overhead int
+}
+
+// Total is their sum.
+func (s Sizes) Total() int {
+	return s.System + s.Prompt + s.Tools + s.Summary + s.Messages + s.Overhead
+}
+
+// Sizes counts a draft whose messages were filled; one without a count is counted now, and not kept.
+func (c *Counter) Sizes(d *chatctx.Draft) Sizes {
+	s := Sizes{Overhead: PerConversation, Tools: c.text(toolText(d.Tools)), Messages: c.messages(d)}
+	if d.System != "" {
+		s.System = PerMessage + c.text(d.System)
+	}
+	if d.Prompt != "" {
+		s.Prompt = PerMessage + c.text(d.Prompt)
+	}
+	if d.Summary != nil {
+		s.Summary = c.Of(d, d.Summary)
+	}
+	return s
+}
+
+func (c *Counter) messages(d *chatctx.Draft) int {
+	n := 0
+	for _, m := range d.Messages {
+		n += c.Of(d, m)
+	}
+	return n
+}
+
+// Of is a message's count; one without is counted now.
+func (c *Counter) Of(d *chatctx.Draft, m *chatctx.DraftMessage) int {
+	if m.Tokens == 0 && !m.Unsent {
+		m.Tokens = c.Message(m.Message, d.Artifact)
+	}
+	return m.Tokens
+}

@@ -1,0 +1,155 @@
+package tokens
+
+import "strings"
+
+// Model is what is known of a model for the sake of counting.
+type Model struct {
+	Name     string // as it was asked for
+	Base     string // without provider prefixes
+	Family   string // openai, anthropic, gemini, other
+	Encoding Encoding
+	// Own: Encoding is the model's own, and not an approximation.
+	Own bool
+	// Window is how many tokens go into a request and its answer together, Output how many an answer may have; 0 where the model is not in the table. Source and
+	// Date say where the table has them from.
+	Window, Output int
+	Source, Date   string
+}
+
+// Budget is what a request may take: the window less the output limit, of which at most half the window is set aside (GPT-4's is the whole window). 0: unknown.
+func (m Model) Budget() int { return m.Window - min(m.Output, m.Window/2) }
+
+// ForModel tells what is known of a model by its name, with or without the provider before it: openai/gpt-4o, openrouter/anthropic/claude-sonnet-4.5,
+// us.anthropic.claude-opus-4-1-v1:0, ft:gpt-4o:org, models/gemini-2.5-pro. No name is refused: an unknown model is counted by cl100k.
+func ForModel(name string) Model {
+	m := Model{Name: name, Base: baseName(name), Encoding: CL100k}
+	m.Family = family(m.Base)
+	m.Encoding, m.Own = encodingOf(m.Base)
+	if w := windowOf(m.Base); w != nil {
+		m.Window, m.Output, m.Source, m.Date = w.window, w.output, w.source, w.date
+	}
+	return m
+}
+
+func baseName(name string) string {
+	s := strings.ToLower(strings.TrimSpace(name))
+	s = s[strings.LastIndexByte(s, '/')+1:]
+	s = strings.TrimPrefix(s, "ft:")
+	if i := strings.Index(s, "anthropic."); i >= 0 {
+		s = s[i+len("anthropic."):]
+	}
+	if strings.HasPrefix(s, "claude") {
+		s = strings.ReplaceAll(s, ".", "-")
+	}
+	return s
+}
+
+func family(base string) string {
+	_, own := encodingOf(base)
+	switch {
+	case own:
+		return "openai"
+	case strings.HasPrefix(base, "claude"):
+		return "anthropic"
+	case strings.HasPrefix(base, "gemini"):
+		return "gemini"
+	}
+	return "other"
+}
+
+// encodingOf is the encoding of a model without prefixes, and whether it is that model's own.
+func encodingOf(base string) (Encoding, bool) {
+	for _, p := range []string{"gpt-4o", "gpt-4.", "chatgpt-", "gpt-oss", "codex-"} {
+		if strings.HasPrefix(base, p) {
+			return O200k, true
+		}
+	}
+	if len(base) > 1 && base[0] == 'o' && base[1] >= '1' && base[1] <= '9' {
+		return O200k, true
+	}
+	if v, ok := strings.CutPrefix(base, "gpt-"); ok && v != "" && v[0] >= '5' && v[0] <= '9' {
+		return O200k, true
+	}
+	for _, p := range []string{"gpt-4", "gpt-3.5", "text-embedding-"} {
+		if strings.HasPrefix(base, p) {
+			return CL100k, true
+		}
+	}
+	return CL100k, false
+}
+
+// window is a line of the table: models whose name begins with prefix.
+type window struct {
+	prefix         string
+	window, output int
+	source, date   string
+}
+
+const (
+	openaiModels    = "developers.openai.com/api/docs/models"
+	anthropicModels = "platform.claude.com/docs/en/models"
+	geminiModels    = "ai.google.dev/gemini-api/docs/models"
+	deepseekModels  = "api-docs.deepseek.com/quick_start/pricing"
+)
+
+// windows: the longest prefix wins. Dates say when the source was read.
+var windows = []window{
+	{"gpt-3.5-turbo", 16_385, 4_096, openaiModels, "2025-04"},
+	{"gpt-4", 8_192, 8_192, openaiModels, "2025-04"},
+	{"gpt-4-32k", 32_768, 8_192, openaiModels, "2025-04"},
+	{"gpt-4-turbo", 128_000, 4_096, openaiModels, "2025-04"},
+	{"gpt-4-1106", 128_000, 4_096, openaiModels, "2025-04"},
+	{"gpt-4-0125", 128_000, 4_096, openaiModels, "2025-04"},
+	{"gpt-4o", 128_000, 16_384, openaiModels, "2025-04"},
+	{"chatgpt-4o", 128_000, 16_384, openaiModels, "2025-04"},
+	{"gpt-4.1", 1_047_576, 32_768, openaiModels, "2025-04"},
+	{"gpt-4.5", 128_000, 16_384, openaiModels, "2025-04"},
+	{"o1", 200_000, 100_000, openaiModels, "2025-04"},
+	{"o1-mini", 128_000, 65_536, openaiModels, "2025-04"},
+	{"o1-preview", 128_000, 32_768, openaiModels, "2025-04"},
+	{"o3", 200_000, 100_000, openaiModels, "2025-04"},
+	{"o4-mini", 200_000, 100_000, openaiModels, "2025-04"},
+	{"gpt-oss", 131_072, 32_768, openaiModels, "2025-08"},
+	{"gpt-5", 400_000, 128_000, openaiModels, "2025-08"},
+	{"gpt-5-chat", 128_000, 16_384, openaiModels, "2025-08"},
+	{"gpt-5.1-chat", 128_000, 16_384, openaiModels, "2026-11"},
+	{"gpt-5.4", 1_050_000, 128_000, openaiModels, "2026-11"},
+	{"gpt-5.4-mini", 400_000, 128_000, openaiModels, "2026-11"},
+	{"gpt-5.4-nano", 400_000, 128_000, openaiModels, "2026-11"},
+	{"gpt-5.5", 1_050_000, 128_000, openaiModels, "2026-11"},
+	{"gpt-5.6", 1_050_000, 128_000, openaiModels, "2026-11"},
+	{"claude-3", 200_000, 4_096, anthropicModels, "2025-04"},
+	{"claude-3-5", 200_000, 8_192, anthropicModels, "2025-04"},
+	{"claude-3-7", 200_000, 64_000, anthropicModels, "2025-04"},
+	{"claude-opus-4", 200_000, 32_000, anthropicModels, "2025-08"},
+	{"claude-sonnet-4", 200_000, 64_000, anthropicModels, "2025-10"},
+	{"claude-haiku-4-5", 200_000, 64_000, anthropicModels, "2025-10"},
+	{"claude-opus-4-5", 200_000, 64_000, anthropicModels, "2026-11"},
+	{"claude-opus-4-6", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-opus-4-7", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-opus-4-8", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-sonnet-4-6", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-opus-5", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-sonnet-5", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-haiku-5", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-fable-5", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"claude-mythos-5", 1_000_000, 128_000, anthropicModels, "2026-11"},
+	{"gemini-1.5-pro", 2_097_152, 8_192, geminiModels, "2025-04"},
+	{"gemini-1.5-flash", 1_048_576, 8_192, geminiModels, "2025-04"},
+	{"gemini-2.0", 1_048_576, 8_192, geminiModels, "2025-04"},
+	{"gemini-2.5", 1_048_576, 65_536, geminiModels, "2025-08"},
+	{"gemini-3", 1_048_576, 65_536, geminiModels, "2026-11"},
+	{"deepseek-chat", 128_000, 8_192, deepseekModels, "2025-10"},
+	{"deepseek-reasoner", 128_000, 64_000, deepseekModels, "2025-10"},
+}
+
+func windowOf(base string) *window {
+	var best *window
+	for i := range windows {
+		w := &windows[i]
+		if strings.HasPrefix(base, w.prefix) && (best == nil || len(w.prefix) > len(best.prefix)) {
+			best = w
+		}
+	}
+	return best
+}

@@ -1,0 +1,191 @@
+package tokens
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// How good the figures of a report are.
+const (
+	Exact       = "exact"       // by the model's own encoding, or the provider's own counter
+	Calibrated  = "calibrated"  // by another encoding, brought to what the provider reported for earlier requests
+	Approximate = "approximate" // by another encoding, which may be 20 to 30 % off
+)
+
+// Report is a draft's size, message by message.
+type Report struct {
+	Sizes               // after calibration
+	Model     Model     // whose budget it is
+	Exactness string    // exact, calibrated or approximate
+	Ratio     float64   // what counts were multiplied with; 1 where nothing was reported
+	Entries   []Counted // the messages in order, the summary first where there is one
+	Usage     Usage
+}
+
+// Counted is a message's line in a report.
+type Counted struct {
+	Message  *chatctx.DraftMessage
+	Tokens   int
+	Reported bool   // the provider's own figure
+	Preview  string // the beginning of its text, on one line
+}
+
+// Usage is a size against a budget.
+type Usage struct {
+	Tokens  int
+	Budget  int // 0: none
+	Percent int // of the budget, rounded; 0 without one
+	Within  bool
+}
+
+// UsageOf holds a size against a budget.
+func UsageOf(tokens, budget int) Usage {
+	u := Usage{Tokens: tokens, Budget: budget, Within: budget == 0 || tokens <= budget}
+	if budget > 0 {
+		u.Percent = (200*tokens + budget) / (2 * budget)
+	}
+	return u
+}
+
+// Report counts a draft that was filled. budget 0 is none. What a provider reported for a message wins over a count, and counts by an encoding that is
+// not the model's own are multiplied by what the reported figures of the draft's replies come to.
+func (c *Counter) Report(d *chatctx.Draft, budget int) *Report {
+	r := &Report{Model: c.Model, Sizes: c.Sizes(d), Ratio: 1, Exactness: Exact}
+	if !c.Model.Own {
+		r.Exactness = Approximate
+		if ratio, ok := c.Ratio(d); ok {
+			r.Ratio, r.Exactness = ratio, Calibrated
+		}
+	}
+	r.System, r.Prompt, r.Tools = scale(r.System, r.Ratio), scale(r.Prompt, r.Ratio), scale(r.Tools, r.Ratio)
+	r.Messages, r.Summary = 0, 0
+	if d.Summary != nil {
+		e := c.counted(d, d.Summary, r.Ratio)
+		r.Summary = e.Tokens
+		r.Entries = append(r.Entries, e)
+	}
+	for _, m := range d.Messages {
+		e := c.counted(d, m, r.Ratio)
+		r.Messages += e.Tokens
+		r.Entries = append(r.Entries, e)
+	}
+	r.Usage = UsageOf(r.Total(), budget)
+	return r
+}
+
+func (c *Counter) counted(d *chatctx.Draft, m *chatctx.DraftMessage, ratio float64) Counted {
+	e := Counted{Message: m, Tokens: scale(c.Of(d, m), ratio), Preview: Preview(m.Message, 60)}
+	if n := c.reported(m.Message); n > 0 && unchanged(m) {
+		e.Tokens, e.Reported = n+PerMessage, true
+	}
+	return e
+}
+
+// unchanged: no enhancer put other content in the message's place.
+func unchanged(m *chatctx.DraftMessage) bool {
+	return m.State == "" || m.State == "in" || m.State == "pinned"
+}
+
+func scale(n int, ratio float64) int { return int(float64(n)*ratio + 0.5) }
+
+// reported is what the provider said a reply's content took, without reasoning that is not sent back; 0 where this model's provider said nothing.
+func (c *Counter) reported(m *pool.Message) int {
+	if m.Role != pool.Assistant || m.Meta.OutputTokens == nil || !c.same(m) {
+		return 0
+	}
+	n := *m.Meta.OutputTokens
+	if m.Meta.ReasoningTokens != nil {
+		n -= *m.Meta.ReasoningTokens
+	}
+	return int(max(n, 0))
+}
+
+// same: the message is from a model that counts like this one.
+func (c *Counter) same(m *pool.Message) bool {
+	return m.Meta.Model != "" && (c.Model.Base == "" || family(baseName(m.Meta.Model)) == c.Model.Family)
+}
+
+// Ratio is what the provider's figures are to our counts, from the growth of the input from reply to reply, so that what an earlier request left out
+// does not matter; with a single reply, from its whole input. ok is false where nothing was reported or it fits no request like this one.
+func (c *Counter) Ratio(d *chatctx.Draft) (ratio float64, ok bool) {
+	var grown, counted, last, since, whole, first int
+	sizes := c.Sizes(d)
+	before := sizes.Total() - sizes.Messages
+	for _, m := range d.Messages {
+		if in := m.Meta.InputTokens; m.Role == pool.Assistant && in != nil && *in > 0 && c.same(m.Message) {
+			if delta := int(*in) - last; last > 0 && plausible(delta, since) {
+				grown, counted = grown+delta, counted+since
+			}
+			if first == 0 {
+				first, whole = int(*in), before
+			}
+			last, since = int(*in), 0
+		}
+		before += m.Tokens
+		since += m.Tokens
+	}
+	if counted < 50 {
+		grown, counted = first, whole
+	}
+	if counted == 0 || !plausible(grown, counted) {
+		return 1, false
+	}
+	return float64(grown) / float64(counted), true
+}
+
+func plausible(reported, counted int) bool { return reported*2 >= counted && reported <= counted*2 }
+
+// Preview is the beginning of a message on one line, of at most width characters: its text, else its calls or its result.
+func Preview(m *pool.Message, width int) string {
+	text := m.Text()
+	if text == "" && len(m.Calls) > 0 {
+		names := make([]string, len(m.Calls))
+		for i := range m.Calls {
+			names[i] = m.Calls[i].Tool + "(" + cut(string(m.Calls[i].Arguments), width) + ")"
+		}
+		text = strings.Join(names, " ")
+	}
+	if r := m.Result; text == "" && r != nil {
+		switch {
+		case len(r.Parts) > 0:
+			text = (&pool.Message{Content: r.Parts}).Text()
+		case r.JSON != nil:
+			text = string(r.JSON)
+		default:
+			text = r.Text
+		}
+	}
+	for i := 0; text == "" && i < len(m.Content); i++ {
+		text = strings.TrimSpace("[" + m.Content[i].Type + " " + m.Content[i].Name + "]")
+	}
+	return oneLine(text, width)
+}
+
+// cut is text without what is surely not shown, so that a large one is not walked.
+func cut(text string, width int) string { return text[:min(len(text), 8*width)] }
+
+func oneLine(text string, width int) string {
+	text = cut(text, width)
+	var b strings.Builder
+	n, blank := 0, false
+	for _, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			blank = n > 0
+			continue
+		}
+		if blank {
+			b.WriteByte(' ')
+			n, blank = n+1, false
+		}
+		if n >= width-1 {
+			b.WriteRune('…')
+			break
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
