@@ -72,9 +72,17 @@ type Message struct {
 	Source     *Source `cbor:"13,keyasint,omitempty"` // where it was imported from
 	// AppData belongs to the programs that use the store: a name to any JSON.
 	AppData map[string]json.RawMessage `cbor:"14,keyasint,omitempty"`
+	// Home is where the message was first put on a branch. It belongs to the store that the message lies in and is in no JSON.
+	Home Home `cbor:"15,keyasint,omitzero"`
 
 	// Extra holds the keys of the stored record that this version does not know; they are written back as they are.
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
+}
+
+// Home is a place in a context's entries: a segment, from 1, and a position in it. The zero Home is none.
+type Home struct {
+	_                 struct{} `cbor:",toarray"`
+	Segment, Position uint64
 }
 
 // The part types that have a meaning here. Any other is kept as Raw.
@@ -172,9 +180,11 @@ type Result struct {
 	IsError        bool            `cbor:"5,keyasint,omitempty"`
 	CompactSummary string          `cbor:"6,keyasint,omitempty"` // may be set later
 	Tool           string          `cbor:"7,keyasint,omitempty"` // the tool's name, where the call is not known
-	// SHA256 and Size name the artifact that holds Text or JSON where that is over 8 KiB; reading puts it back.
-	SHA256 Hash  `cbor:"8,keyasint,omitzero"`
-	Size   int64 `cbor:"9,keyasint,omitempty"`
+	// SHA256 and Size name the artifact that holds JSON, or else Text, where that is over 8 KiB; reading puts it back.
+	// MediaType says which: application/json, or text/plain. Storing makes all three from Text and JSON where those are there.
+	SHA256    Hash   `cbor:"8,keyasint,omitzero"`
+	Size      int64  `cbor:"9,keyasint,omitempty"`
+	MediaType string `cbor:"10,keyasint,omitempty"`
 
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
 }

@@ -1,0 +1,206 @@
+package pool
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// ArtifactBucket holds large contents. An artifact's SHA-256 is the key of its header, and that followed by a chunk's number (4
+// bytes, most significant first, from 0) the key of a chunk.
+const ArtifactBucket = "artifact"
+
+// chunkSize is the size of all chunks but the last.
+const chunkSize = 256 << 10
+
+// A size in a header is believed up to maxGuess before the bytes are seen, and never over maxArtifact.
+const (
+	maxGuess    = 64 << 20
+	maxArtifact = 1 << 40
+)
+
+// header is the record of an artifact.
+type header struct {
+	MediaType string `cbor:"1,keyasint,omitempty"`
+	Size      int64  `cbor:"2,keyasint"`
+	Chunks    uint32 `cbor:"3,keyasint"`
+}
+
+// HashOf is the name of an artifact with these bytes.
+func HashOf(data []byte) Hash { return sha256.Sum256(data) }
+
+// String is the hash in hex digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// ParseHash reads 64 hex digits.
+func ParseHash(s string) (Hash, error) {
+	var h Hash
+	if n, err := hex.Decode(h[:], []byte(s[:min(len(s), 2*len(h))])); err != nil || n != len(h) || len(s) != 2*len(h) {
+		return Hash{}, fmt.Errorf("%w: %q is not a SHA-256 in 64 hex digits", ErrInvalid, s)
+	}
+	return h, nil
+}
+
+func chunkKey(h Hash, n uint32) []byte {
+	return binary.BigEndian.AppendUint32(h[:], n)
+}
+
+// PutArtifact stores data and returns its name. Storing the same bytes again changes nothing, not even the media type. An empty
+// mediaType stands for what SniffMediaType says.
+func PutArtifact(tx kv.RwTx, data []byte, mediaType string) (Hash, error) {
+	h := HashOf(data)
+	if has, err := HasArtifact(tx, h); has || err != nil {
+		return h, err
+	}
+	if mediaType == "" {
+		mediaType = SniffMediaType(data)
+	}
+	head := header{MediaType: mediaType, Size: int64(len(data))}
+	for rest := data; len(rest) > 0; head.Chunks++ {
+		n := min(len(rest), chunkSize)
+		if err := tx.Put(ArtifactBucket, chunkKey(h, head.Chunks), rest[:n]); err != nil {
+			return Hash{}, fmt.Errorf("storing artifact %s: %w", h, err)
+		}
+		rest = rest[n:]
+	}
+	b, err := seal(head)
+	if err != nil {
+		return Hash{}, err
+	}
+	return h, tx.Put(ArtifactBucket, h[:], b)
+}
+
+// HasArtifact reports whether there is an artifact of that name. It does not read the contents.
+func HasArtifact(tx kv.Tx, h Hash) (bool, error) {
+	b, err := tx.Get(ArtifactBucket, h[:])
+	return b != nil, err
+}
+
+// Artifact reads an artifact and its media type. Contents that are not what the name says, or not there, give kv.ErrDamaged:
+// nothing refers to an artifact that was not stored.
+func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {
+	b, err := tx.Get(ArtifactBucket, h[:])
+	if err != nil {
+		return nil, "", err
+	}
+	if b == nil {
+		return nil, "", damagedArtifact(h, "it is not there")
+	}
+	head, err := parseHeader(b)
+	if err != nil {
+		return nil, "", damagedArtifact(h, err.Error())
+	}
+	var data bytes.Buffer
+	data.Grow(int(min(head.Size, maxGuess)))
+	for n := range head.Chunks {
+		chunk, err := tx.Get(ArtifactBucket, chunkKey(h, n))
+		if err != nil {
+			return nil, "", err
+		}
+		if len(chunk) == 0 {
+			return nil, "", damagedArtifact(h, fmt.Sprintf("chunk %d is not there", n))
+		}
+		data.Write(chunk)
+	}
+	if int64(data.Len()) != head.Size || HashOf(data.Bytes()) != h {
+		return nil, "", damagedArtifact(h, "its bytes are not the ones that were stored")
+	}
+	return data.Bytes(), head.MediaType, nil
+}
+
+func parseHeader(b []byte) (header, error) {
+	var head header
+	body, err := unseal(b)
+	if err != nil {
+		return head, err
+	}
+	if err := looseMode.Unmarshal(body, &head); err != nil {
+		return head, err
+	}
+	if head.Size < 0 || head.Size > maxArtifact || int64(head.Chunks) != (head.Size+chunkSize-1)/chunkSize {
+		return head, errors.New("its header has a wrong size")
+	}
+	return head, nil
+}
+
+func damagedArtifact(h Hash, what string) error {
+	return fmt.Errorf("%w: artifact %s: %s", kv.ErrDamaged, h, what)
+}
+
+// DeleteArtifact removes an artifact with all its chunks. One that is not there is no error.
+func DeleteArtifact(tx kv.RwTx, h Hash) error {
+	var keys [][]byte
+	err := tx.Scan(ArtifactBucket, kv.Prefix(h[:]), func(key, _ []byte) error {
+		keys = append(keys, bytes.Clone(key))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := tx.Delete(ArtifactBucket, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ArtifactInfo describes an artifact.
+type ArtifactInfo struct {
+	SHA256    Hash
+	MediaType string
+	Size      int64
+}
+
+// ScanArtifacts calls fn for each artifact whose name comes after the given one (the zero Hash: for all), in the order of
+// names. It reads no contents. A header that cannot be read, and chunks that have none, come with an err that wraps
+// kv.ErrDamaged and the name alone; the scan goes on from them. What fn returns ends the scan: kv.ErrStop without an error.
+func ScanArtifacts(tx kv.Tx, after Hash, fn func(a ArtifactInfo, err error) error) error {
+	from := append(after[:len(after):len(after)], 0xff, 0xff, 0xff, 0xff, 0xff)
+	if after == (Hash{}) {
+		from = nil
+	}
+	var last Hash
+	return tx.Scan(ArtifactBucket, kv.Range{From: from}, func(key, value []byte) error {
+		var h Hash
+		copy(h[:], key)
+		switch {
+		case len(key) == len(h):
+			last = h
+			head, err := parseHeader(value)
+			if err != nil {
+				err = damagedArtifact(h, err.Error())
+			}
+			return fn(ArtifactInfo{h, head.MediaType, head.Size}, err)
+		case h != last || len(key) != len(h)+4:
+			last = h
+			return fn(ArtifactInfo{SHA256: h}, damagedArtifact(h, "a chunk without a header"))
+		}
+		return nil
+	})
+}
+
+// Artifacts are the names of all artifacts that m refers to, in the order they come.
+func Artifacts(m *Message) []Hash {
+	var list []Hash
+	add := func(h Hash) {
+		if h != (Hash{}) {
+			list = append(list, h)
+		}
+	}
+	for i := range m.Content {
+		add(m.Content[i].SHA256)
+	}
+	if m.Result != nil {
+		add(m.Result.SHA256)
+		for i := range m.Result.Parts {
+			add(m.Result.Parts[i].SHA256)
+		}
+	}
+	return list
+}

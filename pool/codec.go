@@ -1,0 +1,119 @@
+package pool
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// maxItems is how many parts, calls or named values one message may have. A decoder takes no more either, so that a hostile
+// record cannot claim a size that it does not have.
+const maxItems = 100_000
+
+var (
+	encMode = mustEnc(cbor.CoreDetEncOptions())
+	// strictMode reports an unknown key, which sends the record to the slower reader; looseMode passes over it.
+	strictMode = mustDec(cbor.DecOptions{ExtraReturnErrors: cbor.ExtraDecErrorUnknownField})
+	looseMode  = mustDec(cbor.DecOptions{})
+)
+
+func mustEnc(o cbor.EncOptions) cbor.UserBufferEncMode {
+	m, err := o.UserBufferEncMode()
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func mustDec(o cbor.DecOptions) cbor.DecMode {
+	o.IndefLength = cbor.IndefLengthForbidden
+	o.DupMapKey = cbor.DupMapKeyEnforcedAPF
+	o.MaxArrayElements = maxItems
+	o.MaxMapPairs = maxItems
+	m, err := o.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Encode gives m's record: deterministic CBOR, the same bytes for the same message, and its CRC-32C behind. Part.Data is not
+// part of it. What could not be read back (text that is not UTF-8, too many parts) is refused with ErrInvalid.
+func Encode(m *Message) ([]byte, error) {
+	if err := checkText(m); err != nil {
+		return nil, err
+	}
+	if err := checkCounts(m); err != nil {
+		return nil, err
+	}
+	if m.hasExtra() {
+		return encodeExtra(m)
+	}
+	return seal(m)
+}
+
+// Decode reads a record into m, which takes no memory of b. If m has an ID before, the record must be that message's. A record
+// that cannot be read gives an error that names the message and wraps kv.ErrDamaged.
+func Decode(b []byte, m *Message) error {
+	want := m.ID
+	*m = Message{}
+	if err := decode(b, m); err != nil {
+		return damaged(want, err)
+	}
+	if want != (ID{}) && m.ID != want {
+		return damaged(want, fmt.Errorf("its record holds message %s", m.ID))
+	}
+	return nil
+}
+
+func damaged(id ID, err error) error {
+	if id == (ID{}) {
+		return fmt.Errorf("%w: a message's record: %v", kv.ErrDamaged, err)
+	}
+	return fmt.Errorf("%w: message %s: %v", kv.ErrDamaged, id, err)
+}
+
+func decode(b []byte, m *Message) error {
+	body, err := unseal(b)
+	if err != nil {
+		return err
+	}
+	err = strictMode.Unmarshal(body, m)
+	if unknown := (*cbor.UnknownFieldError)(nil); errors.As(err, &unknown) {
+		*m = Message{}
+		return decodeExtra(body, m)
+	}
+	return err
+}
+
+const checksumLen = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal encodes v and puts the CRC-32C of the bytes behind them, most significant byte first.
+func seal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(512)
+	if err := encMode.MarshalToBuffer(v, &b); err != nil {
+		return nil, err
+	}
+	return binary.BigEndian.AppendUint32(b.Bytes(), crc32.Checksum(b.Bytes(), castagnoli)), nil
+}
+
+// unseal checks the CRC of what seal made and takes it off.
+func unseal(b []byte) ([]byte, error) {
+	n := len(b) - checksumLen
+	if n < 1 {
+		return nil, errors.New("the record is cut short")
+	}
+	if binary.BigEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+		return nil, errors.New("wrong checksum")
+	}
+	return b[:n], nil
+}

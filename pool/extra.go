@@ -1,0 +1,225 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Records of a later version may have keys that this one does not know. They are rare, so reading and writing them takes a
+// way of its own, by maps of raw values, and ordinary records pay nothing for it.
+
+// record is a CBOR map as it lies in the file.
+type record = map[uint64]cbor.RawMessage
+
+// extensible is a pointer to a type that keeps unknown keys.
+type extensible[T any] interface {
+	*T
+	extras() *record
+}
+
+func (m *Message) extras() *record  { return &m.Extra }
+func (p *Part) extras() *record     { return &p.Extra }
+func (c *Call) extras() *record     { return &c.Extra }
+func (r *Result) extras() *record   { return &r.Extra }
+func (d *Metadata) extras() *record { return &d.Extra }
+func (s *Source) extras() *record   { return &s.Extra }
+
+// The keys of fields that hold other records, and two of a part.
+const (
+	contentKey = 3
+	callsKey   = 4
+	resultKey  = 5
+	metaKey    = 6
+	sourceKey  = 13
+
+	resultPartsKey = 4
+
+	partTypeKey = 1
+	partRawKey  = 13
+)
+
+// knownKeys holds, for each extensible type, the keys that have a field.
+var knownKeys = map[reflect.Type]map[uint64]bool{}
+
+func init() {
+	for _, v := range []any{Message{}, Part{}, Call{}, Result{}, Metadata{}, Source{}} {
+		t := reflect.TypeOf(v)
+		knownKeys[t] = map[uint64]bool{}
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("cbor"), ",")
+			if k, err := strconv.ParseUint(name, 10, 64); err == nil {
+				knownKeys[t][k] = true
+			}
+		}
+	}
+}
+
+func (m *Message) hasExtra() bool {
+	return len(m.Extra) > 0 || len(m.Meta.Extra) > 0 || m.Source != nil && len(m.Source.Extra) > 0 ||
+		m.Result != nil && (len(m.Result.Extra) > 0 || anyExtra(m.Result.Parts)) ||
+		anyExtra(m.Content) || anyExtra(m.Calls)
+}
+
+func anyExtra[T any, P extensible[T]](list []T) bool {
+	for i := range list {
+		if len(*P(&list[i]).extras()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// encodeExtra is Encode for a message with unknown keys at some level.
+func encodeExtra(m *Message) ([]byte, error) {
+	var e extraEncoder
+	top := toRecord(&e, m)
+	if len(m.Content) > 0 {
+		e.set(top, contentKey, toRecords(&e, m.Content))
+	}
+	if len(m.Calls) > 0 {
+		e.set(top, callsKey, toRecords(&e, m.Calls))
+	}
+	if m.Result != nil {
+		result := toRecord(&e, m.Result)
+		if len(m.Result.Parts) > 0 {
+			e.set(result, resultPartsKey, toRecords(&e, m.Result.Parts))
+		}
+		e.set(top, resultKey, result)
+	}
+	if meta := toRecord(&e, &m.Meta); len(meta) > 0 {
+		e.set(top, metaKey, meta)
+	}
+	if m.Source != nil {
+		e.set(top, sourceKey, toRecord(&e, m.Source))
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	b, err := seal(top)
+	if err != nil {
+		return nil, err
+	}
+	if err := looseMode.Wellformed(b[:len(b)-checksumLen]); err != nil {
+		return nil, fmt.Errorf("%w: the value of an unknown key: %v", ErrInvalid, err)
+	}
+	return b, nil
+}
+
+// extraEncoder keeps the first error.
+type extraEncoder struct{ err error }
+
+func (e *extraEncoder) set(rec record, key uint64, v any) {
+	b, err := encMode.Marshal(v)
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	if e.err == nil {
+		rec[key] = b
+	}
+}
+
+// toRecord is v's own fields with the unknown keys among them.
+func toRecord[T any, P extensible[T]](e *extraEncoder, v P) record {
+	b, err := encMode.Marshal(v)
+	rec := record{}
+	if err == nil {
+		err = looseMode.Unmarshal(b, &rec)
+	}
+	known := knownKeys[reflect.TypeFor[T]()]
+	for k, value := range *v.extras() {
+		if known[k] && err == nil {
+			err = fmt.Errorf("%w: key %d has a field and cannot be among the unknown ones", ErrInvalid, k)
+		}
+		rec[k] = value
+	}
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	return rec
+}
+
+func toRecords[T any, P extensible[T]](e *extraEncoder, list []T) []record {
+	recs := make([]record, len(list))
+	for i := range list {
+		recs[i] = toRecord[T, P](e, &list[i])
+	}
+	return recs
+}
+
+// decodeExtra is Decode for a record with unknown keys at some level.
+func decodeExtra(body []byte, m *Message) error {
+	if err := looseMode.Unmarshal(body, m); err != nil {
+		return err
+	}
+	top, err := takeExtra(body, m)
+	if err != nil {
+		return err
+	}
+	if m.Result != nil {
+		result, err := takeExtra(top[resultKey], m.Result)
+		if err != nil {
+			return err
+		}
+		if err := takeExtras(result[resultPartsKey], m.Result.Parts); err != nil {
+			return err
+		}
+	}
+	if m.Source != nil {
+		if _, err := takeExtra(top[sourceKey], m.Source); err != nil {
+			return err
+		}
+	}
+	if _, err := takeExtra(top[metaKey], &m.Meta); err != nil {
+		return err
+	}
+	if err := takeExtras(top[contentKey], m.Content); err != nil {
+		return err
+	}
+	return takeExtras(top[callsKey], m.Calls)
+}
+
+// takeExtra sets v's unknown keys from its record, and returns all of that.
+func takeExtra[T any, P extensible[T]](b []byte, v P) (record, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	var rec record
+	if err := looseMode.Unmarshal(b, &rec); err != nil {
+		return nil, err
+	}
+	known := knownKeys[reflect.TypeFor[T]()]
+	for k, value := range rec {
+		if known[k] {
+			continue
+		}
+		if *v.extras() == nil {
+			*v.extras() = record{}
+		}
+		(*v.extras())[k] = value
+	}
+	return rec, nil
+}
+
+func takeExtras[T any, P extensible[T]](b []byte, list []T) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var raw []cbor.RawMessage
+	if err := looseMode.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	if len(raw) != len(list) {
+		return errors.New("a list has two lengths")
+	}
+	for i := range list {
+		if _, err := takeExtra[T, P](raw[i], &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package pool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Bucket holds the messages. Its keys are a context's id and a message's, 16 bytes each.
+const Bucket = "pool"
+
+// inlineLimit is the size in bytes up to which a tool result's text or JSON stays in its message's record.
+const inlineLimit = 8 << 10
+
+// ErrNoMessage: the context has no message of that id.
+var ErrNoMessage = errors.New("no such message")
+
+func key(ctx, id ID) []byte { return append(ctx[:len(ctx):len(ctx)], id[:]...) }
+
+// Put stores m in a context, over what has its id there. The bytes of its images and documents, and a tool result's text or
+// JSON over 8 KiB, become artifacts; their hashes and sizes are made here. m itself is not changed. A part that refers to
+// an artifact which the store does not have is refused with ErrInvalid. Put does not call Validate.
+func Put(tx kv.RwTx, ctx ID, m *Message) error {
+	stored, err := putAside(tx, m)
+	if err != nil {
+		return err
+	}
+	b, err := Encode(stored)
+	if err != nil {
+		return err
+	}
+	if err := tx.Put(Bucket, key(ctx, m.ID), b); err != nil {
+		return fmt.Errorf("storing message %s: %w", m.ID, err)
+	}
+	return nil
+}
+
+// putAside stores m's large contents and returns the message as its record is to be.
+func putAside(tx kv.RwTx, m *Message) (*Message, error) {
+	a := aside{tx: tx}
+	stored := *m
+	a.enter("content")
+	stored.Content = a.parts(m.Content, false)
+	a.leave(0)
+	if m.Result != nil {
+		a.enter("tool_result")
+		r := *m.Result
+		a.result(&r)
+		a.enter("parts")
+		r.Parts = a.parts(m.Result.Parts, true)
+		stored.Result = &r
+	}
+	return &stored, a.err
+}
+
+// aside puts contents into artifacts. It keeps the first error.
+type aside struct {
+	cursor
+	tx  kv.RwTx
+	err error
+}
+
+func (a *aside) put(data []byte, mediaType string) (Hash, int64) {
+	if a.err != nil {
+		return Hash{}, 0
+	}
+	var h Hash
+	h, a.err = PutArtifact(a.tx, data, mediaType)
+	return h, int64(len(data))
+}
+
+// has makes sure that an artifact which is only referred to is there.
+func (a *aside) has(h Hash) {
+	if a.err != nil || h == (Hash{}) {
+		return
+	}
+	var there bool
+	if there, a.err = HasArtifact(a.tx, h); a.err == nil && !there {
+		a.err = a.invalid("the store has no artifact %s; give its data", h)
+	}
+}
+
+// parts returns the parts as they are stored: the same list, or a copy if one of them changes.
+func (a *aside) parts(parts []Part, ofResult bool) []Part {
+	copied := false
+	for i := range parts {
+		back := a.enterIndex(i)
+		p := parts[i]
+		switch {
+		case p.Data != nil:
+			p.SHA256, p.Size = a.put(p.Data, p.MediaType)
+		case p.Type == TextPart && ofResult && len(p.Text) > inlineLimit:
+			p.SHA256, p.Size = a.put([]byte(p.Text), "text/plain")
+			p.Text = ""
+		case p.Type == TextPart && p.Text != "":
+			p.SHA256, p.Size = Hash{}, 0
+		default:
+			a.has(p.SHA256)
+		}
+		if p.SHA256 != parts[i].SHA256 || p.Size != parts[i].Size || len(p.Text) != len(parts[i].Text) {
+			if !copied {
+				parts, copied = append([]Part(nil), parts...), true
+			}
+			parts[i] = p
+		}
+		a.leave(back)
+	}
+	return parts
+}
+
+func (a *aside) result(r *Result) {
+	switch {
+	case len(r.JSON) > inlineLimit:
+		r.MediaType = "application/json"
+		r.SHA256, r.Size = a.put(r.JSON, r.MediaType)
+		r.JSON = nil
+	case len(r.Text) > inlineLimit:
+		r.MediaType = "text/plain"
+		r.SHA256, r.Size = a.put([]byte(r.Text), r.MediaType)
+		r.Text = ""
+	case r.Text != "" || r.JSON != nil:
+		r.SHA256, r.Size, r.MediaType = Hash{}, 0, ""
+	default:
+		a.has(r.SHA256)
+	}
+}
+
+// putBack gives m the texts that putAside took away. The bytes of images and documents stay where they are.
+func putBack(tx kv.Tx, m *Message) error {
+	r := m.Result
+	if r == nil {
+		return nil
+	}
+	if r.SHA256 != (Hash{}) {
+		data, _, err := Artifact(tx, r.SHA256)
+		if err != nil {
+			return fmt.Errorf("message %s: %w", m.ID, err)
+		}
+		if r.MediaType == "application/json" {
+			r.JSON = json.RawMessage(data)
+		} else {
+			r.Text = string(data)
+		}
+	}
+	for i := range r.Parts {
+		if p := &r.Parts[i]; p.Type == TextPart && p.SHA256 != (Hash{}) {
+			data, _, err := Artifact(tx, p.SHA256)
+			if err != nil {
+				return fmt.Errorf("message %s: %w", m.ID, err)
+			}
+			p.Text = string(data)
+		}
+	}
+	return nil
+}
+
+// Get reads a message; nil if the context has none of that id.
+func Get(tx kv.Tx, ctx, id ID) (*Message, error) {
+	b, err := tx.Get(Bucket, key(ctx, id))
+	if b == nil || err != nil {
+		return nil, err
+	}
+	return load(tx, id, b)
+}
+
+func load(tx kv.Tx, id ID, b []byte) (*Message, error) {
+	m := &Message{ID: id}
+	if err := Decode(b, m); err != nil {
+		return nil, err
+	}
+	if err := putBack(tx, m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// GetMany reads messages in the order of ids and calls fn for each, with nil for one that is not there. An error from reading
+// or from fn ends it and is returned; kv.ErrStop ends it with nil.
+func GetMany(tx kv.Tx, ctx ID, ids []ID, fn func(i int, m *Message) error) error {
+	const size = 2 * len(ctx)
+	all := make([]byte, 0, size*len(ids))
+	keys := make([][]byte, len(ids))
+	for i := range ids {
+		all = append(append(all, ctx[:]...), ids[i][:]...)
+		keys[i] = all[i*size:]
+	}
+	return tx.GetMany(Bucket, keys, func(i int, value []byte) error {
+		if value == nil {
+			return fn(i, nil)
+		}
+		m, err := load(tx, ids[i], value)
+		if err != nil {
+			return err
+		}
+		return fn(i, m)
+	})
+}
+
+// Has reports whether the context has a message of that id. It does not read it.
+func Has(tx kv.Tx, ctx, id ID) (bool, error) {
+	b, err := tx.Get(Bucket, key(ctx, id))
+	return b != nil, err
+}
+
+// Delete removes a message. Its artifacts stay, since others may refer to them. One that is not there is no error.
+func Delete(tx kv.RwTx, ctx, id ID) error { return tx.Delete(Bucket, key(ctx, id)) }
+
+// SetCompactSummary sets a stored result's short form; "" takes it away. ErrNoMessage if the message is not there, ErrInvalid if it
+// has no result.
+func SetCompactSummary(tx kv.RwTx, ctx, id ID, text string) error {
+	b, err := tx.Get(Bucket, key(ctx, id))
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		return fmt.Errorf("%w: %s", ErrNoMessage, id)
+	}
+	m := &Message{ID: id}
+	if err := Decode(b, m); err != nil {
+		return err
+	}
+	if m.Result == nil {
+		return fmt.Errorf("%w: message %s has no tool result to summarise", ErrInvalid, id)
+	}
+	m.Result.CompactSummary = text
+	if b, err = Encode(m); err != nil {
+		return err
+	}
+	return tx.Put(Bucket, key(ctx, id), b)
+}
+
+// Scan calls fn for each message of a context, in the order of ids. A message that cannot be read comes as nil with its id and
+// an err, and the scan goes on. What fn returns ends it: kv.ErrStop without an error.
+func Scan(tx kv.Tx, ctx ID, fn func(id ID, m *Message, err error) error) error {
+	return ScanAfter(tx, ctx, ID{}, fn)
+}
+
+// ScanAfter is Scan from the first id after the given one, to read a large context in several transactions.
+func ScanAfter(tx kv.Tx, ctx, after ID, fn func(id ID, m *Message, err error) error) error {
+	r := kv.Prefix(ctx[:])
+	if after != (ID{}) {
+		r.From = append(key(ctx, after), 0)
+	}
+	return tx.Scan(Bucket, r, func(k, value []byte) error {
+		id, err := idOf(k)
+		if err != nil {
+			return fn(ID{}, nil, err)
+		}
+		m, err := load(tx, id, value)
+		return fn(id, m, err)
+	})
+}
+
+func idOf(k []byte) (ID, error) {
+	if len(k) != 2*len(ID{}) {
+		return ID{}, fmt.Errorf("%w: a message's key of %d bytes", kv.ErrDamaged, len(k))
+	}
+	return ID(bytes.Clone(k[len(ID{}):])), nil
+}

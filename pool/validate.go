@@ -1,0 +1,184 @@
+package pool
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"unicode/utf8"
+)
+
+// ErrInvalid: a message that can never be stored or sent, or JSON that is none. The error says where and why.
+var ErrInvalid = errors.New("invalid message")
+
+// The first and the last moment that can be written as RFC 3339: the years 1 to 9999.
+const (
+	minTime Time = -62_135_596_800_000_000
+	maxTime Time = 253_402_300_799_999_999
+)
+
+// Validate reports, as an ErrInvalid, the first thing for which m cannot be a message: a role that there is none of, calls
+// that are not an assistant's, a result that is not a tool's, a part without what its type needs, JSON that is none, text
+// that is not UTF-8. Calls of one id are allowed, and so are results without a call.
+func (m *Message) Validate() error {
+	if err := checkText(m); err != nil {
+		return err
+	}
+	if err := checkCounts(m); err != nil {
+		return err
+	}
+	if err := visit(m, validValue); err != nil {
+		return err
+	}
+	var c cursor
+	if err := m.validRole(&c); err != nil {
+		return err
+	}
+	if err := m.validCalls(&c); err != nil {
+		return err
+	}
+	if err := validParts(&c, "content", m.Content, m.Calls); err != nil {
+		return err
+	}
+	if m.Result == nil {
+		return nil
+	}
+	c.enter("tool_result")
+	return validParts(&c, "parts", m.Result.Parts, nil)
+}
+
+func (m *Message) validRole(c *cursor) error {
+	switch m.Role {
+	case System, User, Assistant, ToolRole:
+	case "":
+		return c.invalid("it has no role")
+	default:
+		return c.invalid("role %q is none of system, user, assistant, tool", m.Role)
+	}
+	if len(m.Calls) > 0 && m.Role != Assistant {
+		return c.invalid("only an assistant message has tool calls")
+	}
+	if m.Result != nil && m.Role != ToolRole {
+		return c.invalid("only a tool message has a result")
+	}
+	if m.Result == nil && m.Role == ToolRole {
+		return c.invalid("a tool message needs a result")
+	}
+	return nil
+}
+
+func (m *Message) validCalls(c *cursor) error {
+	defer c.leave(c.enter("tool_calls"))
+	for i := range m.Calls {
+		back := c.enterIndex(i)
+		call := &m.Calls[i]
+		if call.Tool == "" {
+			return c.invalid("a call needs a tool's name")
+		}
+		if !slices.Contains([]Status{"", Pending, Approved, Denied}, call.Status) {
+			return c.invalid("approval status %q is none of pending, approved, denied", call.Status)
+		}
+		if !slices.Contains([]Execution{"", NotRun, Running, Done, Failed, Uncertain}, call.Execution) {
+			return c.invalid("execution %q is none of none, running, done, failed, uncertain", call.Execution)
+		}
+		c.leave(back)
+	}
+	return nil
+}
+
+func validParts(c *cursor, name string, parts []Part, calls []Call) error {
+	defer c.leave(c.enter(name))
+	for i := range parts {
+		back := c.enterIndex(i)
+		if err := parts[i].valid(c, calls); err != nil {
+			return err
+		}
+		c.leave(back)
+	}
+	return nil
+}
+
+func (p *Part) valid(c *cursor, calls []Call) error {
+	holdsData := p.Type == ImagePart || p.Type == DocumentPart
+	if p.Data != nil && !holdsData {
+		return c.invalid("a part of type %q holds no data; use %q or %q", p.Type, ImagePart, DocumentPart)
+	}
+	switch {
+	case p.Type == "":
+		return c.invalid("it has no type")
+	case holdsData && len(p.Data) == 0 && p.SHA256 == Hash{} && p.URL == "":
+		return c.invalid("type %q needs data, sha256 or url", p.Type)
+	case p.Type == CallPart && !slices.ContainsFunc(calls, func(call Call) bool { return call.ID == p.CallID }):
+		return c.invalid("no tool call has the id %q", p.CallID)
+	case partFields[p.Type] == nil && p.Raw == nil:
+		return c.invalid("type %q is not known here and the part has no JSON of its own", p.Type)
+	}
+	return nil
+}
+
+// checkText refuses text that is not UTF-8: no JSON and no reader of the record could hold it.
+func checkText(m *Message) error {
+	return visit(m, func(c *cursor, value any) error {
+		ok := true
+		switch x := value.(type) {
+		case *string:
+			ok = utf8.ValidString(*x)
+		case *json.RawMessage:
+			ok = utf8.Valid(*x)
+		case *outcome:
+			ok = utf8.ValidString(x.Text) && utf8.Valid(x.JSON)
+		case *map[string]json.RawMessage:
+			for name, raw := range *x {
+				ok = ok && utf8.ValidString(name) && utf8.Valid(raw)
+			}
+		}
+		if !ok {
+			return c.invalid("text that is not UTF-8")
+		}
+		return nil
+	})
+}
+
+// checkCounts refuses more parts, calls and names than a record may have.
+func checkCounts(m *Message) error {
+	n := max(len(m.Content), len(m.Calls), len(m.AppData), len(m.Meta.ProviderData), len(m.Extra))
+	if m.Result != nil {
+		n = max(n, len(m.Result.Parts))
+	}
+	if n > maxItems {
+		return (&cursor{}).invalid("more than %d parts, calls or names in one message", maxItems)
+	}
+	return nil
+}
+
+// validValue checks the raw JSON and the times of a message.
+func validValue(c *cursor, value any) error {
+	switch x := value.(type) {
+	case *json.RawMessage:
+		return validJSON(c, *x)
+	case *outcome:
+		return validJSON(c, x.JSON)
+	case *map[string]json.RawMessage:
+		for name, raw := range *x {
+			back := c.enter(name)
+			if raw == nil {
+				return c.invalid("it has no JSON")
+			}
+			if err := validJSON(c, raw); err != nil {
+				return err
+			}
+			c.leave(back)
+		}
+	case *Time:
+		if *x < minTime || *x > maxTime {
+			return c.invalid("a time outside the years 1 to 9999")
+		}
+	}
+	return nil
+}
+
+func validJSON(c *cursor, raw json.RawMessage) error {
+	if raw != nil && !json.Valid(raw) {
+		return c.invalid("it is not valid JSON")
+	}
+	return nil
+}
