@@ -1,12 +1,29 @@
 package exchange
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ChatGPT's data export: conversations.json, one array, or conversations-000.json and so on, with the files of the messages
+// beside them. A conversation is a map of nodes that name their parents; a tool call is an assistant message to a recipient other
+// than all, and its result the tool message below it.
+
+const chatgptName = "chatgpt"
+
 func detectChatGPT(h *head) bool {
 	return h.any(func(v value) bool {
-		if v.get("mapping").is(objectKind) {
+		if isChatGPT(v) || isChatGPT(v.get("raw_provider_payload")) {
 			return true
 		}
 		for it := range v.get("conversations").items() {
-			if it.get("mapping").is(objectKind) {
+			if isChatGPT(it) {
 				return true
 			}
 		}
@@ -14,7 +31,390 @@ func detectChatGPT(h *head) bool {
 	})
 }
 
-// readChatGPT reads a ChatGPT data export: an array of conversations, one, or an object that holds the array.
+func isChatGPT(v value) bool { return v.get("mapping").is(objectKind) }
+
+// readChatGPT reads an array of conversations, one alone, or an object that holds the array or one as a browser extension
+// saved it.
 func readChatGPT(r *reading) error {
-	return r.eachItem("conversations", func(at place, v value) error { return nil })
+	return r.eachItem("conversations", func(at place, v value) error {
+		if p := v.get("raw_provider_payload"); isChatGPT(p) {
+			v = p
+		}
+		c := chatgpt{r: r, at: at}
+		return c.conversation(v)
+	})
+}
+
+// chatgpt is one conversation being read.
+type chatgpt struct {
+	r     *reading
+	at    place
+	model string // the conversation's, for answers that name none
+}
+
+func (c *chatgpt) conversation(v value) error {
+	mapping := v.get("mapping")
+	switch {
+	case !v.is(objectKind):
+		c.r.skipContext(0, c.at, "%s where a conversation should be", v.kind())
+		return nil
+	case !v.has("mapping"):
+		c.r.skipContext(0, c.at, "a conversation without mapping")
+		return nil
+	case !mapping.is(objectKind):
+		c.r.skipContext(0, c.at, "the mapping is %s and no object", mapping.kind())
+		return nil
+	}
+	c.r.duplicateKeys(c.at, v)
+	if v.get("title").broken() {
+		c.r.warn(c.at, "half characters or bytes that are not UTF-8 in the title were replaced")
+	}
+	c.model = v.get("default_model_slug").str()
+	in := &chatctx.Incoming{
+		Conversation: firstOf(v.get("conversation_id").str(), v.get("id").str()),
+		Title:        v.get("title").str(),
+		Created:      v.get("create_time").time(),
+		Updated:      v.get("update_time").time(),
+	}
+	if rest := leftover(v, chatgptKnown); rest != nil {
+		in.AppData = map[string]json.RawMessage{chatgptName: rest}
+	}
+	records, good := c.records(mapping)
+	if !good {
+		c.r.skipContext(0, c.at, "no node of the conversation could be read")
+		return nil
+	}
+	if in.Conversation == "" {
+		in.Conversation = contentID(v.get("create_time").raw(), records)
+	}
+	c.r.tree(in, records, v.get("current_node").str(), c.at)
+	pairResults(in)
+	return c.r.emit(in)
+}
+
+// chatgptKnown are the members of a conversation that are read into fields of their own.
+var chatgptKnown = map[string]bool{
+	"mapping": true, "id": true, "conversation_id": true, "title": true, "create_time": true, "update_time": true,
+	"current_node": true,
+}
+
+// contentID makes an id for a conversation that has none, from what a longer version of it has too.
+func contentID(created []byte, records []record) string {
+	h := sha256.New()
+	h.Write(created)
+	for i := range records {
+		if records[i].parent == "" {
+			h.Write([]byte(records[i].id))
+		}
+	}
+	for i := range records {
+		if m := records[i].message; m != nil && typed(m) {
+			h.Write([]byte(m.Text()))
+			break
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// records reads the nodes. good is false where there are some and none could be read.
+func (c *chatgpt) records(mapping value) (records []record, good bool) {
+	n, bad := mapping.len(), 0
+	records = make([]record, 0, n)
+	last := map[string]int{}
+	for key, node := range mapping.members() {
+		rec, ok := c.node(key, node)
+		if !ok {
+			bad++
+		}
+		if i, twice := last[key]; twice {
+			c.r.warn(c.at, "the node %q stands more than once, the last one counts", clip(key, 80))
+			c.r.duplicated(1)
+			records[i] = rec
+			continue
+		}
+		last[key] = len(records)
+		records = append(records, rec)
+	}
+	return records, bad < n || n == 0
+}
+
+// node reads one node. One that is bad is reported, and stays as a link only.
+func (c *chatgpt) node(key string, v value) (record, bool) {
+	parent := v.get("parent")
+	rec := record{id: key, parent: parent.str(), orphan: !v.has("parent")}
+	for ch := range v.get("children").items() {
+		rec.children = append(rec.children, ch.str())
+	}
+	msg, at := v.get("message"), c.at.in("node "+clip(key, 60))
+	why := ""
+	switch role, content := msg.at("author", "role"), msg.get("content"); {
+	case !v.is(objectKind):
+		why = "the node is " + v.kind().String()
+	case msg.kind() <= nullKind:
+		c.r.duplicateKeys(at, v)
+		return rec, true
+	case !msg.is(objectKind):
+		why = "the message is " + msg.kind().String()
+	case role.str() == "":
+		why = "the message has no author"
+	case content.kind() > nullKind && !content.is(objectKind) && !content.is(stringKind):
+		why = "the content is " + content.kind().String()
+	}
+	if why != "" {
+		c.r.skip(1, at, "%s", why)
+		rec.skipped = true
+		return rec, false
+	}
+	c.r.duplicateKeys(at, v)
+	c.r.duplicateKeys(at, msg)
+	rec.message = c.message(key, msg)
+	if c.r.damage(at, v) {
+		source(rec.message).Raw = append([]byte(nil), v.raw()...)
+	}
+	return rec, true
+}
+
+// message reads a message with all that does not depend on its neighbours.
+func (c *chatgpt) message(key string, v value) *chatctx.Message {
+	meta := v.get("metadata")
+	m := &chatctx.Message{Created: v.get("create_time").time()}
+	switch role := pool.Role(v.at("author", "role").str()); role {
+	case pool.System, pool.User, pool.Assistant, pool.ToolRole:
+		m.Role = role
+	default:
+		m.Role = pool.User
+		source(m).Role = string(role)
+	}
+	m.Hidden = meta.get("is_visually_hidden_from_conversation").bool()
+	if meta.get("is_user_system_message").bool() {
+		m.Hidden, m.Kind = true, "injected"
+	}
+	if w, ok := v.get("weight").float(); ok && w == 0 {
+		m.Unsent = true
+	}
+	if m.Role == pool.Assistant {
+		m.Meta.Provider = "openai"
+		m.Meta.Model = firstOf(meta.get("model_slug").str(), c.model)
+	}
+	m.Meta.FinishReason = meta.at("finish_details", "type").str()
+	m.Unfinished = v.get("status").str() == "in_progress" || m.Meta.FinishReason == "interrupted"
+	c.content(m, key, v)
+	if rest := c.rest(key, v); rest != nil {
+		m.Meta.ProviderData = map[string]json.RawMessage{chatgptName: rest}
+	}
+	return m
+}
+
+// content reads the parts, and makes a call or a result of a message that is one.
+func (c *chatgpt) content(m *chatctx.Message, key string, v value) {
+	content := v.get("content")
+	parts := c.parts(m, content)
+	parts = append(parts, c.attachments(v, parts)...)
+	to := v.get("recipient").str()
+	switch {
+	case m.Role == pool.ToolRole:
+		m.Result = result(parts, v)
+		m.Result.RequestID = "result-" + key
+	case m.Role == pool.Assistant && to != "" && to != "all" && callable(content.get("content_type").str()):
+		m.Calls = []pool.Call{{ID: "call-" + key, Tool: to, Arguments: arguments(textOf(parts)), Provider: "openai"}}
+		m.Content = append(withoutText(parts), pool.Part{Type: pool.CallPart, CallID: "call-" + key})
+	default:
+		m.Content = parts
+	}
+}
+
+// callable tells whether a content may be the body of a tool call.
+func callable(contentType string) bool {
+	switch contentType {
+	case "text", "code", "multimodal_text", "":
+		return true
+	}
+	return false
+}
+
+// arguments are a call's body as JSON: as it is where it is an object, else under input.
+func arguments(body string) json.RawMessage {
+	if v, rest, err := new(document).parse([]byte(body), false); err == nil && v.is(objectKind) && skipSpace(rest, 0) == len(rest) {
+		return v.keep()
+	}
+	return object("input", body)
+}
+
+// result makes a tool's answer of its parts: text alone as text.
+func result(parts []pool.Part, v value) *pool.Result {
+	res := &pool.Result{Tool: v.at("author", "name").str()}
+	if len(parts) == 1 && parts[0].Type == pool.TextPart && parts[0].Raw == nil {
+		res.Text = parts[0].Text
+	} else {
+		res.Parts = parts
+	}
+	res.IsError = v.at("content", "content_type").str() == "system_error" ||
+		strings.HasPrefix(v.at("metadata", "aggregate_result", "status").str(), "failed")
+	return res
+}
+
+// parts reads a content by its type.
+func (c *chatgpt) parts(m *chatctx.Message, v value) []pool.Part {
+	if v.is(stringKind) {
+		return texts(v)
+	}
+	switch v.get("content_type").str() {
+	case "code", "execution_output", "tether_quote", "sonic_webpage", "system_error":
+		return texts(v.get("text"))
+	case "tether_browsing_display":
+		return append(texts(v.get("result")), texts(v.get("summary"))...)
+	case "citable_code_output":
+		return texts(v.get("output_str"))
+	case "computer_output":
+		return []pool.Part{c.asset(v.get("screenshot"))}
+	case "thoughts":
+		m.Hidden = true
+		return thoughts(v)
+	case "reasoning_recap":
+		m.Hidden, m.Unsent, m.Kind = true, true, "recap"
+		return append(texts(v.get("content")), c.list(v.get("parts"))...)
+	case "user_editable_context":
+		m.Hidden, m.Kind = true, "injected"
+		return append(texts(v.get("user_profile")), texts(v.get("user_instructions"))...)
+	case "model_editable_context":
+		m.Hidden, m.Kind = true, "injected"
+		return texts(v.get("model_set_context"))
+	case "text", "multimodal_text":
+		return c.list(v.get("parts"))
+	}
+	if parts := c.list(v.get("parts")); len(parts) > 0 {
+		return parts
+	}
+	if v.is(objectKind) {
+		return []pool.Part{unknownPart(v)}
+	}
+	return nil
+}
+
+// texts is a text part of a string, nothing of any other value.
+func texts(v value) []pool.Part {
+	if !v.is(stringKind) {
+		return nil
+	}
+	return []pool.Part{{Type: pool.TextPart, Text: v.str()}}
+}
+
+// thoughts are the model's reasoning, a part each. The heading of a thought is in Raw.
+func thoughts(v value) []pool.Part {
+	var parts []pool.Part
+	for th := range v.get("thoughts").items() {
+		parts = append(parts, pool.Part{Type: pool.ThinkingPart, Text: th.get("content").str(), Provider: "openai", Raw: th.keep()})
+	}
+	for th := range v.get("parts").items() {
+		if th.is(stringKind) {
+			parts = append(parts, pool.Part{Type: pool.ThinkingPart, Text: th.str(), Provider: "openai"})
+		}
+	}
+	return parts
+}
+
+// list reads parts: strings, and objects of several kinds.
+func (c *chatgpt) list(v value) []pool.Part {
+	var parts []pool.Part
+	for p := range v.items() {
+		switch {
+		case p.is(stringKind):
+			parts = append(parts, pool.Part{Type: pool.TextPart, Text: p.str()})
+		case p.is(objectKind):
+			parts = append(parts, c.part(p))
+		case !p.is(nullKind):
+			parts = append(parts, pool.Part{Type: pool.TextPart, Text: string(p.keep())})
+		}
+	}
+	return parts
+}
+
+func (c *chatgpt) part(v value) pool.Part {
+	switch v.get("content_type").str() {
+	case "audio_transcription":
+		return pool.Part{Type: pool.TextPart, Text: v.get("text").str(), Raw: v.keep()}
+	case "image_asset_pointer", "audio_asset_pointer":
+		return c.asset(v)
+	}
+	return unknownPart(v)
+}
+
+// rest is what of a message has no field of its own, nil for nothing.
+func (c *chatgpt) rest(key string, v value) json.RawMessage {
+	w := objectWriter{}
+	for k, x := range v.members() {
+		s := x.str()
+		switch k {
+		case "create_time", "weight":
+		case "id":
+			w.addIf(s != key, k, x)
+		case "recipient":
+			w.addIf(s != "all", k, x)
+		case "status":
+			w.addIf(s != "finished_successfully", k, x)
+		case "author":
+			w.addRaw(k, leftover(x, map[string]bool{"role": true}))
+		case "content":
+			w.addRaw(k, contentRest(x))
+		default:
+			w.addIf(true, k, x)
+		}
+	}
+	return w.done()
+}
+
+// contentRest is what of a content did not become parts; that it is text goes without saying.
+func contentRest(v value) json.RawMessage {
+	known := chatgptContent
+	if v.get("content_type").str() == "text" {
+		known = maps.Clone(known)
+		known["content_type"] = true
+	}
+	return leftover(v, known)
+}
+
+// chatgptContent are the members of a content that become parts.
+var chatgptContent = map[string]bool{
+	"parts": true, "text": true, "thoughts": true, "result": true, "summary": true, "output_str": true, "user_profile": true,
+	"user_instructions": true, "model_set_context": true, "screenshot": true, "content": true,
+}
+
+// pairResults gives the results the ids of their calls. No id is in the file: a tool message answers the call above it, past
+// other tool messages and hidden ones, if it bears the tool's name and is the first to do so. A call that nothing answers
+// is closed.
+func pairResults(in *chatctx.Incoming) {
+	answered := make([]bool, len(in.Nodes))
+	taken := make([]int, len(in.Nodes)) // by a result: its call's node + 1
+	for i, node := range in.Nodes {
+		if node.Message.Result == nil {
+			continue
+		}
+		call, free := node.Parent, true
+		for ; call >= 0 && passable(in.Nodes[call].Message); call = in.Nodes[call].Parent {
+			free = free && taken[call] == 0
+		}
+		if call < 0 || !free || len(in.Nodes[call].Message.Calls) == 0 {
+			continue
+		}
+		c := &in.Nodes[call].Message.Calls[0]
+		if !sameTool(c.Tool, node.Message.Result.Tool) {
+			continue
+		}
+		node.Message.Result.RequestID = c.ID
+		taken[i], answered[call] = call+1, true
+	}
+	for i, node := range in.Nodes {
+		closeCalls(node.Message, func(string) bool { return answered[i] })
+	}
+}
+
+// passable messages may stand between a call and its result.
+func passable(m *chatctx.Message) bool {
+	return m.Result != nil || len(m.Calls) == 0 && m.Hidden
+}
+
+// sameTool compares a recipient with a tool's name: web.run is of web, and a result may have no name.
+func sameTool(recipient, name string) bool {
+	tool := func(s string) string { s, _, _ = strings.Cut(s, "."); return s }
+	return name == "" || tool(recipient) == tool(name)
 }

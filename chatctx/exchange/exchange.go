@@ -330,7 +330,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return err
 	}
 	defer c.Close()
-	text, err := c.Peek(headSize)
+	text, err := c.Peek(c.Size())
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -347,7 +347,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		if named {
 			return errors.New("not a known format: " + h.seen())
 		}
-		im.notOurs = append(im.notOurs, f.path)
+		im.notOurs = append(im.notOurs, fmt.Sprintf("%s (%s)", f.path, clip(h.seen(), 60)))
 		return nil
 	}
 	im.report.Files++

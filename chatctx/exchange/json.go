@@ -62,6 +62,9 @@ const errTruncated = "the JSON ends too early"
 // maxDocument bounds a document: token offsets are 32 bits.
 const maxDocument = math.MaxUint32 - 1
 
+// maxDepth bounds nesting: encoding/json, which will read again what is kept, ends at 10,000.
+const maxDepth = 5000
+
 // parse takes one JSON value apart; rest is what follows it. With partial, text that ends too early is no error: what is
 // open is closed there, and an unfinished string, number or member is left out.
 func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err error) {
@@ -139,6 +142,9 @@ func (d *document) scanValue(p int) (int, error) {
 		k, closer := objectKind, byte('}')
 		if c == '[' {
 			k, closer = arrayKind, ']'
+		}
+		if len(d.open) == maxDepth {
+			return p, &syntaxError{p, fmt.Sprintf("brackets nested more than %d deep", maxDepth)}
 		}
 		d.open = append(d.open, uint32(len(d.tokens)))
 		d.tokens = append(d.tokens, token{start: uint32(p), kind: k})
@@ -418,16 +424,23 @@ func (v value) raw() []byte {
 	return v.d.text[t.start:t.end]
 }
 
-// keep is a copy of the value's text as valid JSON in UTF-8, nil for an absent one.
+// keep is a copy of the value's text as valid JSON in UTF-8, on one line; nil for an absent one.
 func (v value) keep() json.RawMessage {
 	if v.d == nil {
 		return nil
 	}
+	text := v.raw()
 	if !v.d.utf8 {
-		s, _ := repairUTF8(v.raw())
-		return json.RawMessage(s)
+		s, _ := repairUTF8(text)
+		text = []byte(s)
 	}
-	return bytes.Clone(v.raw())
+	if bytes.IndexByte(text, '\n') >= 0 {
+		var b bytes.Buffer
+		if json.Compact(&b, text) == nil {
+			return b.Bytes()
+		}
+	}
+	return bytes.Clone(text)
 }
 
 // get is the member with exactly that key, the last of several, absent where there is none.
@@ -661,13 +674,31 @@ func (v value) count() *int64 {
 	return &n
 }
 
-// repeated gives the keys of an object that stand in it more than once.
+// repeated gives the keys of an object that stand in it more than once. An object of many members is looked at by a map, a
+// small one without any memory.
 func (v value) repeated() []string {
-	var seen map[string]int
-	var twice []string
-	if v.kind() == objectKind {
-		seen = make(map[string]int, 16)
+	if v.kind() != objectKind {
+		return nil
 	}
+	if v.tok().next-v.i > 200 {
+		return v.repeatedOfMany()
+	}
+	var twice []string
+	end := v.tok().next
+	for i := v.i + 1; i < end; i = v.d.tokens[i+1].next {
+		for j := v.i + 1; j < i; j = v.d.tokens[j+1].next {
+			if bytes.Equal(value{v.d, i}.raw(), value{v.d, j}.raw()) {
+				twice = append(twice, value{v.d, i}.str())
+				break
+			}
+		}
+	}
+	return twice
+}
+
+func (v value) repeatedOfMany() []string {
+	seen := make(map[string]int, v.len())
+	var twice []string
 	for k := range v.members() {
 		if seen[k]++; seen[k] == 2 {
 			twice = append(twice, k)

@@ -40,12 +40,16 @@ type reading struct {
 	report *Report
 	sink   func(*chatctx.Incoming) error
 	doc    document
+	assets *assets // the files beside this one, once asked for
 }
 
-// emit hands a conversation on. An error ends the reading: return it.
+// emit hands a conversation on, with a title derived where it has none and each message's source filled in. An error ends the reading: return it.
 func (r *reading) emit(in *chatctx.Incoming) error {
-	if in.Format == "" {
-		in.Format = r.format
+	in.Format = firstOf(in.Format, r.format)
+	setTitle(in)
+	for _, n := range in.Nodes {
+		s := source(n.Message)
+		s.Format, s.Conversation, s.Node = in.Format, in.Conversation, n.ID
 	}
 	if err := r.ctx.Err(); err != nil {
 		return err

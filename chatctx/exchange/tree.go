@@ -16,6 +16,7 @@ type record struct {
 	children []string         // the file's own order of them; nil: none given
 	orphan   bool             // parent is not known and children of others tell it
 	message  *chatctx.Message // nil: structural, its children go to its parent
+	skipped  bool             // has no message because it was left out, and is counted as that
 }
 
 // tree fills in's Nodes and Branches from records in file order. Links are walked by parent; where that is absent (orphan) by
@@ -51,14 +52,7 @@ type tree struct {
 // link finds each record's parent.
 func (t *tree) link() {
 	t.parent = make([]int, len(t.records))
-	told := map[string]int{} // child to parent, from the child lists
-	for i := range t.records {
-		for _, c := range t.records[i].children {
-			if _, twice := told[c]; !twice {
-				told[c] = i
-			}
-		}
-	}
+	told := t.told()
 	missing := 0
 	for i := range t.records {
 		rec := &t.records[i]
@@ -78,6 +72,22 @@ func (t *tree) link() {
 	if missing > 0 {
 		t.r.warn(t.at, "%d messages name a parent that is not in the file; they begin paths of their own", missing)
 	}
+}
+
+// told reads the child lists, child to parent, where some record does not know its own.
+func (t *tree) told() map[string]int {
+	if !slices.ContainsFunc(t.records, func(rec record) bool { return rec.orphan }) {
+		return nil
+	}
+	told := map[string]int{}
+	for i := range t.records {
+		for _, c := range t.records[i].children {
+			if _, twice := told[c]; !twice {
+				told[c] = i
+			}
+		}
+	}
+	return told
 }
 
 // cutCycles makes a root of the first record, in file order, of each cycle.
@@ -173,7 +183,7 @@ func (t *tree) splice(in *chatctx.Incoming) {
 			} else {
 				t.kids[above[i]] = append(t.kids[above[i]], here)
 			}
-		} else {
+		} else if !rec.skipped {
 			t.r.structural(1)
 		}
 		for _, c := range slices.Backward(t.children[i]) {

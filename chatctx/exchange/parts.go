@@ -1,0 +1,148 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// What readers of several formats make of values: parts, calls, raw records.
+
+// firstOf is the first of them that is not "".
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// source is the message's source, made where there is none.
+func source(m *chatctx.Message) *pool.Source {
+	if m.Source == nil {
+		m.Source = new(pool.Source)
+	}
+	return m.Source
+}
+
+// unknownPart keeps a part of a kind that has no meaning here: its type, and all of it.
+func unknownPart(v value) pool.Part {
+	kind := firstOf(v.get("type").str(), v.get("content_type").str(), "unknown")
+	switch kind {
+	case pool.TextPart, pool.ImagePart, pool.DocumentPart, pool.ThinkingPart, pool.CallPart:
+		kind = "unknown_" + kind
+	}
+	return pool.Part{Type: kind, Raw: v.keep()}
+}
+
+// textOf joins the text parts.
+func textOf(parts []pool.Part) string {
+	var b strings.Builder
+	for i := range parts {
+		if parts[i].Type == pool.TextPart {
+			b.WriteString(parts[i].Text)
+		}
+	}
+	return b.String()
+}
+
+func withoutText(parts []pool.Part) []pool.Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p pool.Part) bool { return p.Type == pool.TextPart })
+}
+
+// closeCalls settles a message's calls as an import does: those with a result were run, the others are denied. Nothing that
+// is imported waits for anybody.
+func closeCalls(m *chatctx.Message, answered func(callID string) bool) {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if answered(c.ID) {
+			c.Status, c.Execution = pool.Approved, pool.Done
+		} else {
+			c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "no result"
+		}
+	}
+}
+
+// setTitle derives a title from the first prompt where the conversation has none.
+func setTitle(in *chatctx.Incoming) {
+	if strings.TrimSpace(in.Title) != "" {
+		return
+	}
+	in.Derived, in.Title = true, "Untitled"
+	for _, n := range in.Nodes {
+		if typed(n.Message) {
+			if t := strings.Join(strings.Fields(n.Message.Text()), " "); t != "" {
+				in.Title = clip(t, 60)
+				return
+			}
+		}
+	}
+}
+
+// jsonText writes s as a JSON string, without escapes for HTML.
+func jsonText(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return []byte(`""`) // no string fails to encode
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// object is a JSON object of one string.
+func object(key, text string) json.RawMessage {
+	return slices.Concat([]byte("{"), jsonText(key), []byte(":"), jsonText(text), []byte("}"))
+}
+
+// objectWriter builds a JSON object of values as they came.
+type objectWriter struct{ b []byte }
+
+// addIf adds a member if cond holds and the value says something: null, {} and [] do not.
+func (w *objectWriter) addIf(cond bool, key string, v value) {
+	if cond && v.kind() > nullKind && !(v.kind() >= arrayKind && v.tok().next == v.i+1) {
+		w.addRaw(key, v.keep())
+	}
+}
+
+func (w *objectWriter) addRaw(key string, raw json.RawMessage) {
+	if raw == nil {
+		return
+	}
+	if w.b = append(w.b, ','); len(w.b) == 1 {
+		w.b[0] = '{'
+	}
+	w.b = append(append(append(w.b, jsonText(key)...), ':'), raw...)
+}
+
+// done is the object, nil for one without members.
+func (w *objectWriter) done() json.RawMessage {
+	if w.b == nil {
+		return nil
+	}
+	return append(w.b, '}')
+}
+
+// leftover are the members of an object that are not known and say something, as an object; nil for none. Of keys that stand
+// twice the last counts.
+func leftover(v value, known map[string]bool) json.RawMessage {
+	var last map[string]uint32
+	if v.repeated() != nil {
+		last = map[string]uint32{}
+		for k, x := range v.members() {
+			last[k] = x.i
+		}
+	}
+	w := objectWriter{}
+	for k, x := range v.members() {
+		if !known[k] {
+			w.addIf(last == nil || last[k] == x.i, k, x)
+		}
+	}
+	return w.done()
+}
