@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -365,12 +364,10 @@ func (c *chatgpt) rest(key string, v value) json.RawMessage {
 
 // contentRest is what of a content did not become parts; that it is text goes without saying.
 func contentRest(v value) json.RawMessage {
-	known := chatgptContent
 	if v.get("content_type").str() == "text" {
-		known = maps.Clone(known)
-		known["content_type"] = true
+		return leftover(v, chatgptText)
 	}
-	return leftover(v, known)
+	return leftover(v, chatgptContent)
 }
 
 // chatgptContent are the members of a content that become parts.
@@ -378,6 +375,8 @@ var chatgptContent = map[string]bool{
 	"parts": true, "text": true, "thoughts": true, "result": true, "summary": true, "output_str": true, "user_profile": true,
 	"user_instructions": true, "model_set_context": true, "screenshot": true, "content": true,
 }
+
+var chatgptText = map[string]bool{"parts": true, "content_type": true}
 
 // pairResults gives the results the ids of their calls. No id is in the file: a tool message answers the call above it, past
 // other tool messages and hidden ones, if it bears the tool's name and is the first to do so. A call that nothing answers

@@ -1,0 +1,182 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Import reads files, folders and archives ("-" is Options.Stdin) into the store. Conversations are stored in batches, each whole
+// or not at all, while the next ones are being read; what is known already, by format, conversation and node, is not stored
+// again. Import ends with an error only when ctx ends or the store fails, and what it stored before stays and is in the report;
+// what is wrong with the files is in the report alone.
+func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
+	if o.DryRun {
+		return Read(ctx, paths, o, func(*chatctx.Incoming) error { return nil })
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	st := &storing{ctx: ctx, store: s, work: make(chan []*chatctx.Incoming), done: make(chan struct{})}
+	go st.run(cancel)
+	rep := &Report{}
+	err := newImporter(ctx, o, rep, st.add).paths(paths)
+	if err == nil {
+		err = st.flush()
+	}
+	close(st.work)
+	<-st.done
+	st.addTo(rep)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return rep, err
+}
+
+// batchBytes is how large, about, a batch is that is stored at once.
+const batchBytes = 4 << 20
+
+// storing takes conversations from the reader and stores them in a goroutine of its own.
+type storing struct {
+	ctx   context.Context
+	store *chatctx.Store
+	work  chan []*chatctx.Incoming
+	done  chan struct{}
+
+	batch []*chatctx.Incoming // being filled, by the reader
+	size  int
+
+	result Report // of the goroutine, until done
+}
+
+// add takes a conversation. It waits while a batch is full and the one before is being stored.
+func (st *storing) add(in *chatctx.Incoming) error {
+	st.batch = append(st.batch, in)
+	if st.size += weight(in); st.size >= batchBytes {
+		return st.flush()
+	}
+	return nil
+}
+
+func (st *storing) flush() error {
+	if len(st.batch) == 0 {
+		return nil
+	}
+	select {
+	case st.work <- st.batch:
+		st.batch, st.size = nil, 0
+		return nil
+	case <-st.ctx.Done():
+		return context.Cause(st.ctx)
+	}
+}
+
+// weight is about how many bytes a conversation takes.
+func weight(in *chatctx.Incoming) int {
+	n := 500
+	for _, node := range in.Nodes {
+		m := node.Message
+		n += 300 + partsWeight(m.Content)
+		if m.Result != nil {
+			n += len(m.Result.Text) + len(m.Result.JSON) + partsWeight(m.Result.Parts)
+		}
+		for _, c := range m.Calls {
+			n += len(c.Arguments) + len(c.Raw)
+		}
+		if m.Source != nil {
+			n += len(m.Source.Raw)
+		}
+		for _, d := range m.Meta.ProviderData {
+			n += len(d)
+		}
+	}
+	return n
+}
+
+func partsWeight(parts []pool.Part) int {
+	n := 0
+	for i := range parts {
+		n += 100 + len(parts[i].Text) + len(parts[i].Data) + len(parts[i].Raw)
+	}
+	return n
+}
+
+// run stores batches until there are no more. An error of the store ends the import.
+func (st *storing) run(fail context.CancelCauseFunc) {
+	defer close(st.done)
+	st.result.limit = 10_000
+	for batch := range st.work {
+		if st.ctx.Err() != nil {
+			continue
+		}
+		if err := st.storeBatch(batch); err != nil {
+			fail(err)
+		}
+	}
+}
+
+// storeBatch stores a batch as one; where one of its conversations is refused, one by one, and leaves that one out.
+func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
+	done, err := st.store.Import(st.ctx, batch)
+	if err == nil {
+		for i := range done {
+			st.count(batch[i], &done[i])
+		}
+		return nil
+	}
+	if !errors.Is(err, chatctx.ErrInvalid) && !errors.Is(err, pool.ErrInvalid) {
+		return err
+	}
+	if len(batch) == 1 {
+		st.refused(batch[0], err)
+		return nil
+	}
+	for _, in := range batch {
+		if err := st.storeBatch([]*chatctx.Incoming{in}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (st *storing) refused(in *chatctx.Incoming, err error) {
+	st.result.Skipped += len(in.Nodes)
+	st.result.SkippedContexts++
+	st.result.warn(Warning{Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, clip(in.Title, 60), err)})
+}
+
+// count puts what became of a conversation on the report.
+func (st *storing) count(in *chatctx.Incoming, done *chatctx.Imported) {
+	r := &st.result
+	r.Messages += done.Messages
+	r.Duplicated += done.Known
+	r.Branches += done.NewBranches
+	if done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0 {
+		r.Contexts++
+	}
+	if done.Restored {
+		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", clip(done.Title, 60))})
+	}
+	r.Imported = append(r.Imported, Imported{
+		Context: done.Context.String(), Title: done.Title, Format: in.Format, SourceID: in.Conversation,
+		Messages: done.Messages, Branches: done.Branches,
+	})
+}
+
+// addTo adds what the goroutine counted to the reader's report.
+func (st *storing) addTo(rep *Report) {
+	r := &st.result
+	rep.Contexts += r.Contexts
+	rep.Messages += r.Messages
+	rep.Branches += r.Branches
+	rep.Skipped += r.Skipped
+	rep.SkippedContexts += r.SkippedContexts
+	rep.Duplicated += r.Duplicated
+	for _, w := range r.Warnings {
+		rep.warn(w)
+	}
+	rep.MoreWarnings += r.MoreWarnings
+	rep.Imported = append(rep.Imported, r.Imported...)
+}
