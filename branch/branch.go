@@ -79,6 +79,8 @@ type Digest struct {
 	To       int    `cbor:"2,keyasint"`
 	Text     string `cbor:"3,keyasint"`
 	Squeezed bool   `cbor:"4,keyasint,omitempty"`
+	// Of is a hash of the ids of the messages that it stands for: where they are others by now, it counts no more.
+	Of pool.Hash `cbor:"5,keyasint,omitzero"`
 }
 
 // Len is the number of messages on the branch.
