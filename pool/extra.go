@@ -57,7 +57,11 @@ func init() {
 			}
 		}
 	}
+	knownKeys[reflect.TypeFor[Entry]()] = knownKeys[reflect.TypeFor[Message]()]
 }
+
+// knows reports whether T has a field for the key.
+func knows[T any](key uint64) bool { return knownKeys[reflect.TypeFor[T]()][key] }
 
 func (m *Message) hasExtra() bool {
 	return len(m.Extra) > 0 || len(m.Meta.Extra) > 0 || m.Source != nil && len(m.Source.Extra) > 0 ||
@@ -130,9 +134,8 @@ func toRecord[T any, P extensible[T]](e *extraEncoder, v P) record {
 	if err == nil {
 		err = looseMode.Unmarshal(b, &rec)
 	}
-	known := knownKeys[reflect.TypeFor[T]()]
 	for k, value := range *v.extras() {
-		if known[k] && err == nil {
+		if knows[T](k) && err == nil {
 			err = fmt.Errorf("%w: key %d has a field and cannot be among the unknown ones", ErrInvalid, k)
 		}
 		rec[k] = value
@@ -192,9 +195,8 @@ func takeExtra[T any, P extensible[T]](b []byte, v P) (record, error) {
 	if err := looseMode.Unmarshal(b, &rec); err != nil {
 		return nil, err
 	}
-	known := knownKeys[reflect.TypeFor[T]()]
 	for k, value := range rec {
-		if known[k] {
+		if knows[T](k) {
 			continue
 		}
 		if *v.extras() == nil {

@@ -40,65 +40,65 @@ func Put(tx kv.RwTx, ctx ID, m *Message) error {
 
 // putAside stores m's large contents and returns the message as its record is to be.
 func putAside(tx kv.RwTx, m *Message) (*Message, error) {
-	a := aside{tx: tx}
+	k := keeper{tx: tx}
 	stored := *m
-	a.enter("content")
-	stored.Content = a.parts(m.Content, false)
-	a.leave(0)
+	k.enter("content")
+	stored.Content = k.parts(m.Content, false)
+	k.leave(0)
 	if m.Result != nil {
-		a.enter("tool_result")
+		k.enter("tool_result")
 		r := *m.Result
-		a.result(&r)
-		a.enter("parts")
-		r.Parts = a.parts(m.Result.Parts, true)
+		k.result(&r)
+		k.enter("parts")
+		r.Parts = k.parts(m.Result.Parts, true)
 		stored.Result = &r
 	}
-	return &stored, a.err
+	return &stored, k.err
 }
 
-// aside puts contents into artifacts. It keeps the first error.
-type aside struct {
+// keeper puts contents into artifacts. It keeps the first error.
+type keeper struct {
 	cursor
 	tx  kv.RwTx
 	err error
 }
 
-func (a *aside) put(data []byte, mediaType string) (Hash, int64) {
-	if a.err != nil {
+func (k *keeper) put(data []byte, mediaType string) (Hash, int64) {
+	if k.err != nil {
 		return Hash{}, 0
 	}
 	var h Hash
-	h, a.err = PutArtifact(a.tx, data, mediaType)
+	h, k.err = PutArtifact(k.tx, data, mediaType)
 	return h, int64(len(data))
 }
 
 // has makes sure that an artifact which is only referred to is there.
-func (a *aside) has(h Hash) {
-	if a.err != nil || h == (Hash{}) {
+func (k *keeper) has(h Hash) {
+	if k.err != nil || h == (Hash{}) {
 		return
 	}
 	var there bool
-	if there, a.err = HasArtifact(a.tx, h); a.err == nil && !there {
-		a.err = a.invalid("the store has no artifact %s; give its data", h)
+	if there, k.err = HasArtifact(k.tx, h); k.err == nil && !there {
+		k.err = k.invalid("the store has no artifact %s; give its data", h)
 	}
 }
 
 // parts returns the parts as they are stored: the same list, or a copy if one of them changes.
-func (a *aside) parts(parts []Part, ofResult bool) []Part {
+func (k *keeper) parts(parts []Part, ofResult bool) []Part {
 	copied := false
 	for i := range parts {
-		back := a.enterIndex(i)
+		back := k.enterIndex(i)
 		p := parts[i]
 		switch {
 		case p.Data != nil:
-			p.SHA256, p.Size = a.put(p.Data, p.MediaType)
+			p.SHA256, p.Size = k.put(p.Data, p.MediaType)
 		case p.Type == TextPart && ofResult && len(p.Text) > inlineLimit:
-			p.SHA256, p.Size = a.put([]byte(p.Text), "text/plain")
+			p.SHA256, p.Size = k.put([]byte(p.Text), "text/plain")
 			p.Text = ""
 		case p.Type == TextPart && p.Text != "":
 			p.SHA256, p.Size = Hash{}, 0
 		default:
-			a.has(p.SHA256)
+			k.has(p.SHA256)
 		}
 		if p.SHA256 != parts[i].SHA256 || p.Size != parts[i].Size || len(p.Text) != len(parts[i].Text) {
 			if !copied {
@@ -106,25 +106,25 @@ func (a *aside) parts(parts []Part, ofResult bool) []Part {
 			}
 			parts[i] = p
 		}
-		a.leave(back)
+		k.leave(back)
 	}
 	return parts
 }
 
-func (a *aside) result(r *Result) {
+func (k *keeper) result(r *Result) {
 	switch {
 	case len(r.JSON) > inlineLimit:
 		r.MediaType = "application/json"
-		r.SHA256, r.Size = a.put(r.JSON, r.MediaType)
+		r.SHA256, r.Size = k.put(r.JSON, r.MediaType)
 		r.JSON = nil
 	case len(r.Text) > inlineLimit:
 		r.MediaType = "text/plain"
-		r.SHA256, r.Size = a.put([]byte(r.Text), r.MediaType)
+		r.SHA256, r.Size = k.put([]byte(r.Text), r.MediaType)
 		r.Text = ""
 	case r.Text != "" || r.JSON != nil:
 		r.SHA256, r.Size, r.MediaType = Hash{}, 0, ""
 	default:
-		a.has(r.SHA256)
+		k.has(r.SHA256)
 	}
 }
 

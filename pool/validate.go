@@ -176,9 +176,35 @@ func validValue(c *cursor, value any) error {
 	return nil
 }
 
+// maxDepth is how deep raw JSON may nest, so that a message's JSON, in which it lies deeper, can be read by everybody.
+const maxDepth = 1000
+
 func validJSON(c *cursor, raw json.RawMessage) error {
-	if raw != nil && !json.Valid(raw) {
+	if raw == nil {
+		return nil
+	}
+	if !json.Valid(raw) {
 		return c.invalid("it is not valid JSON")
 	}
+	if depthOf(raw) > maxDepth {
+		return c.invalid("its JSON nests deeper than %d", maxDepth)
+	}
 	return nil
+}
+
+// depthOf is how deep valid JSON nests.
+func depthOf(raw []byte) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = stringEnd(raw, i) - 1
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
 }

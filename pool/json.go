@@ -1,0 +1,413 @@
+package pool
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// The JSON of a message is lossless. Two keys at its end hold what the rest cannot, each a JSON Pointer into the message with
+// a text: "exact", the text of a JSON value that was stored with white space in it or that would be read as something else;
+// and "extra", in base64, the CBOR map of what else is stored at that place (unknown keys, the fields of a part whose type is
+// not known here).
+
+// AppendJSON appends m's JSON to b: one line, keys always in the same order, nothing escaped that need not be. Raw JSON
+// appears without its white space. It fails, with ErrInvalid, for what Validate refuses as text, JSON or time.
+func (m *Message) AppendJSON(b []byte) ([]byte, error) {
+	return appendJSON(b, &Entry{Message: m}, false)
+}
+
+// AppendJSON is Message.AppendJSON with the fields of the place.
+func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
+	if e.Message == nil {
+		e = &Entry{Message: &Message{}, Position: e.Position, Parent: e.Parent, Turn: e.Turn, Session: e.Session}
+	}
+	return appendJSON(b, e, true)
+}
+
+// MarshalJSON is AppendJSON. json.Marshal, unlike an Encoder with SetEscapeHTML(false), changes <, > and & in it to escapes.
+func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil) }
+
+// MarshalJSON is AppendJSON.
+func (e Entry) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
+
+func appendJSON(b []byte, e *Entry, place bool) ([]byte, error) {
+	if err := checkText(e.Message); err != nil {
+		return nil, err
+	}
+	w := writer{buf: bytes.NewBuffer(b), place: place}
+	if len(e.Extra) > 0 {
+		w.addExtra(e.Extra)
+	}
+	w.buf.WriteByte('{')
+	writeFields(&w, e, entryFields)
+	w.asides("exact", w.exact)
+	w.asides("extra", w.extra)
+	w.buf.WriteByte('}')
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.buf.Bytes(), nil
+}
+
+// writer writes a message's JSON. It keeps the first error.
+type writer struct {
+	cursor
+	buf          *bytes.Buffer
+	place        bool // write the fields of the place
+	exact, extra []aside
+	err          error
+}
+
+// aside is a text that belongs to a place in the message.
+type aside struct{ path, text string }
+
+func (w *writer) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = w.invalid(format, args...)
+	}
+}
+
+// asides writes an object of the texts put aside, if there are any.
+func (w *writer) asides(name string, list []aside) {
+	for i, a := range list {
+		if i == 0 {
+			w.key(name)
+			w.buf.WriteByte('{')
+		}
+		w.key(a.path)
+		w.text(a.text)
+	}
+	if len(list) > 0 {
+		w.buf.WriteByte('}')
+	}
+}
+
+// key begins a member of an object.
+func (w *writer) key(name string) {
+	if b := w.buf.Bytes(); b[len(b)-1] != '{' {
+		w.buf.WriteByte(',')
+	}
+	w.text(name)
+	w.buf.WriteByte(':')
+}
+
+func writeObject[T any, P extensible[T]](w *writer, v P, fields []field[T]) {
+	if len(*v.extras()) > 0 {
+		w.addExtra(*v.extras())
+	}
+	w.buf.WriteByte('{')
+	writeFields(w, (*T)(v), fields)
+	w.buf.WriteByte('}')
+}
+
+func writeFields[T any](w *writer, holder *T, fields []field[T]) {
+	for i := range fields {
+		f := &fields[i]
+		value := f.at(holder)
+		empty := isEmpty(value)
+		if empty && f.empty == absent || f.place && !w.place {
+			continue
+		}
+		back := w.enter(f.name)
+		w.key(f.name)
+		if empty && f.empty == null {
+			w.buf.WriteString("null")
+		} else {
+			w.value(value)
+		}
+		w.leave(back)
+	}
+}
+
+func writeList[T any](w *writer, list []T, write func(*T)) {
+	w.buf.WriteByte('[')
+	for i := range list {
+		if i > 0 {
+			w.buf.WriteByte(',')
+		}
+		back := w.enterIndex(i)
+		write(&list[i])
+		w.leave(back)
+	}
+	w.buf.WriteByte(']')
+}
+
+func isEmpty(value any) bool {
+	switch x := value.(type) {
+	case *string:
+		return *x == ""
+	case *bool:
+		return !*x
+	case *int:
+		return *x == 0
+	case *int64:
+		return *x == 0
+	case **int64:
+		return *x == nil
+	case *ID:
+		return *x == ID{}
+	case **ID:
+		return *x == nil
+	case *Hash:
+		return *x == Hash{}
+	case *Time:
+		return *x == 0
+	case *[]byte:
+		return *x == nil
+	case *[]string:
+		return len(*x) == 0
+	case *json.RawMessage:
+		return *x == nil
+	case *map[string]json.RawMessage:
+		return len(*x) == 0
+	case *[]Part:
+		return len(*x) == 0
+	case *[]Call:
+		return len(*x) == 0
+	case **Result:
+		return *x == nil
+	case **Source:
+		return *x == nil
+	case *outcome:
+		return x.JSON == nil && x.Text == "" && (len(x.Parts) > 0 || x.SHA256 != Hash{})
+	case *asideText:
+		return x.JSON == nil || x.Text == ""
+	}
+	return false
+}
+
+func (w *writer) value(value any) {
+	switch x := value.(type) {
+	case *string:
+		w.text(*x)
+	case *bool:
+		w.buf.Write(strconv.AppendBool(w.buf.AvailableBuffer(), *x))
+	case *int:
+		w.number(int64(*x))
+	case *int64:
+		w.number(*x)
+	case **int64:
+		w.number(**x)
+	case *ID:
+		w.text(x.String())
+	case **ID:
+		w.text((*x).String())
+	case *Hash:
+		w.text(x.String())
+	case *Time:
+		w.time(*x)
+	case *[]byte:
+		w.text(base64.StdEncoding.EncodeToString(*x))
+	case *json.RawMessage:
+		w.raw(*x, string(*x) == "null")
+	case *map[string]json.RawMessage:
+		w.rawMap(*x)
+	case *outcome:
+		if x.JSON != nil {
+			w.raw(x.JSON, bytes.HasPrefix(x.JSON, []byte{'"'}))
+		} else {
+			w.text(x.Text)
+		}
+	case *asideText:
+		w.text(x.Text)
+	default:
+		w.nested(value)
+	}
+}
+
+func (w *writer) nested(value any) {
+	switch x := value.(type) {
+	case *[]string:
+		writeList(w, *x, func(s *string) { w.text(*s) })
+	case *[]Part:
+		writeList(w, *x, w.part)
+	case *[]Call:
+		writeList(w, *x, func(c *Call) { writeObject(w, c, callFields) })
+	case **Result:
+		writeObject(w, *x, resultFields)
+	case *Metadata:
+		writeObject(w, x, metaFields)
+	case **Source:
+		writeObject(w, *x, sourceFields)
+	}
+}
+
+func (w *writer) part(p *Part) {
+	fields, known := partFields[p.Type]
+	if known {
+		writeObject(w, p, fields)
+		return
+	}
+	if !isPlainForeign(p) {
+		w.addExtra(foreignRecord(p))
+	}
+	if p.Raw != nil {
+		w.raw(p.Raw, false)
+		return
+	}
+	w.buf.WriteString(`{"type":`)
+	w.text(p.Type)
+	w.buf.WriteByte('}')
+}
+
+// isPlainForeign reports whether a part of an unknown type is told by its JSON alone.
+func isPlainForeign(p *Part) bool {
+	typ, err := "", error(nil)
+	if json.Valid(p.Raw) {
+		typ, err = (&reader{}).typeOf(bytes.TrimSpace(p.Raw))
+	}
+	rest := *p
+	rest.Type, rest.Raw, rest.Extra = "", nil, nil
+	return err == nil && typ == p.Type && len(p.Extra) == 0 && reflect.ValueOf(rest).IsZero()
+}
+
+// foreignRecord is all of such a part but its JSON; where it has none, its key says so.
+func foreignRecord(p *Part) record {
+	rest := *p
+	rest.Raw = nil
+	rec := toRecord(&extraEncoder{}, &rest)
+	if p.Raw == nil {
+		rec[partRawKey] = cbor.RawMessage{0xf6} // null
+	}
+	return rec
+}
+
+func (w *writer) addExtra(rec record) {
+	b, err := encMode.Marshal(rec)
+	if err != nil {
+		w.fail("an unknown key: %v", err)
+	}
+	w.extra = append(w.extra, aside{string(w.path), base64.StdEncoding.EncodeToString(b)})
+}
+
+// raw writes JSON without white space, and puts its exact text aside where that is something else or told to.
+func (w *writer) raw(raw json.RawMessage, keep bool) {
+	start := w.buf.Len()
+	if err := json.Compact(w.buf, raw); err != nil {
+		w.fail("it is not valid JSON: %v", err)
+		return
+	}
+	if keep || !bytes.Equal(w.buf.Bytes()[start:], raw) {
+		w.exact = append(w.exact, aside{string(w.path), string(raw)})
+	}
+}
+
+func (w *writer) rawMap(m map[string]json.RawMessage) {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	w.buf.WriteByte('{')
+	for _, name := range names {
+		back := w.enter(name)
+		w.key(name)
+		w.raw(m[name], false)
+		w.leave(back)
+	}
+	w.buf.WriteByte('}')
+}
+
+func (w *writer) time(t Time) {
+	if t < minTime || t > maxTime {
+		w.fail("a time outside the years 1 to 9999")
+		return
+	}
+	w.text(t.String())
+}
+
+func (w *writer) number(n int64) {
+	w.buf.Write(strconv.AppendInt(w.buf.AvailableBuffer(), n, 10))
+}
+
+// text writes a JSON string in which only quotes, backslashes and control characters are escaped.
+func (w *writer) text(s string) {
+	w.buf.WriteByte('"')
+	done := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		w.buf.WriteString(s[done:i])
+		done = i + 1
+		switch c {
+		case '"', '\\':
+			w.buf.Write([]byte{'\\', c})
+		case '\n':
+			w.buf.WriteString(`\n`)
+		case '\t':
+			w.buf.WriteString(`\t`)
+		case '\r':
+			w.buf.WriteString(`\r`)
+		default:
+			fmt.Fprintf(w.buf, `\u%04x`, c)
+		}
+	}
+	w.buf.WriteString(s[done:])
+	w.buf.WriteByte('"')
+}
+
+// timeLayout is RFC 3339 with as many digits of a second as there are.
+const timeLayout = "2006-01-02T15:04:05.999999Z07:00"
+
+// String is the moment as RFC 3339 in UTC, or "" where it is unknown.
+func (t Time) String() string {
+	if t == 0 {
+		return ""
+	}
+	return t.Time().Format(timeLayout)
+}
+
+// MarshalJSON gives RFC 3339 in UTC, or null.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t == 0 {
+		return []byte("null"), nil
+	}
+	if t < minTime || t > maxTime {
+		return nil, (&cursor{}).invalid("a time outside the years 1 to 9999")
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}
+
+// UnmarshalJSON takes RFC 3339 in any zone, or null.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	if s == nil {
+		*t = 0
+		return nil
+	}
+	var err error
+	*t, err = parseTime(*s)
+	return err
+}
+
+func parseTime(s string) (Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is not a time like 2006-01-02T15:04:05Z", ErrInvalid, s)
+	}
+	return TimeOf(at), nil
+}
+
+// MarshalText gives 64 hex digits.
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
+
+// UnmarshalText takes 64 hex digits.
+func (h *Hash) UnmarshalText(b []byte) error {
+	var err error
+	*h, err = ParseHash(string(b))
+	return err
+}

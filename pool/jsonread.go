@@ -1,0 +1,525 @@
+package pool
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// UnmarshalJSON reads what AppendJSON wrote, or JSON written by hand: role and one of content, tool_calls and tool_result are
+// needed, content may be a plain string, and null means that something is not known. It is strict, with ErrInvalid: a key that
+// is not known here, or stands there twice, is refused, names count in lower case only, and text that is not UTF-8 or has half of a
+// surrogate pair is no text. The fields of a place (turn, position …) are passed over. Raw JSON is kept byte for byte. It does
+// not call Validate.
+func (m *Message) UnmarshalJSON(data []byte) error {
+	e := Entry{Message: &Message{}}
+	if err := unmarshal(data, &e); err != nil {
+		return err
+	}
+	*m = *e.Message
+	return nil
+}
+
+// UnmarshalJSON is Message.UnmarshalJSON with the fields of the place.
+func (e *Entry) UnmarshalJSON(data []byte) error {
+	got := Entry{Message: &Message{}}
+	if err := unmarshal(data, &got); err != nil {
+		return err
+	}
+	*e = got
+	return nil
+}
+
+func unmarshal(data []byte, e *Entry) error {
+	var r reader
+	data = bytes.TrimSpace(data)
+	if !json.Valid(data) {
+		return r.invalid("it is not valid JSON")
+	}
+	if !utf8.Valid(data) {
+		return r.invalid("text that is not UTF-8")
+	}
+	needed := false
+	err := r.items(data, '{', func(name string, value []byte) error {
+		switch name {
+		case "exact":
+			return r.into(value, &r.exact)
+		case "extra":
+			return r.into(value, &r.extra)
+		case "content", "tool_calls", "tool_result":
+			needed = needed || string(value) != "null"
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := readObject(&r, data, e, entryFields, "exact", "extra"); err != nil {
+		return err
+	}
+	if e.Role == "" {
+		return r.invalid("it has no role")
+	}
+	if !needed {
+		return r.invalid("content, tool_calls or tool_result is needed")
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.exact)) {
+		return r.invalid("exact: there is no JSON at %q", path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.extra)) {
+		return r.invalid("extra: nothing at %q can have it", path)
+	}
+	return nil
+}
+
+// reader reads a message from JSON that is known to be valid. exact and extra hold what is put aside for a place, until it
+// is used.
+type reader struct {
+	cursor
+	exact map[string]string
+	extra map[string][]byte
+}
+
+func (r *reader) into(value []byte, v any) error {
+	if err := json.Unmarshal(value, v); err != nil {
+		return r.invalid("exact and extra are objects of texts: %v", err)
+	}
+	return nil
+}
+
+func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []field[T], skip ...string) error {
+	var seen uint32
+	err := r.items(data, '{', func(name string, value []byte) error {
+		i := slices.IndexFunc(fields, func(f field[T]) bool { return f.name == name })
+		if i < 0 && slices.Contains(skip, name) {
+			return nil
+		}
+		if i < 0 {
+			return r.invalid("unknown key %q", name)
+		}
+		if seen&(1<<i) != 0 {
+			return r.invalid("key %q twice", name)
+		}
+		seen |= 1 << i
+		back := r.enter(name)
+		err := r.value(value, fields[i].at((*T)(v)))
+		r.leave(back)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rec, err := r.takeExtra()
+	if err != nil {
+		return err
+	}
+	return setExtra(r, v, rec)
+}
+
+// takeExtra is the CBOR map put aside for this place, or nil.
+func (r *reader) takeExtra() (record, error) {
+	b, ok := r.extra[string(r.path)]
+	if !ok {
+		return nil, nil
+	}
+	delete(r.extra, string(r.path))
+	var rec record
+	if err := looseMode.Unmarshal(b, &rec); err != nil {
+		return nil, r.invalid("extra is no CBOR map with whole numbers as keys: %v", err)
+	}
+	return rec, nil
+}
+
+// setExtra gives v its unknown keys.
+func setExtra[T any, P extensible[T]](r *reader, v P, rec record) error {
+	for k := range rec {
+		if knows[T](k) {
+			return r.invalid("extra: key %d has a field of its own", k)
+		}
+	}
+	if len(rec) > 0 {
+		*v.extras() = rec
+	}
+	return nil
+}
+
+func (r *reader) value(data []byte, value any) error {
+	if string(data) == "null" && !isOutcome(value) {
+		return r.null(value)
+	}
+	switch x := value.(type) {
+	case *string:
+		return r.text(data, x)
+	case *asideText:
+		return r.text(data, &x.Text)
+	case *outcome:
+		return r.outcome(data, x)
+	case *json.RawMessage:
+		return r.raw(data, x)
+	case *map[string]json.RawMessage:
+		return r.rawMap(data, x)
+	case *[]string:
+		return readList(r, data, x, r.text)
+	case *[]Part:
+		return r.parts(data, x)
+	case *[]Call:
+		return readList(r, data, x, func(b []byte, c *Call) error { return readObject(r, b, c, callFields) })
+	case **Result:
+		*x = &Result{}
+		return readObject(r, data, *x, resultFields)
+	case **Source:
+		*x = &Source{}
+		return readObject(r, data, *x, sourceFields)
+	case *Metadata:
+		return readObject(r, data, x, metaFields)
+	}
+	return r.scalar(data, value)
+}
+
+func isOutcome(value any) bool {
+	_, ok := value.(*outcome)
+	return ok
+}
+
+// null leaves a value as it is, empty, unless its exact text says that it is the JSON null.
+func (r *reader) null(value any) error {
+	if raw, ok := value.(*json.RawMessage); ok && r.exact[string(r.path)] != "" {
+		return r.raw([]byte("null"), raw)
+	}
+	return nil
+}
+
+func (r *reader) scalar(data []byte, value any) error {
+	switch x := value.(type) {
+	case *bool:
+		if s := string(data); s != "true" && s != "false" {
+			return r.invalid("it must be true or false")
+		}
+		*x = data[0] == 't'
+		return nil
+	case *int:
+		n, err := r.number(data)
+		*x = int(n)
+		return err
+	case *int64:
+		var err error
+		*x, err = r.number(data)
+		return err
+	case **int64:
+		n, err := r.number(data)
+		*x = &n
+		return err
+	}
+	var s string
+	if err := r.text(data, &s); err != nil {
+		return err
+	}
+	return r.named(s, value)
+}
+
+// named reads the values that are written as a text of one form.
+func (r *reader) named(s string, value any) (err error) {
+	switch x := value.(type) {
+	case *ID:
+		*x, err = r.id(s)
+	case **ID:
+		var id ID
+		id, err = r.id(s)
+		*x = &id
+	case *Hash:
+		if *x, err = ParseHash(s); err != nil {
+			err = r.invalid("%q is not a SHA-256 in 64 hex digits", s)
+		}
+	case *Time:
+		if *x, err = parseTime(s); err != nil {
+			err = r.invalid("%q is not a time like 2006-01-02T15:04:05Z", s)
+		}
+	case *[]byte:
+		if *x, err = base64.StdEncoding.DecodeString(s); err != nil {
+			err = r.invalid("it is not base64: %v", err)
+		}
+	}
+	return err
+}
+
+func (r *reader) id(s string) (ID, error) {
+	id, err := uuid.Parse(s)
+	if err != nil || len(s) != len(id.String()) {
+		return ID{}, r.invalid("%q is not an id like %s", s, ID{})
+	}
+	return id, nil
+}
+
+func (r *reader) number(data []byte) (int64, error) {
+	n, err := strconv.ParseInt(string(data), 10, 64)
+	if err != nil {
+		return 0, r.invalid("it must be a whole number")
+	}
+	return n, nil
+}
+
+// outcome reads "result": a string is the text, unless its exact text says that it is JSON.
+func (r *reader) outcome(data []byte, x *outcome) error {
+	if _, isJSON := r.exact[string(r.path)]; data[0] == '"' && !isJSON {
+		return r.text(data, &x.Text)
+	}
+	return r.raw(data, &x.JSON)
+}
+
+// raw copies JSON as it came, or the exact text put aside for it.
+func (r *reader) raw(data []byte, raw *json.RawMessage) error {
+	*raw = bytes.Clone(data)
+	exact, ok := r.exact[string(r.path)]
+	if !ok {
+		return nil
+	}
+	delete(r.exact, string(r.path))
+	*raw = json.RawMessage(exact)
+	if !bytes.Equal(bare(data), bare(*raw)) {
+		return r.invalid("its exact text is another value; take one of the two away")
+	}
+	return nil
+}
+
+// bare is JSON without white space, and with the escapes that json.Marshal may have made.
+func bare(b []byte) []byte {
+	var compact, escaped bytes.Buffer
+	if json.Compact(&compact, b) != nil {
+		return nil
+	}
+	json.HTMLEscape(&escaped, compact.Bytes())
+	return escaped.Bytes()
+}
+
+func (r *reader) rawMap(data []byte, m *map[string]json.RawMessage) error {
+	*m = map[string]json.RawMessage{}
+	return r.items(data, '{', func(name string, value []byte) error {
+		if _, twice := (*m)[name]; twice {
+			return r.invalid("key %q twice", name)
+		}
+		back := r.enter(name)
+		var raw json.RawMessage
+		err := r.raw(value, &raw)
+		(*m)[name] = raw
+		r.leave(back)
+		return err
+	})
+}
+
+// parts reads a list of parts, or a plain string as one text part.
+func (r *reader) parts(data []byte, parts *[]Part) error {
+	if data[0] != '"' {
+		return readList(r, data, parts, r.part)
+	}
+	p := Part{Type: TextPart}
+	if err := r.text(data, &p.Text); err != nil {
+		return err
+	}
+	*parts = []Part{p}
+	return nil
+}
+
+func readList[T any](r *reader, data []byte, list *[]T, read func([]byte, *T) error) error {
+	return r.items(data, '[', func(_ string, value []byte) error {
+		back := r.enterIndex(len(*list))
+		var v T
+		err := read(value, &v)
+		*list = append(*list, v)
+		r.leave(back)
+		return err
+	})
+}
+
+func (r *reader) part(data []byte, p *Part) error {
+	rec, err := r.takeExtra()
+	if err != nil {
+		return err
+	}
+	if rec[partTypeKey] != nil {
+		return r.foreign(data, rec, p)
+	}
+	typ, err := r.typeOf(data)
+	if err != nil {
+		return err
+	}
+	if fields, known := partFields[typ]; known {
+		if err := readObject(r, data, p, fields); err != nil {
+			return err
+		}
+		return setExtra(r, p, rec)
+	}
+	p.Type = typ
+	if len(rec) > 0 {
+		return r.invalid("extra: the type of the part is missing")
+	}
+	return r.raw(data, &p.Raw)
+}
+
+// foreign reads a part of an unknown type of which more is stored than its JSON. A record with an empty key for that JSON
+// stands for a part without.
+func (r *reader) foreign(data []byte, rec record, p *Part) error {
+	_, none := rec[partRawKey]
+	delete(rec, partRawKey)
+	b, err := encMode.Marshal(rec)
+	if err != nil {
+		return r.invalid("extra: %v", err)
+	}
+	if err := looseMode.Unmarshal(b, p); err != nil {
+		return r.invalid("extra: %v", err)
+	}
+	if _, err := takeExtra(b, p); err != nil {
+		return r.invalid("extra: %v", err)
+	}
+	if partFields[p.Type] != nil {
+		return r.invalid("extra: a part of type %q has fields of its own", p.Type)
+	}
+	if none {
+		return nil
+	}
+	return r.raw(data, &p.Raw)
+}
+
+// typeOf is the "type" of a part.
+func (r *reader) typeOf(data []byte) (string, error) {
+	var typ string
+	err := r.items(data, '{', func(name string, value []byte) error {
+		if name == "type" && typ == "" {
+			return r.text(value, &typ)
+		}
+		return nil
+	})
+	if err == nil && typ == "" {
+		err = r.invalid("a part needs a type")
+	}
+	return typ, err
+}
+
+// text reads a string. Half of a surrogate pair is refused: no UTF-8 could hold it.
+func (r *reader) text(data []byte, s *string) error {
+	if data[0] != '"' {
+		return r.invalid("it must be a string")
+	}
+	if bytes.IndexByte(data, '\\') < 0 {
+		*s = string(data[1 : len(data)-1])
+		return nil
+	}
+	if hasLoneSurrogate(data) {
+		return r.invalid("text with half of a surrogate pair (\\ud800 to \\udfff)")
+	}
+	if err := json.Unmarshal(data, s); err != nil {
+		return r.invalid("%v", err)
+	}
+	return nil
+}
+
+func hasLoneSurrogate(s []byte) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			continue
+		}
+		i++
+		if s[i] != 'u' {
+			continue
+		}
+		first := hexRune(s[i+1:])
+		i += 4
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		rest := s[i+1:]
+		if !bytes.HasPrefix(rest, []byte(`\u`)) || utf16.DecodeRune(first, hexRune(rest[2:])) == utf8.RuneError {
+			return true
+		}
+		i += 6
+	}
+	return false
+}
+
+func hexRune(s []byte) rune {
+	n, _ := strconv.ParseUint(string(s[:4]), 16, 16)
+	return rune(n)
+}
+
+// items calls fn for each member of an object ('{') or element of a list ('['), with the JSON of its value.
+func (r *reader) items(data []byte, open byte, fn func(name string, value []byte) error) error {
+	if data[0] != open {
+		return r.invalid("it must be %s", map[byte]string{'{': "an object", '[': "a list"}[open])
+	}
+	i := skipSpace(data, 1)
+	for data[i] != open+2 { // } is two behind {, and ] two behind [
+		var name string
+		if open == '{' {
+			end := valueEnd(data, i)
+			if err := r.text(data[i:end], &name); err != nil {
+				return err
+			}
+			i = skipSpace(data, skipSpace(data, end)+1)
+		}
+		end := valueEnd(data, i)
+		if err := fn(name, data[i:end]); err != nil {
+			return err
+		}
+		if i = skipSpace(data, end); data[i] == ',' {
+			i = skipSpace(data, i+1)
+		}
+	}
+	return nil
+}
+
+func skipSpace(data []byte, i int) int {
+	for data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// valueEnd is the end of the value that begins at i.
+func valueEnd(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			i = stringEnd(data, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		default:
+			i = wordEnd(data, i)
+		}
+		if depth == 0 {
+			return i
+		}
+		for i < len(data) && bytes.IndexByte([]byte(" \t\r\n,:"), data[i]) >= 0 {
+			i++
+		}
+	}
+	return i
+}
+
+// stringEnd is the end of the string that begins at i.
+func stringEnd(data []byte, i int) int {
+	for i++; data[i] != '"'; i++ {
+		if data[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// wordEnd is the end of the number or word that begins at i.
+func wordEnd(data []byte, i int) int {
+	for i < len(data) && bytes.IndexByte([]byte(" \t\r\n,:]}"), data[i]) < 0 {
+		i++
+	}
+	return i
+}
