@@ -1,0 +1,87 @@
+package anthropic
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+)
+
+// Version is the API version that requests ask for.
+const Version = "2023-06-01"
+
+// Client talks to the Messages API, or to a server that speaks it.
+type Client struct{ sender *wire.Sender }
+
+// NewClient finds address and key: o's, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. An address may end in /v1 or not.
+func NewClient(o wire.Options) (*Client, error) {
+	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://api.anthropic.com", BaseEnv: []string{"ANTHROPIC_BASE_URL"},
+		KeyEnv: []string{"ANTHROPIC_API_KEY"}}, func(h http.Header, key string) { h.Set("X-Api-Key", key) })
+	if err != nil {
+		return nil, err
+	}
+	s.Base = strings.TrimSuffix(s.Base, "/v1")
+	if s.Header.Get("Anthropic-Version") == "" {
+		s.Header.Set("Anthropic-Version", Version)
+	}
+	return &Client{s}, nil
+}
+
+// Send asks for a reply.
+func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
+	body, err := wire.Streaming(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.sender.Stream(ctx, "/v1/messages", body, wire.SSE, NewFold())
+}
+
+// counted are the members of a body that the counting endpoint takes.
+var counted = []string{"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "output_format",
+	"mcp_servers", "context_management", "cache_control"}
+
+// Count counts the input tokens of a body.
+func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
+	o, err := wire.ParseObject(r.Body)
+	if err != nil {
+		return 0, err
+	}
+	var v struct {
+		Tokens int64 `json:"input_tokens"`
+	}
+	err = c.sender.JSON(ctx, "/v1/messages/count_tokens", r.Header, o.Only(counted...).Bytes(), &v)
+	return v.Tokens, err
+}
+
+// Models lists the models, newest first.
+func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
+	var all []wire.Model
+	after := ""
+	for {
+		var page struct {
+			Data []struct {
+				ID      string    `json:"id"`
+				Name    string    `json:"display_name"`
+				Created time.Time `json:"created_at"`
+				Input   int64     `json:"max_input_tokens"`
+				Output  int64     `json:"max_tokens"`
+			} `json:"data"`
+			More bool   `json:"has_more"`
+			Last string `json:"last_id"`
+		}
+		if err := c.sender.JSON(ctx, "/v1/models?limit=1000"+after, nil, nil, &page); err != nil {
+			return nil, err
+		}
+		for _, m := range page.Data {
+			all = append(all, wire.Model{ID: m.ID, Name: m.Name, Created: m.Created, InputLimit: m.Input, OutputLimit: m.Output})
+		}
+		next := "&after_id=" + url.QueryEscape(page.Last)
+		if !page.More || page.Last == "" || next == after {
+			return all, nil
+		}
+		after = next
+	}
+}

@@ -1,0 +1,280 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Provider is the name that messages from here carry.
+const Provider = "anthropic"
+
+// NewFold folds a reply of the Messages API.
+func NewFold() wire.Fold { return &fold{} }
+
+type fold struct {
+	meta   pool.Metadata
+	blocks []*block
+	ended  bool
+}
+
+// block is a content block that may still be growing. Blocks that are not looked into keep the members that they began with.
+type block struct {
+	index     int
+	kind      string
+	start     json.RawMessage
+	text      []byte // of text and thinking, or a call's input in pieces
+	signature []byte
+	citations []json.RawMessage
+	stopped   bool
+}
+
+type event struct {
+	Type    string          `json:"type"`
+	Index   int             `json:"index"`
+	Message *response       `json:"message"`
+	Block   json.RawMessage `json:"content_block"`
+	Delta   struct {
+		Type       string          `json:"type"`
+		Text       string          `json:"text"`
+		Thinking   string          `json:"thinking"`
+		Signature  string          `json:"signature"`
+		JSON       string          `json:"partial_json"`
+		Citation   json.RawMessage `json:"citation"`
+		StopReason string          `json:"stop_reason"`
+	} `json:"delta"`
+	Usage json.RawMessage `json:"usage"`
+}
+
+type response struct {
+	Model      string            `json:"model"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason string            `json:"stop_reason"`
+	Usage      json.RawMessage   `json:"usage"`
+}
+
+func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
+	var v event
+	if err := wire.Decode(e.Data, &v); err != nil {
+		return err
+	}
+	switch v.Type {
+	case "message_start":
+		if v.Message != nil {
+			f.meta.Model = v.Message.Model
+			f.use(v.Message.Usage)
+		}
+	case "content_block_start":
+		f.start(v.Index, v.Block, out)
+	case "content_block_delta":
+		f.delta(&v, out)
+	case "content_block_stop":
+		if b := f.block(v.Index); b != nil {
+			b.stopped = true
+		}
+	case "message_delta":
+		if v.Delta.StopReason != "" {
+			f.meta.FinishReason = v.Delta.StopReason
+		}
+		f.use(v.Usage)
+	case "message_stop":
+		f.ended = true
+		return io.EOF
+	case "error":
+		return wire.Classify(Provider, 200, nil, e.Data)
+	}
+	return nil
+}
+
+func (f *fold) Whole(body []byte) error {
+	var r response
+	if err := wire.Decode(body, &r); err != nil {
+		return err
+	}
+	f.meta.Model, f.meta.FinishReason, f.ended = r.Model, r.StopReason, true
+	f.use(r.Usage)
+	for i, raw := range r.Content {
+		f.start(i, raw, func(wire.Delta) {})
+		f.blocks[i].stopped = true
+	}
+	return nil
+}
+
+func (f *fold) Ended() bool { return f.ended }
+
+// block finds the open block of an index; the newest, should an index come twice.
+func (f *fold) block(index int) *block {
+	for i := len(f.blocks) - 1; i >= 0; i-- {
+		if f.blocks[i].index == index {
+			return f.blocks[i]
+		}
+	}
+	return nil
+}
+
+// start begins a block, which in a response in one piece is whole already.
+func (f *fold) start(index int, raw json.RawMessage, out func(wire.Delta)) {
+	var v struct {
+		Type, Text, Thinking, Signature, Name string
+		Citations                             []json.RawMessage
+	}
+	_ = wire.Decode(raw, &v)
+	b := &block{index: index, kind: v.Type, start: append(json.RawMessage(nil), raw...), citations: v.Citations}
+	switch v.Type {
+	case "text":
+		b.text = []byte(v.Text)
+		show(out, pool.TextPart, v.Text)
+	case "thinking":
+		b.text, b.signature = []byte(v.Thinking), []byte(v.Signature)
+		show(out, pool.ThinkingPart, v.Thinking)
+	case "tool_use":
+		out(wire.Delta{Type: pool.CallPart, Tool: v.Name})
+	}
+	f.blocks = append(f.blocks, b)
+}
+
+func (f *fold) delta(v *event, out func(wire.Delta)) {
+	b := f.block(v.Index)
+	if b == nil {
+		return
+	}
+	switch d := &v.Delta; d.Type {
+	case "text_delta":
+		b.text = append(b.text, d.Text...)
+		show(out, pool.TextPart, d.Text)
+	case "thinking_delta":
+		b.text = append(b.text, d.Thinking...)
+		show(out, pool.ThinkingPart, d.Thinking)
+	case "signature_delta":
+		b.signature = append(b.signature, d.Signature...)
+	case "input_json_delta":
+		b.text = append(b.text, d.JSON...)
+		if b.kind == "tool_use" {
+			show(out, pool.CallPart, d.JSON)
+		}
+	case "citations_delta":
+		b.citations = append(b.citations, append(json.RawMessage(nil), d.Citation...))
+	}
+}
+
+func show(out func(wire.Delta), typ, text string) {
+	if text != "" {
+		out(wire.Delta{Type: typ, Text: text})
+	}
+}
+
+// use takes figures. They are cumulative: later ones replace earlier ones.
+func (f *fold) use(raw json.RawMessage) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return
+	}
+	f.meta.Usage = wire.Merge(f.meta.Usage, raw)
+	var u struct {
+		Input   *int64 `json:"input_tokens"`
+		Read    *int64 `json:"cache_read_input_tokens"`
+		Write   *int64 `json:"cache_creation_input_tokens"`
+		Output  *int64 `json:"output_tokens"`
+		Details struct {
+			Thinking *int64 `json:"thinking_tokens"`
+		} `json:"output_tokens_details"`
+	}
+	_ = wire.Decode(f.meta.Usage, &u)
+	f.meta.InputTokens = wire.Sum(u.Input, u.Read, u.Write)
+	f.meta.CacheRead, f.meta.CacheWrite = u.Read, u.Write
+	f.meta.OutputTokens, f.meta.ReasoningTokens = u.Output, u.Details.Thinking
+}
+
+func (f *fold) Message() *pool.Message {
+	m := &pool.Message{Role: pool.Assistant, Meta: f.meta, Unfinished: !f.ended}
+	m.Meta.Provider = Provider
+	for _, b := range f.blocks {
+		f.put(m, b)
+	}
+	wire.UniqueIDs(m, f.meta.Model+string(f.meta.Usage))
+	return m
+}
+
+// put adds a block to the message, unless it is half a one that the API would not take back.
+func (f *fold) put(m *pool.Message, b *block) {
+	switch {
+	case b.kind == "text":
+		if len(b.text) > 0 {
+			m.Content = append(m.Content, b.textPart(m.Meta.Model))
+		}
+	case b.kind == "thinking":
+		if len(b.signature) > 0 && (b.stopped || f.ended) {
+			m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: string(b.text), Signature: string(b.signature),
+				Provider: Provider, Model: m.Meta.Model, Raw: b.rawBeyond("thinking", "signature")})
+		}
+	case !b.stopped && !f.ended:
+	case b.kind == "redacted_thinking":
+		var v struct{ Data string }
+		_ = wire.Decode(b.start, &v)
+		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Redacted: v.Data,
+			Provider: Provider, Model: m.Meta.Model, Raw: b.rawBeyond("data")})
+	case b.kind == "tool_use":
+		f.putCall(m, b)
+	default:
+		m.Content = append(m.Content, pool.Part{Type: b.kind, Provider: Provider, Model: m.Meta.Model, Raw: b.raw()})
+	}
+}
+
+func (b *block) textPart(model string) pool.Part {
+	p := pool.Part{Type: pool.TextPart, Text: string(b.text)}
+	if len(b.citations) > 0 {
+		p.Provider, p.Model, p.Raw = Provider, model, b.raw()
+	}
+	return p
+}
+
+// putCall adds a call. One whose arguments were cut by the limit of tokens is half a call, and said to be left out.
+func (f *fold) putCall(m *pool.Message, b *block) {
+	var v struct {
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	_ = wire.Decode(b.start, &v)
+	arguments := b.text
+	if len(arguments) == 0 {
+		arguments = v.Input
+	}
+	if f.meta.FinishReason == "max_tokens" && !json.Valid(arguments) {
+		m.Meta.Error = wire.CutCall(v.Name)
+		return
+	}
+	m.Calls = append(m.Calls, pool.Call{ID: v.ID, Tool: v.Name, Arguments: wire.Arguments(arguments), Status: pool.Pending,
+		Execution: pool.NotRun, Provider: Provider, Model: m.Meta.Model, Raw: b.rawBeyond("id", "name", "input")})
+	m.Content = append(m.Content, pool.Part{Type: pool.CallPart, CallID: v.ID})
+}
+
+// rawBeyond is the block where it has other members than these and its type, which a part or call has fields for; else nil.
+func (b *block) rawBeyond(names ...string) json.RawMessage {
+	if o, err := wire.ParseObject(b.start); err != nil || len(o.Without("type").Without(names...)) == 0 {
+		return nil
+	}
+	return b.raw()
+}
+
+// raw is the block as the API would have given it in one piece.
+func (b *block) raw() json.RawMessage {
+	o, err := wire.ParseObject(b.start)
+	if err != nil {
+		return append(json.RawMessage(nil), b.start...)
+	}
+	switch {
+	case b.kind == "text":
+		o.Set("text", wire.String(string(b.text)))
+		if len(b.citations) > 0 {
+			o.Set("citations", wire.Array(b.citations))
+		}
+	case b.kind == "thinking":
+		o.Set("thinking", wire.String(string(b.text)))
+		o.Set("signature", wire.String(string(b.signature)))
+	case len(b.text) > 0 && json.Valid(b.text):
+		o.Set("input", append(json.RawMessage(nil), b.text...))
+	}
+	return o.Bytes()
+}

@@ -1,0 +1,94 @@
+package gemini
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+)
+
+// Client talks to the Gemini API.
+type Client struct{ sender *wire.Sender }
+
+// NewClient finds address and key: o's, else GOOGLE_GEMINI_BASE_URL, and GEMINI_API_KEY or GOOGLE_API_KEY. /v1beta is taken where the
+// address has no path.
+func NewClient(o wire.Options) (*Client, error) {
+	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://generativelanguage.googleapis.com",
+		BaseEnv: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyEnv: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
+		func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) })
+	if err != nil {
+		return nil, err
+	}
+	if u, err := url.Parse(s.Base); err == nil && u.Path == "" {
+		s.Base += "/v1beta"
+	}
+	return &Client{s}, nil
+}
+
+// path names what to do with a model, whose name may begin with models/ or tunedModels/.
+func path(model, method string) string {
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	return "/" + (&url.URL{Path: model}).EscapedPath() + ":" + method
+}
+
+// Send asks for a reply.
+func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
+	if r.Whole {
+		return c.sender.Stream(ctx, path(r.Model, "generateContent"), r, wire.SSE, NewFold())
+	}
+	return c.sender.Stream(ctx, path(r.Model, "streamGenerateContent")+"?alt=sse", r, wire.SSE, NewFold())
+}
+
+// Count counts the input tokens of a body.
+func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
+	o, err := wire.ParseObject(r.Body)
+	if err != nil {
+		return 0, err
+	}
+	model := r.Model
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	inner := append(wire.Object{{Name: "model", Value: wire.String(model)}}, o.Without("model")...)
+	body := wire.Object{{Name: "generateContentRequest", Value: inner.Bytes()}}.Bytes()
+	var v struct {
+		Tokens int64 `json:"totalTokens"`
+	}
+	err = c.sender.JSON(ctx, path(r.Model, "countTokens"), r.Header, body, &v)
+	return v.Tokens, err
+}
+
+// Models lists the models that generate content.
+func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
+	var all []wire.Model
+	next := ""
+	for {
+		var page struct {
+			Models []struct {
+				Name    string   `json:"name"`
+				Display string   `json:"displayName"`
+				Input   int64    `json:"inputTokenLimit"`
+				Output  int64    `json:"outputTokenLimit"`
+				Methods []string `json:"supportedGenerationMethods"`
+			} `json:"models"`
+			Next string `json:"nextPageToken"`
+		}
+		if err := c.sender.JSON(ctx, "/models?pageSize=1000"+next, nil, nil, &page); err != nil {
+			return nil, err
+		}
+		for _, m := range page.Models {
+			if len(m.Methods) == 0 || strings.Contains(strings.Join(m.Methods, " "), "generateContent") {
+				all = append(all, wire.Model{ID: strings.TrimPrefix(m.Name, "models/"), Name: m.Display, InputLimit: m.Input, OutputLimit: m.Output})
+			}
+		}
+		token := "&pageToken=" + url.QueryEscape(page.Next)
+		if page.Next == "" || token == next {
+			return all, nil
+		}
+		next = token
+	}
+}

@@ -1,0 +1,83 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+)
+
+// Client talks to the Chat Completions API, or to a server that speaks it.
+type Client struct{ sender *wire.Sender }
+
+// NewClient finds address and key: o's, else OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_ORG_ID. An address holds the path up
+// to /chat/completions; /v1 is taken where it has none.
+func NewClient(o wire.Options) (*Client, error) {
+	s, err := NewSender(Provider, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{s}, nil
+}
+
+// NewSender is what the clients of all of OpenAI's APIs share.
+func NewSender(provider string, o wire.Options) (*wire.Sender, error) {
+	s, err := o.Sender(wire.Place{Provider: provider, Base: "https://api.openai.com/v1", BaseEnv: []string{"OPENAI_BASE_URL"},
+		KeyEnv: []string{"OPENAI_API_KEY"}, OrgEnv: "OPENAI_ORG_ID"}, func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
+	if err != nil {
+		return nil, err
+	}
+	if s.Organisation != "" {
+		s.Header.Set("Openai-Organization", s.Organisation)
+	}
+	if u, err := url.Parse(s.Base); err == nil && u.Path == "" {
+		s.Base += "/v1"
+	}
+	return s, nil
+}
+
+// usage asks for figures, which a stream has only on request.
+var usage = wire.Member{Name: "stream_options", Value: json.RawMessage(`{"include_usage":true}`)}
+
+// Send asks for a reply.
+func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
+	body, err := wire.Streaming(r, usage)
+	if err != nil {
+		return nil, err
+	}
+	return c.sender.Stream(ctx, "/chat/completions", body, wire.SSE, NewFold())
+}
+
+// Count gives wire.ErrNoCount.
+func (c *Client) Count(context.Context, wire.Request) (int64, error) { return 0, wire.ErrNoCount }
+
+// Models lists the models.
+func (c *Client) Models(ctx context.Context) ([]wire.Model, error) { return Models(ctx, c.sender) }
+
+// Models lists the models at an address that has OpenAI's list.
+func Models(ctx context.Context, s *wire.Sender) ([]wire.Model, error) {
+	var list struct {
+		Data []struct {
+			ID      string `json:"id"`
+			Name    string `json:"name"` // OpenRouter
+			Created int64  `json:"created"`
+			Window  int64  `json:"context_length"` // OpenRouter
+			Max     int64  `json:"max_model_len"`  // vLLM
+		} `json:"data"`
+	}
+	if err := s.JSON(ctx, "/models", nil, nil, &list); err != nil {
+		return nil, err
+	}
+	all := make([]wire.Model, 0, len(list.Data))
+	for _, m := range list.Data {
+		model := wire.Model{ID: m.ID, Name: m.Name, InputLimit: max(m.Window, m.Max)}
+		if m.Created > 0 {
+			model.Created = time.Unix(m.Created, 0).UTC()
+		}
+		all = append(all, model)
+	}
+	return all, nil
+}

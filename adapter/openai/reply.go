@@ -1,0 +1,347 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Provider is the name that messages from here carry.
+const Provider = "openai"
+
+// NewFold folds a reply of the Chat Completions API, or of a server that speaks it: those that send their thinking as
+// reasoning_content or reasoning, calls without an index or an id, or no [DONE].
+func NewFold() wire.Fold { return &fold{} }
+
+type fold struct {
+	id      string
+	meta    pool.Metadata
+	usage   []byte // the newest figures
+	parts   wire.Parts
+	refusal []byte
+	calls   []*call
+	extra   wire.Object // members of the message that have no field here
+	ended   bool
+}
+
+// call is a call whose arguments may still be coming.
+type call struct {
+	index     *int
+	id, name  string
+	arguments []byte
+	extra     wire.Object
+}
+
+type chunk struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index   int             `json:"index"`
+	Delta   json.RawMessage `json:"delta"`
+	Message json.RawMessage `json:"message"`
+	Finish  string          `json:"finish_reason"`
+}
+
+type delta struct {
+	Content   json.RawMessage `json:"content"` // text or, at some servers, parts
+	Refusal   string          `json:"refusal"`
+	Thinking  string          `json:"reasoning_content"`
+	Reasoning string          `json:"reasoning"`
+	Calls     []callDelta     `json:"tool_calls"`
+}
+
+type callDelta struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"` // text; an object at some servers
+	} `json:"function"`
+	Custom *struct {
+		Name  string `json:"name"`
+		Input string `json:"input"`
+	} `json:"custom"`
+	raw json.RawMessage
+}
+
+// UnmarshalJSON keeps the bytes too.
+func (c *callDelta) UnmarshalJSON(raw []byte) error {
+	type plain callDelta
+	err := wire.Decode(raw, (*plain)(c))
+	c.raw = raw
+	return err
+}
+
+func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
+	if bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")) {
+		f.ended = true
+		return io.EOF
+	}
+	return f.take(e.Data, out)
+}
+
+func (f *fold) Whole(body []byte) error {
+	err := f.take(body, func(wire.Delta) {})
+	f.ended = err == nil
+	return err
+}
+
+// take reads a chunk, or a whole response, which differ in the name of one member.
+func (f *fold) take(data []byte, out func(wire.Delta)) error {
+	var c chunk
+	if err := wire.Decode(data, &c); err != nil {
+		return err
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return wire.Classify(Provider, 200, nil, data)
+	}
+	if c.ID != "" {
+		f.id = c.ID
+	}
+	if c.Model != "" {
+		f.meta.Model = c.Model
+	}
+	if len(c.Usage) > 0 && string(c.Usage) != "null" {
+		f.usage = append(f.usage[:0], c.Usage...)
+	}
+	for i := range c.Choices {
+		ch := &c.Choices[i]
+		if ch.Index != 0 {
+			continue
+		}
+		for _, raw := range []json.RawMessage{ch.Delta, ch.Message} {
+			if err := f.delta(raw, out); err != nil {
+				return err
+			}
+		}
+		if ch.Finish != "" {
+			f.meta.FinishReason, f.ended = ch.Finish, true
+		}
+	}
+	return nil
+}
+
+func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var d delta
+	if err := wire.Decode(raw, &d); err != nil {
+		return err
+	}
+	for _, piece := range []struct{ typ, text string }{
+		{pool.ThinkingPart, d.Thinking}, {pool.ThinkingPart, d.reasoning()}, {pool.TextPart, d.text()},
+	} {
+		if piece.text != "" {
+			f.parts.Text(piece.typ, piece.text)
+			out(wire.Delta{Type: piece.typ, Text: piece.text})
+		}
+	}
+	if d.Refusal != "" {
+		f.refusal = append(f.refusal, d.Refusal...)
+		out(wire.Delta{Type: wire.RefusalPart, Text: d.Refusal})
+	}
+	for i := range d.Calls {
+		f.call(&d.Calls[i], out)
+	}
+	f.keepExtra(raw)
+	return nil
+}
+
+// reasoning is what a server sends under the other name, unless it sends both.
+func (d *delta) reasoning() string {
+	if d.Thinking != "" {
+		return ""
+	}
+	return d.Reasoning
+}
+
+// text is the content as text, also where it is a list of parts.
+func (d *delta) text() string {
+	var s string
+	if len(d.Content) == 0 || json.Unmarshal(d.Content, &s) == nil {
+		return s
+	}
+	var parts []struct{ Text string }
+	_ = wire.Decode(d.Content, &parts)
+	for _, p := range parts {
+		s += p.Text
+	}
+	return s
+}
+
+// call takes a piece of a call: of the one with its index, else a new one if it has an id or name, else of the last.
+func (f *fold) call(d *callDelta, out func(wire.Delta)) {
+	c := f.find(d)
+	if c == nil {
+		c = &call{index: d.Index}
+		f.calls = append(f.calls, c)
+	}
+	if d.ID != "" {
+		c.id = d.ID
+	}
+	name, arguments := d.Function.Name, text(d.Function.Arguments)
+	if d.Custom != nil {
+		name, arguments = d.Custom.Name, d.Custom.Input
+	}
+	if name != "" && c.name == "" {
+		c.name = name
+		out(wire.Delta{Type: pool.CallPart, Tool: name})
+	}
+	if arguments != "" {
+		c.arguments = append(c.arguments, arguments...)
+		out(wire.Delta{Type: pool.CallPart, Text: arguments})
+	}
+	if bytes.Contains(d.raw, []byte(`"extra_content"`)) || d.Custom != nil {
+		if o, err := wire.ParseObject(d.raw); err == nil {
+			for _, m := range o.Without("index", "id", "function", "custom") {
+				c.extra.Set(m.Name, bytes.Clone(m.Value))
+			}
+		}
+	}
+}
+
+func (f *fold) find(d *callDelta) *call {
+	for i := len(f.calls) - 1; i >= 0; i-- {
+		c := f.calls[i]
+		other := d.ID != "" && c.id != "" && d.ID != c.id
+		if d.Index != nil && c.index != nil && *d.Index == *c.index && !other {
+			return c
+		}
+		if d.Index == nil && !other && (d.ID != "" && d.ID == c.id || d.ID == "" && d.Function.Name == "") {
+			return c
+		}
+	}
+	return nil
+}
+
+// text is a JSON string's text, or the JSON itself.
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// plainMembers have fields here; all others of a message are kept.
+var plainMembers = map[string]bool{"role": true, "content": true, "refusal": true, "reasoning_content": true, "reasoning": true,
+	"tool_calls": true, "function_call": true}
+
+// keepExtra keeps what else a delta brings (annotations, audio, reasoning_details): lists are joined, other values replaced.
+func (f *fold) keepExtra(raw json.RawMessage) {
+	if !wire.HasOther(raw, plainMembers) {
+		return
+	}
+	o, err := wire.ParseObject(raw)
+	if err != nil {
+		return
+	}
+	for _, m := range o {
+		if !plainMembers[m.Name] && len(m.Value) > 0 && string(m.Value) != "null" && string(m.Value) != "[]" {
+			f.extra.Set(m.Name, join(f.extra.Get(m.Name), m.Value))
+		}
+	}
+}
+
+func join(older, newer json.RawMessage) json.RawMessage {
+	if len(older) < 2 || older[0] != '[' || newer[0] != '[' {
+		return bytes.Clone(newer)
+	}
+	joined := append(json.RawMessage(nil), older[:len(older)-1]...)
+	return append(append(joined, ','), newer[1:]...)
+}
+
+func (f *fold) Ended() bool { return f.ended }
+
+// figures puts the usage into metadata.
+func (f *fold) figures(m *pool.Metadata) {
+	if len(f.usage) == 0 {
+		return
+	}
+	m.Usage = bytes.Clone(f.usage)
+	var u struct {
+		Input   *int64 `json:"prompt_tokens"`
+		Output  *int64 `json:"completion_tokens"`
+		Hit     *int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Details struct {
+			Read  *int64 `json:"cached_tokens"`
+			Write *int64 `json:"cache_write_tokens"`
+		} `json:"prompt_tokens_details"`
+		OutputDetails struct {
+			Reasoning *int64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+	}
+	_ = wire.Decode(m.Usage, &u)
+	m.InputTokens, m.OutputTokens = u.Input, u.Output
+	m.CacheRead, m.CacheWrite, m.ReasoningTokens = u.Details.Read, u.Details.Write, u.OutputDetails.Reasoning
+	if m.CacheRead == nil {
+		m.CacheRead = u.Hit
+	}
+}
+
+func (f *fold) Message() *pool.Message {
+	m := &pool.Message{Role: pool.Assistant, Content: f.parts.List(), Meta: f.meta, Unfinished: !f.ended}
+	m.Meta.Provider = Provider
+	f.figures(&m.Meta)
+	for i := range m.Content {
+		if p := &m.Content[i]; p.Type == pool.ThinkingPart {
+			p.Provider, p.Model = Provider, f.meta.Model
+		}
+	}
+	if len(f.refusal) > 0 {
+		m.Content = append(m.Content, f.refusalPart())
+	}
+	if len(f.extra) > 0 {
+		m.Meta.ProviderData = map[string]json.RawMessage{Provider: f.extra.Bytes()}
+	}
+	for i, c := range f.calls {
+		f.put(m, c, i == len(f.calls)-1)
+	}
+	wire.UniqueIDs(m, f.id)
+	return m
+}
+
+func (f *fold) refusalPart() pool.Part {
+	text := string(f.refusal)
+	raw := wire.Object{{Name: "type", Value: wire.String(wire.RefusalPart)}, {Name: "refusal", Value: wire.String(text)}}
+	return pool.Part{Type: wire.RefusalPart, Text: text, Provider: Provider, Model: f.meta.Model, Raw: raw.Bytes()}
+}
+
+// put adds a call, unless it is half a one: the last of a reply that is not over, or one that the limit of tokens cut off.
+func (f *fold) put(m *pool.Message, c *call, last bool) {
+	if !f.ended && (last || !json.Valid(c.arguments)) {
+		return
+	}
+	if last && f.meta.FinishReason == "length" && !json.Valid(c.arguments) {
+		m.Meta.Error = wire.CutCall(c.name)
+		return
+	}
+	call := pool.Call{ID: c.id, Tool: c.name, Arguments: wire.Arguments(c.arguments), Status: pool.Pending, Execution: pool.NotRun,
+		Provider: Provider, Model: f.meta.Model}
+	if len(c.extra.Without("type")) > 0 || string(c.extra.Get("type")) == `"custom"` {
+		call.Raw = c.raw()
+	}
+	m.Calls = append(m.Calls, call)
+}
+
+// raw is the call as the API gives it in one piece.
+func (c *call) raw() json.RawMessage {
+	o := wire.Object{{Name: "id", Value: wire.String(c.id)}}
+	o = append(o, c.extra...)
+	name, words := "function", "arguments"
+	if string(c.extra.Get("type")) == `"custom"` {
+		name, words = "custom", "input"
+	}
+	inner := wire.Object{{Name: "name", Value: wire.String(c.name)}, {Name: words, Value: wire.String(string(c.arguments))}}
+	o.Set(name, inner.Bytes())
+	return o.Bytes()
+}

@@ -1,0 +1,51 @@
+package responses
+
+import (
+	"context"
+
+	"github.com/chatctx/chatctx/adapter/openai"
+	"github.com/chatctx/chatctx/adapter/wire"
+)
+
+// Client talks to the Responses API, or to a server that speaks it.
+type Client struct{ sender *wire.Sender }
+
+// NewClient finds address and key as openai.NewClient does.
+func NewClient(o wire.Options) (*Client, error) {
+	s, err := openai.NewSender(Provider, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{s}, nil
+}
+
+// Send asks for a reply.
+func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
+	body, err := wire.Streaming(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.sender.Stream(ctx, "/responses", body, wire.SSE, NewFold())
+}
+
+// counted are the members of a body that the counting endpoint takes.
+var counted = []string{"model", "input", "instructions", "tools", "tool_choice", "text", "reasoning", "conversation",
+	"previous_response_id", "truncation", "parallel_tool_calls"}
+
+// Count counts the input tokens of a body.
+func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
+	o, err := wire.ParseObject(r.Body)
+	if err != nil {
+		return 0, err
+	}
+	var v struct {
+		Tokens int64 `json:"input_tokens"`
+	}
+	err = c.sender.JSON(ctx, "/responses/input_tokens", r.Header, o.Only(counted...).Bytes(), &v)
+	return v.Tokens, err
+}
+
+// Models lists the models.
+func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
+	return openai.Models(ctx, c.sender)
+}

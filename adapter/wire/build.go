@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Arguments is a call's arguments as they came: nil for none, a JSON string of the words where they are no JSON.
+func Arguments(raw []byte) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if json.Valid(raw) {
+		return append(json.RawMessage(nil), raw...)
+	}
+	return String(string(raw))
+}
+
+// CallID is an id for a call that came without one: the same for the same seed (what is special to the reply) and place.
+func CallID(seed string, index int) string {
+	sum := sha256.Sum256([]byte(seed + "\x00" + strconv.Itoa(index)))
+	return "call_" + hex.EncodeToString(sum[:8])
+}
+
+// UniqueIDs gives calls without an id, or with one that an earlier call of the message has, one of their own.
+func UniqueIDs(m *pool.Message, seed string) {
+	seen := map[string]bool{}
+	for i := range m.Calls {
+		id := &m.Calls[i].ID
+		if *id == "" || seen[*id] {
+			*id = CallID(seed, i)
+		}
+		seen[*id] = true
+	}
+	i := 0
+	for p := range m.Content {
+		if m.Content[p].Type == pool.CallPart && i < len(m.Calls) {
+			m.Content[p].CallID = m.Calls[i].ID
+			i++
+		}
+	}
+}
+
+// Parts are the parts of a message whose words come in pieces. The zero Parts are empty.
+type Parts struct {
+	list []pool.Part
+	text [][]byte
+}
+
+// Text appends words: to the last part if that began with Text and is of the same type, else to a new one.
+func (p *Parts) Text(typ, text string) {
+	n := len(p.list) - 1
+	if n < 0 || p.list[n].Type != typ || p.text[n] == nil {
+		p.list, p.text = append(p.list, pool.Part{Type: typ}), append(p.text, []byte{})
+		n++
+	}
+	p.text[n] = append(p.text[n], text...)
+}
+
+// Add appends a part that is whole.
+func (p *Parts) Add(part pool.Part) { p.list, p.text = append(p.list, part), append(p.text, nil) }
+
+// List is a copy of the parts as they are now.
+func (p *Parts) List() []pool.Part {
+	if len(p.list) == 0 {
+		return nil
+	}
+	out := make([]pool.Part, len(p.list))
+	for i, part := range p.list {
+		if p.text[i] != nil {
+			part.Text = string(p.text[i])
+		}
+		out[i] = part
+	}
+	return out
+}
+
+// Sum adds counts of which any may be unknown; it is unknown where all are.
+func Sum(counts ...*int64) *int64 {
+	var sum *int64
+	for _, c := range counts {
+		if c == nil {
+			continue
+		}
+		if sum == nil {
+			sum = new(int64)
+		}
+		*sum += *c
+	}
+	return sum
+}
+
+// CutCall says, in a message's metadata, that a call was left out because its arguments were cut off.
+func CutCall(tool string) string {
+	return "a call of " + tool + " was left out: the limit of output tokens cut its arguments off"
+}

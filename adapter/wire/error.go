@@ -1,0 +1,290 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is what went wrong with a request, in few words that a program can act on.
+type Kind string
+
+// The kinds of errors.
+const (
+	Authentication Kind = "authentication" // no key, a wrong one, or one that may not do this
+	RateLimit      Kind = "rate_limit"     // too much in too short a time; RetryAfter says how long to wait
+	TooLong        Kind = "too_long"       // more tokens, or bytes, than the model or the provider takes
+	Refused        Kind = "refused"        // the provider will not answer this: its policy, or no credit left
+	Overloaded     Kind = "overloaded"     // the provider has no room, or failed itself
+	Network        Kind = "network"        // it was not reached, or did not answer in time
+	Invalid        Kind = "invalid"        // the provider does not take the request as it is
+	Incomplete     Kind = "incomplete"     // the reply broke off before its end
+)
+
+// ErrIncomplete is what errors.Is finds in the error of a reply that broke off, whatever the cause.
+var ErrIncomplete = errors.New("the reply broke off before its end")
+
+// ErrNoCount: this provider counts no tokens.
+var ErrNoCount = errors.New("this provider has no way to count tokens")
+
+// Error is what a provider, or the way to it, answered instead of a reply. It holds no key.
+type Error struct {
+	Kind       Kind
+	Provider   string
+	Status     int           // of HTTP; 0 where there was no answer. An error inside a stream comes with 200
+	Type       string        // the provider's own word for it, "" if it gave none
+	Message    string        // the provider's own text, or ours
+	RequestID  string        // to quote to the provider
+	RetryAfter time.Duration // how long to wait; 0 is unknown
+	KeyName    string        // the environment variable that the key is read from
+	Err        error         // the cause, if it is not the provider's: a context's, the network's
+}
+
+// Error says what went wrong and what to do.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", e.Provider, strings.ReplaceAll(string(e.Kind), "_", " "))
+	if e.Message != "" {
+		fmt.Fprintf(&b, ": %s", strings.TrimRight(e.Message, " .\n"))
+	}
+	if e.RequestID != "" {
+		fmt.Fprintf(&b, " (request %s)", e.RequestID)
+	}
+	return b.String() + "; " + e.Advice()
+}
+
+// Advice is what a person can do about it.
+func (e *Error) Advice() string {
+	switch e.Kind {
+	case Authentication:
+		if e.KeyName != "" {
+			return "check the key in " + e.KeyName
+		}
+		return "check the key"
+	case RateLimit:
+		if e.RetryAfter > 0 {
+			return "try again in " + e.RetryAfter.Round(time.Second).String()
+		}
+		return "try again in a minute"
+	case TooLong:
+		return "compact the branch, or choose a model with a larger window"
+	case Refused:
+		return "change the last message, the model or the account: the same request will be refused again"
+	case Overloaded:
+		return "try again later, or choose another model"
+	case Network:
+		return "check the connection and the base_url"
+	case Incomplete:
+		return "what came is kept as an unfinished message; ask again for a whole one"
+	}
+	return "the request, or a setting in it, has to change"
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is ErrIncomplete and the reply broke off.
+func (e *Error) Is(target error) bool { return target == ErrIncomplete && e.Kind == Incomplete }
+
+// Temporary reports whether the same request may succeed later.
+func (e *Error) Temporary() bool {
+	return e.Kind == RateLimit || e.Kind == Overloaded || e.Kind == Network
+}
+
+// report is the error body of all providers, as far as they agree: an object under "error", or a text there, or the same
+// members at the top.
+type report struct {
+	Error   json.RawMessage `json:"error"`
+	Type    string          `json:"type"`
+	Code    json.RawMessage `json:"code"` // text at OpenAI, a number at Gemini
+	Status  string          `json:"status"`
+	Message string          `json:"message"`
+	Detail  json.RawMessage `json:"detail"`
+	Details []struct {
+		Reason     string `json:"reason"`
+		RetryDelay string `json:"retryDelay"`
+	} `json:"details"`
+	RequestID string `json:"request_id"`
+}
+
+// Classify makes an error of an error body and the HTTP status that it came with (200 inside a stream). What the body says
+// counts more than the status. A body that is no JSON is quoted.
+func Classify(provider string, status int, h http.Header, body []byte) *Error {
+	e := &Error{Provider: provider, Status: status, RetryAfter: retryAfter(h)}
+	for _, name := range []string{"request-id", "x-request-id", "x-goog-request-id"} {
+		if e.RequestID == "" {
+			e.RequestID = h.Get(name)
+		}
+	}
+	words := e.read(body)
+	if e.Message == "" {
+		e.Message = plain(status, body)
+	}
+	e.Kind = kindOf(words, strings.ToLower(e.Message), status)
+	return e
+}
+
+// read takes what body says into e and returns the provider's words for the kind.
+func (e *Error) read(body []byte) []string {
+	body = bytes.TrimSpace(body)
+	var list []json.RawMessage // Gemini, where the stream is an array
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var top, r report
+	if Decode(body, &top) != nil {
+		return nil
+	}
+	r = top
+	if len(top.Error) > 0 && Decode(top.Error, &e.Message) == nil && e.Message == "" {
+		r = report{}
+		_ = Decode(top.Error, &r)
+	}
+	if e.Message == "" {
+		e.Message = r.Message
+	}
+	if e.Message == "" && len(r.Detail) > 0 && Decode(r.Detail, &e.Message) == nil && e.Message == "" {
+		e.Message = string(r.Detail)
+	}
+	if top.RequestID != "" {
+		e.RequestID = top.RequestID
+	}
+	var code string
+	_ = Decode(r.Code, &code)
+	words := []string{code, r.Status, r.Type}
+	for _, d := range r.Details {
+		words = append([]string{d.Reason}, words...)
+		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
+			e.RetryAfter = wait
+		}
+	}
+	for _, w := range words {
+		if e.Type == "" {
+			e.Type = w
+		}
+	}
+	return words
+}
+
+// plain is a text for an answer that is no error body: a proxy's page, or nothing.
+func plain(status int, body []byte) string {
+	text := strings.Join(strings.Fields(string(body)), " ")
+	if text == "" || strings.HasPrefix(text, "<") {
+		return fmt.Sprintf("%d %s", status, http.StatusText(status))
+	}
+	if r := []rune(text); len(r) > 300 {
+		text = string(r[:300]) + "…"
+	}
+	return strings.ToValidUTF8(text, "�")
+}
+
+// kinds are the providers' words. The more telling ones (codes) are looked up before the general ones (types).
+var kinds = map[string]Kind{
+	"authentication_error": Authentication, "permission_error": Authentication, "invalid_api_key": Authentication,
+	"unauthenticated": Authentication, "permission_denied": Authentication, "api_key_invalid": Authentication,
+	"account_deactivated": Authentication,
+
+	"rate_limit_error": RateLimit, "rate_limit_exceeded": RateLimit, "resource_exhausted": RateLimit, "requests": RateLimit,
+	"tokens": RateLimit, "too_many_requests": RateLimit,
+
+	"request_too_large": TooLong, "context_length_exceeded": TooLong, "string_above_max_length": TooLong,
+	"exceed_context_size_error": TooLong,
+
+	"billing_error": Refused, "insufficient_quota": Refused, "content_filter": Refused, "content_policy_violation": Refused,
+	"billing_hard_limit_reached": Refused, "billing_not_active": Refused, "cyber_policy_violation": Refused,
+
+	"overloaded_error": Overloaded, "api_error": Overloaded, "server_error": Overloaded, "timeout_error": Overloaded,
+	"unavailable": Overloaded, "internal": Overloaded, "deadline_exceeded": Overloaded, "slow_down": Overloaded,
+	"server_is_overloaded": Overloaded, "internal_server_error": Overloaded,
+
+	"not_found_error": Invalid, "model_not_found": Invalid, "not_found": Invalid,
+}
+
+// texts tell apart what providers put under one general word, such as invalid_request_error.
+var texts = []struct {
+	part string
+	kind Kind
+}{
+	{"prompt is too long", TooLong}, {"maximum context length", TooLong}, {"context window", TooLong},
+	{"exceeds the maximum number of tokens", TooLong}, {"exceed context limit", TooLong}, {"context size", TooLong},
+	{"input is too long", TooLong}, {"input token count", TooLong}, {"request exceeds the maximum size", TooLong},
+	{"credit balance is too low", Refused}, {"exceeded your current quota, please check your plan", Refused},
+	{"content management policy", Refused}, {"flagged", Refused},
+	{"api key not valid", Authentication}, {"invalid api key", Authentication}, {"incorrect api key", Authentication},
+}
+
+func kindOf(words []string, text string, status int) Kind {
+	for _, t := range texts {
+		// Gemini says the same of its minute limits as OpenAI of an empty account.
+		if strings.Contains(text, t.part) && !(t.kind == Refused && hasWord(words, "RESOURCE_EXHAUSTED")) {
+			return t.kind
+		}
+	}
+	for _, w := range words {
+		if k, ok := kinds[strings.ToLower(w)]; ok {
+			return k
+		}
+	}
+	return kindOfStatus(status)
+}
+
+func hasWord(words []string, word string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+func kindOfStatus(status int) Kind {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return Authentication
+	case status == http.StatusPaymentRequired:
+		return Refused
+	case status == http.StatusTooManyRequests:
+		return RateLimit
+	case status == http.StatusRequestEntityTooLarge:
+		return TooLong
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= 500 || status == http.StatusOK:
+		return Overloaded
+	}
+	return Invalid
+}
+
+// retryAfter reads how long an answer asks to wait, 0 if it does not say.
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := h.Get("retry-after")
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e6 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		from := time.Now()
+		if sent, err := http.ParseTime(h.Get("date")); err == nil {
+			from = sent // the server's clock, so that ours may be wrong
+		}
+		return max(at.Sub(from), 0)
+	}
+	return 0
+}
+
+// keyLike is what the keys of the known providers look like: providers quote them in errors.
+var keyLike = regexp.MustCompile(`\b(sk-|AIza|gsk_|xai-|pplx-)[A-Za-z0-9_*\-]{6,}`)
+
+// redact takes the key, and what looks like one, out of a text.
+func redact(text, key string) string {
+	if len(key) >= 4 {
+		text = strings.ReplaceAll(text, key, "[key]")
+	}
+	return keyLike.ReplaceAllString(text, "[key]")
+}

@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Object is a JSON object that keeps the order of its members and the bytes of their values, so that a block can be changed
+// in one place and sent back as it came in all others.
+type Object []Member
+
+// Member is a name and a value of an Object.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// ParseObject reads an object. The values are parts of raw, not copies.
+func ParseObject(raw []byte) (Object, error) {
+	if !json.Valid(raw) {
+		return nil, errors.New("not JSON")
+	}
+	raw = bytes.TrimSpace(raw)
+	if raw[0] != '{' {
+		return nil, errors.New("not a JSON object")
+	}
+	var o Object
+	err := members(raw, func(name, value []byte) error {
+		m := Member{Value: value[:len(value):len(value)]}
+		o = append(o, m)
+		return json.Unmarshal(name, &o[len(o)-1].Name)
+	})
+	return o, err
+}
+
+// members calls fn for each member of a valid object: its name, with the quotes, and its value.
+func members(raw []byte, fn func(name, value []byte) error) error {
+	for i := space(raw, 1); raw[i] == '"'; i = space(raw, i) {
+		end := text(raw, i)
+		name := raw[i:end]
+		i = space(raw, space(raw, end)+1)
+		end = value(raw, i)
+		if err := fn(name, raw[i:end]); err != nil {
+			return err
+		}
+		if i = space(raw, end); raw[i] == ',' {
+			i++
+		}
+	}
+	return nil
+}
+
+// space is the first place from i on that is not white.
+func space(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\r' || raw[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// text is the end of the string at i.
+func text(raw []byte, i int) int {
+	for i++; raw[i] != '"'; i++ {
+		if raw[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// value is the end of the value at i.
+func value(raw []byte, i int) int {
+	depth := 0
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = text(raw, i) - 1
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		case ',', ':', ' ', '\n', '\r', '\t':
+			if depth == 0 {
+				return i
+			}
+			continue
+		}
+		if depth < 0 {
+			return i
+		}
+		if depth == 0 && (raw[i] == '"' || raw[i] == '}' || raw[i] == ']') {
+			return i + 1
+		}
+	}
+	return i
+}
+
+// HasOther reports whether a valid object has a member whose name is none of these. Anything but an object has none.
+func HasOther(raw []byte, names map[string]bool) bool {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return false
+	}
+	return members(raw, func(name, _ []byte) error {
+		if !names[string(name[1:len(name)-1])] {
+			return errOther
+		}
+		return nil
+	}) != nil
+}
+
+var errOther = errors.New("another member")
+
+// Get is the value of a name, nil if there is none.
+func (o Object) Get(name string) json.RawMessage {
+	for _, m := range o {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Set puts a value in its place, or at the end where the name is new.
+func (o *Object) Set(name string, value json.RawMessage) {
+	for i := range *o {
+		if (*o)[i].Name == name {
+			(*o)[i].Value = value
+			return
+		}
+	}
+	*o = append(*o, Member{name, value})
+}
+
+// Only is the members with one of the names.
+func (o Object) Only(names ...string) Object {
+	return o.filter(names, true)
+}
+
+// Without is all other members.
+func (o Object) Without(names ...string) Object {
+	return o.filter(names, false)
+}
+
+func (o Object) filter(names []string, in bool) Object {
+	var out Object
+	for _, m := range o {
+		found := false
+		for _, n := range names {
+			found = found || n == m.Name
+		}
+		if found == in {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Bytes is the object as JSON.
+func (o Object) Bytes() json.RawMessage {
+	b := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, String(m.Name)...)
+		b = append(b, ':')
+		b = append(b, m.Value...)
+	}
+	return append(b, '}')
+}
+
+// Array is values as a JSON array, byte for byte.
+func Array(values []json.RawMessage) json.RawMessage {
+	b := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
+
+// String is text as a JSON string, without the escapes that HTML wants.
+func String(text string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		return json.RawMessage(`""`)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Merge puts the members of a newer object over those of an older one; null ones change nothing. Either may be nil. It is
+// how cumulative figures come together.
+func Merge(older, newer json.RawMessage) json.RawMessage {
+	a, errA := ParseObject(older)
+	b, errB := ParseObject(newer)
+	if errB != nil {
+		return older
+	}
+	if errA != nil {
+		return newer
+	}
+	for _, m := range b {
+		if string(m.Value) != "null" {
+			a.Set(m.Name, m.Value)
+		}
+	}
+	return a.Bytes()
+}
+
+// Streaming is a request whose body says whether to stream, and has more members as given, at its end; members that the body
+// has already are replaced where they stand. The other bytes stay as they are.
+func Streaming(r Request, more ...Member) (Request, error) {
+	o, err := ParseObject(r.Body)
+	if err != nil {
+		return r, fmt.Errorf("the request body is no JSON object: %w", err)
+	}
+	stream := json.RawMessage("true")
+	if r.Whole {
+		stream, more = json.RawMessage("false"), nil
+	}
+	for _, m := range append([]Member{{"stream", stream}}, more...) {
+		o.Set(m.Name, m.Value)
+	}
+	r.Body = o.Bytes()
+	return r, nil
+}
+
+// Decode reads JSON as json.Unmarshal does, but leaves out a value of another type than expected instead of failing: a
+// figure that a server sends as text is no reason to lose a reply.
+func Decode(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Options say how to reach a provider. The zero Options take everything from the environment.
+type Options struct {
+	// BaseURL wins over the environment's. It usually comes from settings, which may come from somebody else's file: a key
+	// from the environment is sent to it only if KeyEnv names one, or it is the host that the key is for, or this machine.
+	BaseURL string
+	// KeyEnv names the environment variable that holds the key.
+	KeyEnv string
+	// Key wins over the environment. It stays in memory.
+	Key          string
+	Organisation string
+	Header       http.Header  // sent with each request
+	HTTP         *http.Client // nil: one of its own
+	Limits       Limits
+	Clock        Clock               // nil: the system's
+	Getenv       func(string) string // nil: os.Getenv
+}
+
+// Place is where a provider is found when nothing else is said.
+type Place struct {
+	Provider string
+	Base     string
+	BaseEnv  []string // environment variables, the first that is set counts
+	KeyEnv   []string
+	OrgEnv   string
+	KeyFree  bool // needs no key, wherever it is
+}
+
+// known are the key variables of servers that speak somebody else's protocol, by the end of their host name.
+var known = []struct{ host, env string }{
+	{"openai.com", "OPENAI_API_KEY"}, {"anthropic.com", "ANTHROPIC_API_KEY"}, {"googleapis.com", "GEMINI_API_KEY"},
+	{"openrouter.ai", "OPENROUTER_API_KEY"}, {"deepseek.com", "DEEPSEEK_API_KEY"}, {"mistral.ai", "MISTRAL_API_KEY"},
+	{"azure.com", "AZURE_OPENAI_API_KEY"}, {"groq.com", "GROQ_API_KEY"}, {"x.ai", "XAI_API_KEY"},
+	{"together.xyz", "TOGETHER_API_KEY"}, {"fireworks.ai", "FIREWORKS_API_KEY"}, {"ollama.com", "OLLAMA_API_KEY"},
+	{"moonshot.ai", "MOONSHOT_API_KEY"}, {"cerebras.ai", "CEREBRAS_API_KEY"},
+}
+
+// Sender finds out where a provider is and which key goes there. auth puts the key into the headers.
+func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender, error) {
+	env := o.Getenv
+	if env == nil {
+		env = os.Getenv
+	}
+	base, trusted, err := o.base(p, env)
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Provider: p.Provider, Message: err.Error()}
+	}
+	key, name := o.key(p, base, trusted, env)
+	if key == "" && !p.KeyFree && trusted && !loopback(base.Hostname()) {
+		return nil, &Error{Kind: Authentication, Provider: p.Provider, KeyName: name, Message: "no key is set"}
+	}
+	s := &Sender{Provider: p.Provider, Base: strings.TrimRight(base.String(), "/"), Header: http.Header{}, Key: key, KeyName: name,
+		limits: o.Limits.withDefaults(), client: o.HTTP, clock: o.Clock}
+	s.Header.Set("User-Agent", "chatctx")
+	if s.Organisation = o.Organisation; s.Organisation == "" && p.OrgEnv != "" && trusted {
+		s.Organisation = env(p.OrgEnv)
+	}
+	if key != "" {
+		auth(s.Header, key)
+		if strings.HasSuffix(base.Hostname(), ".azure.com") {
+			s.Header.Set("Api-Key", key)
+		}
+	}
+	for n, v := range o.Header {
+		s.Header[http.CanonicalHeaderKey(n)] = v
+	}
+	if s.client == nil {
+		s.client = newHTTP(s.limits)
+	}
+	if s.clock == nil {
+		s.clock = systemClock{}
+	}
+	return s, nil
+}
+
+// base is the address, and whether the user's own environment or the program says so.
+func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted bool, err error) {
+	raw, trusted := p.Base, true
+	for _, n := range p.BaseEnv {
+		if v := strings.TrimSpace(env(n)); v != "" {
+			raw = v
+			break
+		}
+	}
+	if o.BaseURL != "" {
+		raw, trusted = o.BaseURL, false
+	}
+	u, err = url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, false, errors.New("the base_url is no address: it has to begin with https:// or http://")
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u, trusted, nil
+}
+
+// key is the key for an address, and the name of the variable that it is, or should be, in.
+func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) string) (key, name string) {
+	names := p.KeyEnv
+	if o.KeyEnv != "" {
+		names, trusted = []string{o.KeyEnv}, true
+	} else {
+		for _, k := range known {
+			if host := base.Hostname(); base.Scheme == "https" && (host == k.host || strings.HasSuffix(host, "."+k.host)) {
+				if !contains(p.KeyEnv, k.env) {
+					names = []string{k.env}
+				}
+				trusted = true
+			}
+		}
+	}
+	if len(names) > 0 {
+		name = names[0]
+	}
+	if o.Key != "" {
+		return o.Key, name
+	}
+	if !trusted && !loopback(base.Hostname()) {
+		return "", "the variable that the setting key_env names"
+	}
+	for _, n := range names {
+		if v := strings.TrimSpace(env(n)); v != "" {
+			return v, n
+		}
+	}
+	return "", name
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// newHTTP is a client that bounds only the connecting; the rest is the guard's. It follows no redirect: a body goes where it
+// was meant to go, and so does the key.
+func newHTTP(l Limits) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	d := &net.Dialer{Timeout: max(l.Connect, 0)}
+	t.DialContext = d.DialContext
+	t.TLSHandshakeTimeout = max(l.Connect, 0)
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// host is the address without anything secret, for messages.
+func (s *Sender) host() string {
+	if u, err := url.Parse(s.Base); err == nil {
+		return u.Host
+	}
+	return s.Provider
+}
+
+// unwrapURL takes off what net/http puts around an error: method and address.
+func unwrapURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Delta is a piece of a reply, as it comes, for showing it.
+type Delta struct {
+	Type string // a part type: text, thinking, refusal; tool_call for a piece of a call's arguments
+	Text string
+	Tool string // the tool's name, at the beginning of a call
+}
+
+// RefusalPart is the delta and part type of a model that declines in a text of its own.
+const RefusalPart = "refusal"
+
+// Fold makes one message of a reply's events, in order. Each provider has its own. It is used by one goroutine at a time.
+type Fold interface {
+	// Event takes the next event and hands on what it brings to show. An *Error is the provider's own; any other error
+	// means that the event could not be understood.
+	Event(e Event, out func(Delta)) error
+	// Whole takes a response that came in one piece.
+	Whole(body []byte) error
+	// Ended reports whether the provider's own end of the reply has come.
+	Ended() bool
+	// Message is what has come, as a message of its own that shares nothing with later ones. Before the end it is marked
+	// unfinished and leaves out what a provider would not take back: half-made calls, thinking without its signature.
+	Message() *pool.Message
+}
+
+// Stream is a reply on its way.
+type Stream struct {
+	provider string
+	key      string
+	body     io.Closer
+	frames   Frames
+	cause    func() error // why the connection was ended by us, nil if it was not
+
+	mu   sync.Mutex
+	fold Fold
+	err  error
+	done bool
+}
+
+// NewStream reads a reply from body, which it closes at the end.
+func NewStream(provider string, body io.ReadCloser, frames Frames, fold Fold) *Stream {
+	return &Stream{provider: provider, body: body, frames: frames, fold: fold, cause: func() error { return nil }}
+}
+
+// Read reads the reply to its end and gives the message. out, if it is not nil, is called for each piece, by this goroutine.
+// With an error the message is what came, marked unfinished, or nil where that is nothing. Read is called once.
+func (s *Stream) Read(out func(Delta)) (*pool.Message, error) {
+	var pending []Delta
+	take := func(d Delta) { pending = append(pending, d) }
+	for !s.done {
+		e, err := s.frames.Next()
+		s.mu.Lock()
+		s.step(e, err, take)
+		s.mu.Unlock()
+		for _, d := range pending {
+			if out != nil {
+				out(d)
+			}
+		}
+		pending = pending[:0]
+	}
+	s.body.Close()
+	m := s.Partial()
+	if s.err == nil {
+		return m, nil
+	}
+	if m != nil {
+		m.Unfinished, m.Meta.Error = true, s.err.Error()
+	}
+	return m, s.err
+}
+
+// step takes one frame, or the end of them.
+func (s *Stream) step(e Event, err error, out func(Delta)) {
+	if err == nil {
+		err = s.fold.Event(e, out)
+		if err == nil {
+			return
+		}
+	}
+	s.done = true
+	var own *Error
+	switch {
+	case errors.As(err, &own):
+		own.Provider, own.Message = s.provider, redact(own.Message, s.key)
+		s.err = own
+	case s.fold.Ended():
+		// What comes after the end, or breaks after it, takes nothing away.
+	default:
+		s.err = s.brokenOff(err)
+	}
+}
+
+func (s *Stream) brokenOff(err error) error {
+	e := &Error{Kind: Incomplete, Provider: s.provider, Status: 200}
+	var syntax *json.SyntaxError
+	switch cause := s.cause(); {
+	case cause != nil:
+		e.Err, e.Message = cause, cause.Error()
+	case err == io.EOF:
+		e.Message = "the connection was closed before the reply's end"
+	case errors.As(err, &syntax):
+		e.Message = "an event of the reply could not be read"
+	default:
+		e.Err, e.Message = err, redact(err.Error(), s.key)
+	}
+	return e
+}
+
+// Partial is what has come so far, nil for nothing yet. Any goroutine may call it, at any time.
+func (s *Stream) Partial() *pool.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.fold.Message()
+	if m.Unfinished && len(m.Content) == 0 && len(m.Calls) == 0 {
+		return nil
+	}
+	return m
+}
+
+// whole gives a response that came in one piece as the only frame of a stream.
+type whole struct {
+	body io.Reader
+	fold Fold
+	read bool
+}
+
+func (w *whole) Next() (Event, error) {
+	if w.read {
+		return Event{}, io.EOF
+	}
+	w.read = true
+	data, err := io.ReadAll(io.LimitReader(w.body, maxFrame))
+	return Event{Data: data}, err
+}
+
+// wholeFold takes the only frame of whole.
+type wholeFold struct{ Fold }
+
+func (f wholeFold) Event(e Event, out func(Delta)) error {
+	if err := f.Whole(e.Data); err != nil {
+		return err
+	}
+	for _, p := range f.Message().Content {
+		if p.Type == pool.TextPart || p.Type == pool.ThinkingPart {
+			out(Delta{Type: p.Type, Text: p.Text})
+		}
+	}
+	return nil
+}
+
+// DecodeWhole is the message of a response that was not streamed.
+func DecodeWhole(body []byte, fold Fold) (*pool.Message, error) {
+	if err := fold.Whole(body); err != nil {
+		return nil, err
+	}
+	return fold.Message(), nil
+}
