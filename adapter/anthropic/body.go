@@ -1,0 +1,348 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Body is a request of the Messages API.
+type Body struct {
+	Fields   adapter.Fields // all that is not the history: model, max_tokens, …
+	Tools    []Tool
+	System   []Text
+	Messages []Message
+
+	names  map[string]string
+	past   bool   // the tools are only those that the history calls
+	pruned *Block // the one with the breakpoint of the prune boundary
+}
+
+// Tool is a tool definition: Raw, if not nil, is the whole of it.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage
+	Raw         json.RawMessage
+	Cache       *CacheControl
+}
+
+// Text is a system text.
+type Text struct {
+	Text  string
+	Cache *CacheControl
+}
+
+// Message is a message of the history.
+type Message struct {
+	Role    string // user or assistant
+	Content []Block
+
+	from chatctx.ID
+}
+
+// Block is a content block. Type says which fields count.
+type Block struct {
+	Type      string
+	Text      string          // text, thinking
+	Signature string          // thinking
+	Data      string          // redacted_thinking
+	Media     *adapter.Media  // image, document
+	ID        string          // tool_use, tool_result
+	Name      string          // tool_use
+	Input     json.RawMessage // tool_use
+	Content   []Block         // tool_result
+	IsError   bool            // tool_result
+	Raw       json.RawMessage // any other: the whole block
+	Cache     *CacheControl
+}
+
+// CacheControl marks a cache breakpoint, which lives for TTL: 5m, 1h, or "" for the API's own.
+type CacheControl struct{ TTL string }
+
+var anyInput = json.RawMessage(`{"type":"object"}`)
+
+// ToolNames maps sent names to ours where they differ.
+func (b *Body) ToolNames() map[string]string { return b.names }
+
+// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+func (b *Body) MarshalJSON() ([]byte, error) {
+	j := make(out.JSON, 0, b.size())
+	j.Open('{')
+	for _, m := range b.Fields.Object {
+		j.Key(m.Name)
+		j.Raw(m.Value)
+	}
+	w := writer{&j, true}
+	if len(b.Tools) > 0 {
+		j.Key("tools")
+		j.Open('[')
+		for i := range b.Tools {
+			w.tool(&b.Tools[i])
+		}
+		j.Close(']')
+	}
+	if len(b.System) > 0 {
+		j.Key("system")
+		j.Open('[')
+		for i := range b.System {
+			w.system(&b.System[i])
+		}
+		j.Close(']')
+	}
+	j.Key("messages")
+	j.Open('[')
+	for i := range b.Messages {
+		w.message(&b.Messages[i])
+	}
+	j.Close(']')
+	j.Close('}')
+	return j, nil
+}
+
+// size is about how many bytes the body has.
+func (b *Body) size() int {
+	n := 4096
+	for i := range b.Messages {
+		n += 64
+		for k := range b.Messages[i].Content {
+			n += b.Messages[i].Content[k].size()
+		}
+	}
+	return n
+}
+
+func (b *Block) size() int {
+	n := 96 + len(b.Text)*17/16 + len(b.Signature) + len(b.Data) + len(b.Input) + len(b.Raw)
+	if b.Media != nil {
+		n += len(b.Media.Data) * 4 / 3
+	}
+	for i := range b.Content {
+		n += b.Content[i].size()
+	}
+	return n
+}
+
+// Prefix is tools, system texts and messages, without the breakpoints.
+func (b *Body) Prefix() []adapter.Piece {
+	pieces := make([]adapter.Piece, 0, len(b.Tools)+len(b.System)+len(b.Messages))
+	piece := func(id chatctx.ID, write func(writer)) {
+		var j out.JSON
+		write(writer{&j, false})
+		pieces = append(pieces, adapter.Piece{Message: id, Bytes: j})
+	}
+	for i := range b.Tools {
+		piece(chatctx.ID{}, func(w writer) { w.tool(&b.Tools[i]) })
+	}
+	for i := range b.System {
+		piece(chatctx.ID{}, func(w writer) { w.system(&b.System[i]) })
+	}
+	for i := range b.Messages {
+		piece(b.Messages[i].from, func(w writer) { w.message(&b.Messages[i]) })
+	}
+	return pieces
+}
+
+// writer writes parts of a body, with or without the breakpoints.
+type writer struct {
+	*out.JSON
+	marks bool
+}
+
+func (w writer) mark(c *CacheControl) {
+	if c != nil && w.marks {
+		w.Key("cache_control")
+		w.Raw(c.json())
+	}
+}
+
+func (c *CacheControl) json() []byte {
+	if c.TTL == "" {
+		return []byte(`{"type":"ephemeral"}`)
+	}
+	return []byte(`{"type":"ephemeral","ttl":"` + c.TTL + `"}`)
+}
+
+func (w writer) tool(t *Tool) {
+	if t.Raw != nil {
+		w.Raw(t.Raw)
+		return
+	}
+	w.Open('{')
+	w.Key("name")
+	w.String(t.Name)
+	if t.Description != "" {
+		w.Key("description")
+		w.String(t.Description)
+	}
+	w.Key("input_schema")
+	w.Raw(t.Schema)
+	w.mark(t.Cache)
+	w.Close('}')
+}
+
+func (w writer) system(t *Text) {
+	w.begin("text")
+	w.Key("text")
+	w.String(t.Text)
+	w.mark(t.Cache)
+	w.Close('}')
+}
+
+func (w writer) message(m *Message) {
+	w.Open('{')
+	w.Key("role")
+	w.String(m.Role)
+	w.Key("content")
+	w.Open('[')
+	for i := range m.Content {
+		w.block(&m.Content[i])
+	}
+	w.Close(']')
+	w.Close('}')
+}
+
+// begin opens an object with its type.
+func (w writer) begin(typ string) {
+	w.Open('{')
+	w.Key("type")
+	w.String(typ)
+}
+
+func (w writer) block(b *Block) {
+	if b.Raw != nil {
+		w.Raw(b.Raw)
+		return
+	}
+	w.begin(b.Type)
+	switch b.Type {
+	case "text":
+		w.Key("text")
+		w.String(b.Text)
+	case "thinking":
+		w.Key("thinking")
+		w.String(b.Text)
+		w.Key("signature")
+		w.String(b.Signature)
+	case "redacted_thinking":
+		w.Key("data")
+		w.String(b.Data)
+	case pool.ImagePart, pool.DocumentPart:
+		w.media(b.Media)
+	case "tool_use":
+		w.Key("id")
+		w.String(b.ID)
+		w.Key("name")
+		w.String(b.Name)
+		w.Key("input")
+		w.Raw(b.Input)
+	case "tool_result":
+		w.result(b)
+	}
+	w.mark(b.Cache)
+	w.Close('}')
+}
+
+func (w writer) result(b *Block) {
+	w.Key("tool_use_id")
+	w.String(b.ID)
+	w.Key("content")
+	if len(b.Content) == 1 && b.Content[0].Type == "text" {
+		w.String(b.Content[0].Text)
+	} else {
+		w.Open('[')
+		for i := range b.Content {
+			w.block(&b.Content[i])
+		}
+		w.Close(']')
+	}
+	if b.IsError {
+		w.Key("is_error")
+		w.Bool(true)
+	}
+}
+
+func (w writer) media(m *adapter.Media) {
+	w.Key("source")
+	switch {
+	case m.URL != "":
+		w.begin("url")
+		w.Key("url")
+		w.String(m.URL)
+	case m.Type == "text/plain":
+		w.begin("text")
+		w.Key("media_type")
+		w.String(m.Type)
+		w.Key("data")
+		w.String(string(m.Data))
+	default:
+		w.begin("base64")
+		w.Key("media_type")
+		w.String(m.Type)
+		w.Key("data")
+		w.Base64("", m.Data)
+	}
+	w.Close('}')
+	if m.Kind == pool.DocumentPart && m.Name != "" {
+		w.Key("title")
+		w.String(m.Name)
+	}
+}
+
+func endsInSpace(s string) bool { return strings.TrimRightFunc(s, unicode.IsSpace) != s }
+
+var serverID = regexp.MustCompile(`^srvtoolu_[a-zA-Z0-9_]+$`)
+
+// serverBlock reports whether a part is half of a pair that the API made itself: a server's tool call and its result, both in
+// the message, in that order. Only then do they go back.
+func serverBlock(p *pool.Part, m *pool.Message) bool {
+	id, _ := serverTool(p)
+	if id == "" {
+		return false
+	}
+	calls, results, call, result := 0, 0, -1, -1
+	for i := range m.Content {
+		if other, otherCall := serverTool(&m.Content[i]); other == id && otherCall {
+			calls, call = calls+1, i
+		} else if other == id {
+			results, result = results+1, i
+		}
+	}
+	return calls == 1 && results == 1 && call < result
+}
+
+// serverTool is the id of a server's tool call or result, "" for other parts.
+func serverTool(p *pool.Part) (id string, isCall bool) {
+	if p.Provider != Provider || len(p.Raw) == 0 {
+		return "", false
+	}
+	var v struct {
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		ToolUseID string          `json:"tool_use_id"`
+		Input     json.RawMessage `json:"input"`
+	}
+	if json.Unmarshal(p.Raw, &v) != nil || v.Type != p.Type {
+		return "", false
+	}
+	switch v.Type {
+	case "server_tool_use":
+		id, isCall = v.ID, true
+		if len(v.Input) == 0 || v.Input[0] != '{' {
+			id = ""
+		}
+	case "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result",
+		"text_editor_code_execution_tool_result", "tool_search_tool_result":
+		id = v.ToolUseID
+	}
+	if !serverID.MatchString(id) {
+		return "", false
+	}
+	return id, isCall
+}

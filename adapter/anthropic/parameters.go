@@ -1,0 +1,231 @@
+package anthropic
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// model is what a model's name tells. Names that are not Claude's (of servers that speak this protocol) are not known.
+type model struct {
+	known        bool
+	major, minor int
+}
+
+// parseModel reads the version out of names such as claude-3-5-sonnet-20241022 and claude-opus-4-6. A Claude without a
+// version is taken for the newest.
+func parseModel(name string) model {
+	name = strings.ToLower(name)
+	if i := strings.LastIndexAny(name, "/"); i >= 0 {
+		name = name[i+1:]
+	}
+	if !strings.Contains(name, "claude") {
+		return model{}
+	}
+	m := model{known: true, major: 99}
+	var found []int
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
+		if n, err := strconv.Atoi(word); err == nil && len(word) <= 2 {
+			found = append(found, n)
+		} else if len(found) > 0 {
+			break
+		}
+	}
+	if len(found) > 0 {
+		m.major = found[0]
+	}
+	if len(found) > 1 {
+		m.minor = found[1]
+	}
+	return m
+}
+
+func (m model) before(major, minor int) bool {
+	return m.major < major || m.major == major && m.minor < minor
+}
+
+// undated is a model's name without the date of its release.
+func undated(name string) string {
+	name = strings.ToLower(strings.TrimPrefix(name, Provider+"/"))
+	name = strings.TrimSuffix(name, "-latest")
+	if i := strings.LastIndexAny(name, "-@"); i > 0 && len(name)-i == 9 {
+		if _, err := strconv.Atoi(name[i+1:]); err == nil {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// maxTokens is what a reply may have when nobody says; the API wants a number.
+func (m model) maxTokens() int64 {
+	switch {
+	case !m.known:
+		return 8192
+	case m.before(3, 5):
+		return 4096
+	case m.before(3, 7):
+		return 8192
+	}
+	return 32000
+}
+
+func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
+
+// parameters fills in all fields that are not the history.
+func (r *request) parameters() {
+	s, f := r.settings, &r.body.Fields
+	f.Text("model", r.model)
+	limit := s.MaxTokens
+	thinking, effort := r.thinkingMode()
+	if limit == 0 {
+		limit = r.claude.maxTokens()
+		if thinking == "enabled" && limit <= s.Thinking.Tokens {
+			limit = s.Thinking.Tokens + 8192
+		}
+	}
+	f.Int("max_tokens", limit)
+	if thinking == "enabled" && limit <= 1024 {
+		r.note("thinking left out: it needs more than 1024 tokens, and max_tokens is %d", limit)
+		thinking = ""
+	}
+	r.putThinking(thinking, effort, limit)
+	r.sampling(thinking != "")
+	if len(s.Stop) > 0 {
+		if stop := notBlank(s.Stop); len(stop) > 0 {
+			f.Texts("stop_sequences", stop)
+		}
+	}
+	r.choice(thinking != "")
+	s.Apply(&f.Object, "output_config")
+	if mark := r.mark(); mark != nil && f.Get("cache_control") == nil {
+		f.Set("cache_control", mark.json())
+	}
+}
+
+func notBlank(list []string) []string {
+	var kept []string
+	for _, s := range list {
+		if strings.TrimSpace(s) != "" {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// thinkingMode is how the model is told to think: adaptive with an effort, enabled with a number of tokens, or "" for not.
+func (r *request) thinkingMode() (mode, effort string) {
+	t := r.settings.Thinking
+	if t == nil || t.Off || r.settings.Extra.Get("thinking") != nil {
+		return "", ""
+	}
+	switch {
+	case r.claude.known && r.claude.before(3, 7):
+		r.note("thinking left out: %s does not think", r.model)
+		return "", ""
+	case r.claude.known && !r.claude.before(4, 6):
+		return "adaptive", t.Effort()
+	case !r.loopThinks():
+		r.note("thinking left out: the turn that the tools are called in began without it")
+		return "", ""
+	}
+	return "enabled", ""
+}
+
+// loopThinks reports whether the assistant's turn that the last results belong to begins with thinking, or there is none.
+func (r *request) loopThinks() bool {
+	first := -1
+	for n := len(r.Turns) - 1; n >= 0; n-- {
+		t := r.Turns[n]
+		if len(t.Results) > 0 {
+			first = n
+		} else if first >= 0 || t.Role != "user" {
+			break
+		}
+	}
+	return first < 0 || r.Turns[first].Items[0].Thinking != nil
+}
+
+func (r *request) putThinking(mode, effort string, limit int64) {
+	f, config := &r.body.Fields, adapter.Fields{}
+	switch mode {
+	case "adaptive":
+		f.Put("thinking", adapter.Text("type", mode))
+		config.Text("effort", effort)
+	case "enabled":
+		t := adapter.Text("type", mode)
+		t.Int("budget_tokens", min(max(r.settings.Thinking.Tokens, 1024), limit-1))
+		f.Put("thinking", t)
+	}
+	if format := r.settings.Format; format != nil && format.Schema != nil {
+		schema := adapter.Text("type", "json_schema")
+		schema.Set("schema", format.Schema)
+		config.Put("format", schema)
+	} else if format != nil {
+		r.note("response_format left out: %s takes a schema, not any JSON", Provider)
+	}
+	if len(config.Object) > 0 {
+		f.Put("output_config", config)
+	}
+}
+
+// sampling puts in temperature and top_p as far as the model takes them.
+func (r *request) sampling(thinking bool) {
+	s, f := r.settings, &r.body.Fields
+	temperature, topP := s.Temperature, s.TopP
+	fixed := r.claude.known && !r.claude.before(4, 7)
+	if temperature != nil && *temperature > 1 {
+		one := 1.0
+		temperature = &one
+		r.note("temperature 1: %s takes no more", Provider)
+	}
+	if temperature != nil && *temperature != 1 && (fixed || thinking) {
+		temperature = nil
+		r.note("temperature left out: %s takes only 1 here", r.model)
+	}
+	if topP != nil && (*topP > 1 || *topP < 0.99 && fixed || *topP < 0.95 && thinking) {
+		topP = nil
+		r.note("top_p left out: %s does not take it here", r.model)
+	}
+	if temperature != nil && topP != nil && r.claude.known && !r.claude.before(4, 1) {
+		topP = nil
+		r.note("top_p left out: %s does not take it beside temperature", r.model)
+	}
+	if temperature != nil {
+		f.Float("temperature", *temperature)
+	}
+	if topP != nil {
+		f.Float("top_p", *topP)
+	}
+}
+
+func (r *request) choice(thinking bool) {
+	s := r.settings
+	choice := r.Choose(s)
+	var o adapter.Fields
+	switch {
+	case r.body.past:
+		o = adapter.Text("type", "none")
+	case len(r.body.Tools) == 0:
+		return
+	case choice != nil && (choice.Mode == "required" || choice.Mode == "tool") && (thinking || s.Extra.Get("thinking") != nil):
+		r.note("tool_choice auto: while it thinks the model cannot be made to call a tool")
+		o = adapter.Text("type", "auto")
+	case choice != nil && choice.Mode == "tool":
+		o = adapter.Text("type", "tool")
+		o.Text("name", choice.Tool)
+	case choice != nil && choice.Mode == "required":
+		o = adapter.Text("type", "any")
+	case choice != nil:
+		o = adapter.Text("type", choice.Mode)
+	case s.Parallel != nil && !*s.Parallel:
+		o = adapter.Text("type", "auto")
+	default:
+		return
+	}
+	if s.Parallel != nil && !*s.Parallel && string(o.Get("type")) != `"none"` {
+		o.Bool("disable_parallel_tool_use", true)
+	}
+	r.body.Fields.Put("tool_choice", o)
+}

@@ -1,0 +1,220 @@
+// Package anthropic speaks to Claude by Anthropic's Messages API.
+package anthropic
+
+import (
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Adapter makes bodies of the Messages API.
+//
+// Consecutive messages of one role stay apart: the API joins them itself, and so what was sent keeps its bytes. With the
+// setting cache (on unless it is false) there are at most four breakpoints: after the system prompt, after the summary, at
+// the prune boundary, and the API's own at the end.
+var Adapter adapter.Func[*Body] = adapt
+
+var rules = adapter.Rules{
+	Provider: Provider,
+	Parameters: []string{adapter.Temperature, adapter.TopP, adapter.MaxTokens, adapter.Stop, adapter.ThinkingKey, adapter.ResponseFormat,
+		adapter.ToolChoice, adapter.ParallelCalls},
+	IDs:   adapter.Form{Extra: "_-", Max: 256},
+	Tools: adapter.Form{Extra: "_-", Max: 128},
+	Media: adapter.MediaRules{
+		Images:     []string{"image/jpeg", "image/png", "image/gif", "image/webp"},
+		ImageBytes: 7_500_000, // 10 MB as base64
+		ImageSide:  8000, Many: 20, ManySide: 2000,
+		Documents: []string{"application/pdf", "text/plain"},
+		FileBytes: 22_000_000, Bytes: 22_000_000, // 32 MB of body
+		URLs: true, FileURLs: true, InResults: true,
+	},
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	s, err := adapter.ReadSettings(d, &rules)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{settings: s, model: adapter.BareModel(s, Provider)}
+	r.claude = parseModel(r.model)
+	own := rules
+	own.Thinking, own.Raw, own.Prefill = r.thinking, serverBlock, r.prefill
+	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+		return nil, err
+	}
+	r.body = &Body{names: r.ToolNames()}
+	r.tools()
+	r.system()
+	for _, t := range r.Turns {
+		r.turn(t)
+	}
+	r.parameters()
+	r.body.names = r.ToolNames()
+	return r.body, nil
+}
+
+// request is one body in the making.
+type request struct {
+	*adapter.Conversation
+	settings *adapter.Settings
+	model    string
+	claude   model
+	body     *Body
+}
+
+// thinking says why a thinking part cannot be sent back: "" if it can.
+func (r *request) thinking(p *pool.Part, m *pool.Message) string {
+	provider, model := p.Provider, p.Model
+	if provider == "" {
+		provider = m.Meta.Provider
+	}
+	if model == "" {
+		model = m.Meta.Model
+	}
+	switch {
+	case provider != Provider:
+		return "it is not from " + Provider
+	case p.Signature == "" && p.Redacted == "":
+		return "it has no signature"
+	case model != "" && undated(model) != undated(r.model):
+		return "it is from " + model
+	}
+	return ""
+}
+
+// prefill reports whether the model goes on from the words of a last assistant turn.
+func (r *request) prefill(t *adapter.Turn) bool {
+	if !r.claude.known || !r.claude.before(4, 6) || r.settings.Thinking != nil || r.settings.Extra.Get("thinking") != nil {
+		return false
+	}
+	for _, i := range t.Items {
+		if i.Thinking != nil {
+			return false
+		}
+	}
+	text := t.Items[len(t.Items)-1].Text
+	return text != "" && !endsInSpace(text)
+}
+
+func (r *request) mark() *CacheControl {
+	if !r.settings.Cache {
+		return nil
+	}
+	return &CacheControl{TTL: r.settings.TTL}
+}
+
+// tools puts in the tools. The API wants those that the history calls to be defined: where a draft has none at all, they
+// are, and may not be called.
+func (r *request) tools() {
+	for _, t := range r.Tools {
+		r.body.Tools = append(r.body.Tools, Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
+	}
+	for _, raw := range r.settings.ExtraTools() {
+		r.body.Tools = append(r.body.Tools, Tool{Raw: raw})
+	}
+	if len(r.body.Tools) > 0 {
+		return
+	}
+	for _, t := range r.Turns {
+		for _, i := range t.Items {
+			if i.Call != nil && !r.defined(i.Call.Name) {
+				r.body.Tools = append(r.body.Tools, Tool{Name: i.Call.Name, Schema: anyInput})
+			}
+		}
+	}
+	if len(r.body.Tools) > 0 {
+		r.body.past = true
+		r.Note(chatctx.ID{}, "the tools that were called are not defined: they are named, and may not be called")
+	}
+}
+
+func (r *request) defined(name string) bool {
+	for _, t := range r.body.Tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *request) system() {
+	for _, text := range r.System {
+		r.body.System = append(r.body.System, Text{Text: text})
+	}
+	if n := len(r.body.System); n > 0 {
+		r.body.System[n-1].Cache = r.mark()
+	} else if n := len(r.body.Tools); n > 0 && r.body.Tools[n-1].Raw == nil {
+		r.body.Tools[n-1].Cache = r.mark()
+	}
+}
+
+func (r *request) turn(t *adapter.Turn) {
+	m := Message{Role: string(t.Role), from: t.Message}
+	for _, i := range t.Items {
+		if i.Call == nil {
+			m.Content = append(m.Content, blockOf(i))
+		}
+	}
+	for _, i := range t.Items {
+		if i.Call != nil { // nothing but calls may come after a call
+			m.Content = append(m.Content, Block{Type: "tool_use", ID: i.Call.ID, Name: i.Call.Name, Input: i.Call.Arguments})
+		}
+	}
+	r.body.Messages = append(r.body.Messages, m)
+	if len(t.Results) > 0 {
+		answers := Message{Role: "user"}
+		for _, a := range t.Results {
+			answers.Content = append(answers.Content, result(a))
+			answers.from = a.Message
+		}
+		r.body.Messages = append(r.body.Messages, answers)
+	}
+	if t.Summary || t.Cache {
+		r.breakpoint(t.Summary)
+	}
+}
+
+// breakpoint marks the last block that may be marked. There is one at the prune boundary: a later one takes its place.
+func (r *request) breakpoint(summary bool) {
+	mark := r.mark()
+	if mark == nil {
+		return
+	}
+	content := r.body.Messages[len(r.body.Messages)-1].Content
+	for n := len(content) - 1; n >= 0; n-- {
+		b := &content[n]
+		if b.Type == "thinking" || b.Type == "redacted_thinking" || b.Raw != nil {
+			continue
+		}
+		if !summary {
+			if r.body.pruned != nil {
+				r.body.pruned.Cache = nil
+			}
+			r.body.pruned = b
+		}
+		b.Cache = mark
+		return
+	}
+}
+
+func blockOf(i adapter.Item) Block {
+	switch {
+	case i.Media != nil:
+		return Block{Type: i.Media.Kind, Media: i.Media}
+	case i.Thinking != nil && i.Thinking.Redacted != "":
+		return Block{Type: "redacted_thinking", Data: i.Thinking.Redacted}
+	case i.Thinking != nil:
+		return Block{Type: "thinking", Text: i.Thinking.Text, Signature: i.Thinking.Signature}
+	case i.Raw != nil:
+		return Block{Type: i.Raw.Type, Raw: i.Raw.Raw}
+	}
+	return Block{Type: "text", Text: i.Text}
+}
+
+func result(a *adapter.Result) Block {
+	b := Block{Type: "tool_result", ID: a.Call.ID, IsError: a.Error}
+	for _, i := range a.Items {
+		b.Content = append(b.Content, blockOf(i))
+	}
+	return b
+}

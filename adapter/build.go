@@ -1,0 +1,343 @@
+package adapter
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// builder makes turns of messages, in one pass.
+type builder struct {
+	*Conversation
+	ids   *mapping
+	calls map[string][]*Call // by the id that they have here
+	open  *Turn              // the assistant's turn whose results may still come
+	start int                // of the messages that are not system text
+}
+
+// system takes the system texts: the branch's, else those of the messages that begin it.
+func (b *builder) system() {
+	d, leading := b.draft, ""
+	if d.Summary == nil {
+		for ; b.start < len(d.Messages); b.start++ {
+			m := d.Messages[b.start].Message
+			if m == nil || m.Unsent {
+				continue
+			}
+			if m.Role != pool.System {
+				break
+			}
+			if text := b.texts(m); text != "" {
+				leading = join(leading, text)
+			}
+		}
+	}
+	if blank(d.System) {
+		b.addSystem(leading)
+	} else {
+		b.addSystem(d.System)
+	}
+	b.addSystem(d.Prompt)
+}
+
+func (b *builder) addSystem(text string) {
+	if !blank(text) {
+		b.System = append(b.System, text)
+	}
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n\n" + b
+}
+
+// texts are a message's texts that are not blank, for a place that takes nothing else.
+func (b *builder) texts(m *pool.Message) string {
+	text := ""
+	for i := range m.Content {
+		switch p := &m.Content[i]; {
+		case p.Type != pool.TextPart:
+			b.Note(m.ID, "%s left out: a system message takes only text", p.Type)
+		case !blank(p.Text):
+			text = join(text, p.Text)
+		}
+	}
+	return text
+}
+
+// summary puts the summary of the session before at the beginning.
+func (b *builder) summary(m *chatctx.DraftMessage) {
+	if items := b.items(m.Message); len(items) > 0 {
+		b.Turns = append(b.Turns, &Turn{Role: pool.User, Message: m.ID, Items: items, Summary: true, Cache: m.Cache})
+	}
+}
+
+func (b *builder) message(m *chatctx.DraftMessage) {
+	if m.Message == nil || m.Unsent {
+		return
+	}
+	switch m.Role {
+	case pool.ToolRole:
+		b.result(m.Message)
+	case pool.Assistant:
+		b.assistant(m.Message)
+	case pool.System, "developer":
+		b.middle(m.Message)
+	default:
+		b.add(&Turn{Role: pool.User, Message: m.ID, Items: b.items(m.Message), from: m.Message})
+	}
+	if m.Cache && len(b.Turns) > 0 {
+		b.Turns[len(b.Turns)-1].Cache = true
+	}
+}
+
+// add adds a turn, unless there is nothing in it.
+func (b *builder) add(t *Turn) {
+	if len(t.Items) == 0 {
+		b.Note(t.Message, "an empty %s message was left out", t.Role)
+		return
+	}
+	b.open = nil
+	b.Turns = append(b.Turns, t)
+}
+
+// middle is a system message that does not begin the branch.
+func (b *builder) middle(m *pool.Message) {
+	text := b.texts(m)
+	switch {
+	case text == "":
+		b.Note(m.ID, "an empty system message was left out")
+	case b.rules.System:
+		b.add(textTurn(pool.System, m.ID, text))
+	default:
+		b.add(textTurn(pool.User, m.ID, systemText(text)))
+		b.Note(m.ID, "a system message in the middle is sent as a user message")
+	}
+}
+
+// items are the parts of a user message, or of another one that is sent as one.
+func (b *builder) items(m *pool.Message) []Item {
+	items := make([]Item, 0, len(m.Content))
+	for i := range m.Content {
+		switch p := &m.Content[i]; p.Type {
+		case pool.TextPart:
+			if !blank(p.Text) {
+				items = append(items, Item{Text: p.Text})
+			}
+		case pool.ImagePart, pool.DocumentPart:
+			items = append(items, b.mediaItem(m.ID, p))
+		case pool.ThinkingPart, pool.CallPart:
+			b.Note(m.ID, "%s left out: only an assistant message has one", p.Type)
+		default:
+			items = append(items, b.unknown(m.ID, p))
+		}
+	}
+	if len(m.Calls) > 0 {
+		b.Note(m.ID, "calls left out: only an assistant message has them")
+	}
+	return items
+}
+
+// unknown is a part whose type means nothing here: its text if it has one.
+func (b *builder) unknown(id chatctx.ID, p *pool.Part) Item {
+	if !blank(p.Text) {
+		return Item{Text: p.Text}
+	}
+	text := LeftOut(cleanName(p.Type), cleanName(p.Name), "not known here")
+	b.Note(id, "%s", text)
+	return Item{Text: text}
+}
+
+func (b *builder) mediaItem(id chatctx.ID, p *pool.Part) Item {
+	m, text := newMedia(b.draft, p, &b.rules.Media)
+	switch {
+	case m.left != "":
+		text = LeftOut(m.Kind, m.Name, m.left)
+		b.Note(id, "%s", text)
+		return Item{Text: text}
+	case text != "":
+		return Item{Text: text}
+	}
+	return Item{Media: m}
+}
+
+// assistant makes a turn of an assistant's message: its parts in order, and the calls where they stand among them or after
+// them.
+func (b *builder) assistant(m *pool.Message) {
+	t := &Turn{Role: pool.Assistant, Message: m.ID, Items: make([]Item, 0, len(m.Content)+len(m.Calls)), from: m}
+	placed := make([]bool, len(m.Calls))
+	for i := range m.Content {
+		switch p := &m.Content[i]; p.Type {
+		case pool.CallPart:
+			for k := range m.Calls {
+				if !placed[k] && m.Calls[k].ID == p.CallID {
+					placed[k] = true
+					b.call(t, &m.Calls[k])
+					break
+				}
+			}
+		default:
+			b.said(t, p)
+		}
+	}
+	for k := range m.Calls {
+		if !placed[k] {
+			b.call(t, &m.Calls[k])
+		}
+	}
+	if len(t.Items) > 0 && !t.speaks() {
+		b.Note(m.ID, "an assistant message with nothing but thinking was left out")
+		return
+	}
+	b.add(t)
+	for i := range t.Items {
+		if t.Items[i].Call != nil {
+			b.open = t
+		}
+	}
+}
+
+// speaks reports whether a turn has more than thinking.
+func (t *Turn) speaks() bool {
+	for i := range t.Items {
+		if t.Items[i].Thinking == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// said adds a part of an assistant's message that is no call.
+func (b *builder) said(t *Turn, p *pool.Part) {
+	switch p.Type {
+	case pool.TextPart:
+		if !blank(p.Text) {
+			t.Items = append(t.Items, Item{Text: p.Text})
+		}
+	case pool.ThinkingPart:
+		if why := b.rules.Thinking(p, t.from); why != "" {
+			b.Note(t.Message, "thinking left out: %s", why)
+			return
+		}
+		t.Items = append(t.Items, Item{Thinking: p})
+	case pool.ImagePart, pool.DocumentPart:
+		text := LeftOut(p.Type, cleanName(p.Name), "an assistant message takes none")
+		b.Note(t.Message, "%s", text)
+		t.Items = append(t.Items, Item{Text: text})
+	default:
+		switch {
+		case b.rules.Raw != nil && b.rules.Raw(p, t.from):
+			t.Items = append(t.Items, Item{Raw: p})
+		case !blank(p.Text):
+			t.Items = append(t.Items, Item{Text: p.Text})
+		default:
+			b.Note(t.Message, "%s left out: only the provider that it is from knows it", p.Type)
+		}
+	}
+}
+
+func (b *builder) call(t *Turn, c *pool.Call) {
+	args, what := arguments(c.Arguments)
+	if what != "" {
+		b.Note(t.Message, "call %s: %s", c.ID, what)
+	}
+	call := &Call{ID: b.ids.next(c.ID), Name: b.names.of(c.Tool), Arguments: args, Call: c, turn: t}
+	b.calls[c.ID] = append(b.calls[c.ID], call)
+	t.Items = append(t.Items, Item{Call: call})
+}
+
+// result puts a result where its call waits for it. One that comes later is a text where it came; one without a call is left
+// out.
+func (b *builder) result(m *pool.Message) {
+	if m.Result == nil {
+		b.Note(m.ID, "a tool message without a result was left out")
+		return
+	}
+	calls := b.calls[m.Result.RequestID]
+	for _, c := range calls {
+		if c.turn == b.open && c.result == nil {
+			c.result = b.answerOf(c, m)
+			c.turn.Results = append(c.turn.Results, c.result)
+			return
+		}
+	}
+	for i := len(calls) - 1; i >= 0; i-- {
+		if c := calls[i]; c.result == nil && !c.late {
+			b.late(c, m)
+			return
+		}
+	}
+	if len(calls) > 0 {
+		b.Note(m.ID, "a second result of call %s was left out", m.Result.RequestID)
+		return
+	}
+	b.Note(m.ID, "a result was left out: its call %q is not on the branch", m.Result.RequestID)
+}
+
+// late makes a text of a result whose place is taken by the words that there was none. It leaves the open turn open: what
+// comes between its results is sent after them.
+func (b *builder) late(c *Call, m *pool.Message) {
+	c.late = true
+	r := b.answerOf(c, m)
+	t := &Turn{Role: pool.User, Message: m.ID, Items: append([]Item{{Text: lateText(c, r.Error)}}, r.Items...)}
+	if r.Items[0].Text != "" {
+		t.Items[1].Text = t.Items[0].Text + "\n" + t.Items[1].Text
+		t.Items = t.Items[1:]
+	}
+	b.Turns = append(b.Turns, t)
+	b.Note(m.ID, "the result of call %s came late: it is sent as a text", c.Call.ID)
+}
+
+// answerOf is a tool message as the answer to a call.
+func (b *builder) answerOf(c *Call, m *pool.Message) *Result {
+	from := m.Result
+	r := &Result{Call: c, Error: from.IsError, Message: m.ID}
+	switch {
+	case len(from.Parts) > 0:
+		r.Items = b.items(&pool.Message{ID: m.ID, Content: from.Parts})
+	case len(from.JSON) > 0:
+		r.json(from.JSON)
+	case !blank(from.Text):
+		r.Items = []Item{{Text: from.Text}}
+	default:
+		r.Items = b.items(m)
+	}
+	if len(r.Items) == 0 {
+		r.Items = []Item{{Text: silent(c, m)}}
+	}
+	return r
+}
+
+// json takes a result that is JSON: the words of a text, anything else as it is.
+func (r *Result) json(raw json.RawMessage) {
+	clean, ok := cleanJSON(raw)
+	if !ok {
+		clean = raw
+	}
+	text := string(clean)
+	if ok && clean[0] == '"' {
+		_ = json.Unmarshal(clean, &text)
+	} else if ok && clean[0] == '{' {
+		r.JSON = clean
+	}
+	if !blank(text) {
+		r.Items = []Item{{Text: text}}
+	}
+}
+
+// silent is the text of a result that says nothing.
+func silent(c *Call, m *pool.Message) string {
+	switch reason := strings.TrimSpace(c.Reason); {
+	case c.Status == pool.Denied && reason != "":
+		return Denied + ": " + reason
+	case c.Status == pool.Denied:
+		return Denied
+	case m.Kind == Interrupted || m.Unfinished:
+		return Interrupted
+	}
+	return NoOutput
+}

@@ -1,0 +1,69 @@
+package adapter
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Fields are a body's top-level members but for those that the branch gives, in the order in which they are sent.
+type Fields struct{ wire.Object }
+
+// Text sets a member to a text.
+func (f *Fields) Text(name, text string) { f.Set(name, wire.String(text)) }
+
+// Int sets a member to a whole number.
+func (f *Fields) Int(name string, n int64) { f.Set(name, strconv.AppendInt(nil, n, 10)) }
+
+// Float sets a member to a number.
+func (f *Fields) Float(name string, v float64) { f.Set(name, strconv.AppendFloat(nil, v, 'g', -1, 64)) }
+
+// Bool sets a member to true or false.
+func (f *Fields) Bool(name string, v bool) { f.Set(name, strconv.AppendBool(nil, v)) }
+
+// Texts sets a member to a list of texts.
+func (f *Fields) Texts(name string, list []string) {
+	b := []byte{'['}
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, wire.String(s)...)
+	}
+	f.Set(name, append(b, ']'))
+}
+
+// Put sets a member to an object.
+func (f *Fields) Put(name string, o Fields) { f.Set(name, o.Bytes()) }
+
+// Value is a member with JSON, for objects of one member.
+func Value(name string, raw json.RawMessage) Fields {
+	return Fields{wire.Object{{Name: name, Value: raw}}}
+}
+
+// Text is an object of one text, for tags such as {"type":"auto"}.
+func Text(name, text string) Fields { return Value(name, wire.String(text)) }
+
+// Choose is the tool choice that can be sent: there have to be tools, and the one that is named among them. Else it is left
+// out, with a note.
+func (c *Conversation) Choose(s *Settings) *Choice {
+	switch {
+	case s.Choice == nil:
+		return nil
+	case len(c.Tools) == 0:
+		if s.Choice.Mode == "tool" || s.Choice.Mode == "required" {
+			c.Note(chatctx.ID{}, "%s left out: there are no tools", ToolChoice)
+		}
+		return nil
+	case s.Choice.Mode != "tool":
+		return s.Choice
+	}
+	choice := &Choice{"tool", c.ToolName(s.Choice.Tool)}
+	if !c.HasTool(choice.Tool) {
+		c.Note(chatctx.ID{}, "%s left out: there is no tool %s", ToolChoice, s.Choice.Tool)
+		return nil
+	}
+	return choice
+}

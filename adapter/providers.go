@@ -1,0 +1,73 @@
+package adapter
+
+import "strings"
+
+// Names of the providers that have an adapter.
+const (
+	OpenAI    = "openai"           // Chat Completions
+	Responses = "openai-responses" // OpenAI's Responses
+	Anthropic = "anthropic"        // Messages
+	Gemini    = "gemini"           // generateContent
+	Ollama    = "ollama"           // chat
+)
+
+// Providers are all of them, in the order in which they are listed.
+var Providers = []string{OpenAI, Responses, Anthropic, Gemini, Ollama}
+
+// Known reports whether there is a provider of that name.
+func Known(provider string) bool {
+	for _, p := range Providers {
+		if p == provider {
+			return true
+		}
+	}
+	return false
+}
+
+// ProviderOf is the provider that a model is asked at when nobody says, "" where its name does not tell. A name may begin with
+// a provider's and a slash.
+func ProviderOf(model string) string {
+	model = strings.ToLower(strings.TrimSpace(model))
+	if p, rest, ok := strings.Cut(model, "/"); ok {
+		switch {
+		case Known(p) && rest != "":
+			return p
+		case p == "google" || p == "models":
+			return Gemini
+		}
+		return ""
+	}
+	for _, m := range []struct{ prefix, provider string }{
+		{"claude", Anthropic}, {"gpt-oss", Ollama}, {"gpt-", OpenAI}, {"chatgpt-", OpenAI}, {"codex-", Responses}, {"gemini", Gemini},
+		{"computer-use-", Responses},
+	} {
+		if strings.HasPrefix(model, m.prefix) {
+			return m.provider
+		}
+	}
+	if len(model) >= 2 && model[0] == 'o' && model[1] >= '1' && model[1] <= '9' && (len(model) == 2 || model[2] == '-') {
+		return OpenAI
+	}
+	if strings.Contains(model, ":") && !strings.HasPrefix(model, "ft:") {
+		return Ollama
+	}
+	if strings.HasPrefix(model, "ft:gpt") {
+		return OpenAI
+	}
+	for _, family := range []string{"llama", "qwen", "gemma", "phi", "deepseek-r1", "mistral", "mixtral", "granite", "llava", "smollm"} {
+		if strings.HasPrefix(model, family) {
+			return Ollama
+		}
+	}
+	return ""
+}
+
+// BareModel is a model's name as its provider has it: without the provider's name in front, unless a server of somebody else
+// is asked, where that may be part of the name.
+func BareModel(s *Settings, provider string) string {
+	model := strings.TrimSpace(s.Model)
+	if s.BaseURL != "" {
+		return model
+	}
+	return strings.TrimPrefix(model, provider+"/")
+}
