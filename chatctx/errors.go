@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Errors that a caller may test with errors.Is. Those of the file itself are kv's.
@@ -18,7 +19,7 @@ var (
 	// a call that was decided already. The error is a *ConflictError.
 	ErrConflict = errors.New("conflict")
 	// ErrInvalid: an argument that can never be right: a bad name, a message without a role.
-	ErrInvalid = errors.New("invalid")
+	ErrInvalid = pool.ErrInvalid
 	// ErrEmpty: the branch has no message for what was asked.
 	ErrEmpty = errors.New("the branch is empty")
 	// ErrPurged: messages were removed for good while they were being read.

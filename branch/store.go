@@ -1,0 +1,330 @@
+package branch
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The buckets of this package.
+const (
+	Bucket       = "branch" // context, branch name: the record
+	EntryBucket  = "entry"  // context, segment, position: message id, count of turns
+	PromptBucket = "prompt" // context, prompt id: text
+)
+
+var (
+	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 20}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// CheckName says why a branch, or a tag, cannot have this name; nil if it can.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: a name is not empty", pool.ErrInvalid)
+	case len(name) > 255:
+		return fmt.Errorf("%w: a name has at most 255 bytes, this one %d", pool.ErrInvalid, len(name))
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w: the name is not UTF-8", pool.ErrInvalid)
+	}
+	for _, r := range name {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w: a name has no control characters, %q has", pool.ErrInvalid, name)
+		}
+	}
+	return nil
+}
+
+// Key is the key of a branch's record.
+func Key(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
+
+// Encode gives the record's bytes.
+func Encode(b *Branch) ([]byte, error) { return encMode.Marshal(b) }
+
+// Decode reads a record's bytes; the name comes from the key.
+func Decode(name string, raw []byte) (*Branch, error) {
+	b := &Branch{Name: name}
+	if err := decMode.Unmarshal(raw, b); err != nil {
+		return nil, fmt.Errorf("%w: the record of branch %q: %w", kv.ErrDamaged, name, err)
+	}
+	return b, nil
+}
+
+// Get reads a branch; nil if there is none of that name.
+func Get(tx kv.Tx, ctx pool.ID, name string) (*Branch, error) {
+	raw, err := tx.Get(Bucket, Key(ctx, name))
+	if raw == nil || err != nil {
+		return nil, err
+	}
+	return Decode(name, raw)
+}
+
+// Put writes a branch's record.
+func Put(tx kv.RwTx, ctx pool.ID, b *Branch) error {
+	raw, err := Encode(b)
+	if err != nil {
+		return err
+	}
+	return tx.Put(Bucket, Key(ctx, b.Name), raw)
+}
+
+// List calls fn for each branch of a context, by name.
+func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
+	return tx.Scan(Bucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
+		b, err := Decode(string(key[len(ctx):]), value)
+		if err != nil {
+			return err
+		}
+		return fn(b)
+	})
+}
+
+// Item is a message on its way into a history. Turn says that it begins a turn: somebody's own words.
+type Item struct {
+	ID   pool.ID
+	Turn bool
+}
+
+// ItemOf makes the Item of a message.
+func ItemOf(m *pool.Message) Item {
+	return Item{ID: m.ID, Turn: m.Role == pool.User && m.Kind == "" && !m.Hidden}
+}
+
+func entryKey(ctx pool.ID, segment, position uint64) []byte {
+	key := make([]byte, 32)
+	copy(key, ctx[:])
+	binary.BigEndian.PutUint64(key[16:], segment)
+	binary.BigEndian.PutUint64(key[24:], position)
+	return key
+}
+
+// entry is a decoded entry: the message, and how many turns the segment has begun up to and with it.
+type entry struct {
+	id    pool.ID
+	turns uint64
+}
+
+func decodeEntry(value []byte) (entry, error) {
+	if len(value) < 17 {
+		return entry{}, fmt.Errorf("%w: a history entry of %d bytes", kv.ErrDamaged, len(value))
+	}
+	turns, n := binary.Uvarint(value[16:])
+	if n <= 0 {
+		return entry{}, fmt.Errorf("%w: a history entry without its count", kv.ErrDamaged)
+	}
+	return entry{pool.ID(value[:16]), turns}, nil
+}
+
+func getEntry(tx kv.Tx, ctx pool.ID, segment, position uint64) (entry, error) {
+	value, err := tx.Get(EntryBucket, entryKey(ctx, segment, position))
+	if err != nil {
+		return entry{}, err
+	}
+	if value == nil {
+		return entry{}, fmt.Errorf("%w: entry %d of segment %d is missing", kv.ErrDamaged, position, segment)
+	}
+	return decodeEntry(value)
+}
+
+// Write appends entries to the branch's own segment, which must not be 0, and returns where they are. It moves the high-water mark and leaves the
+// history as it is: the caller puts the piece where it belongs, at the end or elsewhere.
+func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
+	p := Piece{Segment: b.Segment, From: b.High, To: b.High + uint64(len(items))}
+	var turns uint64
+	if b.High > 0 {
+		last, err := getEntry(tx, ctx, b.Segment, b.High-1)
+		if err != nil {
+			return p, err
+		}
+		turns = last.turns
+	}
+	for i, item := range items {
+		if item.Turn {
+			turns++
+		}
+		value := binary.AppendUvarint(append(make([]byte, 0, 26), item.ID[:]...), turns)
+		if err := tx.Put(EntryBucket, entryKey(ctx, p.Segment, p.From+uint64(i)), value); err != nil {
+			return p, err
+		}
+	}
+	b.High = p.To
+	return p, nil
+}
+
+// Read calls fn for each entry of pieces, in order, with its place in them counted from 0 and whether it begins a turn.
+func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) error) error {
+	i := 0
+	for _, p := range pieces {
+		want := i + p.Len()
+		r := kv.Range{From: entryKey(ctx, p.Segment, p.From), To: entryKey(ctx, p.Segment, p.To)}
+		stopped := false
+		err := tx.Scan(EntryBucket, r, func(_, value []byte) error {
+			e, err := decodeEntry(value)
+			if err != nil {
+				return err
+			}
+			err = fn(i, e.id)
+			stopped = err == kv.ErrStop
+			i++
+			return err
+		})
+		if err != nil || stopped {
+			return err
+		}
+		if i != want {
+			return fmt.Errorf("%w: segment %d has %d of %d entries from %d on", kv.ErrDamaged, p.Segment, i-want+p.Len(), p.Len(), p.From)
+		}
+	}
+	return nil
+}
+
+// IDs are the ids of all entries of pieces.
+func IDs(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]pool.ID, error) {
+	ids := make([]pool.ID, 0, Count(pieces))
+	err := Read(tx, ctx, pieces, func(_ int, id pool.ID) error { ids = append(ids, id); return nil })
+	return ids, err
+}
+
+// Head is the id of the last entry, the zero id where there is none.
+func Head(tx kv.Tx, ctx pool.ID, pieces []Piece) (pool.ID, error) {
+	return IDAt(tx, ctx, pieces, Count(pieces)-1)
+}
+
+// IDAt is the id of the entry at place i, counted from 0; the zero id where there is none.
+func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
+	segment, position, ok := At(pieces, i)
+	if !ok {
+		return pool.ID{}, nil
+	}
+	e, err := getEntry(tx, ctx, segment, position)
+	return e.id, err
+}
+
+// Turns is the number of turns that the first n entries of pieces begin. It reads two entries a piece.
+func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
+	total := 0
+	for _, p := range Slice(pieces, 0, n) {
+		last, err := getEntry(tx, ctx, p.Segment, p.To-1)
+		if err != nil {
+			return 0, err
+		}
+		total += int(last.turns)
+		if p.From > 0 {
+			before, err := getEntry(tx, ctx, p.Segment, p.From-1)
+			if err != nil {
+				return 0, err
+			}
+			total -= int(before.turns)
+		}
+	}
+	return total, nil
+}
+
+// Shared is the number of leading entries that two histories have in common. It compares pieces, and ids where segments differ.
+func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) {
+	n := sharedPieces(a, b)
+	const step = 256
+	for {
+		as, err := IDs(tx, ctx, Slice(a, n, n+step))
+		if err != nil {
+			return 0, err
+		}
+		bs, err := IDs(tx, ctx, Slice(b, n, n+step))
+		if err != nil {
+			return 0, err
+		}
+		i := 0
+		for i < len(as) && i < len(bs) && as[i] == bs[i] {
+			i++
+		}
+		n += i
+		if i < step {
+			return n, nil
+		}
+	}
+}
+
+// Merge copies the longest run of short pieces into the branch's own segment when there are many pieces, and gives the list that results: the same
+// entries in the same order. Only an edit that adds pieces calls it; fork and append never do.
+func Merge(tx kv.RwTx, ctx pool.ID, b *Branch) ([]Piece, error) {
+	if len(b.Pieces) <= maxPieces {
+		return b.Pieces, nil
+	}
+	first, end := shortRun(b.Pieces)
+	if end-first < 2 {
+		return b.Pieces, nil
+	}
+	run := b.Pieces[first:end]
+	items, err := itemsOf(tx, ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Write(tx, ctx, b, items)
+	if err != nil {
+		return nil, err
+	}
+	at := Count(b.Pieces[:first])
+	return Splice(b.Pieces, at, Count(run), []Piece{p}), nil
+}
+
+// itemsOf reads entries back as items.
+func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
+	var items []Item
+	for _, p := range pieces {
+		var before uint64
+		if p.From > 0 {
+			e, err := getEntry(tx, ctx, p.Segment, p.From-1)
+			if err != nil {
+				return nil, err
+			}
+			before = e.turns
+		}
+		for i := p.From; i < p.To; i++ {
+			e, err := getEntry(tx, ctx, p.Segment, i)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, Item{e.id, e.turns > before})
+			before = e.turns
+		}
+	}
+	return items, nil
+}
+
+// PutPrompt stores a prompt's text and gives its id, made from the text; "" has the id "".
+func PutPrompt(tx kv.RwTx, ctx pool.ID, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	sum := sha256.Sum256([]byte(text))
+	id := hex.EncodeToString(sum[:8])
+	return id, tx.Put(PromptBucket, append(ctx[:], id...), []byte(text))
+}
+
+// Prompt reads a prompt's text.
+func Prompt(tx kv.Tx, ctx pool.ID, id string) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	text, err := tx.Get(PromptBucket, append(ctx[:], id...))
+	if err == nil && text == nil {
+		err = fmt.Errorf("%w: prompt %s is missing", kv.ErrDamaged, id)
+	}
+	return string(text), err
+}

@@ -1,0 +1,653 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Batch collects changes and makes them as one operation, in one transaction, when it is committed. References are resolved
+// in that transaction, each step seeing what those before it did. What the steps return is filled in by Commit. A Batch is used once, by one
+// goroutine.
+type Batch struct {
+	store   *Store
+	context string
+	branch  string
+	what    string
+	steps   []func(*txn) error
+	err     error
+	prepare []func() error // run once, before the transaction
+	key     string         // of an append that happens once
+	again   *Appended
+	group   *group
+}
+
+// Begin starts a batch on a context ("" the current one) and a branch ("" the active one).
+func (s *Store) Begin(contextRef, branchName string) *Batch {
+	return &Batch{store: s, context: contextRef, branch: branchName}
+}
+
+// Begin starts a batch on a branch, "" for the active one.
+func (c *ChatContext) Begin(branchName string) *Batch {
+	return c.store.Begin(c.ID.String(), branchName)
+}
+
+// step adds a step; the first names the operation.
+func (b *Batch) step(what string, fn func(*txn) error) {
+	if b.what == "" {
+		b.what = what
+	}
+	b.steps = append(b.steps, fn)
+}
+
+// Name says what the operation is called on the journal, in place of its first step.
+func (b *Batch) Name(what string) { b.what = what }
+
+// Committed says what a batch did.
+type Committed struct {
+	Operation string // how op log and undo name it: a number; the store's begin with s. "" where nothing changed
+	What      string
+	Context   ID
+	Title     string
+	Branch    string // the one that the steps left as theirs: after a fork, the new one
+	Revision  uint64
+}
+
+// Commit makes the changes. Either all of them are stored, durably, or none.
+func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
+	for _, p := range b.prepare {
+		if b.err == nil {
+			b.err = p()
+		}
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	var done *Committed
+	err := b.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
+		done, err = b.run(tx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.group.remember(done)
+	return done, nil
+}
+
+func (b *Batch) run(tx kv.RwTx) (*Committed, error) {
+	t, err := b.store.begin(tx, b.context, b.branch)
+	if err != nil {
+		return nil, err
+	}
+	t.what = b.what
+	b.group.join(t)
+	if b.key != "" {
+		if known, err := t.known(b.key, b.again); err != nil || known {
+			return &Committed{Context: t.id, Title: t.rec.Title, Branch: t.target.Name, Revision: t.target.Revision}, err
+		}
+	}
+	for _, step := range b.steps {
+		if err := step(t); err != nil {
+			return nil, err
+		}
+	}
+	done, err := t.finish()
+	if err == nil && b.key != "" {
+		b.again.Revision = done.Revision
+		err = t.keep(b.key, b.again)
+	}
+	return done, err
+}
+
+// AppendOptions of Append. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
+// happen once: a second one with the same key within 24 hours gives what the first made.
+type AppendOptions struct {
+	Expect *uint64
+	Key    string
+}
+
+// Placement is where a message was put.
+type Placement struct {
+	Message  ID  `cbor:"1,keyasint"`
+	Position int `cbor:"2,keyasint"`
+}
+
+// Appended is what an append made.
+type Appended struct {
+	Context  ID          `cbor:"1,keyasint"`
+	Branch   string      `cbor:"2,keyasint"`
+	Placed   []Placement `cbor:"3,keyasint"`
+	Revision uint64      `cbor:"4,keyasint"`
+	Again    bool        `cbor:"-"` // the idempotency key was known: nothing was added
+}
+
+// Append adds messages at the end of the branch. They get ids, and their calls a state, if they have none.
+func (b *Batch) Append(msgs []*Message, o AppendOptions) *Appended {
+	res := &Appended{}
+	b.ready(msgs)
+	b.key, b.again = o.Key, res
+	b.step("append", func(t *txn) error {
+		if o.Expect != nil && *o.Expect != t.target.Revision {
+			return conflict("the branch %q is at revision %d, not %d: read it again", t.target.Name, t.target.Revision, *o.Expect)
+		}
+		placed, err := t.append(t.target, msgs)
+		*res = Appended{Context: t.id, Branch: t.target.Name, Placed: placed, Revision: t.target.Revision + 1}
+		return err
+	})
+	return res
+}
+
+// ready prepares messages for being stored: ids, times, states of calls, the embedder's hook, validity.
+func (b *Batch) ready(msgs []*Message) {
+	b.prepare = append(b.prepare, func() error { return b.store.ready(msgs) })
+}
+
+func (s *Store) ready(msgs []*Message) error {
+	for i, m := range msgs {
+		if m.ID == (ID{}) {
+			m.ID = pool.NewID()
+		}
+		if m.Created == 0 {
+			m.Created = s.now()
+		}
+		if s.before != nil {
+			if err := s.before(m); err != nil {
+				return err
+			}
+		}
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	settle(msgs)
+	return nil
+}
+
+// Moved counts what a change of a history did.
+type Moved struct {
+	Added    []Placement
+	Removed  int
+	Head     ID
+	Messages int // on the branch afterwards
+}
+
+// moved adds a step that changes the target's history.
+func (b *Batch) moved(what string, fn func(*txn, *Moved) error) *Moved {
+	res := &Moved{}
+	b.step(what, func(t *txn) error {
+		*res = Moved{}
+		if err := fn(t, res); err != nil {
+			return err
+		}
+		head, err := branch.Head(t.tx, t.id, t.target.Pieces)
+		res.Head, res.Messages = head, t.target.Len()
+		return err
+	})
+	return res
+}
+
+// Insert puts new messages before another.
+func (b *Batch) Insert(before Ref, msgs []*Message) *Moved {
+	b.ready(msgs)
+	return b.moved("insert", func(t *txn, res *Moved) error {
+		at, err := t.position(t.target, before)
+		if err != nil {
+			return err
+		}
+		p, err := t.put(t.target, msgs)
+		if err != nil {
+			return err
+		}
+		res.Added = placements(msgs, at)
+		if err := t.splice(t.target, at-1, 0, []branch.Piece{p}); err != nil {
+			return err
+		}
+		return t.merge(t.target)
+	})
+}
+
+// Forked is a new branch.
+type Forked struct {
+	Branch   string
+	From     string
+	At       ID // the last message shared; zero for none
+	Messages int
+}
+
+// Fork makes a branch with everything up to and with at ("" the head) and goes on in it; stay: does not.
+func (b *Batch) Fork(name string, at Ref, stay bool) *Forked {
+	res := &Forked{}
+	b.step("fork", func(t *txn) error {
+		from := t.target
+		n := from.Len()
+		if at != "" {
+			pos, err := t.position(from, at)
+			if err != nil {
+				return err
+			}
+			n = pos
+		}
+		made, err := t.fork(from, name, n, res)
+		if err != nil {
+			return err
+		}
+		t.goTo(made, stay)
+		return nil
+	})
+	return res
+}
+
+// goTo makes a branch the active one and the steps' own. A branch that was only made is looked for on the context's journal.
+func (t *txn) goTo(b *branch.Branch, stay bool) {
+	t.onContext = t.onContext || stay
+	if !stay {
+		t.rec.Active, t.target = b.Name, b
+	}
+}
+
+// EditOptions of Edit. Name "" takes main.2, main.3 … ; KeepRest carries what followed along; Stay does not go on in the new branch.
+type EditOptions struct {
+	Name     string
+	KeepRest bool
+	Stay     bool
+}
+
+// Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
+func (b *Batch) Edit(ref Ref, text string, o EditOptions) *Forked {
+	res := &Forked{}
+	b.step("edit", func(t *txn) error {
+		made, err := t.edit(t.target, ref, text, o, res)
+		if err != nil {
+			return err
+		}
+		t.goTo(made, o.Stay)
+		return nil
+	})
+	return res
+}
+
+// Rewind makes ref the head.
+func (b *Batch) Rewind(ref Ref) *Moved {
+	return b.moved("rewind", func(t *txn, res *Moved) error {
+		pos, err := t.position(t.target, ref)
+		if err != nil {
+			return err
+		}
+		res.Removed = t.target.Len() - pos
+		return t.splice(t.target, pos, res.Removed, nil)
+	})
+}
+
+// Drop takes messages off the branch; with a call go its results.
+func (b *Batch) Drop(refs ...Ref) *Moved {
+	return b.moved("drop", func(t *txn, res *Moved) error {
+		all, err := t.withResults(t.target, refs)
+		if err != nil {
+			return err
+		}
+		for i := len(all) - 1; i >= 0; i-- {
+			if err := t.splice(t.target, all[i]-1, 1, nil); err != nil {
+				return err
+			}
+		}
+		res.Removed = len(all)
+		return t.merge(t.target)
+	})
+}
+
+// Clear empties the history; sessions and figures go with it.
+func (b *Batch) Clear() *Moved {
+	return b.moved("clear", func(t *txn, res *Moved) error {
+		res.Removed = t.target.Len()
+		if err := t.splice(t.target, 0, res.Removed, nil); err != nil {
+			return err
+		}
+		t.target.Sessions, t.target.Tokens = nil, nil
+		return nil
+	})
+}
+
+// Interrupt takes the unfinished turn's messages after the user's off the branch, with all also that one. A finished turn stays. Whoever works on a
+// reply there is told to stop.
+func (b *Batch) Interrupt(all bool) *Moved {
+	return b.moved("interrupt", func(t *txn, res *Moved) error {
+		if err := t.tx.Delete(claimBucket, under(t.id, t.target.ID[:]...)); err != nil {
+			return err
+		}
+		start, finished, err := t.lastTurn(t.target)
+		if err != nil || finished {
+			return err
+		}
+		if !all {
+			start++
+		}
+		start = max(start, 0)
+		res.Removed = t.target.Len() - start
+		return t.splice(t.target, start, res.Removed, nil)
+	})
+}
+
+// Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied.
+func (b *Batch) Pick(from string, refs ...Ref) *Moved {
+	return b.moved("pick", func(t *txn, res *Moved) error {
+		src, err := t.branch(from)
+		if err != nil {
+			return err
+		}
+		all, err := t.withResults(src, refs)
+		if err != nil {
+			return err
+		}
+		var pieces []branch.Piece
+		for _, pos := range all {
+			pieces = append(pieces, branch.Slice(src.Pieces, pos-1, pos)...)
+		}
+		return t.take(pieces, res)
+	})
+}
+
+// Merge appends what from holds since the common ancestor; with a summary, one message with that text that links to where it came from.
+func (b *Batch) Merge(from string, summary *string) *Moved {
+	return b.moved("merge", func(t *txn, res *Moved) error {
+		src, err := t.branch(from)
+		if err != nil {
+			return err
+		}
+		if src == t.target {
+			return invalid("a branch is not merged into itself")
+		}
+		n, err := branch.Shared(t.tx, t.id, src.Pieces, t.target.Pieces)
+		if err != nil || n == src.Len() {
+			return err
+		}
+		if summary == nil {
+			return t.take(branch.Slice(src.Pieces, n, src.Len()), res)
+		}
+		return t.mergeSummary(src, *summary, res)
+	})
+}
+
+// Switch makes a branch the active one.
+func (b *Batch) Switch(name string) {
+	b.step("switch", func(t *txn) error {
+		to, err := t.branch(name)
+		if err != nil {
+			return err
+		}
+		if to.Name != t.rec.Active {
+			t.onContext = true
+		}
+		t.rec.Active, t.target = to.Name, to
+		return nil
+	})
+}
+
+// RemoveBranch takes a branch away. The active and the last one stay (ErrConflict).
+func (b *Batch) RemoveBranch(name string) {
+	b.step("branch rm", func(t *txn) error {
+		gone, err := t.branch(name)
+		if err != nil {
+			return err
+		}
+		if gone.Name == t.rec.Active {
+			return conflict("%q is the active branch: chatctx switch to another first", gone.Name)
+		}
+		t.onContext = true
+		return t.remove(gone)
+	})
+}
+
+// RenameBranch gives a branch another name.
+func (b *Batch) RenameBranch(name, to string) {
+	b.step("branch mv", func(t *txn) error {
+		old, err := t.branch(name)
+		if err != nil || old.Name == to {
+			return err
+		}
+		made, err := t.create(to, nil)
+		if err != nil {
+			return err
+		}
+		if err := t.remove(old); err != nil {
+			return err
+		}
+		moved := *old
+		moved.Name = to
+		*made = moved
+		if t.rec.Active == old.Name {
+			t.rec.Active = to
+		}
+		if t.target == old {
+			t.target = made
+		}
+		t.onContext = true
+		return t.show(made.Pieces, true)
+	})
+}
+
+// Tag gives a message a second name, unique in the context; a name that is in use for another message is a conflict.
+func (b *Batch) Tag(name string, ref Ref) {
+	b.step("tag", func(t *txn) error {
+		if err := branch.CheckName(name); err != nil {
+			return err
+		}
+		if name[0] == '@' {
+			return invalid("a tag does not begin with @")
+		}
+		id, err := t.message(t.target, ref)
+		if err != nil {
+			return err
+		}
+		key := under(t.id, []byte(name)...)
+		old, err := t.tx.Get(tagBucket, key)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			if ID(old) == id {
+				return nil
+			}
+			return conflict("the tag %q is on %s: chatctx tag rm %q first", name, Short(ID(old)), name)
+		}
+		t.onContext = true
+		return t.putRaw(tagBucket, key, id[:])
+	})
+}
+
+// Untag takes a tag away.
+func (b *Batch) Untag(name string) {
+	b.step("tag rm", func(t *txn) error {
+		key := under(t.id, []byte(name)...)
+		old, err := t.tx.Get(tagBucket, key)
+		if err != nil {
+			return err
+		}
+		if old == nil {
+			return NotFound("tag", name)
+		}
+		t.onContext = true
+		return t.putRaw(tagBucket, key, nil)
+	})
+}
+
+// Mark marks a message, usually pinned or excluded; "" takes the mark away.
+func (b *Batch) Mark(ref Ref, mark string) {
+	b.step("mark", func(t *txn) error {
+		id, err := t.message(t.target, ref)
+		if err != nil {
+			return err
+		}
+		key := under(t.id, id[:]...)
+		old, err := t.tx.Get(markBucket, key)
+		if err != nil || string(old) == mark {
+			return err
+		}
+		t.onContext = true
+		if mark == "" {
+			return t.putRaw(markBucket, key, nil)
+		}
+		return t.putRaw(markBucket, key, []byte(mark))
+	})
+}
+
+// SetTitle names the context.
+func (b *Batch) SetTitle(title string) {
+	b.step("rename", func(t *txn) error {
+		if err := checkTitle(title); err != nil {
+			return err
+		}
+		t.onContext = t.onContext || title != t.rec.Title
+		t.rec.Title, t.rec.Derived = title, false
+		return nil
+	})
+}
+
+// SetSystem sets the branch's system prompt; nil takes it away.
+func (b *Batch) SetSystem(text *string) {
+	b.prompt("system", text, func(to *branch.Branch) *string { return &to.System })
+}
+
+// SetPrompt sets the branch's user prompt; nil takes it away.
+func (b *Batch) SetPrompt(text *string) {
+	b.prompt("prompt", text, func(to *branch.Branch) *string { return &to.Prompt })
+}
+
+func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *string) {
+	b.step(what, func(t *txn) error {
+		id := ""
+		if text != nil {
+			var err error
+			if id, err = branch.PutPrompt(t.tx, t.id, *text); err != nil {
+				return err
+			}
+		}
+		if f := field(t.target); *f != id {
+			*f = id
+			t.touch(t.target)
+		}
+		return nil
+	})
+}
+
+// SetSettings sets the branch's settings, or the context's; a null value takes a key away.
+func (b *Batch) SetSettings(onContext bool, set map[string]json.RawMessage) {
+	b.step("config", func(t *txn) error {
+		have := &t.target.Settings
+		if onContext {
+			have = &t.rec.Settings
+		}
+		merged, changed, err := mergeSettings(*have, set)
+		if err != nil || !changed {
+			return err
+		}
+		*have = merged
+		if onContext {
+			t.onContext = true
+		} else {
+			t.touch(t.target)
+		}
+		return nil
+	})
+}
+
+// SetTokens sets the figures of the branch.
+func (b *Batch) SetTokens(tokens branch.Tokens) {
+	b.step("tokens", func(t *txn) error {
+		t.target.Tokens = &tokens
+		t.touch(t.target)
+		return nil
+	})
+}
+
+// SetContextData sets what a program keeps under its name on the context; null takes it away.
+func (b *Batch) SetContextData(name string, v json.RawMessage) {
+	b.step("data", func(t *txn) error {
+		merged, changed, err := mergeSettings(t.rec.AppData, map[string]json.RawMessage{name: v})
+		t.rec.AppData = merged
+		t.onContext = t.onContext || changed
+		return err
+	})
+}
+
+// SetBranchData sets what a program keeps under its name on the branch; null takes it away.
+func (b *Batch) SetBranchData(name string, v json.RawMessage) {
+	b.step("data", func(t *txn) error {
+		merged, changed, err := mergeSettings(t.target.AppData, map[string]json.RawMessage{name: v})
+		if err == nil && changed {
+			t.target.AppData = merged
+			t.touch(t.target)
+		}
+		return err
+	})
+}
+
+// SetMessageData sets what a program keeps under its name on a message; null takes it away.
+func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
+	b.rewrite("data", ref, func(m *Message) error {
+		merged, _, err := mergeSettings(m.AppData, map[string]json.RawMessage{name: v})
+		m.AppData = merged
+		return err
+	})
+}
+
+// SetCompactSummary sets the short form of a tool result.
+func (b *Batch) SetCompactSummary(ref Ref, text string) {
+	b.rewrite("summary", ref, func(m *Message) error {
+		if m.Result == nil {
+			return invalid("message %s is no tool result", Short(m.ID))
+		}
+		m.Result.CompactSummary = text
+		return nil
+	})
+}
+
+// rewrite changes one of the few fields of a stored message that may change.
+func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
+	b.step(what, func(t *txn) error {
+		id, err := t.message(t.target, ref)
+		if err != nil {
+			return err
+		}
+		m, err := pool.Get(t.tx, t.id, id)
+		if err != nil {
+			return err
+		}
+		if err := fn(m); err != nil {
+			return err
+		}
+		old, err := t.tx.Get(pool.Bucket, under(t.id, id[:]...))
+		if err != nil {
+			return err
+		}
+		t.onContext = true
+		if err := t.remember(pool.Bucket, under(t.id, id[:]...), old); err != nil {
+			return err
+		}
+		return pool.Put(t.tx, t.id, m)
+	})
+}
+
+// SetSessions puts a branch's sessions.
+func (b *Batch) SetSessions(sessions []branch.Session) {
+	b.step("sessions", func(t *txn) error {
+		t.target.Sessions = slices.Clone(sessions)
+		t.touch(t.target)
+		return nil
+	})
+}
+
+// PutLoose stores a message that lies in the pool and on no branch: a session's summary. Its id is set at once.
+func (b *Batch) PutLoose(m *Message) ID {
+	if m.ID == (ID{}) {
+		m.ID = pool.NewID()
+	}
+	b.ready([]*Message{m})
+	b.step("loose", func(t *txn) error { return t.store1(m) })
+	return m.ID
+}

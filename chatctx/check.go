@@ -1,0 +1,413 @@
+package chatctx
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Problem is something that Check found. Invariant is the number in docs/design.md, 0 for a fault of the file itself.
+type Problem struct {
+	Invariant int
+	Where     string
+	Text      string
+}
+
+// checker reads a store and tells of what breaks an invariant.
+type checker struct {
+	tx      kv.Tx
+	full    bool
+	report  func(Problem)
+	home    map[ID]ID          // which context a message belongs to
+	wanted  map[pool.Hash]bool // artifacts that are referred to
+	parents map[ID]ID          // contexts, with the parent of each
+}
+
+func (c *checker) problem(invariant int, where, format string, args ...any) {
+	c.report(Problem{invariant, where, fmt.Sprintf(format, args...)})
+}
+
+// Check reads the store, a context in each transaction, and calls problem for what breaks an invariant of docs/design.md. full also reads every page and every
+// artifact's bytes. The error is for what kept it from reading on; a store that is only broken gives problems and no error.
+func (s *Store) Check(ctx context.Context, full bool, problem func(Problem)) error {
+	c := &checker{full: full, report: problem, home: map[ID]ID{}, wanted: map[pool.Hash]bool{}, parents: map[ID]ID{}}
+	ids, err := s.checkStore(ctx, c)
+	if err != nil {
+		return c.damage(err)
+	}
+	for _, id := range ids {
+		err := s.db.View(ctx, func(tx kv.Tx) error {
+			c.tx = tx
+			return c.context(id)
+		})
+		if err := c.damage(err); err != nil {
+			return err
+		}
+	}
+	if err := c.damage(s.db.View(ctx, func(tx kv.Tx) error { c.tx = tx; return c.rest() })); err != nil {
+		return err
+	}
+	if k, ok := s.db.(kv.Keeper); ok && full {
+		return c.damage(k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }))
+	}
+	return nil
+}
+
+// damage turns an error that says damaged into a problem.
+func (c *checker) damage(err error) error {
+	if errors.Is(err, kv.ErrDamaged) {
+		c.problem(0, "file", "%v", err)
+		return nil
+	}
+	return err
+}
+
+// checkStore looks at what belongs to no context, and lists the contexts.
+func (s *Store) checkStore(ctx context.Context, c *checker) ([]ID, error) {
+	var ids []ID
+	err := s.db.View(ctx, func(tx kv.Tx) error {
+		c.tx, ids = tx, nil
+		if err := checkFormat(tx); err != nil {
+			c.problem(9, "meta", "%v", err)
+		}
+		return tx.Scan(contextBucket, kv.Range{}, func(key, value []byte) error {
+			if len(key) != 16 {
+				c.problem(0, "context", "a key of %d bytes", len(key))
+				return nil
+			}
+			rec, err := decodeContext(ID(key), value)
+			if err != nil {
+				c.problem(0, "context "+ID(key).String(), "%v", err)
+				return nil
+			}
+			ids = append(ids, ID(key))
+			c.parents[ID(key)] = rec.Parent
+			return nil
+		})
+	})
+	return ids, err
+}
+
+// context checks one context.
+func (c *checker) context(id ID) error {
+	rec, _, err := getContext(c.tx, id)
+	if rec == nil || err != nil {
+		return err
+	}
+	where := "context " + id.String()
+	if at, err := c.tx.Get(recentBucket, recentKey(rec.Updated, id)); err != nil {
+		return err
+	} else if at == nil {
+		c.problem(3, where, "is not in the list of recent contexts")
+	}
+	messages, err := c.pool(id)
+	if err != nil {
+		return err
+	}
+	if len(messages) != int(rec.Messages) {
+		c.problem(1, where, "counts %d messages, the pool has %d", rec.Messages, len(messages))
+	}
+	ends, err := c.entries(id, messages)
+	if err != nil {
+		return err
+	}
+	held, err := c.branches(id, rec, ends)
+	if err != nil {
+		return err
+	}
+	if err := c.openCalls(id, messages, held); err != nil {
+		return err
+	}
+	if rec.Newest != 0 {
+		return c.newest(where, id, rec.Newest, ID{}, rec.Revision)
+	}
+	return nil
+}
+
+// pool reads a context's messages and gives their ids.
+func (c *checker) pool(id ID) (map[ID]*Message, error) {
+	out := map[ID]*Message{}
+	err := pool.Scan(c.tx, id, func(mid ID, m *Message, err error) error {
+		where := "message " + mid.String()
+		if err != nil {
+			c.problem(1, where, "%v", err)
+			out[mid] = nil
+			return nil
+		}
+		if other, ok := c.home[mid]; ok && other != id {
+			c.problem(4, where, "is in the contexts %s and %s", other, id)
+		}
+		c.home[mid] = id
+		for _, h := range pool.Artifacts(m) {
+			c.wanted[h] = true
+		}
+		out[mid] = nil
+		if len(m.Calls) > 0 {
+			out[mid] = m
+		}
+		return nil
+	})
+	return out, err
+}
+
+// entries checks that each entry's message is there, and gives each segment's end.
+func (c *checker) entries(id ID, messages map[ID]*Message) (map[uint64]uint64, error) {
+	ends := map[uint64]uint64{}
+	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		segment, position := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
+		where := fmt.Sprintf("context %s, segment %d, entry %d", id, segment, position)
+		if len(value) < 17 {
+			c.problem(1, where, "is cut short")
+			return nil
+		}
+		if _, ok := messages[ID(value[:16])]; !ok {
+			c.problem(1, where, "names the message %s, which is not there", ID(value[:16]))
+		}
+		if position != ends[segment] {
+			c.problem(2, where, "follows entry %d: some are missing", ends[segment])
+		}
+		ends[segment] = position + 1
+		return nil
+	})
+	return ends, err
+}
+
+// branches checks the context's branches and gives the pieces that they hold.
+func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64) ([][]branch.Piece, error) {
+	var held [][]branch.Piece
+	active := false
+	owners := map[uint64]string{}
+	err := c.tx.Scan(branch.Bucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		name := string(key[16:])
+		where := fmt.Sprintf("context %s, branch %q", id, name)
+		b, err := branch.Decode(name, value)
+		if err != nil {
+			c.problem(3, where, "%v", err)
+			return nil
+		}
+		active = active || name == rec.Active
+		held = append(held, b.Pieces)
+		for _, p := range b.Pieces {
+			if p.From >= p.To || p.To > ends[p.Segment] {
+				c.problem(2, where, "has the piece %d to %d of segment %d, which has %d entries", p.From, p.To, p.Segment, ends[p.Segment])
+			}
+		}
+		if other, ok := owners[b.Segment]; ok && b.Segment != 0 {
+			c.problem(2, where, "writes to the segment %d of branch %q", b.Segment, other)
+		}
+		owners[b.Segment] = name
+		if b.Segment != 0 && b.High != ends[b.Segment] {
+			c.problem(2, where, "writes at %d of segment %d, which has %d entries", b.High, b.Segment, ends[b.Segment])
+		}
+		return c.branchRest(where, id, b)
+	})
+	if !active {
+		c.problem(3, "context "+id.String(), "its active branch %q is not there", rec.Active)
+	}
+	if len(held) != int(rec.Branches) {
+		c.problem(3, "context "+id.String(), "counts %d branches, there are %d", rec.Branches, len(held))
+	}
+	return held, err
+}
+
+func (c *checker) branchRest(where string, id ID, b *branch.Branch) error {
+	for _, prompt := range []string{b.System, b.Prompt} {
+		if _, err := branch.Prompt(c.tx, id, prompt); err != nil {
+			c.problem(3, where, "%v", err)
+		}
+	}
+	for _, s := range b.Sessions {
+		if s.Summary == (ID{}) {
+			continue
+		}
+		has, err := pool.Has(c.tx, id, s.Summary)
+		if err != nil {
+			return err
+		}
+		if !has {
+			c.problem(1, where, "the summary %s of a session is not there", s.Summary)
+		}
+	}
+	if b.Newest == 0 {
+		return nil
+	}
+	return c.newest(where, id, b.Newest, b.ID, b.Revision)
+}
+
+// newest checks that an operation led to a revision.
+func (c *checker) newest(where string, id ID, n uint64, of ID, revision uint64) error {
+	op, err := getOperation(c.tx, id, n)
+	if err != nil {
+		return err
+	}
+	if op == nil {
+		c.problem(7, where, "its newest operation %d is not on the journal", n)
+		return nil
+	}
+	for _, link := range op.Chains {
+		if link.Branch == of {
+			if link.Revision != revision {
+				c.problem(7, where, "is at revision %d, its newest operation %d led to %d", revision, n, link.Revision)
+			}
+			return nil
+		}
+	}
+	c.problem(7, where, "its newest operation %d is not about it", n)
+	return nil
+}
+
+// openCalls checks that calls that wait are in the indexes, and nothing else is.
+func (c *checker) openCalls(id ID, messages map[ID]*Message, held [][]branch.Piece) error {
+	return c.tx.Scan(callBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		message, index := ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
+		where := fmt.Sprintf("call %s:%d", message, index)
+		var rec callRecord
+		if err := decMode.Unmarshal(value, &rec); err != nil {
+			c.problem(5, where, "%v", err)
+			return nil
+		}
+		m := messages[message]
+		if m == nil || index >= len(m.Calls) {
+			c.problem(5, where, "its message has no such call")
+			return nil
+		}
+		onBranch := false
+		for _, pieces := range held {
+			onBranch = onBranch || branch.Place(pieces, rec.Home.Segment, rec.Home.Position) >= 0
+		}
+		return c.indexed(where, id, message, index, &rec, onBranch)
+	})
+}
+
+func (c *checker) indexed(where string, id, message ID, index int, rec *callRecord, onBranch bool) error {
+	open, err := c.tx.Get(openBucket, openKey(rec, id, message, index))
+	if err != nil {
+		return err
+	}
+	waits, err := c.tx.Get(unansweredBucket, unansweredKey(id, rec.Home, index))
+	if err != nil {
+		return err
+	}
+	if (open != nil) != (rec.open() && onBranch) {
+		c.problem(5, where, "is %s, and in the list of open calls: %t", rec.state(), open != nil)
+	}
+	if (waits != nil) != rec.open() {
+		c.problem(5, where, "is %s, and among the unanswered: %t", rec.state(), waits != nil)
+	}
+	return nil
+}
+
+// rest checks what spans contexts: artifacts, parents, records of contexts that are not there.
+func (c *checker) rest() error {
+	for h := range c.wanted {
+		if err := c.artifact(h); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range []string{branch.Bucket, branch.EntryBucket, pool.Bucket, callBucket, operationBucket, tagBucket, markBucket, branch.PromptBucket} {
+		if err := c.strays(bucket); err != nil {
+			return err
+		}
+	}
+	return c.tx.Scan(openBucket, kv.Range{}, func(key, _ []byte) error {
+		if len(key) != 42 {
+			c.problem(5, "open", "a key of %d bytes", len(key))
+			return nil
+		}
+		has, err := c.tx.Get(callBucket, key[8:])
+		if err == nil && has == nil {
+			c.problem(5, fmt.Sprintf("call %s:%d", ID(key[24:40]), binary.BigEndian.Uint16(key[40:])), "is listed as open and has no record")
+		}
+		return err
+	})
+}
+
+func (c *checker) artifact(h pool.Hash) error {
+	has, err := pool.HasArtifact(c.tx, h)
+	if err != nil {
+		return err
+	}
+	where := fmt.Sprintf("artifact %x", h[:])
+	if !has {
+		c.problem(6, where, "is not there")
+		return nil
+	}
+	if c.full {
+		if _, _, err := pool.Artifact(c.tx, h); err != nil {
+			c.problem(6, where, "%v", err)
+		}
+	}
+	return nil
+}
+
+// strays finds records of contexts that are not there. It reads one record a context.
+func (c *checker) strays(bucket string) error {
+	var r kv.Range
+	for {
+		var id []byte
+		err := c.tx.Scan(bucket, r, func(key, _ []byte) error {
+			id = bytes.Clone(key[:min(len(key), 16)])
+			return kv.ErrStop
+		})
+		if err != nil || id == nil {
+			return err
+		}
+		if _, ok := c.parents[ID(append(id, make([]byte, 16-len(id))...))]; !ok && !bytes.Equal(id, make([]byte, 16)) {
+			c.problem(3, fmt.Sprintf("%s %x", bucket, id), "belongs to a context that is not there")
+		}
+		next := kv.Prefix(id)
+		if next.To == nil {
+			return nil
+		}
+		r.From = next.To
+	}
+}
+
+// Stats are sizes, in bytes, and counts.
+type Stats struct {
+	kv.Space
+	Contexts, Branches, Messages, Artifacts, Operations int
+}
+
+// Stats counts what the store holds. A store in memory has no sizes.
+func (s *Store) Stats(ctx context.Context) (*Stats, error) {
+	out := &Stats{}
+	if k, ok := s.db.(kv.Keeper); ok {
+		space, err := k.Space(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Space = space
+	}
+	err := s.db.View(ctx, func(tx kv.Tx) error {
+		space := out.Space
+		*out = Stats{Space: space}
+		err := tx.Scan(contextBucket, kv.Range{}, func(key, value []byte) error {
+			rec, err := decodeContext(ID(key), value)
+			if err != nil {
+				return err
+			}
+			out.Contexts++
+			out.Branches += int(rec.Branches)
+			out.Messages += int(rec.Messages)
+			out.Operations += int(max(rec.NextOperation, 1)) - 1
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var journal contextRecord
+		if _, err := getRecord(tx, metaBucket, metaJournal, &journal); err != nil {
+			return err
+		}
+		out.Operations += int(max(journal.NextOperation, 1)) - 1
+		return pool.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { out.Artifacts++; return nil })
+	})
+	return out, err
+}

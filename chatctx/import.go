@@ -1,0 +1,561 @@
+package chatctx
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Incoming is one conversation on its way in, as a tree. Nodes stand after their parents.
+type Incoming struct {
+	// Format, Conversation and a node's id are the key by which a message is known again. Without a Conversation nothing is.
+	Format, Conversation string
+	Title                string
+	Derived              bool // the title was made from a message
+	Created, Updated     pool.Time
+	Settings             map[string]json.RawMessage
+	System, Prompt       string
+	AppData              map[string]json.RawMessage
+	Parent               *SourceLink // of a sub-context: the conversation that it belongs to
+	Nodes                []Node
+	Branches             []IncomingBranch // the active one first
+	Loose                []*Message       // summaries of sessions: in the pool, on no branch
+}
+
+// Node is a message of the tree. Parent is an index of Nodes, -1 for a root.
+type Node struct {
+	ID      string
+	Parent  int
+	Message *Message
+}
+
+// IncomingBranch ends at the node Leaf, an index; -1 for an empty one.
+type IncomingBranch struct {
+	Name           string
+	Leaf           int
+	System, Prompt string // "": the conversation's
+	Settings       map[string]json.RawMessage
+	Sessions       []branch.Session // a Summary there is the id of a message in Loose
+}
+
+// SourceLink names an imported conversation.
+type SourceLink struct{ Format, Conversation string }
+
+// Imported says what became of an Incoming.
+type Imported struct {
+	Context     ID
+	Title       string
+	Created     bool // the context is new
+	Restored    bool // it was in the trash
+	Messages    int  // added
+	Known       int  // were there already
+	Branches    int  // in the context afterwards
+	NewBranches int
+}
+
+// sourceRecord is a known conversation.
+type sourceRecord struct {
+	Context     ID        `cbor:"1,keyasint"`
+	Fingerprint pool.Hash `cbor:"2,keyasint"` // of its nodes and branches
+}
+
+func sourceKey(format, conversation, node string) []byte {
+	var key []byte
+	for _, part := range []string{format, conversation, node} {
+		if len(part) > 1024 {
+			sum := sha256.Sum256([]byte(part))
+			part = fmt.Sprintf("%x", sum)
+		}
+		key = binary.AppendUvarint(key, uint64(len(part)))
+		key = append(key, part...)
+	}
+	return key
+}
+
+// fingerprint changes when a conversation has other nodes or branches.
+func (in *Incoming) fingerprint() pool.Hash {
+	h := sha256.New()
+	for _, n := range in.Nodes {
+		fmt.Fprintf(h, "%q %d\n", n.ID, n.Parent)
+	}
+	for _, b := range in.Branches {
+		fmt.Fprintf(h, "%q %d\n", b.Name, b.Leaf)
+	}
+	return pool.Hash(h.Sum(nil))
+}
+
+// ready checks a conversation's shape and prepares its messages. Nothing imported waits for a decision.
+func (in *Incoming) ready(s *Store) error {
+	msgs := make([]*Message, 0, len(in.Nodes)+len(in.Loose))
+	for i, n := range in.Nodes {
+		if n.Message == nil || n.Parent >= i || n.Parent < -1 {
+			return invalid("node %d of conversation %q has no message, or a parent that does not stand before it", i, in.Conversation)
+		}
+		msgs = append(msgs, n.Message)
+	}
+	for _, b := range in.Branches {
+		if b.Leaf < -1 || b.Leaf >= len(in.Nodes) {
+			return invalid("branch %q of conversation %q ends at node %d of %d", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
+		}
+	}
+	if len(in.Branches) == 0 {
+		return invalid("conversation %q has no branch", in.Conversation)
+	}
+	for _, m := range append(msgs, in.Loose...) {
+		unknown := m.Created == 0
+		if err := s.ready([]*Message{m}); err != nil {
+			return fmt.Errorf("conversation %q: %w", in.Conversation, err)
+		}
+		if unknown {
+			m.Created = 0
+		}
+		for i := range m.Calls {
+			if c := &m.Calls[i]; c.Open() {
+				c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "no result"
+			}
+		}
+	}
+	return nil
+}
+
+// ImportRun makes the imports of one command, which one undo takes back.
+type ImportRun struct {
+	store *Store
+	group uint64
+}
+
+// ImportRun begins the imports of one command.
+func (s *Store) ImportRun() *ImportRun { return &ImportRun{store: s} }
+
+// Import stores conversations in one transaction. See ImportRun for several.
+func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
+	return s.ImportRun().Import(ctx, in)
+}
+
+// Import stores conversations in one transaction; new ones are one operation of the store. A known conversation gets what is new: nodes that are not there yet, and
+// branches that no branch holds, as an operation of its own. Its messages are changed: they get ids.
+func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
+	for _, c := range in {
+		if err := c.ready(r.store); err != nil {
+			return nil, err
+		}
+	}
+	var out []Imported
+	var group uint64
+	err := r.store.db.Update(ctx, func(tx kv.RwTx) error {
+		st, err := r.store.beginStore(tx)
+		if err != nil {
+			return err
+		}
+		if st.group = r.group; st.group == 0 {
+			st.group = max(st.rec.NextOperation, 1)
+		}
+		out = make([]Imported, len(in))
+		for i, c := range in {
+			if out[i], err = st.importOne(c); err != nil {
+				return err
+			}
+		}
+		group = st.group
+		_, err = st.finish("import")
+		return err
+	})
+	if err == nil {
+		r.group = group
+	}
+	return out, err
+}
+
+// importOne adds a conversation, or to a known one what is new.
+func (st *storeTxn) importOne(in *Incoming) (Imported, error) {
+	key := sourceKey(in.Format, in.Conversation, "")
+	var src sourceRecord
+	known := false
+	if in.Conversation != "" {
+		var err error
+		if known, err = getRecord(st.tx, sourceBucket, key, &src); err != nil {
+			return Imported{}, err
+		}
+	}
+	if known {
+		rec, _, err := getContext(st.tx, src.Context)
+		if err != nil {
+			return Imported{}, err
+		}
+		if rec != nil {
+			return st.importMore(in, key, src)
+		}
+	}
+	return st.importNew(in, key)
+}
+
+func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
+	id := pool.NewID()
+	t, err := st.newContext(id, in.Title, ID{}, in.Settings)
+	if err != nil {
+		return Imported{}, err
+	}
+	t.rec.Derived, t.rec.AppData = in.Derived, in.AppData
+	if in.Created != 0 {
+		t.rec.Created = in.Created
+	}
+	if in.Parent != nil {
+		if err := st.link(t, *in.Parent); err != nil {
+			return Imported{}, err
+		}
+	}
+	res := Imported{Context: id, Created: true, Messages: len(in.Nodes)}
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes))}
+	if err := g.loose(); err != nil {
+		return res, err
+	}
+	for i := range in.Branches {
+		if err := g.newBranch(i, i == 0); err != nil {
+			return res, err
+		}
+	}
+	t.rec.Active = in.Branches[0].Name
+	if err := st.dropUnusedMain(t, in); err != nil {
+		return res, err
+	}
+	t.deriveTitle(nodeMessages(in))
+	res.Title, res.Branches, res.NewBranches = t.rec.Title, int(t.rec.Branches), len(in.Branches)
+	if err := st.writeSources(in, key, id, nil); err != nil {
+		return res, err
+	}
+	for _, name := range t.names() {
+		if err := branch.Put(t.tx, id, t.branches[name].Branch); err != nil {
+			return res, err
+		}
+	}
+	if in.Updated != 0 {
+		t.now = in.Updated
+	}
+	err = st.made(t, false)
+	return res, err
+}
+
+// dropUnusedMain forgets the branch that every context begins with where the conversation has none of that name.
+func (st *storeTxn) dropUnusedMain(t *txn, in *Incoming) error {
+	for _, b := range in.Branches {
+		if b.Name == MainBranch {
+			return nil
+		}
+	}
+	delete(t.branches, MainBranch)
+	t.rec.Branches--
+	return nil
+}
+
+func nodeMessages(in *Incoming) []*Message {
+	out := make([]*Message, len(in.Nodes))
+	for i, n := range in.Nodes {
+		out[i] = n.Message
+	}
+	return out
+}
+
+// link sets the parent of a sub-context, if that conversation is known.
+func (st *storeTxn) link(t *txn, to SourceLink) error {
+	var src sourceRecord
+	ok, err := getRecord(st.tx, sourceBucket, sourceKey(to.Format, to.Conversation, ""), &src)
+	if ok {
+		t.rec.Parent = src.Context
+	}
+	return err
+}
+
+// writeSources notes a conversation and its nodes as known. To undo a new context is to forget the conversation: its nodes mean nothing without it. t is nil for
+// a new one, else the operation that adds to a known one.
+func (st *storeTxn) writeSources(in *Incoming, key []byte, id ID, t *txn) error {
+	if in.Conversation == "" {
+		return nil
+	}
+	raw, err := encMode.Marshal(sourceRecord{Context: id, Fingerprint: in.fingerprint()})
+	if err != nil {
+		return err
+	}
+	if t != nil {
+		return t.putRaw(sourceBucket, key, raw)
+	}
+	old, err := st.tx.Get(sourceBucket, key)
+	if err != nil {
+		return err
+	}
+	st.changes = append(st.changes, change{Kind: recordChange, Bucket: sourceBucket, Key: key, Old: bytes.Clone(old)})
+	if err := st.tx.Put(sourceBucket, key, raw); err != nil {
+		return err
+	}
+	for _, n := range in.Nodes {
+		if n.ID == "" {
+			continue
+		}
+		if err := st.tx.Put(sourceBucket, sourceKey(in.Format, in.Conversation, n.ID), append(id[:], n.Message.ID[:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graft puts the nodes of a tree into a context, each at the first branch that holds it.
+type graft struct {
+	t    *txn
+	in   *Incoming
+	home []pool.Home // where each node stands; zero: not yet stored
+}
+
+func (g *graft) loose() error {
+	for _, m := range g.in.Loose {
+		if err := g.t.store1(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path gives the nodes from the root to a leaf.
+func (g *graft) path(leaf int) []int {
+	var out []int
+	for i := leaf; i >= 0; i = g.in.Nodes[i].Parent {
+		out = append(out, i)
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// pieces stores those nodes of a path that are not stored yet, in the branch's segment, and gives the history.
+func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
+	var out []branch.Piece
+	for i := 0; i < len(path); {
+		if h := g.home[path[i]]; h.Segment != 0 {
+			out = branch.Join(out, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
+			i++
+			continue
+		}
+		j := i
+		var msgs []*Message
+		for ; j < len(path) && g.home[path[j]].Segment == 0; j++ {
+			msgs = append(msgs, g.in.Nodes[path[j]].Message)
+		}
+		p, err := g.t.put(b, msgs)
+		if err != nil {
+			return nil, err
+		}
+		for k := i; k < j; k++ {
+			g.home[path[k]] = g.in.Nodes[path[k]].Message.Home
+		}
+		out = branch.Join(out, p)
+		i = j
+	}
+	return out, nil
+}
+
+// newBranch makes the branch i of a conversation. The first one of a new context takes the place of main where it has that name.
+func (g *graft) newBranch(i int, first bool) error {
+	want := g.in.Branches[i]
+	b, err := g.takeName(want.Name, first)
+	if err != nil {
+		return err
+	}
+	pieces, err := g.pieces(b, g.path(want.Leaf))
+	if err != nil {
+		return err
+	}
+	if err := g.t.splice(b, 0, 0, pieces); err != nil {
+		return err
+	}
+	b.Sessions = want.Sessions
+	if b.Settings, _, err = mergeSettings(nil, want.Settings); err != nil {
+		return err
+	}
+	if b.System, err = g.prompt(want.System, g.in.System); err != nil {
+		return err
+	}
+	b.Prompt, err = g.prompt(want.Prompt, g.in.Prompt)
+	return err
+}
+
+func (g *graft) prompt(own, all string) (string, error) {
+	if own == "" {
+		own = all
+	}
+	return branch.PutPrompt(g.t.tx, g.t.id, own)
+}
+
+func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {
+	if first && name == MainBranch {
+		return g.t.target, nil
+	}
+	l, err := g.t.load(name)
+	if err != nil {
+		return nil, err
+	}
+	if l != nil {
+		if name, err = g.t.freeName(name); err != nil {
+			return nil, err
+		}
+	}
+	return g.t.create(name, nil)
+}
+
+// importMore adds to a known conversation what it does not have yet.
+func (st *storeTxn) importMore(in *Incoming, key []byte, src sourceRecord) (Imported, error) {
+	res := Imported{Context: src.Context}
+	t, err := st.store.beginAt(st.tx, src.Context)
+	if err != nil {
+		return res, err
+	}
+	t.what = "import"
+	res.Title, res.Branches, res.Restored = t.rec.Title, int(t.rec.Branches), t.rec.Trashed != 0
+	if res.Restored {
+		if err := st.trash(t, 0); err != nil {
+			return res, err
+		}
+		if err := t.writeContext(); err != nil {
+			return res, err
+		}
+		raw, err := encMode.Marshal(t.rec)
+		if err != nil {
+			return res, err
+		}
+		t.recRaw = raw
+	}
+	if src.Fingerprint == in.fingerprint() {
+		res.Known = len(in.Nodes)
+		return res, nil
+	}
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes))}
+	if err := g.known(&res); err != nil {
+		return res, err
+	}
+	if err := g.extend(&res); err != nil {
+		return res, err
+	}
+	res.Branches = int(t.rec.Branches)
+	if err := st.writeSources(in, key, src.Context, t); err != nil {
+		return res, err
+	}
+	_, err = t.finish()
+	return res, err
+}
+
+// known finds the nodes that are there already, and notes the others as known from now on.
+func (g *graft) known(res *Imported) error {
+	for i, n := range g.in.Nodes {
+		key := sourceKey(g.in.Format, g.in.Conversation, n.ID)
+		at, err := g.t.tx.Get(sourceBucket, key)
+		if err != nil {
+			return err
+		}
+		if len(at) == 32 && n.ID != "" && ID(at[:16]) == g.t.id {
+			m, err := pool.Get(g.t.tx, g.t.id, ID(at[16:]))
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				g.home[i], g.in.Nodes[i].Message = m.Home, m
+				res.Known++
+				continue
+			}
+		}
+		res.Messages++
+		if n.ID == "" {
+			continue
+		}
+		if err := g.t.putRaw(sourceBucket, key, append(g.t.id[:], n.Message.ID[:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extend brings each branch of the conversation into the context: nothing where a branch holds it already, the rest where a branch ends inside it, else a new branch.
+func (g *graft) extend(res *Imported) error {
+	for i, want := range g.in.Branches {
+		path := g.path(want.Leaf)
+		b, have, err := g.longest(path)
+		if err != nil {
+			return err
+		}
+		if b != nil && have == len(path) {
+			continue
+		}
+		if b == nil {
+			if err := g.newBranch(i, false); err != nil {
+				return err
+			}
+			res.NewBranches++
+			continue
+		}
+		pieces, err := g.pieces(b, path[have:])
+		if err != nil {
+			return err
+		}
+		if err := g.t.splice(b, b.Len(), 0, pieces); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longest finds the branch to extend by a path: one that holds all of it, else the longest that ends inside it and is not empty. have is how much of the path it holds.
+func (g *graft) longest(path []int) (*branch.Branch, int, error) {
+	var best *branch.Branch
+	bestLen := 0
+	names, err := g.branchNames()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, name := range names {
+		l, err := g.t.load(name)
+		if err != nil || l == nil {
+			return nil, 0, err
+		}
+		ids, err := branch.IDs(g.t.tx, g.t.id, l.Pieces)
+		if err != nil {
+			return nil, 0, err
+		}
+		n := 0
+		for n < len(ids) && n < len(path) && ids[n] == g.in.Nodes[path[n]].Message.ID {
+			n++
+		}
+		switch {
+		case n == len(path):
+			return l.Branch, n, nil
+		case n == len(ids) && n > bestLen:
+			best, bestLen = l.Branch, n
+		}
+	}
+	return best, bestLen, nil
+}
+
+// branchNames are the names of all branches, those of this operation included.
+func (g *graft) branchNames() ([]string, error) {
+	seen := map[string]bool{}
+	for _, name := range g.t.names() {
+		seen[name] = true
+	}
+	err := branch.List(g.t.tx, g.t.id, func(b *branch.Branch) error {
+		if !seen[b.Name] {
+			_, err := g.t.load(b.Name)
+			return err
+		}
+		return nil
+	})
+	var names []string
+	for _, name := range g.t.names() {
+		if !g.t.branches[name].removed {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}

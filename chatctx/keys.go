@@ -1,0 +1,83 @@
+package chatctx
+
+import (
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// keyLife is how long an idempotency key is known.
+const keyLife = pool.Time(24 * time.Hour / time.Microsecond)
+
+// keyRecord is what an idempotency key made.
+type keyRecord struct {
+	At   pool.Time `cbor:"1,keyasint"`
+	Made *Appended `cbor:"2,keyasint"`
+}
+
+// known looks for what an append with this key has made already.
+func (t *txn) known(key string, made *Appended) (bool, error) {
+	var rec keyRecord
+	ok, err := getRecord(t.tx, keyBucket, under(t.id, []byte(key)...), &rec)
+	if err != nil || !ok || rec.At+keyLife < t.now {
+		return false, err
+	}
+	*made = *rec.Made
+	made.Again = true
+	return true, nil
+}
+
+// keep notes what a key made, and forgets keys of the context that are too old.
+func (t *txn) keep(key string, made *Appended) error {
+	var old [][]byte
+	err := t.tx.Scan(keyBucket, kv.Prefix(t.id[:]), func(k, value []byte) error {
+		var rec keyRecord
+		if err := decMode.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.now {
+			old = append(old, append([]byte(nil), k...))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range old {
+		if err := t.tx.Delete(keyBucket, k); err != nil {
+			return err
+		}
+	}
+	return putRecord(t.tx, keyBucket, under(t.id, []byte(key)...), keyRecord{At: t.now, Made: made})
+}
+
+// group ties the operations of several batches together, so that they are undone as the one command they are.
+type group struct{ first map[ID]uint64 }
+
+// Together makes later batches parts of one command with this one: Undo takes them back together. It returns the batch.
+func (b *Batch) Together(with *Batch) *Batch {
+	if with.group == nil {
+		with.group = &group{first: map[ID]uint64{}}
+	}
+	b.group = with.group
+	return b
+}
+
+func (g *group) join(t *txn) {
+	if g == nil {
+		return
+	}
+	t.group = g.first[t.id]
+	if t.group == 0 {
+		t.group = t.number()
+	}
+}
+
+func (g *group) remember(done *Committed) {
+	if g == nil || done.Operation == "" || g.first[done.Context] != 0 {
+		return
+	}
+	var n uint64
+	for _, r := range done.Operation {
+		n = n*10 + uint64(r-'0')
+	}
+	g.first[done.Context] = n
+}

@@ -1,0 +1,234 @@
+package chatctx
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// storeTxn is an operation on the store while it is being made: new, rm, restore, import, settings. Its journal has the zero id.
+type storeTxn struct {
+	tx       kv.RwTx
+	store    *Store
+	now      pool.Time
+	rec      *contextRecord // the journal's counters
+	changes  []change
+	subjects []*txn // contexts that the operation is about
+	group    uint64
+}
+
+func (s *Store) beginStore(tx kv.RwTx) (*storeTxn, error) {
+	t := &storeTxn{tx: tx, store: s, now: s.now(), rec: &contextRecord{}}
+	_, err := getRecord(tx, metaBucket, metaJournal, t.rec)
+	return t, err
+}
+
+// storeOperation makes one operation on the store.
+func (s *Store) storeOperation(ctx context.Context, what string, fn func(*storeTxn) error) (*Committed, error) {
+	var done *Committed
+	err := s.db.Update(ctx, func(tx kv.RwTx) error {
+		t, err := s.beginStore(tx)
+		if err != nil {
+			return err
+		}
+		if err := fn(t); err != nil {
+			return err
+		}
+		done, err = t.finish(what)
+		return err
+	})
+	return done, err
+}
+
+// put writes a meta record with what it was on the journal.
+func (t *storeTxn) put(name []byte, v any) error {
+	old, err := t.tx.Get(metaBucket, name)
+	if err != nil {
+		return err
+	}
+	t.changes = append(t.changes, change{Kind: recordChange, Bucket: metaBucket, Key: name, Old: bytes.Clone(old)})
+	return putRecord(t.tx, metaBucket, name, v)
+}
+
+// trash moves a context into the trash, or out of it for the zero time.
+func (t *storeTxn) trash(c *txn, at pool.Time) error {
+	was, err := encMode.Marshal(c.rec.Trashed)
+	if err != nil {
+		return err
+	}
+	c.rec.Trashed = at
+	t.changes = append(t.changes, contextChange(c.id, map[uint64]cbor.RawMessage{trashedField: was}))
+	t.subjects = append(t.subjects, c)
+	return nil
+}
+
+// trashedField is the key of contextRecord.Trashed.
+const trashedField = 8
+
+func (t *storeTxn) finish(what string) (*Committed, error) {
+	done := &Committed{What: what}
+	if len(t.changes) == 0 {
+		return done, nil
+	}
+	n := max(t.rec.NextOperation, 1)
+	op := &operation{What: what, At: t.now, By: t.store.program, Changes: t.changes, Group: t.group}
+	for _, c := range t.subjects {
+		op.Chains = append(op.Chains, chain{Branch: c.id, Prev: c.rec.StoreLast})
+		c.rec.StoreLast, c.rec.StoreAt = n, c.number()
+		if err := c.writeContext(); err != nil {
+			return nil, err
+		}
+		done.Context, done.Title = c.id, c.rec.Title
+	}
+	if len(t.subjects) == 0 {
+		op.Chains = []chain{{Prev: t.rec.Last}}
+		t.rec.Last = n
+	}
+	if err := t.current(op); err != nil {
+		return nil, err
+	}
+	done.Operation = fmt.Sprintf("s%d", n)
+	return done, t.write(n, op)
+}
+
+// current notes where the current context was, so that undo knows which came later.
+func (t *storeTxn) current(op *operation) error {
+	id, err := currentContext(t.tx)
+	if err != nil || id == (ID{}) {
+		return err
+	}
+	rec, _, err := getContext(t.tx, id)
+	if err == nil && rec != nil {
+		op.Current, op.CurrentAt = id, max(rec.NextOperation, 1)
+	}
+	return err
+}
+
+func (t *storeTxn) write(n uint64, op *operation) error {
+	if err := putRecord(t.tx, operationBucket, operationKey(ID{}, n), op); err != nil {
+		return err
+	}
+	t.rec.NextOperation, t.rec.Newest = n+1, n
+	return putRecord(t.tx, metaBucket, metaJournal, t.rec)
+}
+
+// undo takes back an operation of the store, and the others of its group.
+func (t *storeTxn) undo(n uint64, what string) (*operation, error) {
+	op, err := getOperation(t.tx, ID{}, n)
+	if err != nil {
+		return nil, err
+	}
+	if op == nil {
+		return nil, NotFound("operation", fmt.Sprintf("s%d", n))
+	}
+	if op.Undone != 0 {
+		return nil, conflict("operation s%d (%s) was undone already, by s%d", n, op.What, op.Undone)
+	}
+	if err := t.revert(op, n); err != nil {
+		return nil, err
+	}
+	u := max(t.rec.NextOperation, 1)
+	entry := &operation{What: what, At: t.now, By: t.store.program, Changes: t.changes, Undoes: n, Group: t.group}
+	for _, c := range t.subjects {
+		entry.Chains = append(entry.Chains, chain{Branch: c.id})
+	}
+	if len(t.subjects) == 0 {
+		entry.Chains = []chain{{}}
+	}
+	if err := t.current(entry); err != nil {
+		return nil, err
+	}
+	op.Undone = u
+	if err := putRecord(t.tx, operationBucket, operationKey(ID{}, n), op); err != nil {
+		return nil, err
+	}
+	t.changes, t.subjects = nil, nil
+	return op, t.write(u, entry)
+}
+
+// revert takes back the changes of an operation, where nothing newer stands on what it is about.
+func (t *storeTxn) revert(op *operation, n uint64) error {
+	for _, c := range op.Chains {
+		if c.Branch == (ID{}) {
+			if op.Undoes == 0 && t.rec.Last != n {
+				return conflict("operation s%d stands on s%d (%s): undo that first", t.rec.Last, n, op.What)
+			}
+			t.rec.Last = c.Prev
+			continue
+		}
+		sub, err := t.store.beginAt(t.tx, c.Branch)
+		if err != nil {
+			return err
+		}
+		if op.Undoes == 0 && sub.rec.StoreLast != n {
+			return conflict("operation s%d stands on s%d (%s): undo that first", sub.rec.StoreLast, n, op.What)
+		}
+		t.subjects = append(t.subjects, sub)
+	}
+	for i := len(op.Changes) - 1; i >= 0; i-- {
+		if err := t.revertChange(op.Changes[i]); err != nil {
+			return err
+		}
+	}
+	return t.relink(op)
+}
+
+func (t *storeTxn) revertChange(c change) error {
+	old, err := t.tx.Get(c.Bucket, c.Key)
+	if err != nil {
+		return err
+	}
+	old = bytes.Clone(old)
+	if c.Kind == recordChange {
+		t.changes = append(t.changes, change{Kind: recordChange, Bucket: c.Bucket, Key: c.Key, Old: old})
+		if c.Old == nil {
+			return t.tx.Delete(c.Bucket, c.Key)
+		}
+		return t.tx.Put(c.Bucket, c.Key, c.Old)
+	}
+	_, had, err := replaceFields(old, c.Fields)
+	if err != nil {
+		return err
+	}
+	t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
+	for _, sub := range t.subjects {
+		if bytes.Equal(c.Key, sub.id[:]) {
+			now, err := encMode.Marshal(sub.rec)
+			if err != nil {
+				return err
+			}
+			raw, _, err := replaceFields(now, c.Fields)
+			if err != nil {
+				return err
+			}
+			if sub.rec, err = decodeContext(sub.id, raw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// relink sets what the newest operation on each subject is now, and writes the subjects.
+func (t *storeTxn) relink(op *operation) error {
+	for i, sub := range t.subjects {
+		if op.Undoes == 0 {
+			sub.rec.StoreLast = op.Chains[i].Prev
+		} else {
+			sub.rec.StoreLast = op.Undoes
+		}
+		sub.rec.StoreAt = 0
+		if err := sub.writeContext(); err != nil {
+			return err
+		}
+	}
+	if len(t.subjects) == 0 && op.Undoes != 0 {
+		t.rec.Last = op.Undoes
+	}
+	return nil
+}

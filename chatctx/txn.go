@@ -1,0 +1,462 @@
+package chatctx
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// txn is an operation on one context while it is being made: what it changes is collected, and written with the journal entry by finish.
+// It lives in one writing transaction and may be made again in another, so it changes nothing outside.
+type txn struct {
+	tx       kv.RwTx
+	store    *Store
+	now      pool.Time
+	id       ID
+	rec      *contextRecord
+	recRaw   []byte             // as it was
+	branches map[string]*loaded // those that were read
+	target   *branch.Branch     // the branch that the steps are about
+	changes  []change
+	// onContext: the operation is one on the context itself, not on branches alone.
+	onContext bool
+	what      string
+	group     uint64
+}
+
+// loaded is a branch with its record as it was. raw is nil for a new branch.
+type loaded struct {
+	*branch.Branch
+	raw     []byte
+	touched bool
+	// created and removed: by this operation. A created branch needs no changes beyond its record: undo takes all of it away.
+	created, removed bool
+}
+
+// begin reads the context and the branch that an operation is about.
+func (s *Store) begin(tx kv.RwTx, contextRef, branchName string) (*txn, error) {
+	id, err := resolveContext(tx, contextRef)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.beginAt(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.rec.Trashed != 0 {
+		return nil, conflict("the conversation %q is in the trash: chatctx restore %s", t.rec.Title, Short(id))
+	}
+	t.target, err = t.branch(branchName)
+	return t, err
+}
+
+// beginAt reads a context by its id, in the trash or not, and no branch.
+func (s *Store) beginAt(tx kv.RwTx, id ID) (*txn, error) {
+	rec, raw, err := getContext(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		return nil, NotFound("context", id.String())
+	}
+	return &txn{tx: tx, store: s, now: s.now(), id: id, rec: rec, recRaw: bytes.Clone(raw), branches: map[string]*loaded{}}, nil
+}
+
+// branch reads a branch by name, "" for the active one.
+func (t *txn) branch(name string) (*branch.Branch, error) {
+	if name == "" {
+		name = t.rec.Active
+	}
+	l, err := t.load(name)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, t.noBranch(name)
+	}
+	return l.Branch, nil
+}
+
+func (t *txn) noBranch(name string) error { return NotFound("branch", name) }
+
+func (t *txn) load(name string) (*loaded, error) {
+	if l := t.branches[name]; l != nil {
+		if l.removed {
+			return nil, nil
+		}
+		return l, nil
+	}
+	raw, err := t.tx.Get(branch.Bucket, branch.Key(t.id, name))
+	if raw == nil || err != nil {
+		return nil, err
+	}
+	b, err := branch.Decode(name, raw)
+	if err != nil {
+		return nil, err
+	}
+	l := &loaded{Branch: b, raw: bytes.Clone(raw)}
+	t.branches[name] = l
+	return l, nil
+}
+
+// touch marks a branch as changed by this operation.
+func (t *txn) touch(b *branch.Branch) { t.branches[b.Name].touched = true }
+
+// create makes an empty branch with the prompts and settings of like.
+func (t *txn) create(name string, like *branch.Branch) (*branch.Branch, error) {
+	if err := branch.CheckName(name); err != nil {
+		return nil, err
+	}
+	if l, err := t.load(name); err != nil {
+		return nil, err
+	} else if l != nil {
+		return nil, conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
+	}
+	b := &branch.Branch{ID: pool.NewID(), Name: name, Created: t.now}
+	if like != nil {
+		b.System, b.Prompt, b.Settings = like.System, like.Prompt, like.Settings
+		b.Sessions, b.From = slices.Clone(like.Sessions), like.Name
+	}
+	var raw []byte
+	if old := t.branches[name]; old != nil {
+		raw = old.raw
+	}
+	t.branches[name] = &loaded{Branch: b, raw: raw, touched: true, created: true}
+	if err := t.remember(branch.Bucket, branch.Key(t.id, name), raw); err != nil {
+		return nil, err
+	}
+	t.rec.Branches++
+	return b, nil
+}
+
+// remove takes a branch's record away. Its entries stay: other branches may hold them.
+func (t *txn) remove(b *branch.Branch) error {
+	l := t.branches[b.Name]
+	t.changes = slices.DeleteFunc(t.changes, func(c change) bool { return c.Kind == spliceChange && string(c.Key) == b.Name })
+	if err := t.remember(branch.Bucket, branch.Key(t.id, b.Name), l.raw); err != nil {
+		return err
+	}
+	l.touched, l.removed = true, true
+	t.rec.Branches--
+	return t.show(b.Pieces, false)
+}
+
+// remember puts the value that a key had before this operation on the journal.
+func (t *txn) remember(bucket string, key, old []byte) error {
+	t.changes = append(t.changes, change{Kind: recordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
+	return nil
+}
+
+// putRaw writes a record, nil to remove it, with what it was on the journal.
+func (t *txn) putRaw(bucket string, key, value []byte) error {
+	old, err := t.tx.Get(bucket, key)
+	if err != nil {
+		return err
+	}
+	old = bytes.Clone(old)
+	if err := t.remember(bucket, key, old); err != nil {
+		return err
+	}
+	if value == nil {
+		err = t.tx.Delete(bucket, key)
+	} else {
+		err = t.tx.Put(bucket, key, value)
+	}
+	if err == nil && bucket == callBucket {
+		err = t.callChanged(key, old, value)
+	}
+	return err
+}
+
+// segment gives the branch a segment to write to.
+func (t *txn) segment(b *branch.Branch) {
+	if b.Segment == 0 {
+		t.rec.NextSegment++
+		b.Segment = t.rec.NextSegment
+	}
+}
+
+// write puts entries into the branch's own segment.
+func (t *txn) write(b *branch.Branch, items []branch.Item) (branch.Piece, error) {
+	t.segment(b)
+	return branch.Write(t.tx, t.id, b, items)
+}
+
+// splice changes a history: removed entries at the place at (from 0) give way to those of insert.
+func (t *txn) splice(b *branch.Branch, at, removed int, insert []branch.Piece) error {
+	gone := branch.Slice(b.Pieces, at, at+removed)
+	if removed == 0 && branch.Count(insert) == 0 {
+		return nil
+	}
+	b.Pieces = branch.Splice(b.Pieces, at, removed, insert)
+	if !t.branches[b.Name].created {
+		t.changes = append(t.changes, change{Kind: spliceChange, Key: []byte(b.Name), At: at, Removed: gone, Inserted: insert})
+	}
+	t.moveSessions(b, at, removed, branch.Count(insert))
+	t.touch(b)
+	if err := t.show(gone, false); err != nil {
+		return err
+	}
+	return t.show(insert, true)
+}
+
+// moveSessions keeps the starts of sessions at their messages when a history changes before them.
+func (t *txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
+	if len(b.Sessions) == 0 || removed == 0 && at >= b.Len()-inserted {
+		return
+	}
+	move := func(pos int) int { // pos counts from 1
+		switch {
+		case pos-1 < at:
+			return pos
+		case pos-1 < at+removed:
+			return at + 1
+		}
+		return pos - removed + inserted
+	}
+	var kept []branch.Session
+	for _, s := range b.Sessions {
+		s.Start = move(s.Start)
+		s.PrunedTo = min(move(s.PrunedTo), b.Len())
+		s.Digests = nil
+		if s.Start <= b.Len()+1 && (s.Start > 1 || s.Summary == ID{}) {
+			kept = append(kept, s)
+		}
+	}
+	b.Sessions = kept
+}
+
+// merge copies short pieces together where an edit made too many. A call that waits keeps its home.
+func (t *txn) merge(b *branch.Branch) error {
+	before := b.Pieces
+	if calls, err := unansweredIn(t.tx, t.id, before); err != nil || len(calls) > 0 {
+		return err
+	}
+	t.segment(b)
+	after, err := branch.Merge(t.tx, t.id, b)
+	if err != nil || branch.Same(before, after) {
+		return err
+	}
+	b.Pieces = after
+	if !t.branches[b.Name].created {
+		t.changes = append(t.changes, change{Kind: spliceChange, Key: []byte(b.Name), Removed: before, Inserted: after})
+	}
+	return nil
+}
+
+// put stores messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
+func (t *txn) put(b *branch.Branch, msgs []*Message) (branch.Piece, error) {
+	t.segment(b)
+	items := make([]branch.Item, len(msgs))
+	for i, m := range msgs {
+		m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(i)}
+		items[i] = branch.ItemOf(m)
+		if err := t.store1(m); err != nil {
+			return branch.Piece{}, err
+		}
+	}
+	p, err := t.write(b, items)
+	if err != nil {
+		return p, err
+	}
+	for _, m := range msgs {
+		if err := t.openCalls(m); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// store1 puts one message into the pool.
+func (t *txn) store1(m *Message) error {
+	t.rec.Messages++
+	return pool.Put(t.tx, t.id, m)
+}
+
+// append stores messages at the end of a branch.
+func (t *txn) append(b *branch.Branch, msgs []*Message) ([]Placement, error) {
+	at := b.Len()
+	for _, m := range msgs {
+		if m.Result != nil {
+			if err := t.answer(b, m.Result); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p, err := t.put(b, msgs)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.splice(b, at, 0, []branch.Piece{p}); err != nil {
+		return nil, err
+	}
+	t.deriveTitle(msgs)
+	return placements(msgs, at+1), nil
+}
+
+func placements(msgs []*Message, first int) []Placement {
+	out := make([]Placement, len(msgs))
+	for i, m := range msgs {
+		out[i] = Placement{Message: m.ID, Position: first + i}
+	}
+	return out
+}
+
+// deriveTitle names a context after the first words that somebody wrote in it.
+func (t *txn) deriveTitle(msgs []*Message) {
+	if t.rec.Title != "" {
+		return
+	}
+	for _, m := range msgs {
+		if branch.ItemOf(m).Turn {
+			if t.rec.Title = TitleFrom(m.Text()); t.rec.Title != "" {
+				t.rec.Derived = true
+				return
+			}
+		}
+	}
+}
+
+// finish writes what the operation changed, and its journal entry. Without a change it writes nothing and returns an empty Operation.
+func (t *txn) finish() (*Committed, error) {
+	done := &Committed{What: t.what, Context: t.id, Title: t.rec.Title}
+	if t.target != nil {
+		done.Branch, done.Revision = t.target.Name, t.target.Revision
+	}
+	chains, err := t.finishBranches()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.diffContext(); err != nil {
+		return nil, err
+	}
+	if len(chains) == 0 && !t.onContext && len(t.changes) == 0 {
+		return done, nil
+	}
+	n := t.number()
+	if t.onContext {
+		t.rec.Revision++
+		chains = append(chains, chain{Prev: t.rec.Last, Revision: t.rec.Revision})
+		t.rec.Last, t.rec.Newest = n, n
+	}
+	op := &operation{What: t.what, At: t.now, By: t.store.program, Chains: chains, Changes: t.changes, Group: t.group}
+	if err := t.dropRedo(chains); err != nil {
+		return nil, err
+	}
+	done.Operation = fmt.Sprint(n)
+	if t.target != nil {
+		done.Revision = t.target.Revision
+	}
+	return done, t.writeAll(n, op)
+}
+
+// number is the number of this operation.
+func (t *txn) number() uint64 { return max(t.rec.NextOperation, 1) }
+
+// finishBranches gives each changed branch its new revision and finds which of its fields changed. Branches come by name, so that one operation
+// always has the same bytes.
+func (t *txn) finishBranches() ([]chain, error) {
+	var chains []chain
+	for _, name := range t.names() {
+		l := t.branches[name]
+		if !l.touched {
+			continue
+		}
+		if l.removed {
+			chains = append(chains, chain{Name: name, Branch: l.ID, Prev: l.Last, Gone: true})
+			continue
+		}
+		after, err := branch.Encode(l.Branch)
+		if err != nil {
+			return nil, err
+		}
+		if !l.created {
+			set, err := changedFields(l.raw, after, branchFields)
+			if err != nil {
+				return nil, err
+			}
+			if set != nil {
+				t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: branch.Bucket, Key: branch.Key(t.id, name), Fields: set})
+			}
+		}
+		l.Revision++
+		chains = append(chains, chain{Name: name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
+		l.Last, l.Newest = t.number(), t.number()
+	}
+	return chains, nil
+}
+
+func (t *txn) names() []string {
+	names := make([]string, 0, len(t.branches))
+	for name := range t.branches {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// diffContext finds the fields of the context that changed. Only the active branch counts where the operation is not one on the context.
+func (t *txn) diffContext() error {
+	after, err := encMode.Marshal(t.rec)
+	if err != nil {
+		return err
+	}
+	keys := contextFields
+	if !t.onContext {
+		keys = map[uint64]bool{activeField: true}
+	}
+	set, err := changedFields(t.recRaw, after, keys)
+	if err == nil && set != nil {
+		t.changes = append(t.changes, contextChange(t.id, set))
+	}
+	return err
+}
+
+func contextChange(id ID, set map[uint64]cbor.RawMessage) change {
+	return change{Kind: fieldsChange, Bucket: contextBucket, Key: under(id), Fields: set}
+}
+
+// writeAll writes the branches, the operation as number n, and the context.
+func (t *txn) writeAll(n uint64, op *operation) error {
+	for _, name := range t.names() {
+		l := t.branches[name]
+		if !l.touched {
+			continue
+		}
+		var err error
+		if l.removed {
+			err = t.tx.Delete(branch.Bucket, branch.Key(t.id, name))
+		} else {
+			err = branch.Put(t.tx, t.id, l.Branch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := putRecord(t.tx, operationBucket, operationKey(t.id, n), op); err != nil {
+		return err
+	}
+	t.rec.NextOperation = n + 1
+	return t.writeContext()
+}
+
+// writeContext writes the context's record and moves it to the front of the recent ones.
+func (t *txn) writeContext() error {
+	if t.rec.Updated != 0 {
+		if err := t.tx.Delete(recentBucket, recentKey(t.rec.Updated, t.id)); err != nil {
+			return err
+		}
+	}
+	t.rec.Updated = max(t.now, t.rec.Updated+1)
+	if err := t.tx.Put(recentBucket, recentKey(t.rec.Updated, t.id), []byte{}); err != nil {
+		return err
+	}
+	return putRecord(t.tx, contextBucket, under(t.id), t.rec)
+}

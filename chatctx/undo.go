@@ -1,0 +1,369 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Operation is an entry of a journal.
+type Operation struct {
+	ID       string // a number; the store's begin with s
+	Context  ID     // zero: the store's
+	At       pool.Time
+	What     string // append, fork, edit …
+	By       string // program
+	Branches []string
+	Undone   bool
+	Undoes   string // the operation that this one took back or, where that was an undo, brought back; "" for none
+}
+
+func describe(id ID, n uint64, op *operation) *Operation {
+	mark := ""
+	if id == (ID{}) {
+		mark = "s"
+	}
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, Branches: op.names(), Undone: op.Undone != 0}
+	if op.Undoes != 0 {
+		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
+	}
+	return out
+}
+
+// Operations gives a context's journal, newest first; "" is the current context.
+func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
+	return func(yield func(*Operation, error) bool) {
+		c, err := s.Context(ctx, contextRef)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		s.journal(ctx, c.ID, yield)
+	}
+}
+
+// StoreOperations gives the store's own journal, newest first.
+func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error] {
+	return func(yield func(*Operation, error) bool) { s.journal(ctx, ID{}, yield) }
+}
+
+func (s *Store) journal(ctx context.Context, id ID, yield func(*Operation, error) bool) {
+	r := kv.Prefix(id[:])
+	r.Reverse = true
+	for {
+		var page []*Operation
+		err := s.db.View(ctx, func(tx kv.Tx) error {
+			page = page[:0]
+			return tx.Scan(operationBucket, r, func(key, value []byte) error {
+				op := &operation{}
+				if err := decMode.Unmarshal(value, op); err != nil {
+					return damaged("operation %x: %v", key, err)
+				}
+				n := binary.BigEndian.Uint64(key[16:])
+				page = append(page, describe(id, n, op))
+				r.To = operationKey(id, n)
+				if len(page) == entryBatch {
+					return kv.ErrStop
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, op := range page {
+			if !yield(op, nil) {
+				return
+			}
+		}
+		if len(page) < entryBatch {
+			return
+		}
+	}
+}
+
+// Undone says what was taken back or brought back.
+type Undone struct {
+	Committed
+	Undid *Operation
+}
+
+// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
+// made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
+func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
+	var done *Undone
+	err := s.db.Update(ctx, func(tx kv.RwTx) (err error) {
+		if n, ok := strings.CutPrefix(op, "s"); ok {
+			done, err = s.undoStore(tx, n)
+			return err
+		}
+		id, err := resolveContext(tx, contextRef)
+		if err != nil {
+			return err
+		}
+		t, err := s.beginAt(tx, id)
+		if err != nil {
+			return err
+		}
+		n, inStore, err := t.newest(branchName, op)
+		switch {
+		case err != nil:
+			return err
+		case inStore:
+			done, err = s.undoStore(tx, strconv.FormatUint(n, 10))
+		default:
+			done, err = t.undoGroup(n, branchName)
+		}
+		return err
+	})
+	return done, err
+}
+
+// newest finds the operation to take back.
+func (t *txn) newest(branchName, op string) (n uint64, inStore bool, err error) {
+	if op != "" {
+		n, err := strconv.ParseUint(op, 10, 64)
+		if err != nil {
+			return 0, false, NotFound("operation", op)
+		}
+		return n, false, nil
+	}
+	n = t.rec.Last
+	b, err := t.branch(branchName)
+	if err != nil {
+		return 0, false, err
+	}
+	n = max(n, b.Last)
+	at, sn, err := t.newestInStore()
+	if err != nil {
+		return 0, false, err
+	}
+	if sn != 0 && at > n {
+		return sn, true, nil
+	}
+	if n == 0 {
+		return 0, false, NotFound("operation to undo on branch", b.Name)
+	}
+	return n, false, nil
+}
+
+// storeLookback bounds how far back in the store's journal undo looks for what came last.
+const storeLookback = 1000
+
+// newestInStore finds the newest operation of the store that holds and that is about this context, or was made while this was the current one, and the number of the context's operation
+// that came next.
+func (t *txn) newestInStore() (at, n uint64, err error) {
+	r := kv.Prefix(make([]byte, 16))
+	r.Reverse = true
+	left := storeLookback
+	err = t.tx.Scan(operationBucket, r, func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		if left--; left == 0 {
+			return kv.ErrStop
+		}
+		if op.Undone != 0 || op.Undoes != 0 {
+			return nil
+		}
+		for _, c := range op.Chains {
+			if c.Branch == t.id && t.rec.StoreAt != 0 {
+				at, n = t.rec.StoreAt, binary.BigEndian.Uint64(key[16:])
+				return kv.ErrStop
+			}
+		}
+		if op.Current == t.id {
+			at, n = op.CurrentAt, binary.BigEndian.Uint64(key[16:])
+			return kv.ErrStop
+		}
+		return nil
+	})
+	return at, n, err
+}
+
+// undoGroup takes back an operation and the others of its group.
+func (t *txn) undoGroup(n uint64, branchName string) (*Undone, error) {
+	op, err := t.undo(n)
+	if err != nil {
+		return nil, err
+	}
+	done := &Undone{Undid: describe(t.id, n, op)}
+	for op.Group != 0 {
+		more := op.Chains[0].Prev
+		next, err := getOperation(t.tx, t.id, more)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil || next.Group != op.Group || next.Undone != 0 {
+			break
+		}
+		if t, err = t.again(); err != nil {
+			return nil, err
+		}
+		if op, err = t.undo(more); err != nil {
+			return nil, err
+		}
+	}
+	done.Committed, err = t.outcome(branchName)
+	return done, err
+}
+
+// again begins the next operation on the same context in the same transaction.
+func (t *txn) again() (*txn, error) { return t.store.beginAt(t.tx, t.id) }
+
+// outcome says where an undo or a redo has led.
+func (t *txn) outcome(branchName string) (Committed, error) {
+	done := Committed{Operation: fmt.Sprint(t.rec.NextOperation - 1), What: t.what, Context: t.id, Title: t.rec.Title, Branch: branchName}
+	if l, err := t.load(branchName); branchName == "" || l == nil || err != nil {
+		done.Branch = t.rec.Active
+	}
+	b, err := t.branch(done.Branch)
+	if err == nil {
+		done.Revision = b.Revision
+	}
+	return done, err
+}
+
+func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
+	n, err := strconv.ParseUint(op, 10, 64)
+	if err != nil {
+		return nil, NotFound("operation", "s"+op)
+	}
+	first, err := getOperation(tx, ID{}, n)
+	if err != nil {
+		return nil, err
+	}
+	if first == nil {
+		return nil, NotFound("operation", "s"+op)
+	}
+	all := []uint64{n}
+	if first.Group != 0 {
+		if all, err = groupOf(tx, first.Group); err != nil {
+			return nil, err
+		}
+	}
+	t, err := s.beginStore(tx)
+	if err != nil {
+		return nil, err
+	}
+	what := "undo"
+	if first.Undoes != 0 {
+		what = "redo"
+	}
+	done := &Undone{Undid: describe(ID{}, n, first)}
+	for _, n := range all {
+		o, err := t.undo(n, what)
+		if err != nil {
+			return nil, err
+		}
+		done.Context = o.Chains[0].Branch
+	}
+	done.Operation, done.What = fmt.Sprintf("s%d", t.rec.Newest), what
+	if rec, _, err := getContext(tx, done.Context); err != nil {
+		return nil, err
+	} else if rec != nil {
+		done.Title, done.Branch = rec.Title, rec.Active
+	}
+	return done, nil
+}
+
+// groupOf gives the operations of the store that one command made and that still hold, newest first.
+func groupOf(tx kv.Tx, group uint64) ([]uint64, error) {
+	var all []uint64
+	r := kv.Prefix(make([]byte, 16))
+	r.From, r.Reverse = operationKey(ID{}, group), true
+	err := tx.Scan(operationBucket, r, func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		if op.Group == group && op.Undone == 0 && op.Undoes == 0 {
+			all = append(all, binary.BigEndian.Uint64(key[16:]))
+		}
+		return nil
+	})
+	return all, err
+}
+
+// Redo brings back what the newest undo took away: the newest on the branch or the context that nothing was done after, else the store's newest.
+func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
+	var done *Undone
+	err := s.db.Update(ctx, func(tx kv.RwTx) error {
+		id, err := resolveContext(tx, contextRef)
+		if err != nil {
+			return err
+		}
+		t, err := s.beginAt(tx, id)
+		if err != nil {
+			return err
+		}
+		if len(t.rec.Redo) == 0 {
+			done, err = s.redoStore(tx, id)
+			return err
+		}
+		u := t.rec.Redo[len(t.rec.Redo)-1]
+		done = &Undone{}
+		for {
+			t.rec.Redo = t.rec.Redo[:len(t.rec.Redo)-1]
+			op, err := t.redo(u)
+			if err != nil {
+				return err
+			}
+			done.Undid = describe(t.id, u, op)
+			done.Undid.What = op.What
+			if op.Group == 0 || len(t.rec.Redo) == 0 {
+				break
+			}
+			if u, err = t.nextOfGroup(op.Group); err != nil {
+				return err
+			}
+			if u == 0 {
+				break
+			}
+			if t, err = t.again(); err != nil {
+				return err
+			}
+		}
+		done.Committed, err = t.outcome(branchName)
+		return err
+	})
+	return done, err
+}
+
+// nextOfGroup is the newest undo that can be redone, if what it took back belongs to the group; else 0.
+func (t *txn) nextOfGroup(group uint64) (uint64, error) {
+	u := t.rec.Redo[len(t.rec.Redo)-1]
+	undo, err := getOperation(t.tx, t.id, u)
+	if err != nil || undo == nil {
+		return 0, err
+	}
+	op, err := getOperation(t.tx, t.id, undo.Undoes)
+	if err != nil || op == nil || op.Group != group {
+		return 0, err
+	}
+	return u, nil
+}
+
+// redoStore takes back the newest operation of the store, if that was an undo about this context.
+func (s *Store) redoStore(tx kv.RwTx, id ID) (*Undone, error) {
+	t, err := s.beginStore(tx)
+	if err != nil {
+		return nil, err
+	}
+	op, err := getOperation(tx, ID{}, t.rec.Newest)
+	if err != nil {
+		return nil, err
+	}
+	if op == nil || op.Undoes == 0 || op.Undone != 0 {
+		return nil, NotFound("undo to redo in context", Short(id))
+	}
+	return s.undoStore(tx, strconv.FormatUint(t.rec.Newest, 10))
+}
