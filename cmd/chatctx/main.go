@@ -1,0 +1,12 @@
+// Command chatctx keeps conversations with language models in one file, with all their branches. See docs/cli.md.
+package main
+
+import (
+	"os"
+
+	"github.com/chatctx/chatctx/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// A batch of append ends at so many messages or bytes, or when no further line is there yet.
+const (
+	batchMessages = 1000
+	batchBytes    = 4 << 20
+)
+
+// appender stores lines as messages, a transaction for each batch.
+type appender struct {
+	r      *run
+	lines  *lines
+	expect *uint64
+	stored int            // messages added
+	known  int            // messages whose key was known
+	line   int            // the last line that is stored
+	first  *chatctx.Batch // which the others are one operation with
+	begun  string         // the operation
+	last   *chatctx.Committed
+}
+
+// all reads batch after batch. What was stored before an error stays.
+func (a *appender) all() error {
+	for {
+		batch, numbers, err := a.lines.batch()
+		if len(batch) > 0 {
+			if storeErr := a.store(batch, numbers); storeErr != nil {
+				return storeErr
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// store puts a batch on the branch and prints its lines once it is durable.
+func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
+	if a.last == nil {
+		if err := a.r.somewhere(); err != nil {
+			return err
+		}
+	}
+	ref, name := a.r.contextRef(), a.r.branchName()
+	if a.last != nil { // the same branch to the end, whatever others switch to meanwhile
+		ref, name = a.last.Context.String(), a.last.Branch
+	}
+	b := a.r.st.Begin(ref, name)
+	o := chatctx.AppendOptions{Expect: a.expect}
+	if key := a.r.flag("key"); key != "" {
+		o.Key = fmt.Sprintf("%s:%d", key, numbers[0])
+	}
+	if a.first == nil {
+		a.first = b
+	}
+	added := b.Together(a.first).Append(batch, o)
+	c, err := b.Commit(a.r.ctx)
+	if err != nil {
+		return contextHint(err)
+	}
+	a.last, a.line = c, numbers[len(numbers)-1]
+	if a.begun == "" {
+		a.begun = c.Operation
+	}
+	if a.expect != nil {
+		a.expect = &c.Revision
+	}
+	a.report(c, added)
+	return nil
+}
+
+func (a *appender) report(c *chatctx.Committed, added *chatctx.Appended) {
+	if added.Again {
+		a.known += len(added.Placed)
+	} else {
+		a.stored += len(added.Placed)
+	}
+	if a.r.json() {
+		for _, p := range placedToJSON(added, c.Operation) {
+			a.r.printJSON(p)
+		}
+	}
+	a.r.con.out.flush() // a reader that has gone is no reason to stop storing
+}
+
+// lines reads messages from JSON lines.
+type lines struct {
+	in    *bufio.Reader
+	limit int // bytes of a line
+	most  int // messages of a batch
+	n     int // the number of the line read last
+}
+
+func newLines(in io.Reader, limit, most int) *lines {
+	return &lines{in: bufio.NewReaderSize(in, 1<<20), limit: limit, most: most}
+}
+
+// batch reads messages until one of the limits is reached, or the next line has not come yet. With an error it gives the
+// messages before it; io.EOF is the end.
+func (l *lines) batch() (batch []*chatctx.Message, numbers []int, err error) {
+	bytesRead := 0
+	for len(batch) < l.most && bytesRead < batchBytes {
+		if len(batch) > 0 && !l.ready() {
+			return batch, numbers, nil
+		}
+		line, err := l.next()
+		if err != nil {
+			return batch, numbers, err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		m := new(chatctx.Message)
+		if err := decodeMessage(line, m); err != nil {
+			return batch, numbers, fmt.Errorf("line %d: %w", l.n, err)
+		}
+		batch, numbers, bytesRead = append(batch, m), append(numbers, l.n), bytesRead+len(line)
+	}
+	return batch, numbers, nil
+}
+
+// ready reports whether a whole line is there without waiting.
+func (l *lines) ready() bool {
+	have, _ := l.in.Peek(l.in.Buffered())
+	return bytes.IndexByte(have, '\n') >= 0
+}
+
+// next reads a line of any length up to the limit, without its end. The last line may lack the newline.
+func (l *lines) next() ([]byte, error) {
+	var line []byte
+	l.n++
+	for {
+		part, err := l.in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > l.limit {
+			return nil, fmt.Errorf("line %d is longer than %s", l.n, size(int64(l.limit)))
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err == io.EOF && len(line) > 0, err == nil:
+			if l.n == 1 {
+				line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+			}
+			return line, nil
+		}
+		return nil, err
+	}
+}
+
+// decodeMessage reads a message in the JSON of docs/cli.md.
+func decodeMessage(line []byte, m *chatctx.Message) error {
+	if err := validText(string(line)); err != nil {
+		return err
+	}
+	if t := bytes.TrimSpace(line); t[0] != '{' {
+		return fmt.Errorf("no JSON object: %s", cut(oneLine(string(t)), 40))
+	}
+	return json.Unmarshal(line, m)
+}

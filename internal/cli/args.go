@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	urfave "github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
+)
+
+// parsed is a command line taken apart, before the values of flags are looked at.
+type parsed struct {
+	path   []*command // the command, after those that it stands under; empty when none was named
+	shared []string   // flags that other commands have too, as --name=value, in the order they came
+	own    []string   // the command's own flags, in the same way
+	args   []string
+	help   bool
+}
+
+// command is the one that was named, nil for none.
+func (p *parsed) command() *command {
+	if len(p.path) == 0 {
+		return nil
+	}
+	return p.path[len(p.path)-1]
+}
+
+// name is the command as it is typed: "branch ls".
+func (p *parsed) name() string {
+	names := make([]string, len(p.path))
+	for i, c := range p.path {
+		names[i] = c.name
+	}
+	return strings.Join(names, " ")
+}
+
+// splitter takes a command line apart. Flags may stand anywhere, which the flag package below urfave/cli does not know: it
+// ends the flags at the first argument and takes what follows as arguments without a word.
+type splitter struct {
+	table []*command
+	out   parsed
+	seen  map[string]bool // shared flags by name, to be held against the command once it is known
+	rest  []string
+}
+
+// split takes args apart by the commands of table.
+func split(table []*command, args []string) (*parsed, error) {
+	s := &splitter{table: table, rest: args, seen: map[string]bool{}}
+	for len(s.rest) > 0 {
+		a := s.rest[0]
+		s.rest = s.rest[1:]
+		var err error
+		switch {
+		case a == "--":
+			s.out.args = append(s.out.args, s.rest...)
+			s.rest = nil
+		case !looksLikeFlag(a):
+			err = s.word(a)
+		case strings.HasPrefix(a, "--"):
+			err = s.long(a[2:])
+		default:
+			err = s.short(a[1:])
+		}
+		if err != nil {
+			return &s.out, err
+		}
+	}
+	return &s.out, s.finish()
+}
+
+// looksLikeFlag tells flags from arguments: "-" is standard input, and text such as "- first" is text.
+func looksLikeFlag(a string) bool {
+	if len(a) < 2 || a[0] != '-' {
+		return false
+	}
+	c, _ := utf8.DecodeRuneInString(a[1:])
+	return !unicode.IsSpace(c)
+}
+
+// word takes a word that is no flag: the next part of the command's name, or an argument.
+func (s *splitter) word(w string) error {
+	under := s.table
+	c := s.out.command()
+	if c != nil {
+		under = c.subs
+	}
+	if len(s.out.args) == 0 {
+		for _, sub := range under {
+			if sub.name == w {
+				s.out.path = append(s.out.path, sub)
+				return nil
+			}
+		}
+	}
+	if c == nil || c.do == nil {
+		return s.unknownCommand(w, under)
+	}
+	s.out.args = append(s.out.args, w)
+	return nil
+}
+
+func (s *splitter) unknownCommand(w string, under []*command) error {
+	var names []string
+	for _, c := range under {
+		if !c.hidden {
+			names = append(names, c.name)
+		}
+	}
+	what := "command"
+	if n := s.out.name(); n != "" {
+		what = n + " command"
+	}
+	return &usageError{fmt.Sprintf("no %s %q", what, w), suggest(w, names, "chatctx "+strings.TrimLeft(s.out.name()+" ", " "), s.helpHint())}
+}
+
+func (s *splitter) helpHint() string {
+	return strings.Join(strings.Fields("chatctx help "+s.out.name()), " ") + " lists what there is"
+}
+
+// flags are those that may stand here, the command's own ones and the shared ones. Before the command is known these are
+// the ones that any command may have.
+func (s *splitter) flags() (own, shared []urfave.Flag) {
+	c := s.out.command()
+	if c == nil {
+		return nil, sharedFlags(onBranch)
+	}
+	return c.flags, sharedFlags(c.scope)
+}
+
+// find gives the flag of a name. A command's own flag hides a shared one.
+func (s *splitter) find(name string) (found urfave.Flag, isOwn bool, err error) {
+	own, shared := s.flags()
+	var names []string
+	for i, f := range append(slices.Clone(own), shared...) {
+		for _, n := range f.Names() {
+			if n == name {
+				return f, i < len(own), nil
+			}
+			if len(n) > 1 {
+				names = append(names, n)
+			}
+		}
+	}
+	dash := "--"
+	if utf8.RuneCountInString(name) == 1 {
+		dash = "-"
+	}
+	hint := "chatctx " + strings.TrimLeft(s.out.name()+" --help", " ") + " lists the flags; -- ends them: put it before text that begins with a dash"
+	return nil, false, &usageError{fmt.Sprintf("no flag %s%s", dash, name), suggest(name, names, "--", hint)}
+}
+
+// long takes --name, --name=value and --name value.
+func (s *splitter) long(a string) error {
+	name, value, has := strings.Cut(a, "=")
+	if name == "help" {
+		s.out.help = true
+		return nil
+	}
+	f, own, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return s.add(f, own, value, has)
+}
+
+// short takes -n5, -n=5, -n 5, and several flags without values behind one dash.
+func (s *splitter) short(letters string) error {
+	for letters != "" {
+		r, size := utf8.DecodeRuneInString(letters)
+		letter := letters[:size]
+		letters = letters[size:]
+		if r == 'h' {
+			s.out.help = true
+			continue
+		}
+		f, own, err := s.find(letter)
+		if err != nil {
+			return s.shortError(err, letter+letters)
+		}
+		if takesValue(f) || strings.HasPrefix(letters, "=") {
+			return s.add(f, own, strings.TrimPrefix(letters, "="), letters != "")
+		}
+		if err := s.add(f, own, "", false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortError names the whole of a long flag that was written with one dash.
+func (s *splitter) shortError(err error, whole string) error {
+	if utf8.RuneCountInString(whole) == 1 {
+		return err
+	}
+	name, _, _ := strings.Cut(whole, "=")
+	if _, _, longErr := s.find(name); longErr != nil {
+		err := longErr.(*usageError)
+		err.text = fmt.Sprintf("no flag -%s", whole)
+		return err
+	}
+	return &usageError{fmt.Sprintf("no flag -%s", whole), "did you mean --" + whole + "?"}
+}
+
+// add keeps a flag; one that takes a value and has none yet takes the next word, whatever that begins with.
+func (s *splitter) add(f urfave.Flag, own bool, value string, has bool) error {
+	name := f.Names()[0]
+	switch {
+	case has:
+	case !takesValue(f):
+		value = "true"
+	default:
+		if len(s.rest) == 0 {
+			return usagef("--%s needs a value: --%s %s", name, name, placeholder(f))
+		}
+		value, s.rest = s.rest[0], s.rest[1:]
+	}
+	if own {
+		s.out.own = append(s.out.own, "--"+name+"="+value)
+		return nil
+	}
+	s.seen[name] = true
+	s.out.shared = append(s.out.shared, "--"+name+"="+value)
+	return nil
+}
+
+// finish holds the flags that came before the command against it.
+func (s *splitter) finish() error {
+	c := s.out.command()
+	if c == nil || s.out.help {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, f := range sharedFlags(c.scope) {
+		known[f.Names()[0]] = true
+	}
+	for name := range s.seen {
+		if !known[name] {
+			return &usageError{fmt.Sprintf("%s takes no --%s", s.out.name(), name), "chatctx " + s.out.name() + " --help lists the flags"}
+		}
+	}
+	if c.do == nil {
+		return &usageError{fmt.Sprintf("%s needs a command", s.out.name()), s.helpHint()}
+	}
+	return c.checkArgs(s.out.name(), s.out.args)
+}
+
+func takesValue(f urfave.Flag) bool {
+	d, ok := f.(urfave.DocGenerationFlag)
+	return ok && d.TakesValue()
+}
+
+// placeholder is the word for a flag's value: what stands between backquotes in its usage.
+func placeholder(f urfave.Flag) string {
+	d, ok := f.(urfave.DocGenerationFlag)
+	if !ok || !d.TakesValue() {
+		return ""
+	}
+	if _, after, ok := strings.Cut(d.GetUsage(), "`"); ok {
+		word, _, _ := strings.Cut(after, "`")
+		return word
+	}
+	return "VALUE"
+}
+
+// suggest names the candidate that is most like word, or else gives the hint.
+func suggest(word string, candidates []string, before, hint string) string {
+	best, score := "", 0.8
+	for _, c := range candidates {
+		if s := smetrics.JaroWinkler(word, c, 0.7, 4); s > score {
+			best, score = c, s
+		}
+	}
+	if best == "" {
+		return hint
+	}
+	return "did you mean " + before + best + "?"
+}

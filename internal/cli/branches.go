@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"fmt"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func branchCommands() []*command {
+	forked := "branch, from, at, messages; operation, context"
+	return []*command{
+		{name: "tree", does: "draw all branches", scope: onContext, do: doTree, paged: true,
+			more: "Straight runs are folded, names and tags stand at the heads, the active branch is marked.",
+			json: "branch, from, at, messages, head, tags; active, shared; a line each", example: "chatctx tree"},
+		{name: "fork", args: "NAME", does: "make a branch with everything up to and with a message, and go on in it", scope: onBranch, do: doFork,
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "at", Usage: "the last message that the new branch has: `REF`; else the head"},
+				&urfave.BoolFlag{Name: "stay", Usage: "stay on the branch where you are"},
+			},
+			json: forked, example: "chatctx fork trains --at @-2"},
+		{name: "switch", args: "BRANCH", does: "go on in another branch", scope: onContext, do: doSwitch,
+			json: "operation, context, branch", example: "chatctx switch main"},
+		{name: "branch", does: "list, remove and rename branches", scope: onContext, subs: []*command{
+			{name: "ls", does: "list the branches, the active one first", scope: onContext, do: doBranchLs,
+				json: "branch, active, messages, head, revision, from, at; a line each", example: "chatctx branch ls"},
+			{name: "rm", args: "BRANCH", does: "remove a branch; the active and the last one are not removed", scope: onContext, do: doBranchRm, flags: []urfave.Flag{dryRun(), yes()},
+				more: "undo brings it back, so it does not ask.",
+				json: "operation, context, branch", example: "chatctx branch rm trains"},
+			{name: "mv", args: "BRANCH NAME", does: "give a branch another name", scope: onContext, do: doBranchMv,
+				json: "operation, context, branch", example: "chatctx branch mv main.2 trains"},
+		}},
+		{name: "edit", args: "REF [TEXT|-]", does: "make a branch in which a message has another text, and go on in it", scope: onBranch, do: doEdit,
+			more: "The message keeps its other parts, the old path stays as it is. Without TEXT the editor is opened (VISUAL, EDITOR).",
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
+				&urfave.BoolFlag{Name: "keep-rest", Usage: "carry what followed the message"},
+				rawText(),
+			},
+			json: forked, example: `chatctx edit @-1 "And by train?" --as trains`},
+	}
+}
+
+// branchJSON is a branch in branch ls and show.
+type branchJSON struct {
+	Branch   string      `json:"branch"`
+	Active   bool        `json:"active"`
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Revision uint64      `json:"revision"`
+	From     *string     `json:"from"`
+	At       *chatctx.ID `json:"at"`
+}
+
+func branchToJSON(b *chatctx.BranchInfo) branchJSON {
+	return branchJSON{b.Name, b.Active, b.Messages, idOrNull(b.Head), b.Revision, stringOrNull(b.From), idOrNull(b.At)}
+}
+
+// stringOrNull is a string in JSON, null for none.
+func stringOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// branchLine is a branch in branch ls and show.
+func (r *run) branchLine(b *chatctx.BranchInfo) {
+	mark := " "
+	if b.Active {
+		mark = r.paint(green, "*")
+	}
+	head := "empty"
+	if b.Messages > 0 {
+		head = fmt.Sprintf("%s, head %s", count(b.Messages, "message"), short(b.Head))
+	}
+	from := ""
+	if b.From != "" {
+		from = ", from " + cut(oneLine(b.From), 30)
+		if b.At != (chatctx.ID{}) {
+			from += " at " + short(b.At)
+		}
+	}
+	r.printf("%s %s  %s\n", mark, pad(cut(oneLine(b.Name), 40), 16), r.paint(dim, head+from))
+}
+
+// forkedJSON is a branch that was made.
+type forkedJSON struct {
+	Operation string      `json:"operation,omitempty"`
+	Context   chatctx.ID  `json:"context"`
+	Branch    string      `json:"branch"`
+	From      string      `json:"from"`
+	At        *chatctx.ID `json:"at"`
+	Messages  int         `json:"messages"`
+}
+
+// forked reports a branch that was made.
+func (r *run) forked(c *chatctx.Committed, f *chatctx.Forked, stay bool) error {
+	at := "its beginning"
+	if f.At != (chatctx.ID{}) {
+		at = short(f.At)
+	}
+	now := "you are on it now"
+	if stay {
+		now = "you stay where you are"
+	}
+	v := forkedJSON{c.Operation, c.Context, f.Branch, f.From, idOrNull(f.At), f.Messages}
+	return r.made(c, v, "made branch %s in %s from %s at %s, %s; %s", clean(f.Branch), titled(c.Title, c.Context), clean(f.From), at, count(f.Messages, "message"), now)
+}
+
+func doFork(r *run) error {
+	var f *chatctx.Forked
+	c, err := r.change(func(b *chatctx.Batch) { f = b.Fork(r.arg(0), chatctx.Ref(r.flag("at")), r.is("stay")) })
+	if err != nil {
+		return err
+	}
+	return r.forked(c, f, r.is("stay"))
+}
+
+func doSwitch(r *run) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.Switch(r.arg(0)) })
+	if err != nil {
+		return err
+	}
+	return r.made(c, where{c.Operation, c.Context, r.arg(0)}, "now on %s of %s", clean(r.arg(0)), titled(c.Title, c.Context))
+}
+
+func doBranchLs(r *run) error {
+	c, err := r.conversation()
+	if err != nil {
+		return err
+	}
+	branches, err := c.Branches(r.ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range branches {
+		if err := r.emit(branchToJSON(b), func() { r.branchLine(b) }); err != nil || r.stopped() {
+			return err
+		}
+	}
+	return nil
+}
+
+func doBranchRm(r *run) error {
+	if r.is("dry-run") {
+		return dryRunBranch(r)
+	}
+	c, err := r.change(func(b *chatctx.Batch) { b.RemoveBranch(r.arg(0)) })
+	if err != nil {
+		return err
+	}
+	return r.made(c, where{c.Operation, c.Context, r.arg(0)}, "removed branch %s of %s", clean(r.arg(0)), titled(c.Title, c.Context))
+}
+
+func dryRunBranch(r *run) error {
+	c, err := r.conversation()
+	if err != nil {
+		return err
+	}
+	b, err := c.Branch(r.ctx, r.arg(0))
+	if err != nil {
+		return err
+	}
+	if b.Active {
+		return &chatctx.ConflictError{Text: fmt.Sprintf("%q is the active branch and cannot be removed; switch to another one first", b.Name)}
+	}
+	return r.emit(struct {
+		DryRun  bool       `json:"dry_run"`
+		Context chatctx.ID `json:"context"`
+		branchJSON
+	}{true, c.ID, branchToJSON(b)}, func() {
+		r.printf("would remove branch %s, %s\n", clean(b.Name), count(b.Messages, "message"))
+	})
+}
+
+func doBranchMv(r *run) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.RenameBranch(r.arg(0), r.arg(1)) })
+	if err != nil {
+		return err
+	}
+	return r.made(c, where{c.Operation, c.Context, r.arg(1)}, "branch %s of %s is now %s", clean(r.arg(0)), titled(c.Title, c.Context), clean(r.arg(1)))
+}
+
+func doEdit(r *run) error {
+	var text string
+	var err error
+	if len(r.args) > 1 {
+		text, err = r.text(r.arg(1))
+	} else {
+		text, err = r.editedText()
+	}
+	if err != nil {
+		return err
+	}
+	var f *chatctx.Forked
+	c, err := r.change(func(b *chatctx.Batch) {
+		f = b.Edit(chatctx.Ref(r.arg(0)), text, chatctx.EditOptions{Name: r.flag("as"), KeepRest: r.is("keep-rest")})
+	})
+	if err != nil {
+		return err
+	}
+	return r.forked(c, f, false)
+}
+
+// doTree draws the branches, or gives them as JSON.
+func doTree(r *run) error {
+	c, err := r.conversation()
+	if err != nil {
+		return err
+	}
+	t, err := readTree(r, c)
+	if err != nil {
+		return err
+	}
+	if !r.json() {
+		r.drawTree(t)
+		return nil
+	}
+	for _, b := range t.branches {
+		if err := r.printJSON(t.branchJSON(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// treeJSON is a branch in tree.
+type treeJSON struct {
+	Branch   string      `json:"branch"`
+	Active   bool        `json:"active"`
+	From     *string     `json:"from"`
+	At       *chatctx.ID `json:"at"`
+	Shared   int         `json:"shared"`
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Tags     []string    `json:"tags"`
+}

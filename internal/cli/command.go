@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+)
+
+// scope is what a command works on; it decides which flags it takes beside its own.
+type scope int
+
+const (
+	onProgram scope = iota // nothing but the program
+	onStore                // the store
+	onContext              // a context: --context
+	onBranch               // a branch of a context: --context and --branch
+)
+
+// command is all there is to know of a command. The package comment says how it is written.
+type command struct {
+	name    string
+	args    string // "REF [TEXT|-]": how many arguments, and what they are
+	does    string // one line, for lists
+	more    string // what else there is to say, for its own help
+	flags   []urfave.Flag
+	scope   scope
+	paged   bool   // long output goes through the pager on a terminal
+	json    string // the fields of the object that --json prints, "" where the command has no subcommand and prints nothing
+	example string // lines to type
+	hidden  bool
+	do      func(*run) error // nil: only its subcommands do something
+	subs    []*command
+}
+
+// group is a heading of the help and its commands.
+type group struct {
+	title    string
+	commands []*command
+}
+
+// commandTable is every command, in the order of the help. A new group is one line here.
+func commandTable() []group {
+	return []group{
+		{"Contexts", contextCommands()},
+		{"Messages", messageCommands()},
+		{"Branches", branchCommands()},
+		{"Changing a history", historyCommands()},
+		{"Prompts and settings", settingCommands()},
+		{"Taking back", journalCommands()},
+		{"Other tools' files", exchangeCommands()},
+		{"The file", fileCommands()},
+		{"The program", programCommands()},
+	}
+}
+
+// allCommands is the table without its headings.
+func allCommands() []*command {
+	var all []*command
+	for _, g := range commandTable() {
+		all = append(all, g.commands...)
+	}
+	return all
+}
+
+// globalFlags are those of every command, before it or after it.
+func globalFlags() []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`; else CHATCTX_STORE, else chatctx/chats.db in the data folder", EnvVars: []string{"CHATCTX_STORE"}},
+		&urfave.BoolFlag{Name: "json", Usage: "print JSON, errors too: one object, or one a line"},
+	}
+}
+
+// conversationFlags are those of every command that reads or changes a conversation.
+func conversationFlags() []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.StringFlag{Name: "context", Usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", EnvVars: []string{"CHATCTX_CONTEXT"}},
+		&urfave.StringFlag{Name: "branch", Usage: "the branch `BRANCH`; else the active one"},
+	}
+}
+
+// sharedFlags are those that every command of a scope takes beside its own.
+func sharedFlags(on scope) []urfave.Flag {
+	switch on {
+	case onBranch:
+		return append(conversationFlags(), globalFlags()...)
+	case onContext:
+		return append(conversationFlags()[:1], globalFlags()...)
+	}
+	return globalFlags()
+}
+
+// argument is one word of command.args.
+type argument struct {
+	word     string // REF, TEXT|- …
+	optional bool
+	many     bool
+}
+
+// arguments reads command.args.
+func (c *command) arguments() []argument {
+	var list []argument
+	for _, w := range strings.Fields(c.args) {
+		a := argument{word: w}
+		if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {
+			a.word, a.optional = w[1:len(w)-1], true
+		}
+		if cut, ok := strings.CutSuffix(a.word, "…"); ok {
+			a.word, a.many = cut, true
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// checkArgs refuses too few and too many arguments.
+func (c *command) checkArgs(name string, args []string) error {
+	least, most := 0, 0
+	var missing string
+	for _, a := range c.arguments() {
+		most++
+		if !a.optional {
+			least++
+			if least == len(args)+1 {
+				missing = a.word
+			}
+		}
+		if a.many {
+			most = len(args) + 1
+		}
+	}
+	usage := strings.TrimSpace("usage: chatctx " + name + " " + c.args)
+	if len(args) < least {
+		return &usageError{fmt.Sprintf("%s needs %s", name, missing), usage}
+	}
+	if len(args) > most {
+		return &usageError{fmt.Sprintf("%s: too many arguments, from %q on", name, args[most]), usage + "\nput text of several words in quotes"}
+	}
+	return nil
+}
+
+// Flags that several commands have.
+
+func dryRun() urfave.Flag {
+	return &urfave.BoolFlag{Name: "dry-run", Usage: "say what would be done, and do nothing"}
+}
+
+func yes() urfave.Flag {
+	return &urfave.BoolFlag{Name: "yes", Usage: "do not ask"}
+}
+
+func rawText() urfave.Flag {
+	return &urfave.BoolFlag{Name: "raw", Usage: "keep the last newline of what comes from standard input"}
+}

@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
+)
+
+func doCompletion(r *run) error {
+	script, ok := completionScripts[r.arg(0)]
+	if r.arg(0) == "pwsh" {
+		script, ok = completionScripts["powershell"]
+	}
+	if !ok {
+		return &usageError{fmt.Sprintf("no completion for %q", r.arg(0)), "there is one for " + strings.Join(slices.Sorted(maps.Keys(completionScripts)), ", ")}
+	}
+	return r.emit(map[string]string{"shell": r.arg(0), "script": script}, func() { r.printf("%s", script) })
+}
+
+// candidate is a word that can stand in a place, and a hint on it.
+type candidate struct{ word, hint string }
+
+// doComplete prints candidates for the last of its arguments, which are the words of a command line after its name: a line
+// each, word and hint with a tab between. It fails silently: a completion must not disturb a command line.
+func doComplete(r *run) error {
+	words := r.args
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	for _, c := range r.candidates(words[:len(words)-1], words[len(words)-1]) {
+		r.printf("%s\t%s\n", oneLine(c.word), cut(oneLine(c.hint), 60))
+	}
+	return nil
+}
+
+// candidates are the words that can stand after before and begin with last.
+func (r *run) candidates(before []string, last string) []candidate {
+	p, wanting := splitUnfinished(before)
+	switch {
+	case wanting != nil:
+		return begin(r.values(p, placeholder(wanting)), last)
+	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
+		name, value, _ := strings.Cut(last, "=")
+		var list []candidate
+		for _, f := range flagsHere(p) {
+			if "--"+f.Names()[0] == name {
+				for _, c := range begin(r.values(p, placeholder(f)), value) {
+					list = append(list, candidate{name + "=" + c.word, c.hint})
+				}
+			}
+		}
+		return list
+	case strings.HasPrefix(last, "-"):
+		var list []candidate
+		for _, f := range flagsHere(p) {
+			name, usage := flagText(f)
+			name, _, _ = strings.Cut(name, " ")
+			list = append(list, candidate{name, usage})
+		}
+		return begin(list, last)
+	}
+	return begin(r.words(p), last)
+}
+
+// splitUnfinished takes apart a command line that is being typed. wanting is the flag that waits for its value.
+func splitUnfinished(before []string) (p *parsed, wanting urfave.Flag) {
+	s := &splitter{table: allCommands(), rest: before, seen: map[string]bool{}}
+	for len(s.rest) > 0 {
+		a := s.rest[0]
+		s.rest = s.rest[1:]
+		switch {
+		case a == "--":
+			s.out.args = append(s.out.args, s.rest...)
+			s.rest = nil
+		case !looksLikeFlag(a):
+			s.word(a)
+		default:
+			if f, _, err := s.find(strings.TrimLeft(a, "-")); err == nil && takesValue(f) && len(s.rest) == 0 {
+				return &s.out, f
+			}
+			if strings.HasPrefix(a, "--") {
+				s.long(a[2:])
+			} else {
+				s.short(a[1:])
+			}
+		}
+	}
+	return &s.out, nil
+}
+
+// flagsHere are the flags that may stand after the words so far.
+func flagsHere(p *parsed) []urfave.Flag {
+	if c := p.command(); c != nil {
+		return append(slices.Clone(c.flags), sharedFlags(c.scope)...)
+	}
+	return sharedFlags(onBranch)
+}
+
+// words are the commands or arguments that may come next.
+func (r *run) words(p *parsed) []candidate {
+	c := p.command()
+	under := allCommands()
+	if c != nil {
+		under = c.subs
+	}
+	var list []candidate
+	if len(p.args) == 0 {
+		for _, s := range under {
+			if !s.hidden {
+				list = append(list, candidate{s.name, s.does})
+			}
+		}
+	}
+	if c == nil || c.do == nil {
+		return list
+	}
+	places := c.arguments()
+	if len(places) == 0 {
+		return list
+	}
+	at := len(p.args)
+	if at >= len(places) {
+		if at = len(places) - 1; !places[at].many {
+			return list
+		}
+	}
+	return append(list, r.values(p, places[at].word)...)
+}
+
+// begin keeps the candidates that begin with a prefix, in any case.
+func begin(list []candidate, prefix string) []candidate {
+	var out []candidate
+	for _, c := range list {
+		if len(c.word) >= len(prefix) && strings.EqualFold(c.word[:len(prefix)], prefix) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// manyCandidates is how many names are offered at most.
+const manyCandidates = 200
+
+// values are the candidates for a word of a command's arguments or a flag's value.
+func (r *run) values(p *parsed, word string) []candidate {
+	fixed := map[string][]string{
+		"ROLE":  {"system", "user", "assistant", "tool"},
+		"SHELL": {"bash", "zsh", "fish", "powershell"},
+	}
+	for _, f := range exchange.ExportFormats {
+		fixed["FORMAT"] = append(fixed["FORMAT"], f.Name)
+	}
+	if list, ok := fixed[word]; ok {
+		var out []candidate
+		for _, w := range list {
+			out = append(out, candidate{w, ""})
+		}
+		return out
+	}
+	r.wait = 300 * time.Millisecond
+	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), flags: r.flags, wait: r.wait, override: p.shared}
+	defer sub.close()
+	switch word {
+	case "CTX":
+		return sub.contextNames()
+	case "BRANCH":
+		return sub.branchNames()
+	case "REF":
+		return append(sub.tagNames(), sub.messageNames(false)...)
+	case "TAG":
+		return sub.tagNames()
+	case "CALL":
+		return sub.messageNames(true)
+	}
+	return nil
+}
+
+func (r *run) contextNames() []candidate {
+	st, err := r.reader()
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for info, err := range st.Contexts(r.ctx, chatctx.ListOptions{Trash: r.cmd != nil && r.cmd.name == "restore"}) {
+		if err != nil || len(list) >= manyCandidates {
+			break
+		}
+		hint := fmt.Sprintf("%s, %s", count(info.Messages, "message"), moment(info.Updated))
+		if info.Title != "" && oneLine(info.Title) == info.Title {
+			list = append(list, candidate{info.Title, short(info.ID) + " " + hint})
+		}
+		list = append(list, candidate{short(info.ID), info.Title})
+	}
+	return list
+}
+
+func (r *run) branchNames() []candidate {
+	c, err := r.conversation()
+	if err != nil {
+		return nil
+	}
+	branches, err := c.Branches(r.ctx)
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for _, b := range branches {
+		list = append(list, candidate{b.Name, count(b.Messages, "message")})
+	}
+	return list
+}
+
+func (r *run) tagNames() []candidate {
+	c, err := r.conversation()
+	if err != nil {
+		return nil
+	}
+	tags, err := c.Tags(r.ctx)
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, candidate{name, short(tags[name])})
+	}
+	return list
+}
+
+// messageNames are the newest messages of the branch, or the calls in them.
+func (r *run) messageNames(calls bool) []candidate {
+	_, snap, err := r.snapshot()
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for e, err := range snap.Entries(r.ctx, snap.Len(), max(snap.Len()-manyCandidates, 1)) {
+		if err != nil {
+			break
+		}
+		if !calls {
+			list = append(list, candidate{short(e.ID), e.Turn + " " + string(e.Role) + ": " + preview(e.Message)})
+			continue
+		}
+		for i := range e.Calls {
+			list = append(list, candidate{fmt.Sprintf("%s:%d", short(e.ID), i+1), e.Calls[i].Tool + ", " + string(e.Calls[i].Status)})
+		}
+	}
+	return list
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// console is where a command line reads and writes, and what the other end can show.
+type console struct {
+	in       io.Reader
+	out      *output
+	err      io.Writer
+	inTTY    bool
+	tty      bool // standard output is a terminal
+	errs     bool // standard error is a terminal
+	color    bool
+	plain    bool // no characters beyond ASCII for drawing
+	width    int  // columns
+	barShown bool // a progress bar stands on the present line of standard error
+}
+
+// newConsole looks at the three streams and the environment.
+func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *console {
+	c := &console{in: &interruptible{ctx: ctx, r: in}, err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
+	dumb := os.Getenv("TERM") == "dumb"
+	force := os.Getenv("CLICOLOR_FORCE")
+	switch {
+	case os.Getenv("NO_COLOR") != "":
+	case force != "" && force != "0":
+		c.color = true
+	default:
+		c.color = c.tty && !dumb
+	}
+	c.plain = dumb
+	c.width = columns(out)
+	c.out = newOutput(ctx, out)
+	return c
+}
+
+// stdin is standard input for another program: the file itself where it is one.
+func (c *console) stdin() io.Reader {
+	if i, ok := c.in.(*interruptible); ok {
+		return i.r
+	}
+	return c.in
+}
+
+// asks reports whether there is somebody to ask.
+func (c *console) asks() bool { return c.inTTY && c.errs }
+
+// page sends what is printed from now on through the pager, where there is a terminal and a pager.
+func (c *console) page() {
+	if c.tty && os.Getenv("TERM") != "dumb" {
+		c.out.pager = pagerCommand()
+	}
+}
+
+// styles of text on a terminal.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+	cyan   = "36"
+)
+
+// paint gives s a style, if there is colour.
+func (c *console) paint(style, s string) string {
+	if !c.color || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// columns is the width to keep: the terminal's, else what COLUMNS says, else 80.
+func columns(out io.Writer) int {
+	if isTerminal(out) {
+		if w, _, err := term.GetSize(int(out.(*os.File).Fd())); err == nil && w >= 20 {
+			return w
+		}
+	}
+	if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w >= 20 {
+		return w
+	}
+	return 80
+}
+
+// output is standard output, buffered. After its first error it writes nothing more and keeps the error. An interrupt
+// ends a write that nobody reads.
+type output struct {
+	ctx   context.Context
+	w     io.Writer
+	buf   *bufio.Writer
+	err   error
+	pager *pagerSpec // started with the first bytes, so that an error without output shows none
+	page  *pagerProcess
+}
+
+func newOutput(ctx context.Context, w io.Writer) *output {
+	o := &output{ctx: ctx, w: w}
+	o.buf = bufio.NewWriterSize(sink{o}, 32<<10)
+	return o
+}
+
+// Write buffers p. It never fails before the output is flushed; loops ask stopped.
+func (o *output) Write(p []byte) (int, error) { return o.buf.Write(p) }
+
+func (o *output) flush() error {
+	if err := o.buf.Flush(); err != nil && o.err == nil {
+		o.err = err
+	}
+	return o.err
+}
+
+// stopped reports whether it is of no use to go on printing.
+func (o *output) stopped() bool { return o.err != nil }
+
+// close flushes, waits for the pager, and gives the error that was kept.
+func (o *output) close() error {
+	err := o.flush()
+	if o.page != nil {
+		o.page.wait()
+	}
+	return err
+}
+
+// sink is the unbuffered end of an output.
+type sink struct{ o *output }
+
+func (s sink) Write(p []byte) (int, error) {
+	o := s.o
+	if o.err != nil {
+		return 0, o.err
+	}
+	if o.pager != nil && o.page == nil {
+		if o.page = o.pager.start(o.w); o.page != nil {
+			o.w = o.page.in
+		}
+		o.pager = nil
+	}
+	n, err := await(o.ctx, func() (int, error) { return o.w.Write(p) })
+	if isBrokenPipe(err) {
+		err = errBroken
+	}
+	o.err = err
+	return n, err
+}
+
+// interruptible is a reader whose Read ends when ctx does, also one that waits for input.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+	mu  sync.Mutex
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	own := make([]byte, len(p)) // an abandoned read must not write to the caller's memory
+	n, err := await(i.ctx, func() (int, error) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return i.r.Read(own)
+	})
+	copy(p, own[:n])
+	return n, err
+}
+
+// await runs f and leaves it alone when ctx ends first.
+func await(ctx context.Context, f func() (int, error)) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, context.Cause(ctx)
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := f()
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-ctx.Done():
+		return 0, context.Canceled
+	}
+}
+
+func isBrokenPipe(err error) bool {
+	return err != nil && (errors.Is(err, brokenPipe) || errors.Is(err, io.ErrClosedPipe))
+}

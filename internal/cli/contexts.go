@@ -1,0 +1,516 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func contextCommands() []*command {
+	return []*command{
+		{name: "new", args: "[TITLE]", does: "make a context with the branch main, and go on in it", scope: onStore, do: doNew,
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "system", Usage: "the system prompt `TEXT`, - for standard input"},
+				&urfave.StringFlag{Name: "prompt", Usage: "the user prompt `TEXT`"},
+				&urfave.StringFlag{Name: "model", Usage: "the `MODEL` to ask"},
+				&urfave.StringFlag{Name: "mode", Usage: "the `MODE`, a word that tools and rules can ask for"},
+				&urfave.StringFlag{Name: "from", Usage: "copy everything of the context `CTX`"},
+				rawText(),
+			},
+			json: "context, branch, title", example: `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`},
+		{name: "ls", does: "list contexts, newest change first", scope: onStore, do: doLs, paged: true,
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "word", Usage: "only those with `WORD` in the title"},
+				&urfave.StringFlag{Name: "since", Usage: "only those changed since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+				&urfave.StringFlag{Name: "until", Usage: "only those last changed before `WHEN`"},
+				&urfave.BoolFlag{Name: "trash", Usage: "those in the trash instead"},
+				&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
+			},
+			json:    "context, title, current, branch, branches, messages, updated_at; created_at, trashed_at, parent; a line each",
+			example: "chatctx ls --word holiday --since 30d"},
+		{name: "use", args: "CTX", does: "go on in a context", scope: onStore, do: doUse,
+			json: "context, branch, title", example: "chatctx use holiday"},
+		{name: "show", args: "[REF]", does: "show a message, or the context where none is named", scope: onBranch, do: doShow, paged: true,
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "save", Usage: "write the message's images and files into `DIR`; a file that is there stays"},
+				&urfave.BoolFlag{Name: "text", Usage: "the text alone, as it is stored"},
+			},
+			json: "a message; without REF: context, title, current, branch, branches[branch ls], messages, settings, system, prompt, created_at, updated_at, trashed_at, parent; with --save: context, branch, message, saved[{file, media_type, size, sha256}]",
+			example: `chatctx show @-1
+chatctx show 8f3a21bc --save pictures`},
+		{name: "rename", args: "CTX TITLE", does: "give a context another title", scope: onStore, do: doRename,
+			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
+		{name: "rm", args: "CTX", does: "put a context into the trash", scope: onStore, do: doRm, flags: []urfave.Flag{dryRun(), yes()},
+			more: "Nothing is lost: restore or undo brings it back, so it does not ask.",
+			json: "operation, context, title", example: "chatctx rm holiday --dry-run"},
+		{name: "restore", args: "CTX", does: "take a context out of the trash", scope: onStore, do: doRestore,
+			json: "operation, context, title", example: "chatctx restore holiday"},
+		{name: "status", does: "where you are: context, branch, model, window, session, open calls", scope: onBranch, do: doStatus,
+			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, window, percent, session, open_calls, queued",
+			example: "chatctx status"},
+	}
+}
+
+// contextJSON is a context in ls and show.
+type contextJSON struct {
+	Context  chatctx.ID  `json:"context"`
+	Title    string      `json:"title"`
+	Current  bool        `json:"current"`
+	Branch   string      `json:"branch"`
+	Branches int         `json:"branches"`
+	Messages int         `json:"messages"`
+	Updated  *time.Time  `json:"updated_at"`
+	Created  *time.Time  `json:"created_at"`
+	Trashed  *time.Time  `json:"trashed_at,omitempty"`
+	Parent   *chatctx.ID `json:"parent,omitempty"`
+}
+
+func contextToJSON(i *chatctx.ContextInfo) contextJSON {
+	return contextJSON{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, jsonTime(i.Updated), jsonTime(i.Created), jsonTime(i.Trashed), idOrNull(i.Parent)}
+}
+
+// jsonTime is a time in JSON, null for one that is not known.
+func jsonTime(t pool.Time) *time.Time {
+	if t == 0 {
+		return nil
+	}
+	u := t.Time()
+	return &u
+}
+
+// namedContext is a context in the JSON of a command that made or chose it.
+type namedContext struct {
+	where
+	Title string `json:"title"`
+}
+
+func doNew(r *run) error {
+	if r.flag("from") != "" {
+		return copyContext(r)
+	}
+	n := chatctx.NewContext{Title: r.arg(0), Prompt: r.flag("prompt"), Settings: map[string]json.RawMessage{}}
+	for _, s := range []string{n.Title, n.Prompt, r.flag("model"), r.flag("mode")} {
+		if err := validText(s); err != nil {
+			return err
+		}
+	}
+	var err error
+	if n.System, err = r.text(r.flag("system")); err != nil {
+		return err
+	}
+	for _, key := range []string{"model", "mode"} {
+		if v := r.flag(key); v != "" {
+			n.Settings[key], _ = json.Marshal(v)
+		}
+	}
+	st, err := r.creator()
+	if err != nil {
+		return err
+	}
+	c, err := st.New(r.ctx, n)
+	if err != nil {
+		return err
+	}
+	return r.newContext(c)
+}
+
+// copyContext makes a context with everything of another.
+func copyContext(r *run) error {
+	for _, f := range []string{"system", "prompt", "model", "mode"} {
+		if r.flag(f) != "" {
+			return &usageError{"new --from copies everything and takes no --" + f, "change the copy after: chatctx system, prompt, config"}
+		}
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	c, err := st.Copy(r.ctx, r.flag("from"), r.arg(0))
+	if err != nil {
+		return err
+	}
+	if _, err := st.Use(r.ctx, c.ID.String()); err != nil {
+		return err
+	}
+	return r.newContext(c)
+}
+
+// newContext reports a context that was made.
+func (r *run) newContext(c *chatctx.ChatContext) error {
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(namedContext{where{Context: c.ID, Branch: info.Active}, info.Title}, func() {
+		r.printf("made context %s %s with branch %s; it is the current one\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
+		r.note("add to it: %s   take it back: chatctx undo", r.again("add user TEXT"))
+	})
+}
+
+func doLs(r *run) error {
+	o := chatctx.ListOptions{Word: r.flag("word"), Trash: r.is("trash")}
+	var err error
+	if o.Since, err = when(r.flag("since"), time.Now()); err != nil {
+		return err
+	}
+	if o.Until, err = when(r.flag("until"), time.Now()); err != nil {
+		return err
+	}
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	most, n := r.flags.Int("n"), 0
+	for info, err := range st.Contexts(r.ctx, o) {
+		if err != nil {
+			return err
+		}
+		if r.stopped() {
+			return nil
+		}
+		if r.given("n") && n >= most {
+			break
+		}
+		n++
+		if err := r.emit(contextToJSON(info), func() { r.contextLine(info) }); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		r.note("%s", nothingListed(o))
+	}
+	return nil
+}
+
+// nothingListed says why a list of contexts is empty.
+func nothingListed(o chatctx.ListOptions) string {
+	switch {
+	case o.Trash:
+		return "the trash is empty"
+	case o.Word != "" || o.Since != 0 || o.Until != 0:
+		return "no context fits"
+	}
+	return "no contexts yet\n" + firstSteps
+}
+
+// contextLine is a context in ls: current or not, id, last change, title, and what is in it.
+func (r *run) contextLine(i *chatctx.ContextInfo) {
+	mark := " "
+	if i.Current {
+		mark = r.paint(green, "*")
+	}
+	end := fmt.Sprintf("%s, %s, on %s", count(i.Messages, "message"), count(i.Branches, "branch"), cut(oneLine(i.Active), 24))
+	room := max(r.con.width-2-8-2-16-2-2-len([]rune(end)), 16)
+	title := oneLine(i.Title)
+	if title == "" {
+		title = "(no title)"
+	}
+	r.printf("%s %s  %s  %s  %s\n", mark, r.paint(yellow, short(i.ID)), pad(moment(i.Updated), 16), pad(cut(title, room), room), r.paint(dim, end))
+}
+
+// when reads a moment: a date, a time, or how long before now.
+func when(s string, now time.Time) (pool.Time, error) {
+	if s == "" {
+		return 0, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
+			return pool.TimeOf(t), nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return pool.TimeOf(t), nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return pool.TimeOf(now.Add(-d)), nil
+	}
+	unit := map[string]int{"d": 1, "w": 7}
+	if n := len(s) - 1; n > 0 && unit[s[n:]] > 0 {
+		if days, err := strconv.Atoi(s[:n]); err == nil && days >= 0 {
+			return pool.TimeOf(now.AddDate(0, 0, -days*unit[s[n:]])), nil
+		}
+	}
+	return 0, &usageError{fmt.Sprintf("no time %q", s), "write 2025-01-31, 2025-01-31T10:00:00Z, or how long ago: 12h, 7d, 2w"}
+}
+
+func doUse(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	info, err := st.Use(r.ctx, r.arg(0))
+	if err != nil {
+		return err
+	}
+	return r.emit(namedContext{where{Context: info.ID, Branch: info.Active}, info.Title}, func() {
+		r.printf("now in %s %s, on branch %s\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
+	})
+}
+
+func doRename(r *run) error {
+	if err := validText(r.arg(1)); err != nil {
+		return err
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	b := st.Begin(r.arg(0), "")
+	b.SetTitle(r.arg(1))
+	c, err := b.Commit(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(namedContext{whereOf(c), r.arg(1)}, func() {
+		r.printf("context %s is now %s\n", short(c.Context), titled(r.arg(1), c.Context))
+		r.note("take it back: %s --context %s", r.again("undo "+c.Operation), short(c.Context))
+	})
+}
+
+// dryRunContext says what a command would do to a context.
+func dryRunContext(r *run, ref, what string) error {
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	c, err := st.Context(r.ctx, ref)
+	if err != nil {
+		return err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(struct {
+		DryRun bool `json:"dry_run"`
+		contextJSON
+	}{true, contextToJSON(info)}, func() {
+		r.printf("would %s %s %s: %s, %s\n", what, titled(info.Title, info.ID), short(info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
+	})
+}
+
+func doRm(r *run) error {
+	if r.is("dry-run") {
+		return dryRunContext(r, r.arg(0), "put into the trash:")
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	c, err := st.Trash(r.ctx, r.arg(0))
+	if err != nil {
+		return err
+	}
+	return r.made(c, namedContext{whereOf(c), c.Title}, "%s %s is in the trash; chatctx restore %s brings it back", titled(c.Title, c.Context), short(c.Context), short(c.Context))
+}
+
+func doRestore(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	c, err := st.Restore(r.ctx, r.arg(0))
+	if err != nil {
+		return err
+	}
+	return r.made(c, namedContext{whereOf(c), c.Title}, "%s %s is back", titled(c.Title, c.Context), short(c.Context))
+}
+
+// statusJSON is where a person is.
+type statusJSON struct {
+	Store     string          `json:"store"`
+	Context   chatctx.ID      `json:"context"`
+	Title     string          `json:"title"`
+	Branch    string          `json:"branch"`
+	Messages  int             `json:"messages"`
+	Head      *chatctx.ID     `json:"head"`
+	Revision  uint64          `json:"revision"`
+	Model     json.RawMessage `json:"model"`
+	Provider  json.RawMessage `json:"provider"`
+	Mode      json.RawMessage `json:"mode"`
+	Tokens    any             `json:"tokens"`
+	Window    json.RawMessage `json:"window"`
+	Percent   *int            `json:"percent"`
+	Session   int             `json:"session"`
+	OpenCalls int             `json:"open_calls"`
+	Queued    int             `json:"queued"`
+}
+
+func doStatus(r *run) error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := c.Effective(r.ctx, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	tokens, err := c.Tokens(r.ctx, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	path, err := r.storePath()
+	if err != nil {
+		return err
+	}
+	s := statusJSON{Store: path, Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
+		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Model: settings["model"], Provider: settings["provider"],
+		Mode: settings["mode"], Tokens: tokens, Window: settings["window"], Session: max(len(snap.Info.Sessions), 1)}
+	var window int64
+	if json.Unmarshal(s.Window, &window) == nil && window > 0 {
+		p := int((tokens.Input + tokens.Output) * 100 / window)
+		s.Percent = &p
+	}
+	if s.OpenCalls, err = openCalls(r, c, snap); err != nil {
+		return err
+	}
+	return r.emit(s, func() { r.printStatus(&s, tokens.Input, tokens.Output) })
+}
+
+// printStatus lists what is known.
+func (r *run) printStatus(s *statusJSON, in, out int64) {
+	line := func(name, value string) {
+		if value != "" {
+			r.printf("%-10s %s\n", name, value)
+		}
+	}
+	line("store", s.Store)
+	line("context", titled(s.Title, s.Context)+" "+short(s.Context))
+	head := "empty"
+	if s.Head != nil {
+		head = fmt.Sprintf("%s, head %s", count(s.Messages, "message"), short(*s.Head))
+	}
+	line("branch", fmt.Sprintf("%s: %s, revision %d", clean(s.Branch), head, s.Revision))
+	line("model", strings.TrimSpace(plainValue(s.Model)+" "+plainValue(s.Provider)))
+	line("mode", plainValue(s.Mode))
+	used := fmt.Sprintf("%d tokens in, %d out", in, out)
+	if s.Percent != nil {
+		used += fmt.Sprintf(", %d%% of %s", *s.Percent, plainValue(s.Window))
+	}
+	line("window", used)
+	line("session", strconv.Itoa(s.Session))
+	line("calls", count(s.OpenCalls, "open call"))
+}
+
+// plainValue is a setting for people: text without quotes.
+func plainValue(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return clean(s)
+	}
+	return clean(string(raw))
+}
+
+// openCalls counts the calls of the last turn that wait: an earlier one is closed by what came after it.
+func openCalls(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) (int, error) {
+	n := 0
+	for e, err := range snap.Entries(r.ctx, snap.Len(), 1) {
+		if err != nil {
+			return n, err
+		}
+		for i := range e.Calls {
+			if e.Calls[i].Open() {
+				n++
+			}
+		}
+		if e.Role == pool.User {
+			break
+		}
+	}
+	return n, nil
+}
+
+// doShow shows a message, or the context.
+func doShow(r *run) error {
+	if r.arg(0) == "" {
+		if r.flag("save") != "" || r.is("text") {
+			return &usageError{"show --save and --text need a message", "chatctx show @ --save DIR"}
+		}
+		return showContext(r)
+	}
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
+	if err != nil {
+		return err
+	}
+	if dir := r.flag("save"); dir != "" {
+		return saveParts(r, c, snap, e, dir)
+	}
+	if r.is("text") {
+		return r.emit(map[string]string{"text": e.Text()}, func() { r.printf("%s", e.Text()) })
+	}
+	marks, err := c.Marks(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(e, func() { r.printMessage(e, marks[e.ID], true) })
+}
+
+// showContext shows the context with its branches, prompts and settings.
+func showContext(r *run) error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return err
+	}
+	branches, err := c.Branches(r.ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := c.Effective(r.ctx, snap.Info.Name)
+	if err != nil && !errors.Is(err, chatctx.ErrNotFound) {
+		return err
+	}
+	list := make([]branchJSON, len(branches))
+	for i, b := range branches {
+		list[i] = branchToJSON(b)
+	}
+	return r.emit(struct {
+		contextJSON
+		Branches []branchJSON               `json:"branches"`
+		Settings map[string]json.RawMessage `json:"settings"`
+		System   string                     `json:"system"`
+		Prompt   string                     `json:"prompt"`
+	}{contextToJSON(info), list, settings, snap.Info.SystemText, snap.Info.PromptText}, func() {
+		r.printContext(info, branches, snap, settings)
+	})
+}
+
+func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.BranchInfo, snap *chatctx.Snapshot, settings map[string]json.RawMessage) {
+	r.printf("%s %s\n", r.paint(bold, titled(info.Title, info.ID)), r.paint(yellow, short(info.ID)))
+	r.printf("%s, changed %s\n", count(info.Messages, "message"), moment(info.Updated))
+	if info.Trashed != 0 {
+		r.printf("in the trash since %s\n", moment(info.Trashed))
+	}
+	r.printf("\n")
+	for _, b := range branches {
+		r.branchLine(b)
+	}
+	for _, p := range []struct{ name, text string }{{"system", snap.Info.SystemText}, {"prompt", snap.Info.PromptText}} {
+		if p.text != "" {
+			r.printf("\n%s of %s:\n%s\n", p.name, clean(snap.Info.Name), clean(p.text))
+		}
+	}
+	if len(settings) > 0 {
+		r.printf("\nsettings of %s:\n", clean(snap.Info.Name))
+		r.printSettings(settings)
+	}
+}

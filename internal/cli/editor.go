@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// editedText opens the message that the first argument names in the person's editor and gives what they made of it. An
+// unchanged text is an error: nothing is to be done then.
+func (r *run) editedText() (string, error) {
+	editor := firstSet("VISUAL", "EDITOR")
+	if editor == "" && !r.con.asks() {
+		return "", &usageError{"edit needs the new text, there is no terminal for an editor", "usage: chatctx edit REF TEXT, or - for standard input"}
+	}
+	if editor == "" {
+		editor = defaultEditor
+	}
+	_, snap, err := r.snapshot()
+	if err != nil {
+		return "", err
+	}
+	e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
+	if err != nil {
+		return "", err
+	}
+	r.close() // the editor may stay open for hours
+	before := e.Text()
+	text, err := r.runEditor(editor, before)
+	if err != nil {
+		return "", err
+	}
+	if text == before {
+		return "", errors.New("the text was not changed, so nothing was done")
+	}
+	return text, validText(text)
+}
+
+// firstSet is the first of some environment variables that is set.
+func firstSet(names ...string) string {
+	for _, n := range names {
+		if v := strings.TrimSpace(os.Getenv(n)); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// runEditor lets an editor change text, in a file that only this person can read. Editors end a file with a newline: one that the
+// text did not have is taken off.
+func (r *run) runEditor(editor, text string) (string, error) {
+	f, err := os.CreateTemp("", "chatctx-*.md")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	line := shellCommand(editor, f.Name())
+	cmd := exec.CommandContext(r.ctx, line[0], line[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.con.stdin(), os.Stderr, os.Stderr
+	if r.con.tty {
+		cmd.Stdout = os.Stdout
+	}
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("the editor %q: %w; nothing was done", editor, err)
+	}
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		return "", err
+	}
+	if int64(len(b)) > maxText {
+		return "", fmt.Errorf("the text is longer than %s", size(maxText))
+	}
+	if !strings.HasSuffix(text, "\n") {
+		return strings.TrimSuffix(string(b), "\n"), nil
+	}
+	return string(b), nil
+}

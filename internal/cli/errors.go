@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Exit codes. docs/cli.md lists them for people.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitAmbiguous   = 4
+	exitConflict    = 5
+	exitPartial     = 8
+	exitNoStore     = 10
+	exitLocked      = 11
+	exitDamaged     = 12
+	exitVersion     = 13
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be meant.
+type usageError struct {
+	text string
+	hint string // what to type instead, "" for none
+}
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{text: fmt.Sprintf(format, args...)} }
+
+// hinted is an error with a line or two on what to type next.
+type hinted struct {
+	error
+	hint string
+}
+
+func (e *hinted) Unwrap() error { return e.error }
+
+// partialError is work that was done in part: what err stopped, and what is there nevertheless.
+type partialError struct {
+	err  error
+	done string
+}
+
+func (e *partialError) Error() string { return e.err.Error() + "; " + e.done }
+func (e *partialError) Unwrap() error { return e.err }
+
+// damageFound is what check returns after it has listed the problems.
+type damageFound struct{ problems int }
+
+func (e *damageFound) Error() string {
+	return fmt.Sprintf("%s found", count(e.problems, "problem"))
+}
+
+// reported is an error that the output shows already: it only sets the exit code.
+type reported struct{ error }
+
+func (e *reported) Unwrap() error { return e.error }
+
+var (
+	// errBroken: whoever read our output has gone. No error for the person.
+	errBroken = errors.New("the reader of the output has gone")
+	// errExists: a file is in the way.
+	errExists = errors.New("is there already")
+)
+
+// classify gives the exit code of an error and its kind in JSON. It is the only place that knows exit codes.
+func classify(err error) (code int, kind string) {
+	var usage *usageError
+	var partial *partialError
+	var damage *damageFound
+	switch {
+	case err == nil, errors.Is(err, errBroken):
+		return exitDone, ""
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted, "interrupted"
+	case errors.As(err, &partial):
+		return exitPartial, "partial"
+	case errors.As(err, &usage), errors.Is(err, chatctx.ErrInvalid), errors.Is(err, pool.ErrInvalid):
+		return exitUsage, "usage"
+	case errors.Is(err, chatctx.ErrAmbiguous):
+		return exitAmbiguous, "ambiguous"
+	case errors.Is(err, chatctx.ErrNotFound):
+		return exitNotFound, "not_found"
+	case errors.Is(err, chatctx.ErrEmpty):
+		return exitNotFound, "empty"
+	case errors.Is(err, chatctx.ErrConflict):
+		return exitConflict, "conflict"
+	case errors.Is(err, errExists):
+		return exitConflict, "exists"
+	case errors.Is(err, chatctx.ErrNotExist):
+		return exitNoStore, "no_store"
+	case errors.Is(err, chatctx.ErrLocked):
+		return exitLocked, "locked"
+	case errors.Is(err, chatctx.ErrNotOurs):
+		return exitDamaged, "not_a_store"
+	case errors.Is(err, chatctx.ErrDamaged), errors.As(err, &damage):
+		return exitDamaged, "damaged"
+	case errors.Is(err, chatctx.ErrTooNew):
+		return exitVersion, "too_new"
+	case errors.Is(err, chatctx.ErrTooOld):
+		return exitVersion, "too_old"
+	case errors.Is(err, chatctx.ErrReadOnly):
+		return exitFailed, "read_only"
+	case errors.Is(err, chatctx.ErrPurged):
+		return exitFailed, "purged"
+	case errors.Is(err, kv.ErrUnknownOutcome):
+		return exitFailed, "unknown_outcome"
+	case errors.Is(err, fs.ErrPermission):
+		return exitFailed, "permission"
+	}
+	return exitFailed, "failed"
+}
+
+// errorJSON is an error on standard error under --json.
+type errorJSON struct {
+	Code       int      `json:"code"`
+	Kind       string   `json:"kind"`
+	Message    string   `json:"message"`
+	Hint       string   `json:"hint,omitempty"`
+	Candidates []string `json:"candidates,omitempty"`
+}
+
+// printError writes an error for a person or, as JSON, for a program.
+func printError(w io.Writer, err error, asJSON bool) {
+	code, kind := classify(err)
+	var shown *reported
+	if kind == "" || errors.As(err, &shown) {
+		return
+	}
+	hint := hintFor(err)
+	var ref *chatctx.RefError
+	isRef := errors.As(err, &ref)
+	if asJSON {
+		e := errorJSON{Code: code, Kind: kind, Message: err.Error(), Hint: hint}
+		if isRef {
+			e.Candidates = ref.Candidates
+		}
+		b, _ := json.Marshal(map[string]errorJSON{"error": e})
+		fmt.Fprintf(w, "%s\n", b)
+		return
+	}
+	if code == exitInterrupted {
+		fmt.Fprintln(w, "chatctx: interrupted")
+		return
+	}
+	if isRef && len(ref.Candidates) > 0 {
+		fmt.Fprintf(w, "chatctx: %s %q could be any of:\n", ref.Kind, clean(ref.Ref))
+		for _, c := range ref.Candidates {
+			fmt.Fprintf(w, "  %s\n", clean(c))
+		}
+		return
+	}
+	fmt.Fprintf(w, "chatctx: %s\n", clean(err.Error()))
+	if hint != "" {
+		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(hint, "\n", "\n  "))
+	}
+}
+
+// hintFor says what to type next.
+func hintFor(err error) string {
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return usage.hint
+	}
+	var h *hinted
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	return ""
+}

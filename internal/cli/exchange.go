@@ -1,0 +1,321 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
+)
+
+func exchangeCommands() []*command {
+	return []*command{
+		{name: "import", args: "PATH…", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
+			more:  "What a file is, is found out from its content. Importing again adds only what is new. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
+			flags: []urfave.Flag{dryRun()},
+			json:  "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]",
+			example: `chatctx import conversations.json
+chatctx import ~/Downloads/chatgpt-export.zip --dry-run`},
+		{name: "export", does: "write a context out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
+			more: exportFormats(),
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "one `FORMAT` of the above; else the one that FILE's ending tells, else the first"},
+				&urfave.StringFlag{Name: "o", Usage: "write to `FILE` instead of standard output"},
+				&urfave.BoolFlag{Name: "all", Usage: "every context that is not in the trash, instead of one"},
+				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too, in the formats for reading"},
+				yes(),
+			},
+			json:    "with -o: file, bytes, format; without: the lossless lines as they are, of another format: format, content",
+			example: "chatctx export --all > backup.jsonl\nchatctx export -o talk.html"},
+	}
+}
+
+// exportFormats lists what can be written.
+func exportFormats() string {
+	lines := []string{"Formats:"}
+	for _, f := range exchange.ExportFormats {
+		lines = append(lines, "  "+pad(f.Name, 10)+" "+f.What)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// exportFormat is the format that the flags ask for, by name or by the file's ending.
+func (r *run) exportFormat() string {
+	if f := r.flag("format"); f != "" {
+		return f
+	}
+	for _, f := range exchange.ExportFormats {
+		if strings.EqualFold(filepath.Ext(r.flag("o")), f.Extension) {
+			return f.Name
+		}
+	}
+	return exchange.ExportFormats[0].Name
+}
+
+func doExport(r *run) error {
+	o := exchange.ExportOptions{Format: r.exportFormat(), Context: r.contextRef(), Branch: r.branchName(), All: r.is("all"), Hidden: r.is("hidden")}
+	target := r.flag("o")
+	if target != "" {
+		if err := r.mayWrite(target); err != nil {
+			return err
+		}
+	}
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	if target == "" {
+		return contextHint(r.exportOut(st, o))
+	}
+	n, err := r.writeFile(target, func(w io.Writer) error { return exchange.Export(r.ctx, st, o, w) })
+	if err != nil {
+		return contextHint(err)
+	}
+	return r.emit(map[string]any{"file": target, "bytes": n, "format": o.Format}, func() {
+		r.printf("wrote %s, %s, %s\n", clean(target), o.Format, size(n))
+	})
+}
+
+// exportOut writes to standard output.
+func (r *run) exportOut(st *chatctx.Store, o exchange.ExportOptions) error {
+	if !r.json() || o.Format == exchange.ExportFormats[0].Name {
+		return exchange.Export(r.ctx, st, o, r.con.out)
+	}
+	var b strings.Builder
+	if err := exchange.Export(r.ctx, st, o, &b); err != nil {
+		return err
+	}
+	return r.printJSON(map[string]string{"format": o.Format, "content": b.String()})
+}
+
+// importSource is what an import reads: the paths, with standard input put into a file where it has to be read twice.
+type importSource struct {
+	paths   []string
+	options exchange.Options
+	cleanup func()
+}
+
+func doImport(r *run) error {
+	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
+	defer func() { src.cleanup() }()
+	rep, err := r.importFrom(src)
+	r.endProgress()
+	if rep == nil {
+		return err
+	}
+	if err == nil {
+		err = r.useImported(rep)
+	}
+	if printErr := r.emit(rep, func() { r.printReport(rep, src.options.DryRun) }); printErr != nil {
+		return printErr
+	}
+	if err != nil {
+		if rep.Messages > 0 {
+			return &partialError{err, fmt.Sprintf("%s in %s are stored", count(rep.Messages, "message"), count(rep.Contexts, "context"))}
+		}
+		return err
+	}
+	switch rep.Outcome() {
+	case exchange.Partial:
+		return &partialError{errors.New("not everything could be read"), leftOut(rep)}
+	case exchange.Nothing:
+		return errors.New("nothing could be read" + firstWarning(rep))
+	}
+	return nil
+}
+
+// leftOut says what an import could not take.
+func leftOut(rep *exchange.Report) string {
+	var words []string
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{rep.Skipped, "message"}, {rep.SkippedContexts, "conversation"}, {rep.Failed, "file"}} {
+		if n.n > 0 {
+			words = append(words, count(n.n, n.what))
+		}
+	}
+	return "left out: " + strings.Join(words, ", ")
+}
+
+func firstWarning(rep *exchange.Report) string {
+	if len(rep.Warnings) == 0 {
+		return ""
+	}
+	w := rep.Warnings[0]
+	return ": " + strings.TrimPrefix(w.File+": "+w.Text, ": ")
+}
+
+// importFrom reads and stores. Where there is no store yet, one is made only if there is something to put into it.
+func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
+	if src.options.DryRun {
+		return exchange.Read(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
+	}
+	path, err := r.storePath()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := r.keepStdin(src); err != nil {
+			return nil, err
+		}
+		rep, found, err := r.anythingIn(src)
+		if !found || err != nil {
+			return rep, err
+		}
+	}
+	st, err := r.creator()
+	if err != nil {
+		return nil, err
+	}
+	return exchange.Import(r.ctx, st, src.paths, src.options)
+}
+
+// errFound ends a reading that has seen enough.
+var errFound = errors.New("a conversation was found")
+
+// anythingIn looks for a first conversation.
+func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, err error) {
+	o := src.options
+	o.Progress = nil
+	rep, err = exchange.Read(r.ctx, src.paths, o, func(*chatctx.Incoming) error { return errFound })
+	if errors.Is(err, errFound) {
+		return nil, true, nil
+	}
+	return rep, false, err
+}
+
+// keepStdin puts standard input into a file of its own, since it can be read only once.
+func (r *run) keepStdin(src *importSource) error {
+	at := slices.Index(src.paths, "-")
+	if at < 0 {
+		return nil
+	}
+	f, err := os.CreateTemp("", "chatctx-stdin-*")
+	if err != nil {
+		return err
+	}
+	src.cleanup = func() { os.Remove(f.Name()) }
+	_, err = io.Copy(f, r.con.in)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	src.paths = slices.Clone(src.paths)
+	src.paths[at] = f.Name()
+	return nil
+}
+
+// useImported makes the context of an import of one conversation the current one.
+func (r *run) useImported(rep *exchange.Report) error {
+	if r.st == nil || len(rep.Imported) != 1 || rep.Imported[0].Context == "" {
+		return nil
+	}
+	_, err := r.st.Use(r.ctx, rep.Imported[0].Context)
+	return err
+}
+
+// shownContexts is how many contexts of an import are listed for a person.
+const shownContexts = 12
+
+// printReport prints what came of an import.
+func (r *run) printReport(rep *exchange.Report, dry bool) {
+	did := "imported"
+	if dry {
+		did = "would import"
+	}
+	r.printf("%s %s in %s, %s, from %s\n", did, count(rep.Messages, "message"), count(rep.Contexts, "context"), count(rep.Branches, "new branch"), count(rep.Files, "file"))
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{rep.Duplicated, "message%s there already"}, {rep.Skipped, "message%s left out"}, {rep.Repaired, "message%s repaired"}, {rep.Structural, "record%s without a message"}, {rep.SkippedContexts, "conversation%s left out"}, {rep.Failed, "file%s could not be read"}} {
+		if n.n > 0 {
+			s := "s"
+			if n.n == 1 {
+				s = ""
+			}
+			r.printf("  %d "+n.what+"\n", n.n, s)
+		}
+	}
+	for i, c := range rep.Imported {
+		if i == shownContexts {
+			r.printf("  … and %d more; chatctx ls lists them\n", len(rep.Imported)-i)
+			break
+		}
+		id := c.Context
+		if len(id) > 8 {
+			id = id[len(id)-8:]
+		}
+		r.printf("  %s %s  %s, %s\n", r.paint(yellow, id), cut(oneLine(c.Title), 60), count(c.Messages, "new message"), count(c.Branches, "branch"))
+	}
+	for _, w := range rep.Warnings {
+		r.note("%s", strings.TrimPrefix(warningText(w), ": "))
+	}
+	if rep.MoreWarnings > 0 {
+		r.note("and %s more", count(rep.MoreWarnings, "warning"))
+	}
+	switch {
+	case dry || rep.Contexts == 0:
+	case len(rep.Imported) == 1:
+		r.note("look at it: %s   take it back: %s", r.again("tree"), r.again("undo"))
+	default:
+		r.note("look at one: %s   take one back: %s, then chatctx undo OP", r.again("use CTX"), r.again("op log --store"))
+	}
+}
+
+func warningText(w exchange.Warning) string {
+	where := clean(w.File)
+	switch {
+	case w.Line > 0:
+		where += fmt.Sprintf(":%d", w.Line)
+	case w.Index > 0:
+		where += fmt.Sprintf(" (item %d)", w.Index)
+	}
+	return where + ": " + clean(w.Text)
+}
+
+// progress gives the function that shows how far an import is, on a terminal; nil elsewhere.
+func (r *run) progress() func(exchange.Progress) {
+	if !r.con.errs || r.json() {
+		return nil
+	}
+	const pause = 100 * time.Millisecond
+	next := time.Now().Add(3 * pause)
+	return func(p exchange.Progress) {
+		now := time.Now()
+		if now.Before(next) {
+			return
+		}
+		next = now.Add(pause)
+		fmt.Fprintf(r.con.err, "\r\x1b[K%s", cut(progressLine(p), r.con.width-1))
+		r.con.barShown = true
+	}
+}
+
+// progressLine is the bar with the figures.
+func progressLine(p exchange.Progress) string {
+	line := fmt.Sprintf("%s, %s, %s", size(p.Read), count(p.Conversations, "conversation"), count(p.Messages, "message"))
+	if p.Total <= 0 {
+		return line
+	}
+	const slots = 24
+	share := min(float64(p.Read)/float64(p.Total), 1)
+	done := int(share * slots)
+	return fmt.Sprintf("[%s%s] %3.0f%%  %s", strings.Repeat("=", done), strings.Repeat(" ", slots-done), share*100, line)
+}
+
+// endProgress takes the bar off the terminal.
+func (r *run) endProgress() {
+	if r.con.barShown {
+		fmt.Fprint(r.con.err, "\r\x1b[K")
+		r.con.barShown = false
+	}
+}

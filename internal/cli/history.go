@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func historyCommands() []*command {
+	moved := "operation, context, branch, messages, head, removed, added[{message, position}]"
+	return []*command{
+		{name: "rewind", args: "REF", does: "make a message the head; what came after it goes off the branch", scope: onBranch, do: doRewind, flags: []urfave.Flag{dryRun(), yes()},
+			more: "undo brings everything back, so it does not ask.", json: moved, example: "chatctx rewind @-2"},
+		{name: "drop", args: "REF…", does: "take messages off the branch; with a call go its results", scope: onBranch, do: doDrop, flags: []urfave.Flag{dryRun(), yes()},
+			json: moved, example: "chatctx drop @3"},
+		{name: "clear", does: "empty the branch's history, its sessions and figures", scope: onBranch, do: doClear, flags: []urfave.Flag{dryRun(), yes()},
+			json: moved, example: "chatctx clear --dry-run"},
+		{name: "interrupt", does: "take an unfinished turn's messages after the user's off the branch", scope: onBranch, do: doInterrupt,
+			flags: []urfave.Flag{&urfave.BoolFlag{Name: "all", Usage: "the user's message too"}, dryRun(), yes()},
+			more:  "A finished turn stays as it is.", json: moved, example: "chatctx interrupt"},
+		{name: "pick", args: "BRANCH REF…", does: "put messages of another branch at the end of this one", scope: onBranch, do: doPick,
+			more: "REFs are read on BRANCH. A call takes its results along; what this branch holds already is copied.",
+			json: moved, example: "chatctx pick trains @5 @6"},
+		{name: "merge", args: "BRANCH", does: "bring what another branch holds since the common ancestor", scope: onBranch, do: doMerge,
+			flags: []urfave.Flag{
+				&urfave.BoolFlag{Name: "append", Usage: "its messages, at the end (this is what happens without a flag)"},
+				&urfave.StringFlag{Name: "summary", Usage: "one message with this `TEXT` instead, which links to where it came from; - for standard input"},
+				rawText(),
+			},
+			json: moved, example: `chatctx merge trains --summary "Trains take 9 hours; we fly."`},
+		{name: "diff", args: "BRANCH [BRANCH]", does: "what two branches do not share, turn by turn, with the changed words", scope: onContext, do: doDiff, paged: true,
+			more: "With one BRANCH: that one against the active one. - is the first, + the second.",
+			json: "ancestor, only_a[message], only_b[message]; a, b, context", example: "chatctx diff main trains"},
+		{name: "tag", args: "[NAME] [REF]", does: "give a message a second name; without NAME, list them", scope: onBranch, do: doTag,
+			more: "A tag is unique in its context. Without REF the head gets it.",
+			json: "operation, context, branch, tag, message; in a list: tag, message, a line each", example: "chatctx tag good @-1",
+			subs: []*command{
+				{name: "rm", args: "TAG", does: "take a tag away", scope: onContext, do: doTagRm,
+					json: "operation, context, branch, tag", example: "chatctx tag rm good"},
+			}},
+	}
+}
+
+// movedJSON is a history that was changed.
+type movedJSON struct {
+	where
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Removed  int         `json:"removed"`
+	Added    []addedJSON `json:"added"`
+}
+
+type addedJSON struct {
+	Message  chatctx.ID `json:"message"`
+	Position int        `json:"position"`
+}
+
+// moved reports a changed history; what says what was done to it.
+func (r *run) moved(c *chatctx.Committed, m *chatctx.Moved, format string, args ...any) error {
+	v := movedJSON{whereOf(c), m.Messages, idOrNull(m.Head), m.Removed, []addedJSON{}}
+	for _, p := range m.Added {
+		v.Added = append(v.Added, addedJSON{p.Message, p.Position})
+	}
+	head := "it is empty now"
+	if m.Messages > 0 {
+		head = fmt.Sprintf("its head is %s, #%d", short(m.Head), m.Messages)
+	}
+	return r.made(c, v, "%s; %s", fmt.Sprintf(format, args...), head)
+}
+
+func doRewind(r *run) error {
+	if r.is("dry-run") {
+		return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
+			e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
+			if err != nil {
+				return 0, err
+			}
+			if e.Position == 0 {
+				return 0, chatctx.NotFound("message", r.arg(0))
+			}
+			return snap.Len() - e.Position, nil
+		})
+	}
+	var m *chatctx.Moved
+	c, err := r.change(func(b *chatctx.Batch) { m = b.Rewind(chatctx.Ref(r.arg(0))) })
+	if err != nil {
+		return err
+	}
+	return r.moved(c, m, "rewound %s by %s", placed(c), count(m.Removed, "message"))
+}
+
+func doDrop(r *run) error {
+	if r.is("dry-run") {
+		return r.dryRunDrop()
+	}
+	refs := make([]chatctx.Ref, len(r.args))
+	for i, a := range r.args {
+		refs[i] = chatctx.Ref(a)
+	}
+	var m *chatctx.Moved
+	c, err := r.change(func(b *chatctx.Batch) { m = b.Drop(refs...) })
+	if err != nil {
+		return err
+	}
+	return r.moved(c, m, "took %s off %s", count(m.Removed, "message"), placed(c))
+}
+
+func doClear(r *run) error {
+	if r.is("dry-run") {
+		return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) { return snap.Len(), nil })
+	}
+	var m *chatctx.Moved
+	c, err := r.change(func(b *chatctx.Batch) { m = b.Clear() })
+	if err != nil {
+		return err
+	}
+	return r.moved(c, m, "cleared %s: %s", placed(c), count(m.Removed, "message"))
+}
+
+func doInterrupt(r *run) error {
+	if r.is("dry-run") {
+		return r.dryRunInterrupt()
+	}
+	var m *chatctx.Moved
+	c, err := r.change(func(b *chatctx.Batch) { m = b.Interrupt(r.is("all")) })
+	if err != nil {
+		return err
+	}
+	if m.Removed == 0 {
+		return r.moved(c, m, "the last turn of %s is finished", placed(c))
+	}
+	return r.moved(c, m, "took the unfinished turn off %s: %s", placed(c), count(m.Removed, "message"))
+}
+
+// dryRunHistory says how many messages a command would take off the branch.
+func (r *run) dryRunHistory(removed func(*chatctx.Snapshot) (int, error)) error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	n, err := removed(snap)
+	if err != nil {
+		return err
+	}
+	return r.emit(struct {
+		DryRun bool `json:"dry_run"`
+		where
+		Removed int `json:"removed"`
+	}{true, where{Context: c.ID, Branch: snap.Info.Name}, n}, func() {
+		r.printf("would take %s off %s\n", count(n, "message"), clean(snap.Info.Name))
+	})
+}
+
+// dryRunDrop counts the messages that REFs name and the results that would go with their calls.
+func (r *run) dryRunDrop() error {
+	return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
+		gone := map[chatctx.ID]bool{}
+		calls := map[string]bool{}
+		first := snap.Len() + 1
+		for _, a := range r.args {
+			e, err := snap.Find(r.ctx, chatctx.Ref(a))
+			if err != nil {
+				return 0, err
+			}
+			gone[e.ID] = true
+			for i := range e.Calls {
+				calls[e.Calls[i].ID] = true
+				first = min(first, e.Position)
+			}
+		}
+		if len(calls) == 0 {
+			return len(gone), nil
+		}
+		for e, err := range snap.Entries(r.ctx, first, 0) {
+			if err != nil {
+				return 0, err
+			}
+			if e.Result != nil && calls[e.Result.RequestID] {
+				gone[e.ID] = true
+			}
+		}
+		return len(gone), nil
+	})
+}
+
+func doPick(r *run) error {
+	refs := make([]chatctx.Ref, 0, len(r.args))
+	for _, a := range r.args[1:] {
+		refs = append(refs, chatctx.Ref(a))
+	}
+	var m *chatctx.Moved
+	c, err := r.change(func(b *chatctx.Batch) { m = b.Pick(r.arg(0), refs...) })
+	if err != nil {
+		return err
+	}
+	return r.moved(c, m, "picked %s from %s for %s", count(len(m.Added), "message"), clean(r.arg(0)), placed(c))
+}
+
+func doMerge(r *run) error {
+	var summary *string
+	if r.given("summary") {
+		if r.is("append") {
+			return usagef("merge takes --append or --summary, not both")
+		}
+		text, err := r.text(r.flag("summary"))
+		if err != nil {
+			return err
+		}
+		summary = &text
+	}
+	var m *chatctx.Moved
+	c, err := r.change(func(b *chatctx.Batch) { m = b.Merge(r.arg(0), summary) })
+	if err != nil {
+		return err
+	}
+	return r.moved(c, m, "merged %s from %s into %s", count(len(m.Added), "message"), clean(r.arg(0)), placed(c))
+}
+
+// tagJSON is a tag that was set or taken away.
+type tagJSON struct {
+	where
+	Tag     string      `json:"tag"`
+	Message *chatctx.ID `json:"message,omitempty"`
+}
+
+func doTag(r *run) error {
+	if len(r.args) == 0 {
+		return listTags(r)
+	}
+	ref := chatctx.Ref(r.arg(1))
+	if ref == "" {
+		ref = "@"
+	}
+	c, err := r.change(func(b *chatctx.Batch) { b.Tag(r.arg(0), ref) })
+	if err != nil {
+		return err
+	}
+	cc, err := r.st.Context(r.ctx, c.Context.String())
+	if err != nil {
+		return err
+	}
+	tags, err := cc.Tags(r.ctx)
+	if err != nil {
+		return err
+	}
+	id := tags[r.arg(0)]
+	return r.made(c, tagJSON{whereOf(c), r.arg(0), &id}, "tagged %s of %s as %s", short(id), placed(c), clean(r.arg(0)))
+}
+
+func listTags(r *run) error {
+	c, err := r.conversation()
+	if err != nil {
+		return err
+	}
+	tags, err := c.Tags(r.ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		v := map[string]any{"context": c.ID, "tag": name, "message": tags[name]}
+		if err := r.emit(v, func() { r.printf("%s  %s\n", r.paint(yellow, short(tags[name])), clean(name)) }); err != nil {
+			return err
+		}
+	}
+	if len(tags) == 0 {
+		r.note("no tags; chatctx tag NAME [REF] sets one")
+	}
+	return nil
+}
+
+func doTagRm(r *run) error {
+	c, err := r.change(func(b *chatctx.Batch) { b.Untag(r.arg(0)) })
+	if err != nil {
+		return err
+	}
+	return r.made(c, tagJSON{where: whereOf(c), Tag: r.arg(0)}, "took the tag %s away in %s", clean(r.arg(0)), titled(c.Title, c.Context))
+}
+
+// dryRunInterrupt counts what interrupt would take off.
+func (r *run) dryRunInterrupt() error {
+	return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
+		n := 0
+		open := false
+		answered := map[string]bool{}
+		for e, err := range snap.Entries(r.ctx, snap.Len(), 1) {
+			if err != nil {
+				return 0, err
+			}
+			if e.Role == "user" {
+				if n == 0 || open {
+					if r.is("all") {
+						n++
+					}
+					return n, nil
+				}
+				return 0, nil
+			}
+			if e.Result != nil {
+				answered[e.Result.RequestID] = true
+			}
+			open = open || e.Unfinished || n == 0 && e.Role == "tool"
+			for i := range e.Calls {
+				open = open || !answered[e.Calls[i].ID]
+			}
+			n++
+		}
+		return 0, nil
+	})
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func journalCommands() []*command {
+	undone := "operation, context, branch, undid{operation, at, what, by, branches}"
+	return []*command{
+		{name: "op", does: "what was done", scope: onContext, subs: []*command{
+			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
+				flags: []urfave.Flag{
+					&urfave.IntFlag{Name: "n", Usage: "only the newest `N`"},
+					&urfave.BoolFlag{Name: "store", Usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
+				},
+				json: "operation, at, what, by, undone; context, branches, undoes; a line each", example: "chatctx op log -n 10"},
+		}},
+		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
+			more: "It takes back one of the context or the store (rename, rm, import …) where that came last. It is refused (5) where somebody has gone on from it.",
+			json: undone, example: "chatctx undo"},
+		{name: "redo", does: "take the last undo back", scope: onBranch, do: doRedo,
+			json: undone, example: "chatctx redo"},
+	}
+}
+
+// operationJSON is an entry of the journal.
+type operationJSON struct {
+	Operation string      `json:"operation"`
+	At        *time.Time  `json:"at"`
+	What      string      `json:"what"`
+	By        string      `json:"by"`
+	Undone    bool        `json:"undone"`
+	Context   *chatctx.ID `json:"context"`
+	Branches  []string    `json:"branches"`
+	Undoes    *string     `json:"undoes"`
+}
+
+func operationToJSON(o *chatctx.Operation) operationJSON {
+	branches := o.Branches
+	if branches == nil {
+		branches = []string{}
+	}
+	return operationJSON{o.ID, jsonTime(o.At), o.What, o.By, o.Undone, idOrNull(o.Context), branches, stringOrNull(o.Undoes)}
+}
+
+func doOpLog(r *run) error {
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	var ops iter.Seq2[*chatctx.Operation, error]
+	if r.is("store") {
+		ops = st.StoreOperations(r.ctx)
+	} else {
+		ops = st.Operations(r.ctx, r.contextRef())
+	}
+	n := 0
+	for o, err := range ops {
+		if err != nil {
+			return contextHint(err)
+		}
+		if r.stopped() || r.given("n") && n >= r.flags.Int("n") {
+			break
+		}
+		n++
+		if err := r.emit(operationToJSON(o), func() { r.operationLine(o) }); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		r.note("nothing was done yet")
+	}
+	return nil
+}
+
+func (r *run) operationLine(o *chatctx.Operation) {
+	what := clean(o.What)
+	if len(o.Branches) > 0 {
+		what += " on " + cut(oneLine(strings.Join(o.Branches, ", ")), 60)
+	}
+	if o.Undoes != "" {
+		what += ", takes back " + o.Undoes
+	}
+	if o.Undone {
+		what += r.paint(dim, " (undone)")
+	}
+	r.printf("%s  %s  %s  %s\n", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, "by "+clean(o.By)))
+}
+
+func doUndo(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	u, err := st.Undo(r.ctx, r.contextRef(), r.branchName(), r.arg(0))
+	if err != nil {
+		return contextHint(err)
+	}
+	return r.undone(u, "took back")
+}
+
+func doRedo(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	u, err := st.Redo(r.ctx, r.contextRef(), r.branchName())
+	if err != nil {
+		return contextHint(err)
+	}
+	return r.undone(u, "did again: took back")
+}
+
+// undone reports what was taken back, whose it was and how to have it again.
+func (r *run) undone(u *chatctx.Undone, did string) error {
+	v := struct {
+		where
+		Undid *operationJSON `json:"undid"`
+	}{where: whereOf(&u.Committed)}
+	what := ""
+	if o := u.Undid; o != nil {
+		j := operationToJSON(o)
+		v.Undid = &j
+		what = fmt.Sprintf("%s %s", o.ID, clean(o.What))
+		if len(o.Branches) > 0 {
+			what += " on " + oneLine(strings.Join(o.Branches, ", "))
+		}
+		what += fmt.Sprintf(" of %s, by %s", moment(o.At), clean(o.By))
+	}
+	in := ""
+	if u.Context != (chatctx.ID{}) {
+		in = " in " + titled(u.Title, u.Context)
+	}
+	return r.emit(v, func() {
+		r.printf("%s %s%s\n", did, what, in)
+		r.note("the other way: %s", r.again("undo "+u.Operation))
+	})
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	urfave "github.com/urfave/cli/v2"
+)
+
+// Main runs one command line, without the program's name, and gives the exit code.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	catchPipe()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	con := newConsole(ctx, in, out, errOut)
+	err := execute(ctx, con, args)
+	if closeErr := con.out.close(); err == nil {
+		err = closeErr
+	}
+	printError(errOut, err, wantsJSON(args))
+	code, _ := classify(err)
+	return code
+}
+
+// execute runs one command line on a console. A program that reads commands while it runs calls it for each.
+func execute(ctx context.Context, con *console, args []string) error {
+	p, err := split(allCommands(), args)
+	if err != nil {
+		return err
+	}
+	cmd := p.command()
+	if cmd == nil && (len(args) == 0 || !p.help) {
+		return welcome(ctx, con, p)
+	}
+	if p.help {
+		return printHelp(con.out, p)
+	}
+	return runCommand(ctx, con, p)
+}
+
+// runCommand lets urfave/cli read the values of the flags and does the command. The shared flags stand before the command's
+// name there and its own after it, so that a command may have a flag that is called like a shared one.
+func runCommand(ctx context.Context, con *console, p *parsed) error {
+	cmd := p.command()
+	usage := func(_ *urfave.Context, err error, _ bool) error {
+		return &usageError{p.name() + ": " + err.Error(), "chatctx " + p.name() + " --help"}
+	}
+	leaf := &urfave.Command{
+		Name:         p.name(),
+		HideHelp:     true,
+		Flags:        cmd.flags,
+		OnUsageError: usage,
+		Action: func(c *urfave.Context) error {
+			r := &run{ctx: c.Context, con: con, cmd: cmd, name: p.name(), flags: c, args: c.Args().Slice()}
+			defer r.close()
+			if cmd.paged && !r.json() {
+				con.page()
+			}
+			return cmd.do(r)
+		},
+	}
+	app := &urfave.App{
+		Name:                      "chatctx",
+		HideHelp:                  true,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,
+		Flags:                     sharedFlags(onBranch),
+		Commands:                  []*urfave.Command{leaf},
+		OnUsageError:              usage,
+		ExitErrHandler:            func(*urfave.Context, error) {},
+		Writer:                    con.out,
+		ErrWriter:                 con.err,
+	}
+	line := append([]string{"chatctx"}, p.shared...)
+	line = append(append(line, leaf.Name), p.own...)
+	line = append(append(line, "--"), p.args...)
+	return app.RunContext(ctx, line)
+}
+
+// wantsJSON looks for --json where a command line could not be read.
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}

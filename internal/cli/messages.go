@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func messageCommands() []*command {
+	placed := "context, branch, message, position, revision; operation, again"
+	return []*command{
+		{name: "add", args: "ROLE [TEXT|-]", does: "put a message at the end of the branch", scope: onBranch, do: doAdd,
+			more: "ROLE is system, user, assistant or tool. Where there is no store or no context yet, one is made.",
+			flags: []urfave.Flag{
+				&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
+				&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text; may be given again"},
+				&urfave.StringFlag{Name: "call", Usage: "role tool: the `CALLID` of the call that this answers"},
+				&urfave.BoolFlag{Name: "error", Usage: "role tool: the call failed"},
+				&urfave.StringFlag{Name: "model", Usage: "the `MODEL` that said it"},
+				&urfave.StringFlag{Name: "key", Usage: "add once for this `KEY` within 24 hours, however often it is run"},
+				&urfave.Uint64Flag{Name: "expect", Usage: "add only while the branch has this `REVISION`"},
+				rawText(),
+			},
+			json: placed, example: `chatctx add user "Where should we go in May?"
+git diff | chatctx add user - --key diff-42`},
+		{name: "append", args: "FILE|-", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, do: doAppend,
+			more: "A line needs role and content (text or parts), tool_calls or tool_result. They are stored in batches, each durable when its lines are printed; where it stops it says how many are stored.",
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "key", Usage: "add each line once for this `KEY` and its number"},
+				&urfave.Uint64Flag{Name: "expect", Usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
+			},
+			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
+		{name: "log", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
+			flags: []urfave.Flag{
+				&urfave.IntFlag{Name: "n", Usage: "only the last `N`"},
+				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too (JSON always has them)"},
+				&urfave.BoolFlag{Name: "thinking", Usage: "thinking in full"},
+			},
+			json: "a message, a line each", example: "chatctx log -n 5"},
+	}
+}
+
+// placedJSON is a message that was put on a branch.
+type placedJSON struct {
+	where
+	Message  chatctx.ID `json:"message"`
+	Position int        `json:"position"`
+	Revision uint64     `json:"revision"`
+	Again    bool       `json:"again,omitempty"`
+}
+
+func placedToJSON(a *chatctx.Appended, operation string) []placedJSON {
+	list := make([]placedJSON, len(a.Placed))
+	for i, p := range a.Placed {
+		list[i] = placedJSON{where{operation, a.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again}
+	}
+	return list
+}
+
+func doAdd(r *run) error {
+	m, err := r.newMessage()
+	if err != nil {
+		return err
+	}
+	o := chatctx.AppendOptions{Key: r.flag("key")}
+	if r.given("expect") {
+		n := r.flags.Uint64("expect")
+		o.Expect = &n
+	}
+	if err := r.somewhere(); err != nil {
+		return err
+	}
+	b := r.st.Begin(r.contextRef(), r.branchName())
+	a := b.Append([]*chatctx.Message{m}, o)
+	c, err := b.Commit(r.ctx)
+	if err != nil {
+		return contextHint(err)
+	}
+	lines := placedToJSON(a, c.Operation)
+	if len(lines) == 0 {
+		return r.made(c, whereOf(c), "nothing was added to %s", placed(c))
+	}
+	line := lines[0]
+	if line.Again {
+		return r.emit(line, func() {
+			r.printf("%s was added with this key before, at #%d of %s\n", short(line.Message), line.Position, placed(c))
+		})
+	}
+	return r.made(c, line, "added %s as #%d to %s", short(line.Message), line.Position, placed(c))
+}
+
+// newMessage makes the message that add's arguments and flags describe. It opens no store.
+func (r *run) newMessage() (*chatctx.Message, error) {
+	role := pool.Role(r.arg(0))
+	roles := []pool.Role{pool.System, pool.User, pool.Assistant, pool.ToolRole}
+	if !slices.Contains(roles, role) {
+		return nil, &usageError{fmt.Sprintf("no role %q", r.arg(0)), "a message is from system, user, assistant or tool"}
+	}
+	if len(r.args) < 2 && len(r.flags.StringSlice("image"))+len(r.flags.StringSlice("file")) == 0 {
+		return nil, &usageError{"add needs the text", `usage: chatctx add ROLE TEXT, or - for standard input`}
+	}
+	if role != pool.ToolRole && (r.flag("call") != "" || r.is("error")) {
+		return nil, usagef("--call and --error are for the role tool")
+	}
+	text, err := r.text(r.arg(1))
+	if err != nil {
+		return nil, err
+	}
+	m := &chatctx.Message{Role: role}
+	m.Meta.Model = r.flag("model")
+	if len(r.args) > 1 {
+		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
+	}
+	if err := attach(m, r.flags.StringSlice("image"), r.flags.StringSlice("file")); err != nil {
+		return nil, err
+	}
+	if r.flag("call") != "" {
+		m.Result = &pool.Result{RequestID: r.flag("call"), IsError: r.is("error"), Text: text}
+		if len(m.Content) > 1 {
+			m.Result.Text, m.Result.Parts = "", m.Content
+		}
+		m.Content = nil
+	}
+	return m, nil
+}
+
+// somewhere opens the store and makes sure that there is a context to add to: without --context, where there is none, one
+// is made.
+func (r *run) somewhere() error {
+	if r.contextRef() != "" {
+		_, err := r.writer()
+		return err
+	}
+	st, err := r.creator()
+	if err != nil {
+		return err
+	}
+	_, err = st.Context(r.ctx, "")
+	if !errors.Is(err, chatctx.ErrNotFound) {
+		return err
+	}
+	for _, err := range st.Contexts(r.ctx, chatctx.ListOptions{}) {
+		if err != nil {
+			return err
+		}
+		return contextHint(chatctx.NotFound("context", "")) // there are some: the person has to choose
+	}
+	if b := r.branchName(); b != "" && b != "main" {
+		return chatctx.NotFound("branch", b)
+	}
+	_, err = st.New(r.ctx, chatctx.NewContext{})
+	return err
+}
+
+// doAppend stores messages from JSON lines, in batches.
+func doAppend(r *run) error {
+	in := r.con.in
+	if r.arg(0) != "-" {
+		f, err := os.Open(r.arg(0))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			return fmt.Errorf("%s is a folder", r.arg(0))
+		}
+		in = &interruptible{ctx: r.ctx, r: f}
+	}
+	a := &appender{r: r, lines: newLines(in, maxText, batchMessages)}
+	if r.flag("key") != "" {
+		a.lines.most = 1 // each line is known by a key of its own
+	}
+	if r.given("expect") {
+		n := r.flags.Uint64("expect")
+		a.expect = &n
+	}
+	err := a.all()
+	if err != nil && a.stored+a.known > 0 {
+		return &partialError{err, fmt.Sprintf("%s are stored, up to line %d", count(a.stored+a.known, "message"), a.line)}
+	}
+	if err != nil {
+		return &hinted{err, "nothing was stored"}
+	}
+	return r.appended(a)
+}
+
+// appended says what an append made, in text; its JSON was printed line by line.
+func (r *run) appended(a *appender) error {
+	if r.json() || a.last == nil {
+		r.note("no messages there, nothing was stored")
+		return nil
+	}
+	known := ""
+	if a.known > 0 {
+		known = fmt.Sprintf(", %d were there already", a.known)
+	}
+	r.printf("added %s to %s%s\n", count(a.stored, "message"), placed(a.last), known)
+	if a.begun != "" {
+		r.note("take it back: %s", r.again("undo "+a.begun))
+	}
+	return nil
+}
+
+// doLog prints the branch's messages, or the last ones.
+func doLog(r *run) error {
+	if r.given("n") && r.flags.Int("n") < 1 {
+		return usagef("log -n needs a number from 1 on")
+	}
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	l := &logPrinter{r: r, hidden: r.is("hidden") || r.json(), full: r.is("thinking")}
+	if !r.json() {
+		if l.marks, err = c.Marks(r.ctx); err != nil {
+			return err
+		}
+		l.sessions = snap.Info.Sessions
+	}
+	if snap.Len() == 0 {
+		r.note("%s is empty; add a message: %s", clean(snap.Info.Name), r.again("add user TEXT"))
+		return nil
+	}
+	if r.given("n") {
+		return l.tail(snap, r.flags.Int("n"))
+	}
+	return l.whole(snap)
+}

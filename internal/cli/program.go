@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	urfave "github.com/urfave/cli/v2"
+)
+
+func programCommands() []*command {
+	return []*command{
+		{name: "completion", args: "SHELL", does: "print the completion script for bash, zsh, fish or powershell", scope: onProgram, do: doCompletion,
+			more: "It completes commands, flags and the names of contexts, branches, messages and tags.",
+			example: `source <(chatctx completion bash)
+chatctx completion zsh > ~/.zsh/completions/_chatctx
+chatctx completion fish > ~/.config/fish/completions/chatctx.fish
+chatctx completion powershell | Out-String | Invoke-Expression`,
+			json: "shell, script"},
+		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true},
+		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp, example: "chatctx help fork"},
+		{name: "version", does: "print the version", scope: onProgram, do: doVersion,
+			json: "version, revision, modified, go, os, arch", example: "chatctx version"},
+	}
+}
+
+// versionJSON says which program this is.
+type versionJSON struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+// programVersion reads what the Go tool put into the program.
+func programVersion() versionJSON {
+	v := versionJSON{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+func doVersion(r *run) error {
+	v := programVersion()
+	return r.emit(v, func() {
+		r.printf("chatctx %s", v.Version)
+		if v.Revision != "" {
+			r.printf(" (%s", v.Revision[:min(12, len(v.Revision))])
+			if v.Modified {
+				r.printf(", modified")
+			}
+			r.printf(")")
+		}
+		r.printf(" %s %s/%s\n", v.Go, v.OS, v.Arch)
+	})
+}
+
+func doHelp(r *run) error {
+	p := &parsed{}
+	table := allCommands()
+	for _, word := range r.args {
+		found := findCommand(table, word)
+		if found == nil {
+			return &usageError{fmt.Sprintf("no command %q", word), "chatctx help lists them"}
+		}
+		p.path = append(p.path, found)
+		table = found.subs
+	}
+	return printHelp(r.con.out, p)
+}
+
+func findCommand(table []*command, name string) *command {
+	for _, c := range table {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// printHelp prints what there is to say about a command, or the list of all.
+func printHelp(w io.Writer, p *parsed) error {
+	c := p.command()
+	if c == nil {
+		printOverview(w)
+		return nil
+	}
+	fmt.Fprintf(w, "%s\n\n  chatctx %s\n", upper(c.does), usageLine(p.name(), c))
+	if c.more != "" {
+		fmt.Fprintf(w, "\n%s\n", c.more)
+	}
+	if len(c.subs) > 0 {
+		fmt.Fprintf(w, "\nCommands:\n")
+		for _, s := range c.subs {
+			fmt.Fprintf(w, "  %-34s %s\n", p.name()+" "+usageLine(s.name, s), s.does)
+		}
+	}
+	fmt.Fprintf(w, "\nFlags, before or after the arguments:\n")
+	for _, f := range append(append([]urfave.Flag{}, c.flags...), sharedFlags(c.scope)...) {
+		name, usage := flagText(f)
+		fmt.Fprintf(w, "  %-20s %s\n", name, usage)
+	}
+	if c.example != "" {
+		fmt.Fprintf(w, "\nExample:\n%s", indent(c.example, "  "))
+	}
+	if c.json != "" {
+		fmt.Fprintf(w, "\nJSON: %s\n", c.json)
+	}
+	return nil
+}
+
+// printOverview prints all commands by their groups.
+func printOverview(w io.Writer) {
+	fmt.Fprintf(w, "chatctx keeps conversations with language models in one file, with all their branches.\n\n  chatctx [--store FILE] COMMAND [flags] [arguments]\n")
+	for _, g := range commandTable() {
+		fmt.Fprintf(w, "\n%s\n", g.title)
+		for _, c := range g.commands {
+			if !c.hidden {
+				fmt.Fprintf(w, "  %-34s %s\n", usageLine(c.name, c), c.does)
+			}
+		}
+	}
+	fmt.Fprintf(w, "\nchatctx help COMMAND shows a command's flags, its JSON and an example.\n")
+}
+
+// usageLine is a command as it is typed, with its arguments.
+func usageLine(name string, c *command) string {
+	if c.do == nil {
+		for i, s := range c.subs {
+			name += map[bool]string{true: " ", false: "|"}[i == 0] + s.name
+		}
+		return name
+	}
+	if c.args == "" {
+		return name
+	}
+	return name + " " + c.args
+}

@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// run is one command while it is done: its arguments and flags, and what all commands share.
+type run struct {
+	ctx   context.Context
+	con   *console
+	cmd   *command
+	name  string // as typed: "branch ls"
+	flags *urfave.Context
+	args  []string
+	wait  time.Duration // for a file that others hold; 0: the library's default
+	st    *chatctx.Store
+	// override are shared flags as --name=value that count before the command line's own: completion runs on those of the
+	// line that is being typed.
+	override []string
+}
+
+func (r *run) json() bool                   { return r.flags.Bool("json") }
+func (r *run) flag(name string) string      { return r.flags.String(name) }
+func (r *run) is(name string) bool          { return r.flags.Bool(name) }
+func (r *run) given(name string) bool       { return r.flags.IsSet(name) }
+func (r *run) contextRef() string           { return r.shared("context") }
+func (r *run) branchName() string           { return r.shared("branch") }
+func (r *run) stopped() bool                { return r.con.out.stopped() || r.ctx.Err() != nil }
+func (r *run) paint(style, s string) string { return r.con.paint(style, s) }
+
+// arg is the argument at i, "" where there is none.
+func (r *run) arg(i int) string {
+	if i < len(r.args) {
+		return r.args[i]
+	}
+	return ""
+}
+
+// shared is the value of a flag that commands share. A command's own flag of that name (config --store) is another one.
+func (r *run) shared(name string) string {
+	for i := len(r.override) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(r.override[i], "--"+name+"="); ok {
+			return v
+		}
+	}
+	lineage := r.flags.Lineage()
+	for i := len(lineage) - 1; i >= 0; i-- {
+		if v, ok := lineage[i].Value(name).(string); ok && v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// storePath is the file that the store is in.
+func (r *run) storePath() (string, error) {
+	if p := r.shared("store"); p != "" {
+		return p, nil
+	}
+	return defaultStore()
+}
+
+// defaultStore is chatctx/chats.db in the folder for a user's data.
+func defaultStore() (string, error) {
+	dir := os.Getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = ""
+		if runtime.GOOS == "windows" {
+			dir = os.Getenv("LOCALAPPDATA")
+		}
+	}
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", &hinted{fmt.Errorf("no place for the store: %w", err), "name one: --store FILE, or CHATCTX_STORE"}
+		}
+		dir = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(dir, "chatctx", "chats.db"), nil
+}
+
+// reader opens the store to read it.
+func (r *run) reader() (*chatctx.Store, error) { return r.open(chatctx.Options{ReadOnly: true}) }
+
+// writer opens the store to change it.
+func (r *run) writer() (*chatctx.Store, error) { return r.open(chatctx.Options{}) }
+
+// creator opens the store to change it and makes it where there is none.
+func (r *run) creator() (*chatctx.Store, error) { return r.open(chatctx.Options{Create: true}) }
+
+func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
+	path, err := r.storePath()
+	if err != nil {
+		return nil, err
+	}
+	if o.Create {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	o.IdleHold, o.Wait, o.Program = -1, r.wait, "chatctx"
+	st, err := chatctx.Open(path, o)
+	if err != nil {
+		return nil, storeHint(err, path)
+	}
+	r.st = st
+	return st, nil
+}
+
+// close lets the store go, if it was opened.
+func (r *run) close() {
+	if r.st != nil {
+		r.st.Close()
+		r.st = nil
+	}
+}
+
+// conversation opens the store for reading and finds the context that the flags name.
+func (r *run) conversation() (*chatctx.ChatContext, error) {
+	st, err := r.reader()
+	if err != nil {
+		return nil, err
+	}
+	c, err := st.Context(r.ctx, r.contextRef())
+	return c, contextHint(err)
+}
+
+// snapshot opens the store for reading and takes the branch that the flags name as it is now.
+func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	c, err := r.conversation()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := c.Snapshot(r.ctx, r.branchName())
+	return c, s, err
+}
+
+// change makes what fill puts into a batch on the branch that the flags name: one transaction, one operation.
+func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
+	st, err := r.writer()
+	if err != nil {
+		return nil, err
+	}
+	b := st.Begin(r.contextRef(), r.branchName())
+	fill(b)
+	c, err := b.Commit(r.ctx)
+	return c, contextHint(err)
+}
+
+// where is what the JSON of every change begins with.
+type where struct {
+	Operation string     `json:"operation,omitempty"`
+	Context   chatctx.ID `json:"context"`
+	Branch    string     `json:"branch,omitempty"`
+}
+
+func whereOf(c *chatctx.Committed) where { return where{c.Operation, c.Context, c.Branch} }
+
+// made reports a change: v as JSON, or text with how to take the change back.
+func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) error {
+	return r.emit(v, func() {
+		r.printf(format+"\n", args...)
+		if c.Operation == "" {
+			r.note("nothing was changed")
+			return
+		}
+		r.note("take it back: %s", r.again("undo "+c.Operation))
+	})
+}
+
+// again is another command line on the same store and conversation as this one.
+func (r *run) again(rest string) string {
+	line := "chatctx"
+	if p := r.flagOnly("store", "CHATCTX_STORE"); p != "" {
+		line += " --store " + quote(p)
+	}
+	line += " " + rest
+	if c := r.flagOnly("context", "CHATCTX_CONTEXT"); c != "" {
+		line += " --context " + quote(c)
+	}
+	return line
+}
+
+// flagOnly is a flag's value where it does not come from the environment.
+func (r *run) flagOnly(name, env string) string {
+	if v := r.shared(name); v != os.Getenv(env) {
+		return v
+	}
+	return ""
+}
+
+// emit prints v as one line of JSON, or calls text.
+func (r *run) emit(v any, text func()) error {
+	if r.json() {
+		return r.printJSON(v)
+	}
+	text()
+	return nil
+}
+
+func (r *run) printJSON(v any) error {
+	e := json.NewEncoder(r.con.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// printf prints data. It does not fail: a loop asks stopped, and the end of the command says what went wrong.
+func (r *run) printf(format string, args ...any) { fmt.Fprintf(r.con.out, format, args...) }
+
+// note prints a line for the person on standard error, after what was printed so far. Under --json it prints nothing.
+func (r *run) note(format string, args ...any) {
+	if r.json() {
+		return
+	}
+	r.con.out.flush()
+	fmt.Fprintf(r.con.err, "%s\n", r.paintErr(dim, fmt.Sprintf(format, args...)))
+}
+
+// paintErr gives a style to text for standard error.
+func (r *run) paintErr(style, s string) string {
+	if !r.con.errs {
+		return s
+	}
+	return r.con.paint(style, s)
+}
+
+// confirm asks before something that undo cannot take back. Without --yes and without a terminal it is refused, with the
+// command to run.
+func (r *run) confirm(question string, otherwise error) error {
+	if r.is("yes") {
+		return nil
+	}
+	if !r.con.asks() || r.json() {
+		return &hinted{otherwise, "if you mean it: " + r.again(r.withYes())}
+	}
+	r.con.out.flush()
+	fmt.Fprintf(r.con.err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(r.con.in).ReadString('\n')
+	if err != nil && answer == "" {
+		return err
+	}
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return otherwise
+	}
+	return nil
+}
+
+// withYes is this command as it was typed, with --yes.
+func (r *run) withYes() string {
+	line := r.name
+	for _, name := range r.flags.LocalFlagNames() {
+		switch v := r.flags.Value(name).(type) {
+		case bool:
+			line += " --" + name
+		case string:
+			if name != "store" && name != "context" {
+				line += " --" + name + " " + quote(v)
+			}
+		}
+	}
+	line += " --yes"
+	for _, a := range r.args {
+		line += " " + quote(a)
+	}
+	return line
+}
+
+// storeHint adds the path to an error of opening, and what to type first.
+func storeHint(err error, path string) error {
+	code, _ := classify(err)
+	switch code {
+	case exitNoStore:
+		return &hinted{fmt.Errorf("%w: %s", chatctx.ErrNotExist, path), firstSteps}
+	case exitDamaged, exitVersion:
+		if !strings.Contains(err.Error(), path) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return err
+}
+
+// firstSteps is what to type on a machine without a store.
+const firstSteps = `begin a conversation:  chatctx new "A title"
+or bring yours:        chatctx import conversations.json`

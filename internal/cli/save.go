@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// savedFile is a part that was written out.
+type savedFile struct {
+	File      string `json:"file"`
+	MediaType string `json:"media_type"`
+	Size      int    `json:"size"`
+	SHA256    string `json:"sha256"`
+}
+
+// saveParts writes a message's images and files into a folder. It never writes over a file: a second one of a name gets a
+// number.
+func saveParts(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot, e *chatctx.Entry, dir string) error {
+	parts := e.Content
+	if e.Result != nil {
+		parts = append(parts[:len(parts):len(parts)], e.Result.Parts...)
+	}
+	saved := []savedFile{}
+	for i := range parts {
+		p := &parts[i]
+		if p.SHA256 == (pool.Hash{}) {
+			continue
+		}
+		b, kind, err := r.st.Artifact(r.ctx, p.SHA256)
+		if err != nil {
+			return err
+		}
+		if p.MediaType != "" {
+			kind = p.MediaType
+		}
+		if len(saved) == 0 {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+		}
+		path, err := writeNew(dir, fileName(p.Name, kind, i+1), b)
+		if err != nil {
+			return err
+		}
+		saved = append(saved, savedFile{path, kind, len(b), fmt.Sprintf("%x", p.SHA256)})
+	}
+	return r.emit(struct {
+		where
+		Message chatctx.ID  `json:"message"`
+		Saved   []savedFile `json:"saved"`
+	}{where{Context: c.ID, Branch: snap.Info.Name}, e.ID, saved}, func() {
+		for _, s := range saved {
+			r.printf("%s  %s, %s\n", clean(s.File), clean(s.MediaType), size(int64(s.Size)))
+		}
+		if len(saved) == 0 {
+			r.note("the message %s holds no images or files", short(e.ID))
+		}
+	})
+}
+
+// writeNew writes a file that is not there yet, under the name or the name with a number, and gives its path. What could
+// not be written whole is taken away again.
+func writeNew(dir, name string, b []byte) (string, error) {
+	ext := filepath.Ext(name)
+	base := strings.TrimSuffix(name, ext)
+	for n := 1; ; n++ {
+		path := filepath.Join(dir, name)
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) && n < 10000 {
+			name = fmt.Sprintf("%s-%d%s", base, n+1, ext)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(b)
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(path)
+			return "", err
+		}
+		return path, nil
+	}
+}
+
+// fileName makes a safe name for a file: no folder, nothing hidden, nothing that a system refuses. A part without a name is called
+// after its place in the message.
+func fileName(name, mediaType string, place int) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.Map(func(c rune) rune {
+		if unsafeRune(c) || strings.ContainsRune(`<>:"|?*`+"\n\t", c) || !unicode.IsPrint(c) {
+			return '_'
+		}
+		return c
+	}, strings.ToValidUTF8(name, "_"))
+	name = strings.TrimRight(strings.TrimLeft(name, ". -"), ". ")
+	stem, _, _ := strings.Cut(name, ".")
+	if reservedName(stem) {
+		name = "_" + name
+	}
+	for len(name) > 120 { // in bytes, and never within a character
+		ext := filepath.Ext(name)
+		if len(ext) > 20 {
+			ext = ""
+		}
+		runes := []rune(strings.TrimSuffix(name, ext))
+		name = string(runes[:len(runes)-1-len(runes)/20]) + ext
+	}
+	if name == "" {
+		name = fmt.Sprintf("part-%d%s", place, extension(mediaType))
+	}
+	return name
+}
+
+// reservedName reports the names that Windows keeps for devices.
+func reservedName(stem string) bool {
+	s := strings.ToUpper(stem)
+	switch s {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	return len(s) == 4 && (strings.HasPrefix(s, "COM") || strings.HasPrefix(s, "LPT")) && s[3] >= '0' && s[3] <= '9'
+}
+
+func extension(mediaType string) string {
+	known := map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "application/pdf": ".pdf", "text/plain": ".txt"}
+	if e, ok := known[mediaType]; ok {
+		return e
+	}
+	if list, _ := mime.ExtensionsByType(mediaType); len(list) > 0 {
+		return list[0]
+	}
+	return ".bin"
+}

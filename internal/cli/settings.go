@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func settingCommands() []*command {
+	prompt := "operation, context, branch, text; without TEXT: context, branch, text"
+	return []*command{
+		{name: "system", args: "[TEXT|-]", does: "show or set the branch's system prompt", scope: onBranch, do: doSystem, flags: []urfave.Flag{rawText()},
+			more: `An empty TEXT ("") takes it away.`, json: prompt, example: `chatctx system "Answer in French."`},
+		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{rawText()},
+			more: `An empty TEXT ("") takes it away.`, json: prompt, example: "chatctx prompt - < style.txt"},
+		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
+			more: "VALUE is JSON if it parses, else text; KEY= takes it away; KEY alone shows it. A branch's value wins over the context's, that over the store's. Without arguments: the settings in force, or with a flag those of that place.",
+			flags: []urfave.Flag{
+				&urfave.BoolFlag{Name: "all", Usage: "of the context, for all its branches"},
+				&urfave.BoolFlag{Name: "store", Usage: "of the store, for new contexts (name another store before the command: chatctx --store FILE config)"},
+			},
+			json: "settings; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
+chatctx config --all mode=plan
+chatctx config --store model=claude-sonnet-4-5`},
+	}
+}
+
+func doSystem(r *run) error {
+	return r.promptCommand("system prompt", func(b *chatctx.BranchInfo) string { return b.SystemText }, (*chatctx.Batch).SetSystem)
+}
+
+func doPrompt(r *run) error {
+	return r.promptCommand("user prompt", func(b *chatctx.BranchInfo) string { return b.PromptText }, (*chatctx.Batch).SetPrompt)
+}
+
+// promptJSON is a prompt of a branch.
+type promptJSON struct {
+	where
+	Text *string `json:"text"`
+}
+
+// promptCommand shows or sets one of a branch's prompts.
+func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, *string)) error {
+	if len(r.args) == 0 {
+		c, snap, err := r.snapshot()
+		if err != nil {
+			return err
+		}
+		text := get(snap.Info)
+		return r.emit(promptJSON{where{Context: c.ID, Branch: snap.Info.Name}, stringOrNull(text)}, func() {
+			if text == "" {
+				r.note("%s has no %s", clean(snap.Info.Name), what)
+				return
+			}
+			r.printf("%s\n", clean(text))
+		})
+	}
+	text, err := r.text(r.arg(0))
+	if err != nil {
+		return err
+	}
+	c, err := r.change(func(b *chatctx.Batch) { set(b, stringOrNull(text)) })
+	if err != nil {
+		return err
+	}
+	done := "set"
+	if text == "" {
+		done = "took away"
+	}
+	return r.made(c, promptJSON{whereOf(c), stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
+}
+
+// settingsJSON is config's answer.
+type settingsJSON struct {
+	Operation string                     `json:"operation,omitempty"`
+	Context   *chatctx.ID                `json:"context,omitempty"`
+	Branch    string                     `json:"branch,omitempty"`
+	Settings  map[string]json.RawMessage `json:"settings"`
+}
+
+func doConfig(r *run) error {
+	if r.is("all") && r.is("store") {
+		return usagef("config takes --all or --store, not both")
+	}
+	set, show, err := parseSettings(r.args)
+	if err != nil {
+		return err
+	}
+	if len(set) == 0 {
+		return showSettings(r, show)
+	}
+	if len(show) > 0 {
+		return &usageError{fmt.Sprintf("config: %q has no =", show[0]), "either show (KEY) or set (KEY=VALUE)"}
+	}
+	return setSettings(r, set)
+}
+
+// parseSettings reads KEY=VALUE into what to set (null takes away) and KEY into what to show.
+func parseSettings(args []string) (set map[string]json.RawMessage, show []string, err error) {
+	set = map[string]json.RawMessage{}
+	for _, a := range args {
+		if err := validText(a); err != nil {
+			return nil, nil, err
+		}
+		key, value, has := strings.Cut(a, "=")
+		switch {
+		case key == "":
+			return nil, nil, &usageError{fmt.Sprintf("config: %q has no key", a), "write KEY=VALUE"}
+		case !has:
+			show = append(show, key)
+		case value == "":
+			set[key] = json.RawMessage("null")
+		case json.Valid([]byte(value)):
+			set[key] = compact(json.RawMessage(value))
+		default:
+			set[key], _ = json.Marshal(value)
+		}
+	}
+	return set, show, nil
+}
+
+func setSettings(r *run, set map[string]json.RawMessage) error {
+	var c *chatctx.Committed
+	var err error
+	of := ""
+	switch {
+	case r.is("store"):
+		var st *chatctx.Store
+		if st, err = r.writer(); err == nil {
+			c, err = st.SetSettings(r.ctx, set)
+		}
+		of = "the store, for new contexts"
+	default:
+		c, err = r.change(func(b *chatctx.Batch) { b.SetSettings(r.is("all"), set) })
+	}
+	if err != nil {
+		return err
+	}
+	v := settingsJSON{c.Operation, idOrNull(c.Context), c.Branch, set}
+	switch {
+	case r.is("all"):
+		v.Branch = ""
+		of = "all of " + titled(c.Title, c.Context)
+	case !r.is("store"):
+		of = placed(c)
+	}
+	return r.made(c, v, "set %s of %s", strings.Join(slices.Sorted(maps.Keys(set)), ", "), of)
+}
+
+// showSettings prints settings: all of a place, or some keys.
+func showSettings(r *run, keys []string) error {
+	v, err := readSettings(r)
+	if err != nil {
+		return err
+	}
+	if len(keys) > 0 {
+		some := map[string]json.RawMessage{}
+		for _, k := range keys {
+			raw, ok := v.Settings[k]
+			if !ok {
+				return chatctx.NotFound("setting", k)
+			}
+			some[k] = raw
+		}
+		v.Settings = some
+	}
+	return r.emit(v, func() {
+		if len(keys) == 1 {
+			r.printf("%s\n", plainValue(v.Settings[keys[0]]))
+			return
+		}
+		r.printSettings(v.Settings)
+		if len(v.Settings) == 0 {
+			r.note("nothing is set; chatctx config KEY=VALUE sets something")
+		}
+	})
+}
+
+// readSettings reads the settings of the place that the flags name.
+func readSettings(r *run) (*settingsJSON, error) {
+	if r.is("store") {
+		st, err := r.reader()
+		if err != nil {
+			return nil, err
+		}
+		s, err := st.Settings(r.ctx)
+		return &settingsJSON{Settings: notNil(s)}, err
+	}
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if r.is("all") {
+		info, err := c.Info(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &settingsJSON{Context: &c.ID, Settings: notNil(info.Settings)}, nil
+	}
+	s, err := c.Effective(r.ctx, snap.Info.Name)
+	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: notNil(s)}, err
+}
+
+func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {
+	if m == nil {
+		return map[string]json.RawMessage{}
+	}
+	return m
+}
+
+func (r *run) printSettings(settings map[string]json.RawMessage) {
+	for _, k := range slices.Sorted(maps.Keys(settings)) {
+		r.printf("%s=%s\n", clean(k), plainValue(settings[k]))
+	}
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The most that is read into memory at once: a text or a line of JSON, and a file that becomes a part of a message.
+const (
+	maxText = 64 << 20
+	maxFile = 256 << 20
+)
+
+// text is an argument that may be "-": standard input without its last newline (with it under --raw).
+func (r *run) text(arg string) (string, error) {
+	s := arg
+	if arg == "-" {
+		if r.con.inTTY {
+			r.note("type the text, end it with Ctrl-D")
+		}
+		b, err := readLimited(r.con.in, maxText)
+		if err != nil {
+			return "", fmt.Errorf("standard input: %w", err)
+		}
+		s = string(b)
+		if !r.is("raw") {
+			s = strings.TrimSuffix(s, "\n")
+		}
+	}
+	return s, validText(s)
+}
+
+// validText refuses what is not UTF-8.
+func validText(s string) error {
+	for i, c := range s {
+		if c == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return usagef("the text is not valid UTF-8 at byte %d", i+1)
+			}
+		}
+	}
+	return nil
+}
+
+// readLimited reads all of in, and refuses more than limit bytes.
+func readLimited(in io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("more than %s, which is the most for one piece", size(limit))
+	}
+	return b, nil
+}
+
+// readFile reads a file that becomes part of a message.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%s is a folder", path)
+	}
+	b, err := readLimited(f, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+// clean makes text safe for a terminal: control characters, which could move the cursor or worse, are shown as escapes.
+func clean(s string) string {
+	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if unsafeRune(c) {
+			fmt.Fprintf(&b, `\x%02x`, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func unsafeRune(c rune) bool {
+	return unicode.IsControl(c) && c != '\n' && c != '\t' || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+}
+
+// oneLine is clean text with every run of white space as one space.
+func oneLine(s string) string {
+	const enough = 4096 // longer than any line of a terminal
+	if len(s) > enough {
+		s = strings.ToValidUTF8(s[:enough], "")
+	}
+	return clean(strings.Join(strings.Fields(s), " "))
+}
+
+// cut shortens s to width columns, with an ellipsis where something is left out.
+func cut(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if used+g.Width() > width-1 {
+			break
+		}
+		used += g.Width()
+		b.WriteString(g.Str())
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
+}
+
+// pad fills s with spaces up to width columns.
+func pad(s string, width int) string {
+	if n := width - uniseg.StringWidth(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// short is how an id is shown: its last 8 digits. Ids made within a second share their beginning.
+func short(id chatctx.ID) string {
+	s := id.String()
+	return s[len(s)-8:]
+}
+
+// idOrNull is an id in JSON, null for none.
+func idOrNull(id chatctx.ID) *chatctx.ID {
+	if id == (chatctx.ID{}) {
+		return nil
+	}
+	return &id
+}
+
+// titled is how text names a context.
+func titled(title string, id chatctx.ID) string {
+	if title == "" {
+		return short(id)
+	}
+	return fmt.Sprintf("“%s”", cut(oneLine(title), 60))
+}
+
+// placed is how text names a branch of a context: main of “Holiday plans”.
+func placed(c *chatctx.Committed) string {
+	return clean(c.Branch) + " of " + titled(c.Title, c.Context)
+}
+
+// count is "1 message", "3 messages".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "ch") {
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// moment is a time for people, in their zone; "" for one that is not known.
+func moment(t pool.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Time().Local().Format("2006-01-02 15:04")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+
+// quote makes a word that a shell takes as it is.
+func quote(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// contextHint says what to do where no context was named and there is none.
+func contextHint(err error) error {
+	var ref *chatctx.RefError
+	if errors.As(err, &ref) && strings.HasPrefix(ref.Kind, "current context") {
+		return &hinted{fmt.Errorf("no context is current: %w", chatctx.ErrNotFound), firstSteps + "\nor choose one:        chatctx use CTX"}
+	}
+	return err
+}
