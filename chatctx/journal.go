@@ -76,36 +76,43 @@ func (op *operation) names() []string {
 	return names
 }
 
-// revert takes back what an operation changed, newest change first, and puts the way there and back on this one.
+// revert takes back what an operation changed, newest change first and the context last, and puts the way there and back on this one.
 func (t *txn) revert(op *operation) error {
 	onContext := false
 	for _, c := range op.Chains {
 		onContext = onContext || c.Branch == ID{}
 	}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
-		c := op.Changes[i]
-		var err error
-		switch {
-		case c.Kind == spliceChange:
-			err = t.revertSplice(c)
-		case c.Kind == recordChange && c.Bucket == branch.Bucket:
-			err = t.revertBranch(c)
-		case c.Kind == recordChange && c.Bucket == callBucket:
-			err = t.revertCall(c)
-		case c.Kind == recordChange:
-			err = t.putRaw(c.Bucket, c.Key, c.Old)
-		case c.Kind == fieldsChange && c.Bucket == branch.Bucket:
-			err = t.revertBranchFields(c)
-		case c.Kind == fieldsChange && c.Bucket == contextBucket:
-			err = t.revertContext(c, onContext)
-		default:
-			err = damaged("operation with a change of the unknown kind %d", c.Kind)
+		if c := op.Changes[i]; c.Bucket != contextBucket {
+			if err := t.revertChange(c); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+	}
+	for i := len(op.Changes) - 1; i >= 0; i-- {
+		if c := op.Changes[i]; c.Bucket == contextBucket {
+			if err := t.revertContext(c, onContext); err != nil {
+				return err
+			}
 		}
 	}
 	return t.fixActive()
+}
+
+func (t *txn) revertChange(c change) error {
+	switch {
+	case c.Kind == spliceChange:
+		return t.revertSplice(c)
+	case c.Kind == recordChange && c.Bucket == branch.Bucket:
+		return t.revertBranch(c)
+	case c.Kind == recordChange && c.Bucket == callBucket:
+		return t.revertCall(c)
+	case c.Kind == recordChange:
+		return t.putRaw(c.Bucket, c.Key, c.Old)
+	case c.Kind == fieldsChange && c.Bucket == branch.Bucket:
+		return t.revertBranchFields(c)
+	}
+	return damaged("operation with a change of the unknown kind %d", c.Kind)
 }
 
 func (t *txn) revertSplice(c change) error {
@@ -189,12 +196,20 @@ func (t *txn) revertBranchFields(c change) error {
 	return nil
 }
 
-// revertContext puts fields of the context back. Where the operation was not one on the context, only a lost active branch is given up for the one before.
+// revertContext puts fields of the context back. Where the operation was not one on the context that is the active branch alone, and only if that is gone, or if the
+// other one was just brought back.
 func (t *txn) revertContext(c change, onContext bool) error {
 	if !onContext {
+		var before string
+		if err := decMode.Unmarshal(c.Fields[activeField], &before); err != nil {
+			return damaged("an operation with the active branch %x", c.Fields[activeField])
+		}
 		l, err := t.load(t.rec.Active)
-		if err != nil || l != nil {
+		if err != nil {
 			return err
+		}
+		if back := t.branches[before]; l != nil && (back == nil || !back.created) {
+			return nil
 		}
 	}
 	raw, err := encMode.Marshal(t.rec)

@@ -1,0 +1,226 @@
+package chatctx
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Copy makes a new context, which becomes current, with everything of another but its journal: a deep copy, whose messages have ids of their own and name what they are copies of. Calls that
+// wait there wait in the copy too, undecided. An empty title takes the other's.
+func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, error) {
+	if err := checkTitle(title); err != nil {
+		return nil, err
+	}
+	id := pool.NewID()
+	_, err := s.storeOperation(ctx, "copy", func(st *storeTxn) error {
+		from, err := resolveContext(st.tx, ref)
+		if err != nil {
+			return err
+		}
+		return st.copyContext(from, id, title)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ChatContext{ID: id, store: s}, nil
+}
+
+// copier copies a context; ids says which message became which, home where each stands.
+type copier struct {
+	t    *txn
+	from reader
+	ids  map[ID]ID
+	home map[pool.Home]pool.Home
+}
+
+func (st *storeTxn) copyContext(from, id ID, title string) error {
+	rec, _, err := getContext(st.tx, from)
+	if err != nil {
+		return err
+	}
+	if title == "" {
+		title = rec.Title
+	}
+	t, err := st.newContext(id, title, rec.Parent, rec.Settings)
+	if err != nil {
+		return err
+	}
+	t.rec.Derived, t.rec.AppData = rec.Derived && title == rec.Title, rec.AppData
+	c := &copier{t: t, from: reader{st.tx, from}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
+	infos, err := branchInfos(st.tx, from, rec)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if err := c.branch(info); err != nil {
+			return err
+		}
+	}
+	t.rec.Active = rec.Active
+	if err := c.dropMain(infos); err != nil {
+		return err
+	}
+	if err := c.named(); err != nil {
+		return err
+	}
+	for _, name := range t.names() {
+		if err := branch.Put(t.tx, id, t.branches[name].Branch); err != nil {
+			return err
+		}
+	}
+	return st.made(t, true)
+}
+
+// dropMain forgets the branch that every context begins with where the other has none of that name.
+func (c *copier) dropMain(infos []*BranchInfo) error {
+	for _, info := range infos {
+		if info.Name == MainBranch {
+			return nil
+		}
+	}
+	delete(c.t.branches, MainBranch)
+	c.t.rec.Branches--
+	return nil
+}
+
+func (c *copier) branch(info *BranchInfo) error {
+	b := c.t.target
+	if info.Name != MainBranch {
+		var err error
+		if b, err = c.t.create(info.Name, nil); err != nil {
+			return err
+		}
+	}
+	pieces, err := c.pieces(b, info.Pieces)
+	if err != nil {
+		return err
+	}
+	if err := c.t.splice(b, 0, 0, pieces); err != nil {
+		return err
+	}
+	b.Settings, b.AppData, b.From, b.At, b.Tokens = info.Settings, info.AppData, info.From, c.ids[info.At], info.Tokens
+	if b.System, err = branch.PutPrompt(c.t.tx, c.t.id, info.SystemText); err != nil {
+		return err
+	}
+	if b.Prompt, err = branch.PutPrompt(c.t.tx, c.t.id, info.PromptText); err != nil {
+		return err
+	}
+	for _, s := range info.Sessions {
+		if s.Summary, err = c.loose(s.Summary); err != nil {
+			return err
+		}
+		b.Sessions = append(b.Sessions, s)
+	}
+	return nil
+}
+
+// pieces copies those entries that are not copied yet into the branch's segment, and gives the history.
+func (c *copier) pieces(b *branch.Branch, from []branch.Piece) ([]branch.Piece, error) {
+	var out []branch.Piece
+	for _, p := range from {
+		for at := p.From; at < p.To; at++ {
+			old := pool.Home{Segment: p.Segment, Position: at}
+			home, ok := c.home[old]
+			if !ok {
+				var err error
+				if home, err = c.entry(b, old); err != nil {
+					return nil, err
+				}
+				c.home[old] = home
+			}
+			out = branch.Join(out, branch.Piece{Segment: home.Segment, From: home.Position, To: home.Position + 1})
+		}
+	}
+	return out, nil
+}
+
+func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
+	id, err := branch.IDAt(c.from.tx, c.from.id, []branch.Piece{{Segment: at.Segment, From: at.Position, To: at.Position + 1}}, 0)
+	if err != nil {
+		return pool.Home{}, err
+	}
+	m, err := c.message(id)
+	if err != nil {
+		return pool.Home{}, err
+	}
+	if p := c.ids[id]; p != (ID{}) { // the same message at another place
+		out, err := c.t.write(b, []branch.Item{{ID: p, Turn: branch.ItemOf(m).Turn}})
+		return pool.Home{Segment: out.Segment, Position: out.From}, err
+	}
+	c.ids[id] = m.ID
+	p, err := c.t.put(b, []*Message{m})
+	return pool.Home{Segment: p.Segment, Position: p.From}, err
+}
+
+// message reads a message and makes it one of its own.
+func (c *copier) message(id ID) (*Message, error) {
+	m, err := pool.Get(c.from.tx, c.from.id, id)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, damaged("message %s is missing", id)
+	}
+	if err := fillCalls(c.from.tx, c.from.id, m); err != nil {
+		return nil, err
+	}
+	m.ID, m.CopiedFrom = pool.NewID(), &id
+	for i := range m.Calls {
+		if call := &m.Calls[i]; call.Open() {
+			call.Status, call.Execution, call.Reason = pool.Pending, pool.NotRun, ""
+		}
+	}
+	return m, nil
+}
+
+// loose copies a message that stands on no branch.
+func (c *copier) loose(id ID) (ID, error) {
+	if id == (ID{}) {
+		return id, nil
+	}
+	m, err := c.message(id)
+	if err != nil {
+		return ID{}, err
+	}
+	c.ids[id] = m.ID
+	return m.ID, c.t.store1(m)
+}
+
+// named copies tags, marks and tools.
+func (c *copier) named() error {
+	type record struct{ bucket, key, value []byte }
+	var all []record
+	for _, bucket := range []string{tagBucket, markBucket, toolBucket} {
+		err := c.from.tx.Scan(bucket, kv.Prefix(c.from.id[:]), func(key, value []byte) error {
+			all = append(all, record{[]byte(bucket), bytes.Clone(key[16:]), bytes.Clone(value)})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range all {
+		switch string(r.bucket) {
+		case tagBucket:
+			id, ok := c.ids[ID(r.value)]
+			if !ok {
+				continue
+			}
+			r.value = id[:]
+		case markBucket:
+			id, ok := c.ids[ID(r.key)]
+			if !ok {
+				continue
+			}
+			r.key = id[:]
+		}
+		if err := c.t.tx.Put(string(r.bucket), under(c.t.id, r.key...), r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
