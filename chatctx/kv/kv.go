@@ -156,12 +156,19 @@ type LockedError struct {
 }
 
 func (e *LockedError) Error() string {
+	h := e.Holder
 	who := "another program"
-	if e.Holder.PID != 0 {
-		who = fmt.Sprintf("%s (process %d)", e.Holder.Command, e.Holder.PID)
+	if h.PID != 0 {
+		who = fmt.Sprintf("%s (process %d)", h.Command, h.PID)
 	}
-	return fmt.Sprintf("the store is locked: %s has had it since %s; waited %s", who,
-		e.Holder.Since.Local().Format("15:04:05"), e.Waited.Round(time.Millisecond))
+	if h.Purpose != "" {
+		who += " for " + h.Purpose
+	}
+	has := "has it open"
+	if !h.Since.IsZero() {
+		has = "has had it open since " + h.Since.Local().Format("15:04:05")
+	}
+	return fmt.Sprintf("the store is locked: %s %s; waited %s", who, has, e.Waited.Round(time.Millisecond))
 }
 
 // Unwrap makes errors.Is(e, ErrLocked) true.

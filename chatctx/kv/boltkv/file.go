@@ -1,0 +1,82 @@
+package boltkv
+
+import (
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+)
+
+// file is a database file as all handles of this process share it.
+type file struct {
+	path       string
+	lease      *lease
+	updates    updates
+	sequential []string
+
+	mu      sync.Mutex
+	handles []*handle
+	polling bool
+	seen    version // what the last poll saw
+}
+
+// files are the files that this process has open.
+var files struct {
+	sync.Mutex
+	open []*file
+}
+
+// share gives h the file at path.
+func share(h *handle, path string, o Options) {
+	files.Lock()
+	defer files.Unlock()
+	i := slices.IndexFunc(files.open, func(f *file) bool { return f.is(path) })
+	if i < 0 {
+		i = len(files.open)
+		files.open = append(files.open, &file{path: path, lease: newLease(path, o), sequential: o.Sequential})
+	}
+	h.file = files.open[i]
+	h.file.mu.Lock()
+	defer h.file.mu.Unlock()
+	h.file.handles = append(h.file.handles, h)
+}
+
+// is tells whether path leads to this file, perhaps by another name.
+func (f *file) is(path string) bool {
+	if f.path == path {
+		return true
+	}
+	mine, err := os.Stat(f.path)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, other)
+}
+
+// unshare takes h's file from it; the last one closes the file. unwanted: also its lock file goes, if this process made it.
+func unshare(h *handle, unwanted bool) {
+	f := h.file
+	files.Lock()
+	f.mu.Lock()
+	f.handles = slices.DeleteFunc(f.handles, func(other *handle) bool { return other == h })
+	last := len(f.handles) == 0
+	f.mu.Unlock()
+	if last {
+		files.open = slices.DeleteFunc(files.open, func(other *file) bool { return other == f })
+	}
+	files.Unlock()
+	if last {
+		f.lease.end(unwanted)
+	}
+}
+
+// wrote tells the watchers of all handles what a commit changed.
+func (f *file) wrote(keys []watch.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.handles {
+		h.hub.Wrote(keys)
+	}
+}

@@ -1,0 +1,291 @@
+package boltkv
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Updates that come while another one commits are committed together by the first of them, the leader: it opens a
+// transaction and hands it from one member to the next. Each runs its function in its own goroutine, so that a panic, or the
+// end of a test, happens where it belongs. An Update that is alone waits for nobody.
+//
+// A member's error is told only where it was made against what is stored: a member that failed after others had written runs
+// again, as the first of the next group, if it had written itself; otherwise its error waits for the group's commit.
+type updates struct {
+	mu      sync.Mutex
+	queue   []*member
+	leading bool // somebody leads, or was told to
+}
+
+const (
+	groupSize = 256
+	groupTime = 5 * time.Millisecond // a group older than that takes no more members
+)
+
+// member is one Update.
+type member struct {
+	handle *handle
+	fn     func(kv.RwTx) error
+	joined time.Time
+	turn   chan turn
+	ran    chan struct{}
+
+	// How the last run went, valid after ran.
+	err   error
+	wrote bool
+	gone  bool // it panicked, or its goroutine ended: nobody waits for its result
+}
+
+// turn is what a member is told: to lead, to run in a session, or that it is over.
+type turn struct {
+	lead    bool
+	session *session
+	err     error
+}
+
+// update runs one member to its end.
+func (u *updates) update(ctx context.Context, m *member) error {
+	if u.join(m) {
+		return u.lead(ctx, m)
+	}
+	cancelled := ctx.Done()
+	for {
+		select {
+		case t := <-m.turn:
+			switch {
+			case t.lead:
+				return u.lead(ctx, m)
+			case t.session != nil:
+				m.run(t.session)
+			default:
+				return t.err
+			}
+		case <-cancelled:
+			if u.quit(m) {
+				return ctx.Err()
+			}
+			cancelled = nil // too late: it is in a group
+		}
+	}
+}
+
+// join makes m the leader or puts it into the queue.
+func (u *updates) join(m *member) (leads bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.leading {
+		u.leading = true
+		return true
+	}
+	u.queue = append(u.queue, m)
+	return false
+}
+
+// quit takes m out of the queue if it is still there.
+func (u *updates) quit(m *member) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	i := slices.Index(u.queue, m)
+	if i >= 0 {
+		u.queue = slices.Delete(u.queue, i, i+1)
+	}
+	return i >= 0
+}
+
+// pop takes the first of the queue, nil if there is none.
+func (u *updates) pop() *member {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.queue) == 0 {
+		return nil
+	}
+	m := u.queue[0]
+	u.queue = slices.Delete(u.queue, 0, 1)
+	return m
+}
+
+// putBack makes ms the first of the queue.
+func (u *updates) putBack(ms ...*member) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.queue = slices.Insert(u.queue, 0, ms...)
+}
+
+// handOver tells the first of the queue to lead.
+func (u *updates) handOver() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.queue) == 0 {
+		u.leading = false
+		return
+	}
+	u.queue[0].turn <- turn{lead: true}
+	u.queue = slices.Delete(u.queue, 0, 1)
+}
+
+// lead opens the file and commits one group.
+func (u *updates) lead(ctx context.Context, m *member) error {
+	defer u.handOver()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	lease := m.handle.file.lease
+	p := newPatience(ctx, m.handle.wait-time.Since(m.joined))
+	o, err := lease.enter(p, toWrite)
+	if err != nil {
+		return err
+	}
+	g := &group{updates: u, file: o, members: []*member{m}}
+	defer func() { lease.leave(g.stale) }()
+	return g.commit()
+}
+
+// group is what a leader commits.
+type group struct {
+	*updates
+	file    *opened
+	members []*member // the leader first, in the order in which they run
+	full    bool      // takes no more members
+	begun   time.Time
+	bolt    *bolt.Tx // nil when it has ended
+	stale   bool     // the file has to be opened anew
+}
+
+// commit returns what the leader's Update returns.
+func (g *group) commit() error {
+	defer g.drop() // the leader's function may panic
+	g.begun = time.Now()
+	for {
+		again, err := g.try()
+		if !again {
+			return err
+		}
+	}
+}
+
+// drop ends a group that did not come to its commit: its members go back into the queue.
+func (g *group) drop() {
+	if g.bolt != nil {
+		g.rollback()
+		g.putBack(g.members[1:]...)
+	}
+}
+
+func (g *group) rollback() {
+	g.file.rollback(g.bolt)
+	g.bolt = nil
+}
+
+// try runs all members once, and commits unless one has to be taken out first.
+func (g *group) try() (again bool, err error) {
+	tx, err := g.file.begin(true)
+	if err != nil {
+		return false, g.settle(err)
+	}
+	g.bolt = tx
+	leader := g.members[0]
+	s := newSession(g.file, tx, leader.handle.file.sequential)
+	for i := 0; i < len(g.members) || g.grow(); i++ {
+		m := g.members[i]
+		m.takeTurn(s, m == leader)
+		switch {
+		case m.err == nil && !m.gone && s.damage == nil:
+		case m == leader:
+			g.stale = s.damage != nil
+			g.rollback()
+			g.putBack(g.members[1:]...)
+			return false, m.err
+		case m.wrote || s.damage != nil:
+			g.takeOut(i)
+			return true, nil
+		case m.gone:
+			g.members = slices.Delete(g.members, i, i+1)
+			i--
+		}
+	}
+	g.bolt = nil
+	err = g.file.commit(tx)
+	if err == nil {
+		leader.handle.file.wrote(s.wrote)
+	}
+	return false, g.settle(err)
+}
+
+// grow takes one more member from the queue.
+func (g *group) grow() bool {
+	if g.full || len(g.members) >= groupSize || time.Since(g.begun) > groupTime {
+		return false
+	}
+	m := g.pop()
+	if m == nil {
+		return false
+	}
+	g.members = append(g.members, m)
+	return true
+}
+
+// takeOut leaves those before the member i to run again. It will lead the next group, those after it follow.
+func (g *group) takeOut(i int) {
+	g.rollback()
+	rest := g.members[i:]
+	if rest[0].gone {
+		rest = rest[1:]
+	}
+	g.putBack(rest...)
+	g.members, g.full = g.members[:i], true
+}
+
+// settle tells everybody how it went, and returns what the leader is told.
+func (g *group) settle(err error) error {
+	g.stale = err != nil
+	for _, m := range g.members[1:] {
+		result := err
+		if err == nil {
+			result = m.err
+		}
+		m.turn <- turn{err: result}
+	}
+	return err
+}
+
+// takeTurn runs m in s, in m's goroutine, and returns when that is over.
+func (m *member) takeTurn(s *session, here bool) {
+	if here {
+		m.run(s)
+	} else {
+		m.turn <- turn{session: s}
+	}
+	<-m.ran
+}
+
+// run calls the function and reports, whatever the function does.
+func (m *member) run(s *session) {
+	t := &rwTx{tx: tx{session: s}}
+	m.err, m.gone = nil, true
+	defer func() {
+		t.ended = true
+		m.wrote = t.wrote
+		m.ran <- struct{}{}
+	}()
+	m.err = m.call(t)
+	m.gone = false
+}
+
+func (m *member) call(t *rwTx) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer t.file.fault(&err)
+	if err := m.handle.check(t.file, t); err != nil {
+		return err
+	}
+	if err := m.fn(t); err != nil {
+		return err
+	}
+	return t.damage
+}

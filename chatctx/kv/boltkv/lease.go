@@ -1,0 +1,356 @@
+package boltkv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// need is what a transaction needs of the open file.
+type need int
+
+const (
+	toRead    need = iota // shared with all others, may happen while this process writes
+	toCopy                // nobody writes meanwhile
+	toWrite               // other processes are out
+	toReplace             // and so is everybody else in this process
+)
+
+// lease has the file open for all of this process while it needs it, and lets go when another process waits. All of the
+// process's transactions begin with enter and end with leave.
+type lease struct {
+	path     string
+	idleHold time.Duration // negative: none
+	maxHold  time.Duration
+
+	mu      sync.Mutex
+	changed chan error // closed and made anew when something changes that somebody in enter may wait for
+
+	file    *opened // nil while nobody has the file open
+	how     need    // what it was opened for
+	users   int     // transactions under way
+	writers int     // in enter, to write or replace
+	waiting int     // in enter
+	opening bool    // one of them is opening the file
+	yield   bool    // nobody comes in any more: the file is closed when the last user leaves
+	since   time.Time
+	looked  time.Time // when it was last checked that file and lock file are where they were
+	left    time.Time // when the last user left
+	signed  kv.Holder // what others see
+
+	lock  *lockFile // nil where there can be none
+	idle  *time.Timer
+	armed bool
+}
+
+func newLease(path string, o Options) *lease {
+	l := &lease{path: path, idleHold: o.IdleHold, maxHold: o.MaxHold, changed: make(chan error)}
+	l.idle = time.AfterFunc(time.Hour, l.rest)
+	l.idle.Stop()
+	return l
+}
+
+func (l *lease) broadcast() {
+	close(l.changed)
+	l.changed = make(chan error)
+}
+
+// enter waits until the file is open for what the caller needs.
+func (l *lease) enter(p *patience, n need) (*opened, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.long = l.heldLong
+	l.waiting++
+	defer func() { l.waiting-- }()
+	if n >= toWrite {
+		l.writers++
+		defer func() {
+			l.writers--
+			l.broadcast()
+		}()
+	}
+	for {
+		l.mayYield()
+		switch {
+		case l.admits(n):
+			l.users++
+			l.say(p)
+			return l.file, nil
+		case l.file == nil && !l.opening && (n != toRead || l.writers == 0):
+			if err := l.open(p, n); err != nil {
+				return nil, err
+			}
+			l.users++
+			return l.file, nil
+		case l.file != nil:
+			l.yield = true
+			if l.users == 0 {
+				l.shut()
+				continue
+			}
+		}
+		if err := l.await(p); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// admits tells whether the file is open in a way that will do.
+func (l *lease) admits(n need) bool {
+	if l.file == nil || l.yield {
+		return false
+	}
+	switch n {
+	case toRead:
+		return l.how == toWrite || l.how <= toCopy && l.writers == 0
+	case toCopy:
+		return l.how <= toCopy && l.writers == 0
+	case toWrite:
+		return l.how == toWrite
+	}
+	return false
+}
+
+func (l *lease) await(p *patience) error {
+	changed := l.changed
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	return l.explain(p, p.wait(changed))
+}
+
+// leave ends what enter began. stale: the file is to be opened anew before it is used again.
+func (l *lease) leave(stale bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users--
+	l.yield = l.yield || stale || l.file.broken.Load() || l.how == toReplace
+	if l.users > 0 {
+		return
+	}
+	l.left = time.Now()
+	l.mayYield()
+	switch {
+	case l.yield, l.idleHold < 0 && l.waiting == 0:
+		l.shut()
+	case !l.armed:
+		l.armed = true
+		l.idle.Reset(l.idleHold)
+	}
+}
+
+// mayYield looks, once the file was held for long enough, whether another process waits for it, and whether the file is still
+// the one at its path.
+func (l *lease) mayYield() {
+	if l.file == nil || l.yield {
+		return
+	}
+	now := time.Now()
+	if now.Sub(l.since) < l.maxHold {
+		return
+	}
+	if l.lock != nil && l.lock.wanted() {
+		l.yield = true
+	}
+	if now.Sub(l.looked) >= l.maxHold {
+		l.looked = now
+		if !l.file.current() || l.lock != nil && !l.lock.current() {
+			l.yield = true
+		}
+	}
+}
+
+// rest closes the file when it was idle for long enough. It runs by the timer.
+func (l *lease) rest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.armed = false
+	if l.file == nil || l.users > 0 {
+		return
+	}
+	if idle := time.Since(l.left); idle < l.idleHold {
+		l.armed = true
+		l.idle.Reset(l.idleHold - idle)
+		return
+	}
+	l.shut()
+}
+
+// shut closes the file. It has no users.
+func (l *lease) shut() {
+	l.file.close()
+	l.file, l.yield = nil, false
+	if l.lock != nil {
+		l.lock.release()
+	}
+	l.broadcast()
+}
+
+// end closes file and lock file for good. It has no users. unwanted: a lock file that this lease made goes too.
+func (l *lease) end(unwanted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.idle.Stop()
+	if l.file != nil {
+		l.shut()
+	}
+	if l.lock == nil {
+		return
+	}
+	if unwanted && l.lock.made && l.lock.current() {
+		_ = os.Remove(l.lock.path) // whoever has it open sees that it is gone
+	}
+	l.lock.close()
+	l.lock = nil
+}
+
+// open opens the file, with l.mu given up meanwhile.
+func (l *lease) open(p *patience, n need) error {
+	l.opening = true
+	l.mu.Unlock()
+	file, err := l.openUnlocked(p, n)
+	l.mu.Lock()
+	l.opening = false
+	l.broadcast()
+	if err != nil {
+		return err
+	}
+	l.file, l.how, l.since = file, n, time.Now()
+	l.looked = l.since
+	return nil
+}
+
+func (l *lease) openUnlocked(p *patience, n need) (*opened, error) {
+	for {
+		if err := regular(l.path); err != nil {
+			return nil, err
+		}
+		if err := l.lockRoom(p, n); err != nil {
+			return nil, err
+		}
+		file, err := l.openBolt(p, n >= toWrite)
+		if err == nil {
+			return file, nil
+		}
+		if l.lock != nil {
+			l.lock.release()
+		}
+		if !errors.Is(err, errMoved) {
+			return nil, err
+		}
+	}
+}
+
+// lockRoom enters the room of the lock file that is at its path now. Where none can be made, as in a folder that can only be
+// read, bbolt's own lock has to do.
+func (l *lease) lockRoom(p *patience, n need) error {
+	kind := shared
+	if n >= toWrite {
+		kind = exclusive
+	}
+	for {
+		if l.lock != nil && !l.lock.current() {
+			l.setLock(nil)
+		}
+		if l.lock == nil {
+			lock, err := openLockFile(l.path + ".lock")
+			if err != nil {
+				return nil
+			}
+			l.setLock(lock)
+		}
+		if err := l.lock.take(p, kind); err != nil {
+			err = l.explain(p, err)
+			if l.lock.left {
+				l.setLock(nil)
+			}
+			return err
+		}
+		if l.lock.current() {
+			l.sign(p)
+			return nil
+		}
+		l.lock.release()
+	}
+}
+
+// setLock changes the lock file, which heldLong reads while the file is being opened.
+func (l *lease) setLock(lock *lockFile) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock != nil {
+		l.lock.close()
+	}
+	l.lock = lock
+}
+
+// openBolt waits for bbolt's own lock too: programs without the lock file, or with a deleted one, have that alone.
+func (l *lease) openBolt(p *patience, write bool) (*opened, error) {
+	for {
+		file, err := openFile(l.path, write)
+		if !errors.Is(err, errBusy) {
+			return file, err
+		}
+		if err := p.pause(); err != nil {
+			return nil, l.explain(p, err)
+		}
+	}
+}
+
+// sign tells other processes who has the file open, and since when.
+func (l *lease) sign(p *patience) {
+	l.signed = kv.Holder{PID: os.Getpid(), Command: command(), Purpose: kv.Purpose(p.ctx), Since: time.Now()}
+	if l.lock != nil {
+		l.lock.sign(&l.signed)
+	}
+}
+
+// say changes the purpose that others see to that of who came in last, but not while one is there that may take its time.
+func (l *lease) say(p *patience) {
+	if l.users > 1 && slices.Contains(kv.LongPurposes, l.signed.Purpose) {
+		return
+	}
+	if purpose := kv.Purpose(p.ctx); purpose != l.signed.Purpose && l.lock != nil {
+		l.sign(p)
+	}
+}
+
+// heldLong tells whether whoever has the file is at something that may take as long as the disk does.
+func (l *lease) heldLong() bool {
+	for _, h := range l.holders() {
+		if slices.Contains(kv.LongPurposes, h.Purpose) {
+			return true
+		}
+	}
+	return false
+}
+
+// holders lists who has the file open, this process first.
+func (l *lease) holders() []kv.Holder {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []kv.Holder
+	if l.users > 0 {
+		found = append(found, l.signed)
+	}
+	if l.lock != nil {
+		found = append(found, l.lock.holders()...)
+	}
+	return found
+}
+
+// explain names the holder in the error of a wait that was too long.
+func (l *lease) explain(p *patience, err error) error {
+	if !errors.Is(err, errOutOfPatience) {
+		return err
+	}
+	locked := &kv.LockedError{Waited: time.Since(p.begun)}
+	if found := l.holders(); len(found) > 0 {
+		locked.Holder = found[0]
+	}
+	return fmt.Errorf("%s: %w", l.path, locked)
+}

@@ -1,0 +1,55 @@
+package boltkv
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// canBlock: a LockFileEx that waits would hold up every other call on the same handle.
+const canBlock = false
+
+func at(offset int64) *windows.Overlapped {
+	return &windows.Overlapped{Offset: uint32(offset), OffsetHigh: uint32(offset >> 32)}
+}
+
+// tryLock takes the lock on one byte, or says that somebody else has it.
+func tryLock(f *os.File, offset int64, kind lockKind) (bool, error) {
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if kind == exclusive {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, at(offset))
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func waitLock(*os.File, int64, lockKind) error { return errors.ErrUnsupported }
+
+func unlock(f *os.File, offset int64) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, at(offset))
+}
+
+// taken tells whether somebody else has a lock on the byte.
+func taken(f *os.File, offset int64) bool {
+	got, err := tryLock(f, offset, exclusive)
+	if got {
+		_ = unlock(f, offset)
+	}
+	return err == nil && !got
+}
+
+// releaseBolt gives up bbolt's own lock. Closing the file does not where a mapping of it is left.
+// bbolt locks the last byte there is.
+func releaseBolt(f *os.File) { _ = unlock(f, -1) }
+
+// syncDir does nothing: NTFS keeps names in its journal.
+func syncDir(string) error { return nil }
+
+func sameOwner(string, os.FileInfo) {}
+
+// renameOpen: a file may be renamed over one that is open.
+const renameOpen = false

@@ -1,0 +1,209 @@
+package boltkv
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// The lock file lies beside the store and is called like it, with ".lock". Its text is for people: a line for each program
+// that has the store open right now, in a slot of its own. Its locks are on bytes far behind the text, so that systems whose
+// locks keep others from reading (Windows) can read it.
+//
+//   - The gate is held, exclusively, while entering. Whoever waits for the room keeps it, so nobody passes them, and the
+//     holder of the room can see that somebody waits.
+//   - The room is held, shared or exclusively, while the store is open.
+//   - A slot is held for as long as a program has the lock file open: text in a slot that nobody holds is from a dead program.
+//
+// A lock file is never needed to read what is in the store. Nothing is lost when somebody deletes it: bbolt's own lock is
+// still there, and everybody moves to the new lock file within the time of a hold.
+const (
+	gateByte = 1 << 30
+	roomByte = gateByte + 1
+	slotByte = gateByte + 2
+
+	slots    = 64
+	slotSize = 256
+)
+
+type lockKind int
+
+const (
+	shared lockKind = iota
+	exclusive
+)
+
+// lockFile is one opening of a lock file. One goroutine at a time uses it, but for what asks whether the gate is taken.
+type lockFile struct {
+	path string
+	f    *os.File
+	info os.FileInfo
+	made bool // this opening made the file
+	slot int  // -1: all were taken
+	// left is set when a wait was given up: the goroutine that still waits closes the file.
+	left bool
+}
+
+func openLockFile(path string) (*lockFile, error) {
+	l := &lockFile{path: path, slot: -1}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	l.made = err == nil
+	if errors.Is(err, os.ErrExist) {
+		f, err = os.OpenFile(path, os.O_RDWR, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.f = f
+	if l.info, err = f.Stat(); err == nil {
+		err = l.claimSlot()
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *lockFile) claimSlot() error {
+	for i := range slots {
+		slot := (os.Getpid() + i) % slots
+		got, err := tryLock(l.f, slotByte+int64(slot), exclusive)
+		if err != nil {
+			return err
+		}
+		if got {
+			l.slot = slot
+			return nil
+		}
+	}
+	return nil
+}
+
+// current tells whether the path still leads to this file.
+func (l *lockFile) current() bool {
+	info, err := os.Stat(l.path)
+	return err == nil && os.SameFile(info, l.info)
+}
+
+func (l *lockFile) close() {
+	if !l.left {
+		l.f.Close()
+	}
+}
+
+// take enters the room through the gate. After an error l holds nothing.
+func (l *lockFile) take(p *patience, kind lockKind) error {
+	if err := l.acquire(p, gateByte, exclusive); err != nil {
+		return err
+	}
+	err := l.acquire(p, roomByte, kind)
+	_ = unlock(l.f, gateByte)
+	return err
+}
+
+func (l *lockFile) release() {
+	l.sign(nil)
+	_ = unlock(l.f, roomByte)
+}
+
+// wanted tells whether somebody waits to enter.
+func (l *lockFile) wanted() bool { return taken(l.f, gateByte) }
+
+// blocked bounds the threads that wait in the system for locks: a wait that was given up keeps its thread until the lock is
+// free.
+var blocked = make(chan struct{}, 32)
+
+func (l *lockFile) acquire(p *patience, offset int64, kind lockKind) error {
+	got, err := tryLock(l.f, offset, kind)
+	if got || err != nil {
+		return err
+	}
+	if canBlock {
+		select {
+		case blocked <- struct{}{}:
+			return l.block(p, offset, kind)
+		default:
+		}
+	}
+	for {
+		if err := p.pause(); err != nil {
+			return err
+		}
+		if got, err := tryLock(l.f, offset, kind); got || err != nil {
+			return err
+		}
+	}
+}
+
+// block waits for the lock in a goroutine of its own, for a lock call cannot be cancelled.
+func (l *lockFile) block(p *patience, offset int64, kind lockKind) error {
+	var settled atomic.Bool // by whoever comes first: the lock, or the end of the wait
+	done := make(chan error, 1)
+	go func() {
+		err := waitLock(l.f, offset, kind)
+		<-blocked
+		if !settled.CompareAndSwap(false, true) {
+			l.f.Close()
+		}
+		done <- err
+	}()
+	err := p.wait(done)
+	if p.over(err) && settled.CompareAndSwap(false, true) {
+		l.left = true
+		return err
+	}
+	if p.over(err) {
+		return <-done
+	}
+	return err
+}
+
+// sign puts who has the store open into this opening's slot, nil when it is no longer open.
+func (l *lockFile) sign(h *kv.Holder) {
+	if l.slot < 0 {
+		return
+	}
+	text := bytes.Repeat([]byte{' '}, slotSize)
+	text[slotSize-1] = '\n'
+	if h != nil {
+		line, err := json.Marshal(h)
+		if err != nil || len(line) >= slotSize {
+			line, _ = json.Marshal(kv.Holder{PID: h.PID, Since: h.Since})
+		}
+		copy(text, line)
+	}
+	_, _ = l.f.WriteAt(text, int64(l.slot)*slotSize) // for people only: a full disk is no reason to stop
+}
+
+// holders lists the other openings that have the store open, the longest first.
+func (l *lockFile) holders() []kv.Holder {
+	text := make([]byte, slots*slotSize)
+	n, _ := l.f.ReadAt(text, 0)
+	var found []kv.Holder
+	for slot := range n / slotSize {
+		line := bytes.Trim(text[slot*slotSize:(slot+1)*slotSize], " \x00\n")
+		var h kv.Holder
+		if slot == l.slot || len(line) == 0 || json.Unmarshal(line, &h) != nil || !taken(l.f, slotByte+int64(slot)) {
+			continue
+		}
+		found = append(found, h)
+	}
+	slices.SortFunc(found, func(a, b kv.Holder) int { return a.Since.Compare(b.Since) })
+	return found
+}
+
+// command is what this program is called in lock files. Arguments may hold what somebody wrote and stay out.
+func command() string {
+	name := filepath.Base(os.Args[0])
+	if len(name) > 60 {
+		name = name[:60]
+	}
+	return name
+}

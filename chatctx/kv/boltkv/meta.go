@@ -1,0 +1,118 @@
+package boltkv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// bbolt's file format, as far as it is needed to look at a file without opening it: a page begins with its id (8 bytes), flags
+// (2), count (2) and overflow (4); pages 0 and 1 then hold a meta record each, of which the valid one with the higher
+// transaction counts. Numbers are in the order of the machine.
+const (
+	pageSize   = 16384
+	boltMagic  = 0xED0CDAED
+	pageHead   = 16
+	metaLength = 64
+	noFreelist = ^uint64(0)
+)
+
+var order = binary.NativeEndian
+
+// meta is bbolt's root record.
+type meta struct {
+	pageSize int64
+	root     uint64 // page of the root bucket
+	freelist uint64 // page of the list of free pages
+	pages    uint64 // one more than the highest page in use
+	tx       uint64 // the transaction that wrote it
+}
+
+func (m meta) size() int64 { return int64(m.pages) * m.pageSize }
+
+// errNoMeta: the file may be bbolt's, but has no valid meta record.
+var errNoMeta = errors.New("both records at its begin are spoilt")
+
+// readMeta reads the meta record that counts. A record that is just being written is not valid, then the one before counts.
+func readMeta(r io.ReaderAt) (meta, error) {
+	m, err := metaAt(r, 0)
+	size := m.pageSize
+	if err != nil {
+		size = pageSize
+	}
+	other, otherErr := metaAt(r, size)
+	if otherErr == nil && (err != nil || other.tx > m.tx) {
+		return other, nil
+	}
+	return m, err
+}
+
+func metaAt(r io.ReaderAt, offset int64) (meta, error) {
+	var page [pageHead + metaLength]byte
+	if n, err := r.ReadAt(page[:], offset); n < len(page) {
+		if err == io.EOF {
+			err = errNoMeta
+		}
+		return meta{}, err
+	}
+	b := page[pageHead:]
+	sum := fnv.New64a()
+	sum.Write(b[:metaLength-8])
+	if order.Uint32(b) != boltMagic || order.Uint64(b[metaLength-8:]) != sum.Sum64() {
+		return meta{}, errNoMeta
+	}
+	m := meta{
+		pageSize: int64(order.Uint32(b[8:])),
+		root:     order.Uint64(b[16:]),
+		freelist: order.Uint64(b[32:]),
+		pages:    order.Uint64(b[40:]),
+		tx:       order.Uint64(b[48:]),
+	}
+	if m.pageSize < 512 || m.pageSize > 1<<20 || m.pages > 1<<40 {
+		return meta{}, errNoMeta
+	}
+	return m, nil
+}
+
+// freePages reads how many pages the list of free pages names.
+func freePages(r io.ReaderAt, m meta) (int64, error) {
+	if m.freelist == noFreelist {
+		return 0, nil
+	}
+	var head [pageHead + 8]byte
+	if _, err := r.ReadAt(head[:], int64(m.freelist)*m.pageSize); err != nil {
+		return 0, err
+	}
+	if n := order.Uint16(head[10:]); n < 0xFFFF {
+		return int64(n), nil
+	}
+	return int64(order.Uint64(head[pageHead:])), nil
+}
+
+// looksOurs refuses what is no bbolt file before bbolt sees it, for bbolt makes a database of an empty file.
+func looksOurs(f *os.File) error {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, f.Name())
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is no ordinary file", kv.ErrNotOurs, f.Name())
+	case info.Size() == 0:
+		return fmt.Errorf("%w: %s is empty", kv.ErrNotOurs, f.Name())
+	}
+	// One of the two records may be spoilt.
+	for _, offset := range []int64{0, pageSize} {
+		var magic [4]byte
+		if _, err := f.ReadAt(magic[:], offset+pageHead); err == nil && order.Uint32(magic[:]) == boltMagic {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s is something else", kv.ErrNotOurs, f.Name())
+}

@@ -1,0 +1,245 @@
+package boltkv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// opened is the file while it is open in bbolt.
+type opened struct {
+	path string
+	db   *bolt.DB
+	f    *os.File // bbolt's own, which it closes
+	info os.FileInfo
+	// broken: bbolt panicked where it keeps its locks. It can only be dropped.
+	broken atomic.Bool
+}
+
+var (
+	// errBusy: somebody has bbolt's own lock.
+	errBusy = errors.New("boltkv: locked by bbolt")
+	// errMoved: the path leads to another file than the one that was opened.
+	errMoved = errors.New("boltkv: replaced while it was opened")
+)
+
+const (
+	// allocSize is by how much the file grows.
+	allocSize = 1 << 20
+	// mapSize is how much of it is mapped from the start, so that growing seldom has to wait for Views to end.
+	mapSize = 1 << 30
+)
+
+func boltOptions(write bool) *bolt.Options {
+	o := &bolt.Options{
+		ReadOnly:     !write,
+		PageSize:     pageSize,
+		FreelistType: bolt.FreelistMapType,
+		NoStatistics: true,
+		Timeout:      1, // one try: whoever waits does so at the lock file
+	}
+	if write && runtime.GOOS != "windows" && ^uint(0)>>32 != 0 {
+		o.InitialMmapSize = mapSize
+	}
+	return o
+}
+
+// openFile opens what is a store at path already, and checks that it is whole.
+func openFile(path string, write bool) (o *opened, err error) {
+	o = &opened{path: path}
+	options := boltOptions(write)
+	options.OpenFile = func(name string, flag int, _ os.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(name, flag&^os.O_CREATE, 0)
+		if err != nil {
+			return nil, openError(name, write, err)
+		}
+		if err := looksOurs(f); err != nil {
+			f.Close()
+			return nil, err
+		}
+		o.f = f
+		return f, nil
+	}
+	if err := o.start(options); err != nil {
+		return nil, err
+	}
+	if err := o.whole(); err != nil {
+		o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// regular looks before opening, since opening a pipe would wait for its other end.
+func regular(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return openError(path, false, err)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, path)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s is no ordinary file", kv.ErrNotOurs, path)
+	}
+	return nil
+}
+
+func openError(path string, write bool, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: %s", kv.ErrNotExist, path)
+	case write && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
+		return fmt.Errorf("%w: %w", kv.ErrReadOnly, err)
+	}
+	return fmt.Errorf("the store cannot be opened: %w", err)
+}
+
+// start opens the file in bbolt, whatever is in it.
+func (o *opened) start(options *bolt.Options) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			releaseBolt(o.f)
+			o.f.Close()
+			err = damaged(o.path, r)
+		}
+	}()
+	o.db, err = bolt.Open(o.path, 0o600, options)
+	var path *fs.PathError
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		o.db.AllocSize = allocSize
+		return nil
+	case errors.Is(err, berrors.ErrTimeout):
+		return errBusy
+	case o.f == nil, errors.As(err, &path), errors.As(err, &errno):
+		return err
+	}
+	return damaged(o.path, err)
+}
+
+// whole checks that the file is as long as it says, and that the path still leads to it.
+func (o *opened) whole() error {
+	m, err := readMeta(o.f)
+	if err != nil {
+		return damaged(o.path, err)
+	}
+	if o.info, err = o.f.Stat(); err != nil {
+		return err
+	}
+	if o.info.Size() < m.size() {
+		return damaged(o.path, fmt.Sprintf("it was cut to %d bytes of %d", o.info.Size(), m.size()))
+	}
+	if !o.current() {
+		return errMoved
+	}
+	return nil
+}
+
+// current tells whether the path still leads to this file.
+func (o *opened) current() bool {
+	info, err := os.Stat(o.path)
+	return err == nil && os.SameFile(info, o.info)
+}
+
+// close ends the use of the file. No transaction is open any more.
+func (o *opened) close() {
+	defer func() {
+		if r := recover(); r != nil {
+			releaseBolt(o.f)
+			o.f.Close()
+		}
+	}()
+	if o.broken.Load() {
+		releaseBolt(o.f)
+		o.f.Close()
+		return
+	}
+	_ = o.db.Close() // everything was synced by the commits
+}
+
+// damaged says that a file was a store and what is wrong with it. cause is an error, a text, or what a panic came with.
+func damaged(path string, cause any) error {
+	return fmt.Errorf("%w: %s: %v", kv.ErrDamaged, path, cause)
+}
+
+// begin starts a transaction of bbolt.
+func (o *opened) begin(write bool) (tx *bolt.Tx, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			o.broken.Store(true)
+			err = damaged(o.path, r)
+		}
+	}()
+	return o.db.Begin(write)
+}
+
+// rollback ends a transaction of bbolt without a trace.
+func (o *opened) rollback(tx *bolt.Tx) {
+	defer func() {
+		if r := recover(); r != nil {
+			o.broken.Store(true)
+		}
+	}()
+	if err := tx.Rollback(); err != nil && !errors.Is(err, berrors.ErrTxClosed) {
+		o.broken.Store(true)
+	}
+}
+
+// commit makes what tx wrote durable and ends tx. If it fails, it says whether something may be there nevertheless.
+func (o *opened) commit(tx *bolt.Tx) (err error) {
+	id := uint64(tx.ID())
+	defer func() {
+		if r := recover(); r != nil {
+			err = damaged(o.path, r)
+			o.rollback(tx)
+		}
+	}()
+	if err = tx.Commit(); err == nil {
+		return nil
+	}
+	o.rollback(tx)
+	if m, metaErr := readMeta(o.f); metaErr != nil || m.tx >= id {
+		return fmt.Errorf("%w: %w", kv.ErrUnknownOutcome, err)
+	}
+	return fmt.Errorf("writing to the store failed, nothing of the change was stored: %w", err)
+}
+
+// fault turns a fault in the mapped file, which may come at any access to a value, into an error. It is deferred.
+func (o *opened) fault(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case interface {
+		error
+		Addr() uintptr
+	}:
+		if !o.maps(r.Addr()) {
+			panic(r)
+		}
+		*err = damaged(o.path, r)
+	default:
+		panic(r)
+	}
+}
+
+// maps tells whether an address lies where bbolt maps the file: at most the next gigabyte above its size.
+func (o *opened) maps(address uintptr) bool {
+	base := o.db.Info().Data
+	size := uintptr(mapSize)
+	if info, err := o.f.Stat(); err == nil {
+		size += uintptr(max(info.Size(), o.info.Size()))
+	}
+	return address >= base && address-base < size
+}

@@ -1,0 +1,91 @@
+package boltkv
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errOutOfPatience ends a wait; the lease makes a *kv.LockedError of it.
+var errOutOfPatience = errors.New("boltkv: waited long enough")
+
+// patience is what is left of a bounded wait. One goroutine uses it.
+type patience struct {
+	ctx    context.Context
+	left   time.Duration
+	unpaid time.Duration // waited, and not yet known whether it counts
+	begun  time.Time
+	// long tells whether the store is held for something that may take its time: waiting for that does not count.
+	long func() bool
+}
+
+const (
+	glance = 100 * time.Millisecond // how often a wait looks who holds the store
+	poll   = time.Millisecond       // between two tries where the system has no lock that waits
+)
+
+func newPatience(ctx context.Context, wait time.Duration) *patience {
+	return &patience{ctx: ctx, left: wait, begun: time.Now(), long: func() bool { return false }}
+}
+
+// wait returns what comes through done, or the error that ended the wait.
+func (p *patience) wait(done <-chan error) error {
+	for {
+		err, came := p.slice(done, glance)
+		if came || err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for the time between two tries.
+func (p *patience) pause() error {
+	err, _ := p.slice(nil, poll)
+	return err
+}
+
+// slice waits for at most d.
+func (p *patience) slice(done <-chan error, d time.Duration) (err error, came bool) {
+	if p.spent() {
+		return errOutOfPatience, false
+	}
+	if rest := p.left - p.unpaid; rest > 0 {
+		d = min(d, rest)
+	}
+	begun := time.Now()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		came = true
+		p.unpaid += time.Since(begun)
+		return err, came
+	case <-p.ctx.Done():
+		return p.ctx.Err(), false
+	case <-timer.C:
+	}
+	if p.unpaid += time.Since(begun); p.unpaid >= glance {
+		p.pay()
+	}
+	return nil, false
+}
+
+func (p *patience) pay() {
+	if !p.long() {
+		p.left -= p.unpaid
+	}
+	p.unpaid = 0
+}
+
+func (p *patience) spent() bool {
+	if p.left > p.unpaid {
+		return false
+	}
+	p.pay()
+	return p.left <= 0 && !p.long()
+}
+
+// over tells whether err is the end of the wait, not what was waited for.
+func (p *patience) over(err error) bool {
+	return errors.Is(err, errOutOfPatience) || (err != nil && err == p.ctx.Err())
+}

@@ -1,0 +1,238 @@
+package boltkv
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+)
+
+// session is one transaction of bbolt, which the functions of several Updates may share, one after the other.
+type session struct {
+	file       *opened
+	bolt       *bolt.Tx
+	buckets    map[string]*bolt.Bucket
+	sequential []string
+	wrote      []watch.Key
+	// damage is the first panic of bbolt's. Nothing of such a session is committed.
+	damage error
+}
+
+func newSession(o *opened, tx *bolt.Tx, sequential []string) *session {
+	return &session{file: o, bolt: tx, buckets: make(map[string]*bolt.Bucket), sequential: sequential}
+}
+
+// caught turns a panic of bbolt's, over pages that are spoilt, into an error. It is deferred by functions that call bbolt and
+// none of the caller's functions.
+func (s *session) caught(err *error) {
+	if r := recover(); r != nil {
+		*err = damaged(s.file.path, r)
+		if s.damage == nil {
+			s.damage = *err
+		}
+	}
+}
+
+func (s *session) bucket(name string) (b *bolt.Bucket, err error) {
+	if b, known := s.buckets[name]; known {
+		return b, nil
+	}
+	defer s.caught(&err)
+	if b = s.bolt.Bucket([]byte(name)); b != nil {
+		s.keep(name, b)
+	}
+	return b, nil
+}
+
+// keep remembers a bucket. bbolt forgets the fill with each transaction.
+func (s *session) keep(name string, b *bolt.Bucket) {
+	if slices.Contains(s.sequential, name) {
+		b.FillPercent = 1
+	}
+	s.buckets[name] = b
+}
+
+func (s *session) get(bucket string, key []byte) (value []byte, err error) {
+	b, err := s.bucket(bucket)
+	if b == nil || err != nil || len(key) == 0 {
+		return nil, err
+	}
+	defer s.caught(&err)
+	return b.Get(key), nil
+}
+
+func (s *session) put(bucket string, key, value []byte) (err error) {
+	if err := kv.Fits(bucket, key, value); err != nil {
+		return err
+	}
+	b, err := s.bucket(bucket)
+	if err != nil {
+		return err
+	}
+	defer s.caught(&err)
+	if b == nil {
+		if b, err = s.bolt.CreateBucket([]byte(bucket)); err != nil {
+			return err
+		}
+		s.keep(bucket, b)
+	}
+	if value == nil {
+		value = []byte{} // bbolt takes nil for a bucket
+	}
+	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
+	return b.Put(key, value)
+}
+
+func (s *session) delete(bucket string, key []byte) (err error) {
+	b, err := s.bucket(bucket)
+	if b == nil || err != nil || len(key) == 0 {
+		return err
+	}
+	defer s.caught(&err)
+	if b.Get(key) == nil {
+		return nil
+	}
+	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
+	return b.Delete(key)
+}
+
+// scan is one pass through a range.
+type scan struct {
+	*session
+	bucket *bolt.Bucket
+	cursor *bolt.Cursor
+	kv.Range
+	at []byte // the last key
+}
+
+func (s *scan) first() (key, value []byte, err error) {
+	defer s.caught(&err)
+	s.cursor = s.bucket.Cursor()
+	switch {
+	case !s.Reverse:
+		key, value = s.cursor.Seek(s.From)
+	case s.To == nil:
+		key, value = s.cursor.Last()
+	default:
+		if s.at, _ = s.cursor.Seek(s.To); s.at == nil {
+			key, value = s.cursor.Last()
+		} else {
+			key, value = s.back()
+		}
+	}
+	s.at = key
+	return key, value, nil
+}
+
+func (s *scan) next() (key, value []byte, err error) {
+	defer s.caught(&err)
+	if s.Reverse {
+		key, value = s.back()
+	} else {
+		key, value = s.cursor.Next()
+	}
+	s.at = key
+	return key, value, nil
+}
+
+// back goes to the key before s.at. bbolt's cursor stops at pages that the transaction emptied as if it had come to the begin.
+func (s *scan) back() (key, value []byte) {
+	key, value = s.cursor.Prev()
+	if key != nil || !s.bolt.Writable() {
+		return key, value
+	}
+	if first, _ := s.bucket.Cursor().First(); first == nil || bytes.Compare(first, s.at) >= 0 {
+		return nil, nil
+	}
+	for key == nil {
+		key, value = s.cursor.Prev()
+	}
+	return key, value
+}
+
+func (s *scan) holds(key []byte) bool {
+	if s.Reverse {
+		return bytes.Compare(key, s.From) >= 0
+	}
+	return s.To == nil || bytes.Compare(key, s.To) < 0
+}
+
+// tx is what one function sees of a session.
+type tx struct {
+	*session
+	ended bool
+}
+
+func (t *tx) Get(bucket string, key []byte) ([]byte, error) {
+	if t.ended {
+		return nil, kv.ErrEnded
+	}
+	return t.get(bucket, key)
+}
+
+func (t *tx) GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) error) error {
+	for i, key := range keys {
+		value, err := t.Get(bucket, key)
+		if err == nil {
+			err = fn(i, value)
+		}
+		if err != nil {
+			return unlessStop(err)
+		}
+	}
+	return nil
+}
+
+func (t *tx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
+	if t.ended {
+		return kv.ErrEnded
+	}
+	b, err := t.bucket(bucket)
+	if b == nil || err != nil {
+		return err
+	}
+	s := &scan{session: t.session, bucket: b, Range: r}
+	key, value, err := s.first()
+	for ; err == nil && key != nil && s.holds(key); key, value, err = s.next() {
+		if value == nil {
+			continue // a bucket of somebody else's within ours
+		}
+		if err := fn(key, value); err != nil {
+			return unlessStop(err)
+		}
+	}
+	return err
+}
+
+func unlessStop(err error) error {
+	if errors.Is(err, kv.ErrStop) {
+		return nil
+	}
+	return err
+}
+
+// rwTx is what one function of an Update sees of a session.
+type rwTx struct {
+	tx
+	wrote bool
+}
+
+func (t *rwTx) Put(bucket string, key, value []byte) error {
+	if t.ended {
+		return kv.ErrEnded
+	}
+	t.wrote = true
+	return t.put(bucket, key, value)
+}
+
+func (t *rwTx) Delete(bucket string, key []byte) error {
+	if t.ended {
+		return kv.ErrEnded
+	}
+	t.wrote = true
+	return t.delete(bucket, key)
+}
