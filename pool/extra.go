@@ -101,47 +101,40 @@ func encodeExtra(m *Message) ([]byte, error) {
 	if m.Source != nil {
 		e.set(top, sourceKey, toRecord(&e, m.Source))
 	}
-	if e.err != nil {
-		return nil, e.err
-	}
 	b, err := seal(top)
-	if err != nil {
-		return nil, err
+	e.check(err)
+	if e.err == nil {
+		e.check(looseMode.Wellformed(b[:len(b)-checksumLen])) // it may nest too deep by now
 	}
-	if err := looseMode.Wellformed(b[:len(b)-checksumLen]); err != nil {
-		return nil, fmt.Errorf("%w: the value of an unknown key: %v", ErrInvalid, err)
-	}
-	return b, nil
+	return b, e.err
 }
 
 // extraEncoder keeps the first error.
 type extraEncoder struct{ err error }
 
+func (e *extraEncoder) check(err error) {
+	if err != nil && e.err == nil {
+		e.err = fmt.Errorf("%w: the value of an unknown key: %v", ErrInvalid, err)
+	}
+}
+
 func (e *extraEncoder) set(rec record, key uint64, v any) {
 	b, err := encMode.Marshal(v)
-	if err != nil && e.err == nil {
-		e.err = err
-	}
-	if e.err == nil {
-		rec[key] = b
-	}
+	e.check(err)
+	rec[key] = b
 }
 
 // toRecord is v's own fields with the unknown keys among them.
 func toRecord[T any, P extensible[T]](e *extraEncoder, v P) record {
 	b, err := encMode.Marshal(v)
+	e.check(err)
 	rec := record{}
-	if err == nil {
-		err = looseMode.Unmarshal(b, &rec)
-	}
+	e.check(looseMode.Unmarshal(b, &rec))
 	for k, value := range *v.extras() {
-		if knows[T](k) && err == nil {
-			err = fmt.Errorf("%w: key %d has a field and cannot be among the unknown ones", ErrInvalid, k)
+		if knows[T](k) {
+			e.check(fmt.Errorf("key %d has a field of its own", k))
 		}
 		rec[k] = value
-	}
-	if err != nil && e.err == nil {
-		e.err = err
 	}
 	return rec
 }

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/crc32"
+	"strings"
 	"testing"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
@@ -150,40 +153,141 @@ func sealed(body []byte) []byte {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var m pool.Message
-		if err := pool.Decode(sealed(body), &m); err != nil {
-			if !errors.Is(err, kv.ErrDamaged) {
-				t.Fatalf("Decode: %v", err)
-			}
-			return
+	f.Fuzz(func(t *testing.T, body []byte) { decodeIsSafe(t, body) })
+}
+
+// decodeIsSafe holds for any bytes: damage is said to be damage, and what can be read can be written and read again.
+func decodeIsSafe(t *testing.T, body []byte) {
+	var m pool.Message
+	if err := pool.Decode(sealed(body), &m); err != nil {
+		if !errors.Is(err, kv.ErrDamaged) {
+			t.Fatalf("Decode: %v", err)
 		}
-		record, err := pool.Encode(&m)
-		if err != nil {
-			return // more than a message may have, such as raw JSON that is not UTF-8
-		}
-		again := mustDecode(t, record)
-		if second := mustEncode(t, again); !bytes.Equal(record, second) {
-			t.Fatalf("another record:\n%x, was\n%x", second, record)
-		}
-		if m.Validate() == nil {
-			survivesJSON(t, again)
-		}
-	})
+		return
+	}
+	record, err := pool.Encode(&m)
+	if err != nil {
+		return // more than a message may have, such as raw JSON that is not UTF-8
+	}
+	again := mustDecode(t, record)
+	if second := mustEncode(t, again); !bytes.Equal(record, second) {
+		t.Fatalf("another record:\n%x, was\n%x", second, record)
+	}
+	if m.Validate() == nil {
+		survivesJSON(t, again)
+	}
 }
 
 func FuzzJSON(f *testing.F) {
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var m pool.Message
-		if err := m.UnmarshalJSON(data); err != nil {
-			if !errors.Is(err, pool.ErrInvalid) {
-				t.Fatalf("UnmarshalJSON: %v", err)
-			}
-			return
+	f.Fuzz(func(t *testing.T, data []byte) { jsonIsSafe(t, data) })
+}
+
+// jsonIsSafe holds for any bytes: they are refused, or are a message that survives.
+func jsonIsSafe(t *testing.T, data []byte) {
+	var m pool.Message
+	if err := m.UnmarshalJSON(data); err != nil {
+		if !errors.Is(err, pool.ErrInvalid) {
+			t.Fatalf("UnmarshalJSON: %v", err)
 		}
-		if m.Validate() != nil {
-			return
-		}
+		return
+	}
+	if m.Validate() == nil {
 		survivesJSON(t, &m)
-	})
+	}
+}
+
+func TestSpoiltInput(t *testing.T) {
+	for seed := range uint64(seeds) {
+		r := newMaker(seed)
+		m := r.message()
+		record := mustEncode(t, m)
+		decodeIsSafe(t, r.spoil(record[:len(record)-4]))
+		jsonIsSafe(t, r.spoil(mustJSON(t, m)))
+	}
+}
+
+// spoil changes, cuts out or doubles some bytes.
+func (r maker) spoil(b []byte) []byte {
+	b = bytes.Clone(b)
+	for range 1 + r.IntN(3) {
+		from := r.IntN(len(b))
+		to := min(len(b), from+1+r.IntN(8))
+		switch r.IntN(4) {
+		case 0:
+			b[from] ^= 1 << r.IntN(8)
+		case 1:
+			b = append(b[:from:from], b[to:]...)
+		case 2:
+			b = append(b[:to:to], b[from:]...)
+		case 3:
+			b[from] = `{}[]",:\u0`[r.IntN(10)]
+		}
+		if len(b) == 0 {
+			return []byte{0}
+		}
+	}
+	return b
+}
+
+// TestTamperedRecord: one wrong bit anywhere is found, and the error names the message.
+func TestTamperedRecord(t *testing.T) {
+	m := newMaker(1).message()
+	record := mustEncode(t, m)
+	for i := range 8 * len(record) {
+		spoilt := bytes.Clone(record)
+		spoilt[i/8] ^= 1 << (i % 8)
+		got := pool.Message{ID: m.ID}
+		err := pool.Decode(spoilt, &got)
+		if !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
+			t.Fatalf("bit %d: %v", i, err)
+		}
+	}
+	for n := range record {
+		if err := pool.Decode(record[:n], &pool.Message{}); !errors.Is(err, kv.ErrDamaged) {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+	}
+	other := pool.Message{ID: pool.NewID()}
+	if err := pool.Decode(record, &other); !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), m.ID.String()) {
+		t.Errorf("the record of another message: %v", err)
+	}
+}
+
+// Records that claim what they do not have, or nest without end, are refused before they cost memory.
+func TestHostileRecords(t *testing.T) {
+	id := append([]byte{0x01, 0x50}, make([]byte, 16)...)
+	tests := map[string][]byte{
+		"array of 2^32 parts": append(append([]byte{0xa3}, id...), 0x03, 0x9a, 0xff, 0xff, 0xff, 0xff),
+		"string of 2^62":      append(append([]byte{0xa3}, id...), 0x02, 0x7b, 0x40, 0, 0, 0, 0, 0, 0, 0),
+		"nesting":             append([]byte{0xa1, 0x18, 0x64}, append(bytes.Repeat([]byte{0x81}, 10_000), 0x01)...),
+		"200,000 parts":       append(append(append([]byte{0xa2}, id...), 0x03, 0x9a, 0x00, 0x03, 0x0d, 0x40), bytes.Repeat([]byte{0xa0}, 200_000)...),
+		"text as a key":       {0xa1, 0x61, 'a', 0x01},
+		"negative key":        {0xa1, 0x20, 0x01},
+		"key twice":           {0xa2, 0x02, 0x61, 'a', 0x02, 0x61, 'b'},
+		"no map":              {0x01},
+		"bad UTF-8":           {0xa1, 0x02, 0x61, 0xff},
+		"no length":           {0xbf, 0xff},
+	}
+	for name, body := range tests {
+		if err := pool.Decode(sealed(body), &pool.Message{}); !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
+	tests := map[string]*pool.Message{
+		"text":      pool.NewText(pool.User, "\xff"),
+		"raw":       {Meta: pool.Metadata{Usage: json.RawMessage("\xff")}},
+		"name":      {AppData: map[string]json.RawMessage{"\xff": nil}},
+		"parts":     {Content: make([]pool.Part, 100_001)},
+		"known key": {Extra: map[uint64]cbor.RawMessage{2: {0x01}}},
+		"cut value": {Content: []pool.Part{{Extra: map[uint64]cbor.RawMessage{200: {0x61}}}}},
+		"nesting":   {Extra: map[uint64]cbor.RawMessage{200: append(bytes.Repeat([]byte{0x81}, 50), 1)}},
+	}
+	for name, m := range tests {
+		if _, err := pool.Encode(m); !errors.Is(err, pool.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
