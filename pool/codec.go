@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,8 +22,8 @@ var (
 	looseMode  = mustDec(cbor.DecOptions{})
 )
 
-func mustEnc(o cbor.EncOptions) cbor.UserBufferEncMode {
-	m, err := o.UserBufferEncMode()
+func mustEnc(o cbor.EncOptions) cbor.EncMode {
+	m, err := o.EncMode()
 	if err != nil {
 		panic(err)
 	}
@@ -98,12 +97,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // seal encodes v and puts the CRC-32C of the bytes behind them, most significant byte first.
 func seal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(512)
-	if err := encMode.MarshalToBuffer(v, &b); err != nil {
+	b, err := encMode.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
-	return binary.BigEndian.AppendUint32(b.Bytes(), crc32.Checksum(b.Bytes(), castagnoli)), nil
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
 }
 
 // unseal checks the CRC of what seal made and takes it off.

@@ -141,15 +141,17 @@ var sourceFields = []field[Source]{
 // cursor is a place in a message, a JSON Pointer (RFC 6901), for whoever walks through it.
 type cursor struct{ path []byte }
 
-// enter goes into a named value; leave with what it returns goes back.
-func (c *cursor) enter(name string) int {
+// enter goes into a field; leave with what it returns goes back.
+func (c *cursor) enter(field string) int {
 	back := len(c.path)
 	c.path = append(c.path, '/')
-	if strings.ContainsAny(name, "~/") {
-		name = strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-	}
-	c.path = append(c.path, name...)
+	c.path = append(c.path, field...)
 	return back
+}
+
+// enterName goes into a value with a name that somebody else gave.
+func (c *cursor) enterName(name string) int {
+	return c.enter(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }
 
 func (c *cursor) enterIndex(i int) int {
@@ -177,7 +179,7 @@ type visitor struct {
 }
 
 func visit(m *Message, fn func(c *cursor, value any) error) error {
-	v := visitor{fn: fn}
+	v := visitor{cursor: cursor{make([]byte, 0, 64)}, fn: fn}
 	return visitFields(&v, &Entry{Message: m}, entryFields)
 }
 

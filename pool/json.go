@@ -309,7 +309,7 @@ func (w *writer) rawMap(m map[string]json.RawMessage) {
 	slices.Sort(names)
 	w.buf.WriteByte('{')
 	for _, name := range names {
-		back := w.enter(name)
+		back := w.enterName(name)
 		w.key(name)
 		w.raw(m[name], false)
 		w.leave(back)

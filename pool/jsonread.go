@@ -304,7 +304,7 @@ func (r *reader) rawMap(data []byte, m *map[string]json.RawMessage) error {
 		if _, twice := (*m)[name]; twice {
 			return r.invalid("key %q twice", name)
 		}
-		back := r.enter(name)
+		back := r.enterName(name)
 		var raw json.RawMessage
 		err := r.raw(value, &raw)
 		(*m)[name] = raw

@@ -159,7 +159,7 @@ func validValue(c *cursor, value any) error {
 		return validJSON(c, x.JSON)
 	case *map[string]json.RawMessage:
 		for name, raw := range *x {
-			back := c.enter(name)
+			back := c.enterName(name)
 			if raw == nil {
 				return c.invalid("it has no JSON")
 			}
