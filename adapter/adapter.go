@@ -78,13 +78,18 @@ const (
 	Interrupted = "interrupted"   // of a result that says nothing since its tool was interrupted
 	NoOutput    = "(no output)"   // of another result that says nothing
 	ImagesBelow = "(see the next message)"
-	Continue    = "Continue." // the last user message, where a branch ends with an assistant
-	Begin       = "Begin."    // the first user message, where one is needed
-	AnswerJSON  = "Answer in JSON."
+	Continue    = "Continue."       // the last user message, where a branch ends with an assistant
+	Begin       = "Begin."          // the first user message, where one is needed
+	AnswerJSON  = "Answer in JSON." // a system text, where a provider wants the word for the format
+	ErrorIs     = "error: "         // before a result that is an error, where there is no mark for that
+	GoOn        = "OK."             // an assistant message between a result and a user, where a server wants one
 )
 
 // LeftOut stands for an image, a document or another part that the provider does not take.
 func LeftOut(kind, name, reason string) string {
+	if kind == "" {
+		kind = "part"
+	}
 	if name != "" {
 		kind += " " + name
 	}

@@ -61,6 +61,10 @@ func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text
 		return m, ""
 	}
 	m.sniff()
+	if strings.HasPrefix(m.Type, "text/") && blank(string(m.Data)) {
+		m.left = "it is empty"
+		return m, ""
+	}
 	if m.Kind == pool.DocumentPart && strings.HasPrefix(m.Type, "text/") && !oneOf(m.Type, rules.Documents) {
 		return m, m.asText()
 	}
@@ -172,10 +176,6 @@ func (m *Media) sniff() {
 
 // asText is a text document's words.
 func (m *Media) asText() string {
-	if blank(string(m.Data)) {
-		m.left = "it is empty"
-		return ""
-	}
 	name := m.Name
 	if name != "" {
 		name = " " + name

@@ -22,8 +22,8 @@ type Rules struct {
 	Thinking func(p *pool.Part, m *pool.Message) (why string)
 	// Raw reports whether a part of a type that is not known here may be sent back as it came. Nil: none.
 	Raw func(p *pool.Part, m *pool.Message) bool
-	// Prefill reports whether a last assistant turn may stay the end. Nil: never.
-	Prefill func(t *Turn) bool
+	// Prefill reports whether the last of the turns, an assistant's, may stay the end. Nil: never.
+	Prefill func(turns []*Turn) bool
 }
 
 // Conversation is a draft in normal form: no text is blank; each call has one result, right after its turn; ids of calls are
@@ -195,7 +195,7 @@ func (c *Conversation) ends() {
 		c.Note(chatctx.ID{}, "a first user message was put in: %s", Begin)
 	}
 	last := c.Turns[len(c.Turns)-1]
-	if last.Role != pool.Assistant || len(last.Results) > 0 || c.rules.Prefill != nil && c.rules.Prefill(last) {
+	if last.Role != pool.Assistant || len(last.Results) > 0 || c.rules.Prefill != nil && c.rules.Prefill(c.Turns) {
 		return
 	}
 	c.Turns = append(c.Turns, textTurn(pool.User, chatctx.ID{}, Continue))

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -8,9 +9,9 @@ import (
 
 var anyObject = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// toolSchema is a tool's schema as all providers take it: an object's, with properties, and nothing that joins schemas at its
-// top. what says what had to be done.
-func toolSchema(raw json.RawMessage) (schema json.RawMessage, what string) {
+// toolSchema is a tool's schema as all providers take it: an object's, with properties, nothing that joins schemas at its
+// top, and arrays that say of what. note says what had to be done.
+func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	if isNull(raw) {
 		return anyObject, ""
 	}
@@ -18,28 +19,68 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, what string) {
 	if !ok {
 		return anyObject, "its schema is no JSON object; any arguments are allowed"
 	}
-	o, err := wire.ParseObject(clean)
+	o, err := wire.ParseObject(completed(clean, false))
 	if err != nil {
 		return anyObject, "its schema cannot be read; any arguments are allowed"
 	}
-	same := true
 	if string(o.Get("type")) != `"object"` {
 		o.Set("type", json.RawMessage(`"object"`))
-		same = false
 	}
-	if p := o.Get("properties"); p == nil || p[0] != '{' {
+	if p := o.Get("properties"); len(p) == 0 || p[0] != '{' {
 		o.Set("properties", noArguments)
-		same = false
 	}
-	for _, joins := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "$ref"} {
+	if r := o.Get("required"); r != nil && r[0] != '[' {
+		o = o.Without("required")
+	}
+	for _, joins := range []string{"oneOf", "anyOf", "allOf", "not", "enum", "const", "$ref", "if", "then", "else"} {
 		if o.Get(joins) != nil {
 			o = o.Without(joins)
-			what = "its schema may not join others at its top: " + joins + " was left out"
-			same = false
+			note = "its schema may not join others at its top: " + joins + " was left out"
 		}
 	}
-	if same {
-		return clean, ""
+	return o.Bytes(), note
+}
+
+// holders are the members of a schema that hold schemas: one, a list, or (true) an object of them by name.
+var holders = map[string]bool{"properties": true, "$defs": true, "definitions": true, "patternProperties": true, "items": false,
+	"additionalProperties": false, "anyOf": false, "oneOf": false, "allOf": false, "prefixItems": false, "not": false}
+
+// completed is a schema whose arrays all have items; byName: an object of schemas. What is no object stays.
+func completed(raw json.RawMessage, byName bool) json.RawMessage {
+	if len(raw) > 0 && raw[0] == '[' {
+		return completedList(raw)
 	}
-	return o.Bytes(), what
+	if len(raw) == 0 || raw[0] != '{' || !bytes.Contains(raw, []byte(`"array"`)) {
+		return raw
+	}
+	o, err := wire.ParseObject(raw)
+	if err != nil {
+		return raw
+	}
+	for i := range o {
+		if nested, holds := holders[o[i].Name]; byName {
+			o[i].Value = completed(o[i].Value, false)
+		} else if holds {
+			o[i].Value = completed(o[i].Value, nested)
+		}
+	}
+	if !byName && bytes.Contains(o.Get("type"), []byte(`"array"`)) && o.Get("items") == nil && o.Get("prefixItems") == nil {
+		o.Set("items", noArguments)
+	}
+	return o.Bytes()
+}
+
+func completedList(raw json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return raw
+	}
+	joined := []byte{'['}
+	for i := range list {
+		if i > 0 {
+			joined = append(joined, ',')
+		}
+		joined = append(joined, completed(list[i], false)...)
+	}
+	return append(joined, ']')
 }

@@ -20,7 +20,8 @@ type Body struct {
 	Messages []Message
 
 	names  map[string]string
-	past   bool   // the tools are only those that the history calls
+	past   bool // the tools are only those that the history calls
+	size   int
 	pruned *Block // the one with the breakpoint of the prune boundary
 }
 
@@ -73,80 +74,19 @@ func (b *Body) ToolNames() map[string]string { return b.names }
 
 // MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
-	j := make(out.JSON, 0, b.size())
-	j.Open('{')
-	for _, m := range b.Fields.Object {
-		j.Key(m.Name)
-		j.Raw(m.Value)
-	}
-	w := writer{&j, true}
-	if len(b.Tools) > 0 {
-		j.Key("tools")
-		j.Open('[')
-		for i := range b.Tools {
-			w.tool(&b.Tools[i])
-		}
-		j.Close(']')
-	}
-	if len(b.System) > 0 {
-		j.Key("system")
-		j.Open('[')
-		for i := range b.System {
-			w.system(&b.System[i])
-		}
-		j.Close(']')
-	}
-	j.Key("messages")
-	j.Open('[')
-	for i := range b.Messages {
-		w.message(&b.Messages[i])
-	}
-	j.Close(']')
-	j.Close('}')
-	return j, nil
-}
-
-// size is about how many bytes the body has.
-func (b *Body) size() int {
-	n := 4096
-	for i := range b.Messages {
-		n += 64
-		for k := range b.Messages[i].Content {
-			n += b.Messages[i].Content[k].size()
-		}
-	}
-	return n
-}
-
-func (b *Block) size() int {
-	n := 96 + len(b.Text)*17/16 + len(b.Signature) + len(b.Data) + len(b.Input) + len(b.Raw)
-	if b.Media != nil {
-		n += len(b.Media.Data) * 4 / 3
-	}
-	for i := range b.Content {
-		n += b.Content[i].size()
-	}
-	return n
+	return adapter.Marshal(b.size, b.Fields, b.lists(true)...), nil
 }
 
 // Prefix is tools, system texts and messages, without the breakpoints.
-func (b *Body) Prefix() []adapter.Piece {
-	pieces := make([]adapter.Piece, 0, len(b.Tools)+len(b.System)+len(b.Messages))
-	piece := func(id chatctx.ID, write func(writer)) {
-		var j out.JSON
-		write(writer{&j, false})
-		pieces = append(pieces, adapter.Piece{Message: id, Bytes: j})
+func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists(false)...) }
+
+func (b *Body) lists(marks bool) []adapter.List {
+	return []adapter.List{
+		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writer{j, marks}.tool(&b.Tools[i]) }},
+		{Name: "system", Len: len(b.System), Write: func(j *out.JSON, i int) { writer{j, marks}.system(&b.System[i]) }},
+		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writer{j, marks}.message(&b.Messages[i]) },
+			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
 	}
-	for i := range b.Tools {
-		piece(chatctx.ID{}, func(w writer) { w.tool(&b.Tools[i]) })
-	}
-	for i := range b.System {
-		piece(chatctx.ID{}, func(w writer) { w.system(&b.System[i]) })
-	}
-	for i := range b.Messages {
-		piece(b.Messages[i].from, func(w writer) { w.message(&b.Messages[i]) })
-	}
-	return pieces
 }
 
 // writer writes parts of a body, with or without the breakpoints.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // model is what a model's name tells. Names that are not Claude's (of servers that speak this protocol) are not known.
@@ -133,18 +134,20 @@ func (r *request) thinkingMode() (mode, effort string) {
 	return "enabled", ""
 }
 
-// loopThinks reports whether the assistant's turn that the last results belong to begins with thinking, or there is none.
+// loopThinks reports whether the turns that the last results belong to began with thinking: those of the calls after the last
+// answer without a call, as far as a user message stands before them.
 func (r *request) loopThinks() bool {
-	first := -1
 	for n := len(r.Turns) - 1; n >= 0; n-- {
 		t := r.Turns[n]
-		if len(t.Results) > 0 {
-			first = n
-		} else if first >= 0 || t.Role != "user" {
-			break
+		switch {
+		case t.Role != pool.Assistant:
+		case len(t.Results) == 0:
+			return true
+		case (n == 0 || r.Turns[n-1].Role != pool.Assistant) && t.Items[0].Thinking == nil:
+			return false
 		}
 	}
-	return first < 0 || r.Turns[first].Items[0].Thinking != nil
+	return true
 }
 
 func (r *request) putThinking(mode, effort string, limit int64) {

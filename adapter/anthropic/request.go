@@ -42,7 +42,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
 		return nil, err
 	}
-	r.body = &Body{names: r.ToolNames()}
+	r.body = &Body{size: r.Size()}
 	r.tools()
 	r.system()
 	for _, t := range r.Turns {
@@ -82,17 +82,20 @@ func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 	return ""
 }
 
-// prefill reports whether the model goes on from the words of a last assistant turn.
-func (r *request) prefill(t *adapter.Turn) bool {
+// prefill reports whether the model goes on from the words of the last turns, which the API joins.
+func (r *request) prefill(turns []*adapter.Turn) bool {
 	if !r.claude.known || !r.claude.before(4, 6) || r.settings.Thinking != nil || r.settings.Extra.Get("thinking") != nil {
 		return false
 	}
-	for _, i := range t.Items {
-		if i.Thinking != nil {
-			return false
+	for n := len(turns) - 1; n >= 0 && turns[n].Role == pool.Assistant && len(turns[n].Results) == 0; n-- {
+		for _, i := range turns[n].Items {
+			if i.Thinking != nil {
+				return false
+			}
 		}
 	}
-	text := t.Items[len(t.Items)-1].Text
+	last := turns[len(turns)-1].Items
+	text := last[len(last)-1].Text
 	return text != "" && !endsInSpace(text)
 }
 

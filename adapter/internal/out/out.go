@@ -114,13 +114,13 @@ func appendEscape(b []byte, c byte) []byte {
 }
 
 // Clean gives JSON in its shortest form with what no provider reads replaced by U+FFFD: bytes that are no UTF-8, halves of
-// surrogate pairs. ok is false where raw is no JSON, or nested too deeply.
+// surrogate pairs. ok is false where raw is no JSON, is nested too deeply, or has a number that is too large for a float.
 func Clean(raw []byte) (clean json.RawMessage, ok bool) {
 	if !json.Valid(raw) {
 		return nil, false
 	}
 	clean = make([]byte, 0, len(raw))
-	quoted, start := false, 0
+	quoted, large, start := false, false, 0
 	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
 		case c == '"':
@@ -138,6 +138,7 @@ func Clean(raw []byte) (clean json.RawMessage, ok bool) {
 			}
 			i += n
 		case c < utf8.RuneSelf:
+			large = large || !quoted && c|0x20 == 'e' && isDigit(raw[i-1])
 			i++
 		default:
 			r, n := utf8.DecodeRune(raw[i:])
@@ -148,8 +149,14 @@ func Clean(raw []byte) (clean json.RawMessage, ok bool) {
 			i += n
 		}
 	}
-	return append(clean, raw[start:]...), true
+	if clean = append(clean, raw[start:]...); large {
+		var v any
+		return clean, json.Unmarshal(clean, &v) == nil
+	}
+	return clean, true
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // escape is the length of the escape at the beginning of raw, and whether it is more than half a surrogate pair.
 func escape(raw []byte) (n int, whole bool) {

@@ -1,0 +1,5 @@
+package adaptertest
+
+import "testing"
+
+func (s Subject) states(t *testing.T) {}

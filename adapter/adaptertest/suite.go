@@ -1,0 +1,179 @@
+// Package adaptertest is the suite that each adapter has to pass: the states that providers are known to refuse, random drafts
+// judged by validators, and the laws of bodies: the same for the same draft, and longer ones begin with shorter ones.
+//
+// The validators are written from what the providers say and refuse, not from the adapters.
+package adaptertest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+var (
+	drafts = flag.Int("drafts", 3000, "how many random drafts each adapter is tried with")
+	seed   = flag.Uint64("seed", 1, "the first of the seeds of random drafts")
+)
+
+// Subject is an adapter under test.
+type Subject struct {
+	Provider string
+	Adapt    func(*chatctx.Draft) (adapter.Body, error)
+	Models   []string // of each kind that it tells apart
+}
+
+// Of makes a Subject of an adapter.
+func Of[Body adapter.Body](provider string, a adapter.Adapter[Body], models ...string) Subject {
+	return Subject{provider, func(d *chatctx.Draft) (adapter.Body, error) { return a.Adapt(d) }, models}
+}
+
+// Run runs the suite.
+func Run(t *testing.T, s Subject) {
+	t.Run("states", s.states)
+	t.Run("random", s.random)
+	t.Run("prefix", s.prefix)
+	t.Run("errors", s.errors)
+}
+
+// body is the bytes of a draft's body.
+func (s Subject) body(t *testing.T, d *chatctx.Draft) []byte {
+	t.Helper()
+	b, err := s.Adapt(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := b.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func (s Subject) random(t *testing.T) {
+	refused := 0
+	for n := range *drafts {
+		model := s.Models[n%len(s.Models)]
+		seed := *seed + uint64(n)
+		b, err := s.Adapt(Random(seed, s.Provider, model))
+		if err != nil {
+			refused++
+			if !errors.Is(err, adapter.ErrSetting) {
+				t.Fatalf("seed %d, %s: %v", seed, model, err)
+			}
+			continue
+		}
+		raw, err := b.MarshalJSON()
+		if err != nil {
+			t.Fatalf("seed %d, %s: %v", seed, model, err)
+		}
+		if err := Validate(s.Provider, model, raw); err != nil {
+			t.Fatalf("seed %d, %s: %v\n%s", seed, model, err, raw)
+		}
+		if foreign := s.foreign(raw, model); foreign != "" {
+			t.Fatalf("seed %d, %s: sends a signature of %s\n%s", seed, model, foreign, raw)
+		}
+		if again := s.body(t, Random(seed, s.Provider, model)); !bytes.Equal(raw, again) {
+			t.Fatalf("seed %d, %s: two bodies of one draft:\n%s\n%s", seed, model, raw, again)
+		}
+	}
+	t.Logf("%d drafts, %d refused for a setting", *drafts, refused)
+}
+
+var signature = regexp.MustCompile(`U0lHO[A-Za-z0-9+/=]+`)
+
+// foreign finds a signature that is not this provider's and model's.
+func (s Subject) foreign(body []byte, model string) string {
+	for _, f := range signature.FindAll(body, -1) {
+		raw, err := base64.StdEncoding.DecodeString(string(f))
+		if err != nil {
+			return string(f)
+		}
+		from := strings.SplitN(string(raw), ":", 3)
+		if from[1] != s.Provider && from[1] != "" || from[2] != model && from[2] != "" {
+			return string(raw)
+		}
+	}
+	return ""
+}
+
+// prefix checks that a branch's pieces begin with those of the branch before it grew, wherever that ended in something whole.
+func (s Subject) prefix(t *testing.T) {
+	for n := range *drafts / 10 {
+		model := s.Models[n%len(s.Models)]
+		d := Random(*seed+uint64(n)+1e9, s.Provider, model)
+		d.Settings = map[string]json.RawMessage{"model": d.Settings["model"]}
+		d.System, d.Tools = "You help.", []chatctx.Tool{{Name: "search"}}
+		all := d.Messages
+		if last := all[len(all)-1].Message; len(last.Content) > 10 {
+			all = all[:len(all)-1] // so many images change what was sent
+		}
+		var before []adapter.Piece
+		for k := 1; k <= len(all); k++ {
+			d.Messages = all[:k]
+			b, err := s.Adapt(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pieces := b.Prefix()
+			for i := range before {
+				if i >= len(pieces) || !bytes.Equal(pieces[i].Bytes, before[i].Bytes) {
+					t.Fatalf("seed %d, %s: message %d changed piece %d\nbefore: %s\nafter:  %s", *seed+uint64(n)+1e9, model, k, i, before[i].Bytes, piece(pieces, i))
+				}
+			}
+			if whole(all[k-1].Message) {
+				before = pieces
+				if all[k-1].Role == pool.Assistant {
+					before = before[:len(before)-1] // Continue
+				}
+			}
+		}
+	}
+}
+
+func piece(pieces []adapter.Piece, i int) []byte {
+	if i < len(pieces) {
+		return pieces[i].Bytes
+	}
+	return nil
+}
+
+// whole reports whether a message ends everything before it: a user's text, or an assistant's that calls nothing.
+func whole(m *pool.Message) bool {
+	if m.Unsent || len(m.Calls) > 0 || m.Role != pool.User && m.Role != pool.Assistant {
+		return false
+	}
+	for _, p := range m.Content {
+		if p.Type == pool.TextPart && strings.Contains(p.Text, "o") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s Subject) errors(t *testing.T) {
+	model := json.RawMessage(`"` + s.Models[0] + `"`)
+	message := []*chatctx.DraftMessage{{Entry: pool.Entry{Message: pool.NewText(pool.User, "hi")}}}
+	for name, c := range map[string]struct {
+		draft *chatctx.Draft
+		want  error
+	}{
+		"empty":       {&chatctx.Draft{Settings: map[string]json.RawMessage{"model": model}}, chatctx.ErrEmpty},
+		"no model":    {&chatctx.Draft{Messages: message}, adapter.ErrNoModel},
+		"unknown":     {&chatctx.Draft{Messages: message, Settings: map[string]json.RawMessage{"model": model, "temprature": json.RawMessage("1")}}, adapter.ErrSetting},
+		"wrong value": {&chatctx.Draft{Messages: message, Settings: map[string]json.RawMessage{"model": model, "temperature": json.RawMessage(`"hot"`)}}, adapter.ErrSetting},
+		"in the way":  {&chatctx.Draft{Messages: message, Settings: map[string]json.RawMessage{"model": model, s.Provider + ".messages": json.RawMessage(`[]`)}}, adapter.ErrSetting},
+	} {
+		if _, err := s.Adapt(c.draft); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}

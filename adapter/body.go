@@ -1,0 +1,127 @@
+package adapter
+
+import (
+	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// List is a stretch of a body that grows with the branch: tools, system texts, messages.
+type List struct {
+	Name    string
+	Len     int
+	Single  bool // one value, not a list of one
+	Write   func(j *out.JSON, i int)
+	Message func(i int) chatctx.ID // nil: from no message
+}
+
+// Marshal writes a body: its fields, then its lists that are not empty. size is about how many bytes it will have.
+func Marshal(size int, f Fields, lists ...List) []byte {
+	j := make(out.JSON, 0, size)
+	j.Open('{')
+	for _, m := range f.Object {
+		j.Key(m.Name)
+		j.Raw(m.Value)
+	}
+	for _, l := range lists {
+		if l.Len == 0 {
+			continue
+		}
+		j.Key(l.Name)
+		if !l.Single {
+			j.Open('[')
+		}
+		for i := range l.Len {
+			l.Write(&j, i)
+		}
+		if !l.Single {
+			j.Close(']')
+		}
+	}
+	j.Close('}')
+	return j
+}
+
+// Pieces are the lists, a piece each value.
+func Pieces(lists ...List) []Piece {
+	var pieces []Piece
+	for _, l := range lists {
+		for i := range l.Len {
+			var j out.JSON
+			l.Write(&j, i)
+			p := Piece{Bytes: j}
+			if l.Message != nil {
+				p.Message = l.Message(i)
+			}
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces
+}
+
+// Size is about how many bytes an item takes in a body.
+func (i *Item) Size() int {
+	switch {
+	case i.Media != nil:
+		return 160 + len(i.Media.Data)*4/3 + len(i.Media.URL)
+	case i.Thinking != nil:
+		return 96 + len(i.Thinking.Text) + len(i.Thinking.Signature) + len(i.Thinking.Redacted) + len(i.Thinking.Raw)
+	case i.Raw != nil:
+		return len(i.Raw.Raw)
+	case i.Call != nil:
+		return 160 + len(i.Call.Arguments)*9/8
+	}
+	return 64 + len(i.Text)*17/16
+}
+
+// Size is about how many bytes the conversation takes in a body.
+func (c *Conversation) Size() int {
+	n := 4096
+	for _, t := range c.Tools {
+		n += 96 + len(t.Description) + len(t.Schema)
+	}
+	for _, t := range c.Turns {
+		n += 64
+		for i := range t.Items {
+			n += t.Items[i].Size()
+		}
+		for _, r := range t.Results {
+			n += 96
+			for i := range r.Items {
+				n += r.Items[i].Size()
+			}
+		}
+	}
+	return n
+}
+
+// Plain is a result as one text, for providers that have no mark for errors: its media were moved out of it.
+func (r *Result) Plain() string {
+	text := JoinTexts(r.Items, "\n")
+	if r.Error {
+		return ErrorIs + text
+	}
+	return text
+}
+
+// JoinTexts joins the texts among items.
+func JoinTexts(items []Item, between string) string {
+	n, length, last := 0, 0, ""
+	for i := range items {
+		if t := items[i].Text; t != "" {
+			n, length, last = n+1, length+len(t)+len(between), t
+		}
+	}
+	if n <= 1 {
+		return last
+	}
+	b := make([]byte, 0, length)
+	for i := range items {
+		if t := items[i].Text; t != "" {
+			if len(b) > 0 {
+				b = append(b, between...)
+			}
+			b = append(b, t...)
+		}
+	}
+	return string(b)
+}

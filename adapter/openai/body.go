@@ -1,0 +1,188 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Body is a request of the Chat Completions API.
+type Body struct {
+	Fields   adapter.Fields // all that is not the history: model, temperature, …
+	Tools    []Tool
+	Messages []Message
+
+	names map[string]string
+	size  int
+}
+
+// Tool is a tool definition: Raw, if not nil, is the whole of it.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage
+	Raw         json.RawMessage
+}
+
+// Message is a message of the history.
+type Message struct {
+	Role          string // system, user, assistant, tool
+	Content       []Part // one text is sent as a string, none as null
+	Calls         []Call // of an assistant
+	CallID        string // of a tool
+	Reasoning     string
+	WithReasoning bool // send Reasoning, be it empty
+
+	from chatctx.ID
+}
+
+// Part is a part of a message's content. Type is text, image_url or file.
+type Part struct {
+	Type  string
+	Text  string
+	Media *adapter.Media
+}
+
+// Call is a call of a function. Arguments is a JSON object.
+type Call struct{ ID, Name, Arguments string }
+
+// ToolNames maps sent names to ours where they differ.
+func (b *Body) ToolNames() map[string]string { return b.names }
+
+// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+func (b *Body) MarshalJSON() ([]byte, error) {
+	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+}
+
+// Prefix is tools and messages.
+func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
+
+func (b *Body) lists() []adapter.List {
+	return []adapter.List{
+		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writeTool(j, &b.Tools[i]) }},
+		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writeMessage(j, &b.Messages[i]) },
+			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
+	}
+}
+
+func writeTool(j *out.JSON, t *Tool) {
+	if t.Raw != nil {
+		j.Raw(t.Raw)
+		return
+	}
+	j.Open('{')
+	j.Key("type")
+	j.String("function")
+	j.Key("function")
+	j.Open('{')
+	j.Key("name")
+	j.String(t.Name)
+	if t.Description != "" {
+		j.Key("description")
+		j.String(t.Description)
+	}
+	j.Key("parameters")
+	j.Raw(t.Parameters)
+	j.Close('}')
+	j.Close('}')
+}
+
+func writeMessage(j *out.JSON, m *Message) {
+	j.Open('{')
+	j.Key("role")
+	j.String(m.Role)
+	if m.CallID != "" {
+		j.Key("tool_call_id")
+		j.String(m.CallID)
+	}
+	j.Key("content")
+	writeContent(j, m.Content)
+	if m.WithReasoning {
+		j.Key("reasoning_content")
+		j.String(m.Reasoning)
+	}
+	if len(m.Calls) > 0 {
+		j.Key("tool_calls")
+		j.Open('[')
+		for i := range m.Calls {
+			writeCall(j, &m.Calls[i])
+		}
+		j.Close(']')
+	}
+	j.Close('}')
+}
+
+func writeContent(j *out.JSON, content []Part) {
+	switch {
+	case len(content) == 0:
+		j.Raw([]byte("null"))
+		return
+	case len(content) == 1 && content[0].Type == "text":
+		j.String(content[0].Text)
+		return
+	}
+	j.Open('[')
+	for i := range content {
+		writePart(j, &content[i])
+	}
+	j.Close(']')
+}
+
+func writePart(j *out.JSON, p *Part) {
+	j.Open('{')
+	j.Key("type")
+	j.String(p.Type)
+	j.Key(p.Type)
+	switch p.Type {
+	case "text":
+		j.String(p.Text)
+	case "image_url":
+		j.Open('{')
+		j.Key("url")
+		WriteURL(j, p.Media)
+		j.Close('}')
+	case "file":
+		j.Open('{')
+		j.Key("filename")
+		j.String(FileName(p.Media))
+		j.Key("file_data")
+		WriteURL(j, p.Media)
+		j.Close('}')
+	}
+	j.Close('}')
+}
+
+// WriteURL writes an address, or the bytes as a data URL.
+func WriteURL(j *out.JSON, m *adapter.Media) {
+	if m.URL != "" {
+		j.String(m.URL)
+	} else {
+		j.Base64("data:"+m.Type+";base64,", m.Data)
+	}
+}
+
+// FileName is a document's name; both APIs want one.
+func FileName(m *adapter.Media) string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return "document.pdf"
+}
+
+func writeCall(j *out.JSON, c *Call) {
+	j.Open('{')
+	j.Key("id")
+	j.String(c.ID)
+	j.Key("type")
+	j.String("function")
+	j.Key("function")
+	j.Open('{')
+	j.Key("name")
+	j.String(c.Name)
+	j.Key("arguments")
+	j.String(c.Arguments)
+	j.Close('}')
+	j.Close('}')
+}

@@ -1,0 +1,209 @@
+// Package openai speaks to models by OpenAI's Chat Completions API, and to servers that speak it.
+package openai
+
+import (
+	"strings"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Adapter makes bodies of the Chat Completions API. The setting profile names the deviations of a server that speaks it; see
+// Profiles.
+var Adapter adapter.Func[*Body] = adapt
+
+// Profile is how a server deviates from OpenAI's own.
+type Profile struct {
+	IDs       adapter.Form
+	Strict    bool // user and assistant take turns, with one system message at the beginning; no user after a tool
+	Reasoning bool // wants reasoning_content back beside calls
+	Foreign   bool // whatever the model is called, it is not OpenAI's
+}
+
+var ids = adapter.Form{Extra: "_-", Max: 40}
+
+// Profiles are the values that the setting profile may have.
+var Profiles = map[string]Profile{
+	"openai":     {IDs: ids},
+	"azure":      {IDs: ids},
+	"compatible": {IDs: ids, Foreign: true}, // vLLM, LM Studio, llama.cpp …
+	"openrouter": {IDs: ids},
+	"deepseek":   {IDs: ids, Reasoning: true, Foreign: true},
+	"mistral":    {IDs: adapter.Form{Max: 9, Exact: true}, Strict: true, Foreign: true},
+	"strict":     {IDs: ids, Strict: true, Foreign: true},
+}
+
+var rules = adapter.Rules{
+	Provider: Provider,
+	Parameters: []string{adapter.Temperature, adapter.TopP, adapter.MaxTokens, adapter.Stop, adapter.ThinkingKey, adapter.ResponseFormat,
+		adapter.ToolChoice, adapter.ParallelCalls},
+	Tools:  adapter.Form{Extra: "_-", Max: 64},
+	System: true,
+	Media:  Media,
+}
+
+// Media are OpenAI's rules for images and documents, at both of its APIs.
+var Media = adapter.MediaRules{
+	Images:     []string{"image/png", "image/jpeg", "image/gif", "image/webp"},
+	ImageBytes: 15_000_000, // 20 MB as base64
+	Documents:  []string{"application/pdf"},
+	FileBytes:  24_000_000, Bytes: 36_000_000, // 50 MB of body
+	URLs: true,
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	s, err := adapter.ReadSettings(d, &rules)
+	if err != nil {
+		return nil, err
+	}
+	profile, ok := Profiles[s.Profile]
+	if !ok && s.Profile != "" {
+		return nil, &adapter.SettingError{Key: "profile", Provider: Provider, Why: "knows only " + strings.Join(profileNames(), ", ")}
+	}
+	if s.Profile == "" {
+		profile = Profiles["openai"]
+	}
+	r := &request{settings: s, profile: profile, model: ParseModel(adapter.BareModel(s, Provider))}
+	if profile.Foreign {
+		r.model.OpenAI, r.model.Reasons = false, false
+	}
+	own := rules
+	own.IDs, own.Thinking = profile.IDs, r.thinking
+	own.System = !profile.Strict && !r.model.NoSystem
+	own.UserFirst = profile.Strict
+	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+		return nil, err
+	}
+	r.body = &Body{size: r.Size()}
+	r.tools()
+	r.system()
+	for _, t := range r.Turns {
+		r.turn(t)
+	}
+	if profile.Strict {
+		r.alternate()
+	}
+	r.parameters()
+	r.body.names = r.ToolNames()
+	return r.body, nil
+}
+
+// request is one body in the making.
+type request struct {
+	*adapter.Conversation
+	settings *adapter.Settings
+	profile  Profile
+	model    Model
+	body     *Body
+}
+
+// thinking goes back only to servers that want it, and only from where it came.
+func (r *request) thinking(p *pool.Part, m *pool.Message) string {
+	provider := p.Provider
+	if provider == "" {
+		provider = m.Meta.Provider
+	}
+	switch {
+	case !r.profile.Reasoning:
+		return "this API takes none back"
+	case provider != Provider || len(m.Calls) == 0:
+		return "only what came with calls goes back to where it is from"
+	}
+	return ""
+}
+
+func (r *request) tools() {
+	for _, t := range r.Tools {
+		r.body.Tools = append(r.body.Tools, Tool{Name: t.Name, Description: t.Description, Parameters: t.Schema})
+	}
+	for _, raw := range r.settings.ExtraTools() {
+		r.body.Tools = append(r.body.Tools, Tool{Raw: raw})
+	}
+}
+
+// system puts the system texts into one message: not every server takes two.
+func (r *request) system() {
+	texts := r.System
+	if r.settings.Format != nil && r.settings.Format.Schema == nil {
+		texts = append(texts, adapter.AnswerJSON)
+	}
+	if len(texts) == 0 {
+		return
+	}
+	role := "system"
+	if r.model.NoSystem {
+		role = "user"
+		r.Note(chatctx.ID{}, "%s takes no system message: it is sent as a user message", r.model.Name)
+	}
+	r.add(Message{Role: role, Content: []Part{{Type: "text", Text: strings.Join(texts, "\n\n")}}})
+}
+
+func (r *request) add(m Message) { r.body.Messages = append(r.body.Messages, m) }
+
+func (r *request) turn(t *adapter.Turn) {
+	m := Message{Role: string(t.Role), from: t.Message}
+	if t.Role != pool.Assistant {
+		for _, i := range t.Items {
+			m.Content = append(m.Content, part(i))
+		}
+		r.add(m)
+		return
+	}
+	if text := adapter.JoinTexts(t.Items, "\n\n"); text != "" {
+		m.Content = []Part{{Type: "text", Text: text}}
+	}
+	for _, i := range t.Items {
+		switch {
+		case i.Call != nil:
+			m.Calls = append(m.Calls, Call{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(i.Call.Arguments)})
+		case i.Thinking != nil:
+			m.Reasoning += i.Thinking.Text
+		}
+	}
+	m.WithReasoning = r.profile.Reasoning && len(m.Calls) > 0
+	r.add(m)
+	for _, a := range t.Results {
+		r.add(Message{Role: "tool", CallID: a.Call.ID, Content: []Part{{Type: "text", Text: a.Plain()}}, from: a.Message})
+	}
+}
+
+func part(i adapter.Item) Part {
+	switch {
+	case i.Media == nil:
+		return Part{Type: "text", Text: i.Text}
+	case i.Media.Kind == pool.ImagePart:
+		return Part{Type: "image_url", Media: i.Media}
+	}
+	return Part{Type: "file", Media: i.Media}
+}
+
+// alternate makes user and assistant take turns: messages of one role are joined, and an assistant's word stands between a
+// result and a user.
+func (r *request) alternate() {
+	var list []Message
+	for _, m := range r.body.Messages {
+		if n := len(list); n > 0 {
+			switch last := &list[n-1]; {
+			case m.Role == last.Role && m.Role != "tool" && len(last.Calls) == 0:
+				merge(last, m)
+				continue
+			case m.Role == "user" && last.Role == "tool":
+				list = append(list, Message{Role: "assistant", Content: []Part{{Type: "text", Text: adapter.GoOn}}})
+			}
+		}
+		list = append(list, m)
+	}
+	r.body.Messages = list
+}
+
+// merge adds a message to the one before it, text to text.
+func merge(to *Message, m Message) {
+	if len(to.Content) == 1 && len(m.Content) == 1 && to.Content[0].Type == "text" && m.Content[0].Type == "text" {
+		to.Content = []Part{{Type: "text", Text: to.Content[0].Text + "\n\n" + m.Content[0].Text}}
+	} else {
+		to.Content = append(to.Content[:len(to.Content):len(to.Content)], m.Content...)
+	}
+	to.Calls = append(to.Calls, m.Calls...)
+	to.from = m.from
+}
