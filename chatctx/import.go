@@ -148,6 +148,20 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 	}
 	var out []Imported
+	err := r.update(ctx, func(st *storeTxn) (err error) {
+		out = make([]Imported, len(in))
+		for i, c := range in {
+			if out[i], err = st.importOne(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// update makes one operation of the run.
+func (r *ImportRun) update(ctx context.Context, fn func(*storeTxn) error) error {
 	var group uint64
 	err := r.store.db.Update(ctx, func(tx kv.RwTx) error {
 		st, err := r.store.beginStore(tx)
@@ -157,20 +171,17 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		if st.group = r.group; st.group == 0 {
 			st.group = max(st.rec.NextOperation, 1)
 		}
-		out = make([]Imported, len(in))
-		for i, c := range in {
-			if out[i], err = st.importOne(c); err != nil {
-				return err
-			}
-		}
 		group = st.group
+		if err := fn(st); err != nil {
+			return err
+		}
 		_, err = st.finish("import")
 		return err
 	})
 	if err == nil {
 		r.group = group
 	}
-	return out, err
+	return err
 }
 
 // importOne adds a conversation, or to a known one what is new.
@@ -309,6 +320,8 @@ type graft struct {
 	t    *txn
 	in   *Incoming
 	home []pool.Home // where each node stands; zero: not yet stored
+	// twins are nodes that hold the same message, by its id; nil where there are none.
+	twins map[ID][]int
 }
 
 func (g *graft) loose() error {
@@ -351,7 +364,11 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 			return nil, err
 		}
 		for k := i; k < j; k++ {
-			g.home[path[k]] = g.in.Nodes[path[k]].Message.Home
+			m := g.in.Nodes[path[k]].Message
+			g.home[path[k]] = m.Home
+			for _, twin := range g.twins[m.ID] {
+				g.home[twin] = m.Home
+			}
 		}
 		out = branch.Join(out, p)
 		i = j
@@ -417,17 +434,9 @@ func (st *storeTxn) importMore(in *Incoming, key []byte, src sourceRecord) (Impo
 	t.what = "import"
 	res.Title, res.Branches, res.Restored = t.rec.Title, int(t.rec.Branches), t.rec.Trashed != 0
 	if res.Restored {
-		if err := st.trash(t, 0); err != nil {
+		if err := st.bringBack(t); err != nil {
 			return res, err
 		}
-		if err := t.writeContext(); err != nil {
-			return res, err
-		}
-		raw, err := encMode.Marshal(t.rec)
-		if err != nil {
-			return res, err
-		}
-		t.recRaw = raw
 	}
 	if src.Fingerprint == in.fingerprint() {
 		res.Known = len(in.Nodes)
@@ -446,6 +455,19 @@ func (st *storeTxn) importMore(in *Incoming, key []byte, src sourceRecord) (Impo
 	}
 	_, err = t.finish()
 	return res, err
+}
+
+// bringBack takes a context out of the trash before it is added to.
+func (st *storeTxn) bringBack(t *txn) error {
+	if err := st.trash(t, 0); err != nil {
+		return err
+	}
+	if err := t.writeContext(); err != nil {
+		return err
+	}
+	raw, err := encMode.Marshal(t.rec)
+	t.recRaw = raw
+	return err
 }
 
 // known finds the nodes that are there already, and notes the others as known from now on.

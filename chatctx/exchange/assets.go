@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -49,13 +48,13 @@ func (c *chatgpt) load(id string) (pool.Part, bool) {
 		c.r.warn(c.at, "the file %s of a message: %v", f.path, err)
 		return pool.Part{}, false
 	}
-	return filePart(path.Base(f.path), b), true
+	return filePart(path.Base(f.path), b), len(b) > 0
 }
 
 // filePart is an image or document of bytes, by what they are.
 func filePart(name string, b []byte) pool.Part {
 	p := pool.Part{Type: pool.DocumentPart, Name: name, Data: b, Size: int64(len(b))}
-	p.MediaType, _, _ = strings.Cut(http.DetectContentType(b), ";")
+	p.MediaType = pool.SniffMediaType(b)
 	if strings.HasPrefix(p.MediaType, "image/") {
 		p.Type = pool.ImagePart
 	}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -155,6 +156,9 @@ type importer struct {
 	limits   Limits
 	report   *Report
 	sink     func(*chatctx.Incoming) error
+	native   func(chatctx.Native) (nativeTarget, error)
+	artifact func(data []byte, mediaType string) error
+	settings func(map[string]json.RawMessage) error
 	progress Progress
 	notOurs  []string // files of the present folder or archive that are no conversations
 }
@@ -167,6 +171,7 @@ func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx
 		im.progress.Messages += len(in.Nodes)
 		return sinkError{sink(in)}.orNil()
 	}
+	im.native = im.dry
 	return im
 }
 
@@ -351,7 +356,8 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return nil
 	}
 	im.report.Files++
-	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, buf: c.Reader, limits: im.limits, report: im.report, sink: im.sink}
+	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, buf: c.Reader, limits: im.limits, report: im.report,
+		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings}
 	return fm.read(r)
 }
 

@@ -12,5 +12,6 @@ type format struct {
 // formats are all that can be read, in the order in which they are tried: the first that fits wins, so the one with the
 // narrower signature stands first.
 var formats = []format{
+	{nativeName, detectNative, readNative},
 	{"chatgpt", detectChatGPT, readChatGPT},
 }

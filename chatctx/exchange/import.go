@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -19,10 +20,12 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	st := &storing{ctx: ctx, store: s, work: make(chan []*chatctx.Incoming), done: make(chan struct{})}
-	go st.run(cancel)
+	st := &storing{ctx: ctx, store: s, run: s.ImportRun(), work: make(chan func() error), done: make(chan struct{})}
+	go st.storeAll(cancel)
 	rep := &Report{}
-	err := newImporter(ctx, o, rep, st.add).paths(paths)
+	im := newImporter(ctx, o, rep, st.add)
+	im.native, im.artifact, im.settings = st.native, st.artifact, st.settings
+	err := im.paths(paths)
 	if err == nil {
 		err = st.flush()
 	}
@@ -42,7 +45,8 @@ const batchBytes = 4 << 20
 type storing struct {
 	ctx   context.Context
 	store *chatctx.Store
-	work  chan []*chatctx.Incoming
+	run   *chatctx.ImportRun // so that one undo takes the whole import back
+	work  chan func() error
 	done  chan struct{}
 
 	batch []*chatctx.Incoming // being filled, by the reader
@@ -64,13 +68,72 @@ func (st *storing) flush() error {
 	if len(st.batch) == 0 {
 		return nil
 	}
+	batch := st.batch
+	st.batch, st.size = nil, 0
+	return st.do(func() error { return st.storeBatch(batch) })
+}
+
+// do has the goroutine do something, after what it was given before.
+func (st *storing) do(f func() error) error {
 	select {
-	case st.work <- st.batch:
-		st.batch, st.size = nil, 0
+	case st.work <- f:
 		return nil
 	case <-st.ctx.Done():
 		return context.Cause(st.ctx)
 	}
+}
+
+// native stores a context of the store's own export.
+func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
+	in, err := st.run.Native(st.ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return &nativeStored{in, st, n.ID.String()}, nil
+}
+
+func (st *storing) artifact(data []byte, mediaType string) error {
+	_, err := st.store.PutArtifact(st.ctx, data, mediaType)
+	return err
+}
+
+// settings sets those of the store's settings that it does not have.
+func (st *storing) settings(set map[string]json.RawMessage) error {
+	have, err := st.store.Settings(st.ctx)
+	if err != nil {
+		return err
+	}
+	for k := range have {
+		delete(set, k)
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	_, err = st.store.SetSettings(st.ctx, set)
+	return err
+}
+
+// nativeStored is a context that goes into the store; it is made visible in the goroutine, where all else is stored.
+type nativeStored struct {
+	*chatctx.NativeImport
+	st *storing
+	id string
+}
+
+func (n *nativeStored) finish(ctx context.Context) error {
+	result := make(chan error, 1)
+	err := n.st.do(func() error {
+		done, err := n.Finish(ctx)
+		if err == nil {
+			n.st.result.count(nativeName, n.id, &done)
+		}
+		result <- err
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return <-result
 }
 
 // weight is about how many bytes a conversation takes.
@@ -103,15 +166,12 @@ func partsWeight(parts []pool.Part) int {
 	return n
 }
 
-// run stores batches until there are no more. An error of the store ends the import.
-func (st *storing) run(fail context.CancelCauseFunc) {
+// storeAll does what it is given until there is no more. An error of the store ends the import.
+func (st *storing) storeAll(fail context.CancelCauseFunc) {
 	defer close(st.done)
 	st.result.limit = 10_000
-	for batch := range st.work {
-		if st.ctx.Err() != nil {
-			continue
-		}
-		if err := st.storeBatch(batch); err != nil {
+	for f := range st.work {
+		if err := f(); err != nil {
 			fail(err)
 		}
 	}
@@ -119,10 +179,10 @@ func (st *storing) run(fail context.CancelCauseFunc) {
 
 // storeBatch stores a batch as one; where one of its conversations is refused, one by one, and leaves that one out.
 func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
-	done, err := st.store.Import(st.ctx, batch)
+	done, err := st.run.Import(st.ctx, batch)
 	if err == nil {
 		for i := range done {
-			st.count(batch[i], &done[i])
+			st.result.count(batch[i].Format, batch[i].Conversation, &done[i])
 		}
 		return nil
 	}
@@ -148,8 +208,7 @@ func (st *storing) refused(in *chatctx.Incoming, err error) {
 }
 
 // count puts what became of a conversation on the report.
-func (st *storing) count(in *chatctx.Incoming, done *chatctx.Imported) {
-	r := &st.result
+func (r *Report) count(format, source string, done *chatctx.Imported) {
 	r.Messages += done.Messages
 	r.Duplicated += done.Known
 	r.Branches += done.NewBranches
@@ -160,7 +219,7 @@ func (st *storing) count(in *chatctx.Incoming, done *chatctx.Imported) {
 		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", clip(done.Title, 60))})
 	}
 	r.Imported = append(r.Imported, Imported{
-		Context: done.Context.String(), Title: done.Title, Format: in.Format, SourceID: in.Conversation,
+		Context: done.Context.String(), Title: done.Title, Format: format, SourceID: source,
 		Messages: done.Messages, Branches: done.Branches,
 	})
 }

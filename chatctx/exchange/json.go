@@ -62,8 +62,8 @@ const errTruncated = "the JSON ends too early"
 // maxDocument bounds a document: token offsets are 32 bits.
 const maxDocument = math.MaxUint32 - 1
 
-// maxDepth bounds nesting: encoding/json, which will read again what is kept, ends at 10,000.
-const maxDepth = 5000
+// maxDepth bounds nesting, as messages do for what they keep.
+const maxDepth = 1000
 
 // parse takes one JSON value apart; rest is what follows it. With partial, text that ends too early is no error: what is
 // open is closed there, and an unfinished string, number or member is left out.

@@ -68,6 +68,15 @@ func closeCalls(m *chatctx.Message, answered func(callID string) bool) {
 	}
 }
 
+// plainTitle is a title as a context may have it: on one line, without controls, of at most 1000 bytes.
+func plainTitle(s string) string {
+	s = oneLine(s)
+	if len(s) > 1000 {
+		s = s[:runeEnd([]byte(s), 1000)]
+	}
+	return s
+}
+
 // setTitle derives a title from the first prompt where the conversation has none.
 func setTitle(in *chatctx.Incoming) {
 	if strings.TrimSpace(in.Title) != "" {
@@ -76,8 +85,8 @@ func setTitle(in *chatctx.Incoming) {
 	in.Derived, in.Title = true, "Untitled"
 	for _, n := range in.Nodes {
 		if typed(n.Message) {
-			if t := strings.Join(strings.Fields(n.Message.Text()), " "); t != "" {
-				in.Title = clip(t, 60)
+			if t := chatctx.TitleFrom(n.Message.Text()); t != "" {
+				in.Title = t
 				return
 			}
 		}

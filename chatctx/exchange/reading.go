@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,13 +40,18 @@ type reading struct {
 	limits Limits
 	report *Report
 	sink   func(*chatctx.Incoming) error
-	doc    document
-	assets *assets // the files beside this one, once asked for
+	// Where what only the store's own export holds goes; artifact and settings are nil where nothing is stored.
+	native   func(chatctx.Native) (nativeTarget, error)
+	artifact func(data []byte, mediaType string) error
+	settings func(map[string]json.RawMessage) error
+	doc      document
+	assets   *assets // the files beside this one, once asked for
 }
 
 // emit hands a conversation on, with a title derived where it has none and each message's source filled in. An error ends the reading: return it.
 func (r *reading) emit(in *chatctx.Incoming) error {
 	in.Format = firstOf(in.Format, r.format)
+	in.Title = plainTitle(in.Title)
 	setTitle(in)
 	for _, n := range in.Nodes {
 		s := source(n.Message)

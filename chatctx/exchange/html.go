@@ -1,0 +1,368 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The page is one file that needs nothing else: style, script, pictures and the tree of the branches are in it, and its policy
+// forbids everything from elsewhere. Each message is written once for each way that leads to it; the script shows the path that is
+// chosen and puts a switch where paths part. Without a script the active branch is shown.
+
+//go:embed page/page.css
+var pageCSS string
+
+//go:embed page/page.js
+var pageJS string
+
+//go:embed page/page.html
+var pageHTML string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+// page is what the template of the page shows around the messages.
+type page struct {
+	Title  string
+	Policy string
+	CSS    template.CSS
+	JS     template.JS
+	Tree   pageTree
+	Counts string
+}
+
+// pageTree is what the script knows: each node's parent, -1 for none, and where the branches end.
+type pageTree struct {
+	Parents  []int        `json:"parents"`
+	Branches []pageBranch `json:"branches"`
+	Active   int          `json:"active"`
+}
+
+type pageBranch struct {
+	Name string `json:"name"`
+	Leaf int    `json:"leaf"` // -1: an empty branch
+}
+
+// pageMessage is a message as the template shows it.
+type pageMessage struct {
+	N       int
+	Class   string
+	Shown   bool // on the active branch
+	Speaker string
+	Model   string
+	Time    string // RFC 3339
+	When    string // for people
+	Blocks  []pageBlock
+}
+
+// pageBlock is a piece of a message: Summary is the line of a block that is folded; Text or HTML or an Image its content.
+type pageBlock struct {
+	Class   string
+	Summary string
+	HTML    template.HTML
+	Text    string
+	Image   template.URL
+	Alt     string
+}
+
+func writeHTML(ctx context.Context, x *export) error {
+	info, err := x.context.Info(ctx)
+	if err != nil {
+		return err
+	}
+	branches, err := x.context.Branches(ctx)
+	if err != nil {
+		return err
+	}
+	t := &pathTree{index: map[step]int{}}
+	for i, b := range branches {
+		if b.Active {
+			t.page.Active = i
+		}
+		if err := t.add(ctx, x.context, b); err != nil {
+			return err
+		}
+	}
+	p := page{Title: oneLine(info.Title), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Tree: t.page, Policy: pagePolicy()}
+	p.Counts = counted(info.Messages, "message") + ", " + branchCount(len(branches))
+	if err := pageTemplate.ExecuteTemplate(x.w, "head", p); err != nil {
+		return err
+	}
+	if err := x.htmlMessages(ctx, t); err != nil {
+		return err
+	}
+	return pageTemplate.ExecuteTemplate(x.w, "foot", p)
+}
+
+func branchCount(n int) string {
+	if n == 1 {
+		return "1 branch"
+	}
+	return fmt.Sprintf("%d branches", n)
+}
+
+// pagePolicy allows exactly the page's own style and script, and pictures that are in it.
+func pagePolicy() string {
+	hash := func(s string) string {
+		h := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(h[:]) + "'"
+	}
+	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; img-src data:; base-uri 'none'; form-action 'none'"
+}
+
+// pathTree holds the messages of several branches, those that they begin with in common once.
+type pathTree struct {
+	page     pageTree
+	messages []chatctx.ID
+	children [][]int
+	roots    []int
+	index    map[step]int
+}
+
+// step is a message after the node parent.
+type step struct {
+	parent  int
+	message chatctx.ID
+}
+
+func (t *pathTree) add(ctx context.Context, c *chatctx.ChatContext, b *chatctx.BranchInfo) error {
+	snap, err := c.Snapshot(ctx, b.Name)
+	if err != nil {
+		return err
+	}
+	ids, err := snap.IDs(ctx)
+	if err != nil {
+		return err
+	}
+	at := -1
+	for _, id := range ids {
+		n, known := t.index[step{at, id}]
+		if !known {
+			n = t.node(at, id)
+		}
+		at = n
+	}
+	t.page.Branches = append(t.page.Branches, pageBranch{b.Name, at})
+	return nil
+}
+
+func (t *pathTree) node(parent int, id chatctx.ID) int {
+	n := len(t.messages)
+	t.index[step{parent, id}] = n
+	t.messages = append(t.messages, id)
+	t.page.Parents = append(t.page.Parents, parent)
+	t.children = append(t.children, nil)
+	if parent < 0 {
+		t.roots = append(t.roots, n)
+	} else {
+		t.children[parent] = append(t.children[parent], n)
+	}
+	return n
+}
+
+// preorder gives the nodes so that every path comes in its order.
+func (t *pathTree) preorder() []int {
+	order := make([]int, 0, len(t.messages))
+	stack := reversed(t.roots)
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		order = append(order, n)
+		stack = append(stack[:len(stack)-1], reversed(t.children[n])...)
+	}
+	return order
+}
+
+func reversed(list []int) []int {
+	out := make([]int, len(list))
+	for i, n := range list {
+		out[len(list)-1-i] = n
+	}
+	return out
+}
+
+func (x *export) htmlMessages(ctx context.Context, t *pathTree) error {
+	shown := map[int]bool{}
+	for n := t.page.Branches[t.page.Active].Leaf; n >= 0; n = t.page.Parents[n] {
+		shown[n] = true
+	}
+	for _, n := range t.preorder() {
+		m, err := x.context.Message(ctx, t.messages[n])
+		if err != nil {
+			return err
+		}
+		pm, err := x.pageMessage(ctx, m)
+		if err != nil {
+			return err
+		}
+		pm.N, pm.Shown = n, shown[n]
+		if err := pageTemplate.ExecuteTemplate(x.w, "message", pm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *export) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMessage, error) {
+	pm := &pageMessage{Class: string(m.Role), Speaker: speaker(m), Model: m.Meta.Model}
+	if m.Hidden {
+		pm.Class += " aside"
+	}
+	if m.Created != 0 {
+		pm.Time, pm.When = m.Created.Time().Format("2006-01-02T15:04:05Z"), m.Created.Time().Format("2006-01-02 15:04 UTC")
+	}
+	placed := map[string]bool{}
+	for i := range m.Content {
+		p := &m.Content[i]
+		if p.Type == pool.CallPart {
+			placed[p.CallID] = true
+			pm.Blocks = append(pm.Blocks, callBlock(callOf(m, p.CallID)))
+			continue
+		}
+		b, err := x.partBlock(ctx, p, m.Role)
+		if err != nil {
+			return nil, err
+		}
+		pm.Blocks = append(pm.Blocks, b)
+	}
+	for i := range m.Calls {
+		if !placed[m.Calls[i].ID] {
+			pm.Blocks = append(pm.Blocks, callBlock(&m.Calls[i]))
+		}
+	}
+	if m.Result != nil {
+		blocks, err := x.resultBlocks(ctx, m.Result)
+		if err != nil {
+			return nil, err
+		}
+		pm.Blocks = append(pm.Blocks, blocks...)
+	}
+	if m.Unfinished {
+		pm.Blocks = append(pm.Blocks, pageBlock{Class: "note", Text: "This reply was broken off."})
+	}
+	return pm, nil
+}
+
+func (x *export) partBlock(ctx context.Context, p *pool.Part, role pool.Role) (pageBlock, error) {
+	switch p.Type {
+	case pool.TextPart:
+		if role == pool.Assistant {
+			if html, ok := renderMarkdown(p.Text); ok {
+				return pageBlock{Class: "text", HTML: html}, nil
+			}
+		}
+		return pageBlock{Class: "plain", Text: p.Text}, nil
+	case pool.ThinkingPart:
+		return pageBlock{Class: "thinking", Summary: "Thinking", Text: firstOf(p.Text, "(not readable)")}, nil
+	case pool.ImagePart:
+		return x.imageBlock(ctx, p)
+	case pool.DocumentPart:
+		return pageBlock{Class: "note", Text: describeFile(p)}, nil
+	}
+	return pageBlock{Class: "thinking", Summary: p.Type, Text: pretty(p.Raw)}, nil
+}
+
+// pictures are the image types that a page may hold as they are.
+var pictures = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true}
+
+// maxPicture is the size in bytes up to which a picture is put into the page.
+const maxPicture = 16 << 20
+
+func (x *export) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error) {
+	note := pageBlock{Class: "note", Text: describeFile(p)}
+	if p.SHA256 == (pool.Hash{}) || p.Size > maxPicture {
+		return note, nil
+	}
+	data, _, err := x.bytesOf(ctx, p.SHA256)
+	if err != nil || data == nil {
+		return note, err
+	}
+	mediaType := pool.SniffMediaType(data)
+	if !pictures[mediaType] {
+		return note, nil
+	}
+	uri := "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
+	return pageBlock{Class: "picture", Image: template.URL(uri), Alt: firstOf(p.Name, "image")}, nil
+}
+
+func callBlock(c *pool.Call) pageBlock {
+	return pageBlock{Class: "call", Summary: "Calls " + c.Tool + callState(c), Text: pretty(c.Arguments)}
+}
+
+func (x *export) resultBlocks(ctx context.Context, r *pool.Result) ([]pageBlock, error) {
+	class, summary := "result", "Result"
+	if r.IsError {
+		class, summary = "result error", "Error"
+	}
+	if len(r.Parts) == 0 {
+		text := r.Text
+		if r.JSON != nil {
+			text = pretty(r.JSON)
+		}
+		return []pageBlock{{Class: class, Summary: summary + resultHint(text), Text: text}}, nil
+	}
+	var blocks []pageBlock
+	for i := range r.Parts {
+		b, err := x.partBlock(ctx, &r.Parts[i], pool.ToolRole)
+		if err != nil {
+			return nil, err
+		}
+		if b.Class == "plain" {
+			b.Class, b.Summary = class, summary+resultHint(b.Text)
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+// resultHint is the beginning of a folded text.
+func resultHint(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if first == "" {
+		return ""
+	}
+	return ": " + clip(first, 60)
+}
+
+// renderMarkdown makes HTML of Markdown, with everything that is HTML in it escaped and pictures as links. Of text that is too
+// long or nests too deep it makes nothing.
+func renderMarkdown(text string) (template.HTML, bool) {
+	if len(text) > maxMarkdown || nestsDeep(text) {
+		return "", false
+	}
+	var b bytes.Buffer
+	if err := markdownRenderer.Convert([]byte(text), &b); err != nil {
+		return "", false
+	}
+	return template.HTML(b.String()), true
+}
+
+// maxMarkdown is the size in bytes up to which text is rendered; longer text is shown as it is.
+const maxMarkdown = 64 << 10
+
+// nestsDeep tells whether a line opens more quotes and lists than anybody reads.
+func nestsDeep(text string) bool {
+	for line := range strings.Lines(text) {
+		markers := 0
+		for _, c := range line {
+			if strings.ContainsRune(" \t>-*+.)0123456789", c) {
+				if strings.ContainsRune(">-*+.)", c) {
+					markers++
+				}
+				continue
+			}
+			break
+		}
+		if markers > 80 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,236 @@
+package exchange
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The store's own export: JSON Lines, each an object with one member that says what the line is.
+//
+//	chatctx   first: the format's version; with it the store's settings where the whole store is exported
+//	context   begins a context
+//	branch    begins a branch of it; its history begins as another's does, as far as like says, and goes on with
+//	message   a message, new in this context, with all that chatctx knows of it, or
+//	again     messages that came before, by their ids
+//	loose     a message that is on no branch: a session's summary, one that is tagged
+//	artifact  the bytes of an image or a document, before the first message that names them
+//	tag, mark, call  a message's second name; pinned or excluded; the state of a call with its decisions
+//	end       ends the context and counts it: one without it was cut off
+//
+// Nothing in it depends on how a store lays histories out, so that exporting what was imported gives the same bytes.
+
+const (
+	nativeName    = "chatctx"
+	nativeVersion = 1
+)
+
+type nativeHeader struct {
+	Version  int                        `json:"chatctx"`
+	Settings map[string]json.RawMessage `json:"settings,omitempty"`
+}
+
+type nativeContext struct {
+	ID       chatctx.ID                 `json:"id"`
+	Title    string                     `json:"title"`
+	Derived  bool                       `json:"derived,omitempty"`
+	Parent   *chatctx.ID                `json:"parent,omitempty"`
+	Settings map[string]json.RawMessage `json:"settings,omitempty"`
+	AppData  map[string]json.RawMessage `json:"app_data,omitempty"`
+	Active   string                     `json:"active"`
+	Created  stamp                      `json:"created_at,omitzero"`
+	Updated  stamp                      `json:"updated_at,omitzero"`
+}
+
+type nativeBranch struct {
+	ID       chatctx.ID                 `json:"id"`
+	Name     string                     `json:"name"`
+	Like     *nativeLike                `json:"like,omitempty"`
+	System   string                     `json:"system,omitempty"`
+	Prompt   string                     `json:"prompt,omitempty"`
+	Settings map[string]json.RawMessage `json:"settings,omitempty"`
+	Sessions []nativeSession            `json:"sessions,omitempty"`
+	AppData  map[string]json.RawMessage `json:"app_data,omitempty"`
+	From     string                     `json:"from,omitempty"`
+	At       *chatctx.ID                `json:"at,omitempty"`
+	Created  stamp                      `json:"created_at,omitzero"`
+	Tokens   *branch.Tokens             `json:"tokens,omitempty"`
+}
+
+// nativeLike says how a history begins: as the first messages of an earlier branch.
+type nativeLike struct {
+	Branch   string `json:"branch"`
+	Messages int    `json:"messages"`
+}
+
+type nativeSession struct {
+	ID       chatctx.ID                 `json:"id"`
+	Start    int                        `json:"start"`
+	Summary  *chatctx.ID                `json:"summary,omitempty"`
+	Created  stamp                      `json:"created_at,omitzero"`
+	PrunedTo int                        `json:"pruned_to,omitempty"`
+	Digests  []nativeDigest             `json:"digests,omitempty"`
+	Data     map[string]json.RawMessage `json:"data,omitempty"`
+}
+
+type nativeDigest struct {
+	From     int    `json:"from"`
+	To       int    `json:"to"`
+	Text     string `json:"text"`
+	Squeezed bool   `json:"squeezed,omitempty"`
+	Of       string `json:"of,omitempty"` // hex
+}
+
+type nativeArtifact struct {
+	SHA256    string `json:"sha256"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
+}
+
+type nativeTag struct {
+	Name    string     `json:"name"`
+	Message chatctx.ID `json:"message"`
+}
+
+type nativeMark struct {
+	Mark    string     `json:"mark"`
+	Message chatctx.ID `json:"message"`
+}
+
+type nativeCall struct {
+	Message   chatctx.ID       `json:"message"`
+	Index     int              `json:"index"`
+	CallID    string           `json:"call_id"`
+	Tool      string           `json:"tool_name"`
+	Status    pool.Status      `json:"approval_status"`
+	Execution pool.Execution   `json:"execution"`
+	Reason    string           `json:"reason,omitempty"`
+	Since     stamp            `json:"since,omitzero"`
+	Effective json.RawMessage  `json:"effective_arguments,omitempty"`
+	Expires   stamp            `json:"expires,omitzero"`
+	Decisions []nativeDecision `json:"decisions,omitempty"`
+}
+
+type nativeDecision struct {
+	At         stamp  `json:"at,omitzero"`
+	From       string `json:"from"`
+	To         string `json:"to"`
+	ByKind     string `json:"by_kind"`
+	ByName     string `json:"by_name,omitempty"`
+	Program    string `json:"program,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	ArgsSHA256 string `json:"arguments_sha256,omitempty"`
+}
+
+type nativeEnd struct {
+	Context  chatctx.ID `json:"context"`
+	Messages int        `json:"messages"`
+	Branches int        `json:"branches"`
+}
+
+// stamp is a pool.Time that JSON shows as RFC 3339.
+type stamp pool.Time
+
+func (t stamp) MarshalJSON() ([]byte, error) {
+	return json.Marshal(pool.Time(t).Time().Format(time.RFC3339Nano))
+}
+
+func (t *stamp) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	*t = stamp(pool.TimeOf(at))
+	return err
+}
+
+// hashText is a hash in hex, "" for none.
+func hashText(h pool.Hash) string {
+	if h == (pool.Hash{}) {
+		return ""
+	}
+	return h.String()
+}
+
+func parseHashText(s string) (pool.Hash, error) {
+	if s == "" {
+		return pool.Hash{}, nil
+	}
+	h, err := pool.ParseHash(s)
+	if err != nil {
+		return h, fmt.Errorf("%q is no SHA-256: %w", clip(s, 80), err)
+	}
+	return h, nil
+}
+
+// idOrNil leaves the zero id out of JSON.
+func idOrNil(id chatctx.ID) *chatctx.ID {
+	if id == (chatctx.ID{}) {
+		return nil
+	}
+	return &id
+}
+
+func idOf(p *chatctx.ID) chatctx.ID {
+	if p == nil {
+		return chatctx.ID{}
+	}
+	return *p
+}
+
+func sessionsOut(list []branch.Session) []nativeSession {
+	var out []nativeSession
+	for _, s := range list {
+		n := nativeSession{ID: s.ID, Start: s.Start, Summary: idOrNil(s.Summary), Created: stamp(s.Created), PrunedTo: s.PrunedTo, Data: s.Data}
+		for _, d := range s.Digests {
+			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: hashText(d.Of)})
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func sessionsIn(list []nativeSession) ([]branch.Session, error) {
+	var out []branch.Session
+	for _, n := range list {
+		s := branch.Session{ID: n.ID, Start: n.Start, Summary: idOf(n.Summary), Created: pool.Time(n.Created), PrunedTo: n.PrunedTo, Data: n.Data}
+		for _, d := range n.Digests {
+			of, err := parseHashText(d.Of)
+			if err != nil {
+				return nil, err
+			}
+			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: of})
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func callOut(c *chatctx.NativeCall) nativeCall {
+	n := nativeCall{Message: c.Message, Index: c.Index, CallID: c.CallID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason,
+		Since: stamp(c.Since), Effective: c.Effective, Expires: stamp(c.Expires)}
+	for _, d := range c.Decisions {
+		n.Decisions = append(n.Decisions, nativeDecision{At: stamp(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
+			Program: d.Program, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256)})
+	}
+	return n
+}
+
+func callIn(n *nativeCall) (chatctx.NativeCall, error) {
+	c := chatctx.NativeCall{Message: n.Message, Index: n.Index, CallID: n.CallID, Tool: n.Tool, Status: n.Status, Execution: n.Execution,
+		Reason: n.Reason, Since: pool.Time(n.Since), Effective: n.Effective, Expires: pool.Time(n.Expires)}
+	for _, d := range n.Decisions {
+		h, err := parseHashText(d.ArgsSHA256)
+		if err != nil {
+			return c, err
+		}
+		c.Decisions = append(c.Decisions, chatctx.Decision{At: pool.Time(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
+			Program: d.Program, Reason: d.Reason, ArgsSHA256: h})
+	}
+	return c, nil
+}

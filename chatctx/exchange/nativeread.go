@@ -1,0 +1,352 @@
+package exchange
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// nativeTarget takes a context of the store's own export: a store, or a count.
+type nativeTarget interface {
+	Branch(context.Context, chatctx.NativeBranch) error
+	Append(context.Context, []*chatctx.Message) error
+	Again(context.Context, []chatctx.ID) error
+	Loose(context.Context, *chatctx.Message) error
+	Call(chatctx.NativeCall)
+	Tag(name string, message chatctx.ID) error
+	Mark(message chatctx.ID, mark string)
+	finish(context.Context) error
+}
+
+func detectNative(h *head) bool {
+	_, ok := h.first().get(nativeName).int()
+	return ok && !h.array
+}
+
+// readNative reads the store's own export. A context is taken whole or, where a line of it is damaged or missing, not at all.
+func readNative(r *reading) error {
+	r.limits.Line = max(r.limits.Line, r.limits.Item) // pictures stand on one line
+	n := &nativeReader{r: r}
+	skipped := r.report.Skipped
+	err := r.eachLine(func(at place, v value) error {
+		if r.report.Skipped > skipped { // a line before this one could not be read
+			skipped = r.report.Skipped
+			n.spoiled = true
+		}
+		return n.line(at, v)
+	})
+	if err == nil {
+		err = n.unfinished(place{})
+	}
+	return err
+}
+
+// nativeReader is the state between lines.
+type nativeReader struct {
+	r        *reading
+	target   nativeTarget // of the present context; nil: none, or one that is given up
+	title    string
+	inside   bool // a context has begun
+	spoiled  bool // something of the present context is missing
+	messages int  // of the present context
+	batch    []*chatctx.Message
+	size     int
+}
+
+// line reads one line. An error that is the line's own gives up the context.
+func (n *nativeReader) line(at place, v value) error {
+	if v.has(nativeName) {
+		return n.header(at, v)
+	}
+	for kind, x := range v.members() {
+		if kind == "context" {
+			return n.begin(at, x)
+		}
+		if kind == "message" || kind == "loose" {
+			n.messages++
+		}
+		if n.spoiled || n.target == nil {
+			if kind == "end" {
+				return n.unfinished(at)
+			}
+			return nil
+		}
+		err := n.member(at, kind, x)
+		if err == nil || n.r.ctx.Err() != nil {
+			return err
+		}
+		n.spoiled = true
+		n.r.warn(at, "%v", err)
+		return nil
+	}
+	return nil
+}
+
+func (n *nativeReader) header(at place, v value) error {
+	version, _ := v.get(nativeName).int()
+	if version > nativeVersion {
+		return fmt.Errorf("an export of version %d, this program reads up to %d: update chatctx", version, nativeVersion)
+	}
+	if s := v.get("settings"); s.is(objectKind) && n.r.settings != nil {
+		var set map[string]json.RawMessage
+		if err := json.Unmarshal(s.keep(), &set); err != nil {
+			n.r.warn(at, "the settings: %v", err)
+			return nil
+		}
+		return n.r.settings(set)
+	}
+	return nil
+}
+
+func (n *nativeReader) begin(at place, v value) error {
+	if err := n.unfinished(at); err != nil {
+		return err
+	}
+	n.inside, n.spoiled, n.messages, n.target = true, false, 0, nil
+	n.title = clip(v.get("title").str(), 60)
+	var c nativeContext
+	err := json.Unmarshal(v.keep(), &c)
+	if err == nil {
+		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Parent: idOf(c.Parent), Settings: c.Settings,
+			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated)})
+	}
+	if err != nil {
+		n.spoiled = true
+		n.r.warn(at, "%v", err)
+	}
+	return n.r.ctx.Err()
+}
+
+// unfinished reports the present context where it did not come to its end.
+func (n *nativeReader) unfinished(at place) error {
+	if n.inside {
+		n.r.skipContext(n.messages, at, "the context %q is damaged or not complete and is left out", n.title)
+	}
+	n.inside, n.spoiled, n.target, n.batch, n.size = false, false, nil, nil, 0
+	return n.r.ctx.Err()
+}
+
+func (n *nativeReader) member(at place, kind string, v value) error {
+	if kind == "message" {
+		return n.message(v)
+	}
+	if err := n.flush(); err != nil {
+		return err
+	}
+	ctx := n.r.ctx
+	switch kind {
+	case "branch":
+		return n.branch(v)
+	case "again":
+		ids, err := decoded[[]chatctx.ID](v)
+		if err != nil {
+			return err
+		}
+		return n.target.Again(ctx, ids)
+	case "loose":
+		m, err := decoded[chatctx.Message](v)
+		if err != nil {
+			return err
+		}
+		return n.target.Loose(ctx, &m)
+	case "artifact":
+		return n.artifact(v)
+	case "tag":
+		t, err := decoded[nativeTag](v)
+		if err != nil {
+			return err
+		}
+		return n.target.Tag(t.Name, t.Message)
+	case "mark":
+		m, err := decoded[nativeMark](v)
+		if err == nil {
+			n.target.Mark(m.Message, m.Mark)
+		}
+		return err
+	case "call":
+		c, err := decoded[nativeCall](v)
+		if err != nil {
+			return err
+		}
+		call, err := callIn(&c)
+		n.target.Call(call)
+		return err
+	case "end":
+		return n.end(at, v)
+	}
+	n.r.warn(at, "a line of the unknown kind %q is passed over", clip(kind, 40))
+	return nil
+}
+
+func decoded[T any](v value) (T, error) {
+	var x T
+	err := json.Unmarshal(v.raw(), &x)
+	return x, err
+}
+
+func (n *nativeReader) branch(v value) error {
+	b, err := decoded[nativeBranch](v)
+	if err != nil {
+		return err
+	}
+	out := chatctx.NativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, AppData: b.AppData, From: b.From,
+		At: idOf(b.At), Created: pool.Time(b.Created), Tokens: b.Tokens}
+	if out.Sessions, err = sessionsIn(b.Sessions); err != nil {
+		return err
+	}
+	if b.Like != nil {
+		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
+	}
+	return n.target.Branch(n.r.ctx, out)
+}
+
+func (n *nativeReader) message(v value) error {
+	m := &chatctx.Message{}
+	if err := m.UnmarshalJSON(v.raw()); err != nil {
+		return err
+	}
+	n.batch = append(n.batch, m)
+	if n.size += len(v.raw()); n.size >= batchBytes {
+		return n.flush()
+	}
+	return nil
+}
+
+func (n *nativeReader) flush() error {
+	if len(n.batch) == 0 {
+		return nil
+	}
+	batch := n.batch
+	n.batch, n.size = nil, 0
+	return n.target.Append(n.r.ctx, batch)
+}
+
+func (n *nativeReader) artifact(v value) error {
+	a, err := decoded[nativeArtifact](v)
+	if err != nil {
+		return err
+	}
+	if h := pool.HashOf(a.Data); h.String() != a.SHA256 {
+		return fmt.Errorf("the artifact %s has other bytes than its name says", clip(a.SHA256, 64))
+	}
+	if n.r.artifact == nil {
+		return nil
+	}
+	return n.r.artifact(a.Data, a.MediaType)
+}
+
+func (n *nativeReader) end(at place, v value) error {
+	e, err := decoded[nativeEnd](v)
+	if err != nil {
+		return err
+	}
+	if e.Messages != n.messages {
+		return fmt.Errorf("the context has %d messages, %d are there", e.Messages, n.messages)
+	}
+	if err := n.target.finish(n.r.ctx); err != nil {
+		return err
+	}
+	n.inside = false
+	return n.unfinished(at)
+}
+
+// dry counts a context instead of storing it.
+func (im *importer) dry(n chatctx.Native) (nativeTarget, error) {
+	in := &chatctx.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
+		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData}
+	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
+}
+
+// nativeDry makes an Incoming of a context.
+type nativeDry struct {
+	in     *chatctx.Incoming
+	active string
+	sink   func(*chatctx.Incoming) error
+	index  map[step]int
+	known  map[chatctx.ID]*chatctx.Message
+	paths  [][]int
+}
+
+func (d *nativeDry) Branch(_ context.Context, b chatctx.NativeBranch) error {
+	var path []int
+	for i, other := range d.in.Branches {
+		if other.Name == b.Like && b.Shared > 0 && b.Shared <= len(d.paths[i]) {
+			path = append(path, d.paths[i][:b.Shared]...)
+		}
+	}
+	d.paths = append(d.paths, path)
+	d.in.Branches = append(d.in.Branches, chatctx.IncomingBranch{Name: b.Name, Leaf: -1, System: b.System, Prompt: b.Prompt,
+		Settings: b.Settings, Sessions: b.Sessions})
+	d.leaf()
+	return nil
+}
+
+func (d *nativeDry) leaf() int {
+	last := len(d.paths) - 1
+	leaf := -1
+	if p := d.paths[last]; len(p) > 0 {
+		leaf = p[len(p)-1]
+	}
+	d.in.Branches[last].Leaf = leaf
+	return leaf
+}
+
+func (d *nativeDry) Append(_ context.Context, msgs []*chatctx.Message) error {
+	for _, m := range msgs {
+		d.known[m.ID] = m
+		if err := d.add(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *nativeDry) Again(_ context.Context, ids []chatctx.ID) error {
+	for _, id := range ids {
+		m := d.known[id]
+		if m == nil {
+			return fmt.Errorf("message %s is named before it is there", id)
+		}
+		if err := d.add(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *nativeDry) add(m *chatctx.Message) error {
+	if len(d.paths) == 0 {
+		return fmt.Errorf("a message before any branch")
+	}
+	at := step{d.leaf(), m.ID}
+	node, known := d.index[at]
+	if !known {
+		node = len(d.in.Nodes)
+		d.index[at] = node
+		d.in.Nodes = append(d.in.Nodes, chatctx.Node{ID: m.ID.String(), Parent: at.parent, Message: m})
+	}
+	last := len(d.paths) - 1
+	d.paths[last] = append(d.paths[last], node)
+	d.leaf()
+	return nil
+}
+
+func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message) error {
+	d.in.Loose = append(d.in.Loose, m)
+	return nil
+}
+
+func (d *nativeDry) Call(chatctx.NativeCall)      {}
+func (d *nativeDry) Tag(string, chatctx.ID) error { return nil }
+func (d *nativeDry) Mark(chatctx.ID, string)      {}
+func (d *nativeDry) finish(ctx context.Context) error {
+	for i, b := range d.in.Branches {
+		if b.Name == d.active {
+			d.in.Branches[0], d.in.Branches[i] = d.in.Branches[i], d.in.Branches[0]
+		}
+	}
+	return d.sink(d.in)
+}

@@ -1,0 +1,283 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// writeNative writes one context, or all of them in the order of their last change, oldest first.
+func writeNative(ctx context.Context, x *export) error {
+	n := &nativeWriter{export: x, sent: map[pool.Hash]bool{}}
+	header := nativeHeader{Version: nativeVersion}
+	if x.context != nil {
+		if err := n.raw(header); err != nil {
+			return err
+		}
+		return n.context(ctx, x.context)
+	}
+	settings, err := x.store.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	if header.Settings = settings; len(settings) == 0 {
+		header.Settings = nil
+	}
+	if err := n.raw(header); err != nil {
+		return err
+	}
+	var ids []chatctx.ID
+	for info, err := range x.store.Contexts(ctx, chatctx.ListOptions{}) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, info.ID)
+	}
+	for _, id := range slices.Backward(ids) {
+		c, err := x.store.Context(ctx, id.String())
+		if errors.Is(err, chatctx.ErrNotFound) {
+			continue // purged meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if err := n.context(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nativeWriter writes the store's own format.
+type nativeWriter struct {
+	*export
+	sent map[pool.Hash]bool // artifacts that are written
+	buf  []byte
+}
+
+// raw writes a line.
+func (n *nativeWriter) raw(v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := n.w.Write(b.Bytes())
+	return err
+}
+
+// line writes a line of a kind.
+func (n *nativeWriter) line(kind string, v any) error { return n.raw(map[string]any{kind: v}) }
+
+func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
+	if err := n.artifacts(m); err != nil {
+		return err
+	}
+	n.buf = append(append(append(n.buf[:0], `{"`...), kind...), `":`...)
+	var err error
+	if n.buf, err = m.AppendJSON(n.buf); err != nil {
+		return err
+	}
+	n.buf = append(n.buf, "}\n"...)
+	_, err = n.w.Write(n.buf)
+	return err
+}
+
+// artifacts writes the bytes that a message only refers to, once each. Long results stand in the message itself.
+func (n *nativeWriter) artifacts(m *chatctx.Message) error {
+	lists := [][]pool.Part{m.Content}
+	if m.Result != nil {
+		lists = append(lists, m.Result.Parts)
+	}
+	for _, parts := range lists {
+		for i := range parts {
+			h := parts[i].SHA256
+			if h == (pool.Hash{}) || n.sent[h] || parts[i].Type == pool.TextPart {
+				continue
+			}
+			n.sent[h] = true
+			data, mediaType, err := n.bytesOf(context.Background(), h)
+			if err != nil || data == nil {
+				return err
+			}
+			if err := n.line("artifact", nativeArtifact{h.String(), mediaType, data}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) error {
+	v, err := c.NativeView(ctx)
+	if err != nil {
+		return err
+	}
+	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Parent: idOrNil(v.Context.Parent),
+		Settings: v.Context.Settings, AppData: v.Context.AppData, Active: v.Context.Active, Created: stamp(v.Context.Created),
+		Updated: stamp(v.Context.Updated)})
+	if err != nil {
+		return err
+	}
+	h := &histories{index: map[step]int{}, seen: map[chatctx.ID]bool{}}
+	for _, snap := range v.Branches {
+		if err := n.branch(ctx, h, snap); err != nil {
+			return err
+		}
+	}
+	if err := n.loose(ctx, c, v, h); err != nil {
+		return err
+	}
+	if err := n.named(v, h); err != nil {
+		return err
+	}
+	return n.line("end", nativeEnd{v.Context.ID, len(h.seen), len(v.Branches)})
+}
+
+// histories are the branches of a context that are written, as paths that begin together.
+type histories struct {
+	index  map[step]int // a message after a node of the tree
+	owners []string     // of each node: the branch that it was first on
+	seen   map[chatctx.ID]bool
+}
+
+// begin follows the path of a history as far as it is known. It gives how far, and the branch that goes there.
+func (h *histories) begin(ids []chatctx.ID) (at, shared int, like string) {
+	at = -1
+	for _, id := range ids {
+		next, known := h.index[step{at, id}]
+		if !known {
+			break
+		}
+		at, shared, like = next, shared+1, h.owners[next]
+	}
+	return at, shared, like
+}
+
+// grow adds the rest of a path.
+func (h *histories) grow(at int, ids []chatctx.ID, owner string) {
+	for _, id := range ids {
+		h.index[step{at, id}] = len(h.owners)
+		at = len(h.owners)
+		h.owners = append(h.owners, owner)
+	}
+}
+
+func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.Snapshot) error {
+	ids, err := snap.IDs(ctx)
+	if err != nil {
+		return err
+	}
+	b := snap.Info
+	at, shared, like := h.begin(ids)
+	h.grow(at, ids[shared:], b.Name)
+	line := nativeBranch{ID: b.ID, Name: b.Name, System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, Sessions: sessionsOut(b.Sessions),
+		AppData: b.AppData, From: b.From, At: idOrNil(b.At), Created: stamp(b.Created), Tokens: b.Tokens}
+	if shared > 0 {
+		line.Like = &nativeLike{like, shared}
+	}
+	if err := n.line("branch", line); err != nil {
+		return err
+	}
+	return n.rest(ctx, h, snap, ids, shared)
+}
+
+// rest writes the history from the place at on, counted from 0: messages that are new, and the ids of those that are not.
+func (n *nativeWriter) rest(ctx context.Context, h *histories, snap *chatctx.Snapshot, ids []chatctx.ID, at int) error {
+	for at < len(ids) {
+		end := at + 1
+		again := h.seen[ids[at]]
+		for end < len(ids) && h.seen[ids[end]] == again {
+			end++
+		}
+		if again {
+			if err := n.line("again", ids[at:end]); err != nil {
+				return err
+			}
+			at = end
+			continue
+		}
+		for e, err := range snap.Entries(ctx, at+1, end) {
+			if err != nil {
+				return err
+			}
+			if h.seen[e.ID] {
+				return n.line("again", []chatctx.ID{e.ID})
+			}
+			h.seen[e.ID] = true
+			if err := n.message("message", e.Message); err != nil {
+				return err
+			}
+		}
+		at = end
+	}
+	return nil
+}
+
+// loose writes the messages that are named and on no branch.
+func (n *nativeWriter) loose(ctx context.Context, c *chatctx.ChatContext, v *chatctx.NativeView, h *histories) error {
+	var wanted []chatctx.ID
+	for _, snap := range v.Branches {
+		for _, s := range snap.Info.Sessions {
+			wanted = append(wanted, s.Summary)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Tags)) {
+		wanted = append(wanted, v.Tags[name])
+	}
+	wanted = append(wanted, sortedIDs(v.Marks)...)
+	for _, id := range wanted {
+		if h.seen[id] || id == (chatctx.ID{}) {
+			continue
+		}
+		m, err := c.Message(ctx, id)
+		if errors.Is(err, chatctx.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		h.seen[id] = true
+		if err := n.message("loose", m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named writes what is said of messages that are written.
+func (n *nativeWriter) named(v *chatctx.NativeView, h *histories) error {
+	for _, name := range slices.Sorted(maps.Keys(v.Tags)) {
+		if id := v.Tags[name]; h.seen[id] {
+			if err := n.line("tag", nativeTag{name, id}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range sortedIDs(v.Marks) {
+		if h.seen[id] {
+			if err := n.line("mark", nativeMark{v.Marks[id], id}); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range v.Calls {
+		if h.seen[v.Calls[i].Message] {
+			if err := n.line("call", callOut(&v.Calls[i])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func sortedIDs(m map[chatctx.ID]string) []chatctx.ID {
+	return slices.SortedFunc(maps.Keys(m), func(a, b chatctx.ID) int { return bytes.Compare(a[:], b[:]) })
+}

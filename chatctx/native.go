@@ -1,0 +1,551 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// A context can leave a store and come into another one with its ids and all it has but its journal: NativeView reads it, NativeImport takes
+// it in. Package exchange writes and reads the file in between.
+
+// Native describes a context on its way between stores.
+type Native struct {
+	ID               ID
+	Title            string
+	Derived          bool
+	Parent           ID
+	Settings         map[string]json.RawMessage
+	AppData          map[string]json.RawMessage
+	Active           string
+	Created, Updated pool.Time
+}
+
+// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which came before it, and what
+// Append and Again add.
+type NativeBranch struct {
+	ID             ID
+	Name           string
+	System, Prompt string
+	Settings       map[string]json.RawMessage
+	AppData        map[string]json.RawMessage
+	Sessions       []branch.Session
+	From           string
+	At             ID
+	Created        pool.Time
+	Tokens         *branch.Tokens
+	Like           string
+	Shared         int
+}
+
+// NativeCall is the state of a call, with the decisions about it.
+type NativeCall struct {
+	Message   ID
+	Index     int // of the call in the message, from 0
+	CallID    string
+	Tool      string
+	Status    pool.Status
+	Execution pool.Execution
+	Reason    string
+	Since     pool.Time
+	Effective json.RawMessage
+	Expires   pool.Time
+	Decisions []Decision
+}
+
+// NativeView is a context as it is at one moment. Branches are in the order they were made.
+type NativeView struct {
+	Context  Native
+	Branches []*Snapshot
+	Tags     map[string]ID
+	Marks    map[ID]string
+	Calls    []NativeCall // those that were open in this store at some time
+}
+
+// NativeView reads all of the context but its messages, which the snapshots of its branches give.
+func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
+	v := &NativeView{}
+	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+		*v = NativeView{Context: Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Parent: rec.Parent, Settings: rec.Settings,
+			AppData: rec.AppData, Active: rec.Active, Created: rec.Created, Updated: rec.Updated}}
+		infos, err := branchInfos(tx, c.ID, rec)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			v.Branches = append(v.Branches, &Snapshot{ctx: c, Info: info})
+		}
+		if v.Marks, err = marks(tx, c.ID); err != nil {
+			return err
+		}
+		if v.Calls, err = nativeCalls(tx, c.ID); err != nil {
+			return err
+		}
+		v.Tags = map[string]ID{}
+		tagged, err := tagsOf(tx, c.ID)
+		for id, names := range tagged {
+			for _, name := range names {
+				v.Tags[name] = id
+			}
+		}
+		return err
+	})
+	return v, err
+}
+
+func nativeCalls(tx kv.Tx, id ID) ([]NativeCall, error) {
+	var out []NativeCall
+	err := tx.Scan(callBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		var rec callRecord
+		if err := decMode.Unmarshal(value, &rec); err != nil {
+			return damaged("the record of call %x: %v", key, err)
+		}
+		out = append(out, NativeCall{Message: ID(key[16:32]), Index: int(binary.BigEndian.Uint16(key[32:])), CallID: rec.CallID,
+			Tool: rec.Tool, Status: rec.Status, Execution: rec.Execution, Reason: rec.Reason, Since: rec.Since, Effective: rec.Effective,
+			Expires: rec.Expires, Decisions: rec.Decisions})
+		return nil
+	})
+	return out, err
+}
+
+// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Call, Tag and Mark at any
+// place after the messages that they name; Finish at the end. Nothing of the context is to be seen before Finish, so one that
+// is given up leaves only messages that nothing refers to. It is used by one goroutine.
+//
+// A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
+type NativeImport struct {
+	run      *ImportRun
+	context  Native
+	rec      contextRecord
+	branches []*branch.Branch
+	homes    map[ID]pool.Home // of the messages that are stored
+	calls    []NativeCall
+	tags     map[string]ID
+	marks    map[ID]string
+	more     *nativeMore // where the store has the context
+}
+
+// Native begins to take in a context.
+func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error) {
+	if n.ID == (ID{}) {
+		return nil, invalid("a context without an id")
+	}
+	if err := checkTitle(n.Title); err != nil {
+		return nil, err
+	}
+	i := &NativeImport{run: r, context: n, homes: map[ID]pool.Home{}, tags: map[string]ID{}, marks: map[ID]string{}}
+	err := r.store.db.View(ctx, func(tx kv.Tx) error {
+		rec, _, err := getContext(tx, n.ID)
+		if rec != nil {
+			i.more = &nativeMore{in: &Incoming{}, index: map[nativeStep]int{}, known: map[ID]*Message{}}
+		}
+		return err
+	})
+	i.rec = contextRecord{Title: n.Title, Derived: n.Derived, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData, Active: n.Active,
+		Created: n.Created, NextOperation: 1}
+	return i, err
+}
+
+// Branch begins a branch.
+func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
+	if err := branch.CheckName(n.Name); err != nil {
+		return err
+	}
+	if i.named(n.Name) != nil {
+		return invalid("two branches are named %q", n.Name)
+	}
+	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, Sessions: n.Sessions, From: n.From, At: n.At,
+		Created: n.Created, Tokens: n.Tokens}
+	if b.ID == (ID{}) {
+		b.ID = pool.NewID()
+	}
+	if n.Shared > 0 {
+		like := i.named(n.Like)
+		if like == nil || i.length(like) < n.Shared {
+			return invalid("branch %q begins with %d messages of the branch %q, which has not that many", n.Name, n.Shared, n.Like)
+		}
+		b.Pieces = branch.Slice(like.Pieces, 0, n.Shared)
+	}
+	if i.more != nil {
+		i.branches = append(i.branches, b)
+		i.more.begin(n)
+		return nil
+	}
+	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
+		if b.System, err = branch.PutPrompt(tx, i.context.ID, n.System); err != nil {
+			return err
+		}
+		b.Prompt, err = branch.PutPrompt(tx, i.context.ID, n.Prompt)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	i.branches = append(i.branches, b)
+	i.rec.Branches++
+	return nil
+}
+
+func (i *NativeImport) named(name string) *branch.Branch {
+	for _, b := range i.branches {
+		if b.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+func (i *NativeImport) length(b *branch.Branch) int {
+	if i.more != nil {
+		return len(i.more.paths[slices.Index(i.branches, b)])
+	}
+	return b.Len()
+}
+
+// Append adds messages, which have their ids, to the branch that was begun last.
+func (i *NativeImport) Append(ctx context.Context, msgs []*Message) error {
+	if len(i.branches) == 0 {
+		return invalid("a message before any branch")
+	}
+	if err := i.ready(msgs); err != nil {
+		return err
+	}
+	if i.more != nil {
+		i.more.add(msgs)
+		return nil
+	}
+	last := len(i.branches) - 1
+	var b branch.Branch
+	var rec contextRecord
+	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) error {
+		b, rec = *i.branches[last], i.rec
+		t := &txn{tx: tx, store: i.run.store, id: i.context.ID, rec: &rec}
+		t.segment(&b)
+		items := make([]branch.Item, len(msgs))
+		for n, m := range msgs {
+			m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(n)}
+			items[n] = branch.ItemOf(m)
+			if err := t.store1(m); err != nil {
+				return err
+			}
+		}
+		p, err := t.write(&b, items)
+		b.Pieces = branch.Join(slices.Clone(b.Pieces), p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		i.homes[m.ID] = m.Home
+	}
+	*i.branches[last], i.rec = b, rec
+	return nil
+}
+
+// ready checks messages. A call's state is left as it is.
+func (i *NativeImport) ready(msgs []*Message) error {
+	for _, m := range msgs {
+		if m.ID == (ID{}) {
+			return invalid("a message without an id")
+		}
+		if _, twice := i.homes[m.ID]; twice {
+			return invalid("message %s stands there twice", m.ID)
+		}
+		if before := i.run.store.before; before != nil {
+			if err := before(m); err != nil {
+				return err
+			}
+		}
+		if err := m.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Again adds messages that were added before, by their ids, to the branch that was begun last.
+func (i *NativeImport) Again(ctx context.Context, ids []ID) error {
+	if i.more != nil {
+		return i.more.again(ids)
+	}
+	if len(i.branches) == 0 {
+		return invalid("a message before any branch")
+	}
+	b := i.branches[len(i.branches)-1]
+	for _, id := range ids {
+		h, ok := i.homes[id]
+		if !ok || h.Segment == 0 {
+			return invalid("message %s is named before it is there", id)
+		}
+		b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
+	}
+	return nil
+}
+
+// Loose adds a message that no branch holds: the summary of a session, or one that is tagged.
+func (i *NativeImport) Loose(ctx context.Context, m *Message) error {
+	if err := i.ready([]*Message{m}); err != nil {
+		return err
+	}
+	if i.more != nil {
+		i.more.in.Loose = append(i.more.in.Loose, m)
+		return nil
+	}
+	var rec contextRecord
+	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) error {
+		rec = i.rec
+		return (&txn{tx: tx, store: i.run.store, id: i.context.ID, rec: &rec}).store1(m)
+	})
+	if err == nil {
+		i.rec, i.homes[m.ID] = rec, pool.Home{}
+	}
+	return err
+}
+
+// Call sets the state of a call.
+func (i *NativeImport) Call(c NativeCall) { i.calls = append(i.calls, c) }
+
+// Tag names a message.
+func (i *NativeImport) Tag(name string, message ID) error {
+	i.tags[name] = message
+	return branch.CheckName(name)
+}
+
+// Mark marks a message pinned or excluded.
+func (i *NativeImport) Mark(message ID, mark string) { i.marks[message] = mark }
+
+// Finish makes the context visible, as one operation.
+func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
+	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
+		return Imported{}, invalid("context %q has no branch %q, which is to be its active one", i.context.Title, i.context.Active)
+	}
+	var res Imported
+	err := i.run.update(ctx, func(st *storeTxn) (err error) {
+		if i.more != nil {
+			res, err = i.finishMore(st)
+		} else {
+			res, err = i.finishNew(st)
+		}
+		return err
+	})
+	return res, err
+}
+
+func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
+	id, rec := i.context.ID, i.rec
+	t := &txn{tx: st.tx, store: st.store, now: st.now, id: id, rec: &rec, branches: map[string]*loaded{}}
+	for _, b := range i.branches {
+		if err := branch.Put(t.tx, id, b); err != nil {
+			return Imported{}, err
+		}
+	}
+	if err := i.putCalls(t); err != nil {
+		return Imported{}, err
+	}
+	for _, b := range i.branches {
+		if err := t.show(b.Pieces, true); err != nil {
+			return Imported{}, err
+		}
+	}
+	if err := i.putNames(t); err != nil {
+		return Imported{}, err
+	}
+	t.changes = nil // all of it goes with the context
+	t.now = max(i.context.Updated, 1)
+	if err := st.made(t, false); err != nil {
+		return Imported{}, err
+	}
+	return Imported{Context: id, Title: rec.Title, Created: true, Messages: int(rec.Messages), Branches: len(i.branches),
+		NewBranches: len(i.branches)}, nil
+}
+
+// putCalls writes the states of calls. A call that is open has to be in the indexes even where its state came with the message alone.
+func (i *NativeImport) putCalls(t *txn) error {
+	for _, c := range i.calls {
+		home, ok := i.homes[c.Message]
+		if !ok {
+			return invalid("the call %q belongs to message %s, which is not there", c.CallID, c.Message)
+		}
+		rec := &callRecord{CallID: c.CallID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
+			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions}
+		if err := t.putCall(c.Message, c.Index, rec); err != nil {
+			return err
+		}
+		if rec.open() { // show puts it into the index if a branch holds its message
+			if err := t.tx.Delete(openBucket, openKey(rec, t.id, c.Message, c.Index)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putNames writes tags and marks that the context does not have yet.
+func (i *NativeImport) putNames(t *txn) error {
+	put := func(bucket string, key, value []byte) error {
+		old, err := t.tx.Get(bucket, key)
+		if err != nil || old != nil {
+			return err
+		}
+		t.onContext = true
+		return t.putRaw(bucket, key, value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.tags)) {
+		id := i.tags[name]
+		if err := put(tagBucket, append(under(t.id), name...), id[:]); err != nil {
+			return err
+		}
+	}
+	for id, mark := range i.marks {
+		if err := put(markBucket, append(under(t.id), id[:]...), []byte(mark)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nativeMore collects a context that the store has already, as a tree.
+type nativeMore struct {
+	in    *Incoming
+	paths [][]int // the nodes of each branch
+	index map[nativeStep]int
+	known map[ID]*Message // all messages of the file so far
+}
+
+// nativeStep is a message after the node parent.
+type nativeStep struct {
+	parent  int
+	message ID
+}
+
+func (n *nativeMore) begin(b NativeBranch) {
+	var path []int
+	for at, other := range n.in.Branches {
+		if b.Shared > 0 && other.Name == b.Like {
+			path = slices.Clone(n.paths[at][:b.Shared])
+		}
+	}
+	n.paths = append(n.paths, path)
+	n.in.Branches = append(n.in.Branches, IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, Sessions: b.Sessions})
+	n.leaf()
+}
+
+func (n *nativeMore) leaf() int {
+	last := len(n.paths) - 1
+	leaf := -1
+	if p := n.paths[last]; len(p) > 0 {
+		leaf = p[len(p)-1]
+	}
+	n.in.Branches[last].Leaf = leaf
+	return leaf
+}
+
+func (n *nativeMore) add(msgs []*Message) {
+	for _, m := range msgs {
+		n.known[m.ID] = m
+		n.step(m)
+	}
+}
+
+func (n *nativeMore) again(ids []ID) error {
+	for _, id := range ids {
+		m := n.known[id]
+		if m == nil || len(n.paths) == 0 {
+			return invalid("message %s is named before it is there", id)
+		}
+		n.step(m)
+	}
+	return nil
+}
+
+func (n *nativeMore) step(m *Message) {
+	at := nativeStep{n.leaf(), m.ID}
+	node, ok := n.index[at]
+	if !ok {
+		node = len(n.in.Nodes)
+		n.index[at] = node
+		n.in.Nodes = append(n.in.Nodes, Node{ID: m.ID.String(), Parent: at.parent, Message: m})
+	}
+	last := len(n.paths) - 1
+	n.paths[last] = append(n.paths[last], node)
+	n.leaf()
+}
+
+// finishMore adds to the context what it does not have yet.
+func (i *NativeImport) finishMore(st *storeTxn) (Imported, error) {
+	res := Imported{Context: i.context.ID}
+	t, err := st.store.beginAt(st.tx, i.context.ID)
+	if err != nil {
+		return res, err
+	}
+	t.what = "import"
+	res.Title, res.Restored = t.rec.Title, t.rec.Trashed != 0
+	if res.Restored {
+		if err := st.bringBack(t); err != nil {
+			return res, err
+		}
+	}
+	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[ID][]int{}}
+	for n := range g.in.Nodes {
+		id := g.in.Nodes[n].Message.ID
+		g.twins[id] = append(g.twins[id], n)
+	}
+	if err := i.knownByID(g, &res); err != nil {
+		return res, err
+	}
+	if err := g.extend(&res); err != nil {
+		return res, err
+	}
+	if err := i.putNames(t); err != nil {
+		return res, err
+	}
+	res.Branches = int(t.rec.Branches)
+	_, err = t.finish()
+	return res, err
+}
+
+// knownByID finds the messages that are there already.
+func (i *NativeImport) knownByID(g *graft, res *Imported) error {
+	for id := range i.more.known {
+		has, err := pool.Has(g.t.tx, g.t.id, id)
+		if err != nil {
+			return err
+		}
+		if has {
+			res.Known++
+		} else {
+			res.Messages++
+		}
+	}
+	for n := range g.in.Nodes {
+		m, err := pool.Get(g.t.tx, g.t.id, g.in.Nodes[n].Message.ID)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			g.home[n], g.in.Nodes[n].Message = m.Home, m
+		}
+	}
+	for _, m := range g.in.Loose {
+		has, err := pool.Has(g.t.tx, g.t.id, m.ID)
+		if err != nil {
+			return err
+		}
+		if has {
+			res.Known++
+			continue
+		}
+		res.Messages++
+		if err := g.t.store1(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
