@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -246,20 +247,42 @@ func (t *txn) fixActive() error {
 	})
 }
 
-// dropRedo forgets the undos that can no longer be redone, now that something else was done on the same branches or on the context.
+// dropRedo forgets the undos that can no longer be redone, now that something else was done on what chains name: those about the same, those of branches that are gone,
+// and the older ones about what any of these is about, which would be redone on top of it.
 func (t *txn) dropRedo(chains []chain) error {
 	var kept []uint64
-	for _, n := range t.rec.Redo {
+	for _, n := range slices.Backward(t.rec.Redo) {
 		op, err := getOperation(t.tx, t.id, n)
+		if err != nil || op == nil {
+			return err
+		}
+		lost, err := t.lost(op)
 		if err != nil {
 			return err
 		}
-		if op != nil && !touches(op, chains) {
+		if lost || touches(op, chains) {
+			chains = append(slices.Clip(chains), op.Chains...)
+		} else {
 			kept = append(kept, n)
 		}
 	}
+	slices.Reverse(kept)
 	t.rec.Redo = kept
 	return nil
+}
+
+// lost reports whether an undo is about a branch that is gone, other than by the undo itself.
+func (t *txn) lost(undo *operation) (bool, error) {
+	for _, c := range undo.Chains {
+		if c.Branch == (ID{}) || c.Gone {
+			continue
+		}
+		l, err := t.load(c.Name)
+		if err != nil || l == nil || l.ID != c.Branch {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // touches reports whether an operation has a chain in common with others.
@@ -390,7 +413,7 @@ func (t *txn) undoChains(op *operation, n uint64, last func(chain) uint64) []cha
 			continue
 		}
 		l := t.branches[c.Name]
-		if l == nil || l.removed {
+		if l == nil || l.removed || l.ID != c.Branch {
 			next.Gone = true
 		} else {
 			l.touched = true

@@ -39,7 +39,8 @@ type done struct {
 	before *state
 	after  *state
 	undone bool
-	moved  bool // undoing it changed the active branch too
+	moved  bool   // undoing it changed the active branch too
+	was    string // the active branch when it was undone
 }
 
 // model drives a store and the plain state beside it.
@@ -82,14 +83,26 @@ func (m *model) do(on []string, what string, b *Batch, apply func(*state)) {
 		d.on[name] = true
 	}
 	m.ops = append(m.ops, d)
-	m.redo = slices.DeleteFunc(m.redo, func(r *done) bool {
+	m.dropRedo(d.on)
+}
+
+// dropRedo forgets what can no longer be redone.
+func (m *model) dropRedo(on map[string]bool) {
+	blocked := maps.Clone(on)
+	var kept []*done
+	for _, r := range slices.Backward(m.redo) {
+		drop := m.lost(r)
 		for k := range r.on {
-			if d.on[k] {
-				return true
-			}
+			drop = drop || blocked[k]
 		}
-		return false
-	})
+		if drop {
+			maps.Copy(blocked, r.on)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	slices.Reverse(kept)
+	m.redo = kept
 }
 
 func (m *model) learnIDs() {
@@ -285,7 +298,7 @@ func (m *model) undo(name string) {
 	if err != nil {
 		m.t.Fatalf("undo: %v", err)
 	}
-	op.undone, op.moved = true, false
+	op.undone, op.moved, op.was = true, false, m.state.active
 	m.redo = append(m.redo, op)
 	m.restore(op, op.after, op.before)
 }
@@ -304,6 +317,7 @@ func (m *model) alive(id string) bool {
 }
 
 func (m *model) doRedo(name string) {
+	m.dropRedo(map[string]bool{})
 	if len(m.redo) == 0 {
 		return
 	}
@@ -314,6 +328,20 @@ func (m *model) doRedo(name string) {
 	m.redo = m.redo[:len(m.redo)-1]
 	op.undone = false
 	m.restore(op, op.before, op.after)
+}
+
+// lost reports whether an undone operation was on a branch that is gone, other than one that it made itself.
+func (m *model) lost(op *done) bool {
+	for id := range op.on {
+		made := true
+		for name := range op.before.branches {
+			made = made && m.ids[name] != id
+		}
+		if id != "" && !made && !m.alive(id) && len(op.before.branches) <= len(op.after.branches) {
+			return true
+		}
+	}
+	return false
 }
 
 // restore puts what an operation changed from one state to another.
@@ -353,8 +381,10 @@ func (m *model) restore(op *done, from, to *state) {
 				m.state.tags[tag] = id
 			}
 		}
-		if from.active != to.active {
+		if from.active != to.active && op.undone {
 			m.state.active = to.active
+		} else if from.active != to.active {
+			m.state.active = op.was
 		}
 	} else if _, there := m.state.branches[m.state.active]; from.active != to.active && (!there || made == to.active && op.moved) {
 		m.state.active, op.moved = to.active, true

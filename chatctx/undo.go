@@ -305,6 +305,9 @@ func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undon
 		if err != nil {
 			return err
 		}
+		if err := t.dropRedo(nil); err != nil {
+			return err
+		}
 		if len(t.rec.Redo) == 0 {
 			done, err = s.redoStore(tx, id)
 			return err
