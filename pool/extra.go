@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -208,9 +207,7 @@ func takeExtras[T any, P extensible[T]](b []byte, list []T) error {
 	if err := looseMode.Unmarshal(b, &raw); err != nil {
 		return err
 	}
-	if len(raw) != len(list) {
-		return errors.New("a list has two lengths")
-	}
+	// A key that stands twice was refused, so raw is the list that was decoded.
 	for i := range list {
 		if _, err := takeExtra[T, P](raw[i], &list[i]); err != nil {
 			return err

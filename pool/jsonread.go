@@ -70,6 +70,11 @@ func unmarshal(data []byte, e *Entry) error {
 	if !needed {
 		return r.invalid("content, tool_calls or tool_result is needed")
 	}
+	return r.unused()
+}
+
+// unused refuses what was put aside for a place that there is not.
+func (r *reader) unused() error {
 	for _, path := range slices.Sorted(maps.Keys(r.exact)) {
 		return r.invalid("exact: there is no JSON at %q", path)
 	}
