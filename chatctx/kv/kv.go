@@ -56,11 +56,11 @@ type DB interface {
 
 // Keeper is what an engine that keeps a file offers beyond DB.
 type Keeper interface {
-	// Backup writes a copy of the database, one state of it, to w.
+	// Backup writes a copy of the database, one state of it, to w. However slow w is, writers wait only for a copy on disk.
 	Backup(ctx context.Context, w io.Writer) error
 	// Rewrite puts the database into a new file without free space and swaps it in. Other processes wait or go on with the
-	// new file. What edit does, if it is not nil, becomes part of the new file alone: it runs in a transaction on the copy before
-	// the swap. If anything fails, the old file stays.
+	// new file. What edit does, if it is not nil, becomes part of the new file alone, and of what it deletes not a byte is
+	// left there; what it writes is held in memory. If anything fails, the old file stays.
 	Rewrite(ctx context.Context, edit func(RwTx) error) error
 	// CheckPages reads the whole file and calls problem for each fault of the engine's own structure.
 	CheckPages(ctx context.Context, problem func(text string)) error
@@ -68,8 +68,12 @@ type Keeper interface {
 	Space(ctx context.Context) (Space, error)
 }
 
-// Space is the size of a database file in bytes: Used and Free add up to File, but for a few pages.
-type Space struct{ File, Used, Free int64 }
+// Space is the size of a database file in bytes. Used and Free add up to File. RewriteDue says that so much of it is free that
+// a Rewrite would make it faster.
+type Space struct {
+	File, Used, Free int64
+	RewriteDue       bool
+}
 
 // Range is a part of a bucket: keys from From (included) to To (not included), nil for the ends of the bucket. Reverse
 // gives the same keys last first.
@@ -189,4 +193,4 @@ func Purpose(ctx context.Context) string {
 }
 
 // LongPurposes are the uses that may hold a file for as long as the disk takes.
-var LongPurposes = []string{"backup", "vacuum", "purge", "upgrade"}
+var LongPurposes = []string{"backup", "vacuum", "purge", "upgrade", "check"}

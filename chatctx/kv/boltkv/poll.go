@@ -73,9 +73,14 @@ func (f *file) pollOnce() bool {
 	now := readVersion(f.path, f.seen)
 	if !now.same(f.seen) {
 		f.seen = now
-		for _, h := range f.handles {
-			h.hub.All()
-		}
+		f.wakeAll()
 	}
 	return true
+}
+
+// wakeAll wakes all watchers. f.mu is held.
+func (f *file) wakeAll() {
+	for _, h := range f.handles {
+		h.hub.All()
+	}
 }

@@ -1,0 +1,262 @@
+package boltkv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+)
+
+// CheckPages implements kv.Keeper. bbolt's own check follows every number it reads through the memory map and takes the
+// program down where one leads out of the file, so this reads the pages itself.
+func (h *handle) CheckPages(ctx context.Context, problem func(text string)) error {
+	ctx = longPurpose(ctx, "check")
+	return h.look(ctx, toCopy, func(o *opened, t *tx) error {
+		m, err := readMeta(o.f)
+		if err != nil {
+			return damaged(o.path, err)
+		}
+		c := checker{ctx: ctx, r: o.f, m: m, problem: problem, use: make([]use, m.pages)}
+		return c.run()
+	})
+}
+
+// A page of bbolt's tree has elements of 16 bytes after its head: in a branch the offset and size of the key (4 bytes each)
+// and the page below (8), in a leaf flags, offset, sizes of key and value (4 each). Offsets count from the element.
+const (
+	branchPage   = 1
+	leafPage     = 2
+	freePage     = 16
+	elementSize  = 16
+	bucketFlag   = 1
+	bucketLength = 16 // root page and sequence of a bucket, as a leaf's value
+)
+
+type use uint8
+
+const (
+	unknown use = iota
+	inTree
+	inFreelist
+)
+
+// checker walks through all pages once.
+type checker struct {
+	ctx     context.Context
+	r       io.ReaderAt
+	m       meta
+	problem func(string)
+	use     []use
+}
+
+func (c *checker) run() error {
+	c.freelist()
+	c.tree(c.m.root, nil, nil)
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	c.lost()
+	return nil
+}
+
+func (c *checker) fault(id uint64, format string, args ...any) {
+	c.problem(fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...))
+}
+
+// page reads a page with what it overflows into and marks all of it, or reports why it cannot.
+func (c *checker) page(id uint64, as use) (data []byte, ok bool) {
+	head := make([]byte, pageHead)
+	if id < 2 || id >= c.m.pages {
+		c.fault(id, "is not within the file's %d", c.m.pages)
+		return nil, false
+	}
+	if _, err := c.r.ReadAt(head, int64(id)*c.m.pageSize); err != nil {
+		c.fault(id, "cannot be read: %v", err)
+		return nil, false
+	}
+	overflow := uint64(order.Uint32(head[12:]))
+	if order.Uint64(head) != id || id+overflow >= c.m.pages {
+		c.fault(id, "has a spoilt head")
+		return nil, false
+	}
+	for i := id; i <= id+overflow; i++ {
+		if c.use[i] != unknown {
+			c.fault(i, "is used twice")
+			return nil, false
+		}
+		c.use[i] = as
+	}
+	data = make([]byte, int64(overflow+1)*c.m.pageSize)
+	if _, err := c.r.ReadAt(data, int64(id)*c.m.pageSize); err != nil {
+		c.fault(id, "cannot be read: %v", err)
+		return nil, false
+	}
+	return data, true
+}
+
+func (c *checker) freelist() {
+	if c.m.freelist == noFreelist {
+		return
+	}
+	data, ok := c.page(c.m.freelist, inTree)
+	if !ok {
+		return
+	}
+	if order.Uint16(data[8:]) != freePage {
+		c.fault(c.m.freelist, "is no list of free pages")
+		return
+	}
+	ids := data[pageHead:]
+	n := uint64(order.Uint16(data[10:]))
+	if n == 0xFFFF {
+		n, ids = order.Uint64(ids), ids[8:]
+	}
+	if n > uint64(len(ids)/8) {
+		c.fault(c.m.freelist, "names more free pages than it has room for")
+		return
+	}
+	for i := range n {
+		switch id := order.Uint64(ids[8*i:]); {
+		case id < 2 || id >= c.m.pages:
+			c.fault(c.m.freelist, "names page %d as free, which is not within the file", id)
+		case c.use[id] != unknown:
+			c.fault(id, "is free and used, or free twice")
+		default:
+			c.use[id] = inFreelist
+		}
+	}
+}
+
+// tree walks through a page and all below it, whose keys must lie from low (included) to high (not included), nil for no bound.
+func (c *checker) tree(id uint64, low, high []byte) {
+	if c.ctx.Err() != nil {
+		return
+	}
+	data, ok := c.page(id, inTree)
+	if !ok {
+		return
+	}
+	switch order.Uint16(data[8:]) {
+	case branchPage:
+		c.branch(id, data, low, high)
+	case leafPage:
+		c.leaf(id, data, low, high)
+	default:
+		c.fault(id, "is neither a branch nor a leaf")
+	}
+}
+
+func (c *checker) branch(id uint64, data, low, high []byte) {
+	var keys [][]byte
+	var below []uint64
+	for i := range int(order.Uint16(data[10:])) {
+		e, ok := element(data, i)
+		if !ok {
+			c.fault(id, "its elements do not fit")
+			return
+		}
+		key, ok := part(data, i, order.Uint32(e), order.Uint32(e[4:]))
+		if !ok {
+			c.fault(id, "key %d is not within the page", i)
+			return
+		}
+		keys, below = append(keys, key), append(below, order.Uint64(e[8:]))
+	}
+	if len(keys) == 0 {
+		c.fault(id, "is a branch without keys")
+	}
+	c.ordered(id, keys, nil, high) // the first key may be below low: bbolt leaves it when smaller keys went
+	for i, page := range below {
+		from, to := low, high
+		if i > 0 {
+			from = keys[i]
+		}
+		if i+1 < len(keys) {
+			to = keys[i+1]
+		}
+		c.tree(page, from, to)
+	}
+}
+
+func (c *checker) leaf(id uint64, data, low, high []byte) {
+	var keys [][]byte
+	for i := range int(order.Uint16(data[10:])) {
+		e, ok := element(data, i)
+		if !ok {
+			c.fault(id, "its elements do not fit")
+			return
+		}
+		offset, keySize, valueSize := order.Uint32(e[4:]), order.Uint32(e[8:]), order.Uint32(e[12:])
+		key, ok := part(data, i, offset, keySize)
+		value, ok2 := part(data, i, offset+keySize, valueSize)
+		if !ok || !ok2 || offset+keySize < offset {
+			c.fault(id, "key %d is not within the page", i)
+			return
+		}
+		keys = append(keys, key)
+		if order.Uint32(e)&bucketFlag != 0 {
+			c.bucket(id, key, value)
+		}
+	}
+	c.ordered(id, keys, low, high)
+}
+
+// bucket walks through a bucket. A small one lies, as a leaf without its id, behind its head in the value.
+func (c *checker) bucket(id uint64, name, value []byte) {
+	if len(value) < bucketLength {
+		c.fault(id, "bucket %q is cut short", name)
+		return
+	}
+	if root := order.Uint64(value); root != 0 {
+		c.tree(root, nil, nil)
+		return
+	}
+	inline := value[bucketLength:]
+	if len(inline) < pageHead || order.Uint16(inline[8:]) != leafPage {
+		c.fault(id, "bucket %q is spoilt", name)
+		return
+	}
+	c.leaf(id, inline, nil, nil)
+}
+
+func (c *checker) ordered(id uint64, keys [][]byte, low, high []byte) {
+	for i, key := range keys {
+		if i > 0 && bytes.Compare(keys[i-1], key) >= 0 || i == 0 && bytes.Compare(key, low) < 0 ||
+			high != nil && bytes.Compare(key, high) >= 0 {
+			c.fault(id, "key %d is out of order", i)
+			return
+		}
+	}
+}
+
+// lost reports the pages that nothing names.
+func (c *checker) lost() {
+	for id := uint64(2); id < c.m.pages; id++ {
+		from := id
+		for id < c.m.pages && c.use[id] == unknown {
+			id++
+		}
+		if id > from {
+			c.fault(from, "%d pages from here are neither used nor free", id-from)
+		}
+	}
+}
+
+// element is the head of element i of a page.
+func element(page []byte, i int) ([]byte, bool) {
+	at := pageHead + i*elementSize
+	if at+elementSize > len(page) {
+		return nil, false
+	}
+	return page[at : at+elementSize], true
+}
+
+// part is what lies at an offset from element i.
+func part(page []byte, i int, offset, size uint32) ([]byte, bool) {
+	from := uint64(pageHead+i*elementSize) + uint64(offset)
+	to := from + uint64(size)
+	if to > uint64(len(page)) {
+		return nil, false
+	}
+	return page[from:to], true
+}

@@ -1,0 +1,283 @@
+package boltkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+var _ kv.Keeper = (*handle)(nil)
+
+// A rewrite is due when so many pages, and such a part of the file, are free: bbolt writes the list of them with each commit.
+const (
+	duePages = 5000
+	duePart  = 4
+)
+
+// copyBatch is how many bytes a rewrite puts into one transaction.
+const copyBatch = 8 << 20
+
+// longPurpose gives ctx a purpose for which others wait without a limit, if it has none.
+func longPurpose(ctx context.Context, purpose string) context.Context {
+	if slices.Contains(kv.LongPurposes, kv.Purpose(ctx)) {
+		return ctx
+	}
+	return kv.WithPurpose(ctx, purpose)
+}
+
+// Space implements kv.Keeper.
+func (h *handle) Space(ctx context.Context) (kv.Space, error) {
+	var s kv.Space
+	err := h.look(ctx, toRead, func(o *opened, t *tx) error {
+		m, free, info, err := o.space()
+		if err != nil {
+			return damaged(o.path, err)
+		}
+		s.File = info.Size()
+		s.Used = (int64(m.pages) - free) * m.pageSize
+		s.Free = s.File - s.Used
+		s.RewriteDue = free > duePages && free*duePart > int64(m.pages)
+		return nil
+	})
+	return s, err
+}
+
+func (o *opened) space() (m meta, free int64, info os.FileInfo, err error) {
+	if m, err = readMeta(o.f); err == nil {
+		free, err = freePages(o.f, m)
+	}
+	if err == nil {
+		info, err = o.f.Stat()
+	}
+	return m, free, info, err
+}
+
+// Backup implements kv.Keeper. Unless w is an ordinary file, the copy is made in a temporary file first, since nobody knows how
+// long a pipe or a terminal takes.
+func (h *handle) Backup(ctx context.Context, w io.Writer) error {
+	ctx = longPurpose(ctx, "backup")
+	if f, ok := w.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return h.copyTo(ctx, f)
+		}
+	}
+	temp, err := h.tempFile()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	defer temp.Close()
+	if err := h.copyTo(ctx, temp); err != nil {
+		return err
+	}
+	if _, err := temp.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(contextWriter{ctx, w}, temp)
+	return err
+}
+
+// tempFile makes a file beside the store or, where that cannot be, in the system's folder for such files. Where the system
+// allows it, it has no name any more, so that nothing of it can be left.
+func (h *handle) tempFile() (*os.File, error) {
+	dir, base := filepath.Split(h.file.path)
+	f, err := os.CreateTemp(dir, base+".backup-*")
+	if err != nil {
+		f, err = os.CreateTemp("", base+".backup-*")
+	}
+	if err == nil && renameOpen {
+		err = os.Remove(f.Name())
+	}
+	return f, err
+}
+
+func (h *handle) copyTo(ctx context.Context, w io.Writer) error {
+	return h.look(ctx, toCopy, func(o *opened, t *tx) (err error) {
+		if err := h.check(o, t); err != nil {
+			return err
+		}
+		defer t.caught(&err)
+		_, err = t.bolt.WriteTo(contextWriter{ctx, w})
+		return err
+	})
+}
+
+// contextWriter stops when the context does.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c contextWriter) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(p)
+}
+
+// Rewrite implements kv.Keeper. A file that it left when the machine died is removed by the next Rewrite.
+func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
+	if h.readOnly {
+		return kv.ErrReadOnly
+	}
+	if err := h.begin(ctx); err != nil {
+		return err
+	}
+	defer h.active.Done()
+	ctx = longPurpose(ctx, "vacuum")
+	o, err := h.file.lease.enter(newPatience(ctx, h.wait), toReplace)
+	if err != nil {
+		return err
+	}
+	defer h.file.lease.leave(true)
+	temp := o.path + ".rewrite"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	defer os.Remove(temp)
+	if err := h.rewriteTo(ctx, o, temp, edit); err != nil {
+		return err
+	}
+	if err := o.replaceBy(temp); err != nil {
+		return fmt.Errorf("the store stays as it was: %w", err)
+	}
+	h.file.mu.Lock()
+	defer h.file.mu.Unlock()
+	h.file.wakeAll()
+	return nil
+}
+
+// rewriteTo makes the new file. The edit runs in a transaction on the old one that is never committed, and it is that
+// transaction's view that is copied: so the new file never holds what the edit deletes.
+func (h *handle) rewriteTo(ctx context.Context, o *opened, temp string, edit func(kv.RwTx) error) error {
+	tx, err := o.begin(true)
+	if err != nil {
+		return err
+	}
+	err = o.within(tx, h.file.sequential, func(t *rwTx, _ *bolt.Tx) error {
+		if err := h.check(o, t); err != nil {
+			return err
+		}
+		if edit != nil {
+			if err := edit(t); err != nil {
+				return err
+			}
+		}
+		fresh, err := makeFile(temp)
+		if err != nil {
+			return err
+		}
+		defer fresh.close()
+		fresh.db.NoSync = true // until all is there
+		if err := t.copyTo(ctx, fresh); err != nil {
+			return err
+		}
+		return fresh.f.Sync()
+	})
+	if err == nil {
+		o.rollback(tx)
+	}
+	return err
+}
+
+// copyTo copies all that the session sees into an empty file.
+func (s *session) copyTo(ctx context.Context, fresh *opened) (err error) {
+	defer s.caught(&err)
+	c := copier{to: fresh}
+	defer func() {
+		if c.tx != nil {
+			fresh.rollback(c.tx)
+		}
+	}()
+	roots := s.bolt.Cursor()
+	for name, _ := roots.First(); name != nil; name, _ = roots.Next() {
+		if err := c.bucket(ctx, name, s.bolt.Bucket(name)); err != nil {
+			return err
+		}
+	}
+	return c.commit()
+}
+
+// copier writes to a new file in transactions that are not too large for memory.
+type copier struct {
+	to   *opened
+	tx   *bolt.Tx
+	into *bolt.Bucket
+	size int
+}
+
+func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) error {
+	if from == nil {
+		return nil
+	}
+	if err := c.begin(name); err != nil {
+		return err
+	}
+	cursor := from.Cursor()
+	for key, value := cursor.First(); key != nil; key, value = cursor.Next() {
+		if value == nil {
+			continue // buckets within buckets are not ours
+		}
+		if err := c.into.Put(key, value); err != nil {
+			return err
+		}
+		if c.size += len(key) + len(value); c.size < copyBatch {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.commit(); err != nil {
+			return err
+		}
+		if err := c.begin(name); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// begin makes the bucket the one that is written to, in the transaction under way or a new one.
+func (c *copier) begin(name []byte) (err error) {
+	if c.tx == nil {
+		if c.tx, err = c.to.begin(true); err != nil {
+			return err
+		}
+	}
+	if c.into, err = c.tx.CreateBucketIfNotExists(name); err == nil {
+		c.into.FillPercent = 1
+	}
+	return err
+}
+
+func (c *copier) commit() error {
+	tx := c.tx
+	c.tx, c.size = nil, 0
+	if tx == nil {
+		return nil
+	}
+	return c.to.commit(tx)
+}
+
+// replaceBy puts another file in this one's place, with the rights that this one has.
+func (o *opened) replaceBy(temp string) error {
+	if err := os.Chmod(temp, o.info.Mode().Perm()); err != nil {
+		return err
+	}
+	sameOwner(temp, o.info)
+	if !renameOpen {
+		o.close()
+	}
+	if err := os.Rename(temp, o.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(o.path))
+}
