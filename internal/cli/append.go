@@ -26,7 +26,7 @@ type appender struct {
 	known  int            // messages whose key was known
 	line   int            // the last line that is stored
 	first  *chatctx.Batch // which the others are one operation with
-	begun  string         // the operation
+	newest string         // the newest operation of them: to undo that undoes all
 	last   *chatctx.Committed
 }
 
@@ -73,8 +73,8 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 		return contextHint(err)
 	}
 	a.last, a.line = c, numbers[len(numbers)-1]
-	if a.begun == "" {
-		a.begun = c.Operation
+	if c.Operation != "" {
+		a.newest = c.Operation
 	}
 	if a.expect != nil {
 		a.expect = &c.Revision

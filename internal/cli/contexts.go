@@ -256,6 +256,9 @@ func doUse(r *run) error {
 }
 
 func doRename(r *run) error {
+	if strings.TrimSpace(r.arg(1)) == "" {
+		return usagef("rename needs a title that is not empty")
+	}
 	if err := validText(r.arg(1)); err != nil {
 		return err
 	}

@@ -232,6 +232,9 @@ func (r *run) printReport(rep *exchange.Report, dry bool) {
 	if dry {
 		did = "would import"
 	}
+	if rep.Outcome() == exchange.Nothing {
+		return // the error says it all
+	}
 	r.printf("%s %s in %s, %s, from %s\n", did, count(rep.Messages, "message"), count(rep.Contexts, "context"), count(rep.Branches, "new branch"), count(rep.Files, "file"))
 	for _, n := range []struct {
 		n    int
@@ -262,13 +265,14 @@ func (r *run) printReport(rep *exchange.Report, dry bool) {
 	if rep.MoreWarnings > 0 {
 		r.note("and %s more", count(rep.MoreWarnings, "warning"))
 	}
-	switch {
-	case dry || rep.Contexts == 0:
-	case len(rep.Imported) == 1:
-		r.note("look at it: %s   take it back: %s", r.again("tree"), r.again("undo"))
-	default:
-		r.note("look at one: %s   take one back: %s, then chatctx undo OP", r.again("use CTX"), r.again("op log --store"))
+	if dry || rep.Contexts == 0 {
+		return
 	}
+	look := "use CTX"
+	if len(rep.Imported) == 1 {
+		look = "tree"
+	}
+	r.note("look at it: %s   take it back: %s", r.again(look), r.again("undo"))
 }
 
 func warningText(w exchange.Warning) string {

@@ -133,7 +133,8 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 // somewhere opens the store and makes sure that there is a context to add to: without --context, where there is none, one
 // is made.
 func (r *run) somewhere() error {
-	if r.contextRef() != "" {
+	other := r.branchName() != "" && r.branchName() != chatctx.MainBranch
+	if r.contextRef() != "" || other {
 		_, err := r.writer()
 		return err
 	}
@@ -150,9 +151,6 @@ func (r *run) somewhere() error {
 			return err
 		}
 		return contextHint(chatctx.NotFound("context", "")) // there are some: the person has to choose
-	}
-	if b := r.branchName(); b != "" && b != "main" {
-		return chatctx.NotFound("branch", b)
 	}
 	_, err = st.New(r.ctx, chatctx.NewContext{})
 	return err
@@ -201,8 +199,8 @@ func (r *run) appended(a *appender) error {
 		known = fmt.Sprintf(", %d were there already", a.known)
 	}
 	r.printf("added %s to %s%s\n", count(a.stored, "message"), placed(a.last), known)
-	if a.begun != "" {
-		r.note("take it back: %s", r.again("undo "+a.begun))
+	if a.newest != "" {
+		r.note("take it back: %s", r.again("undo "+a.newest))
 	}
 	return nil
 }

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary be the program, for scripts and for tests of several processes.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"chatctx": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs testdata/script: command lines as a person types them, half of them refusals. Every script that makes a
+// store ends with a check.
+func TestScripts(t *testing.T) {
+	data, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
+			e.Setenv("DATA", data)
+			e.Setenv("TZ", "UTC")
+			e.Setenv("TERM", "xterm")
+			e.Setenv("COLUMNS", "80")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": scriptExits, "remember": scriptRemember, "unchanged": scriptUnchanged, "make": scriptMake,
+			"replace": scriptReplace, "cutfile": scriptCut, "files": scriptFiles, "setlast": scriptSetLast,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+	})
+}
+
+// TestScriptsEndWithCheck holds the scripts to the rule.
+func TestScriptsEndWithCheck(t *testing.T) {
+	scripts, _ := filepath.Glob("testdata/script/*.txtar")
+	if len(scripts) < 10 {
+		t.Fatalf("only %d scripts", len(scripts))
+	}
+	refused, done := 0, 0
+	for _, name := range scripts {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script, _, _ := strings.Cut(string(b), "\n-- ")
+		last, opens := "", false
+		for line := range strings.Lines(script) {
+			f := strings.Fields(line)
+			switch {
+			case len(f) > 1 && f[0] == "chatctx", len(f) > 2 && f[0] == "exits" && f[1] == "0":
+				done++
+				last = line
+				opens = opens || len(f) > 1 && (f[1] == "new" || f[1] == "add" || f[1] == "import" || f[1] == "append")
+			case len(f) > 2 && f[0] == "exits":
+				refused++
+				last = line
+			}
+		}
+		if opens && !strings.Contains(last, "check") {
+			t.Errorf("%s opens a store and does not end with chatctx check", name)
+		}
+	}
+	if refused < done*9/10 {
+		t.Errorf("%d of the command lines are refused, %d done: half should be refusals", refused, done)
+	}
+	t.Logf("%d refused, %d done", refused, done)
+}
+
+// exits CODE COMMAND ARGS…: the command ends with that code, and no goroutine's end is in its output.
+func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command args…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	stderr := ts.ReadFile("stderr")
+	if code != want {
+		ts.Fatalf("exit code %d, not %d\n%s", code, want, stderr)
+	}
+	if strings.Contains(stderr, "panic") || strings.Contains(stderr, "goroutine ") {
+		ts.Fatalf("a panic:\n%s", stderr)
+	}
+	if want != 0 && stderr == "" {
+		ts.Fatalf("exit code %d without a word", want)
+	}
+}
+
+func hashOf(ts *testscript.TestScript, file string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(ts.ReadFile(file))))
+}
+
+// remember FILE, unchanged FILE: the file is the same, byte for byte.
+func scriptRemember(ts *testscript.TestScript, _ bool, args []string) {
+	for _, f := range args {
+		ts.Setenv("HASH_"+f, hashOf(ts, f))
+	}
+}
+
+func scriptUnchanged(ts *testscript.TestScript, _ bool, args []string) {
+	for _, f := range args {
+		if ts.Getenv("HASH_"+f) != hashOf(ts, f) {
+			ts.Fatalf("%s has changed", f)
+		}
+	}
+}
+
+// make KIND FILE [N]: files that are awkward to write in a script.
+func scriptMake(ts *testscript.TestScript, _ bool, args []string) {
+	n := 0
+	if len(args) > 2 {
+		n, _ = strconv.Atoi(args[2])
+	}
+	var b []byte
+	switch args[0] {
+	case "binary":
+		for i := range max(n, 4096) {
+			b = append(b, byte(i*i*7+i>>3))
+		}
+	case "sqlite":
+		b = append([]byte("SQLite format 3\x00"), make([]byte, 4080)...)
+	case "badutf8":
+		b = []byte("caf\xe9 au lait")
+	case "longline":
+		b = bytes.Repeat([]byte("x"), n)
+	case "jsonlines":
+		for i := range n {
+			b = fmt.Appendf(b, "{\"role\":\"user\",\"content\":\"line %d\"}\n", i+1)
+		}
+	case "png":
+		b = []byte("\x89PNG\r\n\x1a\nnot really a picture, but it begins like one")
+	default:
+		ts.Fatalf("make what?")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o644))
+}
+
+// replace FILE OLD NEW: in place, of the same length.
+func scriptReplace(ts *testscript.TestScript, _ bool, args []string) {
+	b := []byte(ts.ReadFile(args[0]))
+	if len(args[1]) != len(args[2]) || !bytes.Contains(b, []byte(args[1])) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.ReplaceAll(b, []byte(args[1]), []byte(args[2])), 0o600))
+}
+
+// cutfile FILE N: leaves the first N bytes.
+func scriptCut(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
+
+// files DIR NAME…: the folder holds these and nothing else (but for lock files).
+func scriptFiles(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var have []string
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".lock") {
+			have = append(have, e.Name())
+		}
+	}
+	if got, want := strings.Join(have, " "), strings.Join(args[1:], " "); got != want {
+		ts.Fatalf("%s holds %q, not %q", args[0], got, want)
+	}
+}
+
+// setlast NAME WORDS: the environment variable NAME becomes the word of stdout after WORDS.
+func scriptSetLast(ts *testscript.TestScript, _ bool, args []string) {
+	_, after, found := strings.Cut(ts.ReadFile("stdout"), args[1])
+	if !found {
+		ts.Fatalf("stdout has no %q", args[1])
+	}
+	ts.Setenv(args[0], strings.Trim(strings.FieldsFunc(after, func(r rune) bool { return strings.ContainsRune(" \n\t,;:}", r) })[0], `"`))
+}
