@@ -1,0 +1,216 @@
+package enhancer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+const pointerMark = "[EXTERNALIZED: "
+
+// keyLength is how many hex digits of its SHA-256 name an output that was put aside.
+const keyLength = 16
+
+// pointer stands for an output that was put aside.
+func pointer(key, kind, summary string, size int) string {
+	return fmt.Sprintf("%s%s | %s | %s, %d bytes]", pointerMark, key, kind, clip(summary, 160), size)
+}
+
+// keyOf names an output: the beginning of the SHA-256 of its bytes, under which the store has it if it is large.
+func keyOf(content string, r *pool.Result) string {
+	if r != nil && r.SHA256 != (pool.Hash{}) {
+		return hex.EncodeToString(r.SHA256[:])[:keyLength]
+	}
+	h := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(h[:])[:keyLength]
+}
+
+// partKey names an image or a document, "" for one that is only an address.
+func partKey(p *pool.Part) (key string, size int) {
+	switch {
+	case p.SHA256 != (pool.Hash{}):
+		return hex.EncodeToString(p.SHA256[:])[:keyLength], int(p.Size)
+	case len(p.Data) > 0:
+		return keyOf(string(p.Data), nil), len(p.Data)
+	}
+	return "", 0
+}
+
+// ArtifactTool is the tool with which a model asks for an output that was put aside. ReadArtifact answers it.
+var ArtifactTool = chatctx.Tool{
+	Name:        "read_artifact",
+	Description: "Reads a tool output or attachment that was replaced by [EXTERNALIZED: KEY | ...]. Gives one page at a time.",
+	Schema: json.RawMessage(`{"type":"object","properties":{"key":{"type":"string","description":"KEY as it stands in the brackets"},` +
+		`"page":{"type":"integer","minimum":1,"description":"which page, from 1"}},"required":["key"]}`),
+	Repeatable: true,
+}
+
+// pageSize in bytes: below what is put aside.
+const pageSize = 6 << 10
+
+// ReadArtifact answers a call of ArtifactTool: a page of the output, and how many there are. An unknown key and bad arguments are told to the model in the text,
+// failed is true then.
+func ReadArtifact(ctx context.Context, c *chatctx.ChatContext, branchName string, arguments json.RawMessage) (text string, failed bool, err error) {
+	var a struct {
+		Key  string `json:"key"`
+		Page int    `json:"page"`
+	}
+	if json.Unmarshal(arguments, &a) != nil || a.Key == "" {
+		return "key is missing: give the KEY that stands in the brackets", true, nil
+	}
+	found, err := FindArtifact(ctx, c, branchName, a.Key)
+	if err != nil {
+		return "", false, err
+	}
+	if len(found) != 1 {
+		return fmt.Sprintf("%d outputs have the key %s; give more of it, as it stands in the brackets", len(found), a.Key), true, nil
+	}
+	text, failed = page(found[0].Data, max(a.Page, 1))
+	return text, failed, nil
+}
+
+// page is one page of data, with a first line that says which of how many.
+func page(data []byte, n int) (text string, failed bool) {
+	if !utf8.Valid(data) {
+		return fmt.Sprintf("binary content, %d bytes; it cannot be shown as text", len(data)), true
+	}
+	pages := splitPages(string(data))
+	if n > len(pages) {
+		return fmt.Sprintf("there are only %d pages", len(pages)), true
+	}
+	return fmt.Sprintf("[page %d of %d]\n%s", n, len(pages), pages[n-1]), false
+}
+
+// splitPages cuts a text into pages, at a line end where one is near.
+func splitPages(text string) []string {
+	pages := []string{}
+	for len(text) > pageSize {
+		cut := pageSize
+		if at := strings.LastIndexByte(text[pageSize/2:pageSize], '\n'); at >= 0 {
+			cut = pageSize/2 + at + 1
+		}
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		pages = append(pages, text[:cut])
+		text = text[cut:]
+	}
+	return append(pages, text)
+}
+
+// Artifact is an output or an attachment of a branch.
+type Artifact struct {
+	Key       string // the whole SHA-256 in hex
+	Message   pool.ID
+	Tool      string // "" for an attachment
+	Kind      Kind   // Binary for images and documents
+	MediaType string
+	Name      string
+	Size      int
+	Data      []byte // of an attachment: read by FindArtifact only
+}
+
+// Artifacts lists what of a branch is, or can be, put aside: outputs over SmallOutput or binary, and all images and documents, each once.
+func Artifacts(ctx context.Context, c *chatctx.ChatContext, branchName string) ([]Artifact, error) {
+	snapshot, err := c.Snapshot(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	var out []Artifact
+	seen := map[string]bool{}
+	names := map[string]string{}
+	for e, err := range snapshot.Entries(ctx, 1, 0) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range e.Calls {
+			names[e.Calls[i].ID] = e.Calls[i].Tool
+		}
+		for _, a := range artifactsOf(e.Message, names) {
+			if !seen[a.Key] {
+				seen[a.Key] = true
+				out = append(out, a)
+			}
+		}
+	}
+	return out, nil
+}
+
+// artifactsOf are those of one message. names gives the tools of the calls so far.
+func artifactsOf(m *pool.Message, names map[string]string) []Artifact {
+	var out []Artifact
+	parts, tool := m.Content, ""
+	if r := m.Result; r != nil {
+		tool = r.Tool
+		if tool == "" {
+			tool = names[r.RequestID]
+		}
+		content := r.Text
+		if r.JSON != nil {
+			content = string(r.JSON)
+		}
+		if len(r.Parts) == 0 && (len(content) > SmallOutput || isBinary(content)) {
+			out = append(out, Artifact{Key: fullKey([]byte(content)), Message: m.ID, Tool: tool, Kind: KindOf(content, r.IsError), Size: len(content), Data: []byte(content)})
+		}
+		parts = r.Parts
+	}
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Type == pool.TextPart && m.Result != nil && (len(p.Text) > SmallOutput || isBinary(p.Text)):
+			out = append(out, Artifact{Key: fullKey([]byte(p.Text)), Message: m.ID, Tool: tool, Kind: KindOf(p.Text, false), Size: len(p.Text), Data: []byte(p.Text)})
+		case (p.Type == pool.ImagePart || p.Type == pool.DocumentPart) && p.SHA256 != (pool.Hash{}):
+			out = append(out, Artifact{Key: hex.EncodeToString(p.SHA256[:]), Message: m.ID, Tool: tool, Kind: Binary, MediaType: p.MediaType, Name: p.Name, Size: int(p.Size)})
+		}
+	}
+	return out
+}
+
+func fullKey(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// FindArtifact finds by the beginning of a key, of at least four digits, with the bytes. It gives every one that fits.
+func FindArtifact(ctx context.Context, c *chatctx.ChatContext, branchName, key string) ([]Artifact, error) {
+	key = strings.ToLower(strings.TrimSpace(key))
+	if len(key) < 4 {
+		return nil, nil
+	}
+	all, err := Artifacts(ctx, c, branchName)
+	if err != nil {
+		return nil, err
+	}
+	var out []Artifact
+	for _, a := range all {
+		if !strings.HasPrefix(a.Key, key) {
+			continue
+		}
+		if a.Data == nil {
+			if a.Data, a.MediaType, err = readArtifact(ctx, c, a); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func readArtifact(ctx context.Context, c *chatctx.ChatContext, a Artifact) ([]byte, string, error) {
+	var h pool.Hash
+	if _, err := hex.Decode(h[:], []byte(a.Key)); err != nil {
+		return nil, "", err
+	}
+	data, media, err := c.Store().Artifact(ctx, h)
+	if a.MediaType != "" {
+		media = a.MediaType
+	}
+	return data, media, err
+}

@@ -1,0 +1,150 @@
+package enhancer
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Inject puts a text (a file, something retrieved) into the draft as a user message of kind injected, before the last user message, or at the end
+// where none is. Doing it twice puts it in once. It stays whatever the steps do.
+func Inject(name, text string) Enhancer {
+	return Func("inject", func(_ context.Context, d *chatctx.Draft) error {
+		m := made(pool.User, "injected", "<context name=\""+name+"\">\n"+text+"\n</context>")
+		for _, have := range d.Messages {
+			if have.ID == m.ID {
+				return nil
+			}
+		}
+		m.Pinned, m.State, m.Step = true, Pinned, "inject"
+		at := len(d.Messages)
+		for i, have := range slices.Backward(d.Messages) {
+			if have.Role == pool.User && have.Kind == "" {
+				at = i
+				break
+			}
+		}
+		d.Messages = slices.Insert(d.Messages, at, m)
+		d.Notes = append(d.Notes, chatctx.Note{Step: "inject", Message: m.ID, What: "put in " + name})
+		return nil
+	})
+}
+
+// made is a message that stands in no store, with an id that follows from what it is.
+func made(role pool.Role, kind, text string) *chatctx.DraftMessage {
+	m := pool.NewText(role, text)
+	m.Kind = kind
+	m.ID = idOf(kind, text)
+	return &chatctx.DraftMessage{Entry: pool.Entry{Message: m}, State: In}
+}
+
+// idOf makes an id of texts: a UUID of version 8, the same for the same texts.
+func idOf(texts ...string) pool.ID {
+	h := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(h, "%d:%s", len(t), t)
+	}
+	id := pool.ID(h.Sum(nil)[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return id
+}
+
+// AddTools adds tool definitions; one whose name the draft has already is left out.
+func AddTools(tools ...chatctx.Tool) Enhancer {
+	return Func("tools added", func(_ context.Context, d *chatctx.Draft) error {
+		for _, t := range tools {
+			if !slices.ContainsFunc(d.Tools, func(have chatctx.Tool) bool { return have.Name == t.Name }) {
+				d.Tools = append(d.Tools, t)
+				d.Notes = append(d.Notes, chatctx.Note{Step: "tools added", What: "tool " + t.Name})
+			}
+		}
+		return nil
+	})
+}
+
+// SetSystem sends a text in place of the branch's system prompt.
+func SetSystem(text string) Enhancer {
+	return Func("system", func(_ context.Context, d *chatctx.Draft) error {
+		if d.System != text {
+			d.System = text
+			d.Notes = append(d.Notes, chatctx.Note{Step: "system", What: "system prompt replaced"})
+		}
+		return nil
+	})
+}
+
+// Pin pins the messages with the ids, as the mark does in the store.
+func Pin(ids ...pool.ID) Enhancer {
+	return Func("pin", func(_ context.Context, d *chatctx.Draft) error {
+		for _, m := range d.Messages {
+			if slices.Contains(ids, m.ID) {
+				m.Pinned, m.State, m.Step = true, Pinned, "pin"
+			}
+		}
+		return nil
+	})
+}
+
+// Exclude leaves out the messages with the ids and those marked excluded in the store. With a call go its results and with a result goes its call, so that
+// no half is sent.
+func Exclude(ids ...pool.ID) Enhancer {
+	return Func("exclude", func(_ context.Context, d *chatctx.Draft) error {
+		partners := partner(d.Messages)
+		groups := make([]bool, len(d.Messages))
+		any := false
+		for i, m := range d.Messages {
+			if m.State == Excluded || slices.Contains(ids, m.ID) {
+				any = true
+				groups[i] = true
+				if partners[i] >= 0 {
+					groups[partners[i]] = true
+				}
+			}
+		}
+		if !any {
+			return nil
+		}
+		leaveOut(d, "exclude", Excluded, "excluded", func(i int) bool { return groups[i] || partners[i] >= 0 && groups[partners[i]] })
+		return nil
+	})
+}
+
+// leaveOut takes the messages that which names (by index) off the draft, with a note each.
+func leaveOut(d *chatctx.Draft, step, state, why string, which func(i int) bool) {
+	kept := d.Messages[:0:0]
+	for i, m := range d.Messages {
+		if which(i) {
+			note(d, step, m, state, why, m.Tokens)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	d.Messages = kept
+}
+
+// TrimTo keeps the last n messages and what has to stay: the messages that Trim never drops, and no half of a call and its results. It begins with a user
+// message where one is among them.
+func TrimTo(n int) Enhancer {
+	return Func("trim to", func(_ context.Context, d *chatctx.Draft) error {
+		if len(d.Messages) <= n {
+			return nil
+		}
+		may, stay := cuts(d.Messages), fixed(d.Messages)
+		at := len(d.Messages) - n
+		for at > 0 && !may[at] {
+			at--
+		}
+		for i := at; i < len(d.Messages); i++ {
+			if may[i] && d.Messages[i].Role == pool.User {
+				at = i
+				break
+			}
+		}
+		leaveOut(d, "trim to", Trimmed, fmt.Sprintf("only the last %d messages", n), func(i int) bool { return i < at && !stay[i] })
+		return nil
+	})
+}

@@ -1,0 +1,186 @@
+package enhancer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// text is a stretch of a message in which facts are looked for.
+type text struct {
+	all   string
+	lower string // with small ASCII letters, at the same places
+}
+
+func newText(all string) *text {
+	b := []byte(all)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return &text{all, string(b)}
+}
+
+// keywords finds the sentences that hold one of some words.
+func keywords(words ...string) func(t *text, add func(string)) {
+	return func(t *text, add func(string)) {
+		var at []int
+		for _, w := range words {
+			n := 0
+			for i := t.word(w, 0); i >= 0 && n < factsEach; i = t.word(w, i+len(w)) {
+				at = append(at, i)
+				n++
+			}
+		}
+		slices.Sort(at)
+		end := -1
+		for _, i := range at {
+			if i < end {
+				continue // the sentence is in already
+			}
+			from, to := t.sentence(i)
+			end = to
+			add(t.all[from:to])
+		}
+	}
+}
+
+// word is where w stands as a word from i on, -1 for nowhere.
+func (t *text) word(w string, i int) int {
+	for {
+		at := strings.Index(t.lower[i:], w)
+		if at < 0 {
+			return -1
+		}
+		at += i
+		if end := at + len(w); (at == 0 || !wordByte(t.lower[at-1])) && (end == len(t.lower) || !wordByte(t.lower[end])) {
+			return at
+		}
+		i = at + len(w)
+	}
+}
+
+func wordByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c >= 0x80
+}
+
+// sentence is the sentence or line around i, of at most some hundred bytes on each side.
+func (t *text) sentence(i int) (from, to int) {
+	const most = 2 * factBytes
+	from = max(0, i-most)
+	from += 1 + strings.LastIndexAny(t.all[from:i], ".!?\n;")
+	to = min(len(t.all), i+most)
+	for k := i; k < to; k++ {
+		c := t.all[k]
+		if c == '\n' || c == ';' || (c == '.' || c == '!' || c == '?') && (k+1 == len(t.all) || t.all[k+1] == ' ' || t.all[k+1] == '\n') {
+			to = k
+			break
+		}
+	}
+	return from, to
+}
+
+// identifiers finds UUIDs, hashes, issue keys, names with numbers, and what stands after id= and the like.
+func (t *text) identifiers(add func(string)) {
+	n := 0
+	for from := 0; from < len(t.all) && n < 4*factsEach; {
+		for from < len(t.all) && !idByte(t.all[from]) {
+			from++
+		}
+		to := from
+		for to < len(t.all) && idByte(t.all[to]) {
+			to++
+		}
+		if isIdentifier(t.all[from:to]) {
+			n++
+			add(t.all[from:to])
+		}
+		from = to
+	}
+	for _, label := range []string{"id=", "id: ", "key=", "key: ", "ref=", "ref: "} {
+		for i, k := 0, 0; k < factsEach; k++ {
+			at := strings.Index(t.lower[i:], label)
+			if at < 0 {
+				break
+			}
+			from := i + at + len(label)
+			to := from
+			for to < len(t.all) && idByte(t.all[to]) {
+				to++
+			}
+			if to > from {
+				add(label + t.all[from:to])
+			}
+			i = to
+		}
+	}
+}
+
+func idByte(c byte) bool { return c < 0x80 && wordByte(c) || c == '-' }
+
+// isIdentifier: letters and digits with - or _ between, or a long hexadecimal number.
+func isIdentifier(w string) bool {
+	if len(w) < 4 || len(w) > 64 {
+		return false
+	}
+	letters, digits, joints, hex := 0, 0, 0, 0
+	for i := range len(w) {
+		switch c := w[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+			hex++
+		case c == '-' || c == '_':
+			joints++
+		default:
+			letters++
+			if c|0x20 <= 'f' {
+				hex++
+			}
+		}
+	}
+	return digits > 0 && letters > 0 && (joints > 0 && joints < 6 || hex == len(w) && len(w) >= 12)
+}
+
+// urls finds addresses.
+func (t *text) urls(add func(string)) {
+	for i, n := 0, 0; n < 2*factsEach; n++ {
+		at := strings.Index(t.all[i:], "://")
+		if at < 0 {
+			return
+		}
+		at += i
+		i = at + 3
+		from := at
+		for from > 0 && wordByte(t.all[from-1]) && at-from < 10 {
+			from--
+		}
+		if s := t.lower[from:at]; s != "http" && s != "https" {
+			continue
+		}
+		to := i + strings.IndexAny(t.all[i:]+" ", " \t\r\n<>\"'`)]}|")
+		add(strings.TrimRight(t.all[from:to], ".,;:!?"))
+		i = to
+	}
+}
+
+var codeAfter = regexp.MustCompile(`^(?:\s*code)?[\s:=/"']{0,4}(?:\d\.\d\s+)?(-?\d{1,5})\b`)
+
+// statusCodes finds the numbers after HTTP, status, code and exit, and the names of system errors.
+func (t *text) statusCodes(add func(string)) {
+	for _, w := range []string{"http", "status", "code", "exit"} {
+		n := 0
+		for i := t.word(w, 0); i >= 0 && n < factsEach; i = t.word(w, i+len(w)) {
+			after := t.lower[i+len(w) : min(len(t.lower), i+len(w)+24)]
+			if m := codeAfter.FindStringSubmatch(after); m != nil {
+				add(w + " " + m[1])
+				n++
+			}
+		}
+	}
+	for _, name := range []string{"ENOENT", "EACCES", "EPERM", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EEXIST", "ENOSPC", "EADDRINUSE", "ENOTFOUND", "EPIPE"} {
+		if strings.Contains(t.all, name) {
+			add(name)
+		}
+	}
+}

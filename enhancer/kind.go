@@ -1,0 +1,199 @@
+package enhancer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is what a tool output is.
+type Kind string
+
+// The kinds, as they stand in a pointer.
+const (
+	JSON   Kind = "JSON"
+	YAML   Kind = "YAML"
+	Log    Kind = "LOG"
+	Error  Kind = "ERROR"
+	Binary Kind = "BINARY"
+	Text   Kind = "TEXT"
+)
+
+// sample is how much of an output is looked at to tell its kind.
+const sample = 16 << 10
+
+// KindOf tells what an output is. failed says that the tool reported an error.
+func KindOf(content string, failed bool) Kind {
+	head := content[:min(len(content), sample)]
+	switch {
+	case isBinary(content):
+		return Binary
+	case isJSON(content):
+		return JSON
+	case failed || stackTrace.MatchString(head):
+		return Error
+	case isLog(head):
+		return Log
+	case isYAML(head):
+		return YAML
+	}
+	return Text
+}
+
+// isBinary: bytes that no text has, or one run of base64.
+func isBinary(content string) bool {
+	head := content[:min(len(content), sample)]
+	bad := 0
+	for i := 0; i < len(head); {
+		r, n := utf8.DecodeRuneInString(head[i:])
+		if r == 0 {
+			return true
+		}
+		if (r == utf8.RuneError && n == 1 && i < len(head)-utf8.UTFMax) || r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\b' && r != 0x1b {
+			bad++
+		}
+		i += n
+	}
+	return bad*20 > len(head) || isBase64(content)
+}
+
+// isBase64: at least 256 bytes of nothing else, with a data: head or without, that hold capitals, small letters and digits.
+func isBase64(content string) bool {
+	text := strings.TrimSpace(content)
+	if rest, ok := strings.CutPrefix(text, "data:"); ok {
+		if _, after, ok := strings.Cut(rest[:min(len(rest), 200)], ";base64,"); ok {
+			text = rest[strings.Index(rest, ";base64,")+len(";base64,"):]
+			if len(after) < 20 {
+				return false
+			}
+		}
+	}
+	if len(text) < 256 {
+		return false
+	}
+	head := text[:256]
+	if _, err := base64.StdEncoding.DecodeString(head); err != nil {
+		return false
+	}
+	return strings.ContainsAny(head, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && strings.ContainsAny(head, "abcdefghijklmnopqrstuvwxyz") &&
+		strings.ContainsAny(head, "0123456789") && strings.IndexByte(text, ' ') < 0
+}
+
+func isJSON(content string) bool {
+	text := strings.TrimSpace(content)
+	return text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text))
+}
+
+var (
+	stackTrace = regexp.MustCompile(`(?m)^(Traceback \(most recent call last\)|panic: |goroutine \d+ \[|Exception in thread|\s+at [\w.$<>]+\(|\s+at .+:\d+:\d+|\s+File ".+", line \d+)`)
+	logLine    = regexp.MustCompile(`^\W{0,3}(\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d|\d{10}|(?i:trace|debug|info|notice|warn|warning|error|fatal|critical)\b)`)
+	yamlLine   = regexp.MustCompile(`^\s*(- )?[\w.$/"'-]+:(\s|$)|^\s*- \S|^---$|^\s*#`)
+)
+
+// isLog: at least ten lines, and most of them begin with a time or a level.
+func isLog(head string) bool { return mostLines(head, 10, logLine) }
+
+// isYAML: at least five lines, and most of them are a key or an item.
+func isYAML(head string) bool { return mostLines(head, 5, yamlLine) }
+
+func mostLines(head string, least int, line *regexp.Regexp) bool {
+	all, hits := 0, 0
+	for l := range strings.Lines(head) {
+		l = strings.TrimRight(l, "\r\n")
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		all++
+		if line.MatchString(l[:min(len(l), 200)]) {
+			hits++
+		}
+		if all == 400 {
+			break
+		}
+	}
+	return all >= least && hits*10 >= all*6
+}
+
+// describe is a few words on an output, for its pointer.
+func describe(kind Kind, content string) string {
+	switch kind {
+	case JSON:
+		return describeJSON(content)
+	case Log:
+		return fmt.Sprintf("log of %d lines", lines(content))
+	case Error:
+		return "error: " + clip(firstLine(content), 100)
+	case Binary:
+		return "binary content"
+	case YAML:
+		return fmt.Sprintf("YAML of %d lines", lines(content))
+	}
+	return fmt.Sprintf("text of %d lines, begins: %s", lines(content), clip(firstLine(content), 60))
+}
+
+func lines(content string) int {
+	n := strings.Count(content, "\n")
+	if !strings.HasSuffix(content, "\n") {
+		n++
+	}
+	return n
+}
+
+func firstLine(content string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(content[:min(len(content), 1000)]), "\n")
+	return strings.TrimSpace(line)
+}
+
+// clip is the first n bytes of a text, on a rune, without what would end a pointer early.
+func clip(text string, n int) string {
+	if len(text) > n {
+		for n > 0 && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		text = text[:n] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '|' || r == '[' || r == ']':
+			return ' '
+		case r < 0x20:
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+}
+
+// describeJSON counts the fields or items at the top, in one pass over the bytes.
+func describeJSON(content string) string {
+	text := []byte(strings.TrimSpace(content))
+	depth, n, inText := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inText:
+			if c == '\\' {
+				i++
+			} else if c == '"' {
+				inText = false
+			}
+		case c == '"':
+			inText = true
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',' && depth == 1:
+			n++
+		}
+	}
+	if len(bytes.TrimSpace(text[1:len(text)-1])) > 0 {
+		n++
+	}
+	if text[0] == '{' {
+		return fmt.Sprintf("JSON object with %d fields", n)
+	}
+	return fmt.Sprintf("JSON array of %d items", n)
+}

@@ -1,0 +1,154 @@
+package enhancer
+
+import (
+	"context"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Up to SmallOutput bytes an output stays as it is, up to LargeOutput it is shortened, above it is put aside.
+const (
+	SmallOutput = 2 << 10
+	LargeOutput = 8 << 10
+)
+
+// Outputs makes tool outputs smaller, by their kind, until the draft fits: first those before the kept tail, oldest first, then the rest of them. A result that carries its
+// own compact summary is replaced by that before the tail, small outputs stay, middling ones are shortened, large and binary ones are put aside: a pointer stands for them
+// that names the artifact, and ReadArtifact reads it back. With Options.Edits it then edits old answers, too (see EditRules).
+func Outputs(w *Window, o Options) Enhancer {
+	return Func("tools", func(ctx context.Context, d *chatctx.Draft) error {
+		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
+			return err
+		}
+		s := steps{w: w, d: d, o: o}
+		m := marksOf(&d.Session)
+		before := m
+		kept := tail(d.Messages, o.KeepBlocks)
+		if to := s.shrink(s.index(m.Outputs), kept, true, w.goal(w.Over(d))); to > m.Outputs {
+			m.Outputs, m.Summaries = to, to
+		}
+		if o.Edits && w.Over(d) > 0 {
+			m.Edits = max(m.Edits, s.edit(s.index(m.Edits), kept, w.goal(w.Over(d))))
+		}
+		if over := w.Over(d); over > 0 {
+			m.Outputs = max(m.Outputs, s.shrink(kept, len(d.Messages), false, over))
+		}
+		if m != before {
+			setMarks(&d.Session, m)
+		}
+		return nil
+	})
+}
+
+// outputsTo makes the outputs up to a position smaller; those up to the position summaries give way to their compact summary.
+func (s *steps) outputsTo(position, summaries int) {
+	if position > 0 {
+		names, done := toolNames(s.d.Messages), s.index(summaries)
+		for i := range s.index(position) {
+			s.shrinkOne(i, names[i], i < done)
+		}
+	}
+}
+
+// shrink makes the outputs from an index to another smaller, until goal tokens are cleared. It returns the position that it came to.
+func (s *steps) shrink(from, to int, summaries bool, goal int) int {
+	names, cleared := toolNames(s.d.Messages), 0
+	last := 0
+	for i := from; i < to && cleared < goal; i++ {
+		if saved := s.shrinkOne(i, names[i], summaries); saved > 0 {
+			cleared += saved
+			last = s.position(i + 1)
+		}
+	}
+	return last
+}
+
+// shrinkOne makes one output smaller, if it is one, and returns the tokens that this saved.
+func (s *steps) shrinkOne(i int, tool string, summary bool) int {
+	m := s.d.Messages[i]
+	if !isResult(m) || tool == ArtifactTool.Name {
+		return 0
+	}
+	before := s.w.of(s.d, m)
+	if len(m.Result.Parts) > 0 {
+		return s.shrinkParts(m, before)
+	}
+	text, what := smaller(m.Result, summary)
+	if what == "" {
+		return 0
+	}
+	after := tokens.PerMessage + s.w.Counter.Text(text)
+	if after >= before {
+		return 0
+	}
+	setResult(m, text, after)
+	note(s.d, "tools", m, Pruned, what, before)
+	return before - after
+}
+
+// smaller is what stands for a result's text or JSON, and what was done; "" for nothing.
+func smaller(r *pool.Result, summary bool) (text, what string) {
+	if summary && r.CompactSummary != "" {
+		return r.CompactSummary, "its compact summary stands for it"
+	}
+	content := r.Text
+	if r.JSON != nil {
+		content = string(r.JSON)
+	}
+	return smallerText(content, r)
+}
+
+// smallerText is what stands for an output's text. r tells more of it and may be nil.
+func smallerText(content string, r *pool.Result) (text, what string) {
+	if strings.HasPrefix(content, pointerMark) || strings.HasPrefix(content, prunedMark) {
+		return "", ""
+	}
+	if len(content) <= SmallOutput && !isBinary(content) {
+		return "", ""
+	}
+	kind := KindOf(content, r != nil && r.IsError)
+	if kind == Binary || len(content) > LargeOutput {
+		return pointer(keyOf(content, r), string(kind), describe(kind, content), len(content)), "put aside, " + string(kind)
+	}
+	short := Shorten(kind, content)
+	if len(short) >= len(content) {
+		return "", ""
+	}
+	return short, "shortened, " + string(kind)
+}
+
+// shrinkParts puts the images and documents of a result aside, and makes its texts smaller.
+func (s *steps) shrinkParts(m *chatctx.DraftMessage, before int) int {
+	parts := append([]pool.Part(nil), m.Result.Parts...)
+	changed := false
+	for i := range parts {
+		p := &parts[i]
+		text, what := "", ""
+		switch p.Type {
+		case pool.TextPart:
+			text, what = smallerText(p.Text, nil)
+		case pool.ImagePart, pool.DocumentPart:
+			if key, size := partKey(p); key != "" {
+				text, what = pointer(key, string(Binary), strings.TrimSpace(p.Type+" "+p.MediaType+" "+p.Name), size), "put aside"
+			}
+		}
+		if what != "" {
+			*p, changed = pool.Part{Type: pool.TextPart, Text: text}, true
+		}
+	}
+	if !changed {
+		return 0
+	}
+	message, result := *m.Message, *m.Result
+	result.Parts, message.Result = parts, &result
+	after := s.w.Counter.Message(&message, s.d.Artifact)
+	if after >= before {
+		return 0
+	}
+	m.Message, m.Tokens = &message, after
+	note(s.d, "tools", m, Pruned, "put aside or shortened", before)
+	return before - after
+}

@@ -1,0 +1,276 @@
+package enhancer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func options(budget int) Options {
+	o := DefaultOptions()
+	o.Model, o.Budget = "gpt-4o", budget
+	return o
+}
+
+// shorter is a Completer that answers with half of what it was given.
+type shorter struct{ calls int }
+
+func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (string, error) {
+	s.calls++
+	return prompt[:runeStart(prompt, len(prompt)/2)], nil
+}
+
+// drafts calls f with random drafts of many lengths and budgets.
+func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Options)) {
+	for seed := range n {
+		w := newWriter(int64(seed)).random(1 + seed%40)
+		o := options(500 + seed%17*700)
+		o.Edits, o.Squeeze = seed%3 == 0, seed%5 == 0
+		o.KeepBlocks = 1 + seed%4
+		o.PrunePolicy = []string{PruneAuto, KeepAll, KeepNone}[seed%3]
+		o.PruneThreshold, o.PruneKeep = 1000*(seed%9), 500*(seed%4)
+		w.d.System = "You are an assistant."
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { f(t, w.d, o) })
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// kept holds counts from test to test: messages with the same id are the same.
+var kept = &memory{counts: map[string]map[pool.ID]int{}}
+
+// run sends a draft through the standard pipeline.
+func run(t *testing.T, d *chatctx.Draft, o Options) (*Report, error) {
+	t.Helper()
+	r, err := Standard(o, kept, &shorter{}).Run(t.Context(), d)
+	var over *BudgetError
+	if err != nil && !errors.As(err, &over) {
+		t.Fatal(err)
+	}
+	return r, err
+}
+
+const seeds = 600
+
+func TestBudgetIsMetOrAnErrorSaysWhat(t *testing.T) {
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	plain, err := tiktoken.GetEncoding("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	met, refused := 0, 0
+	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
+		r, err := run(t, d, o)
+		if err != nil {
+			refused++
+			return
+		}
+		met++
+		if r.After > r.Limit {
+			t.Errorf("%d tokens, may be %d", r.After, r.Limit)
+		}
+		if refused+met > 150 {
+			return // the library's own count is slow
+		}
+		n := tokens.PerConversation + tokens.PerMessage + len(plain.EncodeOrdinary(d.System))
+		for _, m := range d.Messages {
+			if !m.Unsent {
+				n += plainCount(plain, m.Message)
+			}
+		}
+		if n > o.Budget {
+			t.Errorf("%d tokens by the library's count, the budget is %d", n, o.Budget)
+		}
+	})
+	t.Logf("%d met, %d refused", met, refused)
+}
+
+// plainCount counts without anything of ours but the formula for images.
+func plainCount(enc *tiktoken.Tiktoken, m *pool.Message) int {
+	n := tokens.PerMessage
+	parts := func(list []pool.Part) {
+		for _, p := range list {
+			n += len(enc.EncodeOrdinary(p.Text))
+			if p.Type == pool.ImagePart {
+				n += 85 + 4*170
+			}
+		}
+	}
+	parts(m.Content)
+	for _, c := range m.Calls {
+		n += tokens.PerCall + len(enc.EncodeOrdinary(c.Tool)) + len(enc.EncodeOrdinary(string(c.Arguments)))
+	}
+	if r := m.Result; r != nil {
+		n += len(enc.EncodeOrdinary(r.Text)) + len(enc.EncodeOrdinary(string(r.JSON)))
+		parts(r.Parts)
+	}
+	return n
+}
+
+func TestNoUserMessageIsEditedAndPinsSurvive(t *testing.T) {
+	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
+		whole := map[pool.ID][]byte{}
+		pinned := map[pool.ID]bool{}
+		for _, m := range d.Messages {
+			whole[m.ID] = content(m.Message)
+			if m.Pinned {
+				pinned[m.ID] = true
+			}
+		}
+		if _, err := run(t, d, o); err != nil {
+			return
+		}
+		for _, m := range d.Messages {
+			was, stored := whole[m.ID]
+			if stored && (m.Role == pool.User || m.Role == pool.System || m.Pinned) && !bytes.Equal(was, content(m.Message)) {
+				t.Errorf("%s message %s was edited", m.Role, m.ID)
+			}
+			if !stored && m.Kind != "digest" {
+				t.Errorf("a %s message came from nowhere", m.Role)
+			}
+			delete(pinned, m.ID)
+		}
+		if len(pinned) > 0 {
+			t.Errorf("%d pinned messages are gone", len(pinned))
+		}
+	})
+}
+
+func TestCallsAndResultsStayTogether(t *testing.T) {
+	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
+		pairs := map[pool.ID][]pool.ID{} // both ways
+		for i, at := range partner(d.Messages) {
+			if at >= 0 {
+				a, b := d.Messages[at].ID, d.Messages[i].ID
+				pairs[a], pairs[b] = append(pairs[a], b), append(pairs[b], a)
+			}
+		}
+		before := d.Messages
+		if _, err := run(t, d, o); err != nil {
+			return
+		}
+		have := map[pool.ID]int{}
+		for i, m := range d.Messages {
+			have[m.ID] = i + 1
+		}
+		for id, others := range pairs {
+			for _, other := range others {
+				if (have[id] > 0) != (have[other] > 0) {
+					t.Errorf("a call and its result were parted: %s %s", id, other)
+				}
+			}
+		}
+		last := 0
+		for _, m := range d.Messages {
+			if m.Kind == "" && m.Position < last {
+				t.Errorf("the order changed at position %d", m.Position)
+			}
+			last = max(last, m.Position)
+		}
+		orphan(t, before, d)
+	})
+}
+
+// orphan fails where messages were trimmed and what is left begins, what has to stay aside, with an answer.
+func orphan(t *testing.T, before []*chatctx.DraftMessage, d *chatctx.Draft) {
+	t.Helper()
+	trimmed, user := false, false
+	for _, m := range before {
+		trimmed = trimmed || m.State == Trimmed
+		user = user || startsTurn(m)
+	}
+	stay := fixed(d.Messages)
+	for i, m := range d.Messages {
+		if !trimmed || !user || startsTurn(m) {
+			return
+		}
+		if !stay[i] {
+			t.Errorf("after the trim the first message is a %s at position %d", m.Role, m.Position)
+			return
+		}
+	}
+}
+
+func TestSameDraftSameBytesAndAgainChangesNothing(t *testing.T) {
+	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
+		raw := fresh(d)
+		_, err := run(t, d, o)
+		other := fresh(raw)
+		_, err2 := run(t, other, o)
+		if (err == nil) != (err2 == nil) || sent(d) != sent(other) {
+			t.Fatalf("the same draft gave two requests")
+		}
+		if err != nil {
+			return
+		}
+		want := sent(d)
+		// The session as the request would have stored it: the next request is the same.
+		later := fresh(raw)
+		later.Session = d.Session
+		if _, err := run(t, later, o); err != nil {
+			t.Fatal(err)
+		}
+		if got := sent(later); got != want {
+			t.Fatalf("with the session remembered the request is another:\n%s\nwas\n%s", diff(got, want), "")
+		}
+		if Changed(&d.Session, &later.Session) {
+			t.Errorf("the session changed again: %+v, was %+v", later.Session, d.Session)
+		}
+		// And the steps once more on what they made.
+		if _, err := run(t, d, o); err != nil {
+			t.Fatal(err)
+		}
+		if got := sent(d); got != want {
+			t.Fatalf("the second time changed it:\n%s", diff(got, want))
+		}
+	})
+}
+
+// diff gives the first line that differs.
+func diff(got, want string) string {
+	g, w := bytes.Split([]byte(got), []byte("\n")), bytes.Split([]byte(want), []byte("\n"))
+	for i := range g {
+		if i >= len(w) || !bytes.Equal(g[i], w[i]) {
+			was := []byte("nothing")
+			if i < len(w) {
+				was = w[i]
+			}
+			return fmt.Sprintf("line %d: %.400s\n was: %.400s", i, g[i], was)
+		}
+	}
+	return fmt.Sprintf("%d lines, were %d", len(g), len(w))
+}
+
+func TestRulesAreIdempotent(t *testing.T) {
+	w := newWriter(7)
+	for range 1000 {
+		r := w.output(w.size())
+		text := r.Text + string(r.JSON)
+		for kind, rule := range OutputRules {
+			once := rule.Apply(text)
+			if twice := rule.Apply(once); twice != once {
+				t.Fatalf("%s (%s): %s", rule.Name, kind, diff(twice, once))
+			}
+		}
+		answer := w.words(w.rng.Intn(900))
+		if w.rng.Intn(2) == 0 {
+			answer = "Ann: " + answer + "\nBob: um, " + w.words(20) + "\nAnn: well, you know\n" + "```\num, code\n```\n" + answer
+		}
+		for _, rule := range EditRules {
+			once := rule.Apply(answer)
+			if twice := rule.Apply(once); twice != once {
+				t.Fatalf("%s: %s", rule.Name, diff(twice, once))
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package enhancer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/enhancer/tokens"
+)
+
+// Options are the settings of the window. Zero values of its numbers are taken as they are: DefaultOptions has the usual ones.
+type Options struct {
+	Model          string
+	Budget         int     // tokens; 0: the model's, by the table of package tokens
+	Headroom       float64 // share of the budget
+	KeepBlocks     int
+	DigestTokens   int // for all digests together
+	Squeeze        bool
+	Edits          bool
+	PruneThreshold int // tokens
+	PruneKeep      int // tokens
+	PrunePolicy    string
+	// CompactAt is the share of the budget at which a conversation is compacted; CompactMessages the number of messages, 0: off.
+	CompactAt           float64
+	CompactKeep         int // tokens
+	CompactMessages     int
+	CompactKeepMessages int
+	CompactProvider     string
+	CompactModel        string
+	CompactSystem       string
+	ResumeShare         float64 // of the budget, up to which a session is resumed whole
+	Notify              bool
+	Cache               bool
+	CacheTTL            string // 5m or 1h
+	Prices              json.RawMessage
+}
+
+// DefaultOptions are the settings where nothing is set.
+func DefaultOptions() Options {
+	return Options{Headroom: 0.1, KeepBlocks: 3, DigestTokens: 400, PruneThreshold: 8000, PruneKeep: 2000, PrunePolicy: PruneAuto,
+		CompactAt: 0.8, CompactKeep: 4000, CompactKeepMessages: 6, ResumeShare: 0.7, Notify: true, Cache: true, CacheTTL: "5m"}
+}
+
+// ErrSetting: a value that a setting of the window cannot have. The error names it.
+var ErrSetting = errors.New("setting")
+
+// OptionsOf reads the settings in force on a branch. What they do not set is looked up in the environment, as CHATCTX_ and the key in capitals with _ for a dot,
+// by getenv, which may be nil; what that does not set has its default. null is not set.
+func OptionsOf(settings map[string]json.RawMessage, getenv func(string) string) (Options, error) {
+	o := DefaultOptions()
+	r := reader{settings: settings, getenv: getenv}
+	r.text("model", &o.Model)
+	r.count("budget", &o.Budget)
+	r.share("headroom", &o.Headroom)
+	r.count("keep_blocks", &o.KeepBlocks)
+	r.count("digest_tokens", &o.DigestTokens)
+	r.truth("squeeze", &o.Squeeze)
+	r.truth("edits", &o.Edits)
+	r.count("prune.threshold", &o.PruneThreshold)
+	r.count("prune.keep", &o.PruneKeep)
+	r.word("prune.policy", &o.PrunePolicy, PruneAuto, KeepAll, KeepNone)
+	r.share("compact.at", &o.CompactAt)
+	r.count("compact.keep", &o.CompactKeep)
+	r.count("compact.max_messages", &o.CompactMessages)
+	r.count("compact.keep_messages", &o.CompactKeepMessages)
+	r.text("compact.provider", &o.CompactProvider)
+	r.text("compact.model", &o.CompactModel)
+	r.text("compact.system", &o.CompactSystem)
+	r.share("resume.share", &o.ResumeShare)
+	r.truth("notify", &o.Notify)
+	r.truth("cache", &o.Cache)
+	r.word("cache.ttl", &o.CacheTTL, "5m", "1h")
+	o.Prices = r.value("prices")
+	if r.err == nil {
+		_, r.err = tokens.ParsePrices(o.Prices, o.Model)
+	}
+	if o.Budget == 0 {
+		o.Budget = tokens.ForModel(o.Model).Budget()
+	}
+	return o, r.err
+}
+
+// Window is the room that the settings give. cache keeps counts and may be nil.
+func (o Options) Window(cache tokens.Cache) *Window {
+	return &Window{Counter: tokens.NewCounter(o.Model, cache), Budget: o.Budget, Headroom: o.Headroom}
+}
+
+// reader reads settings one by one and keeps the first error.
+type reader struct {
+	settings map[string]json.RawMessage
+	getenv   func(string) string
+	err      error
+}
+
+// value is a setting, or what the environment says (as JSON if it is some, else as a text), or nil.
+func (r *reader) value(key string) json.RawMessage {
+	if v, ok := r.settings[key]; ok && string(v) != "null" {
+		return v
+	}
+	if r.getenv == nil {
+		return nil
+	}
+	v := r.getenv("CHATCTX_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
+	if v == "" {
+		return nil
+	}
+	if json.Valid([]byte(v)) {
+		return json.RawMessage(v)
+	}
+	text, _ := json.Marshal(v) // texts always encode
+	return text
+}
+
+func (r *reader) fail(key, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w %s takes %s, not %s", ErrSetting, key, want, r.value(key))
+	}
+}
+
+func read[T any](r *reader, key, want string, into *T, fits func(T) bool) {
+	raw := r.value(key)
+	if raw == nil {
+		return
+	}
+	var v T
+	if json.Unmarshal(raw, &v) != nil || fits != nil && !fits(v) {
+		r.fail(key, want)
+		return
+	}
+	*into = v
+}
+
+func (r *reader) text(key string, into *string) { read(r, key, "a text", into, nil) }
+
+func (r *reader) truth(key string, into *bool) { read(r, key, "true or false", into, nil) }
+
+func (r *reader) count(key string, into *int) {
+	if string(r.value(key)) == `"off"` {
+		*into = 0
+		return
+	}
+	read(r, key, "a whole number of 0 or more", into, func(n int) bool { return n >= 0 })
+}
+
+func (r *reader) word(key string, into *string, words ...string) {
+	read(r, key, "one of "+strings.Join(words, ", "), into, func(s string) bool {
+		for _, w := range words {
+			if s == w {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// share reads a part of a whole: "80 %", "80%", 80 or 0.8.
+func (r *reader) share(key string, into *float64) {
+	raw := r.value(key)
+	if raw == nil {
+		return
+	}
+	text := strings.Trim(string(raw), `"`)
+	number, percent := strings.CutSuffix(text, "%")
+	var f float64
+	if json.Unmarshal([]byte(strings.TrimSpace(number)), &f) != nil || f < 0 || f > 100 {
+		r.fail(key, "a percentage like 80 %, or a share like 0.8")
+		return
+	}
+	if percent || f > 1 {
+		f /= 100
+	}
+	*into = f
+}

@@ -1,0 +1,388 @@
+package enhancer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Rule is a named change of a text. Doing it twice is doing it once.
+type Rule struct {
+	Name  string
+	Apply func(text string) string
+}
+
+// OutputRules are the rules for outputs, by kind. Binary has none: it is put aside.
+var OutputRules = map[Kind]Rule{
+	JSON:  {"json", shortenJSON},
+	YAML:  {"yaml", shortenYAML},
+	Log:   {"log", shortenLog},
+	Error: {"error", shortenError},
+	Text:  {"words", shortenText},
+}
+
+// Shorten shortens an output by the rule for its kind. It is made for outputs of up to LargeOutput bytes and takes time linear in the length of any.
+func Shorten(kind Kind, content string) string {
+	rule, ok := OutputRules[kind]
+	if !ok {
+		return content
+	}
+	return rule.Apply(content)
+}
+
+// How much shortening leaves.
+const (
+	itemsKept  = 10 // of a list of more than itemsMost
+	itemsMost  = 20
+	stringMost = 400 // bytes of a text inside JSON
+	logHead    = 20  // lines
+	logTail    = 20
+	frameMost  = 10 // stack frames
+	wordsHead  = 120
+	wordsTail  = 40
+	wordBytes  = 8 // what a word may have on average before bytes are counted instead
+)
+
+// shortenJSON takes nulls and empty values out of objects, cuts long lists and long texts, and leaves the order as it is. What is no JSON, or nested deeper than
+// can be JSON of that length with anything in it, stays.
+func shortenJSON(content string) string {
+	if len(content) > LargeOutput || !isJSON(content) {
+		return content
+	}
+	dec := json.NewDecoder(strings.NewReader(content))
+	dec.UseNumber()
+	var out bytes.Buffer
+	if _, err := jsonValue(dec, &out); err != nil {
+		return content
+	}
+	return out.String()
+}
+
+// jsonValue copies the next value, shortened, and reports whether it is null or empty.
+func jsonValue(dec *json.Decoder, out *bytes.Buffer) (empty bool, err error) {
+	token, err := dec.Token()
+	if err != nil {
+		return false, err
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		if v == '{' {
+			return jsonObject(dec, out)
+		}
+		return jsonArray(dec, out)
+	case string:
+		writeJSON(out, clipMiddle(v))
+		return v == "", nil
+	case nil:
+		out.WriteString("null")
+		return true, nil
+	default:
+		writeJSON(out, v)
+		return false, nil
+	}
+}
+
+func writeJSON(out *bytes.Buffer, v any) {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // texts, numbers and truths always encode
+	out.Truncate(out.Len() - 1)
+}
+
+func jsonObject(dec *json.Decoder, out *bytes.Buffer) (empty bool, err error) {
+	out.WriteByte('{')
+	n := 0
+	for dec.More() {
+		at := out.Len()
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		key, err := dec.Token()
+		if err != nil {
+			return false, err
+		}
+		writeJSON(out, key)
+		out.WriteByte(':')
+		none, err := jsonValue(dec, out)
+		if err != nil {
+			return false, err
+		}
+		if none {
+			out.Truncate(at)
+			continue
+		}
+		n++
+	}
+	out.WriteByte('}')
+	_, err = dec.Token()
+	return n == 0, err
+}
+
+func jsonArray(dec *json.Decoder, out *bytes.Buffer) (empty bool, err error) {
+	out.WriteByte('[')
+	n, cut := 0, 0
+	for dec.More() {
+		at := out.Len()
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		if _, err := jsonValue(dec, out); err != nil {
+			return false, err
+		}
+		n++
+		if n == itemsKept {
+			cut = out.Len()
+		}
+		if n > itemsMost {
+			out.Truncate(at)
+		}
+	}
+	if n > itemsMost {
+		out.Truncate(cut)
+		fmt.Fprintf(out, `,"… %d more items"`, n-itemsKept)
+	}
+	out.WriteByte(']')
+	_, err = dec.Token()
+	return n == 0, err
+}
+
+// clipMiddle cuts a long text inside JSON, with a count.
+func clipMiddle(text string) string {
+	if len(text) <= stringMost {
+		return text
+	}
+	head := runeStart(text, stringMost-100)
+	return fmt.Sprintf("%s… %d more bytes", text[:head], len(text)-head)
+}
+
+// runeStart is the last beginning of a rune at or before i.
+func runeStart(text string, i int) int {
+	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	return i
+}
+
+var yamlEmpty = regexp.MustCompile(`^\s*[\w.$/"'-]+:\s*(null|~|""|''|\[\]|\{\})\s*$`)
+
+// shortenYAML takes keys with nothing in them out, and cuts long lists of one depth.
+func shortenYAML(content string) string {
+	var out []string
+	run, depth, cut := 0, -1, 0
+	flush := func() {
+		if cut > 0 {
+			out = append(out, fmt.Sprintf("%s# … %d more items", strings.Repeat(" ", depth), cut))
+		}
+		run, cut = 0, 0
+	}
+	all := strings.Split(content, "\n")
+	for i, line := range all {
+		if yamlEmpty.MatchString(line) {
+			continue
+		}
+		trimmed := strings.TrimLeft(line, " ")
+		indent := len(line) - len(trimmed)
+		switch {
+		case strings.HasPrefix(trimmed, "- ") && indent == depth && run > 0:
+			run++
+		case strings.HasPrefix(trimmed, "- "):
+			if indent <= depth || run == 0 {
+				flush()
+				run, depth = 1, indent
+				if items(all[i:], indent) <= itemsMost {
+					run = -len(all)
+				}
+			}
+		case indent <= depth && trimmed != "":
+			flush()
+			depth = -1
+		}
+		if run > itemsKept {
+			if strings.HasPrefix(trimmed, "- ") && indent == depth {
+				cut++
+			}
+			continue
+		}
+		out = append(out, line)
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
+// items counts the items of the list that begins in the first line.
+func items(all []string, indent int) int {
+	n := 0
+	for _, line := range all {
+		trimmed := strings.TrimLeft(line, " ")
+		if in := len(line) - len(trimmed); trimmed != "" && (in < indent || in == indent && !strings.HasPrefix(trimmed, "- ")) {
+			break
+		} else if in == indent && trimmed != "" {
+			n++
+		}
+	}
+	return n
+}
+
+var repeatedMark = regexp.MustCompile(`^\[the line before repeats \d+ times\]$`)
+
+// shortenLog folds lines that repeat, a time at their beginning aside, and keeps the first and the last ones.
+func shortenLog(content string) string {
+	var out []string
+	last, repeats := "", 0
+	flush := func() {
+		if repeats > 0 {
+			out = append(out, fmt.Sprintf("[the line before repeats %d times]", repeats))
+		}
+		repeats = 0
+	}
+	for line := range strings.SplitSeq(content, "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		same := withoutTime(line)
+		if same == last && same != "" && !repeatedMark.MatchString(line) {
+			repeats++
+			continue
+		}
+		flush()
+		out = append(out, line)
+		last = same
+	}
+	flush()
+	return strings.Join(headAndTail(out, logHead, logTail, "lines"), "\n")
+}
+
+var leadingTime = regexp.MustCompile(`^[\[("]?\d[\d:.,/TZ+ -]*[\])"]?\s*`)
+
+func withoutTime(line string) string { return leadingTime.ReplaceAllString(line, "") }
+
+// headAndTail keeps the first and last of a list, with a line between that says how many are gone.
+func headAndTail(all []string, head, tail int, what string) []string {
+	if len(all) <= head+tail+1 {
+		return all
+	}
+	out := append([]string{}, all[:head]...)
+	out = append(out, fmt.Sprintf("[… %d %s left out …]", len(all)-head-tail, what))
+	return append(out, all[len(all)-tail:]...)
+}
+
+var frame = regexp.MustCompile(`^(\s+at |\s+File "|\s+\S+\.go:\d+|\t|\s{4,}\S|[\w./*()-]+\(.*\)$|\s*\.\.\. \d+ more)`)
+
+// shortenError keeps the message and the top frames of each stack.
+func shortenError(content string) string {
+	var out []string
+	frames, left := 0, 0
+	flush := func() {
+		if left > 0 {
+			out = append(out, fmt.Sprintf("[… %d frames left out …]", left))
+		}
+		frames, left = 0, 0
+	}
+	for line := range strings.SplitSeq(content, "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if !frame.MatchString(line) {
+			flush()
+			out = append(out, clipLine(line))
+			continue
+		}
+		if frames++; frames > frameMost {
+			left++
+			continue
+		}
+		out = append(out, clipLine(line))
+	}
+	flush()
+	return strings.Join(headAndTail(out, 40, 20, "lines"), "\n")
+}
+
+// clipLine cuts a line that no message is as long as.
+func clipLine(line string) string {
+	if len(line) <= 1000 {
+		return line
+	}
+	return line[:runeStart(line, 900)] + "…"
+}
+
+// shortenText keeps the first and the last words of what stands outside of code blocks. Where there are hardly any spaces it counts bytes.
+func shortenText(content string) string {
+	return outsideCode(content, func(prose string) string {
+		if inner := strings.TrimSpace(prose); inner != "" && (inner[0] == '{' || inner[0] == '[') && json.Valid([]byte(inner)) {
+			return prose
+		}
+		return firstAndLastWords(prose)
+	})
+}
+
+const wordsMark = " words left out …]"
+
+// firstAndLastWords cuts the middle out of a text.
+func firstAndLastWords(text string) string {
+	starts, ends := wordBounds(text)
+	n := len(starts)
+	if n > wordsHead+wordsTail+10 {
+		return text[:ends[wordsHead-1]] + fmt.Sprintf(" [… %d%s ", n-wordsHead-wordsTail, wordsMark) + text[starts[n-wordsTail]:]
+	}
+	if most := (wordsHead + wordsTail) * wordBytes; n < 40 && len(text) > most+100 {
+		head, tail := runeStart(text, wordsHead*wordBytes), runeStart(text, len(text)-wordsTail*wordBytes)
+		return text[:head] + fmt.Sprintf("[… %d bytes left out …]", tail-head) + text[tail:]
+	}
+	return text
+}
+
+// wordBounds gives where each word begins and ends.
+func wordBounds(text string) (starts, ends []int) {
+	in := false
+	for i, r := range text {
+		if space := unicode.IsSpace(r); space == in {
+			if in {
+				ends = append(ends, i)
+			} else {
+				starts = append(starts, i)
+			}
+			in = !in
+		}
+	}
+	if in {
+		ends = append(ends, len(text))
+	}
+	return starts, ends
+}
+
+// outsideCode applies f to what stands outside of fenced code blocks. A block that is not closed goes to the end.
+func outsideCode(text string, f func(string) string) string {
+	var out strings.Builder
+	for {
+		open := fence(text, 0)
+		if open < 0 {
+			out.WriteString(f(text))
+			return out.String()
+		}
+		out.WriteString(f(text[:open]))
+		end := fence(text, open+3)
+		if end < 0 {
+			out.WriteString(text[open:])
+			return out.String()
+		}
+		end += 3
+		out.WriteString(text[open:end])
+		text = text[end:]
+	}
+}
+
+// fence is where the next ``` at the beginning of a line is, from i on; -1 for none.
+func fence(text string, i int) int {
+	for i <= len(text) {
+		at := strings.Index(text[i:], "```")
+		if at < 0 {
+			return -1
+		}
+		at += i
+		if strings.TrimLeft(text[strings.LastIndexByte(text[:at], '\n')+1:at], " \t") == "" {
+			return at
+		}
+		i = at + 3
+	}
+	return -1
+}

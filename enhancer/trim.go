@@ -1,0 +1,100 @@
+package enhancer
+
+import (
+	"context"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Trim drops the oldest messages until the draft fits. System, pinned, digest and summary messages stay, the last turn's user message stays, calls and results
+// stay together, and what is left begins with a user message: turns go as a whole, but for the last one. Where that is not enough the error is a *BudgetError.
+func Trim(w *Window, o Options) Enhancer {
+	return Func("trim", func(ctx context.Context, d *chatctx.Draft) error {
+		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
+			return err
+		}
+		s := steps{w: w, d: d, o: o}
+		over := w.Over(d)
+		cut, enough := s.trimAt(over, w.goal(over))
+		if !enough {
+			return s.budgetError()
+		}
+		m := marksOf(&d.Session)
+		m.Trim = max(m.Trim, s.position(cut))
+		setMarks(&d.Session, m)
+		s.trimBefore(cut)
+		return nil
+	})
+}
+
+// trimTo drops what may go of the messages up to a position.
+func (s *steps) trimTo(position int) {
+	if position > 0 {
+		s.trimBefore(s.index(position))
+	}
+}
+
+// trimBefore drops what may go of the messages before an index, which is a place where they may be cut.
+func (s *steps) trimBefore(cut int) {
+	stay, head := fixed(s.d.Messages), s.turnHead(cut)
+	leaveOut(s.d, "trim", Trimmed, "the oldest messages go where all does not fit", func(i int) bool { return i < cut && i != head && !stay[i] })
+}
+
+// turnHead is the index of the user message whose turn a cut goes through, -1 where the cut lies between turns.
+func (s *steps) turnHead(cut int) int {
+	if cut >= len(s.d.Messages) || startsTurn(s.d.Messages[cut]) {
+		return -1
+	}
+	for i := cut - 1; i >= 0; i-- {
+		if startsTurn(s.d.Messages[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+func startsTurn(m *chatctx.DraftMessage) bool { return m.Role == pool.User && m.Kind == "" }
+
+// trimAt is the first index that clears goal tokens, or the last that clears any more, and whether what it clears is enough. Up to the last turn it is the beginning of a
+// turn; in it, any place where the messages may be cut, the answer to the newest results kept.
+func (s *steps) trimAt(over, goal int) (cut int, enough bool) {
+	messages := s.d.Messages
+	may, stay := cuts(messages), fixed(messages)
+	last, end := lastUser(messages), unread(messages)
+	if last < len(messages) {
+		end = max(end, last)
+	}
+	cleared, best := 0, 0
+	for i, m := range messages {
+		if may[i] && i <= end && (i > last || last == len(messages) || startsTurn(m)) {
+			best = i
+			enough = cleared >= over
+			if cleared >= goal {
+				return i, true
+			}
+		}
+		if !stay[i] && i != last {
+			cleared += s.w.of(s.d, m)
+		}
+	}
+	return best, enough
+}
+
+func (s *steps) budgetError() error {
+	sizes := s.w.Counter.Sizes(s.d)
+	e := &BudgetError{Size: s.w.scale(sizes.Total()), Limit: s.w.Limit(), Budget: s.w.Budget,
+		System: sizes.System + sizes.Prompt + sizes.Summary, Tools: sizes.Tools}
+	last := lastUser(s.d.Messages)
+	for i, m := range s.d.Messages {
+		switch {
+		case m.Pinned:
+			e.Pinned += m.Tokens
+		case m.Role == pool.System || m.Kind == "digest" || m.Kind == "summary":
+			e.System += m.Tokens
+		case i >= last:
+			e.Latest += m.Tokens
+		}
+	}
+	return e
+}

@@ -1,0 +1,138 @@
+package enhancer
+
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// partner gives for each message that answers a call the index of the message with the call, and for all others -1. Ids of calls are unique in their message only,
+// so a result answers the nearest call before it that has its id.
+func partner(messages []*chatctx.DraftMessage) []int {
+	asked := map[string]int{}
+	out := make([]int, len(messages))
+	for i, m := range messages {
+		out[i] = -1
+		for c := range m.Calls {
+			asked[m.Calls[c].ID] = i
+		}
+		if m.Result != nil {
+			if at, ok := asked[m.Result.RequestID]; ok {
+				out[i] = at
+			}
+		}
+	}
+	return out
+}
+
+// cuts tells for each index 0 … len(messages) whether the messages may be cut before it: no call before and its result after.
+func cuts(messages []*chatctx.DraftMessage) []bool {
+	out := make([]bool, len(messages)+1)
+	for i := range out {
+		out[i] = true
+	}
+	// A result at i forbids the cuts from its call + 1 to i. Going backwards, reach is the lowest call of the results from here on.
+	partners, reach := partner(messages), len(messages)
+	for i := len(messages) - 1; i >= 0; i-- {
+		if partners[i] >= 0 {
+			reach = min(reach, partners[i])
+		}
+		if reach < i {
+			out[i] = false
+		}
+	}
+	return out
+}
+
+// fixed tells which messages no step may leave out: pinned ones and all that hang on them by a call, system messages, digests and summaries.
+func fixed(messages []*chatctx.DraftMessage) []bool {
+	out := make([]bool, len(messages))
+	partners := partner(messages)
+	groups := make([]bool, len(messages)) // by the index of the message with the call
+	for i, m := range messages {
+		out[i] = m.Pinned || m.Role == pool.System || m.Kind == "digest" || m.Kind == "summary"
+		if out[i] {
+			groups[i] = true
+			if partners[i] >= 0 {
+				groups[partners[i]] = true
+			}
+		}
+	}
+	for i, at := range partners {
+		out[i] = out[i] || groups[i] || at >= 0 && groups[at]
+	}
+	return out
+}
+
+// Block is a stretch of messages that belong together: From to To, indexes, To not included.
+type Block struct {
+	From, To int
+	Kind     BlockKind
+	// Expecting: no assistant has answered yet.
+	Expecting bool
+}
+
+// BlockKind says what begins a block.
+type BlockKind string
+
+// A user's block is a user message and all that answers it.
+const (
+	UserBlock      BlockKind = "user"
+	AssistantBlock BlockKind = "assistant" // a standalone answer
+	ToolBlock      BlockKind = "tool"      // a standalone result
+	OtherBlock     BlockKind = "other"
+)
+
+// Blocks groups messages. A digest, a summary and a system message before the first user message are blocks of their own.
+func Blocks(messages []*chatctx.DraftMessage) []Block {
+	var out []Block
+	for i, m := range messages {
+		switch {
+		case m.Role == pool.User && m.Kind == "":
+			out = append(out, Block{From: i, Kind: UserBlock, Expecting: true})
+		case m.Kind == "digest" || m.Kind == "summary" || len(out) == 0 || out[len(out)-1].Kind == OtherBlock || ends(out[len(out)-1].Kind, m):
+			out = append(out, Block{From: i, Kind: kindOf(m)})
+		}
+		last := &out[len(out)-1]
+		last.To = i + 1
+		if m.Role == pool.Assistant {
+			last.Expecting = len(m.Calls) > 0
+		}
+	}
+	return out
+}
+
+// ends reports whether m ends a standalone block: an assistant's goes on with its results only.
+func ends(kind BlockKind, m *chatctx.DraftMessage) bool {
+	return kind != UserBlock && m.Role != pool.ToolRole
+}
+
+func kindOf(m *chatctx.DraftMessage) BlockKind {
+	switch m.Role {
+	case pool.Assistant:
+		return AssistantBlock
+	case pool.ToolRole:
+		return ToolBlock
+	}
+	return OtherBlock
+}
+
+// tail is the index at which the last keep blocks begin.
+func tail(messages []*chatctx.DraftMessage, keep int) int {
+	blocks := Blocks(messages)
+	if len(blocks) <= keep {
+		return 0
+	}
+	return blocks[len(blocks)-keep].From
+}
+
+// unread is the index from which results wait for the model to read them: what it has not answered yet stays as it is, unless it alone does not fit.
+func unread(messages []*chatctx.DraftMessage) int {
+	for i, m := range slices.Backward(messages) {
+		if m.Role == pool.Assistant {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,104 @@
+package enhancer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Window is the room that a draft has. The steps of a pipeline share one.
+type Window struct {
+	Counter *tokens.Counter
+	// Budget in tokens; 0: none, and nothing is changed.
+	Budget int
+	// Headroom is the share of the budget that is left free, 0.1 for a tenth.
+	Headroom float64
+	// ClearAtLeast is how many tokens a step that has to clear any clears, so that the cached beginning of the requests is broken
+	// seldom; 0: a tenth of the limit.
+	ClearAtLeast int
+
+	measured *chatctx.Draft
+	ratio    float64 // of the provider's figures to our counts, at least 1
+	// The messages behind each digest of the draft, by what the digest stands for and by its id.
+	behind   map[pool.Hash][]*chatctx.DraftMessage
+	byDigest map[pool.ID][]*chatctx.DraftMessage
+}
+
+// remember keeps the messages that a digest took the place of.
+func (w *Window) remember(of pool.Hash, id pool.ID, messages []*chatctx.DraftMessage) {
+	w.behind[of], w.byDigest[id] = messages, messages
+}
+
+// Limit is the budget less the headroom, 0 without a budget.
+func (w *Window) Limit() int { return int(float64(w.Budget) * (1 - w.Headroom)) }
+
+// Measure counts the draft's messages and settles how counts stand to the provider's figures. It is done once for a draft, before the first step; a
+// step that runs outside a pipeline does it itself. A ratio below 1 is taken for 1: what fits by our count must fit.
+func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
+	if w.measured == d {
+		return nil
+	}
+	if err := w.Counter.Fill(ctx, d); err != nil {
+		return err
+	}
+	w.measured, w.ratio = d, 1
+	w.behind, w.byDigest = map[pool.Hash][]*chatctx.DraftMessage{}, map[pool.ID][]*chatctx.DraftMessage{}
+	if !w.Counter.Model.Own {
+		if ratio, ok := w.Counter.Ratio(d); ok {
+			w.ratio = max(1, ratio)
+		}
+	}
+	return nil
+}
+
+// Size is the draft's size in tokens, brought to the provider's figures.
+func (w *Window) Size(d *chatctx.Draft) int { return w.scale(w.Counter.Sizes(d).Total()) }
+
+func (w *Window) scale(n int) int {
+	if w.ratio <= 1 {
+		return n
+	}
+	return int(float64(n)*w.ratio) + 1
+}
+
+// Over is by how many tokens, as we count, the draft is over the limit; 0: it fits, or there is no budget.
+func (w *Window) Over(d *chatctx.Draft) int {
+	if w.Budget == 0 {
+		return 0
+	}
+	return max(0, w.Counter.Sizes(d).Total()-w.counted(w.Limit()))
+}
+
+// counted brings a figure of the provider's to our counts.
+func (w *Window) counted(n int) int {
+	if w.ratio <= 1 {
+		return n
+	}
+	return int(float64(n)/w.ratio) - 1
+}
+
+// goal is how much to clear where over tokens have to go: the next multiple of ClearAtLeast.
+func (w *Window) goal(over int) int {
+	unit := w.ClearAtLeast
+	if unit <= 0 {
+		unit = max(1, w.counted(w.Limit())/10)
+	}
+	return (over + unit - 1) / unit * unit
+}
+
+// of is the count of a message.
+func (w *Window) of(d *chatctx.Draft, m *chatctx.DraftMessage) int { return w.Counter.Of(d, m) }
+
+// BudgetError: the draft cannot be made to fit. It says what is left.
+type BudgetError struct {
+	Size, Limit, Budget           int
+	System, Tools, Pinned, Latest int // tokens of what stays: prompts and summaries, tool definitions, pinned messages, the last turn
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("the request is %d tokens and may be %d (budget %d less headroom); what cannot be left out: prompts and summaries %d, tools %d, pinned %d, the last turn %d. "+
+		"Unpin messages, shorten the system prompt, or set a larger budget", e.Size, e.Limit, e.Budget, e.System, e.Tools, e.Pinned, e.Latest)
+}
