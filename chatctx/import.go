@@ -34,7 +34,15 @@ type Node struct {
 	ID      string
 	Parent  int
 	Message *Message
+	// Further: the node before it and this one are one message in the file, and are counted as one.
+	Further bool
+	// CopyOf is the message of another conversation of this format that this one repeats. Where that is known the copy is linked to it and
+	// counted as known.
+	CopyOf NodeLink
 }
+
+// NodeLink names an imported message; the zero one none.
+type NodeLink struct{ Conversation, Node string }
 
 // IncomingBranch ends at the node Leaf, an index; -1 for an empty one.
 type IncomingBranch struct {
@@ -42,7 +50,7 @@ type IncomingBranch struct {
 	Leaf           int
 	System, Prompt string // "": the conversation's
 	Settings       map[string]json.RawMessage
-	Sessions       []branch.Session // a Summary there is the id of a message in Loose
+	Sessions       []branch.Session // a Summary there is the id of a message in Loose, or of a node's
 }
 
 // SourceLink names an imported conversation.
@@ -54,8 +62,8 @@ type Imported struct {
 	Title       string
 	Created     bool // the context is new
 	Restored    bool // it was in the trash
-	Messages    int  // added
-	Known       int  // were there already
+	Messages    int  // added, as many as they are in the file
+	Known       int  // were there already, or are copies of messages of other conversations that were
 	Branches    int  // in the context afterwards
 	NewBranches int
 }
@@ -222,7 +230,13 @@ func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
 			return Imported{}, err
 		}
 	}
-	res := Imported{Context: id, Created: true, Messages: len(in.Nodes)}
+	res := Imported{Context: id, Created: true}
+	for i := range in.Nodes {
+		if err := st.linkCopy(in, &in.Nodes[i]); err != nil {
+			return res, err
+		}
+		res.count(&in.Nodes[i])
+	}
 	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes))}
 	if err := g.loose(); err != nil {
 		return res, err
@@ -251,6 +265,30 @@ func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
 	}
 	err = st.made(t, false)
 	return res, err
+}
+
+// count counts a node that is added.
+func (res *Imported) count(n *Node) {
+	switch {
+	case n.Further:
+	case n.Message.CopiedFrom != nil:
+		res.Known++
+	default:
+		res.Messages++
+	}
+}
+
+// linkCopy notes on a node's message which message it is a copy of, if that one is known.
+func (st *storeTxn) linkCopy(in *Incoming, n *Node) error {
+	if n.CopyOf == (NodeLink{}) {
+		return nil
+	}
+	at, err := st.tx.Get(sourceBucket, sourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
+	if len(at) == 32 {
+		id := ID(at[16:])
+		n.Message.CopiedFrom = &id
+	}
+	return err
 }
 
 // dropUnusedMain forgets the branch that every context begins with where the conversation has none of that name.
@@ -322,6 +360,8 @@ type graft struct {
 	home []pool.Home // where each node stands; zero: not yet stored
 	// twins are nodes that hold the same message, by its id; nil where there are none.
 	twins map[ID][]int
+	// stored are the ids by which messages are stored that have others in a conversation that comes again; nil for a new one.
+	stored map[ID]ID
 }
 
 func (g *graft) loose() error {
@@ -390,7 +430,9 @@ func (g *graft) newBranch(i int, first bool) error {
 	if err := g.t.splice(b, 0, 0, pieces); err != nil {
 		return err
 	}
-	b.Sessions = want.Sessions
+	if b.Sessions, err = g.sessions(want.Sessions, 0); err != nil {
+		return err
+	}
 	if b.Settings, _, err = mergeSettings(nil, want.Settings); err != nil {
 		return err
 	}
@@ -439,11 +481,15 @@ func (st *storeTxn) importMore(in *Incoming, key []byte, src sourceRecord) (Impo
 		}
 	}
 	if src.Fingerprint == in.fingerprint() {
-		res.Known = len(in.Nodes)
+		for _, n := range in.Nodes {
+			if !n.Further {
+				res.Known++
+			}
+		}
 		return res, nil
 	}
-	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes))}
-	if err := g.known(&res); err != nil {
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[ID]ID{}}
+	if err := g.known(st, &res); err != nil {
 		return res, err
 	}
 	if err := g.extend(&res); err != nil {
@@ -471,7 +517,7 @@ func (st *storeTxn) bringBack(t *txn) error {
 }
 
 // known finds the nodes that are there already, and notes the others as known from now on.
-func (g *graft) known(res *Imported) error {
+func (g *graft) known(st *storeTxn, res *Imported) error {
 	for i, n := range g.in.Nodes {
 		key := sourceKey(g.in.Format, g.in.Conversation, n.ID)
 		at, err := g.t.tx.Get(sourceBucket, key)
@@ -484,12 +530,18 @@ func (g *graft) known(res *Imported) error {
 				return err
 			}
 			if m != nil {
+				g.stored[n.Message.ID] = m.ID
 				g.home[i], g.in.Nodes[i].Message = m.Home, m
-				res.Known++
+				if !n.Further {
+					res.Known++
+				}
 				continue
 			}
 		}
-		res.Messages++
+		if err := st.linkCopy(g.in, &g.in.Nodes[i]); err != nil {
+			return err
+		}
+		res.count(&g.in.Nodes[i])
 		if n.ID == "" {
 			continue
 		}
@@ -525,8 +577,41 @@ func (g *graft) extend(res *Imported) error {
 		if err := g.t.splice(b, b.Len(), 0, pieces); err != nil {
 			return err
 		}
+		last := 0
+		if n := len(b.Sessions); n > 0 {
+			last = b.Sessions[n-1].Start
+		}
+		more, err := g.sessions(want.Sessions, last)
+		if err != nil {
+			return err
+		}
+		b.Sessions = append(b.Sessions, more...)
 	}
 	return nil
+}
+
+// sessions are those of want that begin after a position, with the ids by which their summaries are stored.
+func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, error) {
+	var out []branch.Session
+	for _, s := range want {
+		if s.Start <= after {
+			continue
+		}
+		id, ok := g.stored[s.Summary]
+		if ok {
+			s.Summary = id
+		}
+		for _, m := range g.in.Loose {
+			if m.ID == s.Summary && g.stored != nil && !ok {
+				if err := g.t.store1(m); err != nil {
+					return nil, err
+				}
+				g.stored[m.ID] = m.ID
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // longest finds the branch to extend by a path: one that holds all of it, else the longest that ends inside it and is not empty. have is how much of the path it holds.

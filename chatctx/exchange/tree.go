@@ -17,6 +17,8 @@ type record struct {
 	orphan   bool             // parent is not known and children of others tell it
 	message  *chatctx.Message // nil: structural, its children go to its parent
 	skipped  bool             // has no message because it was left out, and is counted as that
+	further  bool             // one more message of what the file has as one: not counted
+	copyOf   chatctx.NodeLink // what it is a copy of, in another conversation
 }
 
 // tree fills in's Nodes and Branches from records in file order. Links are walked by parent; where that is absent (orphan) by
@@ -176,7 +178,9 @@ func (t *tree) splice(in *chatctx.Incoming) {
 		if rec := &t.records[i]; rec.message != nil {
 			here = len(in.Nodes)
 			t.node[i] = here
-			in.Nodes = append(in.Nodes, chatctx.Node{ID: rec.id, Parent: above[i], Message: rec.message})
+			in.Nodes = append(in.Nodes, chatctx.Node{
+				ID: rec.id, Parent: above[i], Message: rec.message, Further: rec.further, CopyOf: rec.copyOf,
+			})
 			t.kids = append(t.kids, nil)
 			if above[i] < 0 {
 				t.tops = append(t.tops, here)

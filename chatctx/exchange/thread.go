@@ -1,0 +1,335 @@
+package exchange
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Kinds of messages that readers mark, beside injected, summary and recap.
+const (
+	injected    = "injected"
+	summary     = "summary"
+	interrupted = "interrupted"
+	orphaned    = "orphan" // a result whose call is not on its path
+	failure     = "error"  // a program's report that no answer came, written in the model's place
+	notice      = "notice" // a program's word to the person, as of a command that was run
+)
+
+// thread gathers the records of one conversation and makes a tree of them. A record of the file may become several messages
+// in a row: a user's record that holds results of tools and a text becomes a message for each result, and one.
+type thread struct {
+	r       *reading
+	at      place
+	records []record
+	seen    map[string]int    // ids, to their records
+	tail    map[string]string // the id of the last message of a record that became several
+	warned  bool              // of ids that stand twice
+	// byTime: siblings are in the order of their times, for files whose own order says nothing.
+	byTime bool
+}
+
+func (r *reading) thread(at place) *thread {
+	return &thread{r: r, at: at, seen: map[string]int{}, tail: map[string]string{}}
+}
+
+// add takes a record under its id, below the record parent ("" for a root), and the messages it became: none for a structural one.
+// Messages that can never be stored are reported and left out, their place stays. An id that stands twice is a repetition where the
+// message is the same, and else gets another id.
+func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
+	if i, twice := t.seen[id]; twice {
+		if len(msgs) > 0 && t.records[i].message != nil && sameMessage(t.records[i].message, msgs[0]) {
+			t.r.duplicated(1)
+			return
+		}
+		id = t.rename(at, id)
+	}
+	rec := record{id: id, parent: parent, skipped: len(msgs) > 0}
+	t.seen[id] = len(t.records)
+	first := id
+	for i, m := range msgs {
+		if err := m.Validate(); err != nil {
+			t.r.skip(skippedOnce(i), at, "%v", err)
+			continue
+		}
+		if rec.message != nil {
+			t.records = append(t.records, rec)
+			id = fmt.Sprintf("%s/%d", first, i+1)
+			rec = record{id: id, parent: rec.id, further: true}
+			t.tail[first] = id
+		}
+		rec.message, rec.skipped = m, false
+	}
+	t.records = append(t.records, rec)
+}
+
+// skippedOnce counts a record as left out once, however many messages it would have been.
+func skippedOnce(i int) int {
+	if i == 0 {
+		return 1
+	}
+	return 0
+}
+
+func (t *thread) rename(at place, id string) string {
+	if !t.warned {
+		t.warned = true
+		t.r.warn(at, "the id %q stands twice with different content; both are kept", clip(id, 80))
+	}
+	for n := 2; ; n++ {
+		other := fmt.Sprintf("%s~%d", id, n)
+		if _, taken := t.seen[other]; !taken {
+			return other
+		}
+	}
+}
+
+// skip reports a record that should have been a message. It stays as a link.
+func (t *thread) skip(at place, id, parent, format string, args ...any) {
+	t.r.skip(1, at, format, args...)
+	if _, twice := t.seen[id]; id != "" && !twice {
+		t.seen[id] = len(t.records)
+		t.records = append(t.records, record{id: id, parent: parent, skipped: true})
+	}
+}
+
+// last is the id of the record added last, "" before the first.
+func (t *thread) last() string {
+	if len(t.records) == 0 {
+		return ""
+	}
+	return t.records[len(t.records)-1].id
+}
+
+// next adds a record below the last one: a line of messages.
+func (t *thread) next(at place, id string, msgs ...*chatctx.Message) {
+	t.add(at, id, t.last(), msgs...)
+}
+
+// emit makes the tree, pairs calls with results and hands the conversation on. active is the id of the record where the conversation
+// stands.
+func (t *thread) emit(in *chatctx.Incoming, active string) error {
+	t.build(in, active)
+	return t.r.emit(in)
+}
+
+func (t *thread) build(in *chatctx.Incoming, active string) {
+	for i := range t.records {
+		rec := &t.records[i]
+		if tail, ok := t.tail[rec.parent]; ok && !rec.further {
+			rec.parent = tail
+		}
+	}
+	if tail, ok := t.tail[active]; ok {
+		active = tail
+	}
+	if !t.byTime {
+		t.keepOrder()
+	}
+	t.r.tree(in, t.records, active, t.at)
+	t.r.pairCalls(in, t.at)
+	openSessions(in)
+}
+
+// keepOrder has siblings in the order of the file where no list of the file's says more.
+func (t *thread) keepOrder() {
+	for i := range t.records {
+		if p, ok := t.seen[t.records[i].parent]; ok && t.records[i].parent != "" && !slices.Contains(t.records[p].children, t.records[i].id) {
+			t.records[p].children = append(t.records[p].children, t.records[i].id)
+		}
+	}
+}
+
+// sameMessage tells whether two records of one id say the same.
+func sameMessage(a, b *chatctx.Message) bool {
+	return a.Role == b.Role && a.Created == b.Created && digest([]*chatctx.Message{a}) == digest([]*chatctx.Message{b})
+}
+
+// digest is an id made of what messages say, the same wherever and whenever they were written.
+func digest(msgs []*chatctx.Message) string {
+	h := sha256.New()
+	for _, m := range msgs {
+		fmt.Fprintf(h, "%s %s %d\n", m.Role, m.Kind, len(m.Content))
+		for i := range m.Content {
+			digestPart(h, &m.Content[i])
+		}
+		for i := range m.Calls {
+			c := &m.Calls[i]
+			fmt.Fprintf(h, "%q %q %q\n", c.ID, c.Tool, c.Arguments)
+		}
+		if r := m.Result; r != nil {
+			fmt.Fprintf(h, "%q %q %q %q %t\n", r.RequestID, r.Tool, r.Text, r.JSON, r.IsError)
+			for i := range r.Parts {
+				digestPart(h, &r.Parts[i])
+			}
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func digestPart(w interface{ Write([]byte) (int, error) }, p *pool.Part) {
+	fmt.Fprintf(w, "%s %q %q %q %q %d\n", p.Type, p.Text, p.URL, p.Signature, p.Redacted, len(p.Data))
+	w.Write(p.Data)
+	if p.Text == "" && len(p.Data) == 0 {
+		w.Write(p.Raw)
+	}
+}
+
+// pairCalls gives the results that name no call the id of the one that they answer, closes all calls, and marks the results whose call
+// is not above them. Nodes stand as tree makes them: what is below a node follows it without a gap.
+func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
+	p := &pairing{in: in, end: make([]int, len(in.Nodes)), holders: map[string][]int{}, answers: map[answer]bool{}}
+	for i := range in.Nodes {
+		p.end[i] = i + 1
+		for _, c := range in.Nodes[i].Message.Calls {
+			if h := p.holders[c.ID]; len(h) == 0 || h[len(h)-1] != i {
+				p.holders[c.ID] = append(h, i)
+			}
+		}
+	}
+	for i := len(in.Nodes) - 1; i >= 0; i-- {
+		if up := in.Nodes[i].Parent; up >= 0 {
+			p.end[up] = max(p.end[up], p.end[i])
+		}
+	}
+	orphans := 0
+	for i := range in.Nodes {
+		if m := in.Nodes[i].Message; m.Result != nil && !p.pair(i, m) {
+			orphans++
+		}
+	}
+	for i := range in.Nodes {
+		p.settle(i)
+	}
+	if orphans > 0 {
+		r.warn(at, "%d tool results have no call before them; they are kept and marked", orphans)
+	}
+}
+
+// answer is a call of a node, to whether its result is an error.
+type answer struct {
+	node int
+	call string
+}
+
+type pairing struct {
+	in      *chatctx.Incoming
+	end     []int            // the node after the last one below each
+	holders map[string][]int // a call's id to the nodes that hold one of it
+	answers map[answer]bool
+}
+
+// maxTries bounds how many calls of one id are looked at for a result, and how far up one without an id looks.
+const maxTries = 100
+
+// pair finds the call of a result: by its id, the nearest above; without one, the first open call of the nearest message above.
+func (p *pairing) pair(i int, m *chatctx.Message) bool {
+	if m.Result.RequestID == "" {
+		return p.pairByPlace(i, m)
+	}
+	list := p.holders[m.Result.RequestID]
+	n, _ := slices.BinarySearch(list, i)
+	for try := n - 1; try >= 0 && try >= n-maxTries; try-- {
+		if h := list[try]; i < p.end[h] {
+			p.answered(h, m)
+			return true
+		}
+	}
+	if m.Kind == "" {
+		m.Kind = orphaned
+	}
+	return false
+}
+
+func (p *pairing) answered(holder int, m *chatctx.Message) {
+	p.answers[answer{holder, m.Result.RequestID}] = m.Result.IsError
+}
+
+func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
+	up := p.in.Nodes[i].Parent
+	for range maxTries {
+		if up < 0 {
+			break
+		}
+		above := p.in.Nodes[up].Message
+		for _, c := range above.Calls {
+			if _, done := p.answers[answer{up, c.ID}]; !done && (m.Result.Tool == "" || m.Result.Tool == c.Tool) {
+				m.Result.RequestID = c.ID
+				p.answered(up, m)
+				return true
+			}
+		}
+		if above.Role == pool.User {
+			break
+		}
+		up = p.in.Nodes[up].Parent
+	}
+	m.Result.RequestID = "result-" + p.in.Nodes[i].ID
+	if m.Kind == "" {
+		m.Kind = orphaned
+	}
+	return false
+}
+
+// settle closes a node's calls: those with a result were run, the others are denied. Nothing that is imported waits.
+func (p *pairing) settle(i int) {
+	calls := p.in.Nodes[i].Message.Calls
+	for k := range calls {
+		c := &calls[k]
+		switch failed, done := p.answers[answer{i, c.ID}]; {
+		case !done:
+			c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "no result"
+		case failed:
+			c.Status, c.Execution = pool.Approved, pool.Failed
+		default:
+			c.Status, c.Execution = pool.Approved, pool.Done
+		}
+	}
+}
+
+// pathTo gives the nodes from the root to a leaf.
+func pathTo(in *chatctx.Incoming, leaf int) []int {
+	var path []int
+	for i := leaf; i >= 0; i = in.Nodes[i].Parent {
+		path = append(path, i)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// openSessions begins a session of each branch after every summary on it, so that what a compaction took out of the model's sight is not
+// sent again.
+func openSessions(in *chatctx.Incoming) {
+	if !slices.ContainsFunc(in.Nodes, func(n chatctx.Node) bool { return compacted(n.Message) }) {
+		return
+	}
+	for i := range in.Branches {
+		b := &in.Branches[i]
+		for at, n := range pathTo(in, b.Leaf) {
+			m := in.Nodes[n].Message
+			if !compacted(m) {
+				continue
+			}
+			if m.ID == (pool.ID{}) {
+				m.ID = pool.NewID()
+			}
+			addSession(b, at+2, m)
+		}
+	}
+}
+
+// compacted tells whether a message stands for all that is before it.
+func compacted(m *chatctx.Message) bool { return m.Kind == summary && m.Role == pool.User }
+
+// addSession begins a session at a position of the branch, from 1, with its summary.
+func addSession(b *chatctx.IncomingBranch, start int, sum *chatctx.Message) {
+	if len(b.Sessions) == 0 {
+		b.Sessions = []branch.Session{{ID: pool.NewID(), Start: 1}}
+	}
+	b.Sessions = append(b.Sessions, branch.Session{ID: pool.NewID(), Start: start, Summary: sum.ID, Created: sum.Created})
+}
