@@ -16,8 +16,8 @@ import (
 // textPart is a part of plain text.
 func textPart(s string) pool.Part { return pool.Part{Type: pool.TextPart, Text: s} }
 
-// content reads a text, or a list of parts as OpenAI's APIs and those that follow them have it.
-func content(v value) []pool.Part {
+// contentParts reads a text, or a list of parts as OpenAI's APIs and those that follow them have it.
+func contentParts(v value) []pool.Part {
 	switch v.kind() {
 	case stringKind:
 		return []pool.Part{textPart(v.str())}
