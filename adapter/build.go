@@ -102,6 +102,10 @@ func (b *builder) add(t *Turn) {
 		return
 	}
 	b.open = nil
+	if n := len(b.Turns); b.rules.UserBetween && t.Role == pool.Assistant && n > 0 && b.Turns[n-1].Role == pool.Assistant && !b.Turns[n-1].calls() {
+		b.Turns = append(b.Turns, textTurn(pool.User, chatctx.ID{}, Continue))
+		b.Note(t.Message, "an assistant message follows another; a user message was put in between: %s", Continue)
+	}
 	b.Turns = append(b.Turns, t)
 }
 
@@ -194,11 +198,18 @@ func (b *builder) assistant(m *pool.Message) {
 		return
 	}
 	b.add(t)
+	if t.calls() {
+		b.open = t
+	}
+}
+
+func (t *Turn) calls() bool {
 	for i := range t.Items {
 		if t.Items[i].Call != nil {
-			b.open = t
+			return true
 		}
 	}
+	return false
 }
 
 // speaks reports whether a turn has more than thinking.
@@ -216,7 +227,7 @@ func (b *builder) said(t *Turn, p *pool.Part) {
 	switch p.Type {
 	case pool.TextPart:
 		if !blank(p.Text) {
-			t.Items = append(t.Items, Item{Text: p.Text})
+			t.Items = append(t.Items, Item{Text: p.Text, From: p})
 		}
 	case pool.ThinkingPart:
 		if why := b.rules.Thinking(p, t.from); why != "" {

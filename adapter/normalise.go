@@ -18,6 +18,8 @@ type Rules struct {
 	System     bool // takes system messages in the middle
 	UserFirst  bool // has to begin with a user message
 	CallOrder  bool // results in the order of the calls, not as they came
+	// UserBetween: two assistant turns may not follow each other.
+	UserBetween bool
 	// Thinking reports whether a part may be sent back to the model that is asked. why says why not.
 	Thinking func(p *pool.Part, m *pool.Message) (why string)
 	// Raw reports whether a part of a type that is not known here may be sent back as it came. Nil: none.
@@ -52,9 +54,10 @@ type Turn struct {
 	from *pool.Message
 }
 
-// Item is a piece of a turn: exactly one field is set.
+// Item is a piece of a turn: exactly one field is set, but that From may stand beside Text.
 type Item struct {
 	Text     string
+	From     *pool.Part // of an assistant's text: where it is from
 	Media    *Media
 	Thinking *pool.Part
 	Raw      *pool.Part // of a type that only its provider knows

@@ -380,7 +380,7 @@ func (j *anthropicJudge) parameters(turns []*anthropicTurn) {
 // loop judges that the assistant's turn of the present tool loop begins with its thinking.
 func (j *anthropicJudge) loop(turns []*anthropicTurn) {
 	first := -1
-	for n := len(turns) - 1; n >= 1; n -= 1 {
+	for n := len(turns) - 1; n >= 0; n-- {
 		t := turns[n]
 		if t.role == "assistant" {
 			first = n

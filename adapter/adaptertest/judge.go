@@ -25,6 +25,8 @@ func Validate(provider, model string, body []byte) error {
 		return ValidateAnthropic(body)
 	case "openai":
 		return ValidateOpenAI(body)
+	case "openai-responses":
+		return ValidateResponses(body)
 	}
 	return fmt.Errorf("no validator for %q", provider)
 }

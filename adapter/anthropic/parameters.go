@@ -134,17 +134,21 @@ func (r *request) thinkingMode() (mode, effort string) {
 	return "enabled", ""
 }
 
-// loopThinks reports whether the turns that the last results belong to began with thinking: those of the calls after the last
-// answer without a call, as far as a user message stands before them.
+// loopThinks reports whether the turns that the last results belong to began with thinking: those back to the last answer
+// without a call, as far as a user message stands before them. The API joins an answer to the calls right after it.
 func (r *request) loopThinks() bool {
+	joined := false
 	for n := len(r.Turns) - 1; n >= 0; n-- {
 		t := r.Turns[n]
-		switch {
+		switch afterUser := n == 0 || r.Turns[n-1].Role != pool.Assistant; {
 		case t.Role != pool.Assistant:
-		case len(t.Results) == 0:
+			joined = false
+		case len(t.Results) == 0 && !joined:
 			return true
-		case (n == 0 || r.Turns[n-1].Role != pool.Assistant) && t.Items[0].Thinking == nil:
+		case afterUser && t.Items[0].Thinking == nil:
 			return false
+		default:
+			joined = !afterUser && len(r.Turns[n-1].Results) == 0
 		}
 	}
 	return true

@@ -1,0 +1,209 @@
+package gemini
+
+import (
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Body is a request of generateContent.
+type Body struct {
+	Model     string         // stands in the address, not in the bytes
+	Fields    adapter.Fields // all that is not the history: generationConfig, toolConfig, …
+	Functions []Function
+	Tools     []json.RawMessage // others than functions, as they are
+	System    []string
+	Contents  []Content
+
+	names map[string]string
+	size  int
+}
+
+// Function is a declaration of one. Schema is a JSON Schema.
+type Function struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage
+}
+
+// Content is a turn. Role is user or model.
+type Content struct {
+	Role  string
+	Parts []Part
+
+	from chatctx.ID
+}
+
+// Part is a piece of a turn: a text, or what is not nil.
+type Part struct {
+	Text      string
+	Thought   bool // the text is one
+	Media     *adapter.Media
+	Call      *FunctionCall
+	Response  *FunctionResponse
+	Signature string // of a thought, beside the rest
+}
+
+// FunctionCall is a call. Args is an object.
+type FunctionCall struct {
+	ID, Name string
+	Args     json.RawMessage
+}
+
+// FunctionResponse is the answer to a call. Response is an object.
+type FunctionResponse struct {
+	ID, Name string
+	Response json.RawMessage
+	Media    []*adapter.Media
+}
+
+// ToolNames maps sent names to ours where they differ.
+func (b *Body) ToolNames() map[string]string { return b.names }
+
+// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+func (b *Body) MarshalJSON() ([]byte, error) {
+	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+}
+
+// Prefix is tools, system texts and contents.
+func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
+
+func (b *Body) lists() []adapter.List {
+	functions := min(len(b.Functions), 1)
+	return []adapter.List{
+		{Name: "tools", Len: functions + len(b.Tools), Write: func(j *out.JSON, i int) {
+			if i < functions {
+				b.writeFunctions(j)
+			} else {
+				j.Raw(b.Tools[i-functions])
+			}
+		}},
+		{Name: "systemInstruction", Single: true, Len: min(len(b.System), 1), Write: func(j *out.JSON, _ int) { b.writeSystem(j) }},
+		{Name: "contents", Len: len(b.Contents), Write: func(j *out.JSON, i int) { writeContent(j, &b.Contents[i]) },
+			Message: func(i int) chatctx.ID { return b.Contents[i].from }},
+	}
+}
+
+func (b *Body) writeFunctions(j *out.JSON) {
+	j.Open('{')
+	j.Key("functionDeclarations")
+	j.Open('[')
+	for i := range b.Functions {
+		f := &b.Functions[i]
+		j.Open('{')
+		j.Key("name")
+		j.String(f.Name)
+		if f.Description != "" {
+			j.Key("description")
+			j.String(f.Description)
+		}
+		j.Key("parametersJsonSchema")
+		j.Raw(f.Schema)
+		j.Close('}')
+	}
+	j.Close(']')
+	j.Close('}')
+}
+
+func (b *Body) writeSystem(j *out.JSON) {
+	j.Open('{')
+	j.Key("parts")
+	j.Open('[')
+	for _, text := range b.System {
+		j.Open('{')
+		j.Key("text")
+		j.String(text)
+		j.Close('}')
+	}
+	j.Close(']')
+	j.Close('}')
+}
+
+func writeContent(j *out.JSON, c *Content) {
+	j.Open('{')
+	j.Key("role")
+	j.String(c.Role)
+	j.Key("parts")
+	j.Open('[')
+	for i := range c.Parts {
+		writePart(j, &c.Parts[i])
+	}
+	j.Close(']')
+	j.Close('}')
+}
+
+func writePart(j *out.JSON, p *Part) {
+	j.Open('{')
+	switch {
+	case p.Media != nil:
+		writeMedia(j, p.Media)
+	case p.Call != nil:
+		writeFunction(j, "functionCall", p.Call.ID, p.Call.Name)
+		j.Key("args")
+		j.Raw(p.Call.Args)
+		j.Close('}')
+	case p.Response != nil:
+		writeFunction(j, "functionResponse", p.Response.ID, p.Response.Name)
+		j.Key("response")
+		j.Raw(p.Response.Response)
+		writeResponseMedia(j, p.Response.Media)
+		j.Close('}')
+	default:
+		j.Key("text")
+		j.String(p.Text)
+	}
+	if p.Thought {
+		j.Key("thought")
+		j.Bool(true)
+	}
+	if p.Signature != "" {
+		j.Key("thoughtSignature")
+		j.String(p.Signature)
+	}
+	j.Close('}')
+}
+
+// writeFunction begins a call or a response.
+func writeFunction(j *out.JSON, kind, id, name string) {
+	j.Key(kind)
+	j.Open('{')
+	j.Key("id")
+	j.String(id)
+	j.Key("name")
+	j.String(name)
+}
+
+func writeResponseMedia(j *out.JSON, media []*adapter.Media) {
+	if len(media) == 0 {
+		return
+	}
+	j.Key("parts")
+	j.Open('[')
+	for _, m := range media {
+		j.Open('{')
+		writeMedia(j, m)
+		j.Close('}')
+	}
+	j.Close(']')
+}
+
+func writeMedia(j *out.JSON, m *adapter.Media) {
+	kind := "inlineData"
+	if m.URL != "" {
+		kind = "fileData"
+	}
+	j.Key(kind)
+	j.Open('{')
+	j.Key("mimeType")
+	j.String(m.Type)
+	if m.URL != "" {
+		j.Key("fileUri")
+		j.String(m.URL)
+	} else {
+		j.Key("data")
+		j.Base64("", m.Data)
+	}
+	j.Close('}')
+}

@@ -1,0 +1,136 @@
+package ollama
+
+import (
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Body is a request of Ollama's chat.
+type Body struct {
+	Fields   adapter.Fields // all that is not the history: model, options, …
+	Tools    []Tool
+	Messages []Message
+
+	names map[string]string
+	size  int
+}
+
+// Tool is a tool definition: Raw, if not nil, is the whole of it.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage
+	Raw         json.RawMessage
+}
+
+// Message is a message of the history.
+type Message struct {
+	Role     string // system, user, assistant, tool
+	Content  string
+	Images   [][]byte
+	Thinking string // of an assistant
+	Calls    []Call // of an assistant
+	ToolName string // of a tool
+	CallID   string // of a tool
+
+	from chatctx.ID
+}
+
+// Call is a call of a function. Arguments is a JSON object.
+type Call struct {
+	ID, Name  string
+	Arguments json.RawMessage
+}
+
+// ToolNames maps sent names to ours where they differ.
+func (b *Body) ToolNames() map[string]string { return b.names }
+
+// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+func (b *Body) MarshalJSON() ([]byte, error) {
+	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+}
+
+// Prefix is tools and messages.
+func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
+
+func (b *Body) lists() []adapter.List {
+	return []adapter.List{
+		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writeTool(j, &b.Tools[i]) }},
+		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writeMessage(j, &b.Messages[i]) },
+			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
+	}
+}
+
+func writeTool(j *out.JSON, t *Tool) {
+	if t.Raw != nil {
+		j.Raw(t.Raw)
+		return
+	}
+	j.Open('{')
+	j.Key("type")
+	j.String("function")
+	j.Key("function")
+	j.Open('{')
+	j.Key("name")
+	j.String(t.Name)
+	if t.Description != "" {
+		j.Key("description")
+		j.String(t.Description)
+	}
+	j.Key("parameters")
+	j.Raw(t.Parameters)
+	j.Close('}')
+	j.Close('}')
+}
+
+func writeMessage(j *out.JSON, m *Message) {
+	j.Open('{')
+	j.Key("role")
+	j.String(m.Role)
+	j.Key("content")
+	j.String(m.Content)
+	if len(m.Images) > 0 {
+		j.Key("images")
+		j.Open('[')
+		for _, data := range m.Images {
+			j.Base64("", data)
+		}
+		j.Close(']')
+	}
+	if m.Thinking != "" {
+		j.Key("thinking")
+		j.String(m.Thinking)
+	}
+	if len(m.Calls) > 0 {
+		j.Key("tool_calls")
+		j.Open('[')
+		for i := range m.Calls {
+			writeCall(j, &m.Calls[i])
+		}
+		j.Close(']')
+	}
+	if m.ToolName != "" {
+		j.Key("tool_name")
+		j.String(m.ToolName)
+		j.Key("tool_call_id")
+		j.String(m.CallID)
+	}
+	j.Close('}')
+}
+
+func writeCall(j *out.JSON, c *Call) {
+	j.Open('{')
+	j.Key("id")
+	j.String(c.ID)
+	j.Key("function")
+	j.Open('{')
+	j.Key("name")
+	j.String(c.Name)
+	j.Key("arguments")
+	j.Raw(c.Arguments)
+	j.Close('}')
+	j.Close('}')
+}

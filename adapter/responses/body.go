@@ -1,0 +1,157 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/internal/out"
+	"github.com/chatctx/chatctx/adapter/openai"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Body is a request of the Responses API.
+type Body struct {
+	Fields adapter.Fields // all that is not the history: model, store, …
+	Tools  []Tool
+	Input  []Item
+
+	names map[string]string
+	size  int
+}
+
+// Tool is a tool definition: Raw, if not nil, is the whole of it.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage
+	Raw         json.RawMessage
+}
+
+// Item is an item of the input. Type says which fields count.
+type Item struct {
+	Type      string          // message, function_call, function_call_output; any other is Raw
+	Role      string          // of a message: system, user, assistant
+	Content   []Part          // of a message or an output; an output of one text is sent as a string
+	CallID    string          // of a call and its output
+	Name      string          // of a call
+	Arguments string          // of a call: a JSON object
+	Raw       json.RawMessage // the whole item
+
+	from chatctx.ID
+}
+
+// Part is a part of an item's content. Type is input_text, input_image, input_file or output_text.
+type Part struct {
+	Type  string
+	Text  string
+	Media *adapter.Media
+}
+
+// ToolNames maps sent names to ours where they differ.
+func (b *Body) ToolNames() map[string]string { return b.names }
+
+// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+func (b *Body) MarshalJSON() ([]byte, error) {
+	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
+}
+
+// Prefix is tools and input.
+func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
+
+func (b *Body) lists() []adapter.List {
+	return []adapter.List{
+		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writeTool(j, &b.Tools[i]) }},
+		{Name: "input", Len: len(b.Input), Write: func(j *out.JSON, i int) { writeItem(j, &b.Input[i]) },
+			Message: func(i int) chatctx.ID { return b.Input[i].from }},
+	}
+}
+
+func writeTool(j *out.JSON, t *Tool) {
+	if t.Raw != nil {
+		j.Raw(t.Raw)
+		return
+	}
+	begin(j, "function")
+	j.Key("name")
+	j.String(t.Name)
+	if t.Description != "" {
+		j.Key("description")
+		j.String(t.Description)
+	}
+	j.Key("parameters")
+	j.Raw(t.Parameters)
+	j.Key("strict") // without it the API makes the schema strict
+	j.Bool(false)
+	j.Close('}')
+}
+
+// begin opens an object with its type.
+func begin(j *out.JSON, typ string) {
+	j.Open('{')
+	j.Key("type")
+	j.String(typ)
+}
+
+func writeItem(j *out.JSON, i *Item) {
+	if i.Raw != nil {
+		j.Raw(i.Raw)
+		return
+	}
+	begin(j, i.Type)
+	switch i.Type {
+	case "message":
+		j.Key("role")
+		j.String(i.Role)
+		j.Key("content")
+		writeContent(j, i.Content)
+	case "function_call":
+		j.Key("call_id")
+		j.String(i.CallID)
+		j.Key("name")
+		j.String(i.Name)
+		j.Key("arguments")
+		j.String(i.Arguments)
+	case "function_call_output":
+		j.Key("call_id")
+		j.String(i.CallID)
+		j.Key("output")
+		if len(i.Content) == 1 && i.Content[0].Type == "input_text" {
+			j.String(i.Content[0].Text)
+		} else {
+			writeContent(j, i.Content)
+		}
+	}
+	j.Close('}')
+}
+
+func writeContent(j *out.JSON, content []Part) {
+	j.Open('[')
+	for i := range content {
+		writePart(j, &content[i])
+	}
+	j.Close(']')
+}
+
+func writePart(j *out.JSON, p *Part) {
+	begin(j, p.Type)
+	switch p.Type {
+	case "input_text", "output_text":
+		j.Key("text")
+		j.String(p.Text)
+	case "input_image":
+		j.Key("detail")
+		j.String("auto")
+		j.Key("image_url")
+		openai.WriteURL(j, p.Media)
+	case "input_file":
+		if p.Media.URL != "" {
+			j.Key("file_url")
+		} else {
+			j.Key("filename")
+			j.String(openai.FileName(p.Media))
+			j.Key("file_data")
+		}
+		openai.WriteURL(j, p.Media)
+	}
+	j.Close('}')
+}

@@ -1,0 +1,284 @@
+// Package responses speaks to models by OpenAI's Responses API.
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/openai"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Adapter makes bodies of the Responses API.
+//
+// They keep nothing at the provider (store is false), so the whole history goes along, without the ids of items. Reasoning
+// items go back with their encrypted content, as long as the item that they led to follows them.
+var Adapter adapter.Func[*Body] = adapt
+
+// maxArguments is how many characters the API takes back as a call's arguments.
+const maxArguments = 1 << 20
+
+var rules = adapter.Rules{
+	Provider:   Provider,
+	Parameters: []string{adapter.Temperature, adapter.TopP, adapter.MaxTokens, adapter.ThinkingKey, adapter.ResponseFormat, adapter.ToolChoice, adapter.ParallelCalls},
+	IDs:        adapter.Form{Extra: "_-", Max: 64},
+	Tools:      adapter.Form{Extra: "_-", Max: 64},
+	System:     true,
+	Media:      media(),
+}
+
+// media are OpenAI's rules; here results may hold images and documents too.
+func media() adapter.MediaRules {
+	m := openai.Media
+	m.FileURLs, m.InResults, m.InErrors = true, true, true
+	return m
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	s, err := adapter.ReadSettings(d, &rules)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{settings: s, model: openai.ParseModel(adapter.BareModel(s, Provider))}
+	r.model.Name = strings.TrimPrefix(r.model.Name, adapter.OpenAI+"/")
+	r.stored = string(s.Extra.Get("store")) == "true"
+	own := rules
+	own.Thinking, own.Raw = r.thinking, native
+	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+		return nil, err
+	}
+	r.body = &Body{size: r.Size()}
+	for _, t := range r.Tools {
+		r.body.Tools = append(r.body.Tools, Tool{Name: t.Name, Description: t.Description, Parameters: t.Schema})
+	}
+	for _, raw := range s.ExtraTools() {
+		r.body.Tools = append(r.body.Tools, Tool{Raw: raw})
+	}
+	r.system()
+	for _, t := range r.Turns {
+		r.turn(t)
+	}
+	r.parameters()
+	r.body.names = r.ToolNames()
+	return r.body, nil
+}
+
+// request is one body in the making.
+type request struct {
+	*adapter.Conversation
+	settings *adapter.Settings
+	model    openai.Model
+	stored   bool // the user wants it kept at the provider
+	body     *Body
+}
+
+// reasoning is what counts of a reasoning item.
+type reasoning struct {
+	Type      string `json:"type"`
+	Encrypted string `json:"encrypted_content"`
+}
+
+// thinking says why a reasoning item cannot be sent back: "" if it can.
+func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
+	var v reasoning
+	_ = json.Unmarshal(p.Raw, &v)
+	switch {
+	case p.Provider != Provider:
+		return "it is not from " + Provider
+	case v.Type != "reasoning" || v.Encrypted == "":
+		return "it has no encrypted content"
+	case p.Model != "" && undated(p.Model) != undated(r.model.Name):
+		return "it is from " + p.Model
+	case r.stored:
+		return "with store the provider has its own"
+	}
+	return ""
+}
+
+// native reports whether a part is an item that only this API has (a web search, say). It cannot go back, but what reasoning
+// led to it must not either.
+func native(p *pool.Part, _ *pool.Message) bool {
+	return p.Provider == Provider && p.Type != wire.RefusalPart && len(p.Raw) > 0
+}
+
+// undated is a model's name without the date of its release.
+func undated(name string) string {
+	if n := len(name) - len("-2026-01-02"); n > 0 && name[n] == '-' && name[n+5] == '-' && name[n+8] == '-' {
+		return name[:n]
+	}
+	return name
+}
+
+// system puts the system texts at the beginning of the input, a message each: there every server takes them, and they stay
+// where they are when more follows.
+func (r *request) system() {
+	texts := r.System
+	if r.settings.Format != nil && r.settings.Format.Schema == nil {
+		texts = append(texts[:len(texts):len(texts)], adapter.AnswerJSON)
+	}
+	for _, text := range texts {
+		r.add(Item{Type: "message", Role: "system", Content: []Part{{Type: "input_text", Text: text}}})
+	}
+}
+
+func (r *request) add(i Item) { r.body.Input = append(r.body.Input, i) }
+
+func (r *request) turn(t *adapter.Turn) {
+	if t.Role != pool.Assistant {
+		m := Item{Type: "message", Role: string(t.Role), from: t.Message}
+		for _, i := range t.Items {
+			m.Content = append(m.Content, input(i))
+		}
+		r.add(m)
+		return
+	}
+	r.said(t)
+	for _, a := range t.Results {
+		o := Item{Type: "function_call_output", CallID: a.Call.ID, from: a.Message}
+		for _, i := range a.Items {
+			o.Content = append(o.Content, input(i))
+		}
+		if a.Error {
+			o.Content[0] = errorPart(o.Content[0], &o)
+		}
+		r.add(o)
+	}
+}
+
+// said puts in what an assistant said and called. A reasoning item is held back until the item that it led to comes.
+func (r *request) said(t *adapter.Turn) {
+	var held *Item
+	joined := false // whether a text goes on the message before it
+	put := func(i Item) {
+		if held != nil {
+			r.add(*held)
+			held = nil
+		}
+		r.add(i)
+	}
+	drop := func() {
+		if held != nil {
+			r.Note(t.Message, "thinking left out: what it led to does not follow it")
+			held = nil
+		}
+	}
+	for _, i := range t.Items {
+		switch {
+		case i.Call != nil:
+			put(Item{Type: "function_call", CallID: i.Call.ID, Name: i.Call.Name, Arguments: r.arguments(t, i.Call), from: t.Message})
+		case i.Thinking != nil:
+			drop()
+			held = &Item{Type: "reasoning", Raw: withoutIDs(i.Thinking.Raw), from: t.Message}
+		case i.Raw != nil:
+			drop()
+			r.Note(t.Message, "%s left out: the provider does not keep what it belongs to", i.Raw.Type)
+		case joined:
+			last := &r.body.Input[len(r.body.Input)-1]
+			last.Content = append(last.Content, Part{Type: "output_text", Text: i.Text})
+		default:
+			put(Item{Type: "message", Role: "assistant", Content: []Part{{Type: "output_text", Text: i.Text}}, from: t.Message})
+		}
+		joined = i.Text != ""
+	}
+	drop()
+}
+
+// errorPart says that an output is an error: before its first text, or alone.
+func errorPart(first Part, o *Item) Part {
+	if first.Type == "input_text" {
+		first.Text = adapter.ErrorIs + first.Text
+		return first
+	}
+	o.Content = append([]Part{{}}, o.Content...)
+	return Part{Type: "input_text", Text: strings.TrimSpace(adapter.ErrorIs)}
+}
+
+func (r *request) arguments(t *adapter.Turn, c *adapter.Call) string {
+	if len(c.Arguments) <= maxArguments {
+		return string(c.Arguments)
+	}
+	r.Note(t.Message, "arguments of call %s left out: %d bytes, the limit is %d", c.Call.ID, len(c.Arguments), maxArguments)
+	var f adapter.Fields
+	f.Text("left_out", "arguments over the limit")
+	return string(f.Bytes())
+}
+
+// withoutIDs is a reasoning item without what belongs to the provider's own store.
+func withoutIDs(raw json.RawMessage) json.RawMessage {
+	o, err := wire.ParseObject(raw)
+	if err != nil {
+		return raw
+	}
+	o = o.Only("type", "summary", "encrypted_content")
+	if s := o.Get("summary"); s == nil || s[0] != '[' {
+		o.Set("summary", json.RawMessage("[]"))
+	}
+	return o.Bytes()
+}
+
+func input(i adapter.Item) Part {
+	switch {
+	case i.Media == nil:
+		return Part{Type: "input_text", Text: i.Text}
+	case i.Media.Kind == pool.ImagePart:
+		return Part{Type: "input_image", Media: i.Media}
+	}
+	return Part{Type: "input_file", Media: i.Media}
+}
+
+func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
+
+// parameters fills in all fields that are not the history.
+func (r *request) parameters() {
+	s, f := r.settings, &r.body.Fields
+	f.Text("model", r.model.Name)
+	f.Bool("store", false)
+	if s.MaxTokens > 0 {
+		if s.MaxTokens < 16 {
+			r.note("max_tokens 16: less is not taken")
+		}
+		f.Int("max_output_tokens", max(s.MaxTokens, 16))
+	}
+	openai.Sampling(r.Conversation, s, r.model, f)
+	effort, why := r.model.Effort(s.Thinking)
+	if why != "" {
+		r.note("thinking left out: %s", why)
+	}
+	if effort != "" {
+		f.Put("reasoning", adapter.Text("effort", effort))
+	}
+	if r.model.Reasons && !r.stored {
+		f.Texts("include", []string{"reasoning.encrypted_content"})
+	}
+	if s.Format != nil {
+		f.Put("text", r.format())
+	}
+	if len(r.body.Tools) > 0 && s.Parallel != nil {
+		f.Bool("parallel_tool_calls", *s.Parallel)
+	}
+	if c := r.Choose(s); c != nil && c.Mode == "tool" {
+		o := adapter.Text("type", "function")
+		o.Text("name", c.Tool)
+		f.Put("tool_choice", o)
+	} else if c != nil {
+		f.Text("tool_choice", c.Mode)
+	}
+	s.Apply(&f.Object, "text", "reasoning")
+}
+
+func (r *request) format() adapter.Fields {
+	format := r.settings.Format
+	if format.Schema == nil {
+		return adapter.Value("format", adapter.Text("type", "json_object").Bytes())
+	}
+	o := adapter.Text("type", "json_schema")
+	o.Text("name", format.Name)
+	o.Set("schema", format.Schema)
+	if format.Strict != nil {
+		o.Bool("strict", *format.Strict)
+	}
+	return adapter.Value("format", o.Bytes())
+}
