@@ -54,6 +54,34 @@ type model struct {
 	ops   []*done
 	redo  []*done
 	ids   map[string]string // branch name to the branch's id
+	calls bool              // messages ask for tools; forks then copy some
+	roots map[ID]ID
+	open  int // open calls seen
+}
+
+// root follows a message to the one that it is a copy of in the end.
+func (m *model) root(id ID) ID {
+	if r, ok := m.roots[id]; ok {
+		return r
+	}
+	msg, err := m.c.Message(m.ctx(), id)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	r := id
+	if msg.CopiedFrom != nil {
+		r = m.root(*msg.CopiedFrom)
+	}
+	m.roots[id] = r
+	return r
+}
+
+func (m *model) rootsOf(list []ID) []ID {
+	out := make([]ID, len(list))
+	for i, id := range list {
+		out[i] = m.root(id)
+	}
+	return out
 }
 
 func (m *model) ctx() context.Context { return context.Background() }
@@ -120,8 +148,24 @@ func (m *model) texts(n int) []*Message {
 	for range n {
 		role := []pool.Role{pool.User, pool.Assistant}[m.rng.Intn(2)]
 		out = append(out, pool.NewText(role, fmt.Sprint(m.rng.Int63())))
+		if m.calls && role == pool.Assistant {
+			out = append(out, m.asking(out[len(out)-1])...)
+		}
 	}
 	return out
+}
+
+// asking gives a message some calls, and results for some of them.
+func (m *model) asking(msg *Message) []*Message {
+	var results []*Message
+	for i := range m.rng.Intn(3) {
+		id := fmt.Sprintf("call_%d_%d", i, m.rng.Int63())
+		msg.Calls = append(msg.Calls, pool.Call{ID: id, Tool: "look", Arguments: []byte(`{"at":1}`)})
+		if m.rng.Intn(2) == 0 {
+			results = append(results, &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: id, Text: "seen"}})
+		}
+	}
+	return results
 }
 
 func ids(msgs []*Message) []ID {
@@ -136,7 +180,11 @@ func (m *model) step() {
 	name := m.anyBranch()
 	list := m.state.branches[name]
 	b := m.c.Begin(name)
-	switch m.rng.Intn(16) {
+	n := m.rng.Intn(16)
+	if m.calls && (n == 6 || n == 7 || n == 9) {
+		n = 0 // with a call go its results: the plain lists do not know that
+	}
+	switch n {
 	case 0, 1, 2, 3:
 		msgs := m.texts(1 + m.rng.Intn(4))
 		b.Append(msgs, AppendOptions{})
@@ -152,7 +200,7 @@ func (m *model) step() {
 	case 6, 7:
 		if len(list) > 0 {
 			i := m.rng.Intn(len(list))
-			b.Drop(RefTo(list[i]))
+			b.Drop(Ref(fmt.Sprintf("@%d", i+1)))
 			m.do([]string{name}, "drop", b, func(s *state) { s.branches[name] = slices.Delete(slices.Clone(list), i, i+1) })
 		}
 	case 8:
@@ -219,7 +267,7 @@ func (m *model) pick(b *Batch, name string, list []ID) {
 
 func (m *model) edit(b *Batch, name string, list []ID) {
 	i, keep := m.rng.Intn(len(list)), m.rng.Intn(2) == 0
-	res := b.Edit(RefTo(list[i]), "changed", EditOptions{KeepRest: keep, Name: fmt.Sprintf("e%d", m.rng.Int63())})
+	res := b.Edit(Ref(fmt.Sprintf("@%d", i+1)), "changed", EditOptions{KeepRest: keep, Name: fmt.Sprintf("e%d", m.rng.Int63())})
 	before := m.state.clone()
 	if _, err := b.Commit(m.ctx()); err != nil {
 		m.t.Fatalf("edit: %v", err)
@@ -418,6 +466,9 @@ func (m *model) compare() {
 		if err != nil {
 			m.t.Fatal(err)
 		}
+		if m.calls {
+			got, want = m.rootsOf(got), m.rootsOf(want)
+		}
 		if !slices.Equal(got, want) {
 			m.t.Fatalf("branch %q has %d messages, want %d, or others", info.Name, len(got), len(want))
 		}
@@ -462,7 +513,7 @@ func (m *model) reopen() {
 }
 
 func newModel(t *testing.T, seed int64, file bool) *model {
-	m := &model{t: t, rng: rand.New(rand.NewSource(seed)), ids: map[string]string{}, state: &state{branches: map[string][]ID{MainBranch: nil},
+	m := &model{t: t, rng: rand.New(rand.NewSource(seed)), ids: map[string]string{}, roots: map[ID]ID{}, state: &state{branches: map[string][]ID{MainBranch: nil},
 		system: map[string]string{}, active: MainBranch, tags: map[string]ID{}}}
 	var err error
 	if file {
@@ -501,5 +552,53 @@ func TestModel(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestModelWithCalls does the same with calls that wait: a fork copies them, and none waits on two branches at once.
+func TestModelWithCalls(t *testing.T) {
+	for seed := range int64(6) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			m := newModel(t, 100+seed, false)
+			m.calls = true
+			for range *modelSteps / 4 {
+				m.step()
+				m.compare()
+				m.alone()
+				checkStore(t, m.store)
+				if t.Failed() {
+					t.FailNow()
+				}
+			}
+			if m.open == 0 {
+				t.Error("no call was ever open")
+			}
+		})
+	}
+}
+
+// alone holds that a message with an open call is on one branch alone.
+func (m *model) alone() {
+	m.t.Helper()
+	on := map[ID]string{}
+	infos, err := m.c.Branches(m.ctx())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, info := range infos {
+		for e, err := range (&Snapshot{ctx: m.c, Info: info}).Entries(m.ctx(), 1, 0) {
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			for i := range e.Calls {
+				if e.Calls[i].Open() {
+					m.open++
+				}
+				if e.Calls[i].Open() && on[e.ID] != "" && on[e.ID] != info.Name {
+					m.t.Fatalf("message %s with an open call is on %q and %q", e.ID, on[e.ID], info.Name)
+				}
+			}
+			on[e.ID] = info.Name
+		}
 	}
 }

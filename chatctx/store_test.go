@@ -1,0 +1,658 @@
+package chatctx
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// engines opens a store in memory and one in a file; each is checked at the end.
+func engines(t *testing.T, fn func(t *testing.T, s *Store)) {
+	t.Run("memory", func(t *testing.T) { fn(t, open(t, "")) })
+	t.Run("file", func(t *testing.T) { fn(t, open(t, filepath.Join(t.TempDir(), "chats.db"))) })
+}
+
+func open(t *testing.T, file string) *Store {
+	t.Helper()
+	s, err := OpenMemory(Options{Program: "test"})
+	if file != "" {
+		s, err = Open(file, Options{Create: true, Program: "test"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		checkStore(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func newContext(t *testing.T, s *Store, texts ...string) *ChatContext {
+	t.Helper()
+	c, err := s.New(t.Context(), NewContext{Title: t.Name(), Messages: says(texts...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// says makes messages: a text that begins with > is an assistant's.
+func says(texts ...string) []*Message {
+	var out []*Message
+	for _, text := range texts {
+		role := pool.User
+		if strings.HasPrefix(text, ">") {
+			role = pool.Assistant
+		}
+		out = append(out, pool.NewText(role, text))
+	}
+	return out
+}
+
+func commit(t *testing.T, b *Batch) *Committed {
+	t.Helper()
+	done, err := b.Commit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func texts(t *testing.T, c *ChatContext, name string) string {
+	t.Helper()
+	snap, err := c.Snapshot(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for e, err := range snap.Entries(t.Context(), 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := e.Text()
+		if e.Result != nil {
+			text = "=" + e.Result.Text
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+func want(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAppendExpectsARevision(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		info, err := c.Branch(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision := info.Revision
+		add := func(text string) error {
+			b := c.Begin("")
+			res := b.Append(says(text), AppendOptions{Expect: &revision})
+			_, err := b.Commit(t.Context())
+			if err == nil && res.Revision != revision+1 {
+				t.Errorf("revision %d after %d", res.Revision, revision)
+			}
+			return err
+		}
+		if err := add("b"); err != nil {
+			t.Fatal(err)
+		}
+		if err := add("c"); !errors.Is(err, ErrConflict) {
+			t.Errorf("an old revision: %v", err)
+		}
+		want(t, texts(t, c, ""), "a b")
+	})
+}
+
+func TestAppendWithAKeyHappensOnce(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		s.clock = func() time.Time { return now }
+		c := newContext(t, s)
+		add := func() *Appended {
+			b := c.Begin("")
+			res := b.Append(says("a"), AppendOptions{Key: "k"})
+			commit(t, b)
+			return res
+		}
+		first, second := add(), add()
+		if first.Again || !second.Again || second.Placed[0] != first.Placed[0] || second.Revision != first.Revision {
+			t.Errorf("first %+v, second %+v", first, second)
+		}
+		now = now.Add(25 * time.Hour)
+		if third := add(); third.Again {
+			t.Error("a key is known after 25 hours")
+		}
+		want(t, texts(t, c, ""), "a a")
+	})
+}
+
+func TestReferences(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a", ">b", "c", ">d")
+	b := c.Begin("")
+	b.Tag("good", "@2")
+	commit(t, b)
+	snap, err := c.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := snap.Find(t.Context(), "@3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ref, text := range map[Ref]string{"@": ">d", "@-1": "c", "@1": "a", "good": ">b", RefTo(third.ID): "c", Ref(Short(third.ID)): "c",
+		Ref(third.ID.String()[:35]): "c"} {
+		e, err := snap.Find(t.Context(), ref)
+		if err != nil || e.Text() != text {
+			t.Errorf("%s: %v, want %s (%v)", ref, e, text, err)
+		}
+	}
+	for ref, kind := range map[Ref]error{"@5": ErrNotFound, "@0": ErrNotFound, "@x": ErrInvalid, "nothing": ErrNotFound, "": ErrNotFound,
+		Ref(third.ID.String()[:4]): ErrAmbiguous, "ffffffff": ErrNotFound} {
+		if _, err := snap.Find(t.Context(), ref); !errors.Is(err, kind) {
+			t.Errorf("%q: %v, want %v", ref, err, kind)
+		}
+	}
+}
+
+func TestEditKeepsTheOldPathAndOtherParts(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a", ">b", "c", ">d")
+		image := &Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "look"},
+			{Type: pool.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n0000")}}}
+		if _, err := c.Append(t.Context(), "", image); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		one := b.Edit("@3", "C", EditOptions{})
+		commit(t, b)
+		want(t, one.Branch, "main.2")
+		want(t, texts(t, c, "main.2"), "a >b C")
+		want(t, texts(t, c, "main"), "a >b c >d look")
+		b = c.Begin("main")
+		two := b.Edit("@5", "see", EditOptions{KeepRest: true})
+		commit(t, b)
+		want(t, two.Branch, "main.3")
+		snap, err := c.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := snap.Find(t.Context(), "@")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Content) != 2 || e.Content[1].SHA256 == (pool.Hash{}) || e.Text() != "see" || e.CopiedFrom == nil {
+			t.Errorf("the edited message is %+v", e.Message)
+		}
+		data, mediaType, err := s.Artifact(t.Context(), e.Content[1].SHA256)
+		if err != nil || mediaType != "image/png" || !bytes.HasPrefix(data, []byte("\x89PNG")) {
+			t.Errorf("artifact %q of %s: %v", data, mediaType, err)
+		}
+	})
+}
+
+// asks is an assistant's message with a call of that id.
+func asks(id string) *Message {
+	return &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: id, Tool: "look", Arguments: json.RawMessage(`{}`)}}}
+}
+
+func answers(id, text string) *Message {
+	return &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: id, Text: text}}
+}
+
+func callState(t *testing.T, c *ChatContext, name string, ref Ref) string {
+	t.Helper()
+	snap, err := c.Snapshot(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := snap.Find(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(e.Calls[0].Status, "/", e.Calls[0].Execution)
+}
+
+func TestCallsOnForksAreDecidedApart(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		if _, err := c.Append(t.Context(), "", asks("x")); err != nil {
+			t.Fatal(err)
+		}
+		want(t, callState(t, c, "main", "@2"), "pending/none")
+		b := c.Begin("main")
+		b.Fork("other", "", true)
+		commit(t, b)
+		if _, err := c.Append(t.Context(), "main", answers("x", "seen")); err != nil {
+			t.Fatal(err)
+		}
+		want(t, callState(t, c, "main", "@2"), "approved/done")
+		want(t, callState(t, c, "other", "@2"), "pending/none")
+
+		b = c.Begin("main") // a fork that leaves the result behind asks again
+		b.Fork("cut", "@2", true)
+		b.Fork("whole", "@3", true)
+		commit(t, b)
+		want(t, callState(t, c, "cut", "@2"), "pending/none")
+		want(t, callState(t, c, "whole", "@2"), "approved/done")
+
+		b = c.Begin("main") // with a call go its results
+		res := b.Drop("@2")
+		commit(t, b)
+		if res.Removed != 2 {
+			t.Errorf("dropped %d messages, want the call and its result", res.Removed)
+		}
+		want(t, texts(t, c, "main"), "a")
+		b = c.Begin("main")
+		picked := b.Pick("whole", "@2")
+		commit(t, b)
+		if len(picked.Added) != 2 {
+			t.Errorf("picked %d messages, want the call and its result", len(picked.Added))
+		}
+	})
+}
+
+func TestInterruptTakesOffTheUnfinishedTurn(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a", ">b", "c")
+	interrupt := func(all bool) int {
+		b := c.Begin("")
+		res := b.Interrupt(all)
+		commit(t, b)
+		return res.Removed
+	}
+	if _, err := c.Append(t.Context(), "", asks("x"), answers("x", "seen")); err != nil {
+		t.Fatal(err)
+	}
+	if n := interrupt(false); n != 2 {
+		t.Errorf("took %d messages off, want the call and its result", n)
+	}
+	want(t, texts(t, c, ""), "a >b c")
+	if n := interrupt(true); n != 1 {
+		t.Errorf("took %d messages off, want the user's", n)
+	}
+	if n := interrupt(true); n != 0 {
+		t.Errorf("took %d messages off a finished turn", n)
+	}
+	want(t, texts(t, c, ""), "a >b")
+}
+
+func TestSnapshotStaysAsItWas(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s)
+		for i := range 600 {
+			if _, err := c.Append(t.Context(), "", says(fmt.Sprint(i))...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		snap, err := c.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for e, err := range snap.Entries(t.Context(), 1, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Text() != fmt.Sprint(n) || e.Position != n+1 || e.Turn != fmt.Sprintf("u%d", n+1) {
+				t.Fatalf("position %d turn %s text %q at %d", e.Position, e.Turn, e.Text(), n)
+			}
+			if n == 10 { // between two batches everything changes
+				b := c.Begin("")
+				b.Rewind("@5")
+				b.Append(says("new"), AppendOptions{})
+				commit(t, b)
+			}
+			n++
+		}
+		if n != 600 {
+			t.Errorf("read %d messages of a snapshot of 600", n)
+		}
+		back, err := snap.Page(t.Context(), 600, 598)
+		if err != nil || len(back) != 3 || back[0].Text() != "599" || back[2].Text() != "597" {
+			t.Errorf("backwards: %v (%v)", back, err)
+		}
+	})
+}
+
+func TestTokensOfABranch(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	in, out := int64(100), int64(20)
+	reply := says(">b")[0]
+	reply.Meta.InputTokens, reply.Meta.OutputTokens = &in, &out
+	if _, err := c.Append(t.Context(), "", reply); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(w branch.Tokens) {
+		t.Helper()
+		if got, err := c.Tokens(t.Context(), ""); err != nil || got != w {
+			t.Errorf("tokens %+v, want %+v (%v)", got, w, err)
+		}
+	}
+	expect(branch.Tokens{Input: 100, Output: 20})
+	b := c.Begin("")
+	b.SetTokens(branch.Tokens{Input: 1, Output: 2})
+	commit(t, b)
+	expect(branch.Tokens{Input: 1, Output: 2})
+	b = c.Begin("")
+	b.Clear()
+	commit(t, b)
+	expect(branch.Tokens{})
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	expect(branch.Tokens{Input: 1, Output: 2})
+}
+
+func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a", ">b")
+		b := c.Begin("")
+		b.Fork("agent", "", true)
+		commit(t, b)
+		for i := range 50 {
+			b := c.Begin("main")
+			b.Fork(fmt.Sprintf("f%d", i), "", false)
+			commit(t, b)
+			if _, err := c.Append(t.Context(), "agent", says("busy")...); err != nil {
+				t.Fatal(err)
+			}
+			done, err := s.Undo(t.Context(), "", "", "")
+			if err != nil || done.Undid.What != "fork" {
+				t.Fatalf("undid %+v: %v", done, err)
+			}
+		}
+		want(t, strings.Repeat("busy ", 50), strings.TrimPrefix(texts(t, c, "agent"), "a >b ")+" ")
+	})
+}
+
+func TestStoreOperationsAreUndoneToo(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		first := newContext(t, s, "a")
+		second, err := s.New(t.Context(), NewContext{Title: "second"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo := func(what string) {
+			t.Helper()
+			done, err := s.Undo(t.Context(), "", "", "")
+			if err != nil || done.Undid.What != what {
+				t.Fatalf("undid %+v, want %s: %v", done, what, err)
+			}
+		}
+		if _, err := s.Trash(t.Context(), first.ID.String()); err != nil {
+			t.Fatal(err)
+		}
+		undo("rm") // made while second was current
+		if info, err := first.Info(t.Context()); err != nil || info.Trashed != 0 {
+			t.Errorf("info %+v: %v", info, err)
+		}
+		if _, err := s.Trash(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Begin("", "").Commit(t.Context()); !errors.Is(err, ErrConflict) {
+			t.Errorf("a change in the trash: %v", err)
+		}
+		undo("rm")
+		undo("new")
+		if info, err := second.Info(t.Context()); err != nil || info.Trashed == 0 {
+			t.Errorf("after the undo of new: %+v: %v", info, err)
+		}
+		if _, err := s.Redo(t.Context(), second.ID.String(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := second.Info(t.Context()); err != nil || info.Trashed != 0 {
+			t.Errorf("after the redo of new: %+v: %v", info, err)
+		}
+	})
+}
+
+func TestCopyIsDeep(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a", ">b", "c")
+		if _, err := c.Append(t.Context(), "", asks("x")); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		b.Tag("good", "@2")
+		b.Edit("@3", "C", EditOptions{Stay: true})
+		system := "be brief"
+		b.SetSystem(&system)
+		commit(t, b)
+		other, err := s.Copy(t.Context(), c.ID.String(), "copy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, texts(t, other, "main"), texts(t, c, "main"))
+		want(t, texts(t, other, "main.2"), texts(t, c, "main.2"))
+		want(t, callState(t, other, "main", "@4"), "pending/none")
+		if _, err := other.Append(t.Context(), "main", answers("x", "seen")); err != nil {
+			t.Fatal(err)
+		}
+		want(t, callState(t, c, "main", "@4"), "pending/none")
+		info, err := other.Branch(t.Context(), "main")
+		if err != nil || info.SystemText != "be brief" {
+			t.Errorf("the copy's system prompt: %+v %v", info, err)
+		}
+		tags, err := other.Tags(t.Context())
+		if err != nil || len(tags) != 1 {
+			t.Errorf("the copy's tags: %v %v", tags, err)
+		}
+	})
+}
+
+func TestNamesAreChecked(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	for name, kind := range map[string]error{"": ErrInvalid, "a\nb": ErrInvalid, strings.Repeat("x", 256): ErrInvalid, "a\xff": ErrInvalid, "main": ErrConflict,
+		strings.Repeat("ä", 127): nil, "with space / and : all": nil} {
+		b := c.Begin("main")
+		b.Fork(name, "", true)
+		if _, err := b.Commit(t.Context()); !errors.Is(err, kind) {
+			t.Errorf("%q: %v, want %v", name, err, kind)
+		}
+	}
+	b := c.Begin("main")
+	b.RemoveBranch("main")
+	if _, err := b.Commit(t.Context()); !errors.Is(err, ErrConflict) {
+		t.Errorf("removing the active branch: %v", err)
+	}
+}
+
+// TestNothingOfAFailedBatchStays makes a batch whose last step cannot be.
+func TestNothingOfAFailedBatchStays(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		b := c.Begin("")
+		b.Append(says("b"), AppendOptions{})
+		b.Fork("f", "", false)
+		b.Rewind("@99")
+		if _, err := b.Commit(t.Context()); !errors.Is(err, ErrNotFound) {
+			t.Errorf("commit: %v", err)
+		}
+		want(t, texts(t, c, ""), "a")
+		if infos, err := c.Branches(t.Context()); err != nil || len(infos) != 1 {
+			t.Errorf("branches %v: %v", infos, err)
+		}
+	})
+}
+
+func TestTheClockSetsNoOrder(t *testing.T) {
+	s := open(t, "")
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.clock = func() time.Time { now = now.Add(-time.Hour); return now }
+	c := newContext(t, s)
+	var all []string
+	for i := range 20 {
+		msgs := says(fmt.Sprint(i))
+		msgs[0].ID = pool.ID{byte(200 - i)} // ids that sort the other way too
+		all = append(all, fmt.Sprint(i))
+		if _, err := c.Append(t.Context(), "", msgs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, texts(t, c, ""), strings.Join(all, " "))
+	for i := 19; i >= 10; i-- {
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		all = all[:i]
+		want(t, texts(t, c, ""), strings.Join(all, " "))
+	}
+}
+
+func TestWatchTellsOfOtherProcesses(t *testing.T) {
+	if os.Getenv("CHATCTX_APPEND_TO") != "" {
+		appendElsewhere(t)
+		return
+	}
+	file := filepath.Join(t.TempDir(), "chats.db")
+	s := open(t, file)
+	c := newContext(t, s, "a")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	changes, err := s.Watch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestWatchTellsOfOtherProcesses$")
+	cmd.Env = append(os.Environ(), "CHATCTX_APPEND_TO="+file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	change := <-changes
+	if change.Context != c.ID || change.Branch != "main" || change.Kind != "append" {
+		t.Errorf("told of %+v", change)
+	}
+	want(t, texts(t, c, ""), "a elsewhere")
+}
+
+func appendElsewhere(t *testing.T) {
+	s, err := Open(os.Getenv("CHATCTX_APPEND_TO"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(t.Context(), "", says("elsewhere")...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestManyWritersOnOneBranch(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s)
+		const writers, each = 16, 25
+		var wg sync.WaitGroup
+		for w := range writers {
+			wg.Go(func() {
+				for i := range each {
+					if _, err := c.Append(context.Background(), "", says(fmt.Sprintf("%d:%d", w, i))...); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		all := strings.Fields(texts(t, c, ""))
+		if len(all) != writers*each {
+			t.Fatalf("%d messages of %d", len(all), writers*each)
+		}
+		next := [writers]int{}
+		for _, text := range all {
+			var w, i int
+			fmt.Sscanf(text, "%d:%d", &w, &i)
+			if i != next[w] {
+				t.Fatalf("writer %d: message %d came where %d should", w, i, next[w])
+			}
+			next[w]++
+		}
+	})
+}
+
+func TestBackupIsAStore(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "chats.db"))
+	c := newContext(t, s, "a", ">b")
+	var copied bytes.Buffer
+	if err := s.Backup(t.Context(), &copied); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "backup.db")
+	if err := os.WriteFile(file, copied.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, file)
+	back, err := other.Context(t.Context(), c.ID.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, texts(t, back, ""), "a >b")
+}
+
+func TestContextsAreListedByLastChange(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		var made []*ChatContext
+		for _, title := range []string{"Alpha", "Beta", "Gamma"} {
+			c, err := s.New(t.Context(), NewContext{Title: title})
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = append(made, c)
+		}
+		if _, err := made[0].Append(t.Context(), "", says("x")...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Trash(t.Context(), "Beta"); err != nil {
+			t.Fatal(err)
+		}
+		list := func(o ListOptions) (titles []string) {
+			for info, err := range s.Contexts(t.Context(), o) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				titles = append(titles, info.Title)
+			}
+			return titles
+		}
+		if got := list(ListOptions{}); !slices.Equal(got, []string{"Alpha", "Gamma"}) {
+			t.Errorf("contexts %v", got)
+		}
+		if got := list(ListOptions{Trash: true}); !slices.Equal(got, []string{"Beta"}) {
+			t.Errorf("trash %v", got)
+		}
+		if got := list(ListOptions{Word: "GAM"}); !slices.Equal(got, []string{"Gamma"}) {
+			t.Errorf("by word %v", got)
+		}
+	})
+}
