@@ -125,10 +125,17 @@ type NativeImport struct {
 	rec      contextRecord
 	branches []*branch.Branch
 	homes    map[ID]pool.Home // of the messages that are stored
+	sources  []nativeSource
 	calls    []NativeCall
 	tags     map[string]ID
 	marks    map[ID]string
 	more     *nativeMore // where the store has the context
+}
+
+// nativeSource is where a message was imported from.
+type nativeSource struct {
+	format, conversation, node string
+	message                    ID
 }
 
 // Native begins to take in a context.
@@ -244,6 +251,9 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*Message) error {
 	}
 	for _, m := range msgs {
 		i.homes[m.ID] = m.Home
+		if src := m.Source; src != nil && src.Conversation != "" {
+			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, m.ID})
+		}
 	}
 	*i.branches[last], i.rec = b, rec
 	return nil
@@ -357,6 +367,9 @@ func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
 	if err := i.putNames(t); err != nil {
 		return Imported{}, err
 	}
+	if err := i.putSources(st); err != nil {
+		return Imported{}, err
+	}
 	t.changes = nil // all of it goes with the context
 	t.now = max(i.context.Updated, 1)
 	if err := st.made(t, false); err != nil {
@@ -364,6 +377,37 @@ func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
 	}
 	return Imported{Context: id, Title: rec.Title, Created: true, Messages: int(rec.Messages), Branches: len(i.branches),
 		NewBranches: len(i.branches)}, nil
+}
+
+// putSources notes the conversations that the context was made of as known, so that importing them again adds only what is new.
+// What another context is known for stays its own.
+func (i *NativeImport) putSources(st *storeTxn) error {
+	ours := map[[2]string]bool{}
+	for _, s := range i.sources {
+		conversation := [2]string{s.format, s.conversation}
+		mine, seen := ours[conversation]
+		if !seen {
+			key := sourceKey(s.format, s.conversation, "")
+			old, err := st.tx.Get(sourceBucket, key)
+			if err != nil {
+				return err
+			}
+			if mine = old == nil; mine {
+				st.changes = append(st.changes, change{Kind: recordChange, Bucket: sourceBucket, Key: key})
+				if err := putRecord(st.tx, sourceBucket, key, sourceRecord{Context: i.context.ID}); err != nil {
+					return err
+				}
+			}
+			ours[conversation] = mine
+		}
+		if !mine || s.node == "" {
+			continue
+		}
+		if err := st.tx.Put(sourceBucket, sourceKey(s.format, s.conversation, s.node), append(under(i.context.ID), s.message[:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putCalls writes the states of calls. A call that is open has to be in the indexes even where its state came with the message alone.

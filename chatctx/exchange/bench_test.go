@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -119,6 +120,44 @@ func BenchmarkReadChatGPT(b *testing.B) {
 		}
 		b.ReportMetric(float64(rep.Messages), "messages")
 	}
+}
+
+// BenchmarkImportChatGPT imports a large export into a file. It reports the most memory that the process had.
+func BenchmarkImportChatGPT(b *testing.B) {
+	path, size := benchExport(b)
+	b.SetBytes(size)
+	for b.Loop() {
+		s, err := chatctx.Open(filepath.Join(b.TempDir(), "chats.db"), chatctx.Options{Create: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		rep, err := Import(context.Background(), s, []string{path}, Options{})
+		if err != nil || rep.Outcome() != Complete {
+			b.Fatal(err, rep.Warnings)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(peakMemory(b), "MB-peak")
+}
+
+// peakMemory is the most resident memory that the process had so far, in MB; 0 where the system does not tell.
+func peakMemory(b *testing.B) float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.Atoi(strings.Fields(kb)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(n) / 1024
+		}
+	}
+	return 0
 }
 
 // BenchmarkDecodeAny is what encoding/json takes for the same bytes.

@@ -14,7 +14,8 @@ import (
 // markdownRenderer shows HTML in Markdown as the text that it is, and pictures, which would be fetched, as links. Links to
 // anything but http, https, mailto and the like are left out by goldmark.
 var markdownRenderer = goldmark.New(
-	goldmark.WithExtensions(extension.GFM),
+	goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), // no style attributes: the page's policy forbids them
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainNodes{}, 1))),
 )
 

@@ -2,12 +2,14 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -55,7 +57,7 @@ type pageBranch struct {
 type pageMessage struct {
 	N       int
 	Class   string
-	Shown   bool // on the active branch
+	Shown   bool // without a script: on the active branch and not hidden
 	Speaker string
 	Model   string
 	Time    string // RFC 3339
@@ -90,6 +92,9 @@ func writeHTML(ctx context.Context, x *export) error {
 		if err := t.add(ctx, x.context, b); err != nil {
 			return err
 		}
+	}
+	if err := t.settle(ctx, x.context); err != nil {
+		return err
 	}
 	p := page{Title: oneLine(info.Title), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Tree: t.page, Policy: pagePolicy()}
 	p.Counts = counted(info.Messages, "message") + ", " + branchCount(len(branches))
@@ -168,24 +173,67 @@ func (t *pathTree) node(parent int, id chatctx.ID) int {
 	return n
 }
 
-// preorder gives the nodes so that every path comes in its order.
+// settle numbers the nodes so that every path comes in its order. Versions of a message stand in the order of their times where
+// all are known, else in that of the branches.
+func (t *pathTree) settle(ctx context.Context, c *chatctx.ChatContext) error {
+	for _, ways := range append(t.children, t.roots) {
+		if err := t.byTime(ctx, c, ways); err != nil {
+			return err
+		}
+	}
+	order := t.preorder()
+	number := make([]int, len(order))
+	for n, old := range order {
+		number[old] = n
+	}
+	messages, parents := make([]chatctx.ID, len(order)), make([]int, len(order))
+	for n, old := range order {
+		messages[n], parents[n] = t.messages[old], -1
+		if p := t.page.Parents[old]; p >= 0 {
+			parents[n] = number[p]
+		}
+	}
+	for i := range t.page.Branches {
+		if leaf := &t.page.Branches[i].Leaf; *leaf >= 0 {
+			*leaf = number[*leaf]
+		}
+	}
+	t.messages, t.page.Parents = messages, parents
+	return nil
+}
+
+func (t *pathTree) byTime(ctx context.Context, c *chatctx.ChatContext, ways []int) error {
+	if len(ways) < 2 {
+		return nil
+	}
+	times := make(map[int]pool.Time, len(ways))
+	for _, n := range ways {
+		m, err := c.Message(ctx, t.messages[n])
+		if err != nil {
+			return err
+		}
+		if m.Created == 0 {
+			return nil
+		}
+		times[n] = m.Created
+	}
+	slices.SortStableFunc(ways, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+	return nil
+}
+
 func (t *pathTree) preorder() []int {
 	order := make([]int, 0, len(t.messages))
-	stack := reversed(t.roots)
+	stack := slices.Clone(t.roots)
+	slices.Reverse(stack)
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		order = append(order, n)
-		stack = append(stack[:len(stack)-1], reversed(t.children[n])...)
+		stack = stack[:len(stack)-1]
+		for _, child := range slices.Backward(t.children[n]) {
+			stack = append(stack, child)
+		}
 	}
 	return order
-}
-
-func reversed(list []int) []int {
-	out := make([]int, len(list))
-	for i, n := range list {
-		out[len(list)-1-i] = n
-	}
-	return out
 }
 
 func (x *export) htmlMessages(ctx context.Context, t *pathTree) error {
@@ -193,8 +241,8 @@ func (x *export) htmlMessages(ctx context.Context, t *pathTree) error {
 	for n := t.page.Branches[t.page.Active].Leaf; n >= 0; n = t.page.Parents[n] {
 		shown[n] = true
 	}
-	for _, n := range t.preorder() {
-		m, err := x.context.Message(ctx, t.messages[n])
+	for n, id := range t.messages {
+		m, err := x.context.Message(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -202,7 +250,7 @@ func (x *export) htmlMessages(ctx context.Context, t *pathTree) error {
 		if err != nil {
 			return err
 		}
-		pm.N, pm.Shown = n, shown[n]
+		pm.N, pm.Shown = n, shown[n] && !m.Hidden
 		if err := pageTemplate.ExecuteTemplate(x.w, "message", pm); err != nil {
 			return err
 		}

@@ -1,0 +1,77 @@
+package exchange
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// shared is the folder with cases and samples that lies beside a checkout of the project, or where CHATCTX_SHARED says.
+func shared(t *testing.T, path ...string) string {
+	t.Helper()
+	root := os.Getenv("CHATCTX_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "..", "..", "shared")
+	}
+	full := filepath.Join(append([]string{root}, path...)...)
+	if _, err := os.Stat(full); err != nil {
+		t.Skipf("%s is not there; set CHATCTX_SHARED to the folder with cases and samples", full)
+	}
+	return full
+}
+
+// readAll reads paths and gives what is in them, held to the laws of every reader.
+func readAll(t testing.TB, o Options, paths ...string) ([]*chatctx.Incoming, *Report) {
+	t.Helper()
+	var all []*chatctx.Incoming
+	rep, err := Read(context.Background(), paths, o, func(in *chatctx.Incoming) error {
+		checkIncoming(t, in)
+		all = append(all, in)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, rep
+}
+
+// checkIncoming holds a conversation to what the store asks for.
+func checkIncoming(t testing.TB, in *chatctx.Incoming) {
+	t.Helper()
+	if in.Conversation == "" || in.Title == "" || in.Format == "" {
+		t.Errorf("a conversation without id %q, title %q or format %q", in.Conversation, in.Title, in.Format)
+	}
+	held := make([]bool, len(in.Nodes))
+	names := map[string]bool{}
+	for _, b := range in.Branches {
+		if names[b.Name] {
+			t.Errorf("two branches are named %q", b.Name)
+		}
+		names[b.Name] = true
+		for n := b.Leaf; n >= 0 && !held[n]; n = in.Nodes[n].Parent {
+			held[n] = true
+		}
+	}
+	if len(in.Branches) == 0 {
+		t.Error("no branch")
+	}
+	for i, n := range in.Nodes {
+		if n.Parent >= i {
+			t.Fatalf("node %d stands before its parent %d", i, n.Parent)
+		}
+		if !held[i] {
+			t.Errorf("node %q is on no branch", n.ID)
+		}
+		if err := n.Message.Validate(); err != nil {
+			t.Errorf("node %q: %v", n.ID, err)
+		}
+		for _, c := range n.Message.Calls {
+			if c.Open() {
+				t.Errorf("node %q: the call %q waits", n.ID, c.ID)
+			}
+		}
+	}
+}
