@@ -392,6 +392,27 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 	})
 }
 
+// TestEachUndoNamesItsWayBack takes an undo back by its number, and then the redo.
+func TestEachUndoNamesItsWayBack(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	if _, err := c.Append(t.Context(), "", says("b")...); err != nil {
+		t.Fatal(err)
+	}
+	op := ""
+	for _, w := range []string{"a", "a b", "a", "a b"} {
+		done, err := s.Undo(t.Context(), "", "", op)
+		if err != nil {
+			t.Fatalf("undo %s: %v", op, err)
+		}
+		op = done.Operation
+		want(t, texts(t, c, ""), w)
+	}
+	if _, err := s.Undo(t.Context(), "", "", "99"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an operation that is not there: %v", err)
+	}
+}
+
 func TestStoreOperationsAreUndoneToo(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		first := newContext(t, s, "a")

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,10 +120,64 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 		case inStore:
 			done, err = s.undoStore(tx, strconv.FormatUint(n, 10))
 		default:
-			done, err = t.undoGroup(n, branchName)
+			done, err = t.undoNamed(n, branchName)
 		}
 		return err
 	})
+	return done, err
+}
+
+// undoNamed takes back an operation. Where that is an undo, what it took away is brought back; where it is a redo, what that brought back is taken back again.
+func (t *txn) undoNamed(n uint64, branchName string) (*Undone, error) {
+	for range 2 {
+		op, err := t.holding(n)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.Index(t.rec.Redo, n)
+		switch {
+		case op.Undoes == 0:
+			return t.undoGroup(n, branchName)
+		case at >= 0:
+			return t.redoNamed(at, branchName)
+		case op.What == "undo":
+			return nil, conflict("operation %d (undo) cannot be taken back any more: something was done after it", n)
+		}
+		undo, err := getOperation(t.tx, t.id, op.Undoes)
+		if err != nil {
+			return nil, err
+		}
+		if undo == nil {
+			return nil, NotFound("operation", fmt.Sprint(op.Undoes))
+		}
+		n = undo.Undoes
+	}
+	return t.undoGroup(n, branchName)
+}
+
+// redoNamed redoes the undo at a place of the list of those that can be, where no later one is about the same.
+func (t *txn) redoNamed(at int, branchName string) (*Undone, error) {
+	u := t.rec.Redo[at]
+	undo, err := t.holding(u)
+	if err != nil {
+		return nil, err
+	}
+	for _, later := range t.rec.Redo[at+1:] {
+		op, err := t.holding(later)
+		if err != nil {
+			return nil, err
+		}
+		if touches(op, undo.Chains) {
+			return nil, conflict("operation %d (undo) stands on %d (undo): redo that first", later, u)
+		}
+	}
+	t.rec.Redo = slices.Delete(t.rec.Redo, at, at+1)
+	op, err := t.redo(u)
+	if err != nil {
+		return nil, err
+	}
+	done := &Undone{Undid: describe(t.id, u, op)}
+	done.Committed, err = t.outcome(branchName)
 	return done, err
 }
 
