@@ -52,8 +52,9 @@ func newHead(text []byte, whole bool) *head {
 			return h
 		}
 	}
-	if h.lines(text); len(h.values) == 0 || h.values[0].len() == 0 {
-		h.concatenated(text)
+	if h.concatenated(text); bytes.IndexByte(h.first().raw(), '\n') < 0 { // a value a line, one of which may be damaged
+		h.values = nil
+		h.lines(text)
 	}
 	return h
 }

@@ -14,4 +14,5 @@ type format struct {
 var formats = []format{
 	{nativeName, detectNative, readNative},
 	{"chatgpt", detectChatGPT, readChatGPT},
+	{claudeCodeName, detectClaudeCode, readClaudeCode},
 }

@@ -138,9 +138,16 @@ func (t *thread) build(in *chatctx.Incoming, active string) {
 
 // keepOrder has siblings in the order of the file where no list of the file's says more.
 func (t *thread) keepOrder() {
+	listed := make([]map[string]bool, len(t.records))
 	for i := range t.records {
-		if p, ok := t.seen[t.records[i].parent]; ok && t.records[i].parent != "" && !slices.Contains(t.records[p].children, t.records[i].id) {
-			t.records[p].children = append(t.records[p].children, t.records[i].id)
+		if n := len(t.records[i].children); n > 0 {
+			listed[i] = keys(t.records[i].children...)
+		}
+	}
+	for i := range t.records {
+		rec := &t.records[i]
+		if p, ok := t.seen[rec.parent]; ok && rec.parent != "" && !listed[p][rec.id] {
+			t.records[p].children = append(t.records[p].children, rec.id)
 		}
 	}
 }
@@ -207,7 +214,7 @@ func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
 		p.settle(i)
 	}
 	if orphans > 0 {
-		r.warn(at, "%d tool results have no call before them; they are kept and marked", orphans)
+		r.warn(at, "tool results without a call before them: %d; they are kept and marked", orphans)
 	}
 }
 

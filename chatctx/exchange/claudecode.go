@@ -1,0 +1,405 @@
+package exchange
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Claude Code's sessions: a file of JSON Lines each, ~/.claude/projects/<folder>/<session>.jsonl, with the sub-agents of a session in
+// <session>/subagents/agent-<id>.jsonl or in the session's own file; and {"loglines": […]}, the same records from the web. Records name their
+// parents, progress records and attachments among them. A reply is written as several lines, and its results as siblings of
+// what comes next: both are folded here before branches are looked for.
+
+const claudeCodeName = "claude-code"
+
+func detectClaudeCode(h *head) bool {
+	if h.first().get("loglines").is(arrayKind) {
+		return true
+	}
+	if h.array {
+		return false
+	}
+	return h.any(func(v value) bool {
+		switch typ := v.get("type").str(); typ {
+		case "user", "assistant":
+			m := v.get("message")
+			return m.is(objectKind) && m.has("role") && !m.has("convId")
+		case "summary":
+			return v.has("leafUuid")
+		default:
+			return v.has("uuid") && v.has("parentUuid") && v.has("sessionId")
+		}
+	})
+}
+
+func readClaudeCode(r *reading) error {
+	c := newClaudeCode(r)
+	var err error
+	if r.head.first().get("loglines").is(arrayKind) {
+		err = r.eachItem("loglines", c.record)
+	} else {
+		err = r.eachLine(c.record)
+	}
+	if err != nil {
+		return err
+	}
+	return c.emit()
+}
+
+// ccLine is a record that has a place: a message, or a link between messages.
+type ccLine struct {
+	at      place
+	id      string
+	session int // in sessions, -1 for none
+	prev    int // the message written before it in the same chain, -1
+	parent  string
+	logical string // a compaction's last message before it
+	copyOf  chatctx.NodeLink
+	reply   string // the API's id of the reply that this line is a part of
+	agent   string
+	hash    uint64
+	msgs    []*chatctx.Message // nil for a link
+	kind    ccKind
+	side    bool // of a sub-agent
+	skipped bool
+
+	up    int // the line above, -1 for a root
+	fold  int // the line whose reply this one continues; itself for others
+	above int // the message above, past links; -1
+	group int
+}
+
+type ccKind uint8
+
+const (
+	ccLink ccKind = iota
+	ccMessage
+	ccReply
+	ccResult // a user's line that holds results
+)
+
+type claudeCode struct {
+	r     *reading
+	lines []ccLine
+	ids   map[string][]int // lines by id, in file order
+	seed  maphash.Seed
+
+	sessions                []string // session ids on lines, in order of appearance
+	current                 int      // in sessions, -1 before the first
+	title, aiTitle, summary string
+	forkedFrom              string
+	leaves                  []string // of last-prompt records
+	about                   objectWriter
+	aboutSet                bool
+	lastMessage             int            // the last line that is a message of the main chain; -1
+	lastSide                map[string]int // the same of sub-agents, by their ids
+	warnedIDs               bool
+}
+
+func newClaudeCode(r *reading) *claudeCode {
+	return &claudeCode{r: r, ids: map[string][]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}}
+}
+
+// record reads one line.
+func (c *claudeCode) record(at place, v value) error {
+	typ := v.get("type").str()
+	msg := v.get("message")
+	c.session(v)
+	switch typ {
+	case "custom-title":
+		c.title = firstOf(v.get("customTitle").str(), v.get("title").str(), c.title)
+	case "ai-title":
+		c.aiTitle = firstOf(v.get("aiTitle").str(), v.get("title").str(), c.aiTitle)
+	case "last-prompt":
+		c.leaves = append(c.leaves, v.get("leafUuid").str())
+	case "user", "assistant":
+		c.message(at, v, typ, msg)
+		return nil
+	case "summary":
+		if !msg.is(objectKind) {
+			c.summary = firstOf(v.get("summary").str(), c.summary)
+		}
+	case "":
+		if !v.has("uuid") && !msg.is(objectKind) {
+			c.r.skip(1, at, "a record without type or message: %s", keyList(v))
+			return nil
+		}
+	}
+	switch {
+	case msg.is(objectKind) && msg.has("role") && msg.has("content"):
+		c.message(at, v, msg.get("role").str(), msg)
+	case typ == "attachment" && v.at("attachment", "type").str() == "queued_command" && v.at("attachment", "commandMode").str() == "prompt":
+		c.queued(at, v)
+	case v.get("uuid").str() != "":
+		c.add(ccLine{at: at, id: v.get("uuid").str(), logical: v.get("logicalParentUuid").str(), hash: maphash.Bytes(c.seed, v.raw())}, v)
+	}
+	return nil
+}
+
+// session notes what holds for the session as a whole.
+func (c *claudeCode) session(v value) {
+	if id := v.get("sessionId").str(); id != "" && (c.current < 0 || id != c.sessions[c.current]) {
+		if c.current = slices.Index(c.sessions, id); c.current < 0 {
+			c.current = len(c.sessions)
+			c.sessions = append(c.sessions, id)
+		}
+	}
+	if !c.aboutSet && v.has("cwd") {
+		c.aboutSet = true
+		for _, k := range []string{"cwd", "gitBranch", "version", "entrypoint"} {
+			c.about.addIf(true, k, v.get(k))
+		}
+	}
+}
+
+// claudeCodeKnown are the members of a record that are read, or are the same on each line of a session.
+var claudeCodeKnown = keys("uuid", "parentUuid", "isSidechain", "type", "message", "timestamp", "sessionId", "session_id", "cwd", "version",
+	"gitBranch", "userType", "entrypoint", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "forkedFrom",
+	"logicalParentUuid", "agentId", "sourceToolAssistantUUID")
+
+func (c *claudeCode) message(at place, v value, role string, msg value) {
+	content, why := msg.get("content"), ""
+	m := &chatctx.Message{Created: v.get("timestamp").time()}
+	switch {
+	case !msg.is(objectKind):
+		why = "the message is " + msg.kind().String()
+	case content.kind() <= nullKind && !c.spread(at, m, msg):
+		why = "the message has no content"
+	}
+	line := ccLine{at: at, id: v.get("uuid").str(), hash: maphash.Bytes(c.seed, msg.raw()), kind: ccMessage}
+	if why != "" {
+		c.r.skip(1, at, "%s", why)
+		line.skipped, line.kind = true, ccLink
+		c.add(line, v)
+		return
+	}
+	roleOf(m, firstOf(msg.get("role").str(), role))
+	if m.Role == pool.Assistant {
+		c.answer(m, v, msg)
+		line.kind, line.reply = ccReply, msg.get("id").str()
+	}
+	if f := v.get("forkedFrom"); f.is(objectKind) {
+		line.copyOf = chatctx.NodeLink{Conversation: f.get("sessionId").str(), Node: f.get("messageUuid").str()}
+		c.forkedFrom = line.copyOf.Conversation
+	}
+	c.marks(m, v)
+	keepRest(m, claudeCodeName, v, claudeCodeKnown)
+	if len(m.Content) > 0 {
+		line.msgs = []*chatctx.Message{m}
+	} else {
+		line.msgs = blocks(m, content, line.id)
+	}
+	if c.r.damage(at, v) {
+		source(line.msgs[0]).Raw = append([]byte(nil), v.raw()...)
+	}
+	for _, one := range line.msgs {
+		markText(one)
+		if one.Result != nil {
+			line.kind = ccResult
+		}
+	}
+	c.add(line, v)
+}
+
+// spread mends a text that was written as an object of its characters: {"0": "h", "1": "i"}.
+func (c *claudeCode) spread(at place, m *chatctx.Message, msg value) bool {
+	var b strings.Builder
+	for i := 0; ; i++ {
+		ch := msg.get(strconv.Itoa(i))
+		if !ch.is(stringKind) {
+			break
+		}
+		b.WriteString(ch.str())
+	}
+	if b.Len() == 0 {
+		return false
+	}
+	m.Content = []pool.Part{textPart(b.String())}
+	c.r.repaired(at, "a text that was written character by character is put together")
+	return true
+}
+
+// answer reads what belongs to a reply.
+func (c *claudeCode) answer(m *chatctx.Message, v, msg value) {
+	m.Meta.Provider = anthropicProvider
+	if model := msg.get("model").str(); model != "<synthetic>" {
+		m.Meta.Model = model
+	}
+	m.Meta.FinishReason = msg.get("stop_reason").str()
+	anthropicUsage(m, msg.get("usage"))
+	m.Unfinished = v.get("isAbortedMidStream").bool()
+	if v.get("isApiErrorMessage").bool() {
+		m.Kind, m.Unsent = failure, true
+		m.Meta.Error = textOf(contentParts(msg.get("content")))
+	}
+}
+
+// marks tells what nobody typed.
+func (c *claudeCode) marks(m *chatctx.Message, v value) {
+	switch {
+	case v.get("isCompactSummary").bool():
+		m.Kind = summary
+	case v.get("type").str() == "summary":
+		m.Kind = summary
+	case v.get("isMeta").bool():
+		m.Kind, m.Hidden = injected, true
+	case v.get("isVisibleInTranscriptOnly").bool():
+		m.Hidden, m.Unsent = true, true
+	}
+}
+
+// ccInjected are the beginnings of texts that the program puts into a user's message; the list grows with its versions.
+var ccInjected = []string{"<system-reminder>", "<local-command-caveat>", "Caveat: The messages below were generated by the user while running local commands",
+	"<task-notification>", "<user-prompt-submit-hook>"}
+
+// ccNotices are of commands that the person ran, without the model.
+var ccNotices = []string{"<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>", "<bash-input>", "<bash-stdout>",
+	"<bash-stderr>"}
+
+// markText tells what nobody typed by how a text begins.
+func markText(m *chatctx.Message) {
+	if m.Role != pool.User || m.Kind != "" {
+		return
+	}
+	switch text := m.Text(); {
+	case strings.HasPrefix(text, "[Request interrupted by user"):
+		m.Kind = interrupted
+	case startsWith(text, ccInjected):
+		m.Kind, m.Hidden = injected, true
+	case startsWith(text, ccNotices):
+		m.Kind = notice
+	}
+}
+
+// queued reads a prompt that was typed while a reply ran.
+func (c *claudeCode) queued(at place, v value) {
+	m := &chatctx.Message{Role: pool.User, Created: v.get("timestamp").time()}
+	keepRest(m, claudeCodeName, v, claudeCodeKnown)
+	msgs := blocks(m, v.at("attachment", "prompt"), v.get("uuid").str())
+	c.add(ccLine{at: at, id: v.get("uuid").str(), hash: maphash.Bytes(c.seed, v.raw()), kind: ccMessage, msgs: msgs}, v)
+}
+
+// add puts a line to the others, under its id. The same line again is left out; another one of the same id is kept beside it.
+func (c *claudeCode) add(line ccLine, v value) {
+	line.side, line.agent = v.get("isSidechain").bool(), v.get("agentId").str()
+	parent := v.get("parentUuid")
+	line.parent = parent.str()
+	if line.id == "" {
+		line.id = c.chainID(&line)
+	}
+	i := len(c.lines)
+	line.fold, line.above, line.session, line.prev = i, -1, c.current, c.lastOf(&line)
+	for _, j := range c.ids[line.id] {
+		if have := &c.lines[j]; have.parent == line.parent && have.hash == line.hash && have.kind == line.kind {
+			if have.copyOf == (chatctx.NodeLink{}) {
+				have.copyOf = line.copyOf
+			}
+			c.r.duplicated(1)
+			return
+		}
+	}
+	if !parent.is(stringKind) && !v.has("parentUuid") && line.kind != ccLink { // written by something that keeps no parents
+		if line.prev >= 0 {
+			line.parent = c.lines[line.prev].id
+		}
+	}
+	line.up = c.find(line.parent)
+	if line.parent != "" && line.up < 0 {
+		line.up = unlinked // it may come later
+	}
+	c.lines = append(c.lines, line)
+	c.ids[line.id] = append(c.ids[line.id], i)
+	if line.kind != ccLink {
+		c.setLast(&line, i)
+	}
+}
+
+// find is the last line of that id so far, -1 for none.
+func (c *claudeCode) find(id string) int {
+	if list := c.ids[id]; id != "" && len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return -1
+}
+
+// lastOf is the message written last in the chain that a line belongs to: the main one, or an agent's.
+func (c *claudeCode) lastOf(line *ccLine) int {
+	if !line.side {
+		return c.lastMessage
+	}
+	if i, ok := c.lastSide[line.agent]; ok {
+		return i
+	}
+	return -1
+}
+
+func (c *claudeCode) setLast(line *ccLine, i int) {
+	if line.side {
+		c.lastSide[line.agent] = i
+	} else {
+		c.lastMessage = i
+	}
+}
+
+// chainID makes an id of what a message and those before it say.
+func (c *claudeCode) chainID(line *ccLine) string {
+	before := ""
+	if len(c.lines) > 0 {
+		before = c.lines[len(c.lines)-1].id
+	}
+	return digest(append([]*chatctx.Message{pool.NewText(pool.User, before)}, line.msgs...))
+}
+
+// conversation is the id of the session: the file's name where that is one, else the first id on its lines. Of a sub-agent's file it is made
+// of the session's and the agent's.
+func (c *claudeCode) conversation() string {
+	base, _, _ := strings.Cut(path.Base(c.r.file.path), ".")
+	first := slices.IndexFunc(c.lines, func(l ccLine) bool { return l.kind != ccLink })
+	if c.ofAgent() {
+		name := c.lines[first].id
+		switch agent := c.lines[first].agent; {
+		case agent != "":
+			name = "agent-" + agent
+		case strings.HasPrefix(base, "agent-"):
+			name = base
+		}
+		return c.sessions[0] + "/" + name
+	}
+	if _, err := uuid.Parse(base); err == nil {
+		return base
+	}
+	if len(c.sessions) > 0 {
+		return c.sessions[0]
+	}
+	return c.lines[first].id
+}
+
+// ofAgent tells whether the file is a sub-agent's: all its messages are.
+func (c *claudeCode) ofAgent() bool {
+	return c.lastMessage < 0 && len(c.sessions) > 0
+}
+
+// appData says where a session ran and what it is linked to.
+func (c *claudeCode) appData() map[string]json.RawMessage {
+	if len(c.sessions) > 1 {
+		if b, err := json.Marshal(c.sessions); err == nil {
+			c.about.addRaw("sessions", b)
+		}
+	}
+	if c.forkedFrom != "" {
+		c.about.addRaw("forked_from", jsonText(c.forkedFrom))
+	}
+	if b := c.about.done(); b != nil {
+		return map[string]json.RawMessage{claudeCodeName: b}
+	}
+	return nil
+}

@@ -1,0 +1,468 @@
+package exchange
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// How the lines of a Claude Code session become conversations: links to lines that come later, repairs, sub-agents apart, replies
+// and results folded, and then the tree.
+
+func (c *claudeCode) emit() error {
+	c.link()
+	c.cutCycles()
+	c.passLinks()
+	names := c.split()
+	c.foldReplies()
+	c.chainResults()
+	messages := false
+	for i := range c.lines {
+		l := &c.lines[i]
+		if l.fold != i || l.kind == ccLink && !l.skipped {
+			c.r.structural(1)
+		}
+		messages = messages || l.kind != ccLink
+	}
+	if !messages {
+		c.r.warn(place{}, "a session without messages")
+		return nil
+	}
+	conversation := c.conversation()
+	for n, name := range names {
+		in := &chatctx.Incoming{Conversation: conversation}
+		if n > 0 {
+			in.Conversation = conversation + "/" + name
+			in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: conversation}
+		} else {
+			in.Title, in.AppData = firstOf(c.title, c.aiTitle, c.summary), c.appData()
+			c.subAgent(in)
+		}
+		if err := c.tree(in, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link finds the parents that come later in the file, and mends those that are not in it: a log is written in order, so the message
+// written before in the same chain stands in.
+func (c *claudeCode) link() {
+	if !slices.ContainsFunc(c.lines, func(l ccLine) bool { return l.parent != "" && len(c.ids[l.parent]) > 0 }) {
+		for i := range c.lines { // written by something that keeps no parents
+			c.lines[i].up, c.lines[i].parent = c.lines[i].prev, ""
+		}
+	}
+	for i := range c.lines {
+		l := &c.lines[i]
+		if l.up == unlinked {
+			l.up = -1
+			if list := c.ids[l.parent]; len(list) > 0 {
+				l.up = list[0]
+			} else {
+				l.up = l.prev
+				c.mend(l)
+			}
+		}
+		if l.parent == "" && l.logical != "" {
+			if list := c.ids[l.logical]; len(list) > 0 {
+				l.up = list[len(list)-1]
+			} else {
+				c.r.warn(l.at, "a compaction of messages that are not in this file: it begins a path of its own")
+			}
+		}
+	}
+}
+
+// unlinked is the up of a line whose parent has not been seen yet.
+const unlinked = -2
+
+func (c *claudeCode) mend(l *ccLine) {
+	switch {
+	case l.kind == ccLink:
+	case l.up >= 0:
+		c.r.repaired(l.at, "the parent %q is not in the file; the message is put below the one written before it", clip(l.parent, 60))
+	default:
+		c.r.warn(l.at, "the parent %q is not in the file; the message begins a path", clip(l.parent, 60))
+	}
+}
+
+// cutCycles makes a root of the first line, in file order, of each cycle.
+func (c *claudeCode) cutCycles() {
+	state := make([]int, len(c.lines))
+	for i := range c.lines {
+		j := i
+		for ; j >= 0 && state[j] == 0; j = c.lines[j].up {
+			state[j] = i + 1
+		}
+		if j >= 0 && state[j] == i+1 {
+			first := j
+			for k := c.lines[j].up; k != j; k = c.lines[k].up {
+				first = min(first, k)
+			}
+			c.lines[first].up = -1
+			c.r.warn(c.lines[first].at, "the messages are each other's parents; the circle is cut here")
+		}
+		for k := i; k >= 0 && state[k] == i+1; k = c.lines[k].up {
+			state[k] = -1
+		}
+	}
+}
+
+// passLinks finds the nearest message above each line. Chains of links are walked once.
+func (c *claudeCode) passLinks() {
+	known := make([]bool, len(c.lines))
+	for i := range c.lines {
+		var path []int
+		j := i
+		for j >= 0 && !known[j] {
+			path = append(path, j)
+			j = c.lines[j].up
+		}
+		for _, k := range slices.Backward(path) {
+			l := &c.lines[k]
+			if l.above = l.up; l.up >= 0 && c.lines[l.up].kind == ccLink {
+				l.above = c.lines[l.up].above
+			}
+			known[k] = true
+		}
+	}
+}
+
+// split puts each line into a group: 0 is the main conversation, the others are sub-agents, whose names it gives. A part of the
+// file that hangs together is a sub-agent's where all its messages are.
+func (c *claudeCode) split() []string {
+	root := c.components()
+	own := map[int]bool{} // components with a message of the main chain
+	any := false
+	for i := range c.lines {
+		if l := &c.lines[i]; l.kind != ccLink && !l.side {
+			own[root[i]], any = true, true
+		}
+	}
+	names, byName := []string{""}, map[string]int{}
+	for i := range c.lines {
+		l := &c.lines[i]
+		if l.kind == ccLink || own[root[i]] || !any {
+			continue
+		}
+		name := c.lines[root[i]].id
+		if l.agent != "" {
+			name = "agent-" + l.agent
+		}
+		if byName[name] == 0 {
+			byName[name] = len(names)
+			names = append(names, name)
+		}
+		l.group = byName[name]
+	}
+	return names
+}
+
+// components gives for each line the first line of those that hang together with it.
+func (c *claudeCode) components() []int {
+	root := make([]int, len(c.lines))
+	for i := range root {
+		root[i] = i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	for i := range c.lines {
+		if up := c.lines[i].up; up >= 0 {
+			a, b := find(i), find(up)
+			root[max(a, b)] = min(a, b)
+		}
+	}
+	for i := range root {
+		root[i] = find(i)
+	}
+	return root
+}
+
+// foldReplies puts the lines of one reply together: a line goes on with an earlier one of the same reply if that is above it, past
+// results and links, or has the same message above it.
+func (c *claudeCode) foldReplies() {
+	type reply struct {
+		id    string
+		group int
+	}
+	heads := map[reply]int{}
+	for i := range c.lines {
+		l := &c.lines[i]
+		l.above = c.folded(l.above)
+		if l.kind != ccReply || l.reply == "" {
+			continue
+		}
+		key := reply{l.reply, l.group}
+		head, ok := heads[key]
+		if ok && c.continues(i, head) {
+			l.fold = head
+			c.merge(&c.lines[head], l)
+			continue
+		}
+		heads[key] = i
+	}
+	for i := range c.lines { // those whose parents come later in the file
+		c.lines[i].above = c.folded(c.lines[i].above)
+	}
+}
+
+func (c *claudeCode) folded(i int) int {
+	if i < 0 {
+		return i
+	}
+	return c.lines[i].fold
+}
+
+func (c *claudeCode) continues(i, head int) bool {
+	up := c.lines[i].above
+	if up == c.lines[head].above {
+		return true
+	}
+	for range maxTries {
+		if up < 0 || c.folded(up) == head {
+			break
+		}
+		if c.lines[up].kind != ccResult {
+			return false
+		}
+		up = c.lines[up].above
+	}
+	return up >= 0 && c.folded(up) == head
+}
+
+// merge adds the content of a reply's further line. Figures are final on the last one.
+func (c *claudeCode) merge(head, l *ccLine) {
+	last := head.msgs[len(head.msgs)-1]
+	for i, m := range l.msgs {
+		if i > 0 || m.Role != pool.Assistant || last.Role != pool.Assistant {
+			head.msgs = append(head.msgs, m)
+			continue
+		}
+		data := last.Meta.ProviderData
+		last.Meta = m.Meta
+		if data != nil {
+			last.Meta.ProviderData = data
+		}
+		for _, p := range m.Content {
+			switch {
+			case p.Type != pool.CallPart:
+				if !slices.ContainsFunc(last.Content, func(have pool.Part) bool { return samePart(&have, &p) }) {
+					last.Content = append(last.Content, p)
+				}
+			case !slices.ContainsFunc(last.Calls, func(have pool.Call) bool { return have.ID == p.CallID }):
+				k := slices.IndexFunc(m.Calls, func(call pool.Call) bool { return call.ID == p.CallID })
+				last.Calls, last.Content = append(last.Calls, m.Calls[k]), append(last.Content, p)
+			}
+		}
+		last.Unfinished = m.Unfinished
+	}
+	l.msgs = nil
+}
+
+// samePart tells whether a part was written again, by a retry.
+func samePart(a, b *pool.Part) bool {
+	return a.Type == b.Type && a.Text == b.Text && a.Signature == b.Signature && a.Redacted == b.Redacted && string(a.Raw) == string(b.Raw) && len(a.Data) == len(b.Data)
+}
+
+// chainResults puts the results of one reply in a row, and what comes after them below the last: the file has them as siblings.
+func (c *claudeCode) chainResults() {
+	below := make([][]int, len(c.lines))
+	for i := range c.lines {
+		if l := &c.lines[i]; l.above >= 0 && l.kind != ccLink && l.fold == i {
+			below[l.above] = append(below[l.above], i)
+		}
+	}
+	for i := range c.lines {
+		if l := &c.lines[i]; l.kind == ccReply && l.fold == i && len(below[i]) > 0 {
+			c.chain(i, below)
+		}
+	}
+}
+
+func (c *claudeCode) chain(head int, below [][]int) {
+	results := c.resultsOf(head, below)
+	if len(results) == 0 {
+		return
+	}
+	answered := map[string]bool{}
+	chained := map[int]bool{head: true}
+	tail := head
+	for _, i := range results {
+		if again := c.answers(i, answered); again {
+			continue
+		}
+		c.lines[i].above, tail = tail, i
+		chained[i] = true
+	}
+	for up := range chained {
+		for _, i := range below[up] {
+			if l := &c.lines[i]; l.kind != ccResult && i > tail {
+				l.above = tail
+			}
+		}
+	}
+}
+
+// resultsOf are the lines of results that follow a reply without anything between, in the file's order.
+func (c *claudeCode) resultsOf(head int, below [][]int) []int {
+	var results []int
+	todo := []int{head}
+	for len(todo) > 0 {
+		up := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, i := range below[up] {
+			if c.lines[i].kind == ccResult {
+				results, todo = append(results, i), append(todo, i)
+			}
+		}
+	}
+	slices.Sort(results)
+	return results
+}
+
+// answers notes the calls that a line of results answers. again: one of them was answered already, so the line is another branch.
+func (c *claudeCode) answers(i int, answered map[string]bool) (again bool) {
+	for _, m := range c.lines[i].msgs {
+		if m.Result != nil && answered[m.Result.RequestID] {
+			return true
+		}
+	}
+	for _, m := range c.lines[i].msgs {
+		if m.Result != nil {
+			answered[m.Result.RequestID] = true
+		}
+	}
+	return false
+}
+
+// subAgent links the conversation of a sub-agent's own file to its session's, and takes its title from the file beside it.
+func (c *claudeCode) subAgent(in *chatctx.Incoming) {
+	if !c.ofAgent() {
+		return
+	}
+	in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: c.sessions[0]}
+	name, _, _ := strings.Cut(c.r.file.path, ".jsonl")
+	f, err := c.r.file.sibling(name + ".meta.json")
+	if err != nil {
+		return
+	}
+	if b, err := f.read(1 << 20); err == nil {
+		if v, _, err := new(document).parse(b, false); err == nil {
+			in.Title = firstOf(in.Title, v.get("description").str())
+		}
+	}
+}
+
+// tree hands on one group as a conversation.
+func (c *claudeCode) tree(in *chatctx.Incoming, group int) error {
+	t := c.r.thread(place{})
+	names := c.names()
+	active := -1
+	for i := range c.lines {
+		l := &c.lines[i]
+		if l.group != group || l.kind == ccLink || l.fold != i {
+			continue
+		}
+		parent := ""
+		if l.above >= 0 {
+			parent = names[l.above]
+		}
+		from := len(t.records)
+		t.add(l.at, names[i], parent, l.msgs...)
+		if link := c.copied(l, in.Conversation); link.Conversation != "" {
+			for k := from; k < len(t.records); k++ {
+				t.records[k].copyOf = chatctx.NodeLink{Conversation: link.Conversation, Node: link.Node + strings.TrimPrefix(t.records[k].id, names[i])}
+			}
+		}
+		if active < 0 || !l.side || group > 0 || c.lines[active].side {
+			active = i
+		}
+		in.Created, in.Updated = cmp.Or(in.Created, l.msgs[0].Created), cmp.Or(l.msgs[0].Created, in.Updated)
+	}
+	if leaf := c.leaf(group); leaf >= 0 {
+		active = leaf
+	}
+	if active < 0 {
+		return t.emit(in, "")
+	}
+	return t.emit(in, names[c.newest(active)])
+}
+
+// names are the ids of the messages among the lines, one of its own for each.
+func (c *claudeCode) names() []string {
+	names := make([]string, len(c.lines))
+	count := make(map[string]int, len(c.lines))
+	for i := range c.lines {
+		l := &c.lines[i]
+		if list := c.ids[l.id]; list[0] != i && !c.warnedIDs {
+			c.warnedIDs = true
+			c.r.warn(l.at, "the id %q stands twice, at different places; both are kept", clip(l.id, 60))
+		}
+		if l.kind == ccLink || l.fold != i {
+			continue
+		}
+		names[i] = l.id
+		if count[l.id]++; count[l.id] > 1 {
+			names[i] = fmt.Sprintf("%s~%d", l.id, count[l.id])
+		}
+	}
+	return names
+}
+
+// copied says which message of another session a line repeats: the one that it names, or the one of its id in the session whose id it bears.
+func (c *claudeCode) copied(l *ccLine, conversation string) chatctx.NodeLink {
+	if l.copyOf.Conversation != "" {
+		return l.copyOf
+	}
+	if l.session < 0 || strings.Contains(conversation, "/") || c.sessions[l.session] == conversation {
+		return chatctx.NodeLink{}
+	}
+	return chatctx.NodeLink{Conversation: c.sessions[l.session], Node: l.id}
+}
+
+// leaf is where the newest last-prompt record says that the session stands; -1 where none says.
+func (c *claudeCode) leaf(group int) int {
+	for _, id := range slices.Backward(c.leaves) {
+		list := c.ids[id]
+		if len(list) == 0 {
+			continue
+		}
+		at := list[len(list)-1]
+		if c.lines[at].kind == ccLink {
+			at = c.lines[at].above
+		}
+		if at = c.folded(at); at >= 0 && c.lines[at].group == group {
+			return at
+		}
+	}
+	return -1
+}
+
+// newest is the end of a path that was written last, of those that go through a message.
+func (c *claudeCode) newest(at int) int {
+	below := make([][]int, len(c.lines))
+	for i := range c.lines {
+		if l := &c.lines[i]; l.kind != ccLink && l.fold == i && l.above >= 0 {
+			below[l.above] = append(below[l.above], i)
+		}
+	}
+	newest, todo := -1, []int{at}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = append(todo[:len(todo)-1], below[i]...)
+		if len(below[i]) == 0 {
+			newest = max(newest, i)
+		}
+	}
+	return newest
+}

@@ -1,0 +1,148 @@
+package exchange
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// paths tells a conversation by the ids of its branches, the active one first: what most tests look at.
+func paths(in *chatctx.Incoming) string {
+	var b strings.Builder
+	for _, br := range in.Branches {
+		fmt.Fprintf(&b, "%s:", br.Name)
+		for _, n := range pathTo(in, br.Leaf) {
+			b.WriteString(" " + in.Nodes[n].ID)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// dump writes all that a test can want to know of what was read.
+func dump(all []*chatctx.Incoming, rep *Report) string {
+	var b strings.Builder
+	for _, in := range all {
+		fmt.Fprintf(&b, "== %s %s %q", in.Format, in.Conversation, in.Title)
+		if in.Derived {
+			b.WriteString(" derived")
+		}
+		if in.Parent != nil {
+			fmt.Fprintf(&b, " parent %s", in.Parent.Conversation)
+		}
+		fmt.Fprintf(&b, " %s %s\n", timeText(in.Created), timeText(in.Updated))
+		for k, v := range in.AppData {
+			fmt.Fprintf(&b, "   data %s %s\n", k, v)
+		}
+		for k, v := range in.Settings {
+			fmt.Fprintf(&b, "   setting %s %s\n", k, v)
+		}
+		for i, n := range in.Nodes {
+			fmt.Fprintf(&b, "%d<%d %s ", i, n.Parent, n.ID)
+			dumpMessage(&b, &n)
+		}
+		b.WriteString(paths(in))
+		for _, br := range in.Branches {
+			for _, s := range br.Sessions {
+				fmt.Fprintf(&b, "session of %s from %d, summary %t\n", br.Name, s.Start, s.Summary != pool.ID{})
+			}
+		}
+	}
+	fmt.Fprintf(&b, "-- files %d contexts %d messages %d branches %d skipped %d duplicated %d repaired %d structural %d skippedContexts %d failed %d\n",
+		rep.Files, rep.Contexts, rep.Messages, rep.Branches, rep.Skipped, rep.Duplicated, rep.Repaired, rep.Structural, rep.SkippedContexts, rep.Failed)
+	for _, w := range rep.Warnings {
+		fmt.Fprintf(&b, "warning line %d index %d: %s\n", w.Line, w.Index, w.Text)
+	}
+	return b.String()
+}
+
+func timeText(t pool.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Time().Format("2006-01-02T15:04:05.999999")
+}
+
+func dumpMessage(b *strings.Builder, n *chatctx.Node) {
+	m := n.Message
+	fmt.Fprintf(b, "%s", m.Role)
+	for _, flag := range []struct {
+		on   bool
+		name string
+	}{{m.Kind != "", m.Kind}, {m.Hidden, "hidden"}, {m.Unsent, "unsent"}, {m.Unfinished, "unfinished"}, {n.Further, "further"},
+		{n.CopyOf.Conversation != "", "copy of " + n.CopyOf.Conversation + " " + n.CopyOf.Node},
+		{m.Source != nil && m.Source.Role != "", "role " + src(m).Role}, {m.Source != nil && m.Source.Raw != nil, "raw"}} {
+		if flag.on {
+			fmt.Fprintf(b, " [%s]", flag.name)
+		}
+	}
+	fmt.Fprintf(b, " %s", timeText(m.Created))
+	if m.Meta.Model+m.Meta.Provider+m.Meta.FinishReason+m.Meta.Error != "" {
+		fmt.Fprintf(b, " model %s/%s %s %q", m.Meta.Provider, m.Meta.Model, m.Meta.FinishReason, m.Meta.Error)
+	}
+	for _, c := range []struct {
+		name string
+		n    *int64
+	}{{"in", m.Meta.InputTokens}, {"out", m.Meta.OutputTokens}, {"read", m.Meta.CacheRead}, {"write", m.Meta.CacheWrite}, {"thought", m.Meta.ReasoningTokens}} {
+		if c.n != nil {
+			fmt.Fprintf(b, " %s=%d", c.name, *c.n)
+		}
+	}
+	b.WriteString("\n")
+	for i := range m.Content {
+		dumpPart(b, &m.Content[i])
+	}
+	for _, c := range m.Calls {
+		fmt.Fprintf(b, "     call %s %s %s %s/%s %s\n", c.ID, c.Tool, c.Arguments, c.Status, c.Execution, c.Reason)
+	}
+	if r := m.Result; r != nil {
+		fmt.Fprintf(b, "     result of %s %s error=%t %q %s\n", r.RequestID, r.Tool, r.IsError, clip(r.Text, 200), r.JSON)
+		for i := range r.Parts {
+			dumpPart(b, &r.Parts[i])
+		}
+	}
+	for k, v := range m.Meta.ProviderData {
+		fmt.Fprintf(b, "     data %s %s\n", k, clip(string(v), 300))
+	}
+}
+
+func src(m *chatctx.Message) *pool.Source {
+	if m.Source == nil {
+		return &pool.Source{}
+	}
+	return m.Source
+}
+
+func dumpPart(b *strings.Builder, p *pool.Part) {
+	fmt.Fprintf(b, "     %s %q", p.Type, clip(p.Text, 200))
+	if p.MediaType+p.Name+p.URL != "" || len(p.Data) > 0 {
+		fmt.Fprintf(b, " %s %q %s %d bytes", p.MediaType, p.Name, p.URL, len(p.Data))
+	}
+	if p.Provider+p.Signature+p.Redacted != "" {
+		fmt.Fprintf(b, " by %s/%s signed %q redacted %q", p.Provider, p.Model, p.Signature, p.Redacted)
+	}
+	if p.Raw != nil {
+		fmt.Fprintf(b, " raw %s", clip(string(p.Raw), 200))
+	}
+	b.WriteString("\n")
+}
+
+var show = flag.String("show", "", "print what is read of this file or folder")
+
+// TestShow prints what is in a file, for people: go test -run TestShow -show FILE.
+func TestShow(t *testing.T) {
+	if *show == "" {
+		t.Skip("no -show")
+	}
+	all, rep := readAll(t, Options{}, *show)
+	fmt.Println(dump(all, rep))
+}
+
+var _ = os.Args
+var _ = filepath.Join
