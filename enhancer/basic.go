@@ -133,18 +133,18 @@ func TrimTo(n int) Enhancer {
 		if len(d.Messages) <= n {
 			return nil
 		}
-		may, stay := cuts(d.Messages), fixed(d.Messages)
+		l := layoutOf(d.Messages)
 		at := len(d.Messages) - n
-		for at > 0 && !may[at] {
+		for at > 0 && !l.may[at] {
 			at--
 		}
 		for i := at; i < len(d.Messages); i++ {
-			if may[i] && d.Messages[i].Role == pool.User {
+			if l.may[i] && d.Messages[i].Role == pool.User {
 				at = i
 				break
 			}
 		}
-		leaveOut(d, "trim to", Trimmed, fmt.Sprintf("only the last %d messages", n), func(i int) bool { return i < at && !stay[i] })
+		leaveOut(d, "trim to", Trimmed, fmt.Sprintf("only the last %d messages", n), func(i int) bool { return i < at && !l.stay[i] })
 		return nil
 	})
 }

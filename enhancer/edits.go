@@ -40,6 +40,9 @@ func (s *steps) editsTo(position int) {
 	}
 }
 
+// editMost is the length of a text in bytes up to which it is taken for an answer that can be edited.
+const editMost = 64 << 10
+
 // editOne edits an answer's texts and returns the tokens that this saved.
 func (s *steps) editOne(m *chatctx.DraftMessage) int {
 	if m.Role != pool.Assistant || m.Pinned || m.Kind != "" {
@@ -48,7 +51,7 @@ func (s *steps) editOne(m *chatctx.DraftMessage) int {
 	parts := append([]pool.Part(nil), m.Content...)
 	var done []string
 	for i := range parts {
-		if parts[i].Type != pool.TextPart {
+		if parts[i].Type != pool.TextPart || len(parts[i].Text) > editMost {
 			continue
 		}
 		for _, rule := range EditRules {

@@ -22,7 +22,7 @@ func History(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		made := s.makeDigests(s.historyEnd())
+		made := s.makeDigests()
 		if len(made) == 0 {
 			return nil
 		}
@@ -36,8 +36,7 @@ func History(w *Window, o Options) Enhancer {
 }
 
 // historyEnd is the index up to which blocks give way now.
-func (s *steps) historyEnd() int {
-	blocks, may := Blocks(s.d.Messages), cuts(s.d.Messages)
+func (s *steps) historyEnd(blocks []Block, may []bool) int {
 	keep := max(1, s.o.KeepBlocks)
 	n := max(0, len(blocks)-keep) / keep * keep
 	if n == 0 {
@@ -53,14 +52,15 @@ func (s *steps) historyEnd() int {
 	return end
 }
 
-// makeDigests makes a digest for each block before an index that holds anything to leave out.
-func (s *steps) makeDigests(end int) []branch.Digest {
-	stay := fixed(s.d.Messages)
+// makeDigests makes a digest for each old block that holds anything to leave out.
+func (s *steps) makeDigests() []branch.Digest {
+	l, blocks := layoutOf(s.d.Messages), Blocks(s.d.Messages)
+	end := s.historyEnd(blocks, l.may)
 	var out []branch.Digest
-	for _, b := range joinBlocks(Blocks(s.d.Messages[:end]), cuts(s.d.Messages), factsBlocks) {
+	for _, b := range joinBlocks(blocks, l.may, end) {
 		var gone []*chatctx.DraftMessage
 		for i := b.From; i < b.To; i++ {
-			if m := s.d.Messages[i]; !stay[i] && m.Position > 0 {
+			if m := s.d.Messages[i]; !l.stay[i] && m.Position > 0 {
 				gone = append(gone, m)
 			}
 		}
@@ -76,12 +76,18 @@ func (s *steps) makeDigests(end int) []branch.Digest {
 // factsBlocks is how many digests are made at most before they are merged: of a long history the older blocks share one.
 const factsBlocks = 16
 
-// joinBlocks joins blocks whose boundary a call crosses, and the first ones where there are more than most.
-func joinBlocks(blocks []Block, may []bool, most int) []Block {
+// joinBlocks takes the blocks before an index, those joined whose boundary a call crosses, and the first ones where there are more than factsBlocks.
+func joinBlocks(blocks []Block, may []bool, end int) []Block {
+	n := 0
+	for n < len(blocks) && blocks[n].From < end {
+		n++
+	}
+	blocks = blocks[:n]
 	var out []Block
-	for _, b := range blocks {
-		if n := len(out); n > 0 && (!may[b.From] || n == 1 && len(blocks) > most && b.From < blocks[len(blocks)-most].From) {
-			out[n-1].To = b.To
+	for i, b := range blocks {
+		b.To = min(b.To, end)
+		if k := len(out); k > 0 && (!may[b.From] || k == 1 && i < n-factsBlocks) {
+			out[k-1].To = b.To
 			continue
 		}
 		out = append(out, b)
@@ -112,20 +118,8 @@ func (s *steps) capDigests(all []branch.Digest) []branch.Digest {
 		f.merge(parseDigest(g.Text))
 	}
 	one := branch.Digest{From: all[0].From, To: all[len(all)-1].To, Text: f.within(s.w.Counter, s.o.DigestTokens)}
-	one.Of = hashOf(s.standsFor(&one))
+	one.Of = hashOf(s.standFor([]branch.Digest{one})[0])
 	return []branch.Digest{one}
-}
-
-// standsFor are the messages of the draft that a digest stands for.
-func (s *steps) standsFor(g *branch.Digest) []*chatctx.DraftMessage {
-	stay := fixed(s.d.Messages)
-	var out []*chatctx.DraftMessage
-	for i, m := range s.d.Messages {
-		if m.Position >= g.From && m.Position <= g.To && m.Position > 0 && !stay[i] {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // expand puts the messages behind the digests back in their place.
@@ -155,44 +149,61 @@ func byPosition(a, b *chatctx.DraftMessage) int {
 	return a.Position - b.Position
 }
 
-// digests puts the session's digests in place of what they stand for. One whose messages are not the same any more is left aside.
-func (s *steps) digests() {
-	for i := range s.d.Session.Digests {
-		g := &s.d.Session.Digests[i]
-		s.digest(g)
+// standFor gives for each digest the messages of the draft that it stands for. Digests are in the order of the conversation and do not overlap.
+func (s *steps) standFor(digests []branch.Digest) [][]*chatctx.DraftMessage {
+	out := make([][]*chatctx.DraftMessage, len(digests))
+	if len(digests) == 0 {
+		return out
 	}
+	stay, g := layoutOf(s.d.Messages).stay, 0
+	for i, m := range s.d.Messages {
+		for g < len(digests) && m.Position > digests[g].To {
+			g++
+		}
+		if g < len(digests) && m.Position >= digests[g].From && !stay[i] {
+			out[g] = append(out[g], m)
+		}
+	}
+	return out
 }
 
-func (s *steps) digest(g *branch.Digest) {
-	stay := fixed(s.d.Messages)
-	var gone []*chatctx.DraftMessage
-	first := -1
-	for i, m := range s.d.Messages {
-		if m.Position >= g.From && m.Position <= g.To && m.Position > 0 && !stay[i] {
-			if first < 0 {
-				first = i
-			}
-			gone = append(gone, m)
+// digests puts the session's digests in place of what they stand for. One whose messages are not the same any more is left aside.
+func (s *steps) digests() {
+	digests := s.d.Session.Digests
+	behind := s.standFor(digests)
+	kept := make([]*chatctx.DraftMessage, 0, len(s.d.Messages))
+	g, next := 0, 0 // the digest under way, and the message of it that is next
+	for _, m := range s.d.Messages {
+		for g < len(digests) && next == len(behind[g]) {
+			g, next = g+1, 0
 		}
-	}
-	if first < 0 || hashOf(gone) != g.Of {
-		return
-	}
-	m := made(pool.User, "digest", g.Text)
-	m.ID = idOf("digest", string(g.Of[:]), g.Text)
-	m.State, m.Step = In, "history"
-	m.Tokens = tokens.PerMessage + s.w.Counter.Text(g.Text)
-	s.w.remember(g.Of, m.ID, gone)
-	kept := make([]*chatctx.DraftMessage, 0, len(s.d.Messages)-len(gone)+1)
-	for i, old := range s.d.Messages {
-		if i == first {
+		if g == len(digests) || m != behind[g][next] {
 			kept = append(kept, m)
-		}
-		if old.Position >= g.From && old.Position <= g.To && old.Position > 0 && !stay[i] {
-			note(s.d, "history", old, Digested, fmt.Sprintf("in the digest of the messages %d to %d", g.From, g.To), old.Tokens)
 			continue
 		}
-		kept = append(kept, old)
+		if next == 0 {
+			if hashOf(behind[g]) != digests[g].Of {
+				behind[g] = nil
+				kept = append(kept, m)
+				continue
+			}
+			kept = append(kept, s.digestMessage(&digests[g], behind[g]))
+		}
+		next++
 	}
 	s.d.Messages = kept
+}
+
+// digestMessage is the message of a digest, and notes what became of those that it stands for.
+func (s *steps) digestMessage(g *branch.Digest, behind []*chatctx.DraftMessage) *chatctx.DraftMessage {
+	m := made(pool.User, "digest", g.Text)
+	m.ID = idOf("digest", string(g.Of[:]), g.Text)
+	m.Step = "history"
+	m.Tokens = tokens.PerMessage + s.w.Counter.Text(g.Text)
+	s.w.remember(g.Of, m.ID, behind)
+	what := fmt.Sprintf("in the digest of the messages %d to %d", g.From, g.To)
+	for _, old := range behind {
+		note(s.d, "history", old, Digested, what, old.Tokens)
+	}
+	return m
 }

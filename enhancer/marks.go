@@ -45,8 +45,9 @@ func Recall(w *Window, o Options) Enhancer {
 		}
 		m := marksOf(&d.Session)
 		steps := steps{w: w, d: d, o: o}
-		steps.pruneTo(d.Session.PrunedTo)
-		steps.outputsTo(m.Outputs, m.Summaries)
+		names := toolNames(d.Messages)
+		steps.pruneTo(d.Session.PrunedTo, names)
+		steps.outputsTo(m.Outputs, m.Summaries, names)
 		steps.editsTo(m.Edits)
 		steps.digests()
 		steps.trimTo(m.Trim)
@@ -89,6 +90,11 @@ func Changed(before, after *branch.Session) bool {
 // Remember puts the draft's session into a batch, in the place of the branch's last one. info is the branch as the draft was made from it.
 func Remember(b *chatctx.Batch, info *chatctx.BranchInfo, s branch.Session) {
 	b.SetSessions(withCurrent(info.Sessions, s))
+}
+
+// Sessions is the list that Remember stores, for a program that stores it with something else.
+func Sessions(info *chatctx.BranchInfo, s branch.Session) []branch.Session {
+	return withCurrent(info.Sessions, s)
 }
 
 // withCurrent is the list of sessions with the last one replaced; where none is yet, s is the first.

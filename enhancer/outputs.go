@@ -44,9 +44,9 @@ func Outputs(w *Window, o Options) Enhancer {
 }
 
 // outputsTo makes the outputs up to a position smaller; those up to the position summaries give way to their compact summary.
-func (s *steps) outputsTo(position, summaries int) {
+func (s *steps) outputsTo(position, summaries int, names []string) {
 	if position > 0 {
-		names, done := toolNames(s.d.Messages), s.index(summaries)
+		done := s.index(summaries)
 		for i := range s.index(position) {
 			s.shrinkOne(i, names[i], i < done)
 		}

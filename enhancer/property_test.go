@@ -189,7 +189,7 @@ func orphan(t *testing.T, before []*chatctx.DraftMessage, d *chatctx.Draft) {
 		trimmed = trimmed || m.State == Trimmed
 		user = user || startsTurn(m)
 	}
-	stay := fixed(d.Messages)
+	stay := layoutOf(d.Messages).stay
 	for i, m := range d.Messages {
 		if !trimmed || !user || startsTurn(m) {
 			return

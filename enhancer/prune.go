@@ -36,17 +36,18 @@ func Prune(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		s.pruneTo(d.Session.PrunedTo)
-		if to := s.nextPrune(); to > d.Session.PrunedTo {
-			s.pruneTo(to)
+		names := toolNames(d.Messages)
+		s.pruneTo(d.Session.PrunedTo, names)
+		if to := s.nextPrune(names); to > d.Session.PrunedTo {
+			s.pruneTo(to, names)
 			d.Session.PrunedTo = to
 		}
 		return nil
 	})
 }
 
-// nextPrune is the position to prune to now, 0 for where the mark is.
-func (s *steps) nextPrune() int {
+// nextPrune is the position to prune to now, 0 for where the mark is. names gives the tool of each result.
+func (s *steps) nextPrune(names []string) int {
 	if s.o.PrunePolicy == KeepAll && s.w.Over(s.d) == 0 {
 		return 0
 	}
@@ -55,8 +56,7 @@ func (s *steps) nextPrune() int {
 	if s.o.PrunePolicy == KeepNone {
 		return s.position(min(end, lastUser(messages)))
 	}
-	first, names := s.index(s.d.Session.PrunedTo), toolNames(messages)
-	since := 0
+	first, since := s.index(s.d.Session.PrunedTo), 0
 	for i := first; i < len(messages); i++ {
 		if s.prunable(messages[i], names[i]) {
 			since += s.w.of(s.d, messages[i])
@@ -137,11 +137,10 @@ func toolNames(messages []*chatctx.DraftMessage) []string {
 }
 
 // pruneTo prunes the results up to a position. One that is shorter than its line would be stays.
-func (s *steps) pruneTo(position int) {
+func (s *steps) pruneTo(position int, names []string) {
 	if position == 0 {
 		return
 	}
-	names := toolNames(s.d.Messages)
 	for i, m := range s.d.Messages[:s.index(position)] {
 		if !s.prunable(m, names[i]) {
 			continue

@@ -37,7 +37,7 @@ func (s *steps) trimTo(position int) {
 
 // trimBefore drops what may go of the messages before an index, which is a place where they may be cut.
 func (s *steps) trimBefore(cut int) {
-	stay, head := fixed(s.d.Messages), s.turnHead(cut)
+	stay, head := layoutOf(s.d.Messages).stay, s.turnHead(cut)
 	leaveOut(s.d, "trim", Trimmed, "the oldest messages go where all does not fit", func(i int) bool { return i < cut && i != head && !stay[i] })
 }
 
@@ -60,21 +60,21 @@ func startsTurn(m *chatctx.DraftMessage) bool { return m.Role == pool.User && m.
 // turn; in it, any place where the messages may be cut, the answer to the newest results kept.
 func (s *steps) trimAt(over, goal int) (cut int, enough bool) {
 	messages := s.d.Messages
-	may, stay := cuts(messages), fixed(messages)
+	l := layoutOf(messages)
 	last, end := lastUser(messages), unread(messages)
 	if last < len(messages) {
 		end = max(end, last)
 	}
 	cleared, best := 0, 0
 	for i, m := range messages {
-		if may[i] && i <= end && (i > last || last == len(messages) || startsTurn(m)) {
+		if l.may[i] && i <= end && (i > last || last == len(messages) || startsTurn(m)) {
 			best = i
 			enough = cleared >= over
 			if cleared >= goal {
 				return i, true
 			}
 		}
-		if !stay[i] && i != last {
+		if !l.stay[i] && i != last {
 			cleared += s.w.of(s.d, m)
 		}
 	}

@@ -26,43 +26,55 @@ func partner(messages []*chatctx.DraftMessage) []int {
 	return out
 }
 
-// cuts tells for each index 0 … len(messages) whether the messages may be cut before it: no call before and its result after.
-func cuts(messages []*chatctx.DraftMessage) []bool {
-	out := make([]bool, len(messages)+1)
-	for i := range out {
-		out[i] = true
-	}
-	// A result at i forbids the cuts from its call + 1 to i. Going backwards, reach is the lowest call of the results from here on.
-	partners, reach := partner(messages), len(messages)
-	for i := len(messages) - 1; i >= 0; i-- {
-		if partners[i] >= 0 {
-			reach = min(reach, partners[i])
-		}
-		if reach < i {
-			out[i] = false
-		}
-	}
-	return out
+// layout tells what of some messages hangs together.
+type layout struct {
+	partners []int
+	// may: for each index 0 … number of messages whether the messages may be cut before it: no call before and its result after.
+	may []bool
+	// stay: which messages no step may leave out: pinned ones and all that hang on them by a call, system messages, digests and summaries.
+	stay []bool
 }
 
-// fixed tells which messages no step may leave out: pinned ones and all that hang on them by a call, system messages, digests and summaries.
-func fixed(messages []*chatctx.DraftMessage) []bool {
-	out := make([]bool, len(messages))
-	partners := partner(messages)
+func layoutOf(messages []*chatctx.DraftMessage) layout {
+	l := layout{partners: partner(messages)}
+	l.setMay()
+	l.setStay(messages)
+	return l
+}
+
+func (l *layout) setMay() {
+	n := len(l.partners)
+	l.may = make([]bool, n+1)
+	for i := range l.may {
+		l.may[i] = true
+	}
+	// A result at i forbids the cuts from its call + 1 to i. Going backwards, reach is the lowest call of the results from here on.
+	reach := n
+	for i := n - 1; i >= 0; i-- {
+		if l.partners[i] >= 0 {
+			reach = min(reach, l.partners[i])
+		}
+		if reach < i {
+			l.may[i] = false
+		}
+	}
+}
+
+func (l *layout) setStay(messages []*chatctx.DraftMessage) {
+	l.stay = make([]bool, len(messages))
 	groups := make([]bool, len(messages)) // by the index of the message with the call
 	for i, m := range messages {
-		out[i] = m.Pinned || m.Role == pool.System || m.Kind == "digest" || m.Kind == "summary"
-		if out[i] {
+		l.stay[i] = m.Pinned || m.Role == pool.System || m.Kind == "digest" || m.Kind == "summary"
+		if l.stay[i] {
 			groups[i] = true
-			if partners[i] >= 0 {
-				groups[partners[i]] = true
+			if l.partners[i] >= 0 {
+				groups[l.partners[i]] = true
 			}
 		}
 	}
-	for i, at := range partners {
-		out[i] = out[i] || groups[i] || at >= 0 && groups[at]
+	for i, at := range l.partners {
+		l.stay[i] = l.stay[i] || groups[i] || at >= 0 && groups[at]
 	}
-	return out
 }
 
 // Block is a stretch of messages that belong together: From to To, indexes, To not included.

@@ -165,11 +165,12 @@ func Preview(m *pool.Message, width int) string {
 }
 
 // cut is text without what is surely not shown, so that a large one is not walked.
-func cut(text string, width int) string { return text[:min(len(text), 8*width)] }
+func cut(text string, width int) string { return text[:min(len(text), 4*width)] }
 
 func oneLine(text string, width int) string {
 	text = cut(text, width)
 	var b strings.Builder
+	b.Grow(min(len(text), width+3))
 	n, blank := 0, false
 	for _, r := range text {
 		if unicode.IsSpace(r) || unicode.IsControl(r) {
