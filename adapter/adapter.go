@@ -54,6 +54,9 @@ type Piece struct {
 // ErrNoModel: the settings name no model.
 var ErrNoModel = errors.New("no model is set: config model=NAME, or --model NAME")
 
+// ErrProvider: there is no provider of that name.
+var ErrProvider = errors.New("no provider")
+
 // ErrSetting: a setting that the provider does not know, or a value that it cannot have. The error is a *SettingError.
 var ErrSetting = errors.New("setting")
 

@@ -29,6 +29,7 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	if p := o.Get("properties"); len(p) == 0 || p[0] != '{' {
 		o.Set("properties", noArguments)
 	}
+	o.Set("properties", objects(o.Get("properties")))
 	if r := o.Get("required"); r != nil && r[0] != '[' {
 		o = o.Without("required")
 	}
@@ -39,6 +40,20 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 		}
 	}
 	return o.Bytes(), note
+}
+
+// objects is an object of schemas with each that is no object replaced by the schema of anything.
+func objects(raw json.RawMessage) json.RawMessage {
+	o, err := wire.ParseObject(raw)
+	if err != nil {
+		return noArguments
+	}
+	for i := range o {
+		if v := o[i].Value; len(v) == 0 || v[0] != '{' {
+			o[i].Value = noArguments
+		}
+	}
+	return o.Bytes()
 }
 
 // holders are the members of a schema that hold schemas: one, a list, or (true) an object of them by name.

@@ -27,6 +27,10 @@ func Validate(provider, model string, body []byte) error {
 		return ValidateOpenAI(body)
 	case "openai-responses":
 		return ValidateResponses(body)
+	case "gemini":
+		return ValidateGemini(model, body)
+	case "ollama":
+		return ValidateOllama(body)
 	}
 	return fmt.Errorf("no validator for %q", provider)
 }

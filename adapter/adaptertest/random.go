@@ -110,7 +110,7 @@ func (g *generator) schema() json.RawMessage {
 	return pick(g, json.RawMessage(nil), json.RawMessage(`{"type":"object","properties":{"a":{"type":"array"}}}`), json.RawMessage(`{"type":"object"}`),
 		json.RawMessage(`{"$schema":"x","anyOf":[{"type":"object"}],"additionalProperties":false}`), json.RawMessage(`[1]`), json.RawMessage(`{"a":`),
 		json.RawMessage(`{"type":"object","properties":{"type":{"type":["array","null"]},"x":{"items":{"type":"array"},"type":"array"}},"required":["zz"]}`),
-		json.RawMessage(`{"type":"string"}`), json.RawMessage(`null`), json.RawMessage(`{"properties":[],"type":"object","oneOf":[]}`))
+		json.RawMessage(`{"type":"string"}`), json.RawMessage(`{"type":"object","properties":{"a":true,"b":null}}`), json.RawMessage(`null`), json.RawMessage(`{"properties":[],"type":"object","oneOf":[]}`))
 }
 
 func (g *generator) callID() string {

@@ -1,0 +1,12 @@
+package ollama_test
+
+import (
+	"testing"
+
+	"github.com/chatctx/chatctx/adapter/adaptertest"
+	"github.com/chatctx/chatctx/adapter/ollama"
+)
+
+func TestAdapter(t *testing.T) {
+	adaptertest.Run(t, adaptertest.Of(ollama.Provider, ollama.Adapter, "llama3.2:3b", "gpt-oss:20b"))
+}
