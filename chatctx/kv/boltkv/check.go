@@ -3,6 +3,7 @@ package boltkv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -16,9 +17,25 @@ func (h *handle) CheckPages(ctx context.Context, problem func(text string)) erro
 		if err != nil {
 			return damaged(o.path, err)
 		}
-		c := checker{ctx: ctx, r: o.f, m: m, problem: problem, use: make([]use, m.pages)}
+		c := checker{ctx: ctx, r: o.f, m: m, problem: problem, use: make(map[uint64]use), deep: true}
 		return c.run()
 	})
+}
+
+// sound looks at what bbolt follows before it can be caught: the root bucket, whose small buckets it copies into Go's memory,
+// where a wrong offset ends the program, and the list of free pages, by which it writes.
+func sound(r io.ReaderAt, m meta, write bool) error {
+	var err error
+	c := checker{ctx: context.Background(), r: r, m: m, use: make(map[uint64]use), problem: func(text string) {
+		if err == nil {
+			err = errors.New(text)
+		}
+	}}
+	c.tree(m.root, nil, nil)
+	if write && err == nil {
+		c.freeIDs(func(uint64) {})
+	}
+	return err
 }
 
 // A page of bbolt's tree has elements of 16 bytes after its head: in a branch the offset and size of the key (4 bytes each)
@@ -46,7 +63,8 @@ type checker struct {
 	r       io.ReaderAt
 	m       meta
 	problem func(string)
-	use     []use
+	use     map[uint64]use
+	deep    bool // also into the buckets
 }
 
 func (c *checker) run() error {
@@ -95,6 +113,16 @@ func (c *checker) page(id uint64, as use) (data []byte, ok bool) {
 }
 
 func (c *checker) freelist() {
+	c.freeIDs(func(id uint64) {
+		if c.use[id] != unknown {
+			c.fault(id, "is free and used")
+		}
+		c.use[id] = inFreelist
+	})
+}
+
+// freeIDs calls fn for each free page. bbolt lists them in order.
+func (c *checker) freeIDs(fn func(id uint64)) {
 	if c.m.freelist == noFreelist {
 		return
 	}
@@ -115,15 +143,15 @@ func (c *checker) freelist() {
 		c.fault(c.m.freelist, "names more free pages than it has room for")
 		return
 	}
+	last := uint64(1)
 	for i := range n {
-		switch id := order.Uint64(ids[8*i:]); {
-		case id < 2 || id >= c.m.pages:
-			c.fault(c.m.freelist, "names page %d as free, which is not within the file", id)
-		case c.use[id] != unknown:
-			c.fault(id, "is free and used, or free twice")
-		default:
-			c.use[id] = inFreelist
+		id := order.Uint64(ids[8*i:])
+		if id <= last || id >= c.m.pages {
+			c.fault(c.m.freelist, "names page %d as free after page %d of %d", id, last, c.m.pages)
+			return
 		}
+		last = id
+		fn(id)
 	}
 }
 
@@ -208,7 +236,9 @@ func (c *checker) bucket(id uint64, name, value []byte) {
 		return
 	}
 	if root := order.Uint64(value); root != 0 {
-		c.tree(root, nil, nil)
+		if c.deep {
+			c.tree(root, nil, nil)
+		}
 		return
 	}
 	inline := value[bucketLength:]

@@ -160,7 +160,8 @@ type group struct {
 
 // commit returns what the leader's Update returns.
 func (g *group) commit() error {
-	defer g.drop() // the leader's function may panic
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // bbolt reads pages when it commits, too
+	defer g.drop()                                           // the leader's function may panic
 	g.begun = time.Now()
 	for {
 		again, err := g.try()

@@ -1,12 +1,14 @@
 package boltkv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -81,7 +83,7 @@ func (h *handle) Backup(ctx context.Context, w io.Writer) error {
 	if _, err := temp.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err = io.Copy(contextWriter{ctx, w}, temp)
+	_, err = io.Copy(&contextWriter{ctx: ctx, w: w}, temp)
 	return err
 }
 
@@ -105,22 +107,24 @@ func (h *handle) copyTo(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		defer t.caught(&err)
-		_, err = t.bolt.WriteTo(contextWriter{ctx, w})
-		return err
+		to := &contextWriter{ctx: ctx, w: w}
+		_, err = t.bolt.WriteTo(to)
+		return cmp.Or(to.err, err)
 	})
 }
 
-// contextWriter stops when the context does.
+// contextWriter stops when the context does, and keeps the error, which bbolt makes a text of.
 type contextWriter struct {
 	ctx context.Context
 	w   io.Writer
+	err error
 }
 
-func (c contextWriter) Write(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
+func (c *contextWriter) Write(p []byte) (n int, err error) {
+	if c.err = c.ctx.Err(); c.err == nil {
+		n, c.err = c.w.Write(p)
 	}
-	return c.w.Write(p)
+	return n, c.err
 }
 
 // Rewrite implements kv.Keeper. A file that it left when the machine died is removed by the next Rewrite.
@@ -132,6 +136,7 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 		return err
 	}
 	defer h.active.Done()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	ctx = longPurpose(ctx, "vacuum")
 	o, err := h.file.lease.enter(newPatience(ctx, h.wait), toReplace)
 	if err != nil {
@@ -191,7 +196,7 @@ func (h *handle) rewriteTo(ctx context.Context, o *opened, temp string, edit fun
 // copyTo copies all that the session sees into an empty file.
 func (s *session) copyTo(ctx context.Context, fresh *opened) (err error) {
 	defer s.caught(&err)
-	c := copier{to: fresh}
+	c := copier{from: s, to: fresh}
 	defer func() {
 		if c.tx != nil {
 			fresh.rollback(c.tx)
@@ -208,6 +213,7 @@ func (s *session) copyTo(ctx context.Context, fresh *opened) (err error) {
 
 // copier writes to a new file in transactions that are not too large for memory.
 type copier struct {
+	from *session
 	to   *opened
 	tx   *bolt.Tx
 	into *bolt.Bucket
@@ -226,7 +232,7 @@ func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) err
 		if value == nil {
 			continue // buckets within buckets are not ours
 		}
-		if err := c.into.Put(key, value); err != nil {
+		if err := c.put(key, value); err != nil {
 			return err
 		}
 		if c.size += len(key) + len(value); c.size < copyBatch {
@@ -243,6 +249,19 @@ func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) err
 		}
 	}
 	return ctx.Err()
+}
+
+func (c *copier) put(key, value []byte) error {
+	if err := c.from.sound(key); err != nil {
+		return err
+	}
+	if err := c.from.sound(value); err != nil {
+		return err
+	}
+	if err := c.into.Put(key, value); err != nil {
+		return damaged(c.from.file.path, err) // it could be put there once
+	}
+	return nil
 }
 
 // begin makes the bucket the one that is written to, in the transaction under way or a new one.

@@ -73,7 +73,7 @@ func openFile(path string, write bool) (o *opened, err error) {
 	if err := o.start(options); err != nil {
 		return nil, err
 	}
-	if err := o.whole(); err != nil {
+	if err := o.whole(write); err != nil {
 		o.close()
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (o *opened) start(options *bolt.Options) (err error) {
 }
 
 // whole checks that the file is as long as it says, and that the path still leads to it.
-func (o *opened) whole() error {
+func (o *opened) whole(write bool) error {
 	m, err := readMeta(o.f)
 	if err != nil {
 		return damaged(o.path, err)
@@ -144,6 +144,9 @@ func (o *opened) whole() error {
 	}
 	if !o.current() {
 		return errMoved
+	}
+	if err := sound(o.f, m, write); err != nil {
+		return damaged(o.path, err)
 	}
 	return nil
 }
@@ -211,6 +214,12 @@ func (o *opened) commit(tx *bolt.Tx) (err error) {
 		return nil
 	}
 	o.rollback(tx)
+	return o.outcome(id, err)
+}
+
+// outcome says what a commit that failed has left: whoever opens the file may see it once its meta record is there, but what
+// was not synced may be gone after a crash.
+func (o *opened) outcome(id uint64, err error) error {
 	if m, metaErr := readMeta(o.f); metaErr != nil || m.tx >= id {
 		return fmt.Errorf("%w: %w", kv.ErrUnknownOutcome, err)
 	}
@@ -234,12 +243,8 @@ func (o *opened) fault(err *error) {
 	}
 }
 
-// maps tells whether an address lies where bbolt maps the file: at most the next gigabyte above its size.
+// maps tells whether an address is one that a value of this file could lead to: spoilt ones reach some gigabytes out of it.
 func (o *opened) maps(address uintptr) bool {
 	base := o.db.Info().Data
-	size := uintptr(mapSize)
-	if info, err := o.f.Stat(); err == nil {
-		size += uintptr(max(info.Size(), o.info.Size()))
-	}
-	return address >= base && address-base < size
+	return address >= base && address-base < uintptr(o.info.Size())+16*mapSize
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -18,12 +19,41 @@ type session struct {
 	buckets    map[string]*bolt.Bucket
 	sequential []string
 	wrote      []watch.Key
+	// Where the pages in use are mapped, and the end of the map behind them.
+	base, end, mapEnd uintptr
 	// damage is the first panic of bbolt's. Nothing of such a session is committed.
 	damage error
 }
 
 func newSession(o *opened, tx *bolt.Tx, sequential []string) *session {
-	return &session{file: o, bolt: tx, buckets: make(map[string]*bolt.Bucket), sequential: sequential}
+	base, size := o.db.Info().Data, tx.Size()
+	return &session{
+		file: o, bolt: tx, buckets: make(map[string]*bolt.Bucket), sequential: sequential,
+		base: base, end: base + uintptr(size), mapEnd: base + uintptr(mapped(size)),
+	}
+}
+
+// mapped is how much bbolt maps at least of a file of that size.
+func mapped(size int64) int64 {
+	if size > mapSize {
+		return (size + mapSize - 1) / mapSize * mapSize
+	}
+	n := int64(32 << 10)
+	for n < size {
+		n *= 2
+	}
+	return n
+}
+
+// sound refuses a key or value that is said to lie in the map but leads out of the pages in use. Others are in Go's memory:
+// what the transaction put, and what is in small buckets.
+func (s *session) sound(b []byte) error {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	if len(b) == 0 || at < s.base || at >= s.mapEnd || at+uintptr(len(b)) <= s.end {
+		return nil
+	}
+	s.damage = damaged(s.file.path, "a value leads out of the file")
+	return s.damage
 }
 
 // caught turns a panic of bbolt's, over pages that are spoilt, into an error. It is deferred by functions that call bbolt and
@@ -62,7 +92,8 @@ func (s *session) get(bucket string, key []byte) (value []byte, err error) {
 		return nil, err
 	}
 	defer s.caught(&err)
-	return b.Get(key), nil
+	value = b.Get(key)
+	return value, s.sound(value)
 }
 
 func (s *session) put(bucket string, key, value []byte) (err error) {
@@ -124,8 +155,16 @@ func (s *scan) first() (key, value []byte, err error) {
 			key, value = s.back()
 		}
 	}
+	return s.found(key, value)
+}
+
+func (s *scan) found(key, value []byte) ([]byte, []byte, error) {
 	s.at = key
-	return key, value, nil
+	err := s.sound(key)
+	if err == nil {
+		err = s.sound(value)
+	}
+	return key, value, err
 }
 
 func (s *scan) next() (key, value []byte, err error) {
@@ -135,8 +174,7 @@ func (s *scan) next() (key, value []byte, err error) {
 	} else {
 		key, value = s.cursor.Next()
 	}
-	s.at = key
-	return key, value, nil
+	return s.found(key, value)
 }
 
 // back goes to the key before s.at. bbolt's cursor stops at pages that the transaction emptied as if it had come to the begin.
