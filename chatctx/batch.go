@@ -316,6 +316,7 @@ func (b *Batch) Clear() *Moved {
 // Interrupt takes the unfinished turn's messages after the user's off the branch, with all also that one. A finished turn stays. Whoever works on a
 // reply there is told to stop.
 func (b *Batch) Interrupt(all bool) *Moved {
+	b.prepare = append(b.prepare, func() error { return b.store.stopReply(b.context, b.branch) })
 	return b.moved("interrupt", func(t *txn, res *Moved) error {
 		if err := t.tx.Delete(claimBucket, under(t.id, t.target.ID[:]...)); err != nil {
 			return err

@@ -1,0 +1,56 @@
+package chatctx
+
+import (
+	"os"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ClaimLife is how long a claim holds without being renewed.
+const ClaimLife = 60 * time.Second
+
+// Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
+// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
+type Claim struct {
+	Token   ID        `cbor:"1,keyasint"` // made anew for each claim
+	PID     int       `cbor:"2,keyasint"`
+	Host    string    `cbor:"3,keyasint,omitempty"`
+	Boot    string    `cbor:"4,keyasint,omitempty"` // of that host's kernel; "" where there is no way to know
+	Program string    `cbor:"5,keyasint,omitempty"`
+	Since   pool.Time `cbor:"6,keyasint"`
+	Renewed pool.Time `cbor:"7,keyasint"`
+}
+
+var (
+	thisHost, _ = os.Hostname()
+	thisBoot    = bootID()
+)
+
+// newClaim is a claim of this process.
+func (s *Store) newClaim() *Claim {
+	now := s.now()
+	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: thisBoot, Program: s.program, Since: now, Renewed: now}
+}
+
+// Dead reports whether nobody works on it any more.
+func (c *Claim) Dead(now pool.Time) bool {
+	if now-c.Renewed > pool.Time(ClaimLife/time.Microsecond) {
+		return true
+	}
+	if c.Host != thisHost {
+		return false
+	}
+	return c.Boot != thisBoot || !processAlive(c.PID)
+}
+
+// claimOf reads the claim on a branch's reply; nil for none.
+func claimOf(tx kv.Tx, ctx, branchID ID) (*Claim, error) {
+	c := &Claim{}
+	ok, err := getRecord(tx, claimBucket, under(ctx, branchID[:]...), c)
+	if !ok {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,442 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+const (
+	partialBucket = "partial" // context, branch: what has come of the reply that runs
+	queuedBucket  = "queued"  // context, branch, time: id of a message that waits, which lies in the pool and on no branch
+	requestBucket = "request" // context, branch, provider: hash chain of the last body sent
+)
+
+// ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
+var ErrStopped = errors.New("the reply was stopped by another program")
+
+// Reply is the right to answer on a branch. One program has it at a time; it lasts while it is renewed by Save. Its methods may be
+// called by several goroutines.
+type Reply struct {
+	Context ID
+	Branch  string // its name when the reply began; a rename does no harm
+	store   *Store
+	id      ID // of the branch
+	token   ID
+}
+
+// Begun is how a reply began.
+type Begun struct {
+	Appended
+	// Reply is nil where somebody else is answering already: the messages then wait in the queue, and Holder is who that is.
+	Reply  *Reply
+	Holder *Claim
+	// Settled is what had come of a reply whose program died: it is on the branch now, unfinished. Nil: nothing.
+	Settled *Message
+	// FromQueue are messages that waited since an earlier reply: they stand on the branch now, before the new ones.
+	FromQueue []Placement
+}
+
+// BeginReply claims the branch ("" the active one) for a reply and appends msgs, the user's, in one transaction. What a dead program left
+// there is settled first. If a reply runs already, msgs are queued; without any, that is an ErrConflict.
+func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []*Message, o AppendOptions) (*Begun, error) {
+	if err := c.store.ready(msgs); err != nil {
+		return nil, err
+	}
+	var out *Begun
+	claim := c.store.newClaim()
+	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
+		t, err := c.store.begin(tx, c.ID.String(), branchName)
+		if err != nil {
+			return err
+		}
+		if o.Expect != nil && *o.Expect != t.target.Revision {
+			return conflict("the branch %q is at revision %d, not %d: read it again", t.target.Name, t.target.Revision, *o.Expect)
+		}
+		out = &Begun{Appended: Appended{Context: t.id, Branch: t.target.Name}}
+		return t.beginReply(msgs, claim, out)
+	})
+	return out, err
+}
+
+func (t *txn) beginReply(msgs []*Message, claim *Claim, out *Begun) error {
+	holder, err := claimOf(t.tx, t.id, t.target.ID)
+	if err != nil {
+		return err
+	}
+	t.what = "send"
+	if holder != nil && !holder.Dead(t.now) {
+		out.Holder = holder
+		if err := t.queue(msgs); err != nil {
+			return err
+		}
+	} else if err := t.startReply(msgs, claim, out); err != nil {
+		return err
+	}
+	done, err := t.finish()
+	if err == nil {
+		out.Revision = done.Revision
+	}
+	return err
+}
+
+func (t *txn) startReply(msgs []*Message, claim *Claim, out *Begun) (err error) {
+	if out.Settled, err = t.settleReply(t.target); err != nil {
+		return err
+	}
+	if out.FromQueue, err = t.unqueue(t.target); err != nil {
+		return err
+	}
+	if len(msgs) > 0 {
+		if out.Placed, err = t.append(t.target, msgs); err != nil {
+			return err
+		}
+	}
+	out.Reply = &Reply{Context: t.id, Branch: t.target.Name, store: t.store, id: t.target.ID, token: claim.Token}
+	return putRecord(t.tx, claimBucket, t.replyKey(t.target), claim)
+}
+
+func (t *txn) replyKey(b *branch.Branch) []byte { return under(t.id, b.ID[:]...) }
+
+// settleReply ends a reply that nobody works on: what had come of it goes to the end of the branch, unfinished.
+func (t *txn) settleReply(b *branch.Branch) (*Message, error) {
+	key := t.replyKey(b)
+	raw, err := t.tx.Get(partialBucket, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.tx.Delete(claimBucket, key); err != nil || raw == nil {
+		return nil, err
+	}
+	m := &Message{}
+	if err := pool.Decode(raw, m); err != nil {
+		return nil, err
+	}
+	if err := t.tx.Delete(partialBucket, key); err != nil {
+		return nil, err
+	}
+	m.Unfinished = true
+	if m.Meta.Error == "" {
+		m.Meta.Error = "the program that received the reply ended"
+	}
+	_, err = t.append(b, []*Message{m})
+	return m, err
+}
+
+// queue puts messages aside until the reply that runs is done.
+func (t *txn) queue(msgs []*Message) error {
+	if len(msgs) == 0 {
+		return conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.target.Name)
+	}
+	t.what = "queue"
+	prefix := t.replyKey(t.target)
+	last := uint64(0)
+	r := kv.Prefix(prefix)
+	r.Reverse = true
+	err := t.tx.Scan(queuedBucket, r, func(key, _ []byte) error {
+		last = binary.BigEndian.Uint64(key[len(prefix):])
+		return kv.ErrStop
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		last = max(last+1, uint64(t.now))
+		if err := t.store1(m); err != nil {
+			return err
+		}
+		if err := t.putRaw(queuedBucket, binary.BigEndian.AppendUint64(slices.Clone(prefix), last), m.ID[:]); err != nil {
+			return err
+		}
+	}
+	t.touch(t.target)
+	return nil
+}
+
+// unqueue puts the messages that wait at the end of the branch.
+func (t *txn) unqueue(b *branch.Branch) ([]Placement, error) {
+	keys, ids, err := queuedOn(t.tx, t.id, b.ID)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	msgs := make([]*Message, len(ids))
+	for i, id := range ids {
+		if msgs[i], err = t.get(id); err != nil {
+			return nil, err
+		}
+		if err := t.putRaw(queuedBucket, keys[i], nil); err != nil {
+			return nil, err
+		}
+		t.rec.Messages-- // it is stored again, at its home
+	}
+	return t.append(b, msgs)
+}
+
+// queuedOn gives the keys and messages of a branch's queue, oldest first.
+func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
+	err = tx.Scan(queuedBucket, kv.Prefix(under(ctx, branchID[:]...)), func(key, value []byte) error {
+		if len(value) != len(ID{}) {
+			return damaged("a message in the queue of branch %s has no id", branchID)
+		}
+		keys, ids = append(keys, slices.Clone(key)), append(ids, ID(value))
+		return nil
+	})
+	return keys, ids, err
+}
+
+// Queued gives the messages that wait for a place on the branch, oldest first.
+func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
+	var out []*Entry
+	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+		out = nil
+		b, err := branchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		_, ids, err := queuedOn(tx, c.ID, b.ID)
+		if err != nil {
+			return err
+		}
+		return pool.GetMany(tx, c.ID, ids, func(i int, m *Message) error {
+			if m == nil {
+				return damaged("message %s of the queue is missing", ids[i])
+			}
+			out = append(out, &Entry{Message: m, Queued: true})
+			return nil
+		})
+	})
+	return out, err
+}
+
+// Running is who works on a reply on the branch, and what of it is stored. It is nil where nobody does; a claim that is dead is
+// given: Settle puts what it left on the branch.
+func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
+	err = c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+		b, err := branchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		claim, err = claimOf(tx, c.ID, b.ID)
+		return err
+	})
+	return claim, err
+}
+
+// Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. With force it
+// ends one that runs too, whose program then stops within a second. The message is nil where nothing had come.
+func (c *ChatContext) Settle(ctx context.Context, branchName string, force bool) (*Message, error) {
+	var m *Message
+	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
+		m = nil
+		t, err := c.store.begin(tx, c.ID.String(), branchName)
+		if err != nil {
+			return err
+		}
+		holder, err := claimOf(tx, c.ID, t.target.ID)
+		if err != nil || holder == nil || !force && !holder.Dead(t.now) {
+			return err
+		}
+		t.what = "reply"
+		if m, err = t.settleReply(t.target); err != nil {
+			return err
+		}
+		_, err = t.finish()
+		return err
+	})
+	return m, err
+}
+
+// at begins an operation on the branch that the reply is for, if the claim still holds.
+func (r *Reply) at(tx kv.RwTx) (*txn, error) {
+	t, err := r.store.beginAt(tx, r.Context)
+	if err != nil {
+		return nil, err
+	}
+	name := ""
+	err = branch.List(tx, r.Context, func(b *branch.Branch) error {
+		if b.ID == r.id {
+			name = b.Name
+			return kv.ErrStop
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, kv.ErrStop) {
+		return nil, err
+	}
+	if name == "" {
+		return nil, fmt.Errorf("%w: the branch %q was removed", ErrStopped, r.Branch)
+	}
+	if t.target, err = t.branch(name); err != nil {
+		return nil, err
+	}
+	return t, r.held(tx)
+}
+
+func (r *Reply) held(tx kv.Tx) error {
+	claim, err := claimOf(tx, r.Context, r.id)
+	if err == nil && (claim == nil || claim.Token != r.token) {
+		err = ErrStopped
+	}
+	return err
+}
+
+// Held is nil while the claim is this reply's, else ErrStopped.
+func (r *Reply) Held(ctx context.Context) error {
+	return r.store.db.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
+}
+
+// Save renews the claim and, if partial is not nil, stores what has come of the reply so far, so that a crash does not lose it. ErrStopped
+// where the claim is gone.
+func (r *Reply) Save(ctx context.Context, partial *Message) error {
+	var raw []byte
+	if partial != nil {
+		var err error
+		if raw, err = encodePartial(partial); err != nil {
+			return err
+		}
+	}
+	return r.store.db.Update(ctx, func(tx kv.RwTx) error {
+		if err := r.held(tx); err != nil {
+			return err
+		}
+		claim, err := claimOf(tx, r.Context, r.id)
+		if err != nil {
+			return err
+		}
+		claim.Renewed, claim.PID = r.store.now(), os.Getpid()
+		key := under(r.Context, r.id[:]...)
+		if err := putRecord(tx, claimBucket, key, claim); err != nil || raw == nil {
+			return err
+		}
+		return tx.Put(partialBucket, key, raw)
+	})
+}
+
+// encodePartial leaves out what is not in a record: images that were not stored yet.
+func encodePartial(m *Message) ([]byte, error) {
+	c := *m
+	c.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p pool.Part) bool { return p.Data != nil })
+	if c.ID == (ID{}) {
+		c.ID = pool.NewID()
+	}
+	return pool.Encode(&c)
+}
+
+// Ending is what a reply ends with, or goes on after.
+type Ending struct {
+	Messages []*Message // the reply, whole or not; results of tools
+	// Sessions, if not nil, are the branch's sessions as the request used them.
+	Sessions []branch.Session
+	// Provider and Request are what LastRequest gives from now on; "" changes nothing.
+	Provider string
+	Request  []byte
+	GoOn     bool // keep the claim: another request follows
+	// Stop leaves what waits in the queue there.
+	Stop bool
+}
+
+// Ended is what Finish made.
+type Ended struct {
+	Appended
+	Operation string
+	// FromQueue are messages that waited for this reply and stand on the branch now. The claim is kept for them.
+	FromQueue []Placement
+	Held      bool
+}
+
+// Finish appends messages and ends the reply, or goes on with it, in one transaction. ErrStopped where the claim is gone: nothing
+// is stored then.
+func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
+	if err := r.store.ready(e.Messages); err != nil {
+		return nil, err
+	}
+	var out *Ended
+	err := r.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
+		out, err = r.finish(tx, &e)
+		return err
+	})
+	return out, err
+}
+
+func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
+	t, err := r.at(tx)
+	if err != nil {
+		return nil, err
+	}
+	t.what = "reply"
+	out := &Ended{Appended: Appended{Context: t.id, Branch: t.target.Name}}
+	if len(e.Messages) > 0 {
+		if out.Placed, err = t.append(t.target, e.Messages); err != nil {
+			return nil, err
+		}
+	}
+	if e.Sessions != nil {
+		t.target.Sessions = slices.Clone(e.Sessions)
+		t.touch(t.target)
+	}
+	if e.Provider != "" {
+		key := append(t.replyKey(t.target), e.Provider...)
+		if err := tx.Put(requestBucket, key, e.Request); err != nil {
+			return nil, err
+		}
+	}
+	if !e.Stop {
+		if out.FromQueue, err = t.unqueue(t.target); err != nil {
+			return nil, err
+		}
+	}
+	out.Held = e.GoOn || len(out.FromQueue) > 0
+	if err := r.release(tx, out.Held); err != nil {
+		return nil, err
+	}
+	done, err := t.finish()
+	if err != nil {
+		return nil, err
+	}
+	out.Operation, out.Revision = done.Operation, done.Revision
+	return out, nil
+}
+
+// release ends the claim unless it is kept, and what was stored of the reply.
+func (r *Reply) release(tx kv.RwTx, keep bool) error {
+	key := under(r.Context, r.id[:]...)
+	if err := tx.Delete(partialBucket, key); err != nil || keep {
+		return err
+	}
+	return tx.Delete(claimBucket, key)
+}
+
+// LastRequest is what Finish stored for a provider on the branch, nil for nothing.
+func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider string) (raw []byte, err error) {
+	err = c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+		b, err := branchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		v, err := tx.Get(requestBucket, append(under(c.ID, b.ID[:]...), provider...))
+		raw = slices.Clone(v)
+		return err
+	})
+	return raw, err
+}
+
+// stopReply ends the reply that runs on a branch, if one does: what had come of it is then on the branch, as an operation of its own.
+func (s *Store) stopReply(contextRef, branchName string) error {
+	ctx := context.Background()
+	c, err := s.Context(ctx, contextRef)
+	if err != nil {
+		return err
+	}
+	claim, err := c.Running(ctx, branchName)
+	if claim != nil && err == nil {
+		_, err = c.Settle(ctx, branchName, true)
+	}
+	return err
+}

@@ -1,0 +1,295 @@
+package chatctx_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// twoPrograms are two programs with one store, whose clock the test moves.
+func twoPrograms(t *testing.T) (a, b *chatctx.ChatContext, now *time.Time) {
+	t.Helper()
+	at := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return at }
+	db := memkv.New()
+	open := func(name string) *chatctx.Store {
+		s, err := chatctx.OpenDB(db, chatctx.Options{Program: name, Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first, second := open("first"), open("second")
+	t.Cleanup(func() {
+		checkClean(t, first)
+		first.Close()
+	})
+	a, err := first.New(t.Context(), chatctx.NewContext{Title: "T"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = second.Context(t.Context(), a.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	return a, b, &at
+}
+
+func checkClean(t *testing.T, s *chatctx.Store) {
+	t.Helper()
+	err := s.Check(context.Background(), true, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
+	if err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
+
+func user(text string) []*chatctx.Message {
+	return []*chatctx.Message{pool.NewText(pool.User, text)}
+}
+
+func answer(text string) []*chatctx.Message {
+	return []*chatctx.Message{pool.NewText(pool.Assistant, text)}
+}
+
+// texts are the words on a branch, an unfinished message with a * behind.
+func texts(t *testing.T, c *chatctx.ChatContext, branch string) (out []string) {
+	t.Helper()
+	snap, err := c.Snapshot(t.Context(), branch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range snap.Entries(t.Context(), 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := e.Text()
+		if e.Unfinished {
+			text += "*"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func wantTexts(t *testing.T, c *chatctx.ChatContext, branch string, want ...string) {
+	t.Helper()
+	got := texts(t, c, branch)
+	if len(got) != len(want) {
+		t.Fatalf("%q on %s, want %q", got, branch, want)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("%q on %s, want %q", got, branch, want)
+		}
+	}
+}
+
+func begin(t *testing.T, c *chatctx.ChatContext, msgs []*chatctx.Message) *chatctx.Begun {
+	t.Helper()
+	b, err := c.BeginReply(t.Context(), "main", msgs, chatctx.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func queued(t *testing.T, c *chatctx.ChatContext) (out []string) {
+	t.Helper()
+	list, err := c.Queued(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if !e.Queued || e.Position != 0 {
+			t.Errorf("queued entry %+v", e)
+		}
+		out = append(out, e.Text())
+	}
+	return out
+}
+
+func TestReplyAndQueue(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	begun := begin(t, a, user("one"))
+	if begun.Reply == nil || len(begun.Placed) != 1 {
+		t.Fatalf("%+v", begun)
+	}
+	for _, text := range []string{"two", "three"} {
+		later := begin(t, b, user(text))
+		if later.Reply != nil || later.Holder == nil || later.Holder.Program != "first" {
+			t.Fatalf("%+v", later)
+		}
+	}
+	if _, err := b.BeginReply(t.Context(), "main", nil, chatctx.AppendOptions{}); !errors.Is(err, chatctx.ErrConflict) {
+		t.Errorf("a second reply: %v", err)
+	}
+	wantTexts(t, b, "main", "one")
+	if q := queued(t, b); len(q) != 2 || q[0] != "two" || q[1] != "three" {
+		t.Fatalf("queue %q", q)
+	}
+	if _, err := b.Begin("main").Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1"), Provider: "p", Request: []byte("chain")})
+	if err != nil || !ended.Held || len(ended.FromQueue) != 2 || ended.Placed[0].Position != 2 {
+		t.Fatalf("%+v, %v", ended, err)
+	}
+	wantTexts(t, b, "main", "one", "1", "two", "three")
+	if last, err := b.LastRequest(t.Context(), "main", "p"); err != nil || string(last) != "chain" {
+		t.Errorf("%q, %v", last, err)
+	}
+	ended, err = begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("2, 3")})
+	if err != nil || ended.Held {
+		t.Fatalf("%+v, %v", ended, err)
+	}
+	if claim, err := b.Running(t.Context(), "main"); claim != nil || err != nil {
+		t.Errorf("%+v, %v", claim, err)
+	}
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("4")}); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("after the end: %v", err)
+	}
+	wantTexts(t, a, "main", "one", "1", "two", "three", "2, 3")
+}
+
+func TestUndoOfQueue(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	begun := begin(t, a, user("one"))
+	begin(t, b, user("two"))
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")}); err != nil {
+		t.Fatal(err)
+	}
+	undo := func() {
+		t.Helper()
+		if _, err := a.Store().Undo(t.Context(), a.ID.String(), "main", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	undo()
+	wantTexts(t, a, "main", "one")
+	if q := queued(t, a); len(q) != 1 || q[0] != "two" {
+		t.Errorf("undoing the reply leaves the queue %q", q)
+	}
+	undo()
+	if q := queued(t, a); len(q) != 0 {
+		t.Errorf("undoing the queueing leaves the queue %q", q)
+	}
+}
+
+func TestDeadProgram(t *testing.T) {
+	a, b, now := twoPrograms(t)
+	begun := begin(t, a, user("one"))
+	begin(t, b, user("two"))
+	partial := pool.NewText(pool.Assistant, "half of")
+	partial.Content = append(partial.Content, pool.Part{Type: pool.ImagePart, MediaType: "image/png", Data: []byte("x")})
+	if err := begun.Reply.Save(t.Context(), partial); err != nil {
+		t.Fatal(err)
+	}
+	*now = now.Add(chatctx.ClaimLife)
+	if m, err := b.Settle(t.Context(), "main", false); m != nil || err != nil {
+		t.Fatalf("settled while it may live: %v, %v", m, err)
+	}
+	*now = now.Add(time.Second)
+	if m, err := b.Settle(t.Context(), "main", false); err != nil || m == nil || !m.Unfinished || m.Meta.Error == "" || len(m.Content) != 1 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	wantTexts(t, b, "main", "one", "half of*")
+	if err := begun.Reply.Held(t.Context()); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("held: %v", err)
+	}
+	if err := begun.Reply.Save(t.Context(), partial); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("save: %v", err)
+	}
+	next := begin(t, b, user("three"))
+	if next.Settled != nil || len(next.FromQueue) != 1 {
+		t.Errorf("%+v", next)
+	}
+	wantTexts(t, b, "main", "one", "half of*", "two", "three")
+}
+
+// A claim of a process that is gone is dead at once, and the next who asks settles it.
+func TestGoneProcess(t *testing.T) {
+	alive := chatctx.Claim{PID: 1, Host: "elsewhere", Renewed: pool.Now()}
+	if alive.Dead(pool.Now()) {
+		t.Error("a process on another host cannot be known to be gone")
+	}
+	a, b, now := twoPrograms(t)
+	begun := begin(t, a, user("one"))
+	if err := begun.Reply.Save(t.Context(), pool.NewText(pool.Assistant, "half")); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := b.Running(t.Context(), "main")
+	if err != nil || claim == nil || claim.Dead(pool.TimeOf(*now)) {
+		t.Fatalf("%+v, %v", claim, err)
+	}
+	for _, change := range []func(*chatctx.Claim){
+		func(c *chatctx.Claim) { c.PID = 1 << 30 },
+		func(c *chatctx.Claim) { c.Boot = "an earlier one" },
+	} {
+		gone := *claim
+		if change(&gone); !gone.Dead(pool.TimeOf(*now)) {
+			t.Errorf("%+v is taken for alive", gone)
+		}
+	}
+}
+
+func TestInterruptARunningReply(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	begun := begin(t, a, user("one"))
+	if err := begun.Reply.Save(t.Context(), pool.NewText(pool.Assistant, "half")); err != nil {
+		t.Fatal(err)
+	}
+	batch := b.Begin("main")
+	moved := batch.Interrupt(false)
+	if _, err := batch.Commit(t.Context()); err != nil || moved.Removed != 1 {
+		t.Fatalf("%+v, %v", moved, err)
+	}
+	wantTexts(t, b, "main", "one")
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")}); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("finish: %v", err)
+	}
+	if _, err := b.Store().Undo(t.Context(), b.ID.String(), "main", ""); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, b, "main", "one", "half*")
+}
+
+// A reply lands on the branch it was asked on, whatever that is called by then, also when others wrote to it meanwhile.
+func TestReplyLandsOnItsBranch(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	begun := begin(t, a, user("one"))
+	batch := b.Begin("main")
+	batch.Fork("other", "", false)
+	if _, err := batch.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	batch = b.Begin("other")
+	batch.RenameBranch("main", "old")
+	if _, err := batch.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Append(t.Context(), "old", user("by the way")...); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")})
+	if err != nil || ended.Branch != "old" {
+		t.Fatalf("%+v, %v", ended, err)
+	}
+	wantTexts(t, a, "old", "one", "by the way", "1")
+	wantTexts(t, a, "other", "one")
+
+	if begun, err = a.BeginReply(t.Context(), "old", user("two"), chatctx.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	batch = b.Begin("other")
+	batch.RemoveBranch("old")
+	if _, err := batch.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("2")}); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("a branch that is gone: %v", err)
+	}
+}

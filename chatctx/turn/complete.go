@@ -1,0 +1,75 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Completer asks the model that the branch's settings name, apart from any branch: nothing is stored.
+func (t *Turn) Completer(ctx context.Context) (enhancer.Completer, error) {
+	inForce, err := t.Context.Effective(ctx, t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return t.completer(t.settings(inForce)), nil
+}
+
+func (t *Turn) completer(settings map[string]json.RawMessage) enhancer.Completer {
+	return &completer{t, settings}
+}
+
+type completer struct {
+	turn     *Turn
+	settings map[string]json.RawMessage
+}
+
+// asideSettings are the settings that a question apart from the conversation goes without.
+var asideSettings = []string{"thinking", "response_format", "tool_choice", "parallel_tool_calls", "stop", "cache", "cache.ttl"}
+
+func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (string, error) {
+	settings := maps.Clone(c.settings)
+	for _, key := range asideSettings {
+		delete(settings, key)
+	}
+	for _, key := range []string{"model", "provider"} {
+		if v := settings["compact."+key]; v != nil {
+			settings[key] = v
+		}
+	}
+	if settings["compact.model"] != nil && settings["compact.provider"] == nil {
+		delete(settings, "provider")
+	}
+	settings["max_tokens"], _ = json.Marshal(max(limit*2, 256)) // a number always encodes; models count differently
+	m := pool.NewText(pool.User, prompt)
+	m.ID = pool.NewID()
+	d := &chatctx.Draft{Settings: settings, System: system,
+		Messages: []*chatctx.DraftMessage{{Entry: chatctx.Entry{Message: m, Position: 1}, State: enhancer.In}}}
+	name, err := providerOf(settings)
+	if err != nil {
+		return "", err
+	}
+	req := &Request{Provider: name, Draft: d}
+	req.wire.Header = takeHeaders(settings, name)
+	if err := req.adapt(); err != nil {
+		return "", err
+	}
+	if req.client = c.turn.Client; req.client == nil {
+		if req.client, err = c.turn.newClient(name, settings); err != nil {
+			return "", err
+		}
+	}
+	stream, err := req.client.Send(ctx, req.wire)
+	if err != nil {
+		return "", err
+	}
+	reply, err := stream.Read(nil)
+	if err != nil {
+		return "", err
+	}
+	return reply.Text(), nil
+}

@@ -1,0 +1,139 @@
+package turn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/anthropic"
+	"github.com/chatctx/chatctx/adapter/gemini"
+	"github.com/chatctx/chatctx/adapter/ollama"
+	"github.com/chatctx/chatctx/adapter/openai"
+	"github.com/chatctx/chatctx/adapter/responses"
+	"github.com/chatctx/chatctx/adapter/wire"
+)
+
+// clients make the client of each provider.
+var clients = map[string]func(wire.Options) (wire.Client, error){
+	adapter.OpenAI:    client(openai.NewClient),
+	adapter.Responses: client(responses.NewClient),
+	adapter.Anthropic: client(anthropic.NewClient),
+	adapter.Gemini:    client(gemini.NewClient),
+	adapter.Ollama:    client(ollama.NewClient),
+}
+
+// client keeps a nil pointer from becoming a client.
+func client[C wire.Client](make func(wire.Options) (C, error)) func(wire.Options) (wire.Client, error) {
+	return func(o wire.Options) (wire.Client, error) {
+		c, err := make(o)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+}
+
+// ErrNoProvider: the settings name no provider, and the model's name does not tell.
+var ErrNoProvider = errors.New("no provider")
+
+// providerOf is the provider that settings name, else the one that the model's name tells.
+func providerOf(settings map[string]json.RawMessage) (string, error) {
+	list := strings.Join(adapter.Providers, ", ")
+	if p := textSetting(settings, "provider"); p != "" {
+		if !adapter.Known(p) {
+			return "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, p, list)
+		}
+		return p, nil
+	}
+	model := textSetting(settings, "model")
+	if model == "" {
+		return "", adapter.ErrNoModel
+	}
+	if p := adapter.ProviderOf(model); p != "" {
+		return p, nil
+	}
+	if textSetting(settings, "base_url") != "" {
+		return adapter.OpenAI, nil // what nearly all servers speak
+	}
+	return "", fmt.Errorf("%w is known for the model %q: say --provider with one of %s", ErrNoProvider, model, list)
+}
+
+// NewClient is the client that settings and the environment name. provider "" is looked up as Send does.
+func (t *Turn) NewClient(ctx context.Context, name string) (client wire.Client, provider string, err error) {
+	inForce, err := t.Context.Effective(ctx, t.Branch)
+	if err != nil {
+		return nil, "", err
+	}
+	return ClientOf(t.settings(inForce), name, t.HTTP, t.getenv)
+}
+
+// ClientOf is the client that settings name, for a provider, or "" for the one that they name too.
+func ClientOf(settings map[string]json.RawMessage, name string, o wire.Options, getenv func(string) string) (wire.Client, string, error) {
+	if name == "" {
+		p, err := providerOf(settings)
+		if err != nil {
+			return nil, "", err
+		}
+		name = p
+	}
+	make, ok := clients[name]
+	if !ok {
+		return nil, "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
+	}
+	o, err := options(settings, o, getenv)
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := make(o)
+	return c, name, err
+}
+
+func (t *Turn) newClient(name string, settings map[string]json.RawMessage) (wire.Client, error) {
+	c, _, err := ClientOf(settings, name, t.HTTP, t.getenv)
+	return c, err
+}
+
+// options puts what settings say of a server under what the program says.
+func options(settings map[string]json.RawMessage, o wire.Options, getenv func(string) string) (wire.Options, error) {
+	if o.BaseURL == "" {
+		o.BaseURL = textSetting(settings, "base_url")
+	}
+	if o.KeyEnv == "" {
+		o.KeyEnv = textSetting(settings, "key_env")
+	}
+	for _, key := range []string{"organisation", "organization"} {
+		if o.Organisation == "" {
+			o.Organisation = textSetting(settings, key)
+		}
+	}
+	if o.Getenv == nil {
+		o.Getenv = getenv
+	}
+	if raw := settings["retries"]; raw != nil && o.Limits.Retries == 0 {
+		var n int
+		if json.Unmarshal(raw, &n) != nil || n < 0 {
+			return o, fmt.Errorf("%w retries takes a whole number from 0 on", adapter.ErrSetting)
+		}
+		if o.Limits.Retries = n; n == 0 {
+			o.Limits.Retries = -1
+		}
+	}
+	if raw := settings["timeout"]; raw != nil && o.Limits.FirstByte == 0 {
+		d, err := time.ParseDuration(textSetting(settings, "timeout"))
+		if err != nil || d <= 0 {
+			return o, fmt.Errorf("%w timeout takes a time like 90s or 5m", adapter.ErrSetting)
+		}
+		o.Limits.FirstByte, o.Limits.Stall = d, d
+	}
+	return o, nil
+}
+
+func hash(b []byte) [16]byte {
+	h := sha256.Sum256(b)
+	return [16]byte(h[:16])
+}

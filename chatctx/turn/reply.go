@@ -1,0 +1,125 @@
+package turn
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// A reply that runs looks whether it still has its claim every lookAfter, and every saveEvery times it renews it and stores what has
+// come: every two seconds.
+const (
+	lookAfter = 500 * time.Millisecond
+	saveEvery = 4
+)
+
+// ask sends a request and reads the reply. With an error the message is what came, or nil.
+func (s *sending) ask(ctx context.Context, req *Request) (*chatctx.Message, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	k := &keeper{reply: s.reply, id: pool.NewID(), begun: pool.Now(), req: req}
+	stopKeeping := k.keep(ctx, s.ticks, cancel)
+	m, err := k.read(ctx, func(d wire.Delta) { s.show(Event{Delta: &d}) })
+	stopKeeping()
+	if cause := context.Cause(ctx); cause == chatctx.ErrStopped {
+		return nil, cause
+	}
+	if m != nil {
+		k.complete(m)
+	}
+	return m, err
+}
+
+func (t *Turn) ticks() (<-chan time.Time, func()) {
+	if t.tick != nil {
+		return t.tick()
+	}
+	ticker := time.NewTicker(lookAfter)
+	return ticker.C, ticker.Stop
+}
+
+// keeper looks after the claim while a reply comes.
+type keeper struct {
+	reply  *chatctx.Reply
+	req    *Request
+	id     chatctx.ID // of the message to be
+	begun  pool.Time
+	stream atomic.Pointer[wire.Stream]
+}
+
+func (k *keeper) read(ctx context.Context, show func(wire.Delta)) (*chatctx.Message, error) {
+	stream, err := k.req.client.Send(ctx, k.req.wire)
+	if err != nil {
+		return nil, err
+	}
+	k.stream.Store(stream)
+	return stream.Read(show)
+}
+
+// keep starts the watch over the claim; the function that it returns ends it.
+func (k *keeper) keep(ctx context.Context, ticks func() (<-chan time.Time, func()), cancel context.CancelCauseFunc) func() {
+	times, stopTimes := ticks()
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 1; ; n++ {
+			select {
+			case <-end:
+				return
+			case <-times:
+			}
+			if err := k.look(ctx, n%saveEvery == 0); err != nil {
+				cancel(err)
+				return
+			}
+		}
+	}()
+	return func() {
+		stopTimes()
+		close(end)
+		<-ended
+	}
+}
+
+// look gives ErrStopped if the claim is gone. Other errors, of a file that is held by somebody for long, may pass.
+func (k *keeper) look(ctx context.Context, save bool) error {
+	err := k.reply.Held(ctx)
+	if err == nil && save {
+		err = k.reply.Save(ctx, k.partial())
+	}
+	if isStopped(err) {
+		return chatctx.ErrStopped
+	}
+	return nil
+}
+
+// partial is what has come, as the message that a crash would leave.
+func (k *keeper) partial() *chatctx.Message {
+	stream := k.stream.Load()
+	if stream == nil {
+		return nil
+	}
+	m := stream.Partial()
+	if m != nil {
+		k.complete(m)
+		m.Unfinished = true
+	}
+	return m
+}
+
+// complete puts into a reply what the stream does not tell.
+func (k *keeper) complete(m *chatctx.Message) {
+	m.ID, m.Created, m.Meta.Completed = k.id, k.begun, pool.Now()
+	if m.Meta.Model == "" {
+		m.Meta.Model = k.req.Model
+	}
+	for i := range m.Calls {
+		if name, ok := k.req.names[m.Calls[i].Tool]; ok {
+			m.Calls[i].Tool = name
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+)
+
+// Request is a branch on its way to a provider, as far as the body.
+type Request struct {
+	Provider, Model string
+	Body            []byte
+	Draft           *chatctx.Draft   // as the enhancers left it
+	Report          *enhancer.Report // what they did
+	Repairs         []chatctx.Note   // what the adapter did
+	// Chain is the body in the order in which the provider reads it.
+	Chain []enhancer.Link
+	// Prefix is what this request shares with the last one of this branch to this provider. First: there was none.
+	Prefix enhancer.Prefix
+	First  bool
+
+	client wire.Client
+	wire   wire.Request
+	names  map[string]string
+	info   *chatctx.BranchInfo
+	before branch.Session
+}
+
+// Request makes the request that Send would send, without sending or storing anything.
+func (t *Turn) Request(ctx context.Context) (*Request, error) { return t.prepare(ctx, t.Branch) }
+
+// request is prepare with a client.
+func (t *Turn) request(ctx context.Context, branchName string) (*Request, error) {
+	req, err := t.prepare(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	if req.client = t.Client; req.client == nil {
+		req.client, err = t.newClient(req.Provider, req.Draft.Settings)
+	}
+	return req, err
+}
+
+func (t *Turn) prepare(ctx context.Context, branchName string) (*Request, error) {
+	d, err := t.Context.Draft(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	req := &Request{Draft: d, before: d.Session}
+	if req.info, err = t.Context.Branch(ctx, d.Branch); err != nil {
+		return nil, err
+	}
+	d.Settings = t.settings(d.Settings)
+	if req.Provider, err = providerOf(d.Settings); err != nil {
+		return nil, err
+	}
+	req.wire.Header = takeHeaders(d.Settings, req.Provider)
+	o, err := enhancer.OptionsOf(d.Settings, t.getenv)
+	if err != nil {
+		return nil, err
+	}
+	pipeline := enhancer.Standard(o, t.Context, t.completer(d.Settings), t.Enhancers...)
+	if req.Report, err = pipeline.Run(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := req.adapt(); err != nil {
+		return nil, err
+	}
+	return req, t.compare(ctx, req, o, pipeline.Window.Counter)
+}
+
+// settings are those in force with the turn's own over them, and the environment's under them.
+func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawMessage {
+	merged := map[string]json.RawMessage{}
+	for key, name := range map[string]string{"model": "CHATCTX_MODEL", "provider": "CHATCTX_PROVIDER"} {
+		if v := t.getenv(name); v != "" {
+			merged[key] = wire.String(v)
+		}
+	}
+	maps.Copy(merged, inForce)
+	if t.Settings["model"] != nil && t.Settings["provider"] == nil {
+		t.dropOther(merged)
+	}
+	maps.Copy(merged, t.Settings)
+	return merged
+}
+
+// dropOther takes the provider away where the turn names a model that is known to be somebody else's.
+func (t *Turn) dropOther(merged map[string]json.RawMessage) {
+	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && textSetting(merged, "base_url") == "" {
+		delete(merged, "provider")
+	}
+}
+
+// textSetting is a setting that is a text, "" for none.
+func textSetting(settings map[string]json.RawMessage, key string) string {
+	var s string
+	_ = json.Unmarshal(settings[key], &s) // another type is refused by those who read it
+	return strings.TrimSpace(s)
+}
+
+// takeHeaders takes what goes into headers out of the settings, which otherwise go into the body.
+func takeHeaders(settings map[string]json.RawMessage, provider string) http.Header {
+	const key = adapter.Anthropic + ".betas"
+	if provider != adapter.Anthropic || settings[key] == nil {
+		return nil
+	}
+	var betas []string
+	if json.Unmarshal(settings[key], &betas) != nil {
+		betas = []string{textSetting(settings, key)}
+	}
+	delete(settings, key)
+	return http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
+}
+
+// adapt makes the body.
+func (r *Request) adapt() error {
+	d := r.Draft
+	before := len(d.Notes)
+	body, err := all.Adapt(r.Provider, d)
+	if err != nil {
+		return err
+	}
+	if r.Body, err = body.MarshalJSON(); err != nil {
+		return err
+	}
+	r.Repairs, r.names = d.Notes[before:], body.ToolNames()
+	r.Model = adapter.BareModel(&adapter.Settings{Model: textSetting(d.Settings, "model"), BaseURL: textSetting(d.Settings, "base_url")}, r.Provider)
+	r.wire.Model, r.wire.Body = r.Model, r.Body
+	r.Chain = chain(body.Prefix(), d)
+	return nil
+}
+
+// chain hashes the pieces of a body and says which message and step each is from.
+func chain(pieces []adapter.Piece, d *chatctx.Draft) []enhancer.Link {
+	byID := make(map[chatctx.ID]*chatctx.DraftMessage, len(d.Messages))
+	for _, m := range d.Messages {
+		byID[m.ID] = m
+	}
+	links := make([]enhancer.Link, 0, len(pieces))
+	counted := map[chatctx.ID]bool{}
+	for _, p := range pieces {
+		l := enhancer.Link{Message: p.Message, Hash: hash(p.Bytes), Bytes: len(p.Bytes)}
+		switch m := byID[p.Message]; {
+		case m != nil:
+			l.Step = m.Step
+			if !counted[m.ID] {
+				l.Tokens, counted[m.ID] = m.Tokens, true
+			}
+		case d.Summary != nil && p.Message == d.Summary.ID:
+			l.Step, l.Tokens = "summary", d.Summary.Tokens
+		case len(counted) == 0:
+			l.Step = "system"
+		}
+		links = append(links, l)
+	}
+	return links
+}
+
+// compare finds what the request shares with the last one.
+func (t *Turn) compare(ctx context.Context, req *Request, o enhancer.Options, counter *tokens.Counter) error {
+	raw, err := t.Context.LastRequest(ctx, req.Draft.Branch, req.Provider)
+	if err != nil {
+		return err
+	}
+	sizes := counter.Sizes(req.Draft)
+	if len(req.Chain) > 0 && req.Chain[0].Message == (chatctx.ID{}) {
+		req.Chain[0].Tokens = sizes.Tools + sizes.System + sizes.Prompt
+	}
+	var before []enhancer.Link
+	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {
+		req.First, before = true, nil // of another version
+	}
+	prices, err := tokens.ParsePrices(o.Prices, req.Model)
+	if err != nil {
+		return err
+	}
+	req.Prefix = enhancer.Share(before, req.Chain, prices)
+	return nil
+}
+
+// record is the chain for the next comparison.
+func (r *Request) record() []byte {
+	raw, err := cbor.Marshal(r.Chain)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// sessions are the branch's sessions with what this request made of the present one; nil where it changed nothing.
+func (r *Request) sessions() []branch.Session {
+	if !enhancer.Changed(&r.before, &r.Draft.Session) {
+		return nil
+	}
+	return enhancer.Sessions(r.info, r.Draft.Session)
+}
+
+func isStopped(err error) bool {
+	return errors.Is(err, chatctx.ErrStopped) || errors.Is(err, chatctx.ErrNotFound)
+}
