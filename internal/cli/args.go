@@ -131,7 +131,7 @@ func (s *splitter) flags() (own, shared []urfave.Flag) {
 }
 
 // find gives the flag of a name. A command's own flag hides a shared one.
-func (s *splitter) find(name string) (found urfave.Flag, isOwn bool, err error) {
+func (s *splitter) find(dash, name string) (found urfave.Flag, isOwn bool, err error) {
 	own, shared := s.flags()
 	var names []string
 	for i, f := range append(slices.Clone(own), shared...) {
@@ -144,10 +144,6 @@ func (s *splitter) find(name string) (found urfave.Flag, isOwn bool, err error) 
 			}
 		}
 	}
-	dash := "--"
-	if utf8.RuneCountInString(name) == 1 {
-		dash = "-"
-	}
 	hint := "chatctx " + strings.TrimLeft(s.out.name()+" --help", " ") + " lists the flags; -- ends them: put it before text that begins with a dash"
 	return nil, false, &usageError{fmt.Sprintf("no flag %s%s", dash, name), suggest(name, names, "--", hint)}
 }
@@ -159,7 +155,7 @@ func (s *splitter) long(a string) error {
 		s.out.help = true
 		return nil
 	}
-	f, own, err := s.find(name)
+	f, own, err := s.find("--", name)
 	if err != nil {
 		return err
 	}
@@ -176,7 +172,7 @@ func (s *splitter) short(letters string) error {
 			s.out.help = true
 			continue
 		}
-		f, own, err := s.find(letter)
+		f, own, err := s.find("-", letter)
 		if err != nil {
 			return s.shortError(err, letter+letters)
 		}
@@ -196,7 +192,7 @@ func (s *splitter) shortError(err error, whole string) error {
 		return err
 	}
 	name, _, _ := strings.Cut(whole, "=")
-	if _, _, longErr := s.find(name); longErr != nil {
+	if _, _, longErr := s.find("--", name); longErr != nil {
 		err := longErr.(*usageError)
 		err.text = fmt.Sprintf("no flag -%s", whole)
 		return err

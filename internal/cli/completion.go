@@ -82,7 +82,7 @@ func splitUnfinished(before []string) (p *parsed, wanting urfave.Flag) {
 		case !looksLikeFlag(a):
 			s.word(a)
 		default:
-			if f, _, err := s.find(strings.TrimLeft(a, "-")); err == nil && takesValue(f) && len(s.rest) == 0 {
+			if f, _, err := s.find("--", strings.TrimLeft(a, "-")); err == nil && takesValue(f) && len(s.rest) == 0 {
 				return &s.out, f
 			}
 			if strings.HasPrefix(a, "--") {

@@ -178,7 +178,35 @@ func diffWords(a, b string) []diffmatchpatch.Diff {
 		}
 		diffs[i].Text = text.String()
 	}
-	return dmp.DiffCleanupMerge(diffs)
+	return groupEdits(diffs)
+}
+
+// groupEdits puts what was taken away before what was added between two stretches that are the same.
+func groupEdits(diffs []diffmatchpatch.Diff) []diffmatchpatch.Diff {
+	var out []diffmatchpatch.Diff
+	var gone, added strings.Builder
+	flush := func() {
+		for _, e := range []diffmatchpatch.Diff{{Type: diffmatchpatch.DiffDelete, Text: gone.String()}, {Type: diffmatchpatch.DiffInsert, Text: added.String()}} {
+			if e.Text != "" {
+				out = append(out, e)
+			}
+		}
+		gone.Reset()
+		added.Reset()
+	}
+	for _, d := range diffs {
+		switch d.Type {
+		case diffmatchpatch.DiffDelete:
+			gone.WriteString(d.Text)
+		case diffmatchpatch.DiffInsert:
+			added.WriteString(d.Text)
+		default:
+			flush()
+			out = append(out, d)
+		}
+	}
+	flush()
+	return out
 }
 
 // wordRune stands for a word; the surrogates, which no string can hold, are left out.

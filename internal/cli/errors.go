@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Exit codes. docs/cli.md lists them for people.
+// Exit codes.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -22,6 +22,8 @@ const (
 	exitNotFound    = 3
 	exitAmbiguous   = 4
 	exitConflict    = 5
+	exitWaits       = 6
+	exitProvider    = 7
 	exitPartial     = 8
 	exitNoStore     = 10
 	exitLocked      = 11
@@ -29,6 +31,27 @@ const (
 	exitVersion     = 13
 	exitInterrupted = 130
 )
+
+// exitCodes says what the codes mean, for the docs. Those of commands that send and decide are part of the same promise.
+var exitCodes = []struct {
+	code  int
+	means string
+}{
+	{exitDone, "done"},
+	{exitFailed, "failed"},
+	{exitUsage, "the command line cannot be meant"},
+	{exitNotFound, "what it names is not there"},
+	{exitAmbiguous, "what it names could be several"},
+	{exitConflict, "conflict: an old revision, a name or file that is there already, an undo that something stands on"},
+	{exitWaits, "a call waits for approval, was denied, or its time is over"},
+	{exitProvider, "the provider refused or failed"},
+	{exitPartial, "done in part"},
+	{exitNoStore, "no store there"},
+	{exitLocked, "another program holds the store"},
+	{exitDamaged, "the store is damaged, or the file is no store"},
+	{exitVersion, "the store is from a newer version, or from one that is too old"},
+	{exitInterrupted, "interrupted"},
+}
 
 // usageError is a command line that cannot be meant.
 type usageError struct {
@@ -153,7 +176,12 @@ func printError(w io.Writer, err error, asJSON bool) {
 		return
 	}
 	if code == exitInterrupted {
-		fmt.Fprintln(w, "chatctx: interrupted")
+		text := "interrupted"
+		var partial *partialError
+		if errors.As(err, &partial) {
+			text += "; " + partial.done
+		}
+		fmt.Fprintf(w, "chatctx: %s\n", text)
 		return
 	}
 	if isRef && len(ref.Candidates) > 0 {

@@ -120,7 +120,7 @@ func doImport(r *run) error {
 	}
 	if err != nil {
 		if rep.Messages > 0 {
-			return &partialError{err, fmt.Sprintf("%s in %s are stored", count(rep.Messages, "message"), count(rep.Contexts, "context"))}
+			return &partialError{err, fmt.Sprintf("%s in %s %s stored", count(rep.Messages, "message"), count(rep.Contexts, "context"), are(rep.Messages))}
 		}
 		return err
 	}

@@ -21,7 +21,7 @@ func fileCommands() []*command {
 			json:  "ok, problems[{invariant, where, text}]", example: "chatctx check --full"},
 		{name: "backup", args: "FILE", does: "write a copy of the store while it is in use", scope: onStore, do: doBackup, flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "yes", Usage: "write over FILE without asking"}},
-			json: "file, bytes", example: "chatctx backup ~/chats-$(date +%F).db"},
+			json: "file, bytes", example: "chatctx backup ~/chats-copy.db"},
 		{name: "stats", does: "what the store holds and takes", scope: onStore, do: doStats,
 			json: "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations", example: "chatctx stats --json"},
 	}

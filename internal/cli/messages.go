@@ -180,7 +180,8 @@ func doAppend(r *run) error {
 	}
 	err := a.all()
 	if err != nil && a.stored+a.known > 0 {
-		return &partialError{err, fmt.Sprintf("%s are stored, up to line %d", count(a.stored+a.known, "message"), a.line)}
+		n := a.stored + a.known
+		return &partialError{err, fmt.Sprintf("%s %s stored, up to line %d", count(n, "message"), are(n), a.line)}
 	}
 	if err != nil {
 		return &hinted{err, "nothing was stored"}

@@ -177,6 +177,14 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// are is "is" for one thing.
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // size is a number of bytes for people.
 func size(n int64) string {
 	switch {

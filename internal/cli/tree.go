@@ -76,7 +76,7 @@ func (t *tree) connect() {
 		}
 		slices.SortStableFunc(t.children[i], func(a, b int) int { return t.branches[a].Shared - t.branches[b].Shared })
 	}
-	const fewBranches, deep = 12, 6
+	const fewBranches, deep = 12, 4
 	t.small, t.heavy = n <= fewBranches, deepest > deep
 }
 
@@ -133,20 +133,22 @@ func (r *run) glyphs() glyphs {
 // drawTree prints the tree, oldest message first.
 func (r *run) drawTree(t *tree) {
 	total := 0
-	for i, b := range t.branches {
-		total += b.Messages
-		if p := t.branches[i]; p.From >= 0 {
-			total -= b.Shared
-		}
+	for _, b := range t.branches {
+		total += b.Messages - b.Shared
 	}
 	r.printf("%s %s  %s, %s\n", r.paint(bold, titled(t.info.Title, t.info.ID)), r.paint(yellow, short(t.info.ID)), count(len(t.branches), "branch"), count(total, "message"))
-	if names := t.namesAt(nil, t.roots, 0); len(names) > 0 {
-		r.printf("%s %s\n", r.glyphs().head, strings.Join(names, " ")+" "+r.paint(dim, "(empty)"))
-	}
+	var roots []int
 	for _, root := range t.roots {
-		if t.branches[root].Messages > 0 && !r.stopped() {
-			t.draw(root, 0, "", "")
+		if t.branches[root].Messages > 0 {
+			roots = append(roots, root)
 		}
+	}
+	empty := t.namesAt(nil, t.roots, 0)
+	if len(empty) > 0 || len(roots) > 1 { // else the first message is the beginning
+		r.printf("%s\n", strings.Join(append([]string{r.glyphs().dot}, append(empty, r.paint(dim, "(beginning)"))...), " "))
+	}
+	if len(roots) > 0 {
+		t.draw(t.sides(roots, 0, ""), 0, "", "")
 	}
 	if t.err != nil {
 		r.note("not all could be read: %v", t.err)
@@ -168,14 +170,19 @@ func (t *tree) draw(b, after int, first, prefix string) {
 		if len(onward) == 0 {
 			return
 		}
-		trunk := t.trunk(onward)
-		for _, side := range onward {
-			if side != trunk {
-				t.draw(side, next, prefix+t.r.glyphs().fork, prefix+t.r.glyphs().bar)
-			}
-		}
-		b, after, first = trunk, next, prefix
+		b, after, first = t.sides(onward, next, prefix), next, prefix
 	}
+}
+
+// sides prints all but one of the branches that go on after a position, and gives the one that goes straight on.
+func (t *tree) sides(onward []int, position int, prefix string) (trunk int) {
+	trunk = t.trunk(onward, position)
+	for _, side := range onward {
+		if side != trunk {
+			t.draw(side, position, prefix+t.r.glyphs().fork, prefix+t.r.glyphs().bar)
+		}
+	}
+	return trunk
 }
 
 // nextFork is the next position after one at which branches leave b, and which these are; the end of b where none do.
@@ -210,16 +217,27 @@ func (t *tree) onward(b int, here []int, position int) []int {
 
 // trunk is the one that goes straight on: the earliest branch; in a deep tree the one that most branches hang on, so that the depth
 // grows with the logarithm of their number.
-func (t *tree) trunk(onward []int) int {
+func (t *tree) trunk(onward []int, position int) int {
 	best := onward[0]
 	if t.heavy {
 		for _, b := range onward[1:] {
-			if t.weight[b] > t.weight[best] {
+			if t.hanging(b, position) > t.hanging(best, position) {
 				best = b
 			}
 		}
 	}
 	return best
+}
+
+// hanging counts the branches that are drawn if b is drawn from after a position on.
+func (t *tree) hanging(b, position int) int {
+	n := 1
+	for _, c := range t.children[b] {
+		if t.branches[c].Shared > position {
+			n += t.weight[c]
+		}
+	}
+	return n
 }
 
 // namesAt are the labels of the branches whose head stands at a position: of b itself, if not nil, and of those in here.

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	urfave "github.com/urfave/cli/v2"
+)
+
+var update = flag.Bool("update", false, "write docs/cli.md and the golden files")
+
+const docsFile = "../../docs/cli.md"
+
+// TestDocs holds docs/cli.md against the commands. After a change: go test ./internal/cli -run TestDocs -update
+func TestDocs(t *testing.T) {
+	want := docs()
+	if *update {
+		if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	have, err := os.ReadFile(docsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Errorf("docs/cli.md is stale: go test ./internal/cli -run TestDocs -update\n%s", firstDifference(string(have), want))
+	}
+}
+
+func firstDifference(a, b string) string {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(as), len(bs)) {
+		if as[i] != bs[i] {
+			return fmt.Sprintf("line %d\n- %s\n+ %s", i+1, as[i], bs[i])
+		}
+	}
+	return "one ends before the other"
+}
+
+// TestEveryCommandIsDescribed: what the help and the docs need is there.
+func TestEveryCommandIsDescribed(t *testing.T) {
+	eachCommand(func(name string, c *command) {
+		if c.hidden || c.do == nil {
+			return
+		}
+		if c.does == "" || c.example == "" || c.json == "" && c.name != "help" {
+			t.Errorf("%s lacks a line, an example or its JSON", name)
+		}
+		if !strings.Contains(c.example, "chatctx "+name) && !strings.Contains(c.example, "chatctx "+strings.Split(name, " ")[0]) {
+			t.Errorf("the example of %s does not show it: %s", name, c.example)
+		}
+		for _, f := range c.flags {
+			if _, usage := flagText(f); usage == "" {
+				t.Errorf("%s --%s says nothing", name, f.Names()[0])
+			}
+		}
+		seen := map[string]bool{}
+		for _, f := range append(slices.Clone(c.flags), sharedFlags(c.scope)...) {
+			n := f.Names()[0]
+			if seen[n] && n != "store" {
+				t.Errorf("%s has --%s twice", name, n)
+			}
+			seen[n] = true
+		}
+	})
+}
+
+// TestExamples: the examples are command lines that the program takes.
+func TestExamples(t *testing.T) {
+	eachCommand(func(name string, c *command) {
+		for line := range strings.Lines(c.example) {
+			_, after, found := strings.Cut(strings.TrimSpace(line), "chatctx ")
+			if !found {
+				continue
+			}
+			for _, end := range []string{" > ", " < ", " | ", ")"} {
+				if name != "new" && name != "add" {
+					after, _, _ = strings.Cut(after, end)
+				}
+			}
+			if _, err := split(allCommands(), shellWords(after)); err != nil {
+				t.Errorf("%s: %q is refused: %v", name, line, err)
+			}
+		}
+	})
+}
+
+// shellWords splits a line at spaces outside of double quotes.
+func shellWords(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
+
+func eachCommand(fn func(name string, c *command)) {
+	var walk func(prefix string, list []*command)
+	walk = func(prefix string, list []*command) {
+		for _, c := range list {
+			fn(prefix+c.name, c)
+			walk(prefix+c.name+" ", c.subs)
+		}
+	}
+	walk("", allCommands())
+}
+
+// docs writes docs/cli.md.
+func docs() string {
+	var b strings.Builder
+	b.WriteString(docsHead)
+	for _, row := range exitCodes {
+		fmt.Fprintf(&b, "| %d | %s |\n", row.code, row.means)
+	}
+	b.WriteString(docsJSON)
+	for _, g := range commandTable() {
+		fmt.Fprintf(&b, "\n## %s\n", g.title)
+		for _, c := range g.commands {
+			if !c.hidden {
+				docCommand(&b, "", c)
+			}
+		}
+	}
+	return b.String()
+}
+
+func docCommand(b *strings.Builder, under string, c *command) {
+	name := under + c.name
+	if c.do != nil {
+		fmt.Fprintf(b, "\n### chatctx %s\n\n%s.\n", usageLine(name, c), upper(c.does))
+		if c.more != "" {
+			fmt.Fprintf(b, "\n%s\n", c.more)
+		}
+		if list := docFlags(c); list != "" {
+			fmt.Fprintf(b, "\n%s", list)
+		}
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", c.example)
+		if c.json != "" {
+			fmt.Fprintf(b, "\nJSON: `%s`\n", c.json)
+		}
+	}
+	for _, s := range c.subs {
+		docCommand(b, name+" ", s)
+	}
+}
+
+func docFlags(c *command) string {
+	var b strings.Builder
+	for _, f := range append(slices.Clone(c.flags), scopeFlags(c.scope)...) {
+		name, usage := flagText(f)
+		fmt.Fprintf(&b, "- `%s`: %s\n", name, usage)
+	}
+	return b.String()
+}
+
+// scopeFlags are the shared ones that not every command has.
+func scopeFlags(on scope) []urfave.Flag {
+	all := sharedFlags(on)
+	return all[:len(all)-len(globalFlags())]
+}
+
+const docsHead = `<!-- Made from the program: go test ./internal/cli -run TestDocs -update -->
+# The command line
+
+    chatctx [--store FILE] COMMAND [flags] [arguments]
+
+` + "`chatctx`" + ` alone says where you are, or what to type first. ` + "`chatctx help COMMAND`" + ` shows a command's flags, its JSON and an example.
+
+**Where the store is.** The file that ` + "`--store`" + ` names, else ` + "`CHATCTX_STORE`" + `, else ` + "`chatctx/chats.db`" + ` in ` + "`XDG_DATA_HOME`" + `
+(` + "`~/.local/share`" + ` where that is not set; ` + "`%LOCALAPPDATA%`" + ` on Windows). new, import, add and append make it where there is none,
+readable by you alone. An empty file is no store. ` + "`FILE.lock`" + ` beside it holds no data.
+
+**Which conversation.** A command that reads or changes one takes ` + "`--context`" + ` (else ` + "`CHATCTX_CONTEXT`" + `, else the current context: the
+one that new, use or an import of one conversation chose last) and, where it works on a branch, ` + "`--branch`" + ` (else the active one).
+
+**Flags** may stand before and after arguments; ` + "`--`" + ` ends them, for text that begins with a dash. ` + "`-n5`, `-n 5`, `--n=5`" + ` are the same. A flag
+that a command does not have is refused.
+
+**References.** A context is named by its title, its id, or a unique beginning or end of the id, of four digits or more. So is a message by its id; or by a
+tag, or by its place: ` + "`@`" + ` the head of the branch, ` + "`@-2`" + ` two before it, ` + "`@3`" + ` the third from the start. A call is MESSAGE:INDEX, counted from 1.
+What fits several is refused with a list of them. Ids are shown by their last eight digits.
+
+**Text** given as ` + "`-`" + ` is read from standard input, without its last newline (` + "`--raw`" + ` keeps it).
+
+**Output.** Data goes to standard output, everything else to standard error. ` + "`--json`" + ` makes it JSON on every command: one object, or
+one a line. Colours, the pager (` + "`PAGER`, else `less`" + `) and questions are for terminals only; ` + "`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb`" + ` are
+respected. Without a terminal nothing is ever asked: the command to run is printed instead. A reader that goes away early is no error.
+
+**Taking back.** Every change says what it made, and the command that takes it back. Commands that remove something take ` + "`--dry-run`" + `; they ask
+only where undo cannot help.
+
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+`
+
+const docsJSON = `
+With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"message\", \"hint\"?, \"candidates\"?}}`" + ` on standard error.
+
+## JSON
+
+More fields may follow in later versions. Times are RFC 3339 in UTC; what is not known is null; ids are whole; positions count from 1.
+
+A message is ` + "`id, parent_id, role, content[part], tool_calls[{id, tool_name, arguments, approval_status, execution}], tool_result{request_id, result | parts, is_error, compact_summary}, metadata{model_id, provider_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, usage, finish_reason, error, completed_at}, turn, position, created_at, session, hidden, kind, unfinished, copied_from, tags, source{format, context, node, role}`" + `.
+parent_id is the message before it on the branch shown; input_tokens is the whole input, cached or not.
+
+A part is one of ` + "`{type: text, text}`; `{type: image | document, media_type, name, data | sha256, size | url}` (data is base64); `{type: thinking, thinking, signature, redacted, provider}`; `{type: tool_call, id}`" + `,
+which stands where among the parts a call was made (calls without one come after the text); or of another type, as it came.
+
+To ` + "`append`" + ` a message, role and one of content, tool_calls and tool_result are enough; content may be a text alone.
+`

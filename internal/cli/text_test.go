@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"github.com/sergi/go-diff/diffmatchpatch"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func TestWhen(t *testing.T) {
+	now := time.Date(2025, 6, 15, 12, 0, 0, 0, time.UTC)
+	for s, want := range map[string]string{
+		"2025-01-31":                "2025-01-31T00:00:00Z",
+		"2025-01-31 10:20:30":       "2025-01-31T10:20:30Z",
+		"2025-01-31T10:20":          "2025-01-31T10:20:00Z",
+		"2025-01-31T10:00:00+02:00": "2025-01-31T08:00:00Z",
+		"12h":                       "2025-06-15T00:00:00Z",
+		"7d":                        "2025-06-08T12:00:00Z",
+		"2w":                        "2025-06-01T12:00:00Z",
+	} {
+		got, err := when(s, now)
+		if err != nil || got.Time().Format(time.RFC3339) != want {
+			t.Errorf("%s is %v (%v), not %s", s, got.Time(), err, want)
+		}
+	}
+	for _, s := range []string{"x", "-3d", "-1h", "3", "d", "2025-13-01", "5y", "99999999999999999999d"} {
+		if got, err := when(s, now); err == nil {
+			t.Errorf("%q is taken as %v", s, got.Time())
+		}
+	}
+}
+
+func TestCutAndPad(t *testing.T) {
+	for _, s := range []string{"", "a", "hello world", "漢字と🙂漢字", "e\u0301e\u0301e\u0301", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦", "\u200b"} {
+		for width := range 14 {
+			c := cut(s, width)
+			if w := uniseg.StringWidth(c); w > width {
+				t.Errorf("cut(%q, %d) is %q, %d wide", s, width, c, w)
+			}
+			if uniseg.StringWidth(s) <= width && width > 0 && c != s {
+				t.Errorf("cut(%q, %d) is %q though it had room", s, width, c)
+			}
+			if w := uniseg.StringWidth(pad(c, width)); w != width {
+				t.Errorf("pad(%q, %d) is %d wide", c, width, w)
+			}
+		}
+	}
+}
+
+func TestCleanIsSafe(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\ttext\n":       "plain\ttext\n",
+		"\x1b[31mred\x07":     `\x1b[31mred\x07`,
+		"a\rb":                `a\x0db`,
+		"\u009bx":             `\x9bx`,
+		"abc\u202edef":        `abc\x202edef`,
+		"bad \xff byte":       "bad \ufffd byte",
+		"zero\x00":            `zero\x00`,
+		"ümläut 漢字 🙂 e\u0301": "ümläut 漢字 🙂 e\u0301",
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("clean(%q) is %q, not %q", in, got, want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b[0m")
+	f.Fuzz(func(t *testing.T, s string) {
+		c := clean(s)
+		if !utf8.ValidString(c) || strings.ContainsFunc(c, unsafeRune) {
+			t.Errorf("clean(%q) is %q", s, c)
+		}
+		if o := oneLine(s); strings.ContainsAny(o, "\n\t") {
+			t.Errorf("oneLine(%q) is %q", s, o)
+		}
+	})
+}
+
+func TestFileName(t *testing.T) {
+	for in, want := range map[string]string{
+		"photo.png":             "photo.png",
+		"../../etc/passwd":      "passwd",
+		`C:\Windows\system.ini`: "system.ini",
+		"/":                     "part-3.png",
+		"..":                    "part-3.png",
+		".bashrc":               "bashrc",
+		"-rf":                   "rf",
+		"a\x00b\nc":             "a_b_c",
+		"CON.txt":               "_CON.txt",
+		"com1":                  "_com1",
+		"what?<>|*.md":          "what_____.md",
+		"ünï 漢字.pdf":            "ünï 漢字.pdf",
+		"trailing. . ":          "trailing",
+		"":                      "part-3.png",
+		"\xff\xfe":              "_",
+	} {
+		if got := fileName(in, "image/png", 3); got != want {
+			t.Errorf("fileName(%q) is %q, not %q", in, got, want)
+		}
+	}
+	if got := fileName(strings.Repeat("漢", 300)+".png", "image/png", 1); len(got) > 120 || !strings.HasSuffix(got, ".png") || !utf8.ValidString(got) {
+		t.Errorf("a long name became %q", got)
+	}
+}
+
+func TestMediaType(t *testing.T) {
+	for _, c := range []struct{ content, name, want string }{
+		{"\x89PNG\r\n\x1a\n...", "x.txt", "image/png"},
+		{"\xff\xd8\xff\xe0", "x", "image/jpeg"},
+		{"RIFF0000WEBPVP8 ", "x", "image/webp"},
+		{"plain words", "x.png", "text/plain"},
+		{"%PDF-1.7", "x", "application/pdf"},
+		{"\x00\x01\x02\xff", "x", "application/octet-stream"},
+		{"{}", "x.json", "application/json"},
+		{"<svg/>", "x.svg", "image/svg+xml"},
+		{"", "x", "text/plain"},
+	} {
+		if got := mediaType([]byte(c.content), c.name); got != c.want {
+			t.Errorf("%s with %q is %s, not %s", c.name, c.content, got, c.want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{"plain": "plain", "two words": "'two words'", "it's": `'it'\''s'`, "": "''", "@-2": "@-2", "$x": "'$x'"} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q) is %s", in, got)
+		}
+	}
+}
+
+func TestDiffWords(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{"a fine answer", "a good answer", "a [-fine-]{+good+} answer"},
+		{"same", "same", "same"},
+		{"", "new", "{+new+}"},
+		{"one two", "one two three", "one two{+ three+}"},
+		{"line\nnext", "line\nlast", "line\n[-next-]{+last+}"},
+		{"今日は雨です", "今日は雪です", "今日は[-雨-]{+雪+}です"},
+		{"call(1)", "call(2)", "call([-1-]{+2+})"},
+	} {
+		r, _ := testRun(t.Context())
+		if got := r.markWords(diffWords(c.a, c.b)); got != c.want {
+			t.Errorf("%q to %q is %q, not %q", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// FuzzDiffWords: both texts can be read out of the difference.
+func FuzzDiffWords(f *testing.F) {
+	f.Add("a b c", "a x c")
+	f.Add("", "\xff")
+	f.Add("日本語", "日本 go")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if !utf8.ValidString(a) || !utf8.ValidString(b) {
+			return
+		}
+		var left, right strings.Builder
+		for _, d := range diffWords(a, b) {
+			if d.Type != diffmatchpatch.DiffInsert {
+				left.WriteString(d.Text)
+			}
+			if d.Type != diffmatchpatch.DiffDelete {
+				right.WriteString(d.Text)
+			}
+		}
+		if left.String() != a || right.String() != b {
+			t.Errorf("%q and %q come back as %q and %q", a, b, left.String(), right.String())
+		}
+	})
+}
+
+func TestWordRunes(t *testing.T) {
+	for i := range 1_100_000 {
+		if c := wordRune(i); c >= 0xd800 && c < 0xe000 || wordIndex(c) != i {
+			t.Fatalf("word %d stands as %x and comes back as %d", i, c, wordIndex(c))
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	in := "\xef\xbb\xbf{\"role\":\"user\",\"content\":\"one\"}\n\n  \n{\"role\":\"user\",\"content\":\"two\"}\r\n{\"role\":\"user\",\"content\":\"three\"}"
+	l := newLines(strings.NewReader(in), 1000, 100)
+	batch, numbers, err := l.batch()
+	if len(batch) != 2 || err != nil || batch[0].Text() != "one" {
+		t.Fatalf("the first batch is %v %v: the last line may still go on", numbers, err)
+	}
+	batch, numbers, err = l.batch()
+	if len(batch) != 1 || numbers[0] != 5 || batch[0].Text() != "three" || err != io.EOF && err != nil {
+		t.Fatalf("the second batch is %v %v", numbers, err)
+	}
+	if _, _, err := l.batch(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	for _, bad := range []string{"{", "[]", "null", "x", `{"role":"user","content":"` + strings.Repeat("x", 1000) + `"}`, "{\"role\":\"\xff\"}", `{"role":5}`} {
+		batch, _, err := newLines(strings.NewReader(bad), 500, 10).batch()
+		if err == nil || err == io.EOF || len(batch) > 0 || !strings.HasPrefix(err.Error(), "line 1") {
+			t.Errorf("%q gives %d messages and %v", cut(bad, 40), len(batch), err)
+		}
+	}
+}
+
+// TestLinesDoNotWait: a batch ends where the next line has not come yet.
+func TestLinesDoNotWait(t *testing.T) {
+	r, w := io.Pipe()
+	go func() {
+		for i := range 3 {
+			fmt.Fprintf(w, "{\"role\":\"user\",\"content\":\"%d\"}\n{\"role\":\"us", i)
+			fmt.Fprintf(w, "er\",\"content\":\"rest\"}\n")
+		}
+		w.CloseWithError(errors.New("broken"))
+	}()
+	l := newLines(r, 1000, 100)
+	n := 0
+	for {
+		batch, _, err := l.batch()
+		n += len(batch)
+		if err != nil {
+			if err.Error() != "broken" {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if n != 6 {
+		t.Errorf("%d messages before the input broke, not 6", n)
+	}
+}
+
+func TestBody(t *testing.T) {
+	m := &chatctx.Message{Role: pool.Assistant, Content: []pool.Part{
+		{Type: pool.ThinkingPart, Text: "let me\nsee"},
+		{Type: pool.TextPart, Text: "Before\x1b[2J"},
+		{Type: pool.CallPart, CallID: "b"},
+		{Type: pool.TextPart, Text: "after"},
+		{Type: pool.ImagePart, MediaType: "image/png", Name: "a.png", Size: 2048},
+		{Type: "strange", Raw: []byte(`{"type":"strange","x":1}`)},
+	}, Calls: []pool.Call{
+		{ID: "a", Tool: "first", Arguments: []byte(`{ "x": 1 }`), Status: pool.Pending},
+		{ID: "b", Tool: "second", Status: pool.Denied, Reason: "no"},
+	}}
+	got := body(m, false)
+	want := `[thinking, 10 characters: let me see]
+Before\x1b[2J
+→ second()  call 00000000:2, denied: no
+after
+[image a.png image/png 2.0 KiB]
+[strange {"type":"strange","x":1}]
+→ first({"x":1})  call 00000000:1, pending`
+	if got != want {
+		t.Errorf("body is\n%s\nnot\n%s", got, want)
+	}
+}
