@@ -23,7 +23,7 @@ func (b *builder) system() {
 	if d.Summary == nil {
 		for ; b.start < len(d.Messages); b.start++ {
 			m := d.Messages[b.start].Message
-			if m == nil || m.Unsent {
+			if !sent(d.Messages[b.start]) {
 				continue
 			}
 			if m.Role != pool.System {
@@ -72,12 +72,17 @@ func (b *builder) texts(m *pool.Message) string {
 // summary puts the summary of the session before at the beginning.
 func (b *builder) summary(m *chatctx.DraftMessage) {
 	if items := b.items(m.Message); len(items) > 0 {
-		b.Turns = append(b.Turns, &Turn{Role: pool.User, Message: m.ID, Items: items, Summary: true, Cache: m.Cache})
+		b.Turns = append(b.Turns, &Turn{Role: pool.User, Message: m.ID, Items: items, Summary: true, From: m.Message})
 	}
 }
 
+// sent reports whether a message goes to a provider at all.
+func sent(m *chatctx.DraftMessage) bool {
+	return m.Message != nil && !m.Unsent && m.State != "excluded" && m.State != "trimmed"
+}
+
 func (b *builder) message(m *chatctx.DraftMessage) {
-	if m.Message == nil || m.Unsent {
+	if !sent(m) {
 		return
 	}
 	switch m.Role {
@@ -88,10 +93,7 @@ func (b *builder) message(m *chatctx.DraftMessage) {
 	case pool.System, "developer":
 		b.middle(m.Message)
 	default:
-		b.add(&Turn{Role: pool.User, Message: m.ID, Items: b.items(m.Message), from: m.Message})
-	}
-	if m.Cache && len(b.Turns) > 0 {
-		b.Turns[len(b.Turns)-1].Cache = true
+		b.add(&Turn{Role: pool.User, Message: m.ID, Items: b.items(m.Message), From: m.Message})
 	}
 }
 
@@ -172,7 +174,7 @@ func (b *builder) mediaItem(id chatctx.ID, p *pool.Part) Item {
 // assistant makes a turn of an assistant's message: its parts in order, and the calls where they stand among them or after
 // them.
 func (b *builder) assistant(m *pool.Message) {
-	t := &Turn{Role: pool.Assistant, Message: m.ID, Items: make([]Item, 0, len(m.Content)+len(m.Calls)), from: m}
+	t := &Turn{Role: pool.Assistant, Message: m.ID, Items: make([]Item, 0, len(m.Content)+len(m.Calls)), From: m}
 	placed := make([]bool, len(m.Calls))
 	for i := range m.Content {
 		switch p := &m.Content[i]; p.Type {
@@ -230,7 +232,7 @@ func (b *builder) said(t *Turn, p *pool.Part) {
 			t.Items = append(t.Items, Item{Text: p.Text, From: p})
 		}
 	case pool.ThinkingPart:
-		if why := b.rules.Thinking(p, t.from); why != "" {
+		if why := b.rules.Thinking(p, t.From); why != "" {
 			b.Note(t.Message, "thinking left out: %s", why)
 			return
 		}
@@ -241,7 +243,7 @@ func (b *builder) said(t *Turn, p *pool.Part) {
 		t.Items = append(t.Items, Item{Text: text})
 	default:
 		switch {
-		case b.rules.Raw != nil && b.rules.Raw(p, t.from):
+		case b.rules.Raw != nil && b.rules.Raw(p, t.From):
 			t.Items = append(t.Items, Item{Raw: p})
 		case !blank(p.Text):
 			t.Items = append(t.Items, Item{Text: p.Text})

@@ -48,10 +48,9 @@ type Turn struct {
 	Items   []Item     // never empty
 	// Results answer the calls among the items, each once, and stand between this turn and the next.
 	Results []*Result
-	Summary bool // it is the summary of the session before
-	Cache   bool // a cache breakpoint stands after it
-
-	from *pool.Message
+	Summary bool          // it is the summary of the session before
+	Cache   bool          // a cache breakpoint stands after it
+	From    *pool.Message // what it is from; nil: put in by the adapter
 }
 
 // Item is a piece of a turn: exactly one field is set, but that From may stand beside Text.
@@ -105,8 +104,12 @@ func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	if d.Summary != nil && d.Summary.Message != nil {
 		b.summary(d.Summary)
 	}
-	for _, m := range d.Messages[b.start:] {
+	rest := d.Messages[b.start:]
+	for i, m := range rest {
 		b.message(m)
+		if m.Cache && i < len(rest)-1 && len(b.Turns) > 0 { // the end has its own
+			b.Turns[len(b.Turns)-1].Cache = true
+		}
 	}
 	b.answer()
 	c.limitMedia()

@@ -47,6 +47,9 @@ func (m model) before(major, minor int) bool {
 	return m.major < major || m.major == major && m.minor < minor
 }
 
+// binds reports whether the model takes thinking back only where all that stood before it is as it was: those from 5.1 on.
+func (m model) binds() bool { return m.known && !m.before(5, 1) }
+
 // undated is a model's name without the date of its release.
 func undated(name string) string {
 	name = strings.ToLower(strings.TrimPrefix(name, Provider+"/"))

@@ -46,6 +46,9 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	r.tools()
 	r.system()
 	for _, t := range r.Turns {
+		if r.claude.binds() {
+			r.unbind(t)
+		}
 		r.turn(t)
 	}
 	r.parameters()
@@ -60,6 +63,8 @@ type request struct {
 	model    string
 	claude   model
 	body     *Body
+	chain    *adapter.Chain // of what is in the body so far; nil where nobody asks
+	chained  int            // messages in it
 }
 
 // thinking says why a thinking part cannot be sent back: "" if it can.
@@ -80,6 +85,37 @@ func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 		return "it is from " + model
 	}
 	return ""
+}
+
+// unbind takes thinking out of a turn before which something has changed since it was thought: the API would refuse it.
+func (r *request) unbind(t *adapter.Turn) {
+	var kept []adapter.Item
+	for _, i := range t.Items {
+		if i.Thinking == nil {
+			kept = append(kept, i)
+		}
+	}
+	if len(kept) == len(t.Items) || r.bound(t) {
+		return
+	}
+	t.Items = kept
+	r.Note(t.Message, "thinking left out: what stood before it when it was thought is not what stands there now")
+}
+
+// bound reports whether a reply answers what is in the body so far. Of one that does not tell, it is taken to, unless it
+// comes from elsewhere or a summary stands for what it answered.
+func (r *request) bound(t *adapter.Turn) bool {
+	sum := adapter.BoundTo(t.From)
+	if sum == "" {
+		return t.From.Source == nil && !r.Turns[0].Summary
+	}
+	if r.chain == nil {
+		r.chain = adapter.NewChain((&Body{Tools: r.body.Tools, System: r.body.System}).Prefix()...)
+	}
+	for ; r.chained < len(r.body.Messages); r.chained++ {
+		r.chain.Add((&Body{Messages: r.body.Messages[r.chained : r.chained+1]}).Prefix()[0].Bytes)
+	}
+	return sum == r.chain.Sum()
 }
 
 // prefill reports whether the model goes on from the words of the last turns, which the API joins.

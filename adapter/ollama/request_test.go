@@ -10,3 +10,7 @@ import (
 func TestAdapter(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Of(ollama.Provider, ollama.Adapter, "llama3.2:3b", "gpt-oss:20b"))
 }
+
+func BenchmarkBody(b *testing.B) {
+	adaptertest.Bench(b, adaptertest.Of(ollama.Provider, ollama.Adapter, "llama3.2"))
+}

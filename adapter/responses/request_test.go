@@ -10,3 +10,7 @@ import (
 func TestAdapter(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Of(responses.Provider, responses.Adapter, "gpt-4o", "gpt-4.1-mini", "gpt-5", "gpt-5.1", "gpt-5.4", "gpt-5.6-sol", "o3", "gpt-5-chat-latest"))
 }
+
+func BenchmarkBody(b *testing.B) {
+	adaptertest.Bench(b, adaptertest.Of(responses.Provider, responses.Adapter, "gpt-5"))
+}
