@@ -166,7 +166,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	}
 	c.r.duplicateKeys(at, v)
 	c.r.duplicateKeys(at, msg)
-	rec.message = c.message(key, msg)
+	rec.message = c.message(key, msg, v)
 	if c.r.damage(at, v) {
 		source(rec.message).Raw = append([]byte(nil), v.raw()...)
 	}
@@ -174,7 +174,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 }
 
 // message reads a message with all that does not depend on its neighbours.
-func (c *chatgpt) message(key string, v value) *chatctx.Message {
+func (c *chatgpt) message(key string, v, node value) *chatctx.Message {
 	meta := v.get("metadata")
 	m := &chatctx.Message{Created: v.get("create_time").time()}
 	switch role := pool.Role(v.at("author", "role").str()); role {
@@ -198,7 +198,7 @@ func (c *chatgpt) message(key string, v value) *chatctx.Message {
 	m.Meta.FinishReason = meta.at("finish_details", "type").str()
 	m.Unfinished = v.get("status").str() == "in_progress" || m.Meta.FinishReason == "interrupted"
 	c.content(m, key, v)
-	if rest := c.rest(key, v); rest != nil {
+	if rest := c.rest(m, key, v, node); rest != nil {
 		m.Meta.ProviderData = map[string]json.RawMessage{chatgptName: rest}
 	}
 	return m
@@ -339,7 +339,7 @@ func (c *chatgpt) part(v value) pool.Part {
 }
 
 // rest is what of a message has no field of its own, nil for nothing.
-func (c *chatgpt) rest(key string, v value) json.RawMessage {
+func (c *chatgpt) rest(m *chatctx.Message, key string, v, node value) json.RawMessage {
 	w := objectWriter{}
 	for k, x := range v.members() {
 		s := x.str()
@@ -354,13 +354,21 @@ func (c *chatgpt) rest(key string, v value) json.RawMessage {
 		case "author":
 			w.addRaw(k, leftover(x, map[string]bool{"role": true}))
 		case "content":
-			w.addRaw(k, contentRest(x))
+			if len(m.Content) == 0 || m.Content[0].Raw == nil || m.Content[0].Type != x.get("content_type").str() { // else it is kept there, whole
+				w.addRaw(k, contentRest(x))
+			}
 		default:
 			w.addIf(true, k, x)
 		}
 	}
+	if node.len() > len(chatgptNode) {
+		w.addRaw("node", leftover(node, chatgptNode))
+	}
 	return w.done()
 }
+
+// chatgptNode are the members that a node has by itself.
+var chatgptNode = map[string]bool{"id": true, "message": true, "parent": true, "children": true}
 
 // contentRest is what of a content did not become parts; that it is text goes without saying.
 func contentRest(v value) json.RawMessage {

@@ -104,7 +104,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		descend = ""
 	}
 	s := splitter{r: r.buf, max: r.limits.Item}
-	return s.each(descend, func(i int, text []byte, err error) error {
+	err := s.each(descend, func(i int, text []byte, err error) error {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
@@ -125,6 +125,10 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		}
 		return f(atIndex(i), v)
 	})
+	if err == io.ErrUnexpectedEOF {
+		err = errors.New("the file is cut off: it ends inside the list")
+	}
+	return err
 }
 
 // whole reads the file as one value, within the limit for an item.

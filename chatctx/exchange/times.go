@@ -9,7 +9,8 @@ import (
 )
 
 // time reads a moment: a number (or one in a string) of seconds, milliseconds, microseconds or nanoseconds, told apart by
-// their magnitude, or a date as ISO 8601 writes it. What is none, or not after 1970 and before 10000, is unknown.
+// their magnitude, or a date as ISO 8601 writes it. What is none, or not between 1980 and 2200, is unknown: a clock that was never set,
+// a number that is no time.
 func (v value) time() pool.Time {
 	switch v.kind() {
 	case numberKind:
@@ -35,19 +36,20 @@ func parseTime(s string) pool.Time {
 		s = s[:10] + " " + s[11:]
 	}
 	for _, layout := range timeLayouts {
-		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1970 && t.Year() < 10000 {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1980 && t.Year() < 2200 {
 			return pool.TimeOf(t.Round(time.Microsecond))
 		}
 	}
 	return 0
 }
 
-// Limits of the units, and the last moment that is believed: the end of the year 9999, in seconds.
+// Limits of the units, and the moments that are believed: from 1980 to 2200, in seconds.
 const (
-	maxSeconds = 1e11
-	maxMillis  = 1e14
-	maxMicros  = 1e17
-	lastSecond = 253402300799
+	maxSeconds  = 1e11
+	maxMillis   = 1e14
+	maxMicros   = 1e17
+	firstSecond = 315532800
+	lastSecond  = 7258118400
 )
 
 func numericTime(s string) pool.Time {
@@ -61,7 +63,7 @@ func numericTime(s string) pool.Time {
 		return believable(float64(n)/1e6, pool.Time(n))
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f <= 0 {
+	if err != nil || f <= 0 || f >= 1<<63 {
 		return 0
 	}
 	switch {
@@ -76,7 +78,7 @@ func numericTime(s string) pool.Time {
 }
 
 func believable(seconds float64, t pool.Time) pool.Time {
-	if seconds > lastSecond {
+	if seconds < firstSecond || seconds > lastSecond {
 		return 0
 	}
 	return t

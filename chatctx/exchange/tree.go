@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -313,8 +314,9 @@ func (n *namer) difference(leaf int) string {
 		}
 	}
 	name := fmt.Sprintf("%s %d of u%d", what, n.ordinal[first], max(turn, 1))
-	if p := n.in.Nodes[first].Parent; p >= 0 && n.taken[name] && n.through[p] != "main" {
-		name += " in " + n.through[p]
+	if p := n.in.Nodes[first].Parent; p >= 0 && n.through[p] != "main" {
+		within, _, _ := strings.Cut(n.through[p], " in ")
+		name += " in " + within
 	}
-	return clip(name, 100)
+	return name
 }
