@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -117,6 +118,7 @@ func (k *keeper) complete(m *chatctx.Message) {
 	if m.Meta.Model == "" {
 		m.Meta.Model = k.req.Model
 	}
+	adapter.Bind(m, k.req.sum)
 	for i := range m.Calls {
 		if name, ok := k.req.names[m.Calls[i].Tool]; ok {
 			m.Calls[i].Tool = name

@@ -35,6 +35,7 @@ type Request struct {
 	client wire.Client
 	wire   wire.Request
 	names  map[string]string
+	sum    string // of the body's pieces
 	info   *chatctx.BranchInfo
 	before branch.Session
 }
@@ -140,7 +141,8 @@ func (r *Request) adapt() error {
 	r.Repairs, r.names = d.Notes[before:], body.ToolNames()
 	r.Model = adapter.BareModel(&adapter.Settings{Model: textSetting(d.Settings, "model"), BaseURL: textSetting(d.Settings, "base_url")}, r.Provider)
 	r.wire.Model, r.wire.Body = r.Model, r.Body
-	r.Chain = chain(body.Prefix(), d)
+	pieces := body.Prefix()
+	r.Chain, r.sum = chain(pieces, d), adapter.NewChain(pieces...).Sum()
 	return nil
 }
 
