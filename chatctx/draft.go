@@ -102,13 +102,15 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 	}
 	start := max(d.Session.Start, 1)
 	d.Messages = make([]*DraftMessage, 0, max(snap.Len()-start+1, 0))
-	for e, err := range snap.Entries(ctx, start, 0) {
-		if err != nil {
-			return nil, err
+	if start <= snap.Len() { // a session that was just opened is empty
+		for e, err := range snap.Entries(ctx, start, 0) {
+			if err != nil {
+				return nil, err
+			}
+			d.Messages = append(d.Messages, draftMessage(*e, marked[e.ID]))
 		}
-		d.Messages = append(d.Messages, draftMessage(*e, marked[e.ID]))
 	}
-	return d, nil
+	return d, d.keepPinned(ctx, snap, marked, start)
 }
 
 func draftMessage(e Entry, mark string) *DraftMessage {

@@ -10,7 +10,7 @@
 //
 // A provider's cache holds the beginning of a request, so a change near the beginning costs the whole of it. Therefore boundaries move in jumps (a step that
 // has to clear something clears at least Window.ClearAtLeast tokens), and where they stand is kept in the draft's Session: Recall applies
-// that first, and Remember stores it with the request that used it.
+// that first, and whoever sends the request stores it with that (Changed, Sessions).
 //
 // Compaction, which begins a new session with a summary, is in this package too: Plan, Compact, Resume.
 package enhancer

@@ -74,7 +74,7 @@ func (s *steps) makeDigests() []branch.Digest {
 }
 
 // factsBlocks is how many digests are made at most before they are merged: of a long history the older blocks share one.
-const factsBlocks = 16
+const factsBlocks = 8
 
 // joinBlocks takes the blocks before an index, those joined whose boundary a call crosses, and the first ones where there are more than factsBlocks.
 func joinBlocks(blocks []Block, may []bool, end int) []Block {

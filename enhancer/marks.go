@@ -87,26 +87,16 @@ func Changed(before, after *branch.Session) bool {
 	return before.PrunedTo != after.PrunedTo || marksOf(before) != marksOf(after) || !slices.Equal(before.Digests, after.Digests)
 }
 
-// Remember puts the draft's session into a batch, in the place of the branch's last one. info is the branch as the draft was made from it.
-func Remember(b *chatctx.Batch, info *chatctx.BranchInfo, s branch.Session) {
-	b.SetSessions(withCurrent(info.Sessions, s))
-}
-
-// Sessions is the list that Remember stores, for a program that stores it with something else.
-func Sessions(info *chatctx.BranchInfo, s branch.Session) []branch.Session {
-	return withCurrent(info.Sessions, s)
-}
-
-// withCurrent is the list of sessions with the last one replaced; where none is yet, s is the first.
-func withCurrent(list []branch.Session, s branch.Session) []branch.Session {
-	if s.ID == (pool.ID{}) {
-		s.ID = pool.NewID()
-		s.Start = max(s.Start, 1)
+// Sessions are a branch's sessions with the last one replaced by a draft's; where there is none yet, that is the first. They are for Batch.SetSessions.
+func Sessions(info *chatctx.BranchInfo, current branch.Session) []branch.Session {
+	if current.ID == (pool.ID{}) {
+		current.ID, current.Created = pool.NewID(), pool.Now()
+		current.Start = max(current.Start, 1)
 	}
-	if len(list) == 0 {
-		return []branch.Session{s}
+	if len(info.Sessions) == 0 {
+		return []branch.Session{current}
 	}
-	out := slices.Clone(list)
-	out[len(out)-1] = s
+	out := slices.Clone(info.Sessions)
+	out[len(out)-1] = current
 	return out
 }

@@ -1,0 +1,353 @@
+package enhancer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// conversation stores n turns, each with a tool call, in a store in memory.
+func conversation(t *testing.T, n int) *chatctx.ChatContext {
+	t.Helper()
+	s, err := chatctx.OpenMemory(chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	c, err := s.New(t.Context(), chatctx.NewContext{System: "You help.", Settings: map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(5)
+	for range n {
+		w.user(w.words(30))
+		w.use(&pool.Result{Text: w.words(100)})
+		w.assistant(w.words(60))
+	}
+	for _, m := range w.d.Messages {
+		m.Message.ID = pool.ID{}
+		if _, err := c.Append(t.Context(), "", m.Message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func draftFrom(t *testing.T, c *chatctx.ChatContext) *chatctx.Draft {
+	t.Helper()
+	d, err := c.Draft(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// request is what would be sent, the summary too.
+func request(t *testing.T, c *chatctx.ChatContext, o Options) string {
+	t.Helper()
+	d := draftFrom(t, c)
+	if _, err := Standard(o, c, nil).Run(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Summary != nil {
+		return string(content(d.Summary.Message)) + sent(d)
+	}
+	return sent(d)
+}
+
+func history(t *testing.T, c *chatctx.ChatContext) []pool.ID {
+	t.Helper()
+	s, err := c.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := s.IDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// answers is a Completer that gives a text or an error, and keeps what it was asked.
+type answers struct {
+	text   string
+	err    error
+	prompt string
+	do     func()
+}
+
+func (a *answers) Complete(_ context.Context, _, prompt string, _ int) (string, error) {
+	a.prompt = prompt
+	if a.do != nil {
+		a.do()
+	}
+	return a.text, a.err
+}
+
+func TestCompactAndUndo(t *testing.T) {
+	c := conversation(t, 30)
+	o := options(0)
+	o.CompactKeep = 1500
+	before, ids := request(t, c, o), history(t, c)
+	model := &answers{text: "The user asked for things; ORD-1 is open."}
+	done, err := Compact(t.Context(), c, "", o, Request{Completer: model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := draftFrom(t, c)
+	if d.Summary == nil || SummaryText(d.Summary.Message) != model.text || done.By != "model" || done.Session != 2 {
+		t.Fatalf("%+v", done)
+	}
+	if !startsTurn(d.Messages[0]) || d.Messages[0].Position != done.Start || done.Messages != done.Start-1 {
+		t.Errorf("the tail begins with a %s at %d: %+v", d.Messages[0].Role, d.Messages[0].Position, done)
+	}
+	w := o.Window(c)
+	if err := w.Measure(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if size := w.Size(d); size != done.After || done.Kept > o.CompactKeep || done.After >= done.Before {
+		t.Errorf("the request is %d tokens now: %+v", size, done)
+	}
+	if fmt.Sprint(history(t, c)) != fmt.Sprint(ids) {
+		t.Errorf("the history changed")
+	}
+	if _, err := c.Store().Undo(t.Context(), c.ID.String(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if after := request(t, c, o); after != before {
+		t.Errorf("undo did not bring the request back: %s", diff(after, before))
+	}
+}
+
+func TestSecondCompactionGivesTheFirstAlong(t *testing.T) {
+	c := conversation(t, 20)
+	o := options(0)
+	o.CompactKeep = 1000
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: "first summary"}); err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(9)
+	for range 10 {
+		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(100)), pool.NewText(pool.Assistant, w.words(100))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	model := &answers{text: "second summary"}
+	if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(model.prompt, "first summary") {
+		t.Error("the model was not given the earlier summary")
+	}
+	d := draftFrom(t, c)
+	if text := d.Summary.Text(); !strings.Contains(text, "first summary") || SummaryText(d.Summary.Message) != "second summary" {
+		t.Errorf("the summary is %q", text)
+	}
+	list, err := ListSessions(t.Context(), c, "", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 3 || list[0].Summary != "first summary" || list[1].Summary != "second summary" || !list[2].Current || list[2].Before != "second summary" {
+		t.Errorf("%+v", list)
+	}
+	if n := list[0].Messages + list[1].Messages + list[2].Messages; n != 100 {
+		t.Errorf("the sessions hold %d messages of 100", n)
+	}
+}
+
+func TestFailedOrEmptySummaryChangesNothing(t *testing.T) {
+	c := conversation(t, 20)
+	o := options(0)
+	o.CompactKeep = 1000
+	before := request(t, c, o)
+	for _, a := range []*answers{{err: errors.New("refused")}, {text: ""}, {text: " \n"}} {
+		if _, err := Compact(t.Context(), c, "", o, Request{Completer: a}); err == nil {
+			t.Error("it was compacted")
+		}
+	}
+	if info, _ := c.Branch(t.Context(), ""); len(info.Sessions) != 0 || request(t, c, o) != before {
+		t.Error("something changed")
+	}
+	o.CompactKeep = 1_000_000
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: "x"}); !errors.Is(err, ErrNothingToCompact) {
+		t.Errorf("nothing to compact: %v", err)
+	}
+}
+
+func TestCompactionRunsWhileTheConversationGoesOn(t *testing.T) {
+	c := conversation(t, 20)
+	o := options(0)
+	o.CompactKeep = 1000
+	model := &answers{text: "so far", do: func() {
+		if _, err := c.Append(context.Background(), "", pool.NewText(pool.User, "meanwhile")); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); err != nil {
+		t.Fatal(err)
+	}
+	if d := draftFrom(t, c); d.Messages[len(d.Messages)-1].Text() != "meanwhile" || SummaryText(d.Summary.Message) != "so far" {
+		t.Error("the message that came meanwhile is not in the new session")
+	}
+	w := newWriter(2)
+	for range 20 {
+		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(100))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	model.do = func() {
+		b := c.Begin("")
+		b.Rewind("@5")
+		if _, err := b.Commit(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); !errors.Is(err, chatctx.ErrConflict) {
+		t.Errorf("the history was cut meanwhile: %v", err)
+	}
+}
+
+func TestPinnedMessagesOutliveCompaction(t *testing.T) {
+	c := conversation(t, 20)
+	o := options(0)
+	o.CompactKeep = 1000
+	ids := history(t, c)
+	b := c.Begin("")
+	b.Mark("@5", Pinned) // a user message
+	b.Mark("@11", Pinned)
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: "sum"}); err != nil {
+		t.Fatal(err)
+	}
+	d := draftFrom(t, c)
+	var front []int
+	for _, m := range d.Messages {
+		if m.Position < d.Session.Start {
+			front = append(front, m.Position)
+		}
+	}
+	if want := []int{5, 10, 11}; fmt.Sprint(front) != fmt.Sprint(want) { // 11 is a result, 10 its call
+		t.Errorf("before the session stand %v, want %v", front, want)
+	}
+	if d.Messages[0].ID != ids[4] || !d.Messages[0].Pinned {
+		t.Errorf("the first is %s", d.Messages[0].ID)
+	}
+}
+
+func TestCutsNeverPartCallAndResult(t *testing.T) {
+	o := options(0)
+	for seed := range 300 {
+		w := newWriter(int64(seed)).random(3 + seed%40)
+		o.CompactKeep = 200 + 300*(seed%10)
+		o.CompactMessages, o.CompactKeepMessages = []int{0, 10}[seed%2], 1+seed%7
+		win := o.Window(kept)
+		p, err := PlanCompaction(t.Context(), win, o, w.d)
+		if errors.Is(err, ErrNothingToCompact) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		side := map[pool.ID]bool{}
+		for _, m := range p.Gone {
+			side[m.ID] = true
+			if m.Pinned {
+				t.Fatalf("seed %d: a pinned message would go", seed)
+			}
+		}
+		for i, at := range partner(w.d.Messages) {
+			if at >= 0 && side[w.d.Messages[i].ID] != side[w.d.Messages[at].ID] {
+				t.Fatalf("seed %d: a call and its result would be parted", seed)
+			}
+		}
+		if len(p.Kept) == 0 || p.Kept[len(p.Kept)-1] != w.d.Messages[len(w.d.Messages)-1] {
+			t.Fatalf("seed %d: the newest message would go", seed)
+		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	c := conversation(t, 12)
+	o := options(100_000)
+	o.CompactKeep = 800
+	for i, text := range []string{"one", "two"} {
+		if _, err := Compact(t.Context(), c, "", o, Request{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		w := newWriter(int64(i))
+		for range 8 {
+			if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(100)), pool.NewText(pool.Assistant, w.words(50))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before := request(t, c, o)
+	r, err := Resume(t.Context(), c, "", o, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Whole || r.Session != 4 || r.Of != 1 {
+		t.Errorf("%+v", r)
+	}
+	d := draftFrom(t, c)
+	if _, err := Standard(o, c, nil).Run(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	last := d.Messages[len(d.Messages)-1]
+	if d.Messages[0].Position != 1 || last.Kind != "digest" || !strings.Contains(last.Text(), "two") {
+		t.Errorf("resumed: first at %d, last %q", d.Messages[0].Position, last.Text())
+	}
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "go on")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Store().Undo(t.Context(), c.ID.String(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Store().Undo(t.Context(), c.ID.String(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if after := request(t, c, o); after != before {
+		t.Errorf("undo did not bring the request back: %s", diff(after, before))
+	}
+	o.Budget = 1000 // now session 1 does not fit
+	if r, err = Resume(t.Context(), c, "", o, "1"); err != nil || r.Whole {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if d := draftFrom(t, c); len(d.Messages) != 0 || SummaryText(d.Summary.Message) != "one" {
+		t.Errorf("%d messages and %q", len(d.Messages), SummaryText(d.Summary.Message))
+	}
+	for _, ref := range []string{"9", "4"} {
+		if _, err := Resume(t.Context(), c, "", o, ref); err == nil {
+			t.Errorf("session %s was resumed", ref)
+		}
+	}
+}
+
+func TestPruneOnCommand(t *testing.T) {
+	c := conversation(t, 10)
+	o := options(0)
+	o.PruneKeep = 300
+	p, err := SetPruned(t.Context(), c, "", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Results == 0 || p.After >= p.Before || p.Operation == "" || p.RequestAfter >= p.RequestBefore {
+		t.Errorf("%+v", p)
+	}
+	d := draftFrom(t, c)
+	if d.Session.PrunedTo != p.Position || d.Session.Start != 1 {
+		t.Errorf("the session is %+v", d.Session)
+	}
+	again, err := SetPruned(t.Context(), c, "", o)
+	if err != nil || again.Operation != "" {
+		t.Errorf("a second time: %+v %v", again, err)
+	}
+}

@@ -1,0 +1,285 @@
+package enhancer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// SessionInfo describes a session of a branch.
+type SessionInfo struct {
+	branch.Session
+	Number   int // from 1
+	Current  bool
+	End      int // the position of its last message; Start-1 where it has none
+	Messages int
+	Tokens   int    // of its messages, as counted
+	Before   string // the summary that it began with
+	// Summary is what stands for it since: the one that the next session began with. "" for the current one.
+	Summary string
+	// Input and Output are the sums of what the provider reported for its replies.
+	Input, Output int64
+}
+
+// ListSessions gives a branch's sessions, the oldest first. A branch that was never compacted has one, without an id.
+func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) ([]SessionInfo, error) {
+	snapshot, err := c.Snapshot(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	list := snapshot.Info.Sessions
+	if len(list) == 0 {
+		list = []branch.Session{{Start: 1}}
+	}
+	out := make([]SessionInfo, len(list))
+	counter := tokens.NewCounter(o.Model, c)
+	for i, s := range list {
+		out[i] = SessionInfo{Session: s, Number: i + 1, Current: i == len(list)-1, End: snapshot.Len()}
+		if i+1 < len(list) {
+			out[i].End = max(list[i+1].Start-1, s.Start-1)
+		}
+		if err := out[i].count(ctx, snapshot, counter); err != nil {
+			return nil, err
+		}
+		if s.Summary == (pool.ID{}) {
+			continue
+		}
+		m, err := c.Message(ctx, s.Summary)
+		if err != nil {
+			return nil, err
+		}
+		out[i].Before = SummaryText(m)
+		if i > 0 {
+			out[i-1].Summary = out[i].Before
+		}
+	}
+	return out, nil
+}
+
+// count fills in the figures of a session's messages.
+func (s *SessionInfo) count(ctx context.Context, snapshot *chatctx.Snapshot, counter *tokens.Counter) error {
+	d := &chatctx.Draft{}
+	if s.End >= s.Start {
+		for e, err := range snapshot.Entries(ctx, s.Start, s.End) {
+			if err != nil {
+				return err
+			}
+			d.Messages = append(d.Messages, &chatctx.DraftMessage{Entry: *e})
+		}
+	}
+	if err := counter.Fill(ctx, d); err != nil {
+		return err
+	}
+	s.Messages = len(d.Messages)
+	for _, m := range d.Messages {
+		s.Tokens += m.Tokens
+		if m.Meta.InputTokens != nil {
+			s.Input += *m.Meta.InputTokens
+		}
+		if m.Meta.OutputTokens != nil {
+			s.Output += *m.Meta.OutputTokens
+		}
+	}
+	return nil
+}
+
+// FindSession finds a session by its number or by the beginning or ending of its id, of at least four digits.
+func FindSession(list []SessionInfo, ref string) (*SessionInfo, error) {
+	var hits []*SessionInfo
+	n, err := strconv.Atoi(ref)
+	for i := range list {
+		id := list[i].ID.String()
+		if err == nil && n == list[i].Number {
+			return &list[i], nil
+		}
+		if len(ref) >= 4 && list[i].ID != (pool.ID{}) && (strings.HasPrefix(id, ref) || strings.HasSuffix(id, ref)) {
+			hits = append(hits, &list[i])
+		}
+	}
+	switch len(hits) {
+	case 0:
+		return nil, chatctx.NotFound("session", ref)
+	case 1:
+		return hits[0], nil
+	}
+	names := make([]string, len(hits))
+	for i, h := range hits {
+		names[i] = h.ID.String()
+	}
+	return nil, chatctx.Ambiguous("session", ref, names)
+}
+
+// Resumed says how a session was gone back to.
+type Resumed struct {
+	Operation string
+	Branch    string
+	Session   int  // the number of the session that was opened for it
+	Of        int  // the number of the one that it goes back to
+	Whole     bool // with its messages, not only its summary
+	Tokens    int  // of what it brings back
+}
+
+// Resume goes back to a session: a new session opens with its messages, where they take no more than Options.ResumeShare of the budget, else with its summary.
+// The messages of later sessions are then in a digest, made of their summaries, where there is a budget. It is one operation, to be undone as any.
+func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, ref string) (*Resumed, error) {
+	list, err := ListSessions(ctx, c, branchName, o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := FindSession(list, ref)
+	if err != nil {
+		return nil, err
+	}
+	if s.Current {
+		return nil, &chatctx.ConflictError{Text: fmt.Sprintf("session %d is the current one already", s.Number)}
+	}
+	info, err := c.Branch(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	out := &Resumed{Session: len(list) + 1, Of: s.Number, Tokens: s.Tokens}
+	out.Whole = o.Budget == 0 || float64(s.Tokens) <= o.ResumeShare*float64(o.Budget)
+	next := branch.Session{ID: pool.NewID(), Start: s.Start, Summary: s.Session.Summary, Created: pool.Now()}
+	if out.Whole {
+		if next.Digests, err = later(ctx, c, info, list[s.Number:]); err != nil {
+			return nil, err
+		}
+	} else {
+		next.Start, next.Summary = info.Len()+1, list[s.Number].Session.Summary
+		out.Tokens = tokens.NewCounter(o.Model, c).Text(s.Summary)
+	}
+	b := c.Begin(info.Name)
+	b.Name("resume")
+	b.Expect(info.Revision)
+	b.SetSessions(append(slices.Clone(info.Sessions), next))
+	done, err := b.Commit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Operation, out.Branch = done.Operation, done.Branch
+	return out, nil
+}
+
+// later is the digest that stands for the messages of the sessions after one that is resumed; none where they have no messages.
+func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, sessions []SessionInfo) ([]branch.Digest, error) {
+	from, to := sessions[0].Start, info.Len()
+	if from > to {
+		return nil, nil
+	}
+	snapshot, err := c.Snapshot(ctx, info.Name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := snapshot.Page(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	marked, err := c.Marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var messages []*chatctx.DraftMessage
+	for _, e := range entries {
+		mark := marked[e.ID]
+		if mark != Excluded {
+			messages = append(messages, &chatctx.DraftMessage{Entry: *e, Pinned: mark == Pinned})
+		}
+	}
+	var gone []*chatctx.DraftMessage
+	stay := layoutOf(messages).stay
+	for i, m := range messages {
+		if !stay[i] {
+			gone = append(gone, m)
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	f := &facts{messages: len(gone)}
+	for _, s := range sessions {
+		if s.Summary != "" {
+			f.notes = append(f.notes, strings.Join(strings.Fields(s.Summary), " "))
+		}
+	}
+	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: f.String(), Of: hashOf(gone), Squeezed: true}}, nil
+}
+
+// SetPruned moves the prune mark of a branch's current session, as chatctx prune does: all results but those that the model has not read become one line.
+// It says how many tokens that saves of how many; 0 of 0 where there was nothing to prune.
+func SetPruned(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, error) {
+	d, err := c.Draft(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.Branch(ctx, d.Branch)
+	if err != nil {
+		return nil, err
+	}
+	o.PruneThreshold = 0
+	w := o.Window(c)
+	if w.Budget == 0 {
+		w.Budget = 1 << 40 // pruning on command needs none
+	}
+	if err := Exclude().Enhance(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := w.Measure(ctx, d); err != nil {
+		return nil, err
+	}
+	before := d.Session.PrunedTo
+	out := &Pruning{Branch: d.Branch, RequestBefore: w.Size(d)}
+	out.Before = results(w, d)
+	if o.PrunePolicy == KeepAll {
+		o.PrunePolicy = PruneAuto
+	}
+	if err := Prune(w, o).Enhance(ctx, d); err != nil {
+		return nil, err
+	}
+	out.After, out.RequestAfter, out.Position = results(w, d), w.Size(d), d.Session.PrunedTo
+	for _, n := range d.Notes {
+		if n.Step == "prune" {
+			out.Results++
+		}
+	}
+	if d.Session.PrunedTo == before {
+		return out, nil
+	}
+	b := c.Begin(d.Branch)
+	b.Name("prune")
+	b.Expect(info.Revision)
+	b.SetSessions(Sessions(info, d.Session))
+	done, err := b.Commit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Operation = done.Operation
+	return out, nil
+}
+
+// Pruning says what pruning did.
+type Pruning struct {
+	Operation                   string // "" where the mark did not move
+	Branch                      string
+	Position                    int // of the mark
+	Results                     int // that are one line now
+	Before, After               int // tokens of tool results
+	RequestBefore, RequestAfter int // tokens of the request
+}
+
+// results is how many tokens the tool results take.
+func results(w *Window, d *chatctx.Draft) int {
+	n := 0
+	for _, m := range d.Messages {
+		if m.Result != nil {
+			n += w.of(d, m)
+		}
+	}
+	return n
+}
