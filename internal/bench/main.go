@@ -1,0 +1,146 @@
+// Command bench measures the bars of docs/design.md and prints them as a table of ratios, each taken in one run on one machine.
+//
+//	go run .                 all of them; some minutes, 4 GB of disk
+//	go run . append fork     those named
+//	go run . -small          a tenth of the sizes, to see that it works
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// row is a line of the table: what was measured, against which bar.
+type row struct {
+	work, measured, bar string
+	met                 bool
+}
+
+// bench is one measurement. size scales its numbers of messages: 1, or less for a trial.
+type bench struct {
+	name string
+	run  func(b *run) []row
+}
+
+// run is what a measurement gets: a folder of its own and the scale.
+type run struct {
+	dir   string
+	small bool
+}
+
+func (r *run) n(full int) int {
+	if r.small {
+		return max(full/10, 10)
+	}
+	return full
+}
+
+var benches = []bench{
+	{"append", benchAppend}, {"writers", benchWriters}, {"fork", benchFork}, {"load", benchLoad}, {"used", benchUsed},
+	{"million", benchMillion}, {"beside", benchBeside}, {"import", benchImport}, {"body", benchBody}, {"tokens", benchTokens},
+}
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == "busy" { // this program again, as the one that others work beside
+		busy(os.Args[2], os.Args[3])
+		return
+	}
+	small := flag.Bool("small", false, "a tenth of the sizes")
+	flag.Parse()
+	for _, b := range benches {
+		if flag.NArg() > 0 && !slices.Contains(flag.Args(), b.name) {
+			continue
+		}
+		dir, err := os.MkdirTemp("", "chatctx-bench")
+		must(err)
+		for _, r := range b.run(&run{dir: dir, small: *small}) {
+			verdict := "met"
+			if !r.met {
+				verdict = "NOT MET"
+			}
+			fmt.Printf("%-58s %-34s %-30s %s\n", r.work, r.measured, r.bar, verdict)
+		}
+		must(os.RemoveAll(dir))
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func value[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// text is a kilobyte of words, another one for each i.
+func text(i int) string {
+	return strings.Repeat(fmt.Sprintf("word%d and some more to say about it; ", i), 40)[:1000]
+}
+
+func message(i int) *pool.Message {
+	return pool.NewText([]pool.Role{pool.User, pool.Assistant}[i%2], text(i))
+}
+
+func messages(from, n int) []*pool.Message {
+	out := make([]*pool.Message, n)
+	for i := range out {
+		out[i] = message(from + i)
+	}
+	return out
+}
+
+// filled makes a store with one context of n messages, in batches.
+func filled(file string, n int) (*chatctx.Store, *chatctx.ChatContext) {
+	ctx := context.Background()
+	s := value(chatctx.Open(file, chatctx.Options{Create: true}))
+	c := value(s.New(ctx, chatctx.NewContext{Title: "bench"}))
+	for at := 0; at < n; at += 1000 {
+		value(c.Append(ctx, "", messages(at, min(1000, n-at))...))
+	}
+	return s, c
+}
+
+// ratio times a and b in turn, runs times, and gives the median, least and greatest of a/b.
+func ratio(runs int, a, b func()) (median, low, high float64, took time.Duration) {
+	var all []float64
+	var times []time.Duration
+	for range runs {
+		x, y := timed(a), timed(b)
+		all = append(all, float64(x)/float64(y))
+		times = append(times, x)
+	}
+	sort.Float64s(all)
+	slices.Sort(times)
+	return all[len(all)/2], all[0], all[len(all)-1], times[len(times)/2]
+}
+
+func timed(fn func()) time.Duration {
+	start := time.Now()
+	fn()
+	return time.Since(start)
+}
+
+func spread(median, low, high float64) string {
+	return fmt.Sprintf("%.2f [%.2f..%.2f]", median, low, high)
+}
+
+func percentile(all []time.Duration, p float64) time.Duration {
+	slices.Sort(all)
+	return all[min(int(float64(len(all))*p), len(all)-1)]
+}
+
+func in(dir, name string) string { return filepath.Join(dir, name) }
