@@ -34,7 +34,7 @@ type Node struct {
 	ID      string
 	Parent  int
 	Message *Message
-	// Further: the node before it and this one are one message in the file, and are counted as one.
+	// Further: in the file it is no message of its own, but a part of the one before it, or a text beside the messages. It is not counted.
 	Further bool
 	// CopyOf is the message of another conversation of this format that this one repeats. Where that is known the copy is linked to it and
 	// counted as known.

@@ -207,7 +207,7 @@ func addCall(m *chatctx.Message, c pool.Call, record string) {
 		return id == ""
 	}
 	for n := len(m.Calls) + 1; taken(c.ID); n++ {
-		c.ID = "call-" + record + "-" + strconv.Itoa(n)
+		c.ID = "call-" + record + "-" + itoa(n)
 	}
 	m.Calls = append(m.Calls, c)
 	m.Content = append(m.Content, pool.Part{Type: pool.CallPart, CallID: c.ID})
@@ -294,3 +294,13 @@ func keys(list ...string) map[string]bool {
 	}
 	return set
 }
+
+// appData is data of a conversation under the format's name; nil for none.
+func appData(format string, raw json.RawMessage) map[string]json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return map[string]json.RawMessage{format: raw}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -139,14 +139,26 @@ func Read(ctx context.Context, paths []string, o Options, sink func(*chatctx.Inc
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
 		rep.Contexts++
-		rep.Messages += len(in.Nodes)
+		n := fileMessages(in)
+		rep.Messages += n
 		rep.Branches += len(in.Branches)
 		rep.Imported = append(rep.Imported, Imported{
-			Title: in.Title, Format: in.Format, SourceID: in.Conversation, Messages: len(in.Nodes), Branches: len(in.Branches),
+			Title: in.Title, Format: in.Format, SourceID: in.Conversation, Messages: n, Branches: len(in.Branches),
 		})
 		return sink(in)
 	})
 	return rep, im.paths(paths)
+}
+
+// fileMessages is the number of messages that a conversation has in its file.
+func fileMessages(in *chatctx.Incoming) int {
+	n := 0
+	for i := range in.Nodes {
+		if !in.Nodes[i].Further {
+			n++
+		}
+	}
+	return n
 }
 
 // importer walks over the arguments of one import.
@@ -168,7 +180,7 @@ func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx
 	rep.limit, rep.Warnings, rep.Imported = im.limits.Warnings, []Warning{}, []Imported{}
 	im.sink = func(in *chatctx.Incoming) error {
 		im.progress.Conversations++
-		im.progress.Messages += len(in.Nodes)
+		im.progress.Messages += fileMessages(in)
 		return sinkError{sink(in)}.orNil()
 	}
 	im.native = im.dry

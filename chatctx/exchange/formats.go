@@ -15,4 +15,6 @@ var formats = []format{
 	{nativeName, detectNative, readNative},
 	{"chatgpt", detectChatGPT, readChatGPT},
 	{claudeCodeName, detectClaudeCode, readClaudeCode},
+	{codexName, detectCodex, readCodex},
+	{codexName, detectBareCodex, readCodex},
 }

@@ -98,6 +98,17 @@ func (t *thread) skip(at place, id, parent, format string, args ...any) {
 	}
 }
 
+// system begins the thread with a system text that the file has beside its messages; it is counted as none.
+func (t *thread) system(text string) {
+	if text == "" {
+		return
+	}
+	t.add(t.at, "system", "", pool.NewText(pool.System, text))
+	for i := range t.records {
+		t.records[i].further = true
+	}
+}
+
 // last is the id of the record added last, "" before the first.
 func (t *thread) last() string {
 	if len(t.records) == 0 {

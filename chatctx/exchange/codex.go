@@ -1,0 +1,476 @@
+package exchange
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Codex's rollouts: a file of JSON Lines each, ~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl, packed or not. What was said are the
+// response items, in order; events repeat some of it, and tell of titles, figures and turns that were rolled back. Items have no ids and no
+// parents: an item's id is made of what it and those before it say, so that a fork, which repeats its parent's items,
+// has its parent's ids there.
+
+const codexName = "codex"
+
+// codexProvider is whose native items these are.
+const codexProvider = "openai-responses"
+
+func detectCodex(h *head) bool {
+	if h.array {
+		return false
+	}
+	return h.any(func(v value) bool {
+		switch v.get("type").str() {
+		case "session_meta", "response_item", "event_msg", "turn_context":
+			return v.has("payload")
+		}
+		return v.get("record_type").str() == "state"
+	}) || codexHeader(h.first())
+}
+
+// codexHeader is the first line of files from before lines had types.
+func codexHeader(v value) bool {
+	return v.has("id") && v.has("timestamp") && v.has("instructions") && !v.has("type")
+}
+
+// detectBareCodex knows the oldest files: lines of messages with a time and no header.
+func detectBareCodex(h *head) bool {
+	v := h.first()
+	return !h.array && v.get("role").is(stringKind) && (v.get("content").is(stringKind) || v.get("message").is(stringKind)) && !v.has("id") &&
+		(v.has("created") || v.has("created_at") || v.has("timestamp"))
+}
+
+func readCodex(r *reading) error {
+	c := &codex{r: r}
+	if err := r.eachLine(c.line); err != nil {
+		return err
+	}
+	return c.emit()
+}
+
+type codex struct {
+	r     *reading
+	items []codexItem
+
+	id, forkedFrom, parent, title string
+	model                         string
+	created                       pool.Time
+	instructions                  string
+	about                         objectWriter
+	hasUser, hasAssistant         bool               // among the response items
+	thinking                      []pool.Part        // of reasoning that waits for what it led to
+	thoughtAt                     place              // of the first of them
+	thoughtTime                   pool.Time          // its time
+	answer                        *chatctx.Message   // that further calls belong to; nil after anything else
+	lastAnswer                    *chatctx.Message   // for figures
+	summaries                     []*chatctx.Message // of compactions
+	compactedAt                   map[int]int        // item to compaction, an index of summaries
+}
+
+// codexItem is a message, or a step back.
+type codexItem struct {
+	at    place
+	m     *chatctx.Message
+	event bool // from an event: counts only where no response item says the same
+	back  int  // turns that are left
+}
+
+func (c *codex) line(at place, v value) error {
+	payload := v.get("payload")
+	created := cmp.Or(v.get("timestamp").time(), payload.get("timestamp").time(), v.get("created").time(), v.get("created_at").time())
+	switch v.get("type").str() {
+	case "session_meta":
+		c.meta(payload)
+	case "turn_context":
+		c.model = firstOf(payload.get("model").str(), c.model)
+	case "response_item":
+		c.item(at, payload, created)
+	case "event_msg":
+		c.event(at, payload, created)
+	case "compacted":
+		c.compacted(payload, created)
+	case "codex/event/raw_item":
+		c.item(at, firstValue(payload.get("item"), payload), created)
+	case "":
+		switch {
+		case codexHeader(v):
+			c.meta(v)
+		case v.has("record_type"):
+		case v.has("role"):
+			c.item(at, v, created)
+		default:
+			c.r.skip(1, at, "a line that is no record: %s", keyList(v))
+		}
+	case "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "error", "turn.completed":
+	default:
+		if !payload.is(objectKind) {
+			c.item(at, v, created)
+		}
+	}
+	return nil
+}
+
+// firstValue is the first of them that is an object.
+func firstValue(list ...value) value {
+	for _, v := range list {
+		if v.is(objectKind) {
+			return v
+		}
+	}
+	return value{}
+}
+
+// meta reads a header. The first one is the file's own; others come with what a fork repeats.
+func (c *codex) meta(v value) {
+	if c.id != "" {
+		return
+	}
+	c.id = v.get("id").str()
+	c.created = v.get("timestamp").time()
+	c.forkedFrom = v.get("forked_from_id").str()
+	c.parent = firstOf(v.at("source", "subagent", "thread_spawn", "parent_thread_id").str(), v.get("parent_thread_id").str())
+	c.instructions = firstOf(v.at("base_instructions", "text").str(), v.get("base_instructions").str(), v.get("instructions").str())
+	for _, k := range []string{"cwd", "originator", "cli_version", "source", "model_provider", "git", "forked_from_id", "parent_thread_id", "session_id"} {
+		c.about.addIf(true, k, v.get(k))
+	}
+}
+
+func (c *codex) put(at place, m *chatctx.Message) {
+	c.items = append(c.items, codexItem{at: at, m: m})
+}
+
+// item reads a response item.
+func (c *codex) item(at place, v value, created pool.Time) {
+	switch typ := v.get("type").str(); typ {
+	case "message", "":
+		c.message(at, v, created)
+	case "reasoning":
+		c.reasoning(at, v, created)
+	case "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "tool_call":
+		c.call(at, v, created)
+	case "function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result", "function_result", "local_shell_call_output":
+		c.output(at, v, created)
+	case "agent_message":
+		m := &chatctx.Message{Role: pool.User, Created: created, Kind: "agent", Content: contentParts(v.get("content"))}
+		source(m).Role = "agent"
+		c.flush()
+		c.put(at, m)
+	case "compaction", "ghost_snapshot", "token_count":
+		c.r.structural(1)
+	default:
+		c.native(at, v, created)
+	}
+}
+
+// codexInjected are the beginnings of texts that the program puts in as a user's; the list grows with its versions.
+var codexInjected = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<skill>", "<user_shell_command>",
+	"<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>"}
+
+func (c *codex) message(at place, v value, created pool.Time) {
+	role := v.get("role").str()
+	if role == "" {
+		c.r.skip(1, at, "a message without a role")
+		return
+	}
+	m := &chatctx.Message{Created: created, Content: contentParts(firstPresent(v.get("content"), v.get("message")))}
+	roleOf(m, role)
+	switch m.Role {
+	case pool.Assistant:
+		c.hasAssistant = true
+		if phase := v.get("phase").str(); phase == "commentary" || phase == "analysis" {
+			keepRest(m, codexName, v, keys("type", "role", "content", "id", "timestamp", "created", "created_at", "metadata", "model", "message"))
+		}
+		m = c.reply(at, m, firstOf(v.get("model").str(), c.model))
+	case pool.User:
+		if startsWith(m.Text(), codexInjected) {
+			m.Kind, m.Hidden = injected, true
+		} else {
+			c.hasUser = true
+		}
+		c.flush()
+		c.put(at, m)
+	default:
+		m.Kind, m.Hidden = injected, true
+		c.flush()
+		c.put(at, m)
+	}
+	if c.r.damage(at, v) {
+		source(m).Raw = append([]byte(nil), v.raw()...)
+	}
+}
+
+// firstPresent is the first that is there.
+func firstPresent(list ...value) value {
+	for _, v := range list {
+		if v.kind() > nullKind {
+			return v
+		}
+	}
+	return value{}
+}
+
+// reply begins a message of the model's, with the reasoning that led to it.
+func (c *codex) reply(at place, m *chatctx.Message, model string) *chatctx.Message {
+	m.Role, m.Meta.Provider, m.Meta.Model = pool.Assistant, codexProvider, model
+	if n := len(c.thinking); n > 0 {
+		m.Content = append(c.thinking, m.Content...)
+		c.thinking = nil
+		c.r.structural(n)
+	}
+	c.put(at, m)
+	c.answer, c.lastAnswer = m, m
+	return m
+}
+
+// flush makes a message of reasoning that led to nothing.
+func (c *codex) flush() {
+	c.answer = nil
+	if n := len(c.thinking); n > 0 {
+		c.r.structural(-1) // the first is the message
+		c.reply(c.thoughtAt, &chatctx.Message{Created: c.thoughtTime}, c.model)
+		c.answer = nil
+	}
+}
+
+func (c *codex) reasoning(at place, v value, created pool.Time) {
+	var texts []string
+	for _, list := range []value{v.get("summary"), v.get("content")} {
+		for it := range list.items() {
+			if t := it.get("text").str(); t != "" {
+				texts = append(texts, t)
+			}
+		}
+	}
+	p := pool.Part{Type: pool.ThinkingPart, Text: strings.Join(texts, "\n\n"), Signature: v.get("encrypted_content").str(),
+		Provider: codexProvider, Model: c.model}
+	if p.Text == "" && p.Signature == "" {
+		c.r.structural(1)
+		return
+	}
+	p.Raw = v.keep()
+	if len(c.thinking) == 0 {
+		c.thoughtAt, c.thoughtTime = at, created
+	}
+	c.answer = nil
+	c.thinking = append(c.thinking, p)
+}
+
+// call reads a call of any kind. Calls in a row, and after a text, are one reply's.
+func (c *codex) call(at place, v value, created pool.Time) {
+	id := firstOf(v.get("call_id").str(), v.get("id").str())
+	args := firstPresent(v.get("arguments"), v.get("action"), v.get("input"))
+	call, bad := newCall(id, firstOf(v.get("name").str(), v.at("function", "name").str(), strings.TrimSuffix(v.get("type").str(), "_call")), args)
+	if v.get("type").str() == "custom_tool_call" {
+		call.Arguments = object("input", v.get("input").str())
+	} else if bad {
+		c.r.warn(at, "the arguments of a call of %s are not JSON; they are kept as text", clip(call.Tool, 60))
+	}
+	call.Provider, call.Model, call.Raw = codexProvider, c.model, v.keep()
+	m := c.answer
+	if m == nil || len(c.thinking) > 0 {
+		m = c.reply(at, &chatctx.Message{Created: created}, c.model)
+	} else {
+		c.r.structural(1)
+	}
+	addCall(m, call, "line"+itoa(at.line))
+}
+
+func (c *codex) output(at place, v value, created pool.Time) {
+	c.flush()
+	id := firstOf(v.get("call_id").str(), v.get("id").str())
+	tool := firstOf(v.get("name").str(), v.at("function", "name").str())
+	out := firstPresent(v.get("output"), v.get("result"), v.get("tools"))
+	var m *chatctx.Message
+	switch body := firstPresent(out.get("content"), out.get("output")); {
+	case out.is(arrayKind) && !v.has("tools"):
+		m = toolResult(id, tool, contentParts(out))
+	case out.is(objectKind) && out.get("type").is(stringKind):
+		m = toolResult(id, tool, contentParts(out))
+	case out.is(objectKind) && body.kind() > nullKind:
+		m = toolResult(id, tool, contentParts(body))
+		code, ok := out.at("metadata", "exit_code").int()
+		m.Result.IsError = ok && code != 0 || out.get("success").is(boolKind) && !out.get("success").bool()
+		keepRest(m, codexName, out, keys("content", "output", "success"))
+	default:
+		m = toolOutput(id, tool, out)
+	}
+	m.Created = created
+	c.put(at, m)
+}
+
+// native keeps an item that only its provider knows, in the model's message.
+func (c *codex) native(at place, v value, created pool.Time) {
+	p := unknownPart(v)
+	if v.get("type").str() == "image_generation_call" {
+		if b := base64Bytes(v.get("result").str()); len(b) > 0 {
+			p = filePart("", b)
+		}
+	}
+	p.Provider, p.Model = codexProvider, c.model
+	m := c.answer
+	if m == nil || len(c.thinking) > 0 {
+		m = c.reply(at, &chatctx.Message{Created: created}, c.model)
+	} else {
+		c.r.structural(1)
+	}
+	m.Content = append(m.Content, p)
+}
+
+// event reads what events alone tell. Their messages stand in where a file has no response items for them.
+func (c *codex) event(at place, v value, created pool.Time) {
+	switch v.get("type").str() {
+	case "thread_name_updated":
+		c.title = firstOf(v.get("thread_name").str(), c.title)
+	case "thread_rolled_back":
+		if n, ok := v.get("num_turns").int(); ok && n > 0 {
+			c.flush()
+			c.items = append(c.items, codexItem{at: at, back: int(min(n, 1<<30))})
+		}
+	case "turn_aborted":
+		if c.answer != nil {
+			c.answer.Unfinished = true
+		}
+	case "token_count":
+		if last := v.at("info", "last_token_usage"); c.lastAnswer != nil {
+			openaiUsage(c.lastAnswer, last)
+			c.lastAnswer = nil
+		}
+	case "user_message":
+		if !c.hasUser {
+			c.items = append(c.items, codexItem{at: at, m: &chatctx.Message{Role: pool.User, Created: created,
+				Content: contentParts(v.get("message"))}, event: true})
+		}
+	case "agent_message":
+		if !c.hasAssistant {
+			c.items = append(c.items, codexItem{at: at, event: true, m: &chatctx.Message{Role: pool.Assistant, Created: created,
+				Content: contentParts(v.get("message")), Meta: pool.Metadata{Model: c.model, Provider: codexProvider}}})
+		}
+	}
+}
+
+// compacted begins a session: what the model saw from there on begins with this summary.
+func (c *codex) compacted(v value, created pool.Time) {
+	text := v.get("message").str()
+	if text == "" {
+		return
+	}
+	c.flush()
+	m := pool.NewText(pool.User, text)
+	m.ID, m.Kind, m.Created = pool.NewID(), summary, created
+	if c.compactedAt == nil {
+		c.compactedAt = map[int]int{}
+	}
+	c.compactedAt[len(c.items)] = len(c.summaries)
+	c.summaries = append(c.summaries, m)
+}
+
+var rolloutID = regexp.MustCompile(`([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl`)
+
+func (c *codex) emit() error {
+	c.flush()
+	in := &chatctx.Incoming{Title: c.title, Created: c.created}
+	if m := rolloutID.FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
+		c.id = m[1]
+	}
+	if b := c.about.done(); b != nil {
+		in.AppData = appData(codexName, b)
+	}
+	if c.parent != "" {
+		in.Parent = &chatctx.SourceLink{Format: codexName, Conversation: c.parent}
+	}
+	t := c.r.thread(place{})
+	t.system(c.instructions)
+	p := &codexPath{c: c, t: t}
+	for i := range c.items {
+		if it := &c.items[i]; !it.event || !c.repeated(it.m) {
+			p.step(it)
+		}
+		if it := c.items[i]; it.m != nil {
+			in.Updated = cmp.Or(it.m.Created, in.Updated)
+		}
+	}
+	if len(t.records) == 0 {
+		c.r.warn(place{}, "a session without messages")
+		return nil
+	}
+	if in.Conversation = c.id; in.Conversation == "" {
+		in.Conversation = t.records[0].id
+	}
+	t.build(in, p.at)
+	c.sessions(in)
+	return c.r.emit(in)
+}
+
+// repeated tells whether the response items say what an event says.
+func (c *codex) repeated(m *chatctx.Message) bool {
+	return m.Role == pool.User && c.hasUser || m.Role == pool.Assistant && c.hasAssistant
+}
+
+// codexPath walks along the items and gives them ids.
+type codexPath struct {
+	c     *codex
+	t     *thread
+	at    string   // id of the last one
+	turns []string // where each turn began: the id above its prompt
+}
+
+func (p *codexPath) step(it *codexItem) {
+	if it.back > 0 {
+		n := max(len(p.turns)-it.back, 0)
+		if n < len(p.turns) {
+			p.at, p.turns = p.turns[n], p.turns[:n]
+		}
+		return
+	}
+	if typed(it.m) {
+		p.turns = append(p.turns, p.at)
+	}
+	first := *it.m
+	first.Calls, first.Content = first.Calls[:min(len(first.Calls), 1)], first.Content[:min(len(first.Content), 1)]
+	above, from := p.at, len(p.t.records)
+	if above == "" && from > 0 && p.t.records[0].further {
+		above = p.t.records[0].id
+	}
+	id := digest([]*chatctx.Message{pool.NewText(pool.User, p.at), &first})
+	p.t.add(it.at, id, above, it.m)
+	if len(p.t.records) == from {
+		return
+	}
+	rec := &p.t.records[from]
+	p.at = rec.id
+	if p.c.forkedFrom != "" {
+		rec.copyOf = chatctx.NodeLink{Conversation: p.c.forkedFrom, Node: rec.id}
+	} else if p.c.parent != "" {
+		rec.copyOf = chatctx.NodeLink{Conversation: p.c.parent, Node: rec.id}
+	}
+}
+
+// sessions begins a session where a compaction stands, on the branches that hold the message after it.
+func (c *codex) sessions(in *chatctx.Incoming) {
+	if len(c.summaries) == 0 {
+		return
+	}
+	starts := map[*chatctx.Message]*chatctx.Message{} // the first message after a compaction to its summary
+	for i := len(c.items) - 1; i >= 0; i-- {
+		if n, ok := c.compactedAt[i]; ok && c.items[i].m != nil {
+			starts[c.items[i].m] = c.summaries[n]
+		}
+	}
+	for i := range in.Branches {
+		b := &in.Branches[i]
+		for at, n := range pathTo(in, b.Leaf) {
+			if sum := starts[in.Nodes[n].Message]; sum != nil {
+				addSession(b, at+1, sum)
+			}
+		}
+	}
+	if n, ok := c.compactedAt[len(c.items)]; ok { // compacted last
+		addSession(&in.Branches[0], len(pathTo(in, in.Branches[0].Leaf))+1, c.summaries[n])
+	}
+	in.Loose = c.summaries
+}
