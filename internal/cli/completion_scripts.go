@@ -5,36 +5,54 @@ package cli
 var completionScripts = map[string]string{
 	"bash": `# bash completion for chatctx
 _chatctx() {
-    local cur words=() line word candidates=()
-    cur="${COMP_LINE:0:COMP_POINT}"
-    # bash splits words at ":" and "=", which stand in our names: take the words from the line instead.
-    words=("${COMP_WORDS[@]:1:COMP_CWORD}")
-    if declare -F _get_comp_words_by_ref >/dev/null; then
-        local cur prev cword
-        _get_comp_words_by_ref -n :=@ -w words -i cword cur prev
-        words=("${words[@]:1:cword}")
-    fi
-    word="${words[${#words[@]}-1]}"
-    word="${word#[\"\']}"
-    words[${#words[@]}-1]="${word//\\/}"
+    local rest=$COMP_LINE words=() i part line
+    # bash splits words at ":" and "=", which may stand in names: join again what has no space between.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        part=${COMP_WORDS[i]}
+        if [[ $i -gt 0 && $rest == "$part"* && -n $part ]]; then
+            words[${#words[@]}-1]+=$part
+        else
+            words+=("$part")
+            rest=${rest#"${rest%%[![:space:]]*}"}
+        fi
+        rest=${rest#"$part"}
+    done
+    local word=${words[${#words[@]}-1]} last=${COMP_WORDS[COMP_CWORD]} quote=
+    [[ $last == [:=] ]] && last=
+    local before=${word%"$last"}
+    case $word in
+        \"* | \'*) quote=1 word=${word:1} before= ;;
+        *) word=${word//\\/} ;;
+    esac
+    words[${#words[@]}-1]=$word
+    for ((i = 1; i < ${#words[@]} - 1; i++)); do
+        part=${words[i]}
+        case $part in
+            \"*\" | \'*\') part=${part:1:${#part}-2} ;;
+            *) part=${part//\\/} ;;
+        esac
+        words[i]=$part
+    done
+    COMPREPLY=()
     while IFS=$'\t' read -r line _; do
-        [[ -n $line ]] && candidates+=("$(printf '%q' "$line")")
-    done < <("${COMP_WORDS[0]}" __complete -- "${words[@]}" 2>/dev/null)
-    COMPREPLY=("${candidates[@]}")
-    if declare -F __ltrim_colon_completions >/dev/null; then
-        __ltrim_colon_completions "$word"
-    fi
+        [[ -n $line ]] || continue
+        line=${line#"$before"}
+        [[ $quote ]] || printf -v line %q "$line"
+        COMPREPLY+=("$line")
+    done < <("${COMP_WORDS[0]}" __complete -- "${words[@]:1}" 2>/dev/null)
 }
 complete -o default -o nosort -F _chatctx chatctx 2>/dev/null || complete -o default -F _chatctx chatctx
 `,
 	"zsh": `#compdef chatctx
 # zsh completion for chatctx
 _chatctx() {
-    local -a found
+    local -a found line
     local word hint
+    line=("${(@Q)words[2,CURRENT]}")
+    line[-1]=${line[-1]#[\"\']}
     while IFS=$'\t' read -r word hint; do
         [[ -n $word ]] && found+=("${word//:/\\:}${hint:+:$hint}")
-    done < <("${words[1]}" __complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
+    done < <("${words[1]}" __complete -- "${line[@]}" 2>/dev/null)
     if (( ${#found} )); then
         _describe -V chatctx found
     else
@@ -50,7 +68,7 @@ fi
 	"fish": `# fish completion for chatctx
 function __chatctx_complete
     set -l words (commandline -opc)
-    set -l word (commandline -ct)
+    set -l word (commandline -ct | string trim --left --chars '"\'')
     $words[1] __complete -- $words[2..-1] "$word" 2>/dev/null
 end
 complete -c chatctx -f -a '(__chatctx_complete)'

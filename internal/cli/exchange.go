@@ -41,11 +41,11 @@ chatctx import ~/Downloads/chatgpt-export.zip --dry-run`},
 
 // exportFormats lists what can be written.
 func exportFormats() string {
-	lines := []string{"Formats:"}
+	var list []string
 	for _, f := range exchange.ExportFormats {
-		lines = append(lines, "  "+pad(f.Name, 10)+" "+f.What)
+		list = append(list, f.Name+" ("+f.What+")")
 	}
-	return strings.Join(lines, "\n")
+	return "Formats: " + strings.Join(list, ", ") + "."
 }
 
 // exportFormat is the format that the flags ask for, by name or by the file's ending.
