@@ -22,6 +22,7 @@ type txn struct {
 	id       ID
 	rec      *contextRecord
 	recRaw   []byte             // as it was
+	was      contextRecord      // the same
 	branches map[string]*loaded // those that were read
 	target   *branch.Branch     // the branch that the steps are about
 	changes  []change
@@ -35,6 +36,7 @@ type txn struct {
 type loaded struct {
 	*branch.Branch
 	raw     []byte
+	was     branch.Branch // raw decoded
 	touched bool
 	// created and removed: by this operation. A created branch needs no changes beyond its record: undo takes all of it away.
 	created, removed bool
@@ -66,7 +68,7 @@ func (s *Store) beginAt(tx kv.RwTx, id ID) (*txn, error) {
 	if rec == nil {
 		return nil, NotFound("context", id.String())
 	}
-	return &txn{tx: tx, store: s, now: s.now(), id: id, rec: rec, recRaw: bytes.Clone(raw), branches: map[string]*loaded{}}, nil
+	return &txn{tx: tx, store: s, now: s.now(), id: id, rec: rec, recRaw: bytes.Clone(raw), was: *rec, branches: map[string]*loaded{}}, nil
 }
 
 // branch reads a branch by name, "" for the active one.
@@ -101,7 +103,7 @@ func (t *txn) load(name string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{Branch: b, raw: bytes.Clone(raw)}
+	l := &loaded{Branch: b, raw: bytes.Clone(raw), was: *b}
 	t.branches[name] = l
 	return l, nil
 }
@@ -373,24 +375,37 @@ func (t *txn) finishBranches() ([]chain, error) {
 			chains = append(chains, chain{Name: name, Branch: l.ID, Prev: l.Last, Gone: true})
 			continue
 		}
-		after, err := branch.Encode(l.Branch)
+		set, err := l.changed()
 		if err != nil {
 			return nil, err
 		}
-		if !l.created {
-			set, err := changedFields(l.raw, after, branchFields)
-			if err != nil {
-				return nil, err
-			}
-			if set != nil {
-				t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: branch.Bucket, Key: branch.Key(t.id, name), Fields: set})
-			}
+		if set != nil {
+			t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: branch.Bucket, Key: branch.Key(t.id, name), Fields: set})
 		}
 		l.Revision++
 		chains = append(chains, chain{Name: name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
 		l.Last, l.Newest = t.number(), t.number()
 	}
 	return chains, nil
+}
+
+// changed gives the old values of the branch's fields that are not what they were. A created branch has none: its record is all there is to take back.
+func (l *loaded) changed() (map[uint64]cbor.RawMessage, error) {
+	if l.created {
+		return nil, nil
+	}
+	probe := *l.Branch // most operations change the history alone: that shows without taking records apart
+	probe.Pieces, probe.Segment, probe.High = l.was.Pieces, l.was.Segment, l.was.High
+	probe.Revision, probe.Last, probe.Newest = l.was.Revision, l.was.Last, l.was.Newest
+	same, err := branch.Encode(&probe)
+	if err != nil || bytes.Equal(same, l.raw) {
+		return nil, err
+	}
+	after, err := branch.Encode(l.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return changedFields(l.raw, after, branchFields)
 }
 
 func (t *txn) names() []string {
@@ -404,13 +419,16 @@ func (t *txn) names() []string {
 
 // diffContext finds the fields of the context that changed. Only the active branch counts where the operation is not one on the context.
 func (t *txn) diffContext() error {
+	keys := contextFields
+	if !t.onContext {
+		if t.rec.Active == t.was.Active {
+			return nil
+		}
+		keys = map[uint64]bool{activeField: true}
+	}
 	after, err := encMode.Marshal(t.rec)
 	if err != nil {
 		return err
-	}
-	keys := contextFields
-	if !t.onContext {
-		keys = map[uint64]bool{activeField: true}
 	}
 	set, err := changedFields(t.recRaw, after, keys)
 	if err == nil && set != nil {
