@@ -1,0 +1,154 @@
+package enhancer
+
+import (
+	"testing"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// simulation is a conversation that goes on for many turns, with what a program stores between the requests.
+type simulation struct {
+	t       *testing.T
+	o       Options
+	all     []*chatctx.DraftMessage
+	session branch.Session
+	summary *chatctx.DraftMessage
+
+	last                           []Link
+	input, shared, requests, peaks int
+	broken                         map[string]int
+	pruned                         map[pool.ID]bool // in the last request
+	compactions                    int
+}
+
+// request makes the request that would be sent now, checks it, and counts what it shares with the last one.
+func (s *simulation) request() {
+	s.t.Helper()
+	d := s.draft()
+	p := Standard(s.o, kept, nil)
+	r, err := p.Run(s.t.Context(), d)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if r.After > r.Limit && r.Limit > 0 {
+		s.t.Fatalf("%d tokens, may be %d", r.After, r.Limit)
+	}
+	now := Chain(p.Window.Counter, d)
+	share := Share(s.last, now, nil)
+	s.input += share.Total
+	s.shared += share.Tokens
+	s.requests++
+	s.peaks = max(s.peaks, share.Total)
+	if share.BrokenBy != "" {
+		s.broken[share.BrokenBy]++
+	}
+	s.flipFlop(d)
+	s.last, s.session = now, d.Session
+}
+
+// flipFlop fails where a result that was one line in the last request is whole again.
+func (s *simulation) flipFlop(d *chatctx.Draft) {
+	s.t.Helper()
+	pruned := map[pool.ID]bool{}
+	for _, m := range d.Messages {
+		if m.State == Pruned {
+			pruned[m.ID] = true
+		} else if s.pruned[m.ID] {
+			s.t.Fatalf("message %d was pruned in the last request and is not in this one", m.Position)
+		}
+	}
+	s.pruned = pruned
+}
+
+func (s *simulation) draft() *chatctx.Draft {
+	d := &chatctx.Draft{System: "You are an agent that works with tools. Be brief.", Session: s.session, Summary: s.summary}
+	start := max(s.session.Start, 1)
+	for _, m := range s.all[start-1:] {
+		n := *m
+		d.Messages = append(d.Messages, &n)
+	}
+	return d
+}
+
+// compact does what Compact does, without a store.
+func (s *simulation) compact() {
+	d := s.draft()
+	w := s.o.Window(kept)
+	if err := w.Measure(s.t.Context(), d); err != nil {
+		s.t.Fatal(err)
+	}
+	if !Due(w, s.o, d) {
+		return
+	}
+	p, err := PlanCompaction(s.t.Context(), w, s.o, d)
+	if err != nil {
+		return
+	}
+	text, by, err := summarise(s.t.Context(), w, s.o, d, p, Request{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.summary = &chatctx.DraftMessage{Entry: pool.Entry{Message: summaryMessage(d, p, text, by, w.Counter)}}
+	s.session = branch.Session{ID: pool.NewID(), Start: p.Start}
+	s.pruned = nil
+	s.compactions++
+}
+
+// simulate runs turns of a conversation: a user message, up to four uses of tools, an answer; a request for each answer of the model.
+func simulate(t *testing.T, o Options, compacting bool, turns int) *simulation {
+	s := &simulation{t: t, o: o, broken: map[string]int{}}
+	w := newWriter(42)
+	for range turns {
+		w.user(w.words(10 + w.rng.Intn(60)))
+		s.all = w.d.Messages
+		s.request()
+		for range w.rng.Intn(5) {
+			w.use(&pool.Result{Text: w.words(20 + w.rng.Intn(500))})
+			s.all = w.d.Messages
+			s.request()
+		}
+		w.assistant(w.words(20 + w.rng.Intn(100)))
+		s.all = w.d.Messages
+		if compacting {
+			s.compact()
+		}
+	}
+	return s
+}
+
+func (s *simulation) share() float64 { return 100 * float64(s.shared) / float64(s.input) }
+
+// Over 500 turns most of each request is the beginning of the one before, and what was pruned stays pruned.
+func TestCachedShareOverFiveHundredTurns(t *testing.T) {
+	turns := 500
+	if testing.Short() {
+		turns = 60
+	}
+	base := options(40_000)
+	off := base
+	off.PruneThreshold = 1 << 30
+	for _, c := range []struct {
+		name       string
+		o          Options
+		compacting bool
+		least      float64
+	}{
+		{"prune and compaction", base, true, 93},
+		{"compaction alone", off, true, 93},
+		{"all steps, no compaction", base, false, 88},
+		{"steps without pruning, no compaction", off, false, 85},
+	} {
+		n := turns
+		if !c.compacting {
+			n = turns / 3 // the draft grows with each turn
+		}
+		s := simulate(t, c.o, c.compacting, n)
+		t.Logf("%-38s cached share %.1f %% of %d input tokens in %d requests; largest %d; %d compactions; broken by %v",
+			c.name, s.share(), s.input, s.requests, s.peaks, s.compactions, s.broken)
+		if s.share() < c.least {
+			t.Errorf("%s: the cached share is %.1f %%, want %.0f", c.name, s.share(), c.least)
+		}
+	}
+}
