@@ -78,7 +78,7 @@ func (b *builder) summary(m *chatctx.DraftMessage) {
 
 // sent reports whether a message goes to a provider at all.
 func sent(m *chatctx.DraftMessage) bool {
-	return m.Message != nil && !m.Unsent && m.State != "excluded" && m.State != "trimmed"
+	return m.Message != nil && !m.Unsent && !m.Queued && m.State != "excluded" && m.State != "trimmed"
 }
 
 func (b *builder) message(m *chatctx.DraftMessage) {

@@ -19,7 +19,7 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	if !ok {
 		return anyObject, "its schema is no JSON object; any arguments are allowed"
 	}
-	o, err := wire.ParseObject(completed(clean, false))
+	o, err := wire.ParseObject(completed(clean, false, 0))
 	if err != nil {
 		return anyObject, "its schema cannot be read; any arguments are allowed"
 	}
@@ -60,12 +60,15 @@ func objects(raw json.RawMessage) json.RawMessage {
 var holders = map[string]bool{"properties": true, "$defs": true, "definitions": true, "patternProperties": true, "items": false,
 	"additionalProperties": false, "anyOf": false, "oneOf": false, "allOf": false, "prefixItems": false, "not": false}
 
+// maxDepth is how deep schemas are looked into. Each level is read anew.
+const maxDepth = 64
+
 // completed is a schema whose arrays all have items; byName: an object of schemas. What is no object stays.
-func completed(raw json.RawMessage, byName bool) json.RawMessage {
+func completed(raw json.RawMessage, byName bool, depth int) json.RawMessage {
 	if len(raw) > 0 && raw[0] == '[' {
-		return completedList(raw)
+		return completedList(raw, depth)
 	}
-	if len(raw) == 0 || raw[0] != '{' || !bytes.Contains(raw, []byte(`"array"`)) {
+	if len(raw) == 0 || raw[0] != '{' || depth > maxDepth || !bytes.Contains(raw, []byte(`"array"`)) {
 		return raw
 	}
 	o, err := wire.ParseObject(raw)
@@ -74,9 +77,9 @@ func completed(raw json.RawMessage, byName bool) json.RawMessage {
 	}
 	for i := range o {
 		if nested, holds := holders[o[i].Name]; byName {
-			o[i].Value = completed(o[i].Value, false)
+			o[i].Value = completed(o[i].Value, false, depth+1)
 		} else if holds {
-			o[i].Value = completed(o[i].Value, nested)
+			o[i].Value = completed(o[i].Value, nested, depth+1)
 		}
 	}
 	if !byName && bytes.Contains(o.Get("type"), []byte(`"array"`)) && o.Get("items") == nil && o.Get("prefixItems") == nil {
@@ -85,7 +88,7 @@ func completed(raw json.RawMessage, byName bool) json.RawMessage {
 	return o.Bytes()
 }
 
-func completedList(raw json.RawMessage) json.RawMessage {
+func completedList(raw json.RawMessage, depth int) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
 		return raw
@@ -95,7 +98,7 @@ func completedList(raw json.RawMessage) json.RawMessage {
 		if i > 0 {
 			joined = append(joined, ',')
 		}
-		joined = append(joined, completed(list[i], false)...)
+		joined = append(joined, completed(list[i], false, depth+1)...)
 	}
 	return append(joined, ']')
 }

@@ -1,0 +1,53 @@
+package adapter
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestMapping: whatever comes, what goes out fits, is never the same for two, and does not depend on what comes later.
+func TestMapping(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, f := range []Form{{Extra: "_-", Max: 40}, {Extra: "_-", Max: 64}, {Max: 9, Exact: true}, {Extra: "_.:-", Max: 64, Letter: true}, {Extra: "_-", Max: 10}} {
+		m, longer := newMapping(f), newMapping(f)
+		taken := map[string]bool{}
+		var names []string
+		for range 2000 {
+			name := []string{"a b", "a_b", "", "ü", "call_1", "123456789"}[random.IntN(6)]
+			switch random.IntN(4) {
+			case 0:
+				name = fmt.Sprint(name, random.IntN(500))
+			case 1:
+				if len(names) > 0 { // what somebody else's name became
+					name = names[random.IntN(len(names))]
+				}
+			}
+			to := m.next(name)
+			if taken[to] || !f.fits(to) {
+				t.Fatalf("%+v: %q became %q, which is taken or does not fit", f, name, to)
+			}
+			if again := longer.next(name); again != to {
+				t.Fatalf("%+v: %q became %q and %q", f, name, to, again)
+			}
+			taken[to] = true
+			names = append(names, to)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	n := newNames(Form{Extra: "_-", Max: 64})
+	for _, name := range []string{"search", "a b", "a_b", "", "a b", "search", "a.b"} {
+		to := n.of(name)
+		if n.of(name) != to {
+			t.Errorf("%q has two names", name)
+		}
+		if back, changed := n.back()[to]; changed != (to != name) || changed && back != name {
+			t.Errorf("%q became %q, and back %q", name, to, back)
+		}
+	}
+	if newNames(Form{Max: 9}).back() != nil {
+		t.Error("names differ where there are none")
+	}
+}
