@@ -69,7 +69,7 @@ func (h *head) salvage(text []byte) bool {
 		if n == 0 {
 			break
 		}
-		if v, _, err := new(document).parse(text[:n], n == len(text)); err == nil && v.is(objectKind) {
+		if v, _, err := new(document).parse(text[:n], true); err == nil && v.is(objectKind) {
 			values = append(values, v)
 		}
 		text = text[n:]

@@ -388,7 +388,8 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 		return nil
 	}
 	spoolable := *f
-	if f.disk == "" {
+	if f.disk == "" || c.packed {
+		spoolable.disk = ""
 		spoolable.open = func() (io.ReadCloser, error) { return io.NopCloser(c.Reader), nil }
 	}
 	disk, done, err := spoolable.spool(im.ctx, im.limits)

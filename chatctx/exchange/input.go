@@ -233,7 +233,8 @@ func isZstd(b []byte) bool { return bytes.HasPrefix(b, []byte{0x28, 0xB5, 0x2F, 
 // content is an opened file, unpacked and decoded to UTF-8.
 type content struct {
 	*bufio.Reader
-	close []func()
+	packed bool // it was unpacked: what lies on disk is something else
+	close  []func()
 }
 
 func (c *content) Close() {
@@ -293,6 +294,7 @@ func (c *content) unpack(counted *countingReader, l Limits) (bool, error) {
 	default:
 		return false, nil
 	}
+	c.packed = true
 	c.close = append(c.close, func() { rc.Close() })
 	c.Reader = bufio.NewReaderSize(l.bounded(rc, func() int64 { return counted.n }), headSize)
 	return true, nil

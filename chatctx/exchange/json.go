@@ -52,6 +52,7 @@ type document struct {
 type syntaxError struct {
 	offset int
 	what   string
+	open   bool // what stands before the place is right, as far as it goes
 }
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.what, e.offset) }
@@ -65,16 +66,16 @@ const maxDocument = math.MaxUint32 - 1
 // maxDepth bounds nesting, as messages do for what they keep.
 const maxDepth = 1000
 
-// parse takes one JSON value apart; rest is what follows it. With partial, text that ends too early is no error: what is
-// open is closed there, and an unfinished string, number or member is left out.
+// parse takes one JSON value apart; rest is what follows it. With partial, text that ends too early or nests too
+// deep is no error: what is open is closed there, and an unfinished string, number or member is left out.
 func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err error) {
 	if len(text) > maxDocument {
-		return value{}, nil, &syntaxError{maxDocument, "a value of more than 4 GB"}
+		return value{}, nil, &syntaxError{maxDocument, "a value of more than 4 GB", false}
 	}
 	d.text, d.tokens, d.open, d.broken = text, d.tokens[:0], d.open[:0], d.broken[:0]
 	d.utf8 = utf8.Valid(text)
 	end, err := d.scan()
-	if e, ok := err.(*syntaxError); ok && partial && e.what == errTruncated {
+	if e, ok := err.(*syntaxError); ok && partial && e.open {
 		end, err = len(text), d.closeAll()
 	}
 	if err != nil {
@@ -86,7 +87,7 @@ func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err e
 // closeAll ends what is open at the end of the text.
 func (d *document) closeAll() error {
 	if len(d.open) == 0 {
-		return &syntaxError{len(d.text), errTruncated}
+		return &syntaxError{len(d.text), errTruncated, true}
 	}
 	if i := d.open[len(d.open)-1]; d.tokens[i].kind == objectKind && d.oddMembers(i) {
 		d.tokens = d.tokens[:len(d.tokens)-1]
@@ -133,7 +134,7 @@ func (d *document) scan() (int, error) {
 func (d *document) scanValue(p int) (int, error) {
 	for {
 		if p >= len(d.text) {
-			return p, &syntaxError{p, errTruncated}
+			return p, &syntaxError{p, errTruncated, true}
 		}
 		c := d.text[p]
 		if c != '{' && c != '[' {
@@ -144,7 +145,7 @@ func (d *document) scanValue(p int) (int, error) {
 			k, closer = arrayKind, ']'
 		}
 		if len(d.open) == maxDepth {
-			return p, &syntaxError{p, fmt.Sprintf("brackets nested more than %d deep", maxDepth)}
+			return p, &syntaxError{p, fmt.Sprintf("brackets nested more than %d deep", maxDepth), true}
 		}
 		d.open = append(d.open, uint32(len(d.tokens)))
 		d.tokens = append(d.tokens, token{start: uint32(p), kind: k})
@@ -171,7 +172,7 @@ func (d *document) closeOne(p int) int {
 // afterValue reads what follows a value in its container: a comma and, in an object, the next key (more), or the end.
 func (d *document) afterValue(p int) (_ int, more bool, err error) {
 	if p = skipSpace(d.text, p); p >= len(d.text) {
-		return p, false, &syntaxError{p, errTruncated}
+		return p, false, &syntaxError{p, errTruncated, true}
 	}
 	object := d.tokens[d.open[len(d.open)-1]].kind == objectKind
 	switch c := d.text[p]; {
@@ -184,25 +185,25 @@ func (d *document) afterValue(p int) (_ int, more bool, err error) {
 	case c == '}' && object, c == ']' && !object:
 		return d.closeOne(p), false, nil
 	}
-	return p, false, &syntaxError{p, "a comma or the end of " + d.tokens[d.open[len(d.open)-1]].kind.String() + " is missing"}
+	return p, false, &syntaxError{p, "a comma or the end of " + d.tokens[d.open[len(d.open)-1]].kind.String() + " is missing", false}
 }
 
 func (d *document) scanKey(p int) (int, error) {
 	if p >= len(d.text) {
-		return p, &syntaxError{p, errTruncated}
+		return p, &syntaxError{p, errTruncated, true}
 	}
 	if d.text[p] != '"' {
-		return p, &syntaxError{p, "a key is missing"}
+		return p, &syntaxError{p, "a key is missing", false}
 	}
 	p, err := d.scanString(p)
 	if err != nil {
 		return p, err
 	}
 	if p = skipSpace(d.text, p); p >= len(d.text) {
-		return p, &syntaxError{p, errTruncated}
+		return p, &syntaxError{p, errTruncated, true}
 	}
 	if d.text[p] != ':' {
-		return p, &syntaxError{p, "a colon is missing"}
+		return p, &syntaxError{p, "a colon is missing", false}
 	}
 	return skipSpace(d.text, p+1), nil
 }
@@ -220,7 +221,7 @@ func (d *document) scanScalar(p int) (int, error) {
 	case c == 'n':
 		return d.scanWord(p, "null", nullKind)
 	}
-	return p, &syntaxError{p, fmt.Sprintf("no value begins with %q", d.text[p])}
+	return p, &syntaxError{p, fmt.Sprintf("no value begins with %q", d.text[p]), false}
 }
 
 func (d *document) add(start, end int, k kind, escaped bool) int {
@@ -234,9 +235,9 @@ func (d *document) scanWord(p int, word string, k kind) (int, error) {
 		return d.add(p, p+len(word), k, false), nil
 	}
 	if len(have) < len(word) && word[:len(have)] == string(have) {
-		return p, &syntaxError{p, errTruncated}
+		return p, &syntaxError{p, errTruncated, true}
 	}
-	return p, &syntaxError{p, fmt.Sprintf("no value begins with %q", d.text[p])}
+	return p, &syntaxError{p, fmt.Sprintf("no value begins with %q", d.text[p]), false}
 }
 
 func (d *document) scanNumber(p int) (int, error) {
@@ -245,10 +246,10 @@ func (d *document) scanNumber(p int) (int, error) {
 		q++
 	}
 	if q == len(d.text) && len(d.open) > 0 {
-		return q, &syntaxError{q, errTruncated}
+		return q, &syntaxError{q, errTruncated, true}
 	}
 	if !validNumber(d.text[p:q]) {
-		return p, &syntaxError{p, "a bad number"}
+		return p, &syntaxError{p, "a bad number", false}
 	}
 	return d.add(p, q, numberKind, false), nil
 }
@@ -302,7 +303,7 @@ func (d *document) scanString(p int) (int, error) {
 	for p++; ; {
 		n := plainRun(d.text[p:])
 		if p += n; p >= len(d.text) {
-			return p, &syntaxError{p, errTruncated}
+			return p, &syntaxError{p, errTruncated, true}
 		}
 		switch c := d.text[p]; {
 		case c == '"':
@@ -318,7 +319,7 @@ func (d *document) scanString(p int) (int, error) {
 			}
 			p, lone = p+n, lone || bad
 		default:
-			return p, &syntaxError{p, fmt.Sprintf("a raw control character %#02x in a string", c)}
+			return p, &syntaxError{p, fmt.Sprintf("a raw control character %#02x in a string", c), false}
 		}
 	}
 }
@@ -344,18 +345,18 @@ var special = func() (t [256]bool) {
 // scanEscape gives the length of the escape at p (a surrogate pair is one), and whether it is half of a pair.
 func scanEscape(b []byte, p int) (n int, lone bool, err error) {
 	if p+1 >= len(b) {
-		return 0, false, &syntaxError{len(b), errTruncated}
+		return 0, false, &syntaxError{len(b), errTruncated, true}
 	}
 	switch b[p+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2, false, nil
 	case 'u':
 		if p+6 > len(b) {
-			return 0, false, &syntaxError{len(b), errTruncated}
+			return 0, false, &syntaxError{len(b), errTruncated, true}
 		}
 		r := hex4(b[p+2:])
 		if r < 0 {
-			return 0, false, &syntaxError{p, "a bad \\u escape"}
+			return 0, false, &syntaxError{p, "a bad \\u escape", false}
 		}
 		if !utf16.IsSurrogate(r) {
 			return 6, false, nil
@@ -365,7 +366,7 @@ func scanEscape(b []byte, p int) (n int, lone bool, err error) {
 		}
 		return 6, true, nil
 	}
-	return 0, false, &syntaxError{p, "a bad escape"}
+	return 0, false, &syntaxError{p, "a bad escape", false}
 }
 
 // hex4 reads four hex digits, or gives -1.
