@@ -104,7 +104,7 @@ func locate(path string) (string, error) {
 
 // peek refuses what is no store without leaving a lock file beside it.
 func peek(path string) error {
-	if err := regular(path); err != nil {
+	if _, err := regular(path); err != nil {
 		return err
 	}
 	f, err := os.Open(path)

@@ -20,7 +20,7 @@ func create(path string, o Options) error {
 	l := newLease(path, o)
 	made := false
 	defer func() { l.end(!made) }()
-	if err := l.lockRoom(newPatience(context.Background(), o.Wait), toReplace); err != nil {
+	if err := l.lockRoom(newPatience(context.Background(), o.Wait), toReplace, nil); err != nil {
 		return err
 	}
 	if l.lock != nil {

@@ -219,31 +219,29 @@ func TestDamageEnds(t *testing.T) {
 	}
 }
 
-// TestCheckPages: the page check finds what is wrong, and agrees with bbolt's where nothing is.
-func TestCheckPages(t *testing.T) {
-	whole := filled(t, 500)
-	problems := func(data []byte) (found []string) {
-		path := newPath(t)
-		write(t, path, data)
-		db, err := boltkv.Open(path, boltkv.Options{})
-		if err != nil {
-			return []string{err.Error()}
-		}
-		defer closeDB(t, db)
-		if err := db.(kv.Keeper).CheckPages(ctx, func(p string) { found = append(found, p) }); err != nil {
-			t.Fatal(err)
-		}
-		return found
+// pageProblems is what the page check, or Open, finds wrong with a file.
+func pageProblems(t *testing.T, data []byte) (found []string) {
+	t.Helper()
+	path := newPath(t)
+	write(t, path, data)
+	db, err := boltkv.Open(path, boltkv.Options{})
+	if err != nil {
+		return []string{err.Error()}
 	}
-	if found := problems(whole); len(found) > 0 {
+	defer closeDB(t, db)
+	if err := db.(kv.Keeper).CheckPages(ctx, func(p string) { found = append(found, p) }); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestCheckPages: a good file is without problems, and every page in use shows when its kind is spoilt.
+func TestCheckPages(t *testing.T) {
+	db, keep, path := filledDB(t, 500)
+	if found := pageProblems(t, []byte(contents(path))); len(found) > 0 {
 		t.Errorf("a good file: %v", found)
 	}
-	// Every page in use, when none is just the rest of a large value, shows when it is spoilt.
-	path := newPath(t)
-	write(t, path, whole)
-	db := open(t, path, boltkv.Options{})
-	keep := db.(kv.Keeper)
-	err := keep.Rewrite(ctx, func(tx kv.RwTx) error {
+	err := keep.Rewrite(ctx, func(tx kv.RwTx) error { // without large values, whose later pages have no kind
 		for i := range 5 {
 			if err := tx.Delete("large", fmt.Append(nil, i*100)); err != nil {
 				return err
@@ -254,27 +252,27 @@ func TestCheckPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := keep.Space(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := space(t, keep)
 	closeDB(t, db)
-	whole = []byte(contents(path))
+	whole := []byte(contents(path))
 	pages, noticed := usedBytes(t, whole)/16384, 0
 	for page := 2; page < pages; page++ {
 		data := bytes.Clone(whole)
-		data[page*16384+8] ^= 0x40 // the flags say what kind of page it is
+		data[page*16384+8] ^= 0x40
 		data[page*16384+9] ^= 0x40
-		if len(problems(data)) > 0 {
+		if len(pageProblems(t, data)) > 0 {
 			noticed++
 		}
 	}
 	if want := int(s.Used/16384) - 2; noticed != want || noticed < 10 {
 		t.Errorf("%d spoilt pages were noticed, %d are in use", noticed, want)
 	}
+}
+
+func TestCheckPagesStops(t *testing.T) {
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	db = open(t, created(t), boltkv.Options{})
+	db := open(t, created(t), boltkv.Options{})
 	defer closeDB(t, db)
 	if err := db.(kv.Keeper).CheckPages(stopped, func(string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("CheckPages with a context that has ended: %v", err)

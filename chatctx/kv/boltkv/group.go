@@ -2,6 +2,7 @@ package boltkv
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ type updates struct {
 const (
 	groupSize = 256
 	groupTime = 5 * time.Millisecond // a group older than that takes no more members
+	grace     = glance               // to wait for other programs, for one who waited for this one all the time
 )
 
 // member is one Update.
@@ -130,6 +132,25 @@ func (u *updates) handOver() {
 	u.queue = slices.Delete(u.queue, 0, 1)
 }
 
+// giveUp tells those in the queue who have waited long enough that the leader did so too.
+func (u *updates) giveUp(err error) {
+	if !errors.Is(err, kv.ErrLocked) {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.queue = slices.DeleteFunc(u.queue, func(m *member) bool {
+		over := m.left() <= 0
+		if over {
+			m.turn <- turn{err: err}
+		}
+		return over
+	})
+}
+
+// left is what is left of the time that m may wait for other programs.
+func (m *member) left() time.Duration { return m.handle.wait - time.Since(m.joined) }
+
 // lead opens the file and commits one group.
 func (u *updates) lead(ctx context.Context, m *member) error {
 	defer u.handOver()
@@ -137,9 +158,10 @@ func (u *updates) lead(ctx context.Context, m *member) error {
 		return err
 	}
 	lease := m.handle.file.lease
-	p := newPatience(ctx, m.handle.wait-time.Since(m.joined))
+	p := newPatience(ctx, max(m.left(), min(m.handle.wait, grace)))
 	o, err := lease.enter(p, toWrite)
 	if err != nil {
+		u.giveUp(err)
 		return err
 	}
 	g := &group{updates: u, file: o, members: []*member{m}}

@@ -180,17 +180,34 @@ func (h *handle) rewriteTo(ctx context.Context, o *opened, temp string, edit fun
 		if err != nil {
 			return err
 		}
-		defer fresh.close()
-		fresh.db.NoSync = true // until all is there
-		if err := t.copyTo(ctx, fresh); err != nil {
+		fresh.db.NoSync = true // trim does that
+		err = t.copyTo(ctx, fresh)
+		fresh.close()
+		if err != nil {
 			return err
 		}
-		return fresh.f.Sync()
+		return trim(temp)
 	})
 	if err == nil {
 		o.rollback(tx)
 	}
 	return err
+}
+
+// trim cuts the space for growth off a new file, and syncs it.
+func trim(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	m, err := readMeta(f)
+	if err == nil {
+		err = f.Truncate(m.size())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // copyTo copies all that the session sees into an empty file.

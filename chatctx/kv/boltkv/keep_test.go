@@ -194,26 +194,36 @@ func TestRewriteEdit(t *testing.T) {
 	checkBolt(t, path)
 }
 
-// TestRewriteBesideWriters: nothing that another process or handle was told is stored is lost in a rewrite.
+// TestRewriteBesideWriters: nothing that another process or handle was told is stored is lost in a rewrite, also where there
+// can be no lock file.
 func TestRewriteBesideWriters(t *testing.T) {
-	path := created(t)
-	writers := []*process{start(t, "count", path), start(t, "count", path), start(t, "count", path)}
-	db := open(t, path, boltkv.Options{})
-	defer closeDB(t, db)
-	for range 20 {
-		if err := db.(kv.Keeper).Rewrite(ctx, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Update(ctx, addOne); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, w := range writers {
-		w.line(t)
-		w.end(t)
-	}
-	if n := count(t, db); n != 320 {
-		t.Errorf("counted to %d, want 320", n)
+	for _, name := range []string{"lock file", "no lock file"} {
+		t.Run(name, func(t *testing.T) {
+			path := created(t)
+			if name == "no lock file" {
+				if err := errors.Join(os.Remove(path+".lock"), os.Mkdir(path+".lock", 0o700)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writers := []*process{start(t, "count", path), start(t, "count", path), start(t, "count", path)}
+			db := open(t, path, boltkv.Options{})
+			defer closeDB(t, db)
+			for range 20 {
+				if err := db.(kv.Keeper).Rewrite(ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := db.Update(ctx, addOne); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, w := range writers {
+				w.line(t)
+				w.end(t)
+			}
+			if n := count(t, db); n != 320 {
+				t.Errorf("counted to %d, want 320", n)
+			}
+		})
 	}
 }
 

@@ -226,10 +226,11 @@ func (l *lease) open(p *patience, n need) error {
 
 func (l *lease) openUnlocked(p *patience, n need) (*opened, error) {
 	for {
-		if err := regular(l.path); err != nil {
+		info, err := regular(l.path)
+		if err != nil {
 			return nil, err
 		}
-		if err := l.lockRoom(p, n); err != nil {
+		if err := l.lockRoom(p, n, info); err != nil {
 			return nil, err
 		}
 		file, err := l.openBolt(p, n >= toWrite)
@@ -247,7 +248,7 @@ func (l *lease) openUnlocked(p *patience, n need) (*opened, error) {
 
 // lockRoom enters the room of the lock file that is at its path now. Where none can be made, as in a folder that can only be
 // read, bbolt's own lock has to do.
-func (l *lease) lockRoom(p *patience, n need) error {
+func (l *lease) lockRoom(p *patience, n need, store os.FileInfo) error {
 	kind := shared
 	if n >= toWrite {
 		kind = exclusive
@@ -257,7 +258,7 @@ func (l *lease) lockRoom(p *patience, n need) error {
 			l.setLock(nil)
 		}
 		if l.lock == nil {
-			lock, err := openLockFile(l.path + ".lock")
+			lock, err := openLockFile(l.path+".lock", store)
 			if err != nil {
 				return nil
 			}

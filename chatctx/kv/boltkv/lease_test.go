@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
@@ -117,15 +116,10 @@ func TestBusyReaders(t *testing.T) {
 
 // TestHolderNamed: a wait that runs out says who has the file, also when that program was stopped.
 func TestHolderNamed(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("processes cannot be stopped here")
-	}
 	path := created(t)
 	holder := start(t, "hold", path, "BOLTKV_PURPOSE=import")
 	holder.line(t)
-	if err := holder.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, holder)
 	_, err := boltkv.Open(path, boltkv.Options{Wait: 50 * time.Millisecond})
 	var locked *kv.LockedError
 	if !errors.As(err, &locked) || !errors.Is(err, kv.ErrLocked) {
@@ -135,9 +129,7 @@ func TestHolderNamed(t *testing.T) {
 	if h.PID != holder.Process.Pid || h.Purpose != "import" || h.Command != filepath.Base(os.Args[0]) || h.Since.IsZero() {
 		t.Errorf("the holder is named as %+v, it is process %d", h, holder.Process.Pid)
 	}
-	if err := holder.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	goOn(t, holder)
 	holder.end(t)
 	closeDB(t, open(t, path, boltkv.Options{}))
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -46,16 +46,23 @@ type lockFile struct {
 	info os.FileInfo
 	made bool // this opening made the file
 	slot int  // -1: all were taken
-	// left is set when a wait was given up: the goroutine that still waits closes the file.
-	left bool
+	left bool // a wait was given up: not to be used again
+
+	mu      sync.Mutex
+	waits   int // goroutines that wait for a lock: the last one closes a file that is closed
+	closing bool
 }
 
-func openLockFile(path string) (*lockFile, error) {
+// openLockFile opens the lock file, or makes it for those who may use the store: store is nil where there is none yet.
+func openLockFile(path string, store os.FileInfo) (*lockFile, error) {
 	l := &lockFile{path: path, slot: -1}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	l.made = err == nil
 	if errors.Is(err, os.ErrExist) {
 		f, err = os.OpenFile(path, os.O_RDWR, 0)
+	} else if err == nil && store != nil {
+		_ = f.Chmod(store.Mode().Perm())
+		sameOwner(path, store)
 	}
 	if err != nil {
 		return nil, err
@@ -92,8 +99,12 @@ func (l *lockFile) current() bool {
 	return err == nil && os.SameFile(info, l.info)
 }
 
+// close gives up all locks, and those that are still waited for when they come.
 func (l *lockFile) close() {
-	if !l.left {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = true
+	if l.waits == 0 {
 		l.f.Close()
 	}
 }
@@ -144,24 +155,21 @@ func (l *lockFile) acquire(p *patience, offset int64, kind lockKind) error {
 
 // block waits for the lock in a goroutine of its own, for a lock call cannot be cancelled.
 func (l *lockFile) block(p *patience, offset int64, kind lockKind) error {
-	var settled atomic.Bool // by whoever comes first: the lock, or the end of the wait
+	l.mu.Lock()
+	l.waits++
+	l.mu.Unlock()
 	done := make(chan error, 1)
 	go func() {
-		err := waitLock(l.f, offset, kind)
+		done <- waitLock(l.f, offset, kind)
 		<-blocked
-		if !settled.CompareAndSwap(false, true) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.waits--; l.closing && l.waits == 0 {
 			l.f.Close()
 		}
-		done <- err
 	}()
 	err := p.wait(done)
-	if p.over(err) && settled.CompareAndSwap(false, true) {
-		l.left = true
-		return err
-	}
-	if p.over(err) {
-		return <-done
-	}
+	l.left = p.over(err)
 	return err
 }
 

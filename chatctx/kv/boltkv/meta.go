@@ -94,19 +94,8 @@ func freePages(r io.ReaderAt, m meta) (int64, error) {
 	return int64(order.Uint64(head[pageHead:])), nil
 }
 
-// looksOurs refuses what is no bbolt file before bbolt sees it, for bbolt makes a database of an empty file.
+// looksOurs refuses what is no bbolt file.
 func looksOurs(f *os.File) error {
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		return fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, f.Name())
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: %s is no ordinary file", kv.ErrNotOurs, f.Name())
-	case info.Size() == 0:
-		return fmt.Errorf("%w: %s is empty", kv.ErrNotOurs, f.Name())
-	}
 	// One of the two records may be spoilt.
 	for _, offset := range []int64{0, pageSize} {
 		var magic [4]byte

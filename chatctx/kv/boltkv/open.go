@@ -81,18 +81,19 @@ func openFile(path string, write bool) (o *opened, err error) {
 }
 
 // regular looks before opening, since opening a pipe would wait for its other end.
-func regular(path string) error {
+func regular(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
-	if err != nil {
-		return openError(path, false, err)
+	switch {
+	case err != nil:
+		return nil, openError(path, false, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %s is no ordinary file", kv.ErrNotOurs, path)
+	case info.Size() == 0:
+		return nil, fmt.Errorf("%w: %s is empty", kv.ErrNotOurs, path)
 	}
-	if info.IsDir() {
-		return fmt.Errorf("%w: %s is a folder", kv.ErrNotOurs, path)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is no ordinary file", kv.ErrNotOurs, path)
-	}
-	return nil
+	return info, nil
 }
 
 func openError(path string, write bool, err error) error {

@@ -11,6 +11,19 @@ import (
 
 func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
 
+// stop does what Ctrl-Z does to a process.
+func stop(t *testing.T, p *process) {
+	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func goOn(t *testing.T, p *process) {
+	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // asNobody runs the test again as a user for whom rights count.
 func asNobody(t *testing.T) {
 	dir, err := os.MkdirTemp("", "boltkv")

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -340,6 +341,16 @@ func testPanic(t *testing.T, db kv.DB) {
 			return tx.Scan("b", kv.Range{}, func(key, value []byte) error { panic("mine") })
 		})
 	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = db.Update(ctx, func(tx kv.RwTx) error {
+			_ = tx.Put("b", []byte("k"), []byte("w"))
+			runtime.Goexit() // as t.FailNow does
+			return nil
+		})
+	}()
+	<-ended
 	want(t, "value", get(t, db, "b", "k"), "v")
 	put(t, db, "b", "k", "x")
 	want(t, "value after the next update", get(t, db, "b", "k"), "x")

@@ -26,6 +26,7 @@ type watcher struct {
 	bucket string
 	prefix []byte
 	signal chan struct{}
+	forget func() bool // takes the watcher out of its context
 }
 
 // Add makes a watcher that lives until ctx ends or the hub is closed, then its channel is closed. It fails with kv.ErrClosed
@@ -44,7 +45,7 @@ func (h *Hub) Add(ctx context.Context, bucket string, prefix []byte) (<-chan str
 		h.watchers = make(map[*watcher]struct{})
 	}
 	h.watchers[w] = struct{}{}
-	context.AfterFunc(ctx, func() { h.remove(w) })
+	w.forget = context.AfterFunc(ctx, func() { h.remove(w) })
 	return w.signal, nil
 }
 
@@ -85,6 +86,7 @@ func (h *Hub) Close() {
 	h.closed = true
 	for w := range h.watchers {
 		close(w.signal)
+		w.forget()
 	}
 	h.watchers = nil
 }
