@@ -14,7 +14,13 @@ type format struct {
 var formats = []format{
 	{nativeName, detectNative, readNative},
 	{"chatgpt", detectChatGPT, readChatGPT},
+	{claudeAIName, detectClaudeAI, readClaudeAI},
+	{openWebUIName, detectOpenWebUI, readOpenWebUI},
+	{libreChatName, detectLibreChat, readLibreChat},
 	{claudeCodeName, detectClaudeCode, readClaudeCode},
 	{codexName, detectCodex, readCodex},
+	{geminiName, detectGemini, readGemini},
+	{takeoutName, detectTakeout, readTakeout},
+	{aiStudioName, detectAIStudio, readAIStudio},
 	{codexName, detectBareCodex, readCodex},
 }

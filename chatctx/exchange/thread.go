@@ -122,6 +122,17 @@ func (t *thread) next(at place, id string, msgs ...*chatctx.Message) {
 	t.add(at, id, t.last(), msgs...)
 }
 
+// contentID is an id for a conversation that has none: of all that it says.
+func (t *thread) contentID() string {
+	var msgs []*chatctx.Message
+	for i := range t.records {
+		if m := t.records[i].message; m != nil {
+			msgs = append(msgs, m)
+		}
+	}
+	return digest(msgs)
+}
+
 // emit makes the tree, pairs calls with results and hands the conversation on. active is the id of the record where the conversation
 // stands.
 func (t *thread) emit(in *chatctx.Incoming, active string) error {

@@ -1,0 +1,324 @@
+package exchange
+
+import (
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Gemini CLI's sessions: ~/.gemini/tmp/<project>/chats/session-<date>-<id>.json, one object, and since about 0.39 the same as JSON Lines: a
+// header, messages (a later one of the same id replaces the earlier), {"$set": …} for fields and for the whole list, {"$rewindTo": id}.
+// What is taken away there stays here, as a side branch.
+
+const (
+	geminiName     = "gemini"
+	geminiProvider = "gemini"
+)
+
+func detectGemini(h *head) bool {
+	v := h.first()
+	return !h.array && (v.has("sessionId") && v.has("projectHash") || v.get("history").first().get("parts").is(arrayKind) && v.has("lastUpdated"))
+}
+
+func readGemini(r *reading) error {
+	g := &gemini{r: r, shown: map[string]int{}, known: map[string]int{}}
+	n := 0
+	err := r.eachItem("", func(at place, v value) error {
+		n++
+		g.record(place{line: n}, v)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return g.emit()
+}
+
+type gemini struct {
+	r     *reading
+	in    chatctx.Incoming
+	about objectWriter
+	nodes []geminiNode
+	live  []int          // the nodes that are shown
+	shown map[string]int // their ids, to their places in live
+	known map[string]int // ids to the newest nodes that bear them
+	n     int
+}
+
+// geminiNode is a message as it was shown somewhere: below another node, -1 for none.
+type geminiNode struct {
+	at     place
+	id     string
+	parent int
+	msgs   []*chatctx.Message
+}
+
+func (g *gemini) record(at place, v value) {
+	switch set := v.get("$set"); {
+	case !v.is(objectKind):
+		g.r.skip(1, at, "%s where a record should be", v.kind())
+	case set.is(objectKind):
+		g.header(set)
+		if list := set.get("messages"); list.is(arrayKind) {
+			g.replace(at, list)
+		}
+	case v.has("$rewindTo"):
+		g.rewind(at, v.get("$rewindTo").str())
+	case v.has("sessionId") || v.has("history"):
+		g.header(v)
+		for m := range v.get("messages").items() {
+			g.upsert(at, m)
+		}
+		for m := range v.get("history").items() {
+			g.upsert(at, m)
+		}
+	default:
+		g.upsert(at, v)
+	}
+}
+
+// header reads the fields of the session, new or changed.
+func (g *gemini) header(v value) {
+	g.in.Conversation = firstOf(g.in.Conversation, v.get("sessionId").str())
+	g.in.Title = firstOf(v.get("summary").str(), g.in.Title)
+	if t := firstPresent(v.get("startTime"), v.get("start_time")).time(); t != 0 && g.in.Created == 0 {
+		g.in.Created = t
+	}
+	if t := v.get("lastUpdated").time(); t != 0 {
+		g.in.Updated = t
+	}
+	for _, k := range []string{"projectHash", "kind", "directories", "meta"} {
+		g.about.addIf(true, k, v.get(k))
+	}
+}
+
+// upsert takes a message: a further state of one that is shown, or the next.
+func (g *gemini) upsert(at place, v value) {
+	g.n++
+	id := firstOf(v.get("id").str(), itoa(g.n))
+	at = at.in("message " + clip(id, 60))
+	if !v.is(objectKind) {
+		g.r.skip(1, at, "%s where a message should be", v.kind())
+		return
+	}
+	msgs := geminiMessage(v, id)
+	if g.r.damage(at, v) {
+		source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
+	}
+	if i, ok := g.shown[id]; ok {
+		g.nodes[g.live[i]].msgs = msgs
+		g.r.duplicated(1)
+		return
+	}
+	g.append(geminiNode{at: at, id: id, parent: g.last(), msgs: msgs})
+}
+
+func (g *gemini) last() int {
+	if len(g.live) == 0 {
+		return -1
+	}
+	return g.live[len(g.live)-1]
+}
+
+// append adds a message after the last one that is shown. One that was taken away and comes back to its place is the same again.
+func (g *gemini) append(n geminiNode) {
+	i, again := g.known[n.id]
+	if again = again && g.nodes[i].parent == n.parent && sameMessage(g.nodes[i].msgs[0], n.msgs[0]); again {
+		g.r.duplicated(1)
+	} else {
+		i = len(g.nodes)
+		g.nodes = append(g.nodes, n)
+	}
+	g.known[n.id] = i
+	g.shown[n.id] = len(g.live)
+	g.live = append(g.live, i)
+}
+
+// cut takes away what is shown from a place on.
+func (g *gemini) cut(from int) {
+	for _, i := range g.live[from:] {
+		delete(g.shown, g.nodes[i].id)
+	}
+	g.live = g.live[:from]
+}
+
+// replace makes the list of what is shown anew. Its messages are further states of those that stand at the same place.
+func (g *gemini) replace(at place, list value) {
+	same := 0
+	for v := range list.items() {
+		if id := v.get("id").str(); same == len(g.live) || id == "" || g.nodes[g.live[same]].id != id {
+			break
+		}
+		same++
+	}
+	g.cut(same)
+	for v := range list.items() {
+		g.upsert(at, v)
+	}
+}
+
+func (g *gemini) rewind(at place, id string) {
+	i, ok := g.shown[id]
+	if !ok {
+		g.r.warn(at, "a step back to the message %q, which is not there: what follows begins a path of its own", clip(id, 60))
+	}
+	g.cut(i)
+}
+
+func (g *gemini) emit() error {
+	t := g.r.thread(place{})
+	names := make([]string, len(g.nodes))
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		names[i] = n.id
+		for k := 2; ; k++ {
+			if _, taken := t.seen[names[i]]; !taken {
+				break
+			}
+			names[i] = n.id + "~" + itoa(k)
+		}
+		parent := ""
+		if n.parent >= 0 {
+			parent = names[n.parent]
+		}
+		t.add(n.at, names[i], parent, n.msgs...)
+	}
+	active := ""
+	if i := g.last(); i >= 0 {
+		active = names[i]
+	}
+	in := &g.in
+	in.AppData = appData(geminiName, g.about.done())
+	if in.Conversation == "" {
+		in.Conversation = contentID(nil, t.records)
+	}
+	return t.emit(in, active)
+}
+
+var geminiKnown = keys("id", "timestamp", "type", "content", "thoughts", "tokens", "model", "toolCalls", "role", "parts", "ts")
+
+// geminiMessage reads one message, with a result after each call that has one.
+func geminiMessage(v value, id string) []*chatctx.Message {
+	m := &chatctx.Message{Created: firstPresent(v.get("timestamp"), v.get("ts")).time()}
+	switch typ := firstOf(v.get("type").str(), v.get("role").str()); typ {
+	case "gemini", "model", "assistant":
+		m.Role = pool.Assistant
+		m.Meta.Provider, m.Meta.Model = geminiProvider, v.get("model").str()
+		tokens(m, v.get("tokens"), []string{"input"}, []string{"output"}, []string{"cached"}, []string{"thoughts"})
+	case "user":
+		m.Role = pool.User
+	default:
+		m.Role, m.Kind, m.Unsent = pool.User, notice, true
+		if typ == "error" {
+			m.Kind = failure
+		}
+		source(m).Role = typ
+	}
+	keepRest(m, geminiName, v, geminiKnown)
+	for th := range v.get("thoughts").items() {
+		text := th.get("description").str()
+		if s := th.get("subject").str(); s != "" {
+			text = s + "\n" + text
+		}
+		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: text, Provider: geminiProvider, Model: m.Meta.Model, Raw: th.keep()})
+	}
+	msgs := geminiParts(m, firstPresent(v.get("content"), v.get("parts")), id)
+	if m.Role == pool.User && startsWith(m.Text(), []string{"<session_context>"}) {
+		m.Kind, m.Hidden = injected, true
+	}
+	return append(msgs, geminiCalls(msgs[len(msgs)-1], v.get("toolCalls"), id)...)
+}
+
+// geminiParts reads content: a text, or parts as the API has them.
+func geminiParts(m *chatctx.Message, v value, id string) []*chatctx.Message {
+	if !v.is(arrayKind) {
+		if !v.is(stringKind) || v.str() != "" {
+			m.Content = append(m.Content, contentParts(v)...)
+		}
+		return []*chatctx.Message{m}
+	}
+	msgs := []*chatctx.Message{m}
+	for p := range v.items() {
+		call, res := p.get("functionCall"), p.get("functionResponse")
+		switch {
+		case res.is(objectKind):
+			msgs = append(msgs, geminiResponse(res, res.get("id").str(), m.Created))
+		case call.is(objectKind) && m.Role == pool.Assistant:
+			c, _ := newCall(call.get("id").str(), call.get("name").str(), call.get("args"))
+			c.Provider, c.Model, c.Raw = geminiProvider, m.Meta.Model, rawBeyond(p, keys("functionCall"))
+			addCall(m, c, id)
+		default:
+			m.Content = append(m.Content, geminiPart(m, p))
+		}
+	}
+	if len(m.Content) == 0 && len(msgs) > 1 { // nothing but results
+		return msgs[1:]
+	}
+	return msgs
+}
+
+func geminiPart(m *chatctx.Message, p value) pool.Part {
+	data := firstPresent(p.get("inlineData"), p.get("inlineFile"), p.get("inlineImage"))
+	switch {
+	case p.is(stringKind):
+		return textPart(p.str())
+	case p.get("text").is(stringKind):
+		part := textPart(p.get("text").str())
+		if p.get("thought").bool() {
+			part.Type = pool.ThinkingPart
+		}
+		if sig := p.get("thoughtSignature").str(); sig != "" || part.Type == pool.ThinkingPart {
+			part.Signature, part.Provider, part.Model, part.Raw = sig, geminiProvider, m.Meta.Model, p.keep()
+		}
+		return part
+	case data.is(objectKind):
+		if b := base64Bytes(data.get("data").str()); len(b) > 0 {
+			return dataPart(pool.DocumentPart, firstOf(data.get("mimeType").str(), data.get("mime_type").str()), data.get("displayName").str(), b)
+		}
+	case p.at("fileData", "fileUri").str() != "":
+		return mediaKind(pool.Part{Type: pool.DocumentPart, URL: p.at("fileData", "fileUri").str(), MediaType: p.at("fileData", "mimeType").str()})
+	}
+	part := unknownPart(p)
+	if part.Type == "unknown" {
+		for k := range p.members() {
+			part.Type = firstOf(k, part.Type)
+			break
+		}
+	}
+	part.Provider = geminiProvider
+	return part
+}
+
+func geminiResponse(res value, call string, created pool.Time) *chatctx.Message {
+	m := toolOutput(call, res.get("name").str(), res.get("response"))
+	m.Created = created
+	return m
+}
+
+// geminiCalls adds the calls of a reply, and gives their results.
+func geminiCalls(m *chatctx.Message, list value, id string) []*chatctx.Message {
+	var results []*chatctx.Message
+	for tc := range list.items() {
+		if m.Role != pool.Assistant || !tc.is(objectKind) {
+			continue
+		}
+		c, _ := newCall(tc.get("id").str(), tc.get("name").str(), tc.get("args"))
+		addCall(m, c, id)
+		call := m.Calls[len(m.Calls)-1]
+		res := tc.get("result")
+		response := res.first().get("functionResponse")
+		var answer *chatctx.Message
+		switch {
+		case response.is(objectKind) && res.len() == 1:
+			answer = geminiResponse(response, call.ID, 0)
+		case res.kind() > nullKind:
+			answer = toolOutput(call.ID, call.Tool, res)
+		default:
+			continue
+		}
+		answer.Created = tc.get("timestamp").time()
+		answer.Result.IsError = tc.get("status").str() == "error"
+		keepRest(answer, geminiName, tc, keys("id", "name", "args", "result", "status", "timestamp"))
+		results = append(results, answer)
+	}
+	return results
+}

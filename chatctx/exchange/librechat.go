@@ -1,0 +1,187 @@
+package exchange
+
+import (
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// LibreChat's exports: {conversationId, messages[]}, flat with parents in any order, or nested in children. No pointer says where
+// the conversation stands.
+
+const libreChatName = "librechat"
+
+func detectLibreChat(h *head) bool {
+	return h.any(func(v value) bool {
+		m := v.get("messages").first()
+		return m.has("messageId") && (m.has("parentMessageId") || m.has("isCreatedByUser")) || v.has("conversationId") && v.has("exportAt")
+	})
+}
+
+func readLibreChat(r *reading) error {
+	return r.eachItem("", func(at place, v value) error {
+		if !v.get("messages").is(arrayKind) {
+			r.skipContext(0, at, "a conversation without a list of messages")
+			return nil
+		}
+		in := &chatctx.Incoming{Conversation: v.get("conversationId").str(), Title: v.get("title").str(),
+			AppData: appData(libreChatName, leftover(v, libreChatKnown))}
+		in.System = v.at("options", "promptPrefix").str()
+		c := &libreChat{r: r, t: r.thread(at), at: at}
+		c.t.byTime = !v.get("recursive").bool()
+		c.messages(v.get("messages"))
+		if in.Conversation == "" {
+			in.Conversation = contentID(nil, c.t.records)
+		}
+		return c.t.emit(in, c.newest())
+	})
+}
+
+var (
+	libreChatKnown        = keys("conversationId", "title", "exportAt", "messages", "branches", "recursive")
+	libreChatMessageKnown = keys("messageId", "conversationId", "parentMessageId", "isCreatedByUser", "sender", "text", "content", "createdAt",
+		"updatedAt", "error", "unfinished", "finish_reason", "model", "children", "files", "attachments", "__v", "_id", "user", "tokenCount")
+)
+
+type libreChat struct {
+	r  *reading
+	t  *thread
+	at place
+	n  int
+}
+
+// messages reads the list, and the lists of children within it, without recursion.
+func (c *libreChat) messages(list value) {
+	type level struct {
+		v      value
+		parent string
+	}
+	todo := []level{{v: list}}
+	for len(todo) > 0 {
+		l := todo[0]
+		todo = todo[1:]
+		for m := range l.v.items() {
+			c.n++
+			at := c.at.in("message " + itoa(c.n))
+			if !m.is(objectKind) {
+				c.t.skip(at, "", "", "%s where a message should be", m.kind())
+				continue
+			}
+			id := firstOf(m.get("messageId").str(), itoa(c.n))
+			parent := l.parent
+			if p := m.get("parentMessageId").str(); p != "" {
+				if parent = p; claudeAIRoot(p) {
+					parent = ""
+				}
+			}
+			c.message(at, id, parent, m)
+			if m.get("children").len() > 0 {
+				todo = append(todo, level{m.get("children"), id})
+			}
+		}
+	}
+}
+
+func (c *libreChat) message(at place, id, parent string, v value) {
+	m := &chatctx.Message{Role: pool.User, Created: v.get("createdAt").time()}
+	if created := v.get("isCreatedByUser"); created.is(boolKind) && !created.bool() || !created.is(boolKind) && v.get("sender").str() != "User" {
+		m.Role = pool.Assistant
+		m.Meta.Model, m.Meta.FinishReason = v.get("model").str(), v.get("finish_reason").str()
+		m.Meta.OutputTokens = v.get("tokenCount").count()
+	}
+	m.Unfinished = v.get("unfinished").bool()
+	keepRest(m, libreChatName, v, libreChatMessageKnown)
+	msgs := []*chatctx.Message{m}
+	if body := v.get("content"); body.len() > 0 {
+		msgs = libreChatContent(m, body, id)
+	} else if text := v.get("text"); text.is(stringKind) {
+		m.Content = texts(text)
+	}
+	if v.get("error").bool() {
+		m.Kind, m.Unsent, m.Meta.Error = failure, true, firstOf(m.Text(), "error")
+	}
+	for _, list := range []string{"files", "attachments"} {
+		for f := range v.get(list).items() {
+			m.Content = append(m.Content, pool.Part{Type: "file_reference", Name: f.get("filename").str(), Raw: f.keep()})
+		}
+	}
+	if c.r.damage(at, v) {
+		source(m).Raw = append([]byte(nil), v.raw()...)
+	}
+	c.t.add(at, id, parent, msgs...)
+}
+
+// libreChatContent reads parts: what the model said, and a result after each call that has one.
+func libreChatContent(m *chatctx.Message, v value, id string) []*chatctx.Message {
+	msgs, now := []*chatctx.Message{m}, m
+	var results []*chatctx.Message
+	for p := range v.items() {
+		if len(results) > 0 && p.get("type").str() != "tool_call" {
+			now = &chatctx.Message{Role: m.Role, Created: m.Created, Meta: pool.Metadata{Model: m.Meta.Model}}
+			msgs = append(append(msgs, results...), now)
+			results = nil
+		}
+		switch p.get("type").str() {
+		case "think":
+			now.Content = append(now.Content, pool.Part{Type: pool.ThinkingPart, Text: firstOf(p.get("think").str(), p.at("think", "value").str())})
+		case "tool_call":
+			tc := p.get("tool_call")
+			call, _ := newCall(tc.get("id").str(), firstOf(tc.get("name").str(), tc.at("function", "name").str()),
+				firstPresent(tc.get("args"), tc.at("function", "arguments")))
+			addCall(now, call, id)
+			if out := firstPresent(tc.get("output"), tc.at("function", "output")); out.d != nil {
+				res := toolOutput(now.Calls[len(now.Calls)-1].ID, call.Tool, out)
+				res.Created = m.Created
+				results = append(results, res)
+			}
+		case "error":
+			now.Meta.Error = firstOf(p.get("error").str(), "error")
+			now.Content = append(now.Content, unknownPart(p))
+		default:
+			now.Content = append(now.Content, contentPart(p))
+		}
+	}
+	return append(msgs, results...)
+}
+
+// newest is the end of a path that was written last, among those that begin at a root of the file's own.
+func (c *libreChat) newest() string {
+	hasChild := map[string]bool{}
+	for i := range c.t.records {
+		hasChild[c.t.records[i].parent] = true
+	}
+	best, orphaned := "", c.orphans()
+	var at pool.Time
+	for i := range c.t.records {
+		rec := &c.t.records[i]
+		if rec.message != nil && !hasChild[rec.id] && !orphaned[rec.id] && (best == "" || rec.message.Created >= at) {
+			best, at = rec.id, rec.message.Created
+		}
+	}
+	if best == "" {
+		return c.t.last()
+	}
+	return best
+}
+
+// orphans are the messages below a parent that is not in the file.
+func (c *libreChat) orphans() map[string]bool {
+	below := map[string][]string{}
+	var todo []string
+	for i := range c.t.records {
+		rec := &c.t.records[i]
+		below[rec.parent] = append(below[rec.parent], rec.id)
+		if _, there := c.t.seen[rec.parent]; !there && rec.parent != "" && !rec.further {
+			todo = append(todo, rec.id)
+		}
+	}
+	lost := map[string]bool{}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !lost[id] {
+			lost[id] = true
+			todo = append(todo, below[id]...)
+		}
+	}
+	return lost
+}

@@ -1,0 +1,161 @@
+package exchange
+
+import (
+	"cmp"
+	"html"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Google Takeout's MyActivity.json: an array of what a person did in Google's programs, newest first. Rows of Gemini (formerly
+// Bard) hold a prompt in the title and the answer as HTML; newer ones name their conversation. There are no ids of messages and no branches.
+
+const takeoutName = "gemini-takeout"
+
+func detectTakeout(h *head) bool {
+	v := h.first()
+	return h.array && v.has("header") && v.has("title") && v.has("time")
+}
+
+func readTakeout(r *reading) error {
+	t := &takeout{r: r, chats: map[string]*takeoutChat{}}
+	if err := r.eachItem("", t.row); err != nil {
+		return err
+	}
+	for _, c := range t.order {
+		if err := t.emit(c); err != nil {
+			return err
+		}
+	}
+	if len(t.order) > 0 {
+		r.warn(place{}, "this format holds no branches and no drafts")
+	}
+	return nil
+}
+
+type takeout struct {
+	r     *reading
+	chats map[string]*takeoutChat
+	order []*takeoutChat
+}
+
+type takeoutChat struct {
+	id   string
+	rows []takeoutRow
+}
+
+type takeoutRow struct {
+	at             place
+	time           pool.Time
+	id             string
+	prompt, answer *chatctx.Message
+}
+
+var takeoutID = regexp.MustCompile(`/app/([0-9a-f]{8,})`)
+
+var takeoutKnown = keys("header", "title", "titleUrl", "time", "products", "activityControls", "imageFile", "attachedFiles")
+
+func (t *takeout) row(at place, v value) error {
+	if !v.is(objectKind) || !v.get("title").is(stringKind) {
+		t.r.skip(1, at, "no row of activity: %s", v.kind())
+		return nil
+	}
+	answer := ""
+	for it := range v.get("safeHtmlItem").items() {
+		answer = firstOf(answer, it.get("html").str())
+	}
+	prompt, prompted := strings.CutPrefix(v.get("title").str(), "Prompted ")
+	if header := v.get("header").str(); !strings.Contains(header, "Gemini") && !strings.Contains(header, "Bard") || !prompted && answer == "" {
+		t.r.structural(1) // another program's row, or an event
+		return nil
+	}
+	row := takeoutRow{at: at, time: v.get("time").time()}
+	row.prompt = pool.NewText(pool.User, prompt)
+	row.prompt.Created = row.time
+	for _, list := range []string{"imageFile", "attachedFiles"} {
+		for f := range firstPresent(v.get(list)).items() {
+			row.prompt.Content = append(row.prompt.Content, t.attached(at, f))
+		}
+		if f := v.get(list); f.is(stringKind) {
+			row.prompt.Content = append(row.prompt.Content, t.attached(at, f))
+		}
+	}
+	keepRest(row.prompt, takeoutName, v, takeoutKnown)
+	if answer != "" {
+		row.answer = pool.NewText(pool.Assistant, htmlText(answer))
+		row.answer.Created, row.answer.Meta.Provider = row.time, geminiProvider
+	}
+	row.id = digest([]*chatctx.Message{pool.NewText(pool.User, v.get("time").str()), row.prompt})
+	t.put(v, row)
+	return nil
+}
+
+func (t *takeout) put(v value, row takeoutRow) {
+	id := row.id
+	links := []string{v.get("titleUrl").str()}
+	for d := range v.get("details").items() {
+		links = append(links, d.get("url").str(), d.get("name").str())
+	}
+	for _, l := range links {
+		if m := takeoutID.FindStringSubmatch(l); m != nil {
+			id = m[1]
+		}
+	}
+	c := t.chats[id]
+	if c == nil {
+		c = &takeoutChat{id: id}
+		t.chats[id], t.order = c, append(t.order, c)
+	}
+	c.rows = append(c.rows, row)
+}
+
+// attached reads a file that lies beside the rows, where the archive has it.
+func (t *takeout) attached(at place, v value) pool.Part {
+	name := firstOf(v.str(), v.get("name").str())
+	f, err := t.r.file.sibling(path.Join(path.Dir(t.r.file.path), name))
+	if err == nil && name != "" {
+		if b, err := f.read(t.r.limits.Asset); err == nil && len(b) > 0 {
+			return filePart(path.Base(name), b)
+		}
+	}
+	return pool.Part{Type: "file_reference", Name: name, Raw: v.keep()}
+}
+
+// emit hands on a conversation in the order of time; rows stand newest first.
+func (t *takeout) emit(c *takeoutChat) error {
+	slices.Reverse(c.rows)
+	slices.SortStableFunc(c.rows, func(a, b takeoutRow) int { return cmp.Compare(a.time, b.time) })
+	th := t.r.thread(c.rows[0].at)
+	for _, row := range c.rows {
+		th.next(row.at, row.id, row.prompt)
+		if row.answer != nil {
+			th.next(row.at, row.id+"/answer", row.answer)
+		}
+	}
+	in := &chatctx.Incoming{Conversation: c.id, Created: c.rows[0].time, Updated: c.rows[len(c.rows)-1].time}
+	return th.emit(in, th.last())
+}
+
+var (
+	htmlBreak = regexp.MustCompile(`(?i)<(/p|/div|/h[1-6]|/ul|/ol|/table|/tr|/pre|/blockquote|br\s*/?)\s*>`)
+	htmlItem  = regexp.MustCompile(`(?i)\s*<li[^>]*>`)
+	htmlCell  = regexp.MustCompile(`(?i)</t[dh]>`)
+	htmlDrop  = regexp.MustCompile(`(?is)<(script|style)[^>]*>.*?</(script|style)>`)
+	htmlTag   = regexp.MustCompile(`<[^>]*>`)
+	manyLines = regexp.MustCompile(`\n{3,}`)
+)
+
+// htmlText is the text of HTML, with line breaks and list marks for what they stand for.
+func htmlText(s string) string {
+	s = htmlDrop.ReplaceAllString(s, "")
+	s = htmlItem.ReplaceAllString(s, "\n- ")
+	s = htmlBreak.ReplaceAllString(s, "\n")
+	s = htmlCell.ReplaceAllString(s, "\t")
+	s = html.UnescapeString(htmlTag.ReplaceAllString(s, ""))
+	return strings.TrimSpace(manyLines.ReplaceAllString(s, "\n\n"))
+}
