@@ -97,7 +97,7 @@ func (r *run) exportOut(st *chatctx.Store, o exchange.ExportOptions) error {
 	return r.printJSON(map[string]string{"format": o.Format, "content": b.String()})
 }
 
-// importSource is what an import reads: the paths, with standard input put into a file where it has to be read twice.
+// importSource is what an import reads.
 type importSource struct {
 	paths   []string
 	options exchange.Options
@@ -165,9 +165,6 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := r.keepStdin(src); err != nil {
-			return nil, err
-		}
 		rep, found, err := r.anythingIn(src)
 		if !found || err != nil {
 			return rep, err
@@ -183,35 +180,29 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 // errFound ends a reading that has seen enough.
 var errFound = errors.New("a conversation was found")
 
-// anythingIn looks for a first conversation.
+// anythingIn looks for a first conversation. What it reads of standard input is kept in a file and read again by who comes next.
 func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, err error) {
 	o := src.options
 	o.Progress = nil
+	if slices.Contains(src.paths, "-") {
+		f, err := os.CreateTemp("", "chatctx-stdin-*")
+		if err != nil {
+			return nil, false, err
+		}
+		src.cleanup = func() { f.Close(); os.Remove(f.Name()) }
+		o.Stdin = io.TeeReader(r.con.in, f)
+		defer func() {
+			if _, seekErr := f.Seek(0, io.SeekStart); err == nil {
+				err = seekErr
+			}
+			src.options.Stdin = io.MultiReader(f, r.con.in)
+		}()
+	}
 	rep, err = exchange.Read(r.ctx, src.paths, o, func(*chatctx.Incoming) error { return errFound })
 	if errors.Is(err, errFound) {
 		return nil, true, nil
 	}
 	return rep, false, err
-}
-
-// keepStdin puts standard input into a file of its own, since it can be read only once.
-func (r *run) keepStdin(src *importSource) error {
-	at := slices.Index(src.paths, "-")
-	if at < 0 {
-		return nil
-	}
-	f, err := os.CreateTemp("", "chatctx-stdin-*")
-	if err != nil {
-		return err
-	}
-	src.cleanup = func() { os.Remove(f.Name()) }
-	_, err = io.Copy(f, r.con.in)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	src.paths = slices.Clone(src.paths)
-	src.paths[at] = f.Name()
-	return nil
 }
 
 // useImported makes the context of an import of one conversation the current one.
