@@ -41,7 +41,7 @@ type Options struct {
 	// Sequential are the buckets whose keys mostly come in order: their pages are filled to the end.
 	Sequential []string
 	// Check looks whether the file is what the caller takes it for. It runs in the first transaction on each file that
-	// is found at the path, by Open too, and its error refuses the transaction.
+	// is found at the path, often by Open, and its error refuses the transaction.
 	Check func(kv.Tx) error
 	// Init fills a new file, before anybody can see it.
 	Init func(kv.RwTx) error
@@ -62,8 +62,9 @@ func (o Options) withDefaults() Options {
 // Open opens the file at path. Several Opens of one file in a process, by whatever paths, share it; IdleHold, MaxHold and
 // Sequential are then those of the first.
 //
-// Its errors are kv.ErrNotExist, kv.ErrNotOurs, kv.ErrDamaged, kv.ErrLocked, what Check or Init returned, or the system's. The
-// database is a kv.Keeper.
+// Its errors are kv.ErrNotExist, kv.ErrNotOurs, kv.ErrDamaged, what Check or Init returned, or the system's. But it does not wait
+// (only where it has to make the file): while another program writes, just the first bytes are looked at, and Check runs in
+// the first transaction. The database is a kv.Keeper.
 func Open(path string, o Options) (kv.DB, error) {
 	o = o.withDefaults()
 	real, err := locate(path)
@@ -79,11 +80,20 @@ func Open(path string, o Options) (kv.DB, error) {
 	}
 	h := &handle{wait: o.Wait, readOnly: o.ReadOnly, looks: o.Check}
 	share(h, real, o)
-	if err := h.View(context.Background(), func(kv.Tx) error { return nil }); err != nil {
+	if err := h.tryOut(); err != nil {
 		h.close(true)
 		return nil, err
 	}
 	return h, nil
+}
+
+// tryOut looks at the whole file, if nobody else writes to it right now: a second wait would double what a command takes.
+func (h *handle) tryOut() error {
+	err := h.look(context.Background(), -1, toRead, func(o *opened, t *tx) error { return h.check(o, t) })
+	if errors.Is(err, kv.ErrLocked) {
+		return nil
+	}
+	return err
 }
 
 // locate makes a path absolute and follows its links.
@@ -144,7 +154,7 @@ func (h *handle) begin(ctx context.Context) error {
 
 // View implements kv.DB.
 func (h *handle) View(ctx context.Context, fn func(kv.Tx) error) error {
-	return h.look(ctx, toRead, func(o *opened, t *tx) error {
+	return h.look(ctx, h.wait, toRead, func(o *opened, t *tx) error {
 		if err := h.check(o, t); err != nil {
 			return err
 		}
@@ -153,12 +163,12 @@ func (h *handle) View(ctx context.Context, fn func(kv.Tx) error) error {
 }
 
 // look runs fn in a reading transaction.
-func (h *handle) look(ctx context.Context, n need, fn func(*opened, *tx) error) error {
+func (h *handle) look(ctx context.Context, wait time.Duration, n need, fn func(*opened, *tx) error) error {
 	if err := h.begin(ctx); err != nil {
 		return err
 	}
 	defer h.active.Done()
-	o, err := h.file.lease.enter(newPatience(ctx, h.wait), n)
+	o, err := h.file.lease.enter(newPatience(ctx, wait), n)
 	if err != nil {
 		return err
 	}

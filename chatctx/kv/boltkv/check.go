@@ -12,7 +12,7 @@ import (
 // program down where one leads out of the file, so this reads the pages itself.
 func (h *handle) CheckPages(ctx context.Context, problem func(text string)) error {
 	ctx = longPurpose(ctx, "check")
-	return h.look(ctx, toCopy, func(o *opened, t *tx) error {
+	return h.look(ctx, h.wait, toCopy, func(o *opened, t *tx) error {
 		m, err := readMeta(o.f)
 		if err != nil {
 			return damaged(o.path, err)

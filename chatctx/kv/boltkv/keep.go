@@ -38,7 +38,7 @@ func longPurpose(ctx context.Context, purpose string) context.Context {
 // Space implements kv.Keeper.
 func (h *handle) Space(ctx context.Context) (kv.Space, error) {
 	var s kv.Space
-	err := h.look(ctx, toRead, func(o *opened, t *tx) error {
+	err := h.look(ctx, h.wait, toRead, func(o *opened, t *tx) error {
 		m, free, info, err := o.space()
 		if err != nil {
 			return damaged(o.path, err)
@@ -102,7 +102,7 @@ func (h *handle) tempFile() (*os.File, error) {
 }
 
 func (h *handle) copyTo(ctx context.Context, w io.Writer) error {
-	return h.look(ctx, toCopy, func(o *opened, t *tx) (err error) {
+	return h.look(ctx, h.wait, toCopy, func(o *opened, t *tx) (err error) {
 		if err := h.check(o, t); err != nil {
 			return err
 		}

@@ -120,10 +120,12 @@ func TestHolderNamed(t *testing.T) {
 	holder := start(t, "hold", path, "BOLTKV_PURPOSE=import")
 	holder.line(t)
 	stop(t, holder)
-	_, err := boltkv.Open(path, boltkv.Options{Wait: 50 * time.Millisecond})
+	db := open(t, path, boltkv.Options{Wait: 50 * time.Millisecond, Check: func(kv.Tx) error { return errForeign }})
+	defer closeDB(t, db)
+	err := db.View(ctx, func(kv.Tx) error { return nil })
 	var locked *kv.LockedError
 	if !errors.As(err, &locked) || !errors.Is(err, kv.ErrLocked) {
-		t.Fatalf("Open beside a stopped holder: %v", err)
+		t.Fatalf("View beside a stopped holder: %v", err)
 	}
 	h := locked.Holder
 	if h.PID != holder.Process.Pid || h.Purpose != "import" || h.Command != filepath.Base(os.Args[0]) || h.Since.IsZero() {
@@ -131,7 +133,9 @@ func TestHolderNamed(t *testing.T) {
 	}
 	goOn(t, holder)
 	holder.end(t)
-	closeDB(t, open(t, path, boltkv.Options{}))
+	if err := db.View(ctx, func(kv.Tx) error { return nil }); !errors.Is(err, errForeign) {
+		t.Errorf("Check did not run when the holder had gone: %v", err)
+	}
 }
 
 // TestWaitCancelled: a context ends a wait for another process, and nothing is left of the wait.

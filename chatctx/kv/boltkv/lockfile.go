@@ -136,7 +136,7 @@ func (l *lockFile) acquire(p *patience, offset int64, kind lockKind) error {
 	if got || err != nil {
 		return err
 	}
-	if canBlock {
+	if canBlock && !p.spent() {
 		select {
 		case blocked <- struct{}{}:
 			return l.block(p, offset, kind)

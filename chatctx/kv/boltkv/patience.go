@@ -15,6 +15,7 @@ type patience struct {
 	left   time.Duration
 	unpaid time.Duration // waited, and not yet known whether it counts
 	begun  time.Time
+	never  bool // no waiting at all
 	// long tells whether the store is held for something that may take its time: waiting for that does not count.
 	long func() bool
 }
@@ -24,8 +25,11 @@ const (
 	poll   = time.Millisecond       // between two tries where the system has no lock that waits
 )
 
+// newPatience is for a wait of that length; one of less than 0 is over before it begins.
 func newPatience(ctx context.Context, wait time.Duration) *patience {
-	return &patience{ctx: ctx, left: wait, begun: time.Now(), long: func() bool { return false }}
+	return &patience{
+		ctx: ctx, left: wait, begun: time.Now(), never: wait < 0, long: func() bool { return false },
+	}
 }
 
 // wait returns what comes through done, or the error that ended the wait.
@@ -78,8 +82,8 @@ func (p *patience) pay() {
 }
 
 func (p *patience) spent() bool {
-	if p.left > p.unpaid {
-		return false
+	if p.never || p.left > p.unpaid {
+		return p.never
 	}
 	p.pay()
 	return p.left <= 0 && !p.long()
