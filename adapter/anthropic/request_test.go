@@ -15,3 +15,7 @@ func TestAdapter(t *testing.T) {
 func BenchmarkBody(b *testing.B) {
 	adaptertest.Bench(b, adaptertest.Of(anthropic.Provider, anthropic.Adapter, "claude-opus-4-6"))
 }
+
+func TestGolden(t *testing.T) {
+	adaptertest.Golden(t, adaptertest.Of(anthropic.Provider, anthropic.Adapter, "claude-opus-4-6"), "testdata/request.json")
+}

@@ -14,3 +14,7 @@ func TestAdapter(t *testing.T) {
 func BenchmarkBody(b *testing.B) {
 	adaptertest.Bench(b, adaptertest.Of(gemini.Provider, gemini.Adapter, "gemini-3-pro"))
 }
+
+func TestGolden(t *testing.T) {
+	adaptertest.Golden(t, adaptertest.Of(gemini.Provider, gemini.Adapter, "gemini-3-pro"), "testdata/request.json")
+}

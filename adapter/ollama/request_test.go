@@ -14,3 +14,7 @@ func TestAdapter(t *testing.T) {
 func BenchmarkBody(b *testing.B) {
 	adaptertest.Bench(b, adaptertest.Of(ollama.Provider, ollama.Adapter, "llama3.2"))
 }
+
+func TestGolden(t *testing.T) {
+	adaptertest.Golden(t, adaptertest.Of(ollama.Provider, ollama.Adapter, "llama3.2"), "testdata/request.json")
+}

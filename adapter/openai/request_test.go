@@ -15,3 +15,7 @@ func TestAdapter(t *testing.T) {
 func BenchmarkBody(b *testing.B) {
 	adaptertest.Bench(b, adaptertest.Of(openai.Provider, openai.Adapter, "gpt-5"))
 }
+
+func TestGolden(t *testing.T) {
+	adaptertest.Golden(t, adaptertest.Of(openai.Provider, openai.Adapter, "gpt-4o"), "testdata/request.json")
+}

@@ -14,3 +14,7 @@ func TestAdapter(t *testing.T) {
 func BenchmarkBody(b *testing.B) {
 	adaptertest.Bench(b, adaptertest.Of(responses.Provider, responses.Adapter, "gpt-5"))
 }
+
+func TestGolden(t *testing.T) {
+	adaptertest.Golden(t, adaptertest.Of(responses.Provider, responses.Adapter, "gpt-5.1"), "testdata/request.json")
+}
