@@ -114,9 +114,9 @@ func nativeCalls(tx kv.Tx, id ID) ([]NativeCall, error) {
 	return out, err
 }
 
-// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Call, Tag and Mark at any
-// place after the messages that they name; Finish at the end. Nothing of the context is to be seen before Finish, so one that
-// is given up leaves only messages that nothing refers to. It is used by one goroutine.
+// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Tag and Mark at any
+// place after that; Finish at the end. Until then what is there of the context lies in the trash, where one that is given up
+// stays; another import of it goes on from there. It is used by one goroutine.
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport struct {
@@ -124,9 +124,9 @@ type NativeImport struct {
 	context  Native
 	rec      contextRecord
 	branches []*branch.Branch
-	homes    map[ID]pool.Home // of the messages that are stored
+	homes    map[ID]pool.Home   // of the messages that are stored
+	sessions [][]branch.Session // of each branch; they are put when their summaries are there
 	sources  []nativeSource
-	calls    []NativeCall
 	tags     map[string]ID
 	marks    map[ID]string
 	more     *nativeMore // where the store has the context
@@ -167,7 +167,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if i.named(n.Name) != nil {
 		return invalid("two branches are named %q", n.Name)
 	}
-	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, Sessions: n.Sessions, From: n.From, At: n.At,
+	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, From: n.From, At: n.At,
 		Created: n.Created, Tokens: n.Tokens}
 	if b.ID == (ID{}) {
 		b.ID = pool.NewID()
@@ -184,19 +184,47 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		i.more.begin(n)
 		return nil
 	}
-	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
-		if b.System, err = branch.PutPrompt(tx, i.context.ID, n.System); err != nil {
+	err := i.write(ctx, b, func(t *txn, b *branch.Branch) (err error) {
+		t.rec.Branches++
+		if b.System, err = branch.PutPrompt(t.tx, t.id, n.System); err != nil {
 			return err
 		}
-		b.Prompt, err = branch.PutPrompt(tx, i.context.ID, n.Prompt)
+		b.Prompt, err = branch.PutPrompt(t.tx, t.id, n.Prompt)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		i.branches = append(i.branches, b)
+		i.sessions = append(i.sessions, n.Sessions)
 	}
-	i.branches = append(i.branches, b)
-	i.rec.Branches++
-	return nil
+	return err
+}
+
+// write makes a change of the branch b, in a transaction. The context lies in the trash meanwhile, with the first branch active.
+func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(*txn, *branch.Branch) error) error {
+	var changed branch.Branch
+	var rec contextRecord
+	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) error {
+		changed, rec = *b, i.rec
+		changed.Pieces = slices.Clone(b.Pieces)
+		t := &txn{tx: tx, store: i.run.store, now: i.run.store.now(), id: i.context.ID, rec: &rec}
+		if err := change(t, &changed); err != nil {
+			return err
+		}
+		if err := branch.Put(tx, t.id, &changed); err != nil {
+			return err
+		}
+		if rec.Trashed == 0 {
+			rec.Trashed, rec.Updated, rec.Active = max(t.now, 1), max(i.context.Updated, 1), b.Name
+			if err := tx.Put(recentBucket, recentKey(rec.Updated, t.id), []byte{}); err != nil {
+				return err
+			}
+		}
+		return putRecord(tx, contextBucket, under(t.id), &rec)
+	})
+	if err == nil {
+		*b, i.rec = changed, rec
+	}
+	return err
 }
 
 func (i *NativeImport) named(name string) *branch.Branch {
@@ -215,8 +243,8 @@ func (i *NativeImport) length(b *branch.Branch) int {
 	return b.Len()
 }
 
-// Append adds messages, which have their ids, to the branch that was begun last.
-func (i *NativeImport) Append(ctx context.Context, msgs []*Message) error {
+// Append adds messages, which have their ids, to the branch that was begun last, and the states of their calls.
+func (i *NativeImport) Append(ctx context.Context, msgs []*Message, calls []NativeCall) error {
 	if len(i.branches) == 0 {
 		return invalid("a message before any branch")
 	}
@@ -227,13 +255,8 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*Message) error {
 		i.more.add(msgs)
 		return nil
 	}
-	last := len(i.branches) - 1
-	var b branch.Branch
-	var rec contextRecord
-	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) error {
-		b, rec = *i.branches[last], i.rec
-		t := &txn{tx: tx, store: i.run.store, id: i.context.ID, rec: &rec}
-		t.segment(&b)
+	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *txn, b *branch.Branch) error {
+		t.segment(b)
 		items := make([]branch.Item, len(msgs))
 		for n, m := range msgs {
 			m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(n)}
@@ -242,9 +265,12 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*Message) error {
 				return err
 			}
 		}
-		p, err := t.write(&b, items)
-		b.Pieces = branch.Join(slices.Clone(b.Pieces), p)
-		return err
+		p, err := t.write(b, items)
+		if err != nil {
+			return err
+		}
+		b.Pieces = branch.Join(b.Pieces, p)
+		return putNativeCalls(t, msgs, calls)
 	})
 	if err != nil {
 		return err
@@ -255,7 +281,26 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*Message) error {
 			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, m.ID})
 		}
 	}
-	*i.branches[last], i.rec = b, rec
+	return nil
+}
+
+// putNativeCalls writes the states of calls of messages that were just put.
+func putNativeCalls(t *txn, msgs []*Message, calls []NativeCall) error {
+	homes := make(map[ID]pool.Home, len(msgs))
+	for _, m := range msgs {
+		homes[m.ID] = m.Home
+	}
+	for _, c := range calls {
+		home, ok := homes[c.Message]
+		if !ok {
+			return invalid("the call %q belongs to message %s, which does not stand before it", c.CallID, c.Message)
+		}
+		rec := &callRecord{CallID: c.CallID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
+			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions}
+		if err := t.putCall(c.Message, c.Index, rec); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -288,39 +333,41 @@ func (i *NativeImport) Again(ctx context.Context, ids []ID) error {
 	if len(i.branches) == 0 {
 		return invalid("a message before any branch")
 	}
-	b := i.branches[len(i.branches)-1]
-	for _, id := range ids {
-		h, ok := i.homes[id]
-		if !ok || h.Segment == 0 {
-			return invalid("message %s is named before it is there", id)
+	return i.write(ctx, i.branches[len(i.branches)-1], func(_ *txn, b *branch.Branch) error {
+		for _, id := range ids {
+			h, ok := i.homes[id]
+			if !ok || h.Segment == 0 {
+				return invalid("message %s is named before it is there", id)
+			}
+			b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 		}
-		b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
-	}
-	return nil
+		return nil
+	})
 }
 
-// Loose adds a message that no branch holds: the summary of a session, or one that is tagged.
-func (i *NativeImport) Loose(ctx context.Context, m *Message) error {
+// Loose adds a message that no branch holds: the summary of a session, or one that is tagged; and the states of its calls.
+func (i *NativeImport) Loose(ctx context.Context, m *Message, calls []NativeCall) error {
 	if err := i.ready([]*Message{m}); err != nil {
 		return err
+	}
+	if len(i.branches) == 0 {
+		return invalid("a message before any branch")
 	}
 	if i.more != nil {
 		i.more.in.Loose = append(i.more.in.Loose, m)
 		return nil
 	}
-	var rec contextRecord
-	err := i.run.store.db.Update(ctx, func(tx kv.RwTx) error {
-		rec = i.rec
-		return (&txn{tx: tx, store: i.run.store, id: i.context.ID, rec: &rec}).store1(m)
+	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *txn, _ *branch.Branch) error {
+		if err := t.store1(m); err != nil {
+			return err
+		}
+		return putNativeCalls(t, []*Message{m}, calls)
 	})
 	if err == nil {
-		i.rec, i.homes[m.ID] = rec, pool.Home{}
+		i.homes[m.ID] = pool.Home{}
 	}
 	return err
 }
-
-// Call sets the state of a call.
-func (i *NativeImport) Call(c NativeCall) { i.calls = append(i.calls, c) }
 
 // Tag names a message.
 func (i *NativeImport) Tag(name string, message ID) error {
@@ -350,17 +397,11 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 
 func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
 	id, rec := i.context.ID, i.rec
-	t := &txn{tx: st.tx, store: st.store, now: st.now, id: id, rec: &rec, branches: map[string]*loaded{}}
-	for _, b := range i.branches {
-		if err := branch.Put(t.tx, id, b); err != nil {
-			return Imported{}, err
-		}
-	}
-	if err := i.putCalls(t); err != nil {
-		return Imported{}, err
-	}
-	for _, b := range i.branches {
-		if err := t.show(b.Pieces, true); err != nil {
+	t := &txn{tx: st.tx, store: st.store, now: max(i.context.Updated, 1), id: id, rec: &rec, branches: map[string]*loaded{}}
+	for n := range i.branches {
+		b := *i.branches[n]
+		b.Sessions = i.sessions[n]
+		if err := branch.Put(t.tx, id, &b); err != nil {
 			return Imported{}, err
 		}
 	}
@@ -370,8 +411,10 @@ func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
 	if err := i.putSources(st); err != nil {
 		return Imported{}, err
 	}
-	t.changes = nil // all of it goes with the context
-	t.now = max(i.context.Updated, 1)
+	if err := t.tx.Delete(recentBucket, recentKey(rec.Updated, id)); err != nil {
+		return Imported{}, err
+	}
+	rec.Active, rec.Trashed, rec.Updated = i.context.Active, 0, 0
 	if err := st.made(t, false); err != nil {
 		return Imported{}, err
 	}
@@ -405,27 +448,6 @@ func (i *NativeImport) putSources(st *storeTxn) error {
 		}
 		if err := st.tx.Put(sourceBucket, sourceKey(s.format, s.conversation, s.node), append(under(i.context.ID), s.message[:]...)); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// putCalls writes the states of calls. A call that is open has to be in the indexes even where its state came with the message alone.
-func (i *NativeImport) putCalls(t *txn) error {
-	for _, c := range i.calls {
-		home, ok := i.homes[c.Message]
-		if !ok {
-			return invalid("the call %q belongs to message %s, which is not there", c.CallID, c.Message)
-		}
-		rec := &callRecord{CallID: c.CallID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
-			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions}
-		if err := t.putCall(c.Message, c.Index, rec); err != nil {
-			return err
-		}
-		if rec.open() { // show puts it into the index if a branch holds its message
-			if err := t.tx.Delete(openBucket, openKey(rec, t.id, c.Message, c.Index)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

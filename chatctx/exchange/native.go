@@ -18,8 +18,9 @@ import (
 //	message   a message, new in this context, with all that chatctx knows of it, or
 //	again     messages that came before, by their ids
 //	loose     a message that is on no branch: a session's summary, one that is tagged
+//	call      the state of a call, with its decisions, after its message
 //	artifact  the bytes of an image or a document, before the first message that names them
-//	tag, mark, call  a message's second name; pinned or excluded; the state of a call with its decisions
+//	tag, mark  a message's second name; pinned or excluded
 //	end       ends the context and counts it: one without it was cut off
 //
 // Nothing in it depends on how a store lays histories out, so that exporting what was imported gives the same bytes.

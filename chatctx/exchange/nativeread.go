@@ -12,10 +12,9 @@ import (
 // nativeTarget takes a context of the store's own export: a store, or a count.
 type nativeTarget interface {
 	Branch(context.Context, chatctx.NativeBranch) error
-	Append(context.Context, []*chatctx.Message) error
+	Append(context.Context, []*chatctx.Message, []chatctx.NativeCall) error
 	Again(context.Context, []chatctx.ID) error
-	Loose(context.Context, *chatctx.Message) error
-	Call(chatctx.NativeCall)
+	Loose(context.Context, *chatctx.Message, []chatctx.NativeCall) error
 	Tag(name string, message chatctx.ID) error
 	Mark(message chatctx.ID, mark string)
 	finish(context.Context) error
@@ -29,13 +28,10 @@ func detectNative(h *head) bool {
 // readNative reads the store's own export. A context is taken whole or, where a line of it is damaged or missing, not at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // pictures stand on one line
-	n := &nativeReader{r: r}
-	skipped := r.report.Skipped
+	n := &nativeReader{r: r, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
-		if r.report.Skipped > skipped { // a line before this one could not be read
-			skipped = r.report.Skipped
-			n.spoiled = true
-		}
+		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // a line before this one could not be read
+		n.skipped = r.report.Skipped
 		return n.line(at, v)
 	})
 	if err == nil {
@@ -52,8 +48,12 @@ type nativeReader struct {
 	inside   bool // a context has begun
 	spoiled  bool // something of the present context is missing
 	messages int  // of the present context
-	batch    []*chatctx.Message
-	size     int
+	skipped  int  // on the report so far
+	// batch are messages that the target does not have yet, with the calls that followed them. loose: it is one message, on no branch.
+	batch []*chatctx.Message
+	calls []chatctx.NativeCall
+	size  int
+	loose bool
 }
 
 // line reads one line. An error that is the line's own gives up the context.
@@ -67,6 +67,12 @@ func (n *nativeReader) line(at place, v value) error {
 		}
 		if kind == "message" || kind == "loose" {
 			n.messages++
+		}
+		if !n.inside {
+			if kind == "message" || kind == "loose" {
+				n.r.skip(1, at, "a message outside of any context is left out")
+			}
+			return nil
 		}
 		if n.spoiled || n.target == nil {
 			if kind == "end" {
@@ -125,13 +131,19 @@ func (n *nativeReader) unfinished(at place) error {
 	if n.inside {
 		n.r.skipContext(n.messages, at, "the context %q is damaged or not complete and is left out", n.title)
 	}
-	n.inside, n.spoiled, n.target, n.batch, n.size = false, false, nil, nil, 0
+	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size = false, false, nil, nil, nil, 0
+	n.skipped = n.r.report.Skipped
 	return n.r.ctx.Err()
 }
 
 func (n *nativeReader) member(at place, kind string, v value) error {
-	if kind == "message" {
-		return n.message(v)
+	switch kind {
+	case "message", "loose":
+		return n.message(v, kind == "loose")
+	case "call":
+		return n.call(v)
+	case "artifact":
+		return n.artifact(v)
 	}
 	if err := n.flush(); err != nil {
 		return err
@@ -146,14 +158,6 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 			return err
 		}
 		return n.target.Again(ctx, ids)
-	case "loose":
-		m, err := decoded[chatctx.Message](v)
-		if err != nil {
-			return err
-		}
-		return n.target.Loose(ctx, &m)
-	case "artifact":
-		return n.artifact(v)
 	case "tag":
 		t, err := decoded[nativeTag](v)
 		if err != nil {
@@ -165,14 +169,6 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 		if err == nil {
 			n.target.Mark(m.Message, m.Mark)
 		}
-		return err
-	case "call":
-		c, err := decoded[nativeCall](v)
-		if err != nil {
-			return err
-		}
-		call, err := callIn(&c)
-		n.target.Call(call)
 		return err
 	case "end":
 		return n.end(at, v)
@@ -203,25 +199,43 @@ func (n *nativeReader) branch(v value) error {
 	return n.target.Branch(n.r.ctx, out)
 }
 
-func (n *nativeReader) message(v value) error {
+func (n *nativeReader) message(v value, loose bool) error {
 	m := &chatctx.Message{}
 	if err := m.UnmarshalJSON(v.raw()); err != nil {
 		return err
 	}
-	n.batch = append(n.batch, m)
-	if n.size += len(v.raw()); n.size >= batchBytes {
-		return n.flush()
+	if n.size >= batchBytes || loose || n.loose {
+		if err := n.flush(); err != nil {
+			return err
+		}
 	}
+	n.loose = loose
+	n.batch = append(n.batch, m)
+	n.size += len(v.raw())
 	return nil
 }
 
-func (n *nativeReader) flush() error {
-	if len(n.batch) == 0 {
-		return nil
+func (n *nativeReader) call(v value) error {
+	c, err := decoded[nativeCall](v)
+	if err != nil {
+		return err
 	}
-	batch := n.batch
-	n.batch, n.size = nil, 0
-	return n.target.Append(n.r.ctx, batch)
+	call, err := callIn(&c)
+	n.calls = append(n.calls, call)
+	return err
+}
+
+// flush hands on the messages that were read.
+func (n *nativeReader) flush() error {
+	batch, calls := n.batch, n.calls
+	n.batch, n.calls, n.size = nil, nil, 0
+	switch {
+	case len(batch) == 0 && len(calls) == 0:
+		return nil
+	case n.loose && len(batch) == 1:
+		return n.target.Loose(n.r.ctx, batch[0], calls)
+	}
+	return n.target.Append(n.r.ctx, batch, calls)
 }
 
 func (n *nativeReader) artifact(v value) error {
@@ -294,7 +308,7 @@ func (d *nativeDry) leaf() int {
 	return leaf
 }
 
-func (d *nativeDry) Append(_ context.Context, msgs []*chatctx.Message) error {
+func (d *nativeDry) Append(_ context.Context, msgs []*chatctx.Message, _ []chatctx.NativeCall) error {
 	for _, m := range msgs {
 		d.known[m.ID] = m
 		if err := d.add(m); err != nil {
@@ -334,12 +348,11 @@ func (d *nativeDry) add(m *chatctx.Message) error {
 	return nil
 }
 
-func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message) error {
+func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []chatctx.NativeCall) error {
 	d.in.Loose = append(d.in.Loose, m)
 	return nil
 }
 
-func (d *nativeDry) Call(chatctx.NativeCall)      {}
 func (d *nativeDry) Tag(string, chatctx.ID) error { return nil }
 func (d *nativeDry) Mark(chatctx.ID, string)      {}
 func (d *nativeDry) finish(ctx context.Context) error {

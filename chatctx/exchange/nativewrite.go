@@ -57,8 +57,9 @@ func writeNative(ctx context.Context, x *export) error {
 // nativeWriter writes the store's own format.
 type nativeWriter struct {
 	*export
-	sent map[pool.Hash]bool // artifacts that are written
-	buf  []byte
+	sent  map[pool.Hash]bool                  // artifacts that are written
+	calls map[chatctx.ID][]chatctx.NativeCall // of the present context, by message
+	buf   []byte
 }
 
 // raw writes a line.
@@ -86,8 +87,15 @@ func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
 		return err
 	}
 	n.buf = append(n.buf, "}\n"...)
-	_, err = n.w.Write(n.buf)
-	return err
+	if _, err = n.w.Write(n.buf); err != nil {
+		return err
+	}
+	for _, c := range n.calls[m.ID] {
+		if err := n.line("call", callOut(&c)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // artifacts writes the bytes that a message only refers to, once each. Long results stand in the message itself.
@@ -125,6 +133,10 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 		Updated: stamp(v.Context.Updated)})
 	if err != nil {
 		return err
+	}
+	n.calls = map[chatctx.ID][]chatctx.NativeCall{}
+	for _, call := range v.Calls {
+		n.calls[call.Message] = append(n.calls[call.Message], call)
 	}
 	h := &histories{index: map[step]int{}, seen: map[chatctx.ID]bool{}}
 	for _, snap := range v.Branches {
@@ -264,13 +276,6 @@ func (n *nativeWriter) named(v *chatctx.NativeView, h *histories) error {
 	for _, id := range sortedIDs(v.Marks) {
 		if h.seen[id] {
 			if err := n.line("mark", nativeMark{v.Marks[id], id}); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range v.Calls {
-		if h.seen[v.Calls[i].Message] {
-			if err := n.line("call", callOut(&v.Calls[i])); err != nil {
 				return err
 			}
 		}

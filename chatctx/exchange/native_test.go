@@ -1,0 +1,349 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// commit makes one change of a branch.
+func commit(t testing.TB, c *chatctx.ChatContext, branchName string, f func(b *chatctx.Batch)) {
+	t.Helper()
+	b := c.Begin(branchName)
+	f(b)
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkClean(t testing.TB, s *chatctx.Store) {
+	t.Helper()
+	err := s.Check(context.Background(), true, func(p chatctx.Problem) { t.Errorf("invariant %d, %s: %s", p.Invariant, p.Where, p.Text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// richStore holds one of everything that a context can have.
+func richStore(t testing.TB) *chatctx.Store {
+	t.Helper()
+	ctx := context.Background()
+	s := memoryStore(t)
+	if _, err := s.SetSettings(ctx, map[string]json.RawMessage{"model": json.RawMessage(`"m-1"`), "window": json.RawMessage(` { "budget" : 1.50 } `)}); err != nil {
+		t.Fatal(err)
+	}
+	call := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "shell", Arguments: json.RawMessage(`{"cmd":"ls <b>"}`)}, {ID: "c2", Tool: "shell", Arguments: json.RawMessage(`{}`)}},
+		Content: []pool.Part{{Type: pool.ThinkingPart, Text: "hm", Signature: "c2ln", Provider: "anthropic"}, {Type: pool.CallPart, CallID: "c1"}, {Type: pool.CallPart, CallID: "c2"}, {Type: "odd", Raw: json.RawMessage(`{"type":"odd","half":"\ud83d"}`)}}}
+	image := &chatctx.Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "see\u2028<b>\x00"}, {Type: pool.ImagePart, Name: "p.png", MediaType: "image/png", Data: []byte(onePixel)}}}
+	long := &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c2", Text: strings.Repeat("output ", 3000)}}
+	imported := pool.NewText(pool.Assistant, "from elsewhere")
+	imported.Source = &pool.Source{Format: "chatgpt", Conversation: "conv", Node: "n1", Raw: []byte("\xff\xfe")}
+	c, err := s.New(ctx, chatctx.NewContext{Title: "Rich <title> & more", System: "be kind", Prompt: "now", Settings: map[string]json.RawMessage{"mode": json.RawMessage(`"plan"`)},
+		Messages: []*chatctx.Message{pool.NewText(pool.User, "one"), imported, image, pool.NewText(pool.Assistant, "two"), pool.NewText(pool.User, "three")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "", func(b *chatctx.Batch) { b.Fork("side way", "@2", true) })
+	commit(t, c, "side way", func(b *chatctx.Batch) {
+		b.Append([]*chatctx.Message{call, long}, chatctx.AppendOptions{})
+		b.SetSettings(false, map[string]json.RawMessage{"model": json.RawMessage(`"m-2"`)})
+		b.SetTokens(branch.Tokens{Input: 7, Output: 8})
+		b.SetBranchData("app", json.RawMessage(`[1]`))
+	})
+	commit(t, c, "side way", func(b *chatctx.Batch) { b.Drop("@2") })
+	commit(t, c, "", func(b *chatctx.Batch) { b.Fork("cut", "@4", true) })
+	commit(t, c, "cut", func(b *chatctx.Batch) { b.Insert("@2", []*chatctx.Message{pool.NewText(pool.System, "inserted")}) })
+	summary := pool.NewText(pool.System, "what came before")
+	summary.Kind = "summary"
+	commit(t, c, "", func(b *chatctx.Batch) {
+		id := b.PutLoose(summary)
+		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1}, {ID: pool.NewID(), Start: 3, Summary: id, PrunedTo: 2, Created: pool.Now(),
+			Digests: []branch.Digest{{From: 3, To: 4, Text: "short", Of: pool.HashOf([]byte("x"))}}, Data: map[string]json.RawMessage{"k": json.RawMessage("1")}}})
+		b.Tag("start", "@1")
+		b.Mark("@2", "pinned")
+		b.SetContextData("editor", json.RawMessage(`{"open":true}`))
+	})
+	if _, err := s.New(ctx, chatctx.NewContext{Title: "child", Parent: c.ID, Stay: true}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// imported takes an export into an empty store.
+func imported(t testing.TB, export []byte) (*chatctx.Store, *Report) {
+	t.Helper()
+	s := memoryStore(t)
+	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(export)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, rep
+}
+
+func TestNativeExportLosesNothing(t *testing.T) {
+	s := richStore(t)
+	first := exported(t, s, ExportOptions{All: true})
+	other, rep := imported(t, first)
+	if rep.Outcome() != Complete || rep.Contexts != 2 || rep.Branches != 4 {
+		t.Errorf("%+v", rep)
+	}
+	checkClean(t, other)
+	compareLines(t, exported(t, other, ExportOptions{All: true}), first)
+
+	rep, err := Import(context.Background(), other, []string{"-"}, Options{Stdin: bytes.NewReader(first)})
+	if err != nil || rep.Messages != 0 || rep.Branches != 0 || rep.Contexts != 0 {
+		t.Errorf("a second time: %v %+v", err, rep)
+	}
+	compareLines(t, exported(t, other, ExportOptions{All: true}), first)
+}
+
+func compareLines(t testing.TB, got, want []byte) {
+	t.Helper()
+	g, w := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i := range w {
+		if i >= len(g) || !bytes.Equal(g[i], w[i]) {
+			t.Fatalf("line %d is\n%s\nwant\n%s", i+1, append(g, make([][]byte, len(w))...)[i], w[i])
+		}
+	}
+	if len(g) != len(w) {
+		t.Fatalf("%d lines, want %d", len(g), len(w))
+	}
+}
+
+// TestNativeExportKeepsWhatWaits: a call that waits goes on waiting in the other store, and decides there alone.
+func TestNativeExportKeepsWhatWaits(t *testing.T) {
+	ctx := context.Background()
+	other, _ := imported(t, exported(t, richStore(t), ExportOptions{All: true}))
+	c, err := other.Context(ctx, "Rich")
+	if err != nil {
+		infos := []string{}
+		for info := range other.Contexts(ctx, chatctx.ListOptions{}) {
+			infos = append(infos, info.Title)
+		}
+		if c, err = other.Context(ctx, "Rich <title> & more"); err != nil {
+			t.Fatal(err, infos)
+		}
+	}
+	snap, err := c.Snapshot(ctx, "side way")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := snap.Page(ctx, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := page[1].Calls
+	if len(calls) != 2 || calls[0].Status != pool.Pending || calls[1].Status != pool.Approved || calls[1].Execution != pool.Done {
+		t.Fatalf("the calls are %+v", calls)
+	}
+	if _, err := c.Append(ctx, "side way", &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Text: "late"}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Message(ctx, page[1].ID)
+	if err != nil || m.Calls[0].Execution != pool.Done {
+		t.Errorf("after its result the call is %+v, %v", m.Calls[0], err)
+	}
+	checkClean(t, other)
+}
+
+// TestNativeExportOfRandomStores does random things to a context, takes it to another store and back.
+func TestNativeExportOfRandomStores(t *testing.T) {
+	for seed := range uint64(40) {
+		s := memoryStore(t)
+		randomContext(t, s, rand.New(rand.NewPCG(seed, 7)))
+		first := exported(t, s, ExportOptions{All: true})
+		other, rep := imported(t, first)
+		if rep.Outcome() != Complete {
+			t.Fatalf("seed %d: %+v", seed, rep)
+		}
+		checkClean(t, other)
+		compareLines(t, exported(t, other, ExportOptions{All: true}), first)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func randomContext(t testing.TB, s *chatctx.Store, r *rand.Rand) {
+	t.Helper()
+	ctx := context.Background()
+	c, err := s.New(ctx, chatctx.NewContext{Title: "random"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"main"}
+	for i := range 40 {
+		name := names[r.IntN(len(names))]
+		info, err := c.Branch(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin(name)
+		at := chatctx.Ref(fmt.Sprintf("@%d", 1+r.IntN(max(info.Messages, 1))))
+		switch op := r.IntN(9); {
+		case info.Messages == 0 || op < 3:
+			b.Append([]*chatctx.Message{pool.NewText([]pool.Role{pool.User, pool.Assistant}[r.IntN(2)], fmt.Sprint("text ", i))}, chatctx.AppendOptions{})
+		case op == 3:
+			names = append(names, fmt.Sprint("branch ", i))
+			b.Fork(names[len(names)-1], at, r.IntN(2) == 0)
+		case op == 4:
+			b.Drop(at)
+		case op == 5:
+			b.Insert(at, []*chatctx.Message{pool.NewText(pool.User, fmt.Sprint("between ", i))})
+		case op == 6:
+			b.Tag(fmt.Sprint("tag ", r.IntN(5)), at)
+		case op == 7:
+			b.Mark(at, []string{"pinned", "excluded"}[r.IntN(2)])
+		default:
+			b.Rewind(at)
+		}
+		if _, err := b.Commit(ctx); err != nil && !errors.Is(err, chatctx.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNativeImportAddsWhatIsNew: an export of a context that went on adds only the rest to a store that has its beginning.
+func TestNativeImportAddsWhatIsNew(t *testing.T) {
+	ctx := context.Background()
+	s := richStore(t)
+	other, _ := imported(t, exported(t, s, ExportOptions{All: true}))
+	c, err := s.Context(ctx, "Rich <title> & more")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(ctx, "main", pool.NewText(pool.Assistant, "four"), pool.NewText(pool.User, "five")); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "main", func(b *chatctx.Batch) { b.Edit("@1", "uno", chatctx.EditOptions{Name: "edited", KeepRest: true}) })
+	rep, err := Import(ctx, other, []string{"-"}, Options{Stdin: bytes.NewReader(exported(t, s, ExportOptions{All: true}))})
+	if err != nil || rep.Branches != 1 || rep.Contexts != 1 || rep.Outcome() != Complete {
+		t.Fatalf("%v %+v", err, rep)
+	}
+	checkClean(t, other)
+	for _, name := range []string{"main", "edited", "side way", "cut"} {
+		if got, want := textsOf(t, other, name), textsOf(t, s, name); got != want {
+			t.Errorf("branch %s reads\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+func textsOf(t *testing.T, s *chatctx.Store, branchName string) string {
+	t.Helper()
+	ctx := context.Background()
+	c, err := s.Context(ctx, "Rich <title> & more")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := c.Snapshot(ctx, branchName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for e, err := range snap.Entries(ctx, 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&b, e.Role, e.Text())
+	}
+	return b.String()
+}
+
+// TestNativeImportKnowsItsSources: what an export holds of another format is known when that format is imported.
+func TestNativeImportKnowsItsSources(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join("..", "..", "testdata", "chatgpt-export.json")
+	s := memoryStore(t)
+	if _, err := Import(ctx, s, []string{path}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := imported(t, exported(t, s, ExportOptions{All: true}))
+	rep, err := Import(ctx, other, []string{path}, Options{})
+	if err != nil || rep.Messages != 0 || rep.Branches != 0 || rep.Duplicated != 15 {
+		t.Errorf("%v %+v", err, rep)
+	}
+	checkClean(t, other)
+}
+
+// TestDamagedNativeExports: a context comes whole or not at all, and the others come.
+func TestDamagedNativeExports(t *testing.T) {
+	whole := exported(t, richStore(t), ExportOptions{All: true})
+	lines := strings.SplitAfter(string(whole), "\n")
+	find := func(kind string) int {
+		for i, l := range lines {
+			if strings.HasPrefix(l, `{"`+kind+`"`) {
+				return i
+			}
+		}
+		t.Fatalf("no line %q", kind)
+		return -1
+	}
+	replaced := func(i int, with string) string {
+		out := append([]string(nil), lines...)
+		out[i] = with
+		return strings.Join(out, "")
+	}
+	for name, c := range map[string]struct {
+		text     string
+		contexts int
+	}{
+		"a message is missing":   {replaced(find("message"), ""), 1},
+		"a line is no JSON":      {replaced(find("message"), "{\"message\":{\n"), 1},
+		"the artifact is other":  {replaced(find("artifact"), strings.Replace(lines[find("artifact")], `"data":"iVB`, `"data":"iVC`, 1)), 1},
+		"no end":                 {replaced(find("end"), ""), 1},
+		"cut off":                {strings.Join(lines[:len(lines)-3], ""), 1},
+		"an unknown kind":        {replaced(find("tag"), `{"dream":{"x":1}}`+"\n"), 2},
+		"a message without role": {replaced(find("message"), `{"message":{"id":"01a21f51-3119-71d8-974e-cdb6b7347076","content":[]}}`+"\n"), 1},
+		"a bad branch":           {replaced(find("branch"), `{"branch":{"id":"01a21f51-3119-71d8-974e-cdb6b7347076","name":""}}`+"\n"), 1},
+		"no context line":        {replaced(find("context"), ""), 1},
+	} {
+		s, rep := imported(t, []byte(c.text))
+		checkClean(t, s)
+		n := 0
+		for _, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != c.contexts || (rep.Outcome() == Complete) != (c.contexts == 2) {
+			t.Errorf("%s: %d contexts, want %d: outcome %d, %v", name, n, c.contexts, rep.Outcome(), rep.Warnings)
+		}
+	}
+	s := memoryStore(t)
+	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: strings.NewReader(`{"chatctx":99}` + "\n")})
+	if err != nil || rep.Failed != 1 || !strings.Contains(rep.Warnings[0].Text, "update chatctx") {
+		t.Errorf("a newer version: %v %+v", err, rep)
+	}
+}
+
+func TestDryRunOfANativeExport(t *testing.T) {
+	s := memoryStore(t)
+	rep, err := Import(context.Background(), s, []string{"-"}, Options{DryRun: true, Stdin: bytes.NewReader(exported(t, richStore(t), ExportOptions{All: true}))})
+	if err != nil || rep.Contexts != 2 || rep.Branches != 4 || rep.Messages == 0 {
+		t.Errorf("%v %+v", err, rep)
+	}
+	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
+		t.Fatal("a dry run stored", info, err)
+	}
+}
+
+func TestExportRefusals(t *testing.T) {
+	s := richStore(t)
+	for _, o := range []ExportOptions{{Format: "pdf"}, {Format: "html", All: true}, {Format: "markdown", Context: "nobody"}, {Format: "markdown", Branch: "none"}} {
+		var b bytes.Buffer
+		if err := Export(context.Background(), s, o, &b); err == nil || b.Len() > 0 {
+			t.Errorf("%+v: %v and %d bytes", o, err, b.Len())
+		}
+	}
+}
