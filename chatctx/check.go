@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -113,11 +114,11 @@ func (c *checker) context(id ID) error {
 	if len(messages) != int(rec.Messages) {
 		c.problem(1, where, "counts %d messages, the pool has %d", rec.Messages, len(messages))
 	}
-	ends, err := c.entries(id, messages)
+	ends, there, err := c.entries(id, messages)
 	if err != nil {
 		return err
 	}
-	held, err := c.branches(id, rec, ends)
+	held, err := c.branches(id, rec, ends, there)
 	if err != nil {
 		return err
 	}
@@ -156,30 +157,38 @@ func (c *checker) pool(id ID) (map[ID]*Message, error) {
 	return out, err
 }
 
-// entries checks that each entry's message is there, and gives each segment's end.
-func (c *checker) entries(id ID, messages map[ID]*Message) (map[uint64]uint64, error) {
-	ends := map[uint64]uint64{}
-	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+// entries checks that each entry's message is there, and gives each segment's end and the positions in it that have a message.
+func (c *checker) entries(id ID, messages map[ID]*Message) (ends map[uint64]uint64, there map[uint64][]uint64, err error) {
+	ends, there = map[uint64]uint64{}, map[uint64][]uint64{}
+	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		segment, position := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
 		where := fmt.Sprintf("context %s, segment %d, entry %d", id, segment, position)
 		if len(value) < 17 {
 			c.problem(1, where, "is cut short")
 			return nil
 		}
-		if _, ok := messages[ID(value[:16])]; !ok {
-			c.problem(1, where, "names the message %s, which is not there", ID(value[:16]))
-		}
-		if position != ends[segment] {
-			c.problem(2, where, "follows entry %d: some are missing", ends[segment])
+		there[segment] = append(there[segment], position)
+		mid := ID(value[:16])
+		if mid == (ID{}) { // gc took its message: it only counts turns
+			there[segment] = there[segment][:len(there[segment])-1]
+		} else if _, ok := messages[mid]; !ok {
+			c.problem(1, where, "names the message %s, which is not there", mid)
 		}
 		ends[segment] = position + 1
 		return nil
 	})
-	return ends, err
+	return ends, there, err
+}
+
+// whole reports whether all entries of a piece are there, given the positions of its segment in order.
+func whole(p branch.Piece, there []uint64) bool {
+	from, _ := slices.BinarySearch(there, p.From)
+	to, _ := slices.BinarySearch(there, p.To)
+	return p.From < p.To && uint64(to-from) == p.To-p.From
 }
 
 // branches checks the context's branches and gives the pieces that they hold.
-func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64) ([][]branch.Piece, error) {
+func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64, there map[uint64][]uint64) ([][]branch.Piece, error) {
 	var held [][]branch.Piece
 	active := false
 	owners := map[uint64]string{}
@@ -194,8 +203,8 @@ func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64) ([
 		active = active || name == rec.Active
 		held = append(held, b.Pieces)
 		for _, p := range b.Pieces {
-			if p.From >= p.To || p.To > ends[p.Segment] {
-				c.problem(2, where, "has the piece %d to %d of segment %d, which has %d entries", p.From, p.To, p.Segment, ends[p.Segment])
+			if !whole(p, there[p.Segment]) {
+				c.problem(2, where, "has the piece %d to %d of segment %d, where entries are missing (it ends at %d)", p.From, p.To, p.Segment, ends[p.Segment])
 			}
 		}
 		if other, ok := owners[b.Segment]; ok && b.Segment != 0 {

@@ -25,6 +25,8 @@ type operation struct {
 	// Current and CurrentAt, in the store's journal: the current context at that time and its next operation, so that undo can tell what came later.
 	Current   ID     `cbor:"9,keyasint,omitzero"`
 	CurrentAt uint64 `cbor:"10,keyasint,omitempty"`
+	// Expired operations can no longer be undone: gc has taken their changes, and what only those needed.
+	Expired bool `cbor:"11,keyasint,omitempty"`
 }
 
 // chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation
@@ -158,20 +160,31 @@ func (t *txn) revertBranch(c change) error {
 	return t.show(b.Pieces, true)
 }
 
-// revertCall puts a call's state back, unless it has begun to run: that cannot be taken back.
+// revertCall puts a call's state back, unless it has begun to run: that cannot be taken back. What was decided stays on its record, with the undo as one step
+// more. A call that several branches hold by now, as one that was answered, does not wait again.
 func (t *txn) revertCall(c change) error {
-	var is callRecord
-	ok, err := getRecord(t.tx, c.Bucket, c.Key, &is)
+	raw, err := t.tx.Get(c.Bucket, c.Key)
 	if err != nil {
 		return err
 	}
-	if !ok && c.Old == nil {
-		return nil
+	is, err := decodeCall(c.Key, raw)
+	if err != nil || is == nil || c.Old == nil || is.Execution != pool.NotRun {
+		return err
 	}
-	if ok && (is.Execution != pool.NotRun || c.Old == nil) {
-		return nil
+	back, err := decodeCall(c.Key, c.Old)
+	if err != nil || back.state() == is.state() && back.Expires == is.Expires {
+		return err
 	}
-	return t.putRaw(c.Bucket, c.Key, c.Old)
+	if back.open() && !is.open() {
+		holders, err := t.holders(is.Home)
+		if err != nil || len(holders) > 1 {
+			return err
+		}
+	}
+	back.Decisions = append(is.Decisions, Decision{At: t.now, From: is.state(), To: back.state(), ByKind: ByPerson, ByName: t.store.by,
+		Program: t.store.program, Reason: "undo"})
+	message, index := callOfKey(c.Key)
+	return t.putCall(message, index, back)
 }
 
 func (t *txn) revertBranchFields(c change) error {
@@ -306,6 +319,9 @@ func (t *txn) undo(n uint64) (*operation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(op.Chains) == 0 {
+		return nil, conflict("operation %d (%s) cannot be taken back: what ran has run", n, op.What)
+	}
 	for _, c := range op.Chains {
 		top, err := t.top(c)
 		if err != nil {
@@ -370,6 +386,9 @@ func (t *txn) holding(n uint64) (*operation, error) {
 	}
 	if op.Undone != 0 {
 		return nil, conflict("operation %d (%s) was undone already, by %d", n, op.What, op.Undone)
+	}
+	if op.Expired {
+		return nil, conflict("operation %d (%s) is too old: gc has let go of what it would bring back", n, op.What)
 	}
 	return op, nil
 }

@@ -3,6 +3,7 @@ package chatctx
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,13 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(db, o), nil
+	s := newStore(db, o)
+	if !o.ReadOnly {
+		if err := s.resumePurge(context.Background()); err != nil && !errors.Is(err, ErrReadOnly) {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	return s, nil
 }
 
 // OpenMemory makes a store in memory, gone with Close.
@@ -242,11 +249,13 @@ func (s *Store) Artifact(ctx context.Context, h pool.Hash) (data []byte, mediaTy
 	return data, mediaType, err
 }
 
-// PutArtifact stores bytes under their hash. What nothing refers to is collected by gc.
+// PutArtifact stores bytes under their hash. What nothing refers to after a day is collected by gc.
 func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) (h pool.Hash, err error) {
 	err = s.db.Update(ctx, func(tx kv.RwTx) (err error) {
-		h, err = pool.PutArtifact(tx, data, mediaType)
-		return err
+		if h, err = pool.PutArtifact(tx, data, mediaType); err != nil {
+			return err
+		}
+		return tx.Put(looseBucket, h[:], binary.BigEndian.AppendUint64(nil, uint64(s.now())))
 	})
 	return h, err
 }

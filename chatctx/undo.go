@@ -226,6 +226,9 @@ func (t *txn) newestInStore() (at, n uint64, err error) {
 		if left--; left == 0 {
 			return kv.ErrStop
 		}
+		if op.Current == t.id && strings.HasPrefix(op.What, "purge ") {
+			return kv.ErrStop // nothing before it can be brought back
+		}
 		if op.Undone != 0 || op.Undoes != 0 {
 			return nil
 		}

@@ -1,0 +1,517 @@
+package chatctx
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// looseBucket has artifacts that were stored before what will refer to them: SHA-256 to time. gc leaves them alone for a day.
+const looseBucket = "loose"
+
+// looseLife is how long that is.
+const looseLife = pool.Time(24 * time.Hour / time.Microsecond)
+
+// ownBuckets are those whose keys begin with a context's id, its record apart.
+var ownBuckets = []string{pool.Bucket, branch.Bucket, branch.EntryBucket, branch.PromptBucket, callBucket, unansweredBucket, callIDBucket, claimBucket,
+	tagBucket, markBucket, operationBucket, keyBucket, toolBucket, ruleBucket, countBucket, partialBucket, queuedBucket, requestBucket}
+
+// GCOptions say what GC may take. A zero field takes nothing for its reason.
+type GCOptions struct {
+	// OlderThan: conversations that have been in the trash for longer, and operations older than that, go.
+	OlderThan time.Duration
+	// KeepOperations: in each context at least so many of the newest operations stay, whatever their age.
+	KeepOperations int
+	// DryRun says what would go and takes nothing.
+	DryRun bool
+}
+
+// Collected is what GC took, or would take. Bytes count keys and values.
+type Collected struct {
+	Contexts, Messages, Operations, Artifacts int
+	Bytes                                     int64
+	// Kept says how many messages that no branch holds stay, and why: an operation that can be undone, a tag, a mark, a session's summary, the queue.
+	Kept map[string]int
+}
+
+// errDry ends a transaction that was only made to see what it would do.
+var errDry = errors.New("a dry run")
+
+// GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the
+// messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
+func (s *Store) GC(ctx context.Context, o GCOptions) (*Collected, error) {
+	out := &Collected{Kept: map[string]int{}}
+	ids, err := s.recent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone := map[ID]bool{}
+	for _, id := range ids {
+		var one Collected
+		var c *collector
+		err := s.db.Update(ctx, func(tx kv.RwTx) error {
+			c = &collector{tx: tx, id: id, o: o, now: s.now(), out: &one, gone: map[ID]bool{}}
+			one = Collected{Kept: map[string]int{}}
+			err := c.context()
+			if err == nil && o.DryRun {
+				err = errDry
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errDry) {
+			return out, err
+		}
+		maps.Copy(gone, c.gone)
+		out.add(&one)
+	}
+	return out, s.sweepArtifacts(ctx, o.DryRun, gone, out)
+}
+
+func (c *Collected) add(o *Collected) {
+	c.Contexts += o.Contexts
+	c.Messages += o.Messages
+	c.Operations += o.Operations
+	c.Bytes += o.Bytes
+	for why, n := range o.Kept {
+		c.Kept[why] += n
+	}
+}
+
+// collector takes from one context what nothing needs.
+type collector struct {
+	tx  kv.RwTx
+	id  ID
+	o   GCOptions
+	now pool.Time
+	out *Collected
+	// gone has the ids of what was removed: messages, or the context as a whole. Nil: nobody asks.
+	gone map[ID]bool
+}
+
+func (c *collector) context() error {
+	rec, _, err := getContext(c.tx, c.id)
+	if rec == nil || err != nil {
+		return err
+	}
+	age := pool.Time(c.o.OlderThan / time.Microsecond)
+	if rec.Trashed != 0 && c.o.OlderThan > 0 && rec.Trashed+age < c.now {
+		c.gone[c.id] = true
+		return c.removeContext(rec)
+	}
+	if err := c.operations(rec, age); err != nil {
+		return err
+	}
+	live, err := findLive(c.tx, c.id)
+	if err != nil {
+		return err
+	}
+	before := c.out.Messages
+	if err := c.messages(live); err != nil {
+		return err
+	}
+	if c.out.Messages == before {
+		return nil
+	}
+	rec.Messages -= uint64(c.out.Messages - before)
+	return putRecord(c.tx, contextBucket, c.id[:], rec)
+}
+
+// delete removes a record and counts its bytes.
+func (c *collector) delete(bucket string, key []byte) error {
+	value, err := c.tx.Get(bucket, key)
+	if value == nil || err != nil {
+		return err
+	}
+	c.out.Bytes += int64(len(key) + len(value))
+	return c.tx.Delete(bucket, key)
+}
+
+// keysWith gives copies of the keys that begin with a prefix.
+func keysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
+	var keys [][]byte
+	err := tx.Scan(bucket, kv.Prefix(prefix), func(key, _ []byte) error {
+		keys = append(keys, bytes.Clone(key))
+		return nil
+	})
+	return keys, err
+}
+
+// removeContext takes a context with all that belongs to it. Calls of it that waited are no longer listed; imports of it are forgotten.
+func (c *collector) removeContext(rec *contextRecord) error {
+	open, err := c.openKeys()
+	if err != nil {
+		return err
+	}
+	for _, key := range open {
+		if err := c.delete(openBucket, key); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range ownBuckets {
+		keys, err := keysWith(c.tx, bucket, c.id[:])
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := c.delete(bucket, key); err != nil {
+				return err
+			}
+		}
+		if bucket == pool.Bucket {
+			c.out.Messages += len(keys)
+		}
+		if bucket == operationBucket {
+			c.out.Operations += len(keys)
+		}
+	}
+	if err := c.forgetSources(); err != nil {
+		return err
+	}
+	if err := c.delete(recentBucket, recentKey(rec.Updated, c.id)); err != nil {
+		return err
+	}
+	if current, err := currentContext(c.tx); err != nil || current == c.id {
+		if err != nil {
+			return err
+		}
+		if err := c.tx.Delete(metaBucket, metaCurrent); err != nil {
+			return err
+		}
+	}
+	c.out.Contexts++
+	return c.delete(contextBucket, c.id[:])
+}
+
+// openKeys gives the keys in the list of open calls that are about this context. They are found by its calls.
+func (c *collector) openKeys() ([][]byte, error) {
+	var keys [][]byte
+	err := c.tx.Scan(callBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		var rec callRecord
+		if err := decMode.Unmarshal(value, &rec); err != nil {
+			return damaged("the record of call %x: %v", key, err)
+		}
+		keys = append(keys, openKey(&rec, c.id, ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))))
+		return nil
+	})
+	return keys, err
+}
+
+// forgetSources removes what is known of imports into this context.
+func (c *collector) forgetSources() error {
+	var keys [][]byte
+	err := c.tx.Scan(sourceBucket, kv.Range{}, func(key, value []byte) error {
+		var src sourceRecord
+		ours := len(value) == 32 && ID(value[:16]) == c.id
+		if !ours && len(value) != 32 {
+			ours = decMode.Unmarshal(value, &src) == nil && src.Context == c.id
+		}
+		if ours {
+			keys = append(keys, bytes.Clone(key))
+		}
+		return nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = c.delete(sourceBucket, key)
+		}
+	}
+	return err
+}
+
+// operations removes those that are old. Those that a branch or the context points to stay as a line that says what was done, and can no longer be undone.
+func (c *collector) operations(rec *contextRecord, age pool.Time) error {
+	if c.o.OlderThan <= 0 {
+		return nil
+	}
+	needed := map[uint64]bool{rec.Newest: true, rec.Last: true}
+	err := branch.List(c.tx, c.id, func(b *branch.Branch) error {
+		needed[b.Newest], needed[b.Last] = true, true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	old := map[uint64]*operation{}
+	r := kv.Prefix(c.id[:])
+	r.Reverse = true
+	seen := 0
+	err = c.tx.Scan(operationBucket, r, func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		if seen++; seen > c.o.KeepOperations && op.At+age < c.now && !op.Expired {
+			old[binary.BigEndian.Uint64(key[16:])] = op
+		}
+		return nil
+	})
+	for n, op := range old {
+		if err != nil {
+			return err
+		}
+		c.out.Operations++
+		if err = c.delete(operationBucket, operationKey(c.id, n)); err == nil && needed[n] {
+			op.Changes, op.Expired = nil, true
+			err = putRecord(c.tx, operationBucket, operationKey(c.id, n), op)
+		}
+	}
+	return err
+}
+
+// live is what a context still needs.
+type live struct {
+	pieces   [][]branch.Piece // by branches and by what can be undone
+	onBranch map[ID]bool
+	messages map[ID]string // why, of those that no branch holds
+	prompts  map[string]bool
+	ends     map[uint64]uint64 // high-water marks
+}
+
+// findLive reads what a context's branches and its journal need.
+func findLive(tx kv.Tx, id ID) (*live, error) {
+	l := &live{onBranch: map[ID]bool{}, messages: map[ID]string{}, prompts: map[string]bool{}, ends: map[uint64]uint64{}}
+	var held [][]branch.Piece
+	err := branch.List(tx, id, func(b *branch.Branch) error {
+		held = append(held, b.Pieces)
+		l.branch(b)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, pieces := range held {
+		if err := branch.Read(tx, id, pieces, func(_ int, mid ID) error { l.onBranch[mid] = true; return nil }); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.journal(tx, id); err != nil {
+		return nil, err
+	}
+	for _, pieces := range l.pieces[len(held):] {
+		if err := branch.Read(tx, id, pieces, func(_ int, mid ID) error { l.messages[mid] = "an operation that can be undone"; return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return l, l.named(tx, id)
+}
+
+// branch notes what a branch's record needs.
+func (l *live) branch(b *branch.Branch) {
+	l.pieces = append(l.pieces, b.Pieces)
+	l.prompts[b.System], l.prompts[b.Prompt] = true, true
+	l.ends[b.Segment] = max(l.ends[b.Segment], b.High)
+	l.sessions(b.Sessions)
+}
+
+func (l *live) sessions(sessions []branch.Session) {
+	for _, s := range sessions {
+		if s.Summary != (ID{}) {
+			l.messages[s.Summary] = "a session's summary"
+		}
+	}
+}
+
+// journal notes what the operations need to be undone.
+func (l *live) journal(tx kv.Tx, id ID) error {
+	return tx.Scan(operationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		for _, c := range op.Changes {
+			if err := l.change(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (l *live) change(c change) error {
+	switch {
+	case c.Kind == spliceChange:
+		l.pieces = append(l.pieces, c.Removed, c.Inserted)
+	case c.Bucket == branch.Bucket && c.Kind == recordChange && c.Old != nil:
+		b, err := branch.Decode(string(c.Key[16:]), c.Old)
+		if err != nil {
+			return err
+		}
+		l.branch(b)
+	case c.Bucket == branch.Bucket && c.Kind == fieldsChange:
+		raw, _, err := replaceFields(nil, c.Fields)
+		if err != nil {
+			return err
+		}
+		b, err := branch.Decode(string(c.Key[16:]), raw)
+		if err != nil {
+			return err
+		}
+		l.prompts[b.System], l.prompts[b.Prompt] = true, true
+		l.sessions(b.Sessions)
+	case (c.Bucket == callBucket || c.Bucket == markBucket) && len(c.Key) >= 32:
+		l.messages[ID(c.Key[16:32])] = "an operation that can be undone"
+	case c.Bucket == tagBucket && len(c.Old) == 16:
+		l.messages[ID(c.Old)] = "an operation that can be undone"
+	}
+	return nil
+}
+
+// named notes the messages that have a tag or a mark, or wait in the queue.
+func (l *live) named(tx kv.Tx, id ID) error {
+	err := tx.Scan(tagBucket, kv.Prefix(id[:]), func(_, value []byte) error { l.messages[ID(value)] = "a tag"; return nil })
+	if err != nil {
+		return err
+	}
+	err = tx.Scan(markBucket, kv.Prefix(id[:]), func(key, _ []byte) error { l.messages[ID(key[16:])] = "a mark"; return nil })
+	if err != nil {
+		return err
+	}
+	return tx.Scan(queuedBucket, kv.Prefix(id[:]), func(_, value []byte) error {
+		if len(value) >= 16 {
+			l.messages[ID(value[:16])] = "the queue"
+		}
+		return nil
+	})
+}
+
+// messages removes the messages and entries that are not live, with what belongs to them.
+func (c *collector) messages(l *live) error {
+	var dead []ID
+	err := c.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, _ []byte) error {
+		mid := ID(key[16:])
+		why, kept := l.messages[mid]
+		switch {
+		case l.onBranch[mid]:
+		case kept:
+			c.out.Kept[why]++
+		default:
+			dead = append(dead, mid)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.entries(l); err != nil {
+		return err
+	}
+	if err := c.prompts(l); err != nil {
+		return err
+	}
+	for _, mid := range dead {
+		if err := c.removeMessage(mid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeMessage takes a message with the records that belong to it: its calls, counts, the import's key stays and means nothing without it.
+func (c *collector) removeMessage(mid ID) error {
+	c.out.Messages++
+	if c.gone != nil {
+		c.gone[mid] = true
+	}
+	calls, err := keysWith(c.tx, callBucket, under(c.id, mid[:]...))
+	if err != nil {
+		return err
+	}
+	for _, key := range calls {
+		var rec callRecord
+		if _, err := getRecord(c.tx, callBucket, key, &rec); err != nil {
+			return err
+		}
+		index := int(binary.BigEndian.Uint16(key[32:]))
+		if err := c.tx.Delete(openBucket, openKey(&rec, c.id, mid, index)); err != nil {
+			return err
+		}
+		if err := c.tx.Delete(unansweredBucket, unansweredKey(c.id, rec.Home, index)); err != nil {
+			return err
+		}
+		if err := c.tx.Delete(callIDBucket, callIDKey(c.id, rec.CallID, key[16:]...)); err != nil {
+			return err
+		}
+		if err := c.delete(callBucket, key); err != nil {
+			return err
+		}
+	}
+	counts, err := keysWith(c.tx, countBucket, under(c.id, mid[:]...))
+	if err != nil {
+		return err
+	}
+	for _, key := range counts {
+		if err := c.delete(countBucket, key); err != nil {
+			return err
+		}
+	}
+	return c.delete(pool.Bucket, under(c.id, mid[:]...))
+}
+
+// entries removes those that no live piece has. The one before a piece, and a segment's last, stay without their message: they count turns.
+func (c *collector) entries(l *live) error {
+	covered := map[uint64][]branch.Piece{}
+	for _, pieces := range l.pieces {
+		for _, p := range pieces {
+			covered[p.Segment] = append(covered[p.Segment], p)
+		}
+	}
+	for _, pieces := range covered {
+		slices.SortFunc(pieces, func(a, b branch.Piece) int { return int(int64(a.From) - int64(b.From)) })
+	}
+	type dead struct {
+		key, value []byte
+		counts     bool
+	}
+	var all []dead
+	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		segment, at := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
+		in, before := inPieces(covered[segment], at)
+		if in || len(value) < 17 {
+			return nil
+		}
+		all = append(all, dead{bytes.Clone(key), bytes.Clone(value), before || l.ends[segment] == at+1})
+		return nil
+	})
+	for _, d := range all {
+		if err != nil {
+			return err
+		}
+		if d.counts {
+			clear(d.value[:16])
+			err = c.tx.Put(branch.EntryBucket, d.key, d.value)
+		} else {
+			err = c.delete(branch.EntryBucket, d.key)
+		}
+	}
+	return err
+}
+
+// inPieces reports whether a position lies in one of a segment's pieces, sorted by their beginning, and whether one begins right after it.
+func inPieces(pieces []branch.Piece, at uint64) (in, before bool) {
+	for _, p := range pieces {
+		if p.From > at+1 {
+			break
+		}
+		in = in || p.From <= at && at < p.To
+		before = before || p.From == at+1
+	}
+	return in, before
+}
+
+func (c *collector) prompts(l *live) error {
+	keys, err := keysWith(c.tx, branch.PromptBucket, c.id[:])
+	for _, key := range keys {
+		if err == nil && !l.prompts[string(key[16:])] {
+			err = c.delete(branch.PromptBucket, key)
+		}
+	}
+	return err
+}

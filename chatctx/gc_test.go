@@ -1,0 +1,202 @@
+package chatctx
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// TestGCTakesNothingThatIsNeeded collects at random moments of the model test: every branch reads as before, and everything can still be undone.
+func TestGCTakesNothingThatIsNeeded(t *testing.T) {
+	for seed := range int64(6) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			m := newModel(t, 200+seed, seed == 0)
+			m.calls = seed%2 == 1
+			for i := range *modelSteps / 2 {
+				m.step()
+				if i%17 == 0 {
+					if _, err := m.store.GC(t.Context(), GCOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				m.compare()
+			}
+			checkStore(t, m.store)
+		})
+	}
+}
+
+// TestGCTakesWhatNothingNeeds forgets the journal: only what branches hold stays.
+func TestGCTakesWhatNothingNeeds(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		s.clock = func() time.Time { return now }
+		c := newContext(t, s, "a", ">b", "c", ">d")
+		if _, err := c.Append(t.Context(), "", &Message{Role: pool.User, Content: []pool.Part{{Type: pool.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}}); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		b.Fork("f", "@3", true)
+		commit(t, b)
+		b = c.Begin("")
+		b.Rewind("@2")
+		b.Append(says("x"), AppendOptions{})
+		commit(t, b)
+		other := newContext(t, s, "gone")
+		if _, err := s.Trash(t.Context(), other.ID.String()); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(48 * time.Hour)
+		o := GCOptions{OlderThan: 24 * time.Hour, DryRun: true}
+		dry, err := s.GC(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.DryRun = false
+		took, err := s.GC(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(dry) != fmt.Sprint(took) {
+			t.Errorf("the dry run said %+v, it took %+v", dry, took)
+		}
+		if took.Contexts != 1 || took.Messages != 3 || took.Artifacts != 1 {
+			t.Errorf("took %+v, want a context, its message and two of the other's, an artifact", took)
+		}
+		want(t, texts(t, c, "main"), "a >b x")
+		want(t, texts(t, c, "f"), "a >b c")
+		if _, err := c.Append(t.Context(), "", says("y")...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Undo(t.Context(), c.ID.String(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Context(t.Context(), other.ID.String()); !errors.Is(err, ErrNotFound) {
+			t.Errorf("the context in the trash: %v", err)
+		}
+	})
+}
+
+// TestPurgeLeavesNoByte plants strings in everything that can hold one and looks for them in the file and beside it.
+func TestPurgeLeavesNoByte(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "chats.db"))
+	keep := newContext(t, s, "this stays", ">so does this")
+	secret := func(what string, i int) string { return fmt.Sprintf("planted-%s-%d-planted", what, i) }
+	c, err := s.New(t.Context(), NewContext{Title: secret("title", 0), System: secret("system", 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		big := bytes.Repeat([]byte(secret("output", i)), 500)
+		asks := &Message{Role: pool.Assistant, Content: []pool.Part{{Type: pool.ThinkingPart, Text: secret("thinking", i)}},
+			Calls: []pool.Call{{ID: secret("call", i), Tool: "t", Arguments: json.RawMessage(`"` + secret("arguments", i) + `"`)}}}
+		answer := answers(secret("call", i), string(big))
+		if _, err := c.Append(t.Context(), "", says(secret("text", i))[0], asks, answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := c.Begin("")
+	b.Tag(secret("tag", 0), "@1")
+	b.Fork(secret("branch", 0), "@5", true)
+	b.SetContextData("x", json.RawMessage(`"`+secret("data", 0)+`"`))
+	b.SetCompactSummary("@3", secret("summary", 0))
+	b.Rewind("@50")
+	commit(t, b)
+	if _, err := s.PurgeContext(t.Context(), c.ID.String(), true); err != nil {
+		t.Fatal(err)
+	}
+	if n := planted(t, dir); n == 0 {
+		t.Fatal("nothing was planted")
+	}
+	gone, err := s.PurgeContext(t.Context(), c.ID.String(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone.Collected.Messages != 301 || // one is a fork's copy, whose result stayed behind
+		gone.Collected.Artifacts != 100 {
+		t.Errorf("purged %+v", gone)
+	}
+	if n := planted(t, dir); n != 0 {
+		t.Errorf("%d planted strings are still there", n)
+	}
+	want(t, texts(t, keep, ""), "this stays >so does this")
+}
+
+func planted(t *testing.T, dir string) int {
+	t.Helper()
+	n := 0
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(raw, []byte("planted-"))
+	}
+	return n
+}
+
+func TestPurgeOfMessagesTakesTheirCopies(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "chats.db"))
+	c := newContext(t, s, "a", ">planted-one", "c")
+	b := c.Begin("")
+	b.Fork("f", "", true)
+	b.Edit("@3", "d", EditOptions{Stay: true})
+	b.Pick("main", "@2") // a copy
+	commit(t, b)
+	other, err := s.Copy(t.Context(), c.ID.String(), "copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := s.PurgeMessages(t.Context(), c.ID.String(), "main", []Ref{"@2"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone.Copies != 3 {
+		t.Errorf("purged %+v, want three copies", gone)
+	}
+	for _, c := range []*ChatContext{c, other} {
+		want(t, texts(t, c, "main"), "a c")
+		want(t, texts(t, c, "f"), "a c")
+		want(t, texts(t, c, "main.2"), "a d")
+	}
+	if n := planted(t, dir); n != 0 {
+		t.Errorf("%d planted strings are still there", n)
+	}
+}
+
+func TestPurgeOfABranchKeepsWhatOthersHold(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a", ">b")
+		b := c.Begin("")
+		b.Fork("f", "@1", false)
+		b.Append(says(">only here"), AppendOptions{})
+		commit(t, b)
+		if _, err := s.PurgeBranch(t.Context(), "", "f", false); !errors.Is(err, ErrConflict) {
+			t.Errorf("the active branch: %v", err)
+		}
+		gone, err := s.PurgeBranch(t.Context(), "", "main", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gone.Collected.Messages != 1 {
+			t.Errorf("purged %+v, want the message that no other branch holds", gone)
+		}
+		want(t, texts(t, c, "f"), "a >only here")
+		if _, err := s.Undo(t.Context(), "", "", ""); !errors.Is(err, ErrNotFound) {
+			t.Errorf("undo after a purge: %v", err)
+		}
+	})
+}
