@@ -211,36 +211,59 @@ func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo
 	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: f.String(), Of: hashOf(gone), Squeezed: true}}, nil
 }
 
-// SetPruned moves the prune mark of a branch's current session, as chatctx prune does: all results but those that the model has not read become one line.
-// It says how many tokens that saves of how many; 0 of 0 where there was nothing to prune.
+// SetPruned moves the prune mark of a branch's current session, as chatctx prune does: all results but the newest Options.PruneKeep tokens of them and those that the model
+// has not read become one line, whatever the threshold and with a budget or without.
 func SetPruned(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, error) {
+	info, err := c.Branch(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	out, session, err := planPruning(ctx, c, info.Name, o)
+	if err != nil || session == nil {
+		return out, err
+	}
+	b := c.Begin(info.Name)
+	b.Name("prune")
+	b.Expect(info.Revision)
+	b.SetSessions(Sessions(info, *session))
+	done, err := b.Commit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Operation = done.Operation
+	return out, nil
+}
+
+// PlanPruning says what SetPruned would do.
+func PlanPruning(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, error) {
+	out, _, err := planPruning(ctx, c, branchName, o)
+	return out, err
+}
+
+// planPruning prunes a draft; the session is nil where the mark did not move.
+func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, *branch.Session, error) {
 	d, err := c.Draft(ctx, branchName)
 	if err != nil {
-		return nil, err
-	}
-	info, err := c.Branch(ctx, d.Branch)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.PruneThreshold = 0
-	w := o.Window(c)
-	if w.Budget == 0 {
-		w.Budget = 1 << 40 // pruning on command needs none
-	}
-	if err := Exclude().Enhance(ctx, d); err != nil {
-		return nil, err
-	}
-	if err := w.Measure(ctx, d); err != nil {
-		return nil, err
-	}
-	before := d.Session.PrunedTo
-	out := &Pruning{Branch: d.Branch, RequestBefore: w.Size(d)}
-	out.Before = results(w, d)
 	if o.PrunePolicy == KeepAll {
 		o.PrunePolicy = PruneAuto
 	}
+	w := o.Window(c)
+	if w.Budget == 0 {
+		w.Budget = noBudget
+	}
+	if err := Exclude().Enhance(ctx, d); err != nil {
+		return nil, nil, err
+	}
+	if err := w.Measure(ctx, d); err != nil {
+		return nil, nil, err
+	}
+	before := d.Session.PrunedTo
+	out := &Pruning{Branch: d.Branch, RequestBefore: w.Size(d), Before: results(w, d)}
 	if err := Prune(w, o).Enhance(ctx, d); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out.After, out.RequestAfter, out.Position = results(w, d), w.Size(d), d.Session.PrunedTo
 	for _, n := range d.Notes {
@@ -249,19 +272,13 @@ func SetPruned(ctx context.Context, c *chatctx.ChatContext, branchName string, o
 		}
 	}
 	if d.Session.PrunedTo == before {
-		return out, nil
+		return out, nil, nil
 	}
-	b := c.Begin(d.Branch)
-	b.Name("prune")
-	b.Expect(info.Revision)
-	b.SetSessions(Sessions(info, d.Session))
-	done, err := b.Commit(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out.Operation = done.Operation
-	return out, nil
+	return out, &d.Session, nil
 }
+
+// noBudget is a budget that nothing reaches.
+const noBudget = 1 << 40
 
 // Pruning says what pruning did.
 type Pruning struct {

@@ -1,0 +1,62 @@
+package enhancer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Short is a number of tokens for people: 950, 1.4k, 157k, 1.2M.
+func Short(n int) string {
+	switch {
+	case n < 1000:
+		return strconv.Itoa(n)
+	case n < 9950:
+		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1000, 'f', 1, 64), ".0") + "k"
+	case n < 999_500:
+		return strconv.Itoa((n+500)/1000) + "k"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + "M"
+}
+
+// fromTo says from how many tokens to how many, and by how many percent that is less.
+func fromTo(before, after int) string {
+	text := Short(before) + " → " + Short(after) + " tokens"
+	if before > 0 {
+		text += fmt.Sprintf(" (−%d %%)", (200*(before-after)+before)/(2*before))
+	}
+	return text
+}
+
+// ofBudget is a size, and where there is a budget its share of that.
+func ofBudget(n, budget int) string {
+	if budget == 0 {
+		return Short(n) + " tokens"
+	}
+	return fmt.Sprintf("%s of %s tokens (%d %%)", Short(n), Short(budget), (200*n+budget)/(2*budget))
+}
+
+// Notice says what pruning did, in two lines.
+func (p *Pruning) Notice(budget int) string {
+	return fmt.Sprintf("tool outputs pruned: %s, %d of them\n  the request: %s", fromTo(p.Before, p.After), p.Results, ofBudget(p.RequestAfter, budget))
+}
+
+// Notice says what a compaction did and where the budget goes now.
+func (c *Compacted) Notice() string {
+	return fmt.Sprintf("compacted: %s, %d messages in a summary by %s\n  system %s, summary %s, kept %s (calls %s), tools %s\n  the request: %s",
+		fromTo(c.Before, c.After), c.Messages, c.By, Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools), ofBudget(c.After, c.Budget))
+}
+
+// Notices says what a pipeline's steps did to make a draft fit, a line each; nothing where no step had anything to do that earlier requests had not done.
+func (r *Report) Notices(budget int) []string {
+	var out []string
+	for _, s := range r.Steps {
+		if s.After < s.Before && s.Name != "recall" && s.Name != "exclude" {
+			out = append(out, fmt.Sprintf("%s: %s, %d messages", s.Name, fromTo(s.Before, s.After), len(s.Notes)))
+		}
+	}
+	if out != nil {
+		out = append(out, "the request: "+ofBudget(r.After, budget))
+	}
+	return out
+}
