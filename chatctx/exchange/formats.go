@@ -22,5 +22,8 @@ var formats = []format{
 	{geminiName, detectGemini, readGemini},
 	{takeoutName, detectTakeout, readTakeout},
 	{aiStudioName, detectAIStudio, readAIStudio},
+	{shareGPTName, detectShareGPT, readShareGPT},
+	{anthropicName, detectAnthropic, readAnthropic},
+	{openAIName, detectOpenAI, readOpenAI},
 	{codexName, detectBareCodex, readCodex},
 }

@@ -1,0 +1,228 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Anthropic's Messages API: requests {model, system, messages}, responses {type: message, role, content}, and replies as event streams.
+
+const anthropicName = "anthropic-messages"
+
+func detectAnthropic(h *head) bool {
+	if bytes.HasPrefix(h.text, []byte("event: message_start")) {
+		return true
+	}
+	return !h.array && h.any(anthropicItem) || h.array && anthropicItem(h.first())
+}
+
+func anthropicItem(v value) bool {
+	if v.get("type").str() == "message" && v.get("role").is(stringKind) && v.get("content").is(arrayKind) {
+		return true
+	}
+	if !v.get("messages").first().get("role").is(stringKind) {
+		return false
+	}
+	if v.has("max_tokens") && strings.Contains(v.get("model").str(), "claude") || v.get("system").kind() > nullKind && !v.has("conversations") {
+		return true
+	}
+	for m := range v.get("messages").items() {
+		for b := range m.get("content").items() {
+			switch b.get("type").str() {
+			case "tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use":
+				return true
+			}
+			if b.get("source").is(objectKind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func readAnthropic(r *reading) error {
+	if bytes.HasPrefix(r.head.text, []byte("event: ")) {
+		return readAnthropicStream(r)
+	}
+	return r.eachItem("", func(at place, v value) error {
+		if !v.is(objectKind) {
+			r.skipContext(0, at, "%s where a request should be", v.kind())
+			return nil
+		}
+		r.duplicateKeys(at, v)
+		return readAnthropicItem(r, at, v)
+	})
+}
+
+var anthropicKnown = keys("messages", "system", "role", "content", "type", "id", "usage", "stop_reason")
+
+func readAnthropicItem(r *reading, at place, v value) error {
+	t := r.thread(at)
+	in := &chatctx.Incoming{AppData: appData(anthropicName, leftover(v, anthropicKnown))}
+	model := v.get("model").str()
+	if !v.get("messages").is(arrayKind) {
+		in.Conversation = v.get("id").str()
+		anthropicMessage(t, at, "1", v, model)
+	} else {
+		t.system(textOf(contentParts(v.get("system"))))
+		n := 0
+		for m := range v.get("messages").items() {
+			n++
+			anthropicMessage(t, at.in("message "+itoa(n)), itoa(n), m, model)
+		}
+	}
+	in.Conversation = firstOf(in.Conversation, t.contentID())
+	return t.emit(in, t.last())
+}
+
+func anthropicMessage(t *thread, at place, id string, v value, model string) {
+	role := v.get("role").str()
+	if role == "" {
+		t.skip(at, "", "", "%s that is no message", v.kind())
+		return
+	}
+	m := &chatctx.Message{}
+	roleOf(m, role)
+	if m.Role == pool.Assistant {
+		m.Meta.Provider, m.Meta.Model = anthropicProvider, model
+		m.Meta.FinishReason = v.get("stop_reason").str()
+		anthropicUsage(m, v.get("usage"))
+	}
+	msgs := blocks(m, v.get("content"), id)
+	if t.r.damage(at, v) {
+		source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
+	}
+	t.next(at, id, msgs...)
+}
+
+// readAnthropicStream puts the events of a reply together and reads what they make.
+func readAnthropicStream(r *reading) error {
+	s := &anthropicStream{r: r}
+	lines := liner{r: bufio.NewReader(r.buf), max: r.limits.Line}
+	for {
+		line, err := lines.next()
+		if err == io.EOF {
+			return s.end()
+		}
+		if err != nil {
+			return err
+		}
+		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
+		if !ok {
+			continue
+		}
+		v, _, perr := r.doc.parse(data, false)
+		if perr != nil {
+			r.skip(0, atLine(lines.line), "an event that is not JSON: %v", perr)
+			continue
+		}
+		if err := s.event(atLine(lines.line), v); err != nil {
+			return err
+		}
+	}
+}
+
+type anthropicStream struct {
+	r          *reading
+	message    map[string]json.RawMessage
+	blocks     []map[string]json.RawMessage
+	text       []byte // of the block being read
+	signature  []byte
+	kind       string
+	partial    []byte
+	usage      map[string]json.RawMessage
+	stopReason json.RawMessage
+}
+
+func (s *anthropicStream) event(at place, v value) error {
+	switch v.get("type").str() {
+	case "message_start":
+		if err := s.end(); err != nil {
+			return err
+		}
+		s.message, s.usage = rawObject(v.get("message")), rawObject(v.at("message", "usage"))
+	case "content_block_start":
+		b := v.get("content_block")
+		s.kind, s.text, s.signature, s.partial = b.get("type").str(), nil, nil, nil
+		s.text = append(s.text, b.get("text").str()+b.get("thinking").str()...)
+		s.blocks = append(s.blocks, rawObject(b))
+	case "content_block_delta":
+		d := v.get("delta")
+		s.text = append(s.text, d.get("text").str()+d.get("thinking").str()...)
+		s.signature = append(s.signature, d.get("signature").str()...)
+		s.partial = append(s.partial, d.get("partial_json").str()...)
+	case "content_block_stop":
+		s.stop()
+	case "message_delta":
+		for k, x := range v.get("usage").members() {
+			s.usage[k] = x.keep()
+		}
+		s.stopReason = v.at("delta", "stop_reason").keep()
+	}
+	return nil
+}
+
+// stop finishes the block being read.
+func (s *anthropicStream) stop() {
+	if len(s.blocks) == 0 {
+		return
+	}
+	b := s.blocks[len(s.blocks)-1]
+	switch s.kind {
+	case "text":
+		b["text"] = jsonText(string(s.text))
+	case "thinking":
+		b["thinking"] = jsonText(string(s.text))
+		if len(s.signature) > 0 {
+			b["signature"] = jsonText(string(s.signature))
+		}
+	}
+	if len(s.partial) > 0 && json.Valid(s.partial) {
+		b["input"] = s.partial
+	}
+	s.kind = ""
+}
+
+// end hands on the message that the events made.
+func (s *anthropicStream) end() error {
+	if s.message == nil {
+		return nil
+	}
+	if s.kind != "" {
+		s.stop()
+	}
+	m := s.message
+	m["content"], _ = json.Marshal(s.blocks)
+	if s.blocks == nil {
+		m["content"] = json.RawMessage("[]")
+	}
+	m["usage"], _ = json.Marshal(s.usage)
+	if s.stopReason != nil {
+		m["stop_reason"] = s.stopReason
+	}
+	s.message, s.blocks = nil, nil
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	v, _, err := new(document).parse(text, false)
+	if err != nil {
+		return err
+	}
+	return readAnthropicItem(s.r, place{}, v)
+}
+
+// rawObject is an object's members, copied.
+func rawObject(v value) map[string]json.RawMessage {
+	o := map[string]json.RawMessage{}
+	for k, x := range v.members() {
+		o[k] = x.keep()
+	}
+	return o
+}

@@ -1,0 +1,218 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// OpenAI's messages: a line or item for each conversation, as {messages} of fine-tuning files and requests, {prompt, completion}, pairs of
+// a preferred and another answer, or the output of a batch with its choices; and a list of messages alone. There are no ids and no times.
+
+const openAIName = "openai-chat"
+
+const openAIProvider = "openai"
+
+func detectOpenAI(h *head) bool {
+	if h.any(openAIItem) {
+		return true
+	}
+	return h.array && len(h.values) > 0 && !slices.ContainsFunc(h.values, func(v value) bool { return !v.get("role").is(stringKind) || !openAIBody(v) })
+}
+
+// openAIBody tells whether a message has something of what OpenAI's have.
+func openAIBody(v value) bool {
+	return v.has("content") || v.has("tool_calls") || v.has("refusal") || v.has("function_call")
+}
+
+func openAIItem(v value) bool {
+	list := firstPresent(v.get("messages"), v.get("chosen_messages"), v.at("input", "messages"))
+	return list.first().get("role").is(stringKind) || openAIChoices(v).first().get("message").is(objectKind) ||
+		v.get("prompt").is(stringKind) && v.get("completion").is(stringKind)
+}
+
+func openAIChoices(v value) value {
+	return firstPresent(v.at("response", "body", "choices"), v.at("body", "choices"), v.get("choices"))
+}
+
+func readOpenAI(r *reading) error {
+	if r.head.array && r.head.first().get("role").is(stringKind) {
+		return r.whole(func(v value) error {
+			o := &openAI{r: r, t: r.thread(place{}), at: place{}}
+			o.list(v, "")
+			return o.emit(value{}, o.t.last())
+		})
+	}
+	return r.eachItem("", func(at place, v value) error {
+		o := &openAI{r: r, t: r.thread(at), at: at}
+		if !v.is(objectKind) {
+			r.skipContext(0, at, "%s where a conversation should be", v.kind())
+			return nil
+		}
+		r.duplicateKeys(at, v)
+		return o.item(v)
+	})
+}
+
+type openAI struct {
+	r  *reading
+	t  *thread
+	at place
+	n  int
+	id string // of the conversation, where the file has one
+}
+
+var openAIKnown = keys("messages", "chosen_messages", "rejected_messages", "input", "preferred_output", "non_preferred_output", "prompt", "completion",
+	"response", "choices", "error")
+
+func (o *openAI) item(v value) error {
+	active := ""
+	switch choices := openAIChoices(v); {
+	case v.get("messages").is(arrayKind):
+		o.list(v.get("messages"), "")
+		active = o.t.last()
+		o.choices(choices)
+	case choices.is(arrayKind):
+		body := firstPresent(v.at("response", "body"), v.get("body"), v)
+		o.id = firstOf(body.get("id").str(), v.get("custom_id").str())
+		o.choices(choices)
+		active = o.first()
+		for i := range o.t.records {
+			if m := o.t.records[i].message; m != nil {
+				m.Created, m.Meta.Model = body.get("created").time(), body.get("model").str()
+			}
+		}
+	case v.get("chosen_messages").is(arrayKind):
+		o.list(v.get("chosen_messages"), "")
+		active = o.t.last()
+		o.other(v.get("rejected_messages"))
+	case v.at("input", "messages").is(arrayKind):
+		o.list(v.at("input", "messages"), "")
+		prompt := o.t.last()
+		o.list(v.get("preferred_output"), prompt)
+		active = o.t.last()
+		o.list(v.get("non_preferred_output"), prompt)
+	case v.get("prompt").is(stringKind):
+		o.t.next(o.at, "1", pool.NewText(pool.User, v.get("prompt").str()))
+		o.t.next(o.at, "2", pool.NewText(pool.Assistant, v.get("completion").str()))
+		active = "2"
+	default:
+		o.r.skipContext(0, o.at, "no messages in an item with the keys %s", keyList(v))
+		return nil
+	}
+	return o.emit(v, active)
+}
+
+func (o *openAI) first() string {
+	if len(o.t.records) == 0 {
+		return ""
+	}
+	return o.t.records[0].id
+}
+
+func (o *openAI) emit(v value, active string) error {
+	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID()), AppData: appData(openAIName, leftover(v, openAIKnown))}
+	return o.t.emit(in, active)
+}
+
+// list reads messages in a row, below a record.
+func (o *openAI) list(list value, parent string) {
+	for m := range list.items() {
+		o.n++
+		id := itoa(o.n)
+		if o.message(id, parent, m) {
+			parent = id
+		}
+	}
+}
+
+// choices are answers beside each other.
+func (o *openAI) choices(list value) {
+	parent := o.t.last()
+	for c := range list.items() {
+		o.n++
+		id := itoa(o.n)
+		if o.message(id, parent, c.get("message")) {
+			o.t.records[o.t.seen[id]].message.Meta.FinishReason = c.get("finish_reason").str()
+		}
+	}
+}
+
+// other reads the list of the answer that was not preferred: what it has in common with the one before is the same.
+func (o *openAI) other(list value) {
+	shared := len(o.t.records)
+	parent, same, i := "", true, 0
+	for v := range list.items() {
+		o.n++
+		id := itoa(o.n)
+		m := openAIMessage(v, id)
+		if same = same && i < shared && m != nil && o.t.records[i].message != nil && digest([]*chatctx.Message{m}) == digest([]*chatctx.Message{o.t.records[i].message}); same {
+			parent = o.t.records[i].id
+			o.r.duplicated(1)
+			i++
+			continue
+		}
+		if o.message(id, parent, v) {
+			parent = id
+		}
+	}
+}
+
+// message adds a message; false for one that is left out.
+func (o *openAI) message(id, parent string, v value) bool {
+	at := o.at.in("message " + id)
+	m := openAIMessage(v, id)
+	if m == nil {
+		o.t.skip(at, "", "", "%s that is no message", v.kind())
+		return false
+	}
+	for i := range m.Calls {
+		if len(m.Calls[i].Arguments) > 0 && m.Calls[i].Arguments[0] == '"' {
+			o.r.warn(at, "the arguments of the call %s are not JSON; they are kept as text", clip(m.Calls[i].ID, 60))
+		}
+	}
+	if o.r.damage(at, v) {
+		source(m).Raw = append([]byte(nil), v.raw()...)
+	}
+	o.t.add(at, id, parent, m)
+	return true
+}
+
+var openAIMessageKnown = keys("role", "content", "tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content", "reasoning")
+
+// openAIMessage reads a message; nil for what is none.
+func openAIMessage(v value, id string) *chatctx.Message {
+	role := v.get("role").str()
+	if role == "" {
+		return nil
+	}
+	if role == "tool" || role == "function" {
+		m := toolResult(v.get("tool_call_id").str(), v.get("name").str(), contentParts(v.get("content")))
+		return m
+	}
+	m := &chatctx.Message{}
+	roleOf(m, role)
+	keepRest(m, openAIName, v, openAIMessageKnown)
+	if text := firstOf(v.get("reasoning_content").str(), v.get("reasoning").str()); text != "" {
+		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: text})
+	}
+	m.Content = append(m.Content, contentParts(v.get("content"))...)
+	if s := v.get("refusal").str(); s != "" {
+		m.Content = append(m.Content, pool.Part{Type: "refusal", Text: s, Raw: object("refusal", s)})
+	}
+	if m.Role != pool.Assistant {
+		return m
+	}
+	for tc := range v.get("tool_calls").items() {
+		f := firstPresent(tc.get("function"), tc.get("custom"), tc)
+		call, _ := newCall(tc.get("id").str(), f.get("name").str(), firstPresent(f.get("arguments"), f.get("input")))
+		call.Provider, call.Raw = openAIProvider, rawBeyond(tc, keys("id", "type", "function", "index"))
+		addCall(m, call, id)
+	}
+	if f := v.get("function_call"); f.is(objectKind) {
+		call, _ := newCall("", f.get("name").str(), f.get("arguments"))
+		addCall(m, call, id)
+	}
+	return m
+}

@@ -1,0 +1,185 @@
+package exchange
+
+import (
+	"path"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ShareGPT's lists of {from, value}, as data sets have them: an array or lines of conversations, some with an answer preferred and one not.
+// Ids are repeated with other content, so that a conversation's key is its id and what it says.
+
+const shareGPTName = "sharegpt"
+
+func detectShareGPT(h *head) bool {
+	return h.any(shareGPTItem)
+}
+
+func shareGPTItem(v value) bool {
+	list := shareGPTList(v)
+	if !list.is(arrayKind) {
+		return false
+	}
+	it := list.first()
+	if v.is(arrayKind) || !v.has("conversations") {
+		return it.has("from")
+	}
+	return it.has("from") || it.get("role").is(stringKind) || list.len() == 0
+}
+
+// shareGPTList is the list of messages of an item.
+func shareGPTList(v value) value {
+	if v.is(arrayKind) {
+		return v
+	}
+	return firstPresent(v.get("conversations"), v.get("conversation"), v.get("items"), v.get("messages"))
+}
+
+func readShareGPT(r *reading) error {
+	return r.eachItem("", func(at place, v value) error {
+		if !shareGPTList(v).is(arrayKind) {
+			r.skipContext(0, at, "no list of messages in %s", v.kind())
+			return nil
+		}
+		r.duplicateKeys(at, v)
+		s := &shareGPT{r: r, t: r.thread(at), at: at}
+		return s.item(v)
+	})
+}
+
+type shareGPT struct {
+	r      *reading
+	t      *thread
+	at     place
+	n      int
+	images []value
+}
+
+var shareGPTKnown = keys("id", "conversations", "conversation", "items", "messages", "system", "chosen", "rejected", "tools", "title")
+
+func (s *shareGPT) item(v value) error {
+	for img := range v.get("images").items() {
+		s.images = append(s.images, img)
+	}
+	s.t.system(v.get("system").str())
+	for m := range shareGPTList(v).items() {
+		s.message(m, s.t.last())
+	}
+	prompt := s.t.last()
+	active := prompt
+	for _, k := range []string{"chosen", "rejected"} {
+		answer := v.get(k)
+		list := []value{answer}
+		if answer.is(arrayKind) {
+			list = list[:0]
+			for it := range answer.items() {
+				list = append(list, it)
+			}
+		}
+		at := prompt
+		for _, it := range list {
+			if it.kind() > nullKind {
+				at = s.message(it, at)
+			}
+		}
+		if k == "chosen" {
+			active = at
+		}
+	}
+	w := objectWriter{}
+	if tools := v.get("tools"); tools.is(stringKind) {
+		if raw, bad := argumentText(tools.str()); raw != nil && !bad {
+			w.addRaw("tools", raw)
+		} else {
+			w.addIf(true, "tools", tools)
+		}
+	} else {
+		w.addIf(true, "tools", tools)
+	}
+	w.addIf(true, "id", v.get("id"))
+	w.addRaw("item", leftover(v, shareGPTKnown))
+	in := &chatctx.Incoming{Title: v.get("title").str(), AppData: appData(shareGPTName, w.done())}
+	in.Conversation = s.t.contentID()
+	if id := v.get("id").str(); id != "" {
+		in.Conversation = id + " " + in.Conversation
+	}
+	return s.t.emit(in, active)
+}
+
+// message adds one below parent and gives its id, or parent where it is left out.
+func (s *shareGPT) message(v value, parent string) string {
+	s.n++
+	id, at := itoa(s.n), s.at.in("message "+itoa(s.n))
+	if !v.is(objectKind) {
+		s.t.skip(at, "", "", "%s where a message should be", v.kind())
+		return parent
+	}
+	role := firstOf(v.get("from").str(), v.get("role").str())
+	body := firstPresent(v.get("value"), v.get("content"))
+	m := &chatctx.Message{}
+	switch role {
+	case "function_call":
+		m.Role = pool.Assistant
+		s.call(at, m, body.str(), id)
+	case "observation", "tool", "function", "function_response":
+		m = toolResult("", v.get("name").str(), contentParts(body))
+	default:
+		roleOf(m, role)
+		m.Content = s.content(body)
+		keepRest(m, shareGPTName, v, keys("from", "role", "value", "content"))
+	}
+	if s.r.damage(at, v) {
+		source(m).Raw = append([]byte(nil), v.raw()...)
+	}
+	s.t.add(at, id, parent, m)
+	return id
+}
+
+// call reads a call, {"name", "arguments"} as text. What is none stays text.
+func (s *shareGPT) call(at place, m *chatctx.Message, text, id string) {
+	var d document
+	v, rest, err := d.parse([]byte(text), false)
+	if err != nil || skipSpace(rest, 0) != len(rest) || !v.get("name").is(stringKind) {
+		m.Content = []pool.Part{textPart(text)}
+		source(m).Role = "function_call"
+		s.r.warn(at, "a function call that is not JSON with a name; it is kept as text")
+		return
+	}
+	call, _ := newCall("", v.get("name").str(), firstPresent(v.get("arguments"), v.get("parameters")))
+	call.Raw = rawBeyond(v, keys("name", "arguments", "parameters"))
+	addCall(m, call, id)
+}
+
+// content reads a text, with an image at each mark for one.
+func (s *shareGPT) content(v value) []pool.Part {
+	parts := contentParts(v)
+	if len(s.images) == 0 || len(parts) != 1 || !strings.Contains(parts[0].Text, "<image>") {
+		return parts
+	}
+	for range strings.Count(parts[0].Text, "<image>") {
+		if len(s.images) > 0 {
+			parts = append(parts, s.image(s.images[0]))
+			s.images = s.images[1:]
+		}
+	}
+	return parts
+}
+
+// image reads a file that the conversation names, where it lies beside the data.
+func (s *shareGPT) image(v value) pool.Part {
+	name := v.str()
+	if data, typ, ok := dataURL(name); ok && len(data) > 0 {
+		return dataPart(pool.ImagePart, typ, "", data)
+	}
+	if f, err := s.r.file.sibling(path.Join(path.Dir(s.r.file.path), name)); err == nil {
+		if b, err := f.read(s.r.limits.Asset); err == nil && len(b) > 0 {
+			return filePart(path.Base(name), b)
+		}
+	}
+	if strings.Contains(name, "://") {
+		return pool.Part{Type: pool.ImagePart, URL: name}
+	}
+	return pool.Part{Type: "file_reference", Name: name, Raw: v.keep()}
+}
