@@ -614,7 +614,8 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 	return out, nil
 }
 
-// longest finds the branch to extend by a path: one that holds all of it, else the longest that ends inside it and is not empty. have is how much of the path it holds.
+// longest finds the branch to extend by a path: one that holds all of it, else the longest that ends inside it and is not empty. A fork that was made here is
+// somebody's own and is not extended. have is how much of the path it holds.
 func (g *graft) longest(path []int) (*branch.Branch, int, error) {
 	var best *branch.Branch
 	bestLen := 0
@@ -638,7 +639,7 @@ func (g *graft) longest(path []int) (*branch.Branch, int, error) {
 		switch {
 		case n == len(path):
 			return l.Branch, n, nil
-		case n == len(ids) && n > bestLen:
+		case n == len(ids) && n > bestLen && l.From == "":
 			best, bestLen = l.Branch, n
 		}
 	}

@@ -270,7 +270,10 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*Message, calls []Nati
 			return err
 		}
 		b.Pieces = branch.Join(b.Pieces, p)
-		return putNativeCalls(t, msgs, calls)
+		if err := putNativeCalls(t, msgs, calls); err != nil {
+			return err
+		}
+		return t.show([]branch.Piece{p}, true)
 	})
 	if err != nil {
 		return err
