@@ -1,8 +1,10 @@
 package chatctx
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -23,22 +25,40 @@ type callRecord struct {
 	Decisions []Decision      `cbor:"10,keyasint,omitempty"`
 }
 
-// Decision is one step in the life of a call, on record.
+// Decision is one step in the life of a call, on record. From and To are what CallState gives.
 type Decision struct {
-	At         pool.Time `cbor:"1,keyasint"`
-	From, To   string    `cbor:"2,keyasint"`
-	ByKind     string    `cbor:"4,keyasint"` // person, rule, import, expiry, cancel, inherited, program
-	ByName     string    `cbor:"5,keyasint,omitempty"`
-	Program    string    `cbor:"6,keyasint,omitempty"`
-	Reason     string    `cbor:"7,keyasint,omitempty"`
-	ArgsSHA256 pool.Hash `cbor:"8,keyasint,omitzero"`
+	At         pool.Time       `cbor:"1,keyasint"`
+	From       string          `cbor:"2,keyasint"`
+	To         string          `cbor:"3,keyasint"`
+	ByKind     string          `cbor:"4,keyasint"` // one of the By… constants
+	ByName     string          `cbor:"5,keyasint,omitempty"`
+	Program    string          `cbor:"6,keyasint,omitempty"`
+	Reason     string          `cbor:"7,keyasint,omitempty"`
+	ArgsSHA256 pool.Hash       `cbor:"8,keyasint,omitzero"`  // of the arguments that were decided about
+	Arguments  json.RawMessage `cbor:"9,keyasint,omitempty"` // that an approval put in place of the proposed ones
 }
+
+// The kinds of whoever takes a step with a call.
+const (
+	ByPerson    = "person"
+	ByRule      = "rule"      // named by its id
+	ByInherited = "inherited" // a rule of a parent context, named by its id
+	ByImport    = "import"
+	ByExpiry    = "expiry"
+	ByCancel    = "cancel" // a person too, who gave the call up
+	ByProgram   = "program"
+)
 
 func (c *callRecord) open() bool {
 	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
 }
 
-func (c *callRecord) state() string { return string(c.Status) + "/" + string(c.Execution) }
+func (c *callRecord) state() string { return CallState(c.Status, c.Execution) }
+
+// CallState names the state of a call on record: pending/none, approved/running, denied/none …
+func CallState(status pool.Status, execution pool.Execution) string {
+	return string(status) + "/" + string(execution)
+}
 
 func callKey(ctx, message ID, index int) []byte {
 	key := append(append(make([]byte, 0, 34), ctx[:]...), message[:]...)
@@ -55,6 +75,18 @@ func unansweredKey(ctx ID, home pool.Home, index int) []byte {
 	key = binary.BigEndian.AppendUint64(key, home.Position)
 	return binary.BigEndian.AppendUint16(key, uint16(index))
 }
+
+// callIDKey is the key of a call in the index by the provider's ids. A long id stands there as its hash.
+func callIDKey(ctx ID, callID string, rest ...byte) []byte {
+	if len(callID) > maxCallID {
+		callID = fmt.Sprintf("%x", sha256.Sum256([]byte(callID)))
+	}
+	key := append(append(make([]byte, 0, 16+len(callID)+1+len(rest)), ctx[:]...), callID...)
+	return append(append(key, 0), rest...)
+}
+
+// maxCallID is the length in bytes up to which a provider's id is a key as it is.
+const maxCallID = 256
 
 // unanswered is an open call as its index names it.
 type unanswered struct {
@@ -111,34 +143,103 @@ func (t *txn) putCall(message ID, index int, rec *callRecord) error {
 }
 
 // callChanged keeps the indexes in step with a call's record. A call is in the open index while a branch holds its message, and among the unanswered ones
-// wherever its message is, so that it waits again when an undo brings the message back.
+// wherever its message is, so that it waits again when an undo brings the message back. A new call comes into the open index with its message, by show.
 func (t *txn) callChanged(key, before, after []byte) error {
-	var was, is callRecord
-	for raw, rec := range map[*callRecord][]byte{&was: before, &is: after} {
-		if rec == nil {
-			continue
-		}
-		if err := decMode.Unmarshal(rec, raw); err != nil {
-			return damaged("the record of call %x: %v", key, err)
-		}
-	}
-	message, index := ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
-	if before != nil && was.open() {
-		if err := t.tx.Delete(openBucket, openKey(&was, t.id, message, index)); err != nil {
-			return err
-		}
-		if err := t.tx.Delete(unansweredBucket, unansweredKey(t.id, was.Home, index)); err != nil {
-			return err
-		}
-	}
-	if after == nil || !is.open() {
-		return nil
-	}
-	value := append(append(make([]byte, 0, 16+len(is.CallID)), message[:]...), is.CallID...)
-	if err := t.tx.Put(unansweredBucket, unansweredKey(t.id, is.Home, index), value); err != nil {
+	was, err := decodeCall(key, before)
+	if err != nil {
 		return err
 	}
-	return t.tx.Put(openBucket, openKey(&is, t.id, message, index), homeBytes(is.Home))
+	is, err := decodeCall(key, after)
+	if err != nil {
+		return err
+	}
+	shown, err := t.unlistCall(key, was)
+	if err != nil {
+		return err
+	}
+	switch {
+	case is == nil:
+		return t.tx.Delete(callIDBucket, callIDKey(t.id, was.CallID, key[16:]...))
+	case was == nil:
+		if err := t.tx.Put(callIDBucket, callIDKey(t.id, is.CallID, key[16:]...), []byte{}); err != nil {
+			return err
+		}
+	case !was.open() && is.open():
+		holders, err := t.holders(is.Home)
+		if err != nil {
+			return err
+		}
+		shown = len(holders) > 0
+	}
+	return t.listCall(key, is, shown)
+}
+
+// decodeCall reads a call's record, nil for none.
+func decodeCall(key, raw []byte) (*callRecord, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	rec := &callRecord{}
+	if err := decMode.Unmarshal(raw, rec); err != nil {
+		return nil, damaged("the record of call %x: %v", key, err)
+	}
+	return rec, nil
+}
+
+// unlistCall takes a call out of the indexes of those that wait, and reports whether a branch showed it.
+func (t *txn) unlistCall(key []byte, rec *callRecord) (shown bool, err error) {
+	if rec == nil || !rec.open() {
+		return false, nil
+	}
+	message, index := callOfKey(key)
+	at := openKey(rec, t.id, message, index)
+	old, err := t.tx.Get(openBucket, at)
+	if err != nil {
+		return false, err
+	}
+	shown = old != nil
+	if err := t.tx.Delete(openBucket, at); err != nil {
+		return false, err
+	}
+	return shown, t.tx.Delete(unansweredBucket, unansweredKey(t.id, rec.Home, index))
+}
+
+// listCall puts a call that waits into the indexes; shown: a branch holds its message.
+func (t *txn) listCall(key []byte, rec *callRecord, shown bool) error {
+	if !rec.open() {
+		return nil
+	}
+	message, index := callOfKey(key)
+	value := append(append(make([]byte, 0, 16+len(rec.CallID)), message[:]...), rec.CallID...)
+	if err := t.tx.Put(unansweredBucket, unansweredKey(t.id, rec.Home, index), value); err != nil || !shown {
+		return err
+	}
+	return t.tx.Put(openBucket, openKey(rec, t.id, message, index), homeBytes(rec.Home))
+}
+
+func callOfKey(key []byte) (message ID, index int) {
+	return ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
+}
+
+// holders names the branches that hold a place, at most two of them: the ones that this operation has read come first.
+func (t *txn) holders(home pool.Home) ([]string, error) {
+	var names []string
+	holds := func(b *branch.Branch) bool { return branch.Place(b.Pieces, home.Segment, home.Position) >= 0 }
+	for _, name := range t.names() {
+		if l := t.branches[name]; !l.removed && holds(l.Branch) && len(names) < 2 {
+			names = append(names, name)
+		}
+	}
+	err := branch.List(t.tx, t.id, func(b *branch.Branch) error {
+		if len(names) == 2 {
+			return kv.ErrStop
+		}
+		if _, read := t.branches[b.Name]; !read && holds(b) {
+			names = append(names, b.Name)
+		}
+		return nil
+	})
+	return names, err
 }
 
 func homeBytes(h pool.Home) []byte {

@@ -125,6 +125,12 @@ func (c *checker) context(id ID) error {
 	if err := c.openCalls(id, messages, held); err != nil {
 		return err
 	}
+	if err := c.callIndexes(id); err != nil {
+		return err
+	}
+	if err := c.kept(id); err != nil {
+		return err
+	}
 	if rec.Newest != 0 {
 		return c.newest(where, id, rec.Newest, ID{}, rec.Revision)
 	}
@@ -319,7 +325,8 @@ func (c *checker) rest() error {
 			return err
 		}
 	}
-	for _, bucket := range []string{branch.Bucket, branch.EntryBucket, pool.Bucket, callBucket, operationBucket, tagBucket, markBucket, branch.PromptBucket} {
+	for _, bucket := range []string{branch.Bucket, branch.EntryBucket, pool.Bucket, callBucket, operationBucket, tagBucket, markBucket, branch.PromptBucket,
+		callIDBucket, claimBucket, ruleBucket, toolBucket} {
 		if err := c.strays(bucket); err != nil {
 			return err
 		}

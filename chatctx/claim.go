@@ -15,12 +15,13 @@ const ClaimLife = 60 * time.Second
 // the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
 type Claim struct {
 	Token   ID        `cbor:"1,keyasint"` // made anew for each claim
-	PID     int       `cbor:"2,keyasint"`
+	PID     int       `cbor:"2,keyasint"` // 0: no process, it ends by not being renewed
 	Host    string    `cbor:"3,keyasint,omitempty"`
 	Boot    string    `cbor:"4,keyasint,omitempty"` // of that host's kernel; "" where there is no way to know
 	Program string    `cbor:"5,keyasint,omitempty"`
 	Since   pool.Time `cbor:"6,keyasint"`
 	Renewed pool.Time `cbor:"7,keyasint"`
+	Task    ID        `cbor:"8,keyasint,omitzero"` // of a call: the sub-context that answers it, for as long as that runs
 }
 
 var (
@@ -42,7 +43,7 @@ func (c *Claim) Dead(now pool.Time) bool {
 	if c.Host != thisHost {
 		return false
 	}
-	return c.Boot != thisBoot || !processAlive(c.PID)
+	return c.Boot != thisBoot || c.PID > 0 && !processAlive(c.PID)
 }
 
 // claimOf reads the claim on a branch's reply; nil for none.

@@ -51,17 +51,7 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 		if err != nil {
 			return err
 		}
-		b := t.target
-		if b.System, err = branch.PutPrompt(t.tx, id, n.System); err != nil {
-			return err
-		}
-		if b.Prompt, err = branch.PutPrompt(t.tx, id, n.Prompt); err != nil {
-			return err
-		}
-		if _, err := t.append(b, n.Messages); err != nil {
-			return err
-		}
-		if err := branch.Put(t.tx, id, b); err != nil {
+		if err := st.beginWith(t, &n); err != nil {
 			return err
 		}
 		return st.made(t, !n.Stay)

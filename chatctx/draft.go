@@ -25,6 +25,9 @@ type Tool struct {
 	Timeout    time.Duration     `cbor:"9,keyasint,omitempty"`  // 0: the executor's
 	Repeatable bool              `cbor:"10,keyasint,omitempty"` // running it twice does no harm
 	Prune      string            `cbor:"11,keyasint,omitempty"` // prune, summarise, keep; "": the policy's
+	Remotes    []Remote          `cbor:"12,keyasint,omitempty"` // of an MCP server's record: the tools that it offers
+	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
+	Remote string `cbor:"-"`
 }
 
 // toolBucket has a context's tools, and under the zero id those for all contexts.
@@ -141,13 +144,26 @@ func (d *Draft) setSession(tx kv.Tx, b *branch.Branch) error {
 	return nil
 }
 
-// toolsFor gives the tools of a context, its own winning over those for all, by name.
+// toolsFor gives the tools of a context, its own winning over those for all, by name. Those of MCP servers come one by one.
 func toolsFor(tx kv.Tx, id ID) ([]Tool, error) {
-	byName := map[string]Tool{}
+	kept, err := keptTools(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]Tool, 0, len(kept))
+	for _, t := range kept {
+		tools = append(tools, t.offers()...)
+	}
+	return tools, nil
+}
+
+// keptTools gives the tools of a context and those for all as they are kept.
+func keptTools(tx kv.Tx, id ID) ([]KeptTool, error) {
+	byName := map[string]KeptTool{}
 	for _, scope := range []ID{{}, id} {
 		err := tx.Scan(toolBucket, kv.Prefix(scope[:]), func(key, value []byte) error {
-			var t Tool
-			if err := decMode.Unmarshal(value, &t); err != nil {
+			t := KeptTool{Store: scope == ID{}}
+			if err := decMode.Unmarshal(value, &t.Tool); err != nil {
 				return damaged("the tool %q: %v", key[16:], err)
 			}
 			byName[t.Name] = t
@@ -157,7 +173,7 @@ func toolsFor(tx kv.Tx, id ID) ([]Tool, error) {
 			return nil, err
 		}
 	}
-	tools := make([]Tool, 0, len(byName))
+	tools := make([]KeptTool, 0, len(byName))
 	for _, t := range byName {
 		tools = append(tools, t)
 	}

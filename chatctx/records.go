@@ -24,6 +24,8 @@ const (
 	callBucket       = "call"       // context, message, index: record
 	unansweredBucket = "unanswered" // context, segment, position, index: message, call id
 	openBucket       = "open"       // since, context, message, index: segment, position
+	callIDBucket     = "callid"     // context, the provider's id, 0, message, index: nothing
+	ruleBucket       = "rule"       // context or zero, id: record
 	claimBucket      = "claim"      // context, branch or call: who works on it
 )
 
@@ -71,6 +73,7 @@ type contextRecord struct {
 	StoreLast uint64 `cbor:"17,keyasint,omitempty"`
 	StoreAt   uint64 `cbor:"18,keyasint,omitempty"`
 	Revision  uint64 `cbor:"19,keyasint,omitempty"`
+	Task      *Task  `cbor:"20,keyasint,omitempty"` // of a sub-context
 }
 
 // The keys of a contextRecord that an operation changes and an undo puts back; all others only count.

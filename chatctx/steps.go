@@ -26,7 +26,7 @@ func (t *txn) fork(from *branch.Branch, name string, n int, res *Forked) (*branc
 	}
 	made.Sessions = slices.DeleteFunc(slices.Clone(from.Sessions), func(s branch.Session) bool { return s.Start > n+1 })
 	*res = Forked{Branch: name, From: from.Name, At: made.At, Messages: made.Len()}
-	return made, nil
+	return made, t.copyRules(from, made)
 }
 
 // share gives pieces as another branch may hold them. A message with a call that has no result there is copied, and in the copy each such call that was not

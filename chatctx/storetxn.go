@@ -55,6 +55,19 @@ func (t *storeTxn) put(name []byte, v any) error {
 	return putRecord(t.tx, metaBucket, name, v)
 }
 
+// putRaw writes a record, nil to remove it, with what it was on the journal.
+func (t *storeTxn) putRaw(bucket string, key, value []byte) error {
+	old, err := t.tx.Get(bucket, key)
+	if err != nil {
+		return err
+	}
+	t.changes = append(t.changes, change{Kind: recordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
+	if value == nil {
+		return t.tx.Delete(bucket, key)
+	}
+	return t.tx.Put(bucket, key, value)
+}
+
 // trash moves a context into the trash, or out of it for the zero time.
 func (t *storeTxn) trash(c *txn, at pool.Time) error {
 	was, err := encMode.Marshal(c.rec.Trashed)

@@ -118,6 +118,9 @@ func (w *watcher) since(tx kv.Tx, id ID, out []Change) ([]Change, error) {
 
 func changesOf(id ID, n string, op *operation) []Change {
 	var out []Change
+	if len(op.Chains) == 0 {
+		out = append(out, Change{Context: id, Kind: op.What, Operation: n})
+	}
 	for _, c := range op.Chains {
 		ctx := id
 		if id == (ID{}) {

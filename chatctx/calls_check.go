@@ -1,0 +1,73 @@
+package chatctx
+
+import (
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// callIndexes checks what points at calls from outside their records: the index by the provider's ids, and claims.
+func (c *checker) callIndexes(id ID) error {
+	err := c.tx.Scan(callBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		rec, err := decodeCall(key, value)
+		if err != nil {
+			return nil // openCalls tells of it
+		}
+		message, index := callOfKey(key)
+		where := fmt.Sprintf("call %s:%d", message, index+1)
+		has, err := c.tx.Get(callIDBucket, callIDKey(id, rec.CallID, key[16:]...))
+		if err != nil {
+			return err
+		}
+		if has == nil {
+			c.problem(5, where, "is not to be found by its id %q", rec.CallID)
+		}
+		claim, err := c.tx.Get(claimBucket, key)
+		if err == nil && (claim != nil) != (rec.Execution == pool.Running) {
+			c.problem(5, where, "is %s, and claimed: %t", rec.state(), claim != nil)
+		}
+		c.steps(where, rec)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.tx.Scan(callIDBucket, kv.Prefix(id[:]), func(key, _ []byte) error {
+		if len(key) < 16+1+18 {
+			c.problem(5, "callid", "a key of %d bytes", len(key))
+			return nil
+		}
+		at := key[len(key)-18:]
+		has, err := c.tx.Get(callBucket, under(id, at...))
+		if err == nil && has == nil {
+			c.problem(5, fmt.Sprintf("call %s", ID(at[:16])), "is in the index by ids and has no record")
+		}
+		return err
+	})
+}
+
+// steps checks that a call's steps lead from one to the next, and to its present state.
+func (c *checker) steps(where string, rec *callRecord) {
+	for i, d := range rec.Decisions {
+		next := rec.state()
+		if i+1 < len(rec.Decisions) {
+			next = rec.Decisions[i+1].From
+		}
+		if d.To != next {
+			c.problem(5, where, "its step %d leads to %s, and it goes on at %s", i+1, d.To, next)
+		}
+	}
+}
+
+// kept checks the rules and tools of a context, or with the zero id the store's.
+func (c *checker) kept(id ID) error {
+	where := "context " + id.String()
+	if _, err := rulesOf(c.tx, id); err != nil {
+		c.problem(3, where, "%v", err)
+	}
+	if _, err := keptTools(c.tx, id); err != nil {
+		c.problem(3, where, "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,543 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// CallRef names a call: MESSAGE:INDEX, the message as a Ref names one and the index counted from 1; or the provider's id, where that is unique.
+type CallRef string
+
+// Call is a call of a stored message as it is now. A call that came answered has no Since and no Decisions.
+type Call struct {
+	pool.Call
+	Context ID
+	Message ID
+	Index   int    // in the message, from 1
+	Branch  string // that holds the message; "" for none: then it is in no list and cannot be decided
+	Since   pool.Time
+	Expires pool.Time // zero: never
+	// Effective are the arguments that an approval put in place of the proposed ones, nil for none.
+	Effective json.RawMessage
+	Decisions []Decision
+	Claim     *Claim // who runs it; nil for nobody
+}
+
+// Ref is the whole name of the call.
+func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index)) }
+
+// State is the call's CallState.
+func (c *Call) State() string { return CallState(c.Status, c.Execution) }
+
+// RunArguments are the arguments that it runs with: those that an approval put in place, else the proposed ones.
+func (c *Call) RunArguments() json.RawMessage {
+	if c.Effective != nil {
+		return c.Effective
+	}
+	return c.Arguments
+}
+
+// callAt is a call that was found in a transaction.
+type callAt struct {
+	message *Message
+	index   int // from 0
+	rec     *callRecord
+}
+
+func (a *callAt) name() string {
+	return fmt.Sprintf("%s:%d (%s)", Short(a.message.ID), a.index+1, a.rec.Tool)
+}
+
+// call finds a call of the context. The branch is the one that references are read on.
+func (r reader) call(b *branch.Branch, ref CallRef) (*callAt, error) {
+	if at := strings.LastIndexByte(string(ref), ':'); at > 0 {
+		n, err := strconv.Atoi(string(ref[at+1:]))
+		id, _, found := ID{}, 0, error(nil)
+		if err == nil {
+			id, _, found = r.find(b, Ref(ref[:at]))
+		}
+		if err == nil && found == nil {
+			return r.callOf(id, n-1, ref)
+		}
+		if found != nil && !errors.Is(found, ErrNotFound) && !errors.Is(found, ErrInvalid) {
+			return nil, found
+		}
+	}
+	return r.callByID(string(ref))
+}
+
+// callByID finds a call by the provider's id: the only one, or the only one that is open.
+func (r reader) callByID(id string) (*callAt, error) {
+	var all, open []*callAt
+	var keys [][]byte
+	if id == "" {
+		return nil, NotFound("call", id)
+	}
+	prefix := callIDKey(r.id, id)
+	err := r.tx.Scan(callIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
+		if len(key) == len(prefix)+18 {
+			keys = append(keys, slices.Clone(key[len(prefix):]))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		c, err := r.callOf(ID(key[:16]), int(binary.BigEndian.Uint16(key[16:])), CallRef(id))
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, c); c.rec.open() {
+			open = append(open, c)
+		}
+	}
+	if len(all) > 1 && len(open) > 0 {
+		all = open
+	}
+	switch len(all) {
+	case 0:
+		return nil, NotFound("call", id)
+	case 1:
+		return all[0], nil
+	}
+	var words []string
+	for _, c := range all[:min(len(all), maxCandidates)] {
+		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.message.ID, c.index+1, c.rec.Tool, c.rec.state()))
+	}
+	return nil, Ambiguous("call", id, words)
+}
+
+// callOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
+func (r reader) callOf(id ID, index int, ref CallRef) (*callAt, error) {
+	m, err := pool.Get(r.tx, r.id, id)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil || index < 0 || index >= len(m.Calls) {
+		return nil, NotFound("call", string(ref))
+	}
+	c := &m.Calls[index]
+	rec := &callRecord{}
+	ok, err := getRecord(r.tx, callBucket, callKey(r.id, id, index), rec)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		rec = &callRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Home: m.Home}
+	}
+	return &callAt{message: m, index: index, rec: rec}, nil
+}
+
+// describe gives a call as others see it: what time or a crash has brought to it counts already.
+func (r reader) describeCall(a *callAt, now pool.Time, branchName string) (*Call, error) {
+	c := &Call{Call: a.message.Calls[a.index], Context: r.id, Message: a.message.ID, Index: a.index + 1, Branch: branchName, Since: a.rec.Since,
+		Expires: a.rec.Expires, Effective: a.rec.Effective, Decisions: a.rec.Decisions}
+	d, claim, err := r.due(a.message.ID, a.index, a.rec, now)
+	if err != nil {
+		return nil, err
+	}
+	c.Status, c.Execution, c.Reason, c.Claim = a.rec.Status, a.rec.Execution, a.rec.Reason, claim
+	if d != nil {
+		c.Status, c.Execution, c.Reason, c.Claim = d.status, d.execution, d.reason, nil
+	}
+	return c, nil
+}
+
+// due says what time or a crash has brought to a call, nil for nothing, and who runs it, nil for nobody.
+func (r reader) due(message ID, index int, rec *callRecord, now pool.Time) (*due, *Claim, error) {
+	if rec.Execution != pool.Running {
+		return rec.due(nil, now), nil, nil
+	}
+	claim := &Claim{}
+	ok, err := getRecord(r.tx, claimBucket, callKey(r.id, message, index), claim)
+	if err != nil || !ok {
+		return rec.due(nil, now), nil, err
+	}
+	if claim.Task != (ID{}) {
+		child, _, err := getContext(r.tx, claim.Task)
+		if err != nil || child != nil && child.Task != nil && child.Task.State == TaskRunning {
+			return nil, claim, err
+		}
+	}
+	return rec.due(claim, now), claim, nil
+}
+
+// due is what time or a crash brings to a call.
+type due struct {
+	status    pool.Status
+	execution pool.Execution
+	reason    string
+	kind      string
+}
+
+// due says what has become of a call without anybody deciding: its time is over, or its program died while it ran. Nil: nothing.
+func (c *callRecord) due(claim *Claim, now pool.Time) *due {
+	switch {
+	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
+		return &due{pool.Denied, pool.NotRun, "nobody decided in time", ByExpiry}
+	case c.Execution == pool.Running && (claim == nil || claim.Dead(now)):
+		return &due{pool.Approved, pool.Uncertain, "the program that ran it is gone", ByProgram}
+	}
+	return nil
+}
+
+// CallFilter narrows a list of open calls.
+type CallFilter struct {
+	Context ID     // with its sub-contexts; zero: all contexts
+	Branch  string // of Context alone; "": all
+	Tool    string // a pattern of names, as path.Match knows them; "": all
+	State   string // a CallState; "": all
+	Trash   bool   // calls of contexts in the trash too
+}
+
+// callPage is how many open calls are looked at in one transaction.
+const callPage = 128
+
+// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Where the store can be
+// written, calls whose time is over and calls whose program died are settled on the way. Calls are read in short transactions.
+func (s *Store) Calls(ctx context.Context, f CallFilter) iter.Seq2[*Call, error] {
+	return func(yield func(*Call, error) bool) {
+		l := &callLister{store: s, filter: f, takes: map[ID]bool{}}
+		for !l.done {
+			if err := l.page(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, c := range l.calls {
+				if !yield(c, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// callLister reads the open index page by page.
+type callLister struct {
+	store  *Store
+	filter CallFilter
+	from   []byte // key to go on at
+	done   bool
+	calls  []*Call
+	due    []callName
+	takes  map[ID]bool // contexts that the filter takes
+}
+
+// callName is a call by its place in the store.
+type callName struct {
+	ctx, message ID
+	index        int
+}
+
+func (l *callLister) page(ctx context.Context) error {
+	err := l.store.db.View(ctx, l.read)
+	if err != nil {
+		return err
+	}
+	if len(l.due) == 0 {
+		return nil
+	}
+	err = l.store.settleCalls(ctx, l.due)
+	if errors.Is(err, ErrReadOnly) {
+		err = nil
+	}
+	return err
+}
+
+func (l *callLister) read(tx kv.Tx) error {
+	keys, from, done, err := l.keys(tx)
+	if err != nil {
+		return err
+	}
+	l.calls, l.due = nil, nil
+	held := map[ID][]*branch.Branch{}
+	now := l.store.now()
+	for _, key := range keys {
+		if err := l.one(tx, key, held, now); err != nil {
+			return err
+		}
+	}
+	l.from, l.done = from, done
+	return nil
+}
+
+// keys gives the next keys of the index that the filter takes, where to go on, and whether that was the end.
+func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err error) {
+	err = tx.Scan(openBucket, kv.Range{From: l.from}, func(key, _ []byte) error {
+		if len(key) != 42 {
+			return damaged("an open call with a key of %d bytes", len(key))
+		}
+		if len(keys) == callPage {
+			from = slices.Clone(key)
+			return kv.ErrStop
+		}
+		ok, err := l.context(tx, ID(key[8:24]))
+		if err == nil && ok {
+			keys = append(keys, slices.Clone(key))
+		}
+		return err
+	})
+	return keys, from, from == nil, err
+}
+
+// context reports whether the filter takes calls of a context.
+func (l *callLister) context(tx kv.Tx, id ID) (bool, error) {
+	if ok, known := l.takes[id]; known {
+		return ok, nil
+	}
+	rec, _, err := getContext(tx, id)
+	if err != nil {
+		return false, err
+	}
+	ok := rec != nil && (rec.Trashed == 0 || l.filter.Trash)
+	if want := l.filter.Context; ok && want != (ID{}) && id != want {
+		ok = rec.Parent != (ID{})
+		if ok {
+			ok, err = l.context(tx, rec.Parent)
+		}
+	}
+	l.takes[id] = ok
+	return ok, err
+}
+
+// one reads an open call of the index into the page.
+func (l *callLister) one(tx kv.Tx, key []byte, held map[ID][]*branch.Branch, now pool.Time) error {
+	name := callName{ID(key[8:24]), ID(key[24:40]), int(binary.BigEndian.Uint16(key[40:]))}
+	r := reader{tx, name.ctx}
+	at, err := r.callOf(name.message, name.index, CallRef(name.message.String()))
+	if err != nil {
+		return err
+	}
+	if ok, _ := path.Match(l.filter.Tool, at.rec.Tool); !ok && l.filter.Tool != "" {
+		return nil
+	}
+	c, err := r.describeCall(at, now, "")
+	if err != nil {
+		return err
+	}
+	if c.Branch, err = heldOn(tx, name.ctx, at.rec.Home, held); err != nil {
+		return err
+	}
+	if c.State() != at.rec.state() {
+		l.due = append(l.due, name)
+	}
+	if f := l.filter; !c.Open() || f.Branch != "" && (c.Branch != f.Branch || c.Context != f.Context) || f.State != "" && f.State != c.State() {
+		return nil
+	}
+	l.calls = append(l.calls, c)
+	return nil
+}
+
+// heldOn names the branch that holds a place, "" for none. Branches that were read are kept in held.
+func heldOn(tx kv.Tx, ctx ID, home pool.Home, held map[ID][]*branch.Branch) (string, error) {
+	all, ok := held[ctx]
+	if !ok {
+		if err := branch.List(tx, ctx, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
+			return "", err
+		}
+		held[ctx] = all
+	}
+	for _, b := range all {
+		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+			return b.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// Call finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
+// then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
+func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref CallRef) (*Call, error) {
+	var c *Call
+	var stale bool
+	err := s.db.View(ctx, func(tx kv.Tx) error {
+		r, at, err := findCall(tx, contextRef, branchName, ref)
+		if err != nil {
+			return err
+		}
+		name, err := heldOn(tx, r.id, at.rec.Home, map[ID][]*branch.Branch{})
+		if err != nil {
+			return err
+		}
+		c, err = r.describeCall(at, s.now(), name)
+		stale = err == nil && c.State() != at.rec.state()
+		return err
+	})
+	if err != nil || !stale {
+		return c, err
+	}
+	err = s.settleCalls(ctx, []callName{{c.Context, c.Message, c.Index - 1}})
+	if errors.Is(err, ErrReadOnly) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Call(ctx, c.Context.String(), branchName, c.Ref())
+}
+
+// findCall resolves a reference to a call.
+func findCall(tx kv.Tx, contextRef, branchName string, ref CallRef) (reader, *callAt, error) {
+	id, err := resolveContext(tx, contextRef)
+	if err != nil && contextRef != "" {
+		return reader{}, nil, err
+	}
+	first := err
+	if err == nil {
+		at, err := callIn(tx, id, branchName, ref)
+		if err == nil || contextRef != "" || !errors.Is(err, ErrNotFound) {
+			return reader{tx, id}, at, err
+		}
+		first = err
+	}
+	return callAnywhere(tx, id, ref, first)
+}
+
+// callIn finds a call in one context.
+func callIn(tx kv.Tx, id ID, branchName string, ref CallRef) (*callAt, error) {
+	rec, _, err := getContext(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		return nil, NotFound("context", id.String())
+	}
+	b, err := branchOf(tx, id, rec, branchName)
+	if err != nil {
+		return nil, err
+	}
+	return reader{tx, id}.call(b, ref)
+}
+
+// callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.
+func callAnywhere(tx kv.Tx, but ID, ref CallRef, otherwise error) (reader, *callAt, error) {
+	var found []*callAt
+	var in []ID
+	var words []string
+	if strings.HasPrefix(string(ref), "@") {
+		return reader{}, nil, otherwise
+	}
+	err := tx.Scan(contextBucket, kv.Range{}, func(key, value []byte) error {
+		id := ID(key)
+		rec, err := decodeContext(id, value)
+		if err != nil || id == but || rec.Trashed != 0 {
+			return err
+		}
+		at, err := callIn(tx, id, "", ref)
+		if errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			found, in = append(found, at), append(in, id)
+			words = append(words, fmt.Sprintf("%s:%d (%s, in %s)", at.message.ID, at.index+1, at.rec.Tool, rec.Title))
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return reader{}, nil, err
+	case len(found) == 0:
+		return reader{}, nil, NotFound("call", string(ref))
+	case len(found) > 1:
+		return reader{}, nil, Ambiguous("call", string(ref), words[:min(len(words), maxCandidates)])
+	}
+	return reader{tx, in[0]}, found[0], nil
+}
+
+// CallStep is one step in the life of a call: its beginning, with From "", or a decision.
+type CallStep struct {
+	Context ID
+	Message ID
+	Index   int // from 1
+	ID      string
+	Tool    string
+	Decision
+	order pool.Time // At, but never before that of the step before it
+}
+
+// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state.
+func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
+	ids := []ID{context}
+	if context == (ID{}) {
+		var err error
+		if ids, err = s.recent(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var out []*CallStep
+	for _, id := range ids {
+		steps, err := s.callSteps(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, steps...)
+	}
+	slices.SortStableFunc(out, func(a, b *CallStep) int { return int(max(min(a.order-b.order, 1), -1)) })
+	return out, nil
+}
+
+func (s *Store) callSteps(ctx context.Context, id ID) ([]*CallStep, error) {
+	var out []*CallStep
+	var stale []callName
+	err := s.db.View(ctx, func(tx kv.Tx) error {
+		out, stale = nil, nil
+		return tx.Scan(callBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+			rec, err := decodeCall(key, value)
+			if err != nil {
+				return err
+			}
+			message, index := callOfKey(key)
+			d, _, err := reader{tx, id}.due(message, index, rec, s.now())
+			if d != nil {
+				stale = append(stale, callName{id, message, index})
+			}
+			if err != nil {
+				return err
+			}
+			out = append(out, stepsOf(id, message, index, rec)...)
+			return nil
+		})
+	})
+	if err != nil || len(stale) == 0 {
+		return out, err
+	}
+	err = s.settleCalls(ctx, stale)
+	if errors.Is(err, ErrReadOnly) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.callSteps(ctx, id)
+}
+
+// stepsOf are the steps of one call.
+func stepsOf(ctx, message ID, index int, rec *callRecord) []*CallStep {
+	first := rec.state()
+	if len(rec.Decisions) > 0 {
+		first = rec.Decisions[0].From
+	}
+	step := CallStep{Context: ctx, Message: message, Index: index + 1, ID: rec.CallID, Tool: rec.Tool}
+	begin := step
+	begin.Decision, begin.order = Decision{At: rec.Since, To: first, ByKind: ByProgram}, rec.Since
+	out := []*CallStep{&begin}
+	for _, d := range rec.Decisions {
+		next := step
+		next.Decision, next.order = d, max(d.At, out[len(out)-1].order)
+		out = append(out, &next)
+	}
+	return out
+}

@@ -1,0 +1,557 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// fakeClock is a clock that a test moves.
+type fakeClock struct{ at atomic.Int64 }
+
+func newClock() *fakeClock {
+	c := &fakeClock{}
+	c.at.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	return c
+}
+
+func (c *fakeClock) now() time.Time               { return time.UnixMicro(c.at.Add(1)) }
+func (c *fakeClock) move(d time.Duration)         { c.at.Add(d.Microseconds()) }
+func (c *fakeClock) in(d time.Duration) pool.Time { return pool.Time(c.at.Load() + d.Microseconds()) }
+
+func clocked(t *testing.T) (*Store, *fakeClock) {
+	t.Helper()
+	clock := newClock()
+	s, err := OpenMemory(Options{Program: "test", By: "ann", Clock: clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { checkStore(t, s) })
+	return s, clock
+}
+
+func appendTo(t *testing.T, c *ChatContext, branchName string, msgs ...*Message) *Appended {
+	t.Helper()
+	a, err := c.Append(t.Context(), branchName, msgs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func findC(t *testing.T, s *Store, ctx, branchName string, ref CallRef) *Call {
+	t.Helper()
+	c, err := s.Call(t.Context(), ctx, branchName, ref)
+	if err != nil {
+		t.Fatalf("call %s: %v", ref, err)
+	}
+	return c
+}
+
+func decide(c *ChatContext, branchName string, ref CallRef, v Verdict) (*Committed, error) {
+	b := c.Begin(branchName)
+	b.Decide(ref, v)
+	return b.Commit(context.Background())
+}
+
+func openRefs(t *testing.T, s *Store, f CallFilter) []string {
+	t.Helper()
+	var out []string
+	for c, err := range s.Calls(t.Context(), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, c.ID+" "+c.State()+" "+c.Branch)
+	}
+	return out
+}
+
+func TestADenialIsToldToTheModel(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		appendTo(t, c, "", asks("x"))
+		done, err := decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "not that file, please"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := c.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := snap.Find(t.Context(), "@")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Result == nil || e.Result.RequestID != "x" || !e.Result.IsError || !strings.Contains(e.Result.Text, "not that file, please") {
+			t.Fatalf("the denial left %+v", e.Result)
+		}
+		if got := findC(t, s, "", "", "x"); got.State() != "denied/none" || got.Reason != "not that file, please" || len(got.Decisions) != 1 {
+			t.Errorf("the call is %s, %q, %v", got.State(), got.Reason, got.Decisions)
+		}
+		if _, err := s.Undo(t.Context(), "", "", done.Operation); err != nil {
+			t.Fatal(err)
+		}
+		got := findC(t, s, "", "", "x")
+		if got.State() != "pending/none" || len(got.Decisions) != 2 || got.Decisions[1].Reason != "undo" {
+			t.Errorf("after undo: %s, %v", got.State(), got.Decisions)
+		}
+		want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), "x pending/none main")
+		if _, err := s.Redo(t.Context(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		want(t, findC(t, s, "", "", "x").State(), "denied/none")
+	})
+}
+
+func TestALateDenialAddsNoMessage(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	appendTo(t, c, "", says("go on")...)
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "late"}); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := c.Branch(t.Context(), ""); b.Messages != 3 {
+		t.Errorf("the branch has %d messages, want 3", b.Messages)
+	}
+}
+
+func TestAnApprovalMayChangeArguments(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"at":"home"}`), Reason: "safer"}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, string(k.Call.RunArguments()), `{"at":"home"}`)
+	want(t, string(k.Call.Arguments), `{}`)
+	want(t, string(k.Call.Decisions[0].Arguments), `{"at":"home"}`)
+	a, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Message(t.Context(), a.Message)
+	if err != nil || !strings.Contains(m.Result.Text, `{"at":"home"}`) || !strings.HasSuffix(m.Result.Text, "seen") {
+		t.Errorf("the result says %q, %v", m.Result.Text, err)
+	}
+	if a.Position != 3 || a.Call.State() != "approved/done" {
+		t.Errorf("answered %+v, %s", a.Placement, a.Call.State())
+	}
+}
+
+func TestCallsExpireForWhoeverLooks(t *testing.T) {
+	for _, look := range []struct {
+		name string
+		do   func(*Store, *ChatContext) error
+	}{
+		{"list", func(s *Store, c *ChatContext) error {
+			for _, err := range s.Calls(context.Background(), CallFilter{}) {
+				return err
+			}
+			return nil
+		}},
+		{"find", func(s *Store, c *ChatContext) error { _, err := s.Call(context.Background(), "", "", "x"); return err }},
+		{"log", func(s *Store, c *ChatContext) error { _, err := s.CallLog(context.Background(), ID{}); return err }},
+		{"decide", func(s *Store, c *ChatContext) error {
+			_, err := decide(c, "", "x", Verdict{Status: pool.Approved})
+			if err == nil || !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "denied/none") {
+				return fmt.Errorf("approving an expired call: %v", err)
+			}
+			return nil
+		}},
+		{"claim", func(s *Store, c *ChatContext) error {
+			if _, err := s.ClaimCall(context.Background(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+				return fmt.Errorf("claiming an expired call: %v", err)
+			}
+			return nil
+		}},
+	} {
+		t.Run(look.name, func(t *testing.T) {
+			s, clock := clocked(t)
+			c := newContext(t, s, "a")
+			appendTo(t, c, "", asks("x"))
+			b := c.Begin("")
+			b.ExpireCall("x", clock.in(time.Hour))
+			commit(t, b)
+			want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[x pending/none main]")
+			clock.move(2 * time.Hour)
+			if err := look.do(s, c); err != nil {
+				t.Fatal(err)
+			}
+			want(t, callState(t, c, "main", "@2"), "denied/none")
+			want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[]")
+			got := findC(t, s, "", "", "x")
+			if d := got.Decisions[len(got.Decisions)-1]; d.ByKind != ByExpiry {
+				t.Errorf("decided by %s", d.ByKind)
+			}
+			snap, _ := c.Snapshot(t.Context(), "")
+			if e, err := snap.Find(t.Context(), "@"); err != nil || e.Result == nil || !strings.HasPrefix(e.Result.Text, "expired") {
+				t.Errorf("the branch ends with %+v, %v", e, err)
+			}
+		})
+	}
+}
+
+func TestACallOffTheBranchCannotBeDecided(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	ref := findC(t, s, "", "", "x").Ref()
+	b := c.Begin("")
+	b.Rewind("@1")
+	commit(t, b)
+	want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[]")
+	if _, err := decide(c, "", ref, Verdict{Status: pool.Approved}); !errors.Is(err, ErrConflict) {
+		t.Errorf("deciding gives %v", err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decide(c, "", ref, Verdict{Status: pool.Approved}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAResultOutlivesItsBranch: what ran has run, also when its message is taken off the branch meanwhile.
+func TestAResultOutlivesItsBranch(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	b.Rewind("@1")
+	commit(t, b)
+	if err := k.Renew(t.Context()); !errors.Is(err, ErrStopped) {
+		t.Errorf("renewing gives %v", err)
+	}
+	a, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}})
+	if err != nil || a.Position != 0 {
+		t.Fatalf("resolve: %+v, %v", a, err)
+	}
+	if m, err := c.Message(t.Context(), a.Message); err != nil || m.Result.Text != "seen" {
+		t.Errorf("the result is %+v, %v", m, err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	want(t, callState(t, c, "main", "@2"), "approved/done")
+}
+
+func TestADeadClaimMakesACallUncertain(t *testing.T) {
+	s, clock := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: true}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/running") {
+		t.Errorf("a second claim gives %v", err)
+	}
+	clock.move(50 * time.Second)
+	if err := k.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.move(50 * time.Second)
+	want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[x approved/running main]")
+	clock.move(20 * time.Second)
+	want(t, fmt.Sprint(openRefs(t, s, CallFilter{})), "[x approved/uncertain main]")
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/uncertain") {
+		t.Errorf("claiming an uncertain call gives %v", err)
+	}
+	again, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "old"}}); !errors.Is(err, ErrConflict) {
+		t.Errorf("the old claim resolves: %v", err)
+	}
+	if _, err := again.Resolve(t.Context(), Answer{Result: pool.Result{Text: "new", IsError: true}}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, findC(t, s, "", "", "x").State(), "approved/failed")
+}
+
+func TestCallReferences(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	two := asks("one")
+	two.Calls = append(two.Calls, pool.Call{ID: "two", Tool: "look", Arguments: json.RawMessage(`{}`)})
+	id := appendTo(t, c, "", two).Placed[0].Message
+	for ref, wanted := range map[CallRef]string{
+		CallRef(id.String() + ":1"): "one", CallRef(Short(id) + ":2"): "two", "@:1": "one", "@2:2": "two", "two": "two",
+	} {
+		want(t, findC(t, s, "", "", ref).ID, wanted)
+	}
+	for _, ref := range []CallRef{"", "three", "@:3", "@:0", "@1:1", "@9:1", ":", ":1", "x:y", "@:-1"} {
+		if _, err := s.Call(t.Context(), "", "", ref); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q gives %v", ref, err)
+		}
+	}
+	b := c.Begin("")
+	b.Fork("other", "", true)
+	commit(t, b)
+	if _, err := s.Call(t.Context(), "", "", "one"); !errors.Is(err, ErrAmbiguous) {
+		t.Errorf("an id that waits on two branches gives %v", err)
+	}
+	other := newContext(t, s, "b") // current now
+	want(t, findC(t, s, "", "", CallRef(id.String()+":1")).Context.String(), c.ID.String())
+	if _, err := s.Call(t.Context(), other.ID.String(), "", CallRef(id.String()+":1")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a call of another context gives %v", err)
+	}
+}
+
+// TestForksDecideApart: forks of forks, each decided otherwise.
+func TestForksDecideApart(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	verdicts := map[string]string{}
+	last := "main"
+	for i := range 5 {
+		b := c.Begin(last)
+		last = fmt.Sprint("deep", i)
+		b.Fork(last, "", true)
+		commit(t, b)
+	}
+	for i, name := range []string{"main", "deep0", "deep1", "deep2", "deep3", "deep4"} {
+		v := Verdict{Status: pool.Approved}
+		if i%2 == 0 {
+			v = Verdict{Status: pool.Denied, Reason: "because of " + name}
+		}
+		if _, err := decide(c, name, "@2:1", v); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		verdicts[name] = string(v.Status) + "/none"
+	}
+	for name, state := range verdicts {
+		want(t, callState(t, c, name, "@2"), state)
+		if state != "denied/none" {
+			continue
+		}
+		snap, _ := c.Snapshot(t.Context(), name)
+		if e, err := snap.Find(t.Context(), "@"); err != nil || e.Result == nil || !strings.Contains(e.Result.Text, name) {
+			t.Errorf("%s ends with %+v, %v", name, e, err)
+		}
+	}
+}
+
+// callModel is what the life of a call has to be: a state, and which steps lead on from it.
+var callModel = map[string]map[string]string{
+	"pending/none":       {"approve": "approved/none", "deny": "denied/none", "cancel": "denied/none", "expire": "denied/none"},
+	"approved/none":      {"claim": "approved/running", "again": "approved/running", "cancel": "denied/none"},
+	"approved/running":   {"resolve": "approved/done", "fail": "approved/failed", "crash": "approved/uncertain"},
+	"approved/uncertain": {"again": "approved/running", "resolve": "approved/done", "fail": "approved/failed"},
+}
+
+// TestCallTransitions takes random steps, legal or not, and holds the store to the model; the log replays to the present state.
+func TestCallTransitions(t *testing.T) {
+	steps := []string{"approve", "deny", "cancel", "expire", "claim", "again", "resolve", "fail", "crash", "undo"}
+	for seed := range 60 {
+		rng := rand.New(rand.NewSource(int64(seed)))
+		s, clock := clocked(t)
+		c := newContext(t, s, "a")
+		appendTo(t, c, "", asks("x"))
+		state, before := "pending/none", ""
+		for range 14 {
+			step := steps[rng.Intn(len(steps))]
+			next, legal := callModel[state][step]
+			if step == "undo" {
+				if legal = before != "" && strings.HasSuffix(state, "/none"); !legal {
+					continue
+				}
+				next = before
+			}
+			err := takeStep(t, s, c, clock, step)
+			switch {
+			case legal && err != nil:
+				t.Fatalf("seed %d: %s of a call that is %s: %v", seed, step, state, err)
+			case !legal && step != "expire" && step != "crash" && (!errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), state)):
+				t.Fatalf("seed %d: %s of a call that is %s gives %v", seed, step, state, err)
+			case legal:
+				if before = ""; step == "approve" || step == "deny" {
+					before = state
+				}
+				state = next
+			}
+			want(t, findC(t, s, "", "", "x").State(), state)
+			replays(t, s, c.ID)
+		}
+	}
+}
+
+func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step string) error {
+	var err error
+	switch step {
+	case "approve":
+		_, err = decide(c, "", "x", Verdict{Status: pool.Approved})
+	case "deny":
+		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "no"})
+	case "cancel":
+		_, err = decide(c, "", "x", Verdict{Status: pool.Denied, Kind: ByCancel})
+	case "expire":
+		b := c.Begin("")
+		b.ExpireCall("x", clock.in(time.Second))
+		if _, err = b.Commit(t.Context()); err == nil {
+			clock.move(2 * time.Second)
+		}
+	case "claim", "again":
+		_, err = s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: step == "again", PID: -1})
+	case "resolve", "fail":
+		_, err = s.ResolveCall(t.Context(), "", "", "x", Answer{Result: pool.Result{Text: "r", IsError: step == "fail"}})
+	case "crash":
+		clock.move(2 * time.Minute)
+	case "undo":
+		_, err = s.Undo(t.Context(), "", "", "")
+	}
+	return err
+}
+
+// replays reads the log from the beginning and holds where it leads against the present state.
+func replays(t *testing.T, s *Store, id ID) {
+	t.Helper()
+	steps, err := s.CallLog(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := map[string]string{}
+	for _, step := range steps {
+		key := fmt.Sprint(step.Message, step.Index)
+		if now[key] != step.From {
+			t.Fatalf("the log goes from %q to %q at a call that is %q", step.From, step.To, now[key])
+		}
+		now[key] = step.To
+	}
+	for key, state := range now {
+		for _, step := range steps {
+			if fmt.Sprint(step.Message, step.Index) == key {
+				c := findC(t, s, id.String(), "", CallRef(fmt.Sprintf("%s:%d", step.Message, step.Index)))
+				want(t, c.State(), state)
+				break
+			}
+		}
+	}
+}
+
+// manyCalls appends n calls, ten a message.
+func manyCalls(t testing.TB, c *ChatContext, n int) {
+	t.Helper()
+	var msgs []*Message
+	for i := 0; i < n; i += 10 {
+		m := &Message{Role: pool.Assistant}
+		for j := range min(10, n-i) {
+			m.Calls = append(m.Calls, pool.Call{ID: fmt.Sprint("c", i+j), Tool: "look", Arguments: json.RawMessage(`{"at":1}`)})
+		}
+		if msgs = append(msgs, m); len(msgs) == 100 || i+10 >= n {
+			if _, err := c.Append(t.Context(), "", msgs...); err != nil {
+				t.Fatal(err)
+			}
+			msgs = nil
+		}
+	}
+}
+
+// TestGoroutinesDecideOnce: 32 of them decide the same calls.
+func TestGoroutinesDecideOnce(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		const calls, deciders = 1000, 32
+		c := newContext(t, s, "a")
+		manyCalls(t, c, calls)
+		var won [calls]atomic.Int32
+		var lost atomic.Int32
+		var wg sync.WaitGroup
+		for g := range deciders {
+			wg.Go(func() {
+				for i := range calls {
+					n := (i + g*calls/deciders) % calls
+					v := Verdict{Status: pool.Approved}
+					if g%2 == 1 {
+						v.Status = pool.Denied
+					}
+					_, err := decide(c, "", CallRef(fmt.Sprint("c", n)), v)
+					switch {
+					case err == nil:
+						won[n].Add(1)
+					case errors.Is(err, ErrConflict):
+						lost.Add(1)
+					default:
+						t.Errorf("call %d: %v", n, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for i := range won {
+			if won[i].Load() != 1 {
+				t.Errorf("call %d was decided %d times", i, won[i].Load())
+			}
+		}
+		if got := lost.Load(); got != calls*(deciders-1) {
+			t.Errorf("%d were told that they lost, want %d", got, calls*(deciders-1))
+		}
+		replays(t, s, c.ID)
+	})
+}
+
+// BenchmarkOpenCalls lists the first 50 of many open calls, and decides one.
+func BenchmarkOpenCalls(b *testing.B) {
+	for _, n := range []int{10, 100_000} {
+		s, err := Open(filepath.Join(b.TempDir(), "chats.db"), Options{Create: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		c, err := s.New(b.Context(), NewContext{Title: "a", Messages: says("a")})
+		if err != nil {
+			b.Fatal(err)
+		}
+		manyCalls(b, c, n)
+		b.Run(fmt.Sprint("list/", n), func(b *testing.B) {
+			for b.Loop() {
+				seen := 0
+				for _, err := range s.Calls(b.Context(), CallFilter{}) {
+					if seen++; err != nil || seen == 50 {
+						break
+					}
+				}
+			}
+		})
+		b.Run(fmt.Sprint("decide/", n), func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				if _, err := decide(c, "", CallRef(fmt.Sprint("c", i%n)), Verdict{Status: pool.Approved}); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if _, err := s.Undo(b.Context(), "", "", ""); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
