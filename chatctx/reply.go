@@ -332,7 +332,7 @@ func encodePartial(m *Message) ([]byte, error) {
 // Ending is what a reply ends with, or goes on after.
 type Ending struct {
 	Messages []*Message // the reply, whole or not; results of tools
-	// Sessions, if not nil, are the branch's sessions as the request used them.
+	// Sessions, if not nil, are the branch's sessions as the request used them. Where the branch was compacted or pruned meanwhile, that stands.
 	Sessions []branch.Session
 	// Provider and Request are what LastRequest gives from now on; "" changes nothing.
 	Provider string
@@ -377,7 +377,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 			return nil, err
 		}
 	}
-	if e.Sessions != nil {
+	if e.Sessions != nil && sameSessions(t.target.Sessions, e.Sessions) {
 		t.target.Sessions = slices.Clone(e.Sessions)
 		t.touch(t.target)
 	}
