@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range uint64(2) {
 		path := filepath.Join(t.TempDir(), "s.db")
 		kvtest.Reopen(t, seed, func() kv.DB {
 			return open(t, path, boltkv.Options{Create: true, Sequential: []string{"sequential"}, IdleHold: -1})

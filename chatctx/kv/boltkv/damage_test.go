@@ -94,7 +94,7 @@ func useAll(path string) error {
 func TestFlippedBytes(t *testing.T) {
 	whole := filled(t, 500)
 	refused := 0
-	files := 60 * effort()
+	files := 40 * effort()
 	for seed := range uint64(files) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		data := bytes.Clone(whole)

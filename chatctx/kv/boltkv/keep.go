@@ -312,7 +312,7 @@ func (o *opened) replaceBy(temp string) error {
 	if !renameOpen {
 		o.close()
 	}
-	if err := os.Rename(temp, o.path); err != nil {
+	if err := rename(temp, o.path); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(o.path))

@@ -14,6 +14,9 @@ import (
 
 // Open file description locks: a process's death frees them, and closing some other descriptor of the file does not.
 
+// canLock: there are locks on bytes of a file.
+const canLock = true
+
 // canBlock: waitLock may run in a goroutine while other calls use the same file.
 const canBlock = true
 
@@ -83,3 +86,5 @@ func sameOwner(path string, as os.FileInfo) {
 
 // renameOpen: a file may be renamed over one that is open.
 const renameOpen = true
+
+func rename(from, to string) error { return os.Rename(from, to) }

@@ -10,6 +10,7 @@ import (
 // On other systems there is no lock file: bbolt's own lock keeps programs apart, and waiting for it is not fair.
 
 const (
+	canLock    = false
 	canBlock   = false
 	renameOpen = true
 )
@@ -34,3 +35,5 @@ func syncDir(dir string) error {
 }
 
 func sameOwner(string, os.FileInfo) {}
+
+func rename(from, to string) error { return os.Rename(from, to) }

@@ -3,9 +3,13 @@ package boltkv
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
+
+// canLock: there are locks on bytes of a file.
+const canLock = true
 
 // canBlock: a LockFileEx that waits would hold up every other call on the same handle.
 const canBlock = false
@@ -53,3 +57,14 @@ func sameOwner(string, os.FileInfo) {}
 
 // renameOpen: a file may be renamed over one that is open.
 const renameOpen = false
+
+// rename tries for a while: others open the file for a moment to see whether it has changed, and that is in the way here.
+func rename(from, to string) (err error) {
+	for range 100 {
+		if err = os.Rename(from, to); err == nil || errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		time.Sleep(poll)
+	}
+	return err
+}

@@ -55,6 +55,9 @@ type lockFile struct {
 
 // openLockFile opens the lock file, or makes it for those who may use the store: store is nil where there is none yet.
 func openLockFile(path string, store os.FileInfo) (*lockFile, error) {
+	if !canLock {
+		return nil, errors.ErrUnsupported
+	}
 	l := &lockFile{path: path, slot: -1}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	l.made = err == nil

@@ -21,7 +21,7 @@ func model(t *testing.T, seed uint64, open func() kv.DB, reopen bool) {
 	db := open()
 	defer func() { closeDB(t, db) }()
 	stored := state{}
-	for step := range 400 {
+	for step := range 250 {
 		next := maps.Clone(stored)
 		fails := r.IntN(5) == 0
 		plan := makePlan(r)
