@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Request is a branch on its way to a provider, as far as the body.
@@ -40,11 +41,23 @@ type Request struct {
 	before branch.Session
 }
 
-// Request makes the request that Send would send, without sending or storing anything.
-func (t *Turn) Request(ctx context.Context) (*Request, error) { return t.prepare(ctx, t.Branch) }
+// Request makes the request that Send would send with these messages, without sending or storing anything. Repairs that concern one of them
+// say what the provider would not take.
+func (t *Turn) Request(ctx context.Context, messages ...*chatctx.Message) (*Request, error) {
+	return t.prepare(ctx, t.Branch, messages...)
+}
 
-// request is prepare with a client.
+// request is prepare with a client, and with the provider's word on the size where it is close to the limit.
 func (t *Turn) request(ctx context.Context, branchName string) (*Request, error) {
+	req, err := t.withClient(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	return t.within(ctx, req)
+}
+
+// withClient is prepare with a client.
+func (t *Turn) withClient(ctx context.Context, branchName string) (*Request, error) {
 	req, err := t.prepare(ctx, branchName)
 	if err != nil {
 		return nil, err
@@ -55,10 +68,18 @@ func (t *Turn) request(ctx context.Context, branchName string) (*Request, error)
 	return req, err
 }
 
-func (t *Turn) prepare(ctx context.Context, branchName string) (*Request, error) {
+func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.Message) (*Request, error) {
 	d, err := t.Context.Draft(ctx, branchName)
 	if err != nil {
 		return nil, err
+	}
+	for _, m := range more {
+		c := *m
+		if c.ID == (chatctx.ID{}) {
+			m.ID = pool.NewID()
+			c.ID = m.ID
+		}
+		d.Messages = append(d.Messages, &chatctx.DraftMessage{Entry: chatctx.Entry{Message: &c, Position: len(d.Messages) + 1}, State: enhancer.In})
 	}
 	req := &Request{Draft: d, before: d.Session}
 	if req.info, err = t.Context.Branch(ctx, d.Branch); err != nil {

@@ -2,17 +2,48 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strconv"
 
 	"github.com/chatctx/chatctx/enhancer"
 )
 
 // Count asks the provider's own counter how large the request is that Send would send, in tokens. Errors to test for are wire.ErrNoCount and those of a request.
 func (t *Turn) Count(ctx context.Context) (int64, error) {
-	req, err := t.request(ctx, t.Branch)
+	req, err := t.withClient(ctx, t.Branch)
 	if err != nil {
 		return 0, err
 	}
 	return req.client.Count(ctx, req.wire)
+}
+
+// askFrom is the share of the limit from which the provider's own counter is asked before a request is sent.
+const askFrom = 0.9
+
+// within asks the provider how large a request is that is close to the limit, and where that is over it makes the request again with a budget that is smaller by as much. A
+// provider that cannot say leaves the request as it is.
+func (t *Turn) within(ctx context.Context, req *Request) (*Request, error) {
+	limit := req.Report.Limit
+	if limit == 0 || float64(req.Report.After) < askFrom*float64(limit) {
+		return req, nil
+	}
+	n, err := req.client.Count(ctx, req.wire)
+	if err != nil || n <= int64(limit) {
+		return req, ctx.Err()
+	}
+	o, err := enhancer.OptionsOf(req.Draft.Settings, t.getenv)
+	if err != nil {
+		return nil, err
+	}
+	smaller := *t
+	smaller.Settings = maps.Clone(t.Settings)
+	if smaller.Settings == nil {
+		smaller.Settings = map[string]json.RawMessage{}
+	}
+	smaller.Settings["budget"] = json.RawMessage(strconv.Itoa(int(float64(o.Budget) * float64(req.Report.After) / float64(n))))
+	return smaller.withClient(ctx, req.Draft.Branch)
 }
 
 // Compact compacts the branch where that is due by its settings, with a summary by the model that they name. nil: it was not due, or there is nothing to leave
@@ -39,7 +70,7 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 		model = o.Model
 	}
 	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Completer: t.completer(d.Settings), Model: model})
-	if err == enhancer.ErrNothingToCompact {
+	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return nil, nil
 	}
 	return done, err

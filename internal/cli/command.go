@@ -44,6 +44,7 @@ func commandTable() []group {
 	return []group{
 		{"Contexts", contextCommands()},
 		{"Messages", messageCommands()},
+		{"Talking to a model", talkCommands()},
 		{"Branches", branchCommands()},
 		{"Changing a history", historyCommands()},
 		{"Prompts and settings", settingCommands()},

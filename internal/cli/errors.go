@@ -104,11 +104,14 @@ func classify(err error) (code int, kind string) {
 	var usage *usageError
 	var partial *partialError
 	var damage *damageFound
+	talkCode, talkKind := classifyTalk(err)
 	switch {
 	case err == nil, errors.Is(err, errBroken):
 		return exitDone, ""
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted"
+	case talkCode != 0:
+		return talkCode, talkKind
 	case errors.As(err, &partial):
 		return exitPartial, "partial"
 	case errors.As(err, &usage), errors.Is(err, chatctx.ErrInvalid), errors.Is(err, pool.ErrInvalid):

@@ -125,10 +125,17 @@ func doInterrupt(r *run) error {
 	if r.is("dry-run") {
 		return r.dryRunInterrupt()
 	}
+	ran, err := r.answering()
+	if err != nil {
+		return err
+	}
 	var m *chatctx.Moved
 	c, err := r.change(func(b *chatctx.Batch) { m = b.Interrupt(r.is("all")) })
 	if err != nil {
 		return err
+	}
+	if m.Removed == 0 && ran {
+		return r.moved(c, m, "stopped the answer on %s; nothing of it was stored", placed(c))
 	}
 	if m.Removed == 0 {
 		return r.moved(c, m, "the last turn of %s is finished", placed(c))

@@ -143,6 +143,9 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if c, err = r.settled(c); err != nil {
+		return nil, nil, err
+	}
 	s, err := c.Snapshot(r.ctx, r.branchName())
 	return c, s, err
 }

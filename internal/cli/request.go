@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/enhancer"
+)
+
+// requested makes the request of the branch that the flags name, reading only.
+func (r *run) requested() (*turn.Request, error) {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	req, err := r.turn(c, snap.Info.Name).Request(r.ctx)
+	return req, talkHint(err)
+}
+
+// repairJSON is what an adapter did to a message; no message: to the request as a whole.
+type repairJSON struct {
+	Message *chatctx.ID `json:"message"`
+	What    string      `json:"what"`
+}
+
+func doRequest(r *run) error {
+	req, err := r.requested()
+	if err != nil {
+		return err
+	}
+	if r.is("check") {
+		return r.checkRequest(req)
+	}
+	body := req.Body
+	if r.is("pretty") {
+		var b bytes.Buffer
+		if err := json.Indent(&b, body, "", "  "); err != nil {
+			return err
+		}
+		body = b.Bytes()
+	}
+	r.printf("%s\n", body)
+	return nil
+}
+
+func (r *run) checkRequest(req *turn.Request) error {
+	v := struct {
+		Provider string          `json:"provider"`
+		Model    string          `json:"model"`
+		Body     json.RawMessage `json:"body"`
+		Repairs  []repairJSON    `json:"repairs"`
+	}{req.Provider, req.Model, req.Body, []repairJSON{}}
+	for _, n := range req.Repairs {
+		v.Repairs = append(v.Repairs, repairJSON{idOrNull(n.Message), n.What})
+	}
+	return r.emit(v, func() {
+		for _, n := range req.Repairs {
+			where := "the request"
+			if n.Message != (chatctx.ID{}) {
+				where = short(n.Message)
+			}
+			r.printf("%s  %s\n", r.paint(yellow, where), clean(n.What))
+		}
+		if len(req.Repairs) == 0 {
+			r.note("nothing had to be repaired for %s", req.Provider)
+		}
+	})
+}
+
+// explainedJSON is what became of a message.
+type explainedJSON struct {
+	ID       chatctx.ID `json:"id"`
+	Role     string     `json:"role"`
+	Position int        `json:"position"`
+	State    string     `json:"state"`
+	Step     string     `json:"step,omitempty"`
+	Tokens   int        `json:"tokens"`
+	Notes    []string   `json:"notes,omitempty"`
+}
+
+// prefixJSON is what a request shares with the last one.
+type prefixJSON struct {
+	Bytes    int         `json:"bytes"`
+	Tokens   int         `json:"tokens"`
+	Total    int         `json:"total"` // tokens of the request
+	First    bool        `json:"first"` // there was none before
+	BrokenBy string      `json:"broken_by,omitempty"`
+	Message  *chatctx.ID `json:"message,omitempty"`
+	Lost     int         `json:"lost"`
+	Cost     float64     `json:"cost,omitempty"`
+}
+
+// stepJSON is what an enhancer did.
+type stepJSON struct {
+	Name    string `json:"name"`
+	Before  int    `json:"before"`
+	After   int    `json:"after"`
+	Skipped bool   `json:"skipped,omitempty"`
+}
+
+func doExplain(r *run) error {
+	req, err := r.requested()
+	if err != nil {
+		return err
+	}
+	notes := map[chatctx.ID][]string{}
+	for _, n := range req.Draft.Notes {
+		notes[n.Message] = append(notes[n.Message], n.What)
+	}
+	for _, m := range req.Report.Messages {
+		v := explainedJSON{m.ID, string(m.Role), m.Position, m.State, m.Step, m.Tokens, notes[m.ID]}
+		if err := r.emit(v, func() { r.explainMessage(m, v) }); err != nil || r.stopped() {
+			return err
+		}
+	}
+	if r.json() {
+		return r.printJSON(r.explainEnd(req))
+	}
+	r.explainSteps(req)
+	return nil
+}
+
+func (r *run) explainMessage(m *chatctx.DraftMessage, v explainedJSON) {
+	state := v.State
+	if v.Step != "" {
+		state += " by " + v.Step
+	}
+	r.printf("#%-5d %s %s %s %6d  %s\n", v.Position, r.paint(yellow, short(v.ID)), pad(v.Role, 9), pad(state, 16), v.Tokens, cut(preview(m.Message), max(r.con.width-52, 10)))
+	for _, n := range v.Notes {
+		r.printf("       %s\n", r.paint(dim, clean(n)))
+	}
+}
+
+func (r *run) explainEnd(req *turn.Request) any {
+	p := req.Prefix
+	steps := []stepJSON{}
+	for _, s := range req.Report.Steps {
+		steps = append(steps, stepJSON{s.Name, s.Before, s.After, s.Skipped})
+	}
+	return struct {
+		Prefix   prefixJSON `json:"prefix"`
+		Steps    []stepJSON `json:"steps"`
+		Provider string     `json:"provider"`
+		Model    string     `json:"model"`
+		Limit    int        `json:"limit"`
+	}{prefixJSON{p.Bytes, p.Tokens, p.Total, req.First, p.BrokenBy, idOrNull(p.Message), p.Lost, p.Cost}, steps, req.Provider, req.Model, req.Report.Limit}
+}
+
+func (r *run) explainSteps(req *turn.Request) {
+	r.printf("\n")
+	for _, s := range req.Report.Steps {
+		if s.Before != s.After {
+			r.printf("%s  %d → %d tokens\n", pad(s.Name, 12), s.Before, s.After)
+		}
+	}
+	r.printf("%s of %s, %d tokens", clean(req.Model), req.Provider, req.Report.After)
+	if req.Report.Limit > 0 {
+		r.printf(" of %d", req.Report.Limit)
+	}
+	r.printf("\n%s\n", prefixText(req.First, &req.Prefix))
+}
+
+// prefixText says what a request shares with the last one.
+func prefixText(first bool, p *enhancer.Prefix) string {
+	if first {
+		return "the first request of this branch to this provider"
+	}
+	text := fmt.Sprintf("the first %s (%d tokens of %d) are the same as in the last request", size(int64(p.Bytes)), p.Tokens, p.Total)
+	if p.BrokenBy == "" {
+		return text
+	}
+	text += fmt.Sprintf("; %d tokens of that are lost to the cache: broken by %s", p.Lost, clean(p.BrokenBy))
+	if p.Message != (chatctx.ID{}) {
+		text += " at " + short(p.Message)
+	}
+	return text
+}
+
+// modelJSON is a model that a provider offers.
+type modelJSON struct {
+	Provider string `json:"provider"`
+	wire.Model
+}
+
+func doModels(r *run) error {
+	settings, err := r.modelSettings()
+	if err != nil {
+		return err
+	}
+	names := []string{r.flag("provider")}
+	if names[0] == "" {
+		if _, name, err := turn.ClientOf(settings, "", wire.Options{}, os.Getenv); err == nil {
+			names[0] = name
+		} else {
+			names = adapter.Providers
+		}
+	}
+	var missing error
+	listed := false
+	for _, name := range names {
+		client, name, err := turn.ClientOf(settings, name, wire.Options{}, os.Getenv)
+		var e *wire.Error
+		if err != nil && len(names) > 1 && errors.As(err, &e) {
+			missing = errors.Join(missing, err)
+			continue
+		}
+		if err != nil {
+			return talkHint(err)
+		}
+		if name == adapter.Responses && len(names) > 1 {
+			continue // the same list as openai's
+		}
+		models, err := client.Models(r.ctx)
+		if err != nil && len(names) > 1 {
+			missing = errors.Join(missing, err)
+			continue
+		}
+		if err != nil {
+			return talkHint(err)
+		}
+		listed = true
+		if err := r.listModels(name, models); err != nil || r.stopped() {
+			return err
+		}
+	}
+	if !listed {
+		return missing
+	}
+	return nil
+}
+
+// modelSettings are the settings of the conversation, as far as there is one.
+func (r *run) modelSettings() (map[string]json.RawMessage, error) {
+	settings := map[string]json.RawMessage{}
+	for key, name := range map[string]string{"model": "CHATCTX_MODEL", "provider": "CHATCTX_PROVIDER"} {
+		if v := os.Getenv(name); v != "" {
+			settings[key] = wire.String(v)
+		}
+	}
+	c, err := r.conversation()
+	if errors.Is(err, chatctx.ErrNotExist) || errors.Is(err, chatctx.ErrNotFound) && r.contextRef() == "" {
+		return settings, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	inForce, err := c.Effective(r.ctx, r.branchName())
+	for k, v := range inForce {
+		settings[k] = v
+	}
+	return settings, err
+}
+
+func (r *run) listModels(provider string, models []wire.Model) error {
+	for _, m := range models {
+		err := r.emit(modelJSON{provider, m}, func() {
+			line := fmt.Sprintf("%s  %s", r.paint(dim, pad(provider, 16)), clean(m.ID))
+			if m.Name != "" && m.Name != m.ID {
+				line += "  " + r.paint(dim, clean(m.Name))
+			}
+			if m.InputLimit > 0 {
+				line += r.paint(dim, fmt.Sprintf("  %d tokens in", m.InputLimit))
+			}
+			r.printf("%s\n", line)
+		})
+		if err != nil || r.stopped() {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,372 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func talkCommands() []*command {
+	sent := "context, branch, message (as in log), position, revision, operation, waiting; queued"
+	return []*command{
+		{name: "send", args: "[TEXT|-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
+			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops it and keeps what came. A message that is sent while another program waits for an answer on this branch is queued, and answered there. " +
+				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Ends with 6 where a tool call waits for a decision, with 7 where the provider refuses.",
+			flags: append(modelFlags(),
+				&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
+				&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text; may be given again"},
+				&urfave.IntFlag{Name: "branches", Usage: "ask `N` times, each on a new branch beside this one"},
+				&urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"},
+				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"},
+				rawText()),
+			json: sent + "; a line each answer", example: `chatctx send "Where should we go in May?"
+git diff | chatctx send - --model claude-sonnet-4-5
+chatctx send "Name the boat" --branches 3
+chatctx send --continue`},
+		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
+			more: "Where that message has no answer yet, it gets one on this branch.",
+			flags: append(modelFlags(),
+				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
+				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}),
+			json: sent, example: "chatctx retry --model gpt-5"},
+		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, do: doChat,
+			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. Ctrl-C stops an answer, Ctrl-D ends the chat. " +
+				"Lines pasted together are one message. From a pipe each line is a message.",
+			flags: append(modelFlags(), &urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}),
+			json:  sent + "; a line each answer", example: "chatctx chat"},
+		{name: "models", does: "list the models that a provider offers", scope: onBranch, do: doModels,
+			more:  "Without --provider: the provider of the branch's settings, else every provider whose key is set.",
+			flags: []urfave.Flag{providerFlag()}, paged: true,
+			json: "provider, id, name, created, input_limit, output_limit; a line each", example: "chatctx models --provider anthropic"},
+		{name: "request", does: "print the request that send would send: its body alone", scope: onBranch, do: doRequest,
+			flags: append(modelFlags(),
+				&urfave.BoolFlag{Name: "pretty", Usage: "indented"},
+				&urfave.BoolFlag{Name: "check", Usage: "print what was repaired, and why, in place of the body"}),
+			json: "the body; with --check: body, repairs[{message, what}], provider, model", example: `chatctx request --provider anthropic --pretty
+chatctx request --check`},
+		{name: "explain", does: "show what becomes of each message in a request, and what it shares with the last one", scope: onBranch, do: doExplain, paged: true,
+			flags: modelFlags(), json: "id, role, position, state, step, tokens, notes; a line each; last prefix{bytes, tokens, total, first, broken_by, message, lost}, steps[], provider, model, limit",
+			example: "chatctx explain"},
+	}
+}
+
+func providerFlag() urfave.Flag {
+	return &urfave.StringFlag{Name: "provider", Usage: "the `PROVIDER`: openai, openai-responses, anthropic, gemini or ollama"}
+}
+
+// modelFlags say who is asked, for this command alone.
+func modelFlags() []urfave.Flag {
+	return []urfave.Flag{providerFlag(), &urfave.StringFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
+}
+
+// asked are the settings that the command line puts over the branch's.
+func (r *run) asked() map[string]json.RawMessage {
+	set := map[string]json.RawMessage{}
+	for _, key := range []string{"model", "provider"} {
+		if v := r.flag(key); v != "" {
+			set[key] = wire.String(v)
+		}
+	}
+	return set
+}
+
+// turn is how a branch of a context is asked.
+func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
+	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked()}
+}
+
+// talk finds the conversation that a command talks in, and the branch's own name.
+func (r *run) talk() (*chatctx.ChatContext, string, error) {
+	c, err := r.st.Context(r.ctx, r.contextRef())
+	if err != nil {
+		return nil, "", contextHint(err)
+	}
+	info, err := c.Branch(r.ctx, r.branchName())
+	if err != nil {
+		return nil, "", err
+	}
+	return c, info.Name, nil
+}
+
+func doSend(r *run) error {
+	m, err := r.sendMessage()
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		if _, err := r.writer(); err != nil {
+			return err
+		}
+	} else if err := r.somewhere(); err != nil {
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	t := r.turn(c, name)
+	var msgs []*chatctx.Message
+	if m != nil {
+		msgs = append(msgs, m)
+	}
+	if err := r.fits(t, msgs); err != nil {
+		return err
+	}
+	if r.given("branches") {
+		return r.sendBranches(t, m)
+	}
+	return r.speak(t, msgs...)
+}
+
+// sendMessage is the user's message, nil under --continue.
+func (r *run) sendMessage() (*chatctx.Message, error) {
+	images, files := r.flags.StringSlice("image"), r.flags.StringSlice("file")
+	empty := len(r.args) == 0 && len(images)+len(files) == 0
+	switch {
+	case r.is("continue") && !empty:
+		return nil, usagef("send --continue takes no message")
+	case r.is("continue") && r.given("branches"):
+		return nil, usagef("send --continue asks once; retry answers again on a new branch")
+	case r.given("branches") && (r.flags.Int("branches") < 1 || r.flags.Int("branches") > maxBranches):
+		return nil, usagef("--branches takes a number from 1 to %d", maxBranches)
+	case r.is("continue"):
+		return nil, nil
+	case empty:
+		return nil, &usageError{"send needs the text", "usage: chatctx send TEXT, or - for standard input; --continue answers what the branch ends with"}
+	}
+	text, err := r.text(r.arg(0))
+	if err != nil {
+		return nil, err
+	}
+	m := &chatctx.Message{Role: pool.User}
+	if len(r.args) > 0 {
+		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
+	}
+	if err := attach(m, images, files); err != nil {
+		return nil, err
+	}
+	return m, m.Validate()
+}
+
+// maxBranches bounds --branches: each of them is a request that is paid for.
+const maxBranches = 32
+
+// fits finds out before anything is stored whether the request can be made and whether the provider takes what is attached.
+func (r *run) fits(t *turn.Turn, msgs []*chatctx.Message) error {
+	req, err := t.Request(r.ctx, msgs...)
+	if err != nil {
+		return talkHint(err)
+	}
+	if _, _, err := t.NewClient(r.ctx, req.Provider); err != nil {
+		return talkHint(err)
+	}
+	for _, m := range msgs {
+		for _, note := range req.Repairs {
+			if note.Message == m.ID {
+				return &usageError{fmt.Sprintf("%s would not get the message as it is: %s", req.Provider, note.What), "nothing was stored"}
+			}
+		}
+	}
+	return nil
+}
+
+// speak sends, shows the answer while it comes, and reports it.
+func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
+	v := &voice{r: r, thinking: r.is("thinking")}
+	if !r.json() {
+		t.Show = v.show
+	}
+	out, err := t.Send(r.ctx, msgs...)
+	v.end()
+	if out == nil {
+		return talkHint(err)
+	}
+	if printErr := r.answered(out); printErr != nil && err == nil {
+		err = printErr
+	}
+	switch {
+	case err == nil && out.Waiting > 0:
+		return &waitsError{out.Waiting}
+	case err == nil && !out.Queued:
+		r.compactIfDue(t)
+	}
+	return talkHint(err)
+}
+
+// compactIfDue compacts the branch where its settings say so. The answer is there already, so a failure is only told.
+func (r *run) compactIfDue(t *turn.Turn) {
+	done, err := t.Compact(r.ctx)
+	switch {
+	case err != nil:
+		r.note("the branch should be compacted, but: %s", clean(err.Error()))
+	case done != nil:
+		r.note("compacted, since the window was nearly full: chatctx sessions shows it")
+	}
+}
+
+// answerJSON is an answer on a branch, or a message in the queue.
+type answerJSON struct {
+	Context   chatctx.ID     `json:"context"`
+	Branch    string         `json:"branch"`
+	Message   *chatctx.Entry `json:"message,omitempty"`
+	Position  int            `json:"position,omitempty"`
+	Revision  uint64         `json:"revision,omitempty"`
+	Operation string         `json:"operation,omitempty"`
+	Waiting   int            `json:"waiting"`
+	Queued    bool           `json:"queued,omitempty"`
+}
+
+// answered reports what a Send came to: as JSON a line each answer, else a line for the person.
+func (r *run) answered(out *turn.Outcome) error {
+	if !r.json() {
+		r.closing(out)
+		return nil
+	}
+	v := answerJSON{Context: out.Context, Branch: out.Branch, Queued: out.Queued}
+	if len(out.Replies) == 0 && !out.Queued {
+		return nil
+	}
+	if out.Queued {
+		return r.printJSON(v)
+	}
+	for i, m := range out.Replies {
+		v.Message, v.Position = &chatctx.Entry{Message: m, Position: out.Places[i].Position}, out.Places[i].Position
+		v.Waiting = 0
+		if i == len(out.Replies)-1 {
+			v.Waiting, v.Revision, v.Operation = out.Waiting, out.Revision, out.Operation
+		}
+		if err := r.printJSON(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closing is the line after an answer.
+func (r *run) closing(out *turn.Outcome) {
+	if out.Queued {
+		r.note("queued: %s (process %d) waits for an answer on %s and will ask this next", clean(out.Holder.Program), out.Holder.PID, clean(out.Branch))
+		return
+	}
+	m := out.Reply()
+	if m == nil {
+		return
+	}
+	line := fmt.Sprintf("%s on %s, #%d", clean(m.Meta.Model), clean(out.Branch), out.Places[len(out.Places)-1].Position)
+	if m.Meta.InputTokens != nil && m.Meta.OutputTokens != nil {
+		line += fmt.Sprintf(", %d tokens in, %d out", *m.Meta.InputTokens, *m.Meta.OutputTokens)
+	}
+	if m.Meta.CacheRead != nil && *m.Meta.CacheRead > 0 {
+		line += fmt.Sprintf(" (%d from the cache)", *m.Meta.CacheRead)
+	}
+	if m.Unfinished {
+		line += ", unfinished"
+	}
+	r.note("%s; take it back: %s", line, r.again("undo "+out.Operation))
+}
+
+// voice shows an answer while it comes.
+type voice struct {
+	r        *run
+	thinking bool   // show it
+	last     string // the type of the piece before
+	open     bool   // the present line has words
+}
+
+func (v *voice) show(e turn.Event) {
+	switch {
+	case e.Delta != nil:
+		v.delta(e.Delta)
+	case e.Settled != nil:
+		v.r.note("an answer that another program began is on the branch, unfinished: %s", short(e.Settled.ID))
+	case e.Message != nil:
+		v.message(e.Message)
+	}
+}
+
+func (v *voice) delta(d *wire.Delta) {
+	r := v.r
+	switch d.Type {
+	case pool.ThinkingPart:
+		if !v.thinking {
+			return
+		}
+		v.turnTo(d.Type, "[thinking]\n")
+		r.printf("%s", r.paint(dim, clean(d.Text)))
+	case pool.TextPart, wire.RefusalPart:
+		v.turnTo(pool.TextPart, "")
+		r.printf("%s", clean(d.Text))
+	default:
+		return
+	}
+	v.open = d.Text == "" || d.Text[len(d.Text)-1] != '\n'
+	r.con.out.flush()
+}
+
+// turnTo begins another kind of words on a line of its own.
+func (v *voice) turnTo(typ, mark string) {
+	if v.last == typ {
+		return
+	}
+	v.end()
+	if v.last == pool.ThinkingPart {
+		v.r.printf("[/thinking]\n")
+	}
+	v.r.printf("%s", mark)
+	v.last = typ
+}
+
+// message shows the calls of an answer that is stored.
+func (v *voice) message(m *chatctx.Message) {
+	v.end()
+	if v.last == pool.ThinkingPart {
+		v.r.printf("[/thinking]\n")
+	}
+	v.last = ""
+	for i := range m.Calls {
+		v.r.printf("%s\n", callLine(m, i))
+	}
+}
+
+// end ends the present line.
+func (v *voice) end() {
+	if v.open {
+		v.r.printf("\n")
+		v.open = false
+	}
+	v.r.con.out.flush()
+}
+
+// settled puts on the branch what came of an answer whose program has died since, before anything is read. A store that cannot be written
+// is read as it is.
+func (r *run) settled(c *chatctx.ChatContext) (*chatctx.ChatContext, error) {
+	claim, err := c.Running(r.ctx, r.branchName())
+	if err != nil || claim == nil || !claim.Dead(pool.Now()) {
+		return c, err
+	}
+	r.close()
+	if _, err := r.writer(); err == nil {
+		if w, err := r.st.Context(r.ctx, c.ID.String()); err == nil {
+			_, _ = w.Settle(r.ctx, r.branchName(), false) // whoever writes next tries again
+		}
+		r.close()
+	}
+	return r.conversation()
+}
+
+// answering reports whether somebody waits for an answer on the branch.
+func (r *run) answering() (bool, error) {
+	c, err := r.conversation()
+	if err != nil {
+		return false, err
+	}
+	claim, err := c.Running(r.ctx, r.branchName())
+	r.close()
+	return claim != nil, err
+}
