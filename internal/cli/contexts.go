@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rivo/uniseg"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -53,8 +54,8 @@ chatctx show 8f3a21bc --save pictures`},
 			json: "operation, context, title", example: "chatctx rm holiday --dry-run"},
 		{name: "restore", args: "CTX", does: "take a context out of the trash", scope: onStore, do: doRestore,
 			json: "operation, context, title", example: "chatctx restore holiday"},
-		{name: "status", does: "where you are: context, branch, model, window, session, open calls", scope: onBranch, do: doStatus,
-			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, window, percent, session, open_calls, queued",
+		{name: "status", does: "where you are: context, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
+			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, budget, percent, cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
 			example: "chatctx status"},
 	}
 }
@@ -207,8 +208,15 @@ func (r *run) contextLine(i *chatctx.ContextInfo) {
 	if i.Current {
 		mark = r.paint(green, "*")
 	}
-	end := fmt.Sprintf("%s, %s, on %s", count(i.Messages, "message"), count(i.Branches, "branch"), cut(oneLine(i.Active), 24))
-	room := max(r.con.width-2-8-2-16-2-2-len([]rune(end)), 16)
+	const fixed = 2 + 8 + 2 + 16 + 2 + 2 // the columns before the title, and the gap after it
+	end, room := "", 0
+	for _, more := range []string{fmt.Sprintf(", %s, on %s", count(i.Branches, "branch"), cut(oneLine(i.Active), 24)), ", " + count(i.Branches, "branch"), ""} {
+		end = count(i.Messages, "message") + more
+		if room = r.con.width - fixed - uniseg.StringWidth(end); room >= 16 {
+			break
+		}
+	}
+	room = max(room, 8)
 	title := oneLine(i.Title)
 	if title == "" {
 		title = "(no title)"
@@ -325,114 +333,6 @@ func doRestore(r *run) error {
 		return err
 	}
 	return r.made(c, namedContext{whereOf(c), c.Title}, "%s %s is back", titled(c.Title, c.Context), short(c.Context))
-}
-
-// statusJSON is where a person is.
-type statusJSON struct {
-	Store     string          `json:"store"`
-	Context   chatctx.ID      `json:"context"`
-	Title     string          `json:"title"`
-	Branch    string          `json:"branch"`
-	Messages  int             `json:"messages"`
-	Head      *chatctx.ID     `json:"head"`
-	Revision  uint64          `json:"revision"`
-	Model     json.RawMessage `json:"model"`
-	Provider  json.RawMessage `json:"provider"`
-	Mode      json.RawMessage `json:"mode"`
-	Tokens    any             `json:"tokens"`
-	Window    json.RawMessage `json:"window"`
-	Percent   *int            `json:"percent"`
-	Session   int             `json:"session"`
-	OpenCalls int             `json:"open_calls"`
-	Queued    int             `json:"queued"`
-}
-
-func doStatus(r *run) error {
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return err
-	}
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return err
-	}
-	settings, err := c.Effective(r.ctx, snap.Info.Name)
-	if err != nil {
-		return err
-	}
-	tokens, err := c.Tokens(r.ctx, snap.Info.Name)
-	if err != nil {
-		return err
-	}
-	path, err := r.storePath()
-	if err != nil {
-		return err
-	}
-	s := statusJSON{Store: path, Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
-		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Model: settings["model"], Provider: settings["provider"],
-		Mode: settings["mode"], Tokens: tokens, Window: settings["window"], Session: max(len(snap.Info.Sessions), 1)}
-	var window int64
-	if json.Unmarshal(s.Window, &window) == nil && window > 0 {
-		p := int((tokens.Input + tokens.Output) * 100 / window)
-		s.Percent = &p
-	}
-	if s.OpenCalls, err = openCalls(r, c, snap); err != nil {
-		return err
-	}
-	return r.emit(s, func() { r.printStatus(&s, tokens.Input, tokens.Output) })
-}
-
-// printStatus lists what is known.
-func (r *run) printStatus(s *statusJSON, in, out int64) {
-	line := func(name, value string) {
-		if value != "" {
-			r.printf("%-10s %s\n", name, value)
-		}
-	}
-	line("store", s.Store)
-	line("context", titled(s.Title, s.Context)+" "+short(s.Context))
-	head := "empty"
-	if s.Head != nil {
-		head = fmt.Sprintf("%s, head %s", count(s.Messages, "message"), short(*s.Head))
-	}
-	line("branch", fmt.Sprintf("%s: %s, revision %d", clean(s.Branch), head, s.Revision))
-	line("model", strings.TrimSpace(plainValue(s.Model)+" "+plainValue(s.Provider)))
-	line("mode", plainValue(s.Mode))
-	used := fmt.Sprintf("%d tokens in, %d out", in, out)
-	if s.Percent != nil {
-		used += fmt.Sprintf(", %d%% of %s", *s.Percent, plainValue(s.Window))
-	}
-	line("window", used)
-	line("session", strconv.Itoa(s.Session))
-	line("calls", count(s.OpenCalls, "open call"))
-}
-
-// plainValue is a setting for people: text without quotes.
-func plainValue(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return clean(s)
-	}
-	return clean(string(raw))
-}
-
-// openCalls counts the calls of the last turn that wait: an earlier one is closed by what came after it.
-func openCalls(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) (int, error) {
-	n := 0
-	for e, err := range snap.Entries(r.ctx, snap.Len(), 1) {
-		if err != nil {
-			return n, err
-		}
-		for i := range e.Calls {
-			if e.Calls[i].Open() {
-				n++
-			}
-		}
-		if e.Role == pool.User {
-			break
-		}
-	}
-	return n, nil
 }
 
 // doShow shows a message, or the context.

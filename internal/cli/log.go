@@ -15,7 +15,8 @@ type logPrinter struct {
 	full     bool // thinking in full
 	marks    map[chatctx.ID]string
 	sessions []branch.Session
-	left     int // hidden messages left out
+	queued   []*chatctx.Entry // wait for their place after the reply that runs
+	left     int              // hidden messages left out
 }
 
 // whole prints every message as it is read.
@@ -28,8 +29,7 @@ func (l *logPrinter) whole(snap *chatctx.Snapshot) error {
 			return err
 		}
 	}
-	l.end()
-	return nil
+	return l.end()
 }
 
 // tail prints the last n messages; it reads backwards and no more than it needs.
@@ -53,8 +53,7 @@ func (l *logPrinter) tail(snap *chatctx.Snapshot, n int) error {
 			return err
 		}
 	}
-	l.end()
-	return nil
+	return l.end()
 }
 
 func (l *logPrinter) print(e *chatctx.Entry) error {
@@ -72,8 +71,15 @@ func (l *logPrinter) print(e *chatctx.Entry) error {
 	})
 }
 
-func (l *logPrinter) end() {
+// end prints the queue, which belongs to the end of the branch.
+func (l *logPrinter) end() error {
+	for _, e := range l.queued {
+		if err := l.print(e); err != nil {
+			return err
+		}
+	}
 	if l.left > 0 {
 		l.r.note("%s not shown; --hidden shows them", count(l.left, "hidden message"))
 	}
+	return nil
 }

@@ -222,7 +222,10 @@ func doLog(r *run) error {
 		}
 		l.sessions = snap.Info.Sessions
 	}
-	if snap.Len() == 0 {
+	if l.queued, err = c.Queued(r.ctx, snap.Info.Name); err != nil {
+		return err
+	}
+	if snap.Len()+len(l.queued) == 0 {
 		r.note("%s is empty; add a message: %s", clean(snap.Info.Name), r.again("add user TEXT"))
 		return nil
 	}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// statusJSON is where a person is.
+type statusJSON struct {
+	Store     string          `json:"store"`
+	Context   chatctx.ID      `json:"context"`
+	Title     string          `json:"title"`
+	Branch    string          `json:"branch"`
+	Messages  int             `json:"messages"`
+	Head      *chatctx.ID     `json:"head"`
+	Revision  uint64          `json:"revision"`
+	Model     json.RawMessage `json:"model"`
+	Provider  json.RawMessage `json:"provider"`
+	Mode      json.RawMessage `json:"mode"`
+	Tokens    branch.Tokens   `json:"tokens"`
+	Budget    *int            `json:"budget"`
+	Percent   *int            `json:"percent"`
+	Cache     *cacheJSON      `json:"cache"`
+	Session   int             `json:"session"`
+	OpenCalls int             `json:"open_calls"`
+	Queued    int             `json:"queued"`
+	Replying  *replyingJSON   `json:"replying"`
+}
+
+// cacheJSON is what the last reply took from the provider's prompt cache and put into it.
+type cacheJSON struct {
+	Read    *int64 `json:"read_tokens"`
+	Written *int64 `json:"written_tokens"`
+}
+
+// replyingJSON is who works on a reply on the branch.
+type replyingJSON struct {
+	Program string     `json:"program"`
+	PID     int        `json:"pid"`
+	Host    string     `json:"host"`
+	Since   *time.Time `json:"since"`
+}
+
+func doStatus(r *run) error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return err
+	}
+	path, err := r.storePath()
+	if err != nil {
+		return err
+	}
+	s := &statusJSON{Store: path, Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
+		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(len(snap.Info.Sessions), 1)}
+	for _, fill := range []func(*run, *chatctx.ChatContext, *chatctx.Snapshot) error{s.figures, s.window, s.work} {
+		if err := fill(r, c, snap); err != nil {
+			return err
+		}
+	}
+	return r.emit(s, func() { s.print(r) })
+}
+
+// window fills in the model and how much of its window is used.
+func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
+	settings, err := c.Effective(r.ctx, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	s.Model, s.Provider, s.Mode = settings["model"], settings["provider"], settings["mode"]
+	o, err := enhancer.OptionsOf(settings, os.Getenv)
+	if err == nil && o.Budget > 0 { // a setting that is wrong is for the commands that use it to say
+		percent := int((s.Tokens.Input + s.Tokens.Output) * 100 / int64(o.Budget))
+		s.Budget, s.Percent = &o.Budget, &percent
+	}
+	return nil
+}
+
+// lookback bounds how many messages are looked at for the last reply, so that the length of a branch does not count.
+const lookback = 200
+
+// figures fills in the branch's tokens, those that were set or the last reply's, and the last reply's cache figures.
+func (s *statusJSON) figures(r *run, _ *chatctx.ChatContext, snap *chatctx.Snapshot) error {
+	for e, err := range snap.Entries(r.ctx, snap.Len(), max(snap.Len()-lookback, 1)) {
+		if err != nil {
+			return err
+		}
+		m := &e.Meta
+		if e.Role != pool.Assistant || m.InputTokens == nil {
+			continue
+		}
+		s.Tokens.Input = *m.InputTokens
+		if m.OutputTokens != nil {
+			s.Tokens.Output = *m.OutputTokens
+		}
+		if m.CacheRead != nil || m.CacheWrite != nil {
+			s.Cache = &cacheJSON{m.CacheRead, m.CacheWrite}
+		}
+		break
+	}
+	if set := snap.Info.Tokens; set != nil {
+		s.Tokens = *set
+	}
+	return nil
+}
+
+// work fills in what waits and who works.
+func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
+	for _, err := range r.st.Calls(r.ctx, chatctx.CallFilter{Context: c.ID, Branch: snap.Info.Name}) {
+		if err != nil {
+			return err
+		}
+		s.OpenCalls++
+	}
+	queued, err := c.Queued(r.ctx, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	s.Queued = len(queued)
+	claim, err := c.Running(r.ctx, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	if claim != nil && !claim.Dead(pool.Now()) {
+		s.Replying = &replyingJSON{claim.Program, claim.PID, claim.Host, jsonTime(claim.Since)}
+	}
+	return nil
+}
+
+// print lists what is known.
+func (s *statusJSON) print(r *run) {
+	line := func(name, value string) {
+		if value != "" {
+			r.printf("%-10s %s\n", name, value)
+		}
+	}
+	line("store", clean(s.Store))
+	line("context", titled(s.Title, s.Context)+" "+short(s.Context))
+	head := "empty"
+	if s.Head != nil {
+		head = fmt.Sprintf("%s, head %s", count(s.Messages, "message"), short(*s.Head))
+	}
+	line("branch", fmt.Sprintf("%s: %s, revision %d", clean(s.Branch), head, s.Revision))
+	line("model", strings.TrimSpace(plainValue(s.Model)+" "+plainValue(s.Provider)))
+	line("mode", plainValue(s.Mode))
+	used := fmt.Sprintf("%d tokens in, %d out", s.Tokens.Input, s.Tokens.Output)
+	if s.Budget != nil {
+		used += fmt.Sprintf(", %d%% of %d", *s.Percent, *s.Budget)
+	}
+	line("window", used)
+	if s.Cache != nil {
+		line("cache", fmt.Sprintf("%s tokens read, %s written by the last reply", figure(s.Cache.Read), figure(s.Cache.Written)))
+	}
+	line("session", strconv.Itoa(s.Session))
+	line("calls", count(s.OpenCalls, "open call"))
+	if s.Queued > 0 {
+		line("queue", count(s.Queued, "message"))
+	}
+	if s.Replying != nil {
+		line("replying", fmt.Sprintf("%s, process %d on %s", clean(s.Replying.Program), s.Replying.PID, clean(s.Replying.Host)))
+	}
+}
+
+// figure is a count that may be unknown.
+func figure(n *int64) string {
+	if n == nil {
+		return "?"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// plainValue is a setting for people: text without quotes.
+func plainValue(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return clean(s)
+	}
+	return clean(string(raw))
+}
