@@ -32,7 +32,7 @@ func readLibreChat(r *reading) error {
 		if in.Conversation == "" {
 			in.Conversation = contentID(nil, c.t.records)
 		}
-		return c.t.emit(in, c.newest())
+		return c.t.emit(in, c.t.newestEnd())
 	})
 }
 
@@ -143,45 +143,3 @@ func libreChatContent(m *chatctx.Message, v value, id string) []*chatctx.Message
 	return append(msgs, results...)
 }
 
-// newest is the end of a path that was written last, among those that begin at a root of the file's own.
-func (c *libreChat) newest() string {
-	hasChild := map[string]bool{}
-	for i := range c.t.records {
-		hasChild[c.t.records[i].parent] = true
-	}
-	best, orphaned := "", c.orphans()
-	var at pool.Time
-	for i := range c.t.records {
-		rec := &c.t.records[i]
-		if rec.message != nil && !hasChild[rec.id] && !orphaned[rec.id] && (best == "" || rec.message.Created >= at) {
-			best, at = rec.id, rec.message.Created
-		}
-	}
-	if best == "" {
-		return c.t.last()
-	}
-	return best
-}
-
-// orphans are the messages below a parent that is not in the file.
-func (c *libreChat) orphans() map[string]bool {
-	below := map[string][]string{}
-	var todo []string
-	for i := range c.t.records {
-		rec := &c.t.records[i]
-		below[rec.parent] = append(below[rec.parent], rec.id)
-		if _, there := c.t.seen[rec.parent]; !there && rec.parent != "" && !rec.further {
-			todo = append(todo, rec.id)
-		}
-	}
-	lost := map[string]bool{}
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !lost[id] {
-			lost[id] = true
-			todo = append(todo, below[id]...)
-		}
-	}
-	return lost
-}

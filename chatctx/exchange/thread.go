@@ -174,6 +174,50 @@ func (t *thread) keepOrder() {
 	}
 }
 
+// newestEnd is the end of a path that was written last, among those that begin at a root of the file's own: for formats that say nothing
+// of a path that is shown.
+func (t *thread) newestEnd() string {
+	hasChild := map[string]bool{}
+	for i := range t.records {
+		hasChild[t.records[i].parent] = true
+	}
+	best, orphaned := "", t.orphans()
+	var at pool.Time
+	for i := range t.records {
+		rec := &t.records[i]
+		if rec.message != nil && !hasChild[rec.id] && !orphaned[rec.id] && (best == "" || rec.message.Created > at) {
+			best, at = rec.id, rec.message.Created
+		}
+	}
+	if best == "" {
+		return t.last()
+	}
+	return best
+}
+
+// orphans are the messages below a parent that is not in the file.
+func (t *thread) orphans() map[string]bool {
+	below := map[string][]string{}
+	var todo []string
+	for i := range t.records {
+		rec := &t.records[i]
+		below[rec.parent] = append(below[rec.parent], rec.id)
+		if _, there := t.seen[rec.parent]; !there && rec.parent != "" && !rec.further {
+			todo = append(todo, rec.id)
+		}
+	}
+	lost := map[string]bool{}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !lost[id] {
+			lost[id] = true
+			todo = append(todo, below[id]...)
+		}
+	}
+	return lost
+}
+
 // sameMessage tells whether two records of one id say the same.
 func sameMessage(a, b *chatctx.Message) bool {
 	return a.Role == b.Role && a.Created == b.Created && digest([]*chatctx.Message{a}) == digest([]*chatctx.Message{b})
