@@ -45,6 +45,7 @@ func commandTable() []group {
 		{"Contexts", contextCommands()},
 		{"Messages", messageCommands()},
 		{"Talking to a model", talkCommands()},
+		{"The window", windowCommands()},
 		{"Branches", branchCommands()},
 		{"Changing a history", historyCommands()},
 		{"Prompts and settings", settingCommands()},

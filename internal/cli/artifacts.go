@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+)
+
+// artifactJSON is an output or an attachment.
+type artifactJSON struct {
+	Key       string     `json:"key"`
+	Message   chatctx.ID `json:"message"`
+	Kind      string     `json:"kind"`
+	Tool      string     `json:"tool,omitempty"`
+	MediaType string     `json:"media_type,omitempty"`
+	Name      string     `json:"name,omitempty"`
+	Size      int        `json:"size"`
+	Text      *string    `json:"text,omitempty"`
+	Data      string     `json:"data,omitempty"`
+}
+
+func artifactOf(a *enhancer.Artifact) artifactJSON {
+	return artifactJSON{Key: a.Key, Message: a.Message, Kind: string(a.Kind), Tool: a.Tool, MediaType: a.MediaType, Name: a.Name, Size: a.Size}
+}
+
+func doArtifacts(r *run) error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	list, err := enhancer.Artifacts(r.ctx, c, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		a := &list[i]
+		if err := r.emit(artifactOf(a), func() {
+			from := strings.TrimSpace(a.Tool + " " + a.MediaType + " " + a.Name)
+			r.printf("%s  %-6s %9s  %s  %s\n", a.Key[:16], a.Kind, size(int64(a.Size)), r.paint(yellow, short(a.Message)), cut(oneLine(from), max(r.con.width-48, 10)))
+		}); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		r.note("%s has no large outputs and no attachments", clean(snap.Info.Name))
+	}
+	return nil
+}
+
+func doArtifact(r *run) error {
+	key := r.arg(0)
+	if len(strings.TrimSpace(key)) < 4 {
+		return usagef("a key has at least 4 digits, not %q", key)
+	}
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	found, err := enhancer.FindArtifact(r.ctx, c, snap.Info.Name, key)
+	if err != nil {
+		return err
+	}
+	switch len(found) {
+	case 0:
+		return chatctx.NotFound("artifact", key)
+	case 1:
+	default:
+		keys := make([]string, len(found))
+		for i := range found {
+			keys[i] = found[i].Key
+		}
+		return chatctx.Ambiguous("artifact", key, keys)
+	}
+	a := &found[0]
+	v := artifactOf(a)
+	isText := utf8.Valid(a.Data) && a.MediaType == ""
+	if isText || strings.HasPrefix(a.MediaType, "text/") && utf8.Valid(a.Data) {
+		text := string(a.Data)
+		v.Text = &text
+	} else {
+		v.Data = base64.StdEncoding.EncodeToString(a.Data)
+	}
+	if v.Text == nil && r.con.tty && !r.json() {
+		return &hinted{usagef("this is binary, %s: it would spoil the terminal", size(int64(a.Size))), "send it to a file: " + r.again("artifact show "+a.Key[:16]) + " > FILE"}
+	}
+	return r.emit(v, func() {
+		switch {
+		case v.Text == nil, !r.con.tty:
+			r.con.out.Write(a.Data)
+		default:
+			r.printf("%s\n", clean(strings.TrimSuffix(*v.Text, "\n")))
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+)
+
+func doPin(r *run) error {
+	if len(r.args) == 0 {
+		return r.listMarks()
+	}
+	return r.mark(enhancer.Pinned, "", "pinned")
+}
+
+func doUnpin(r *run) error   { return r.mark("", enhancer.Pinned, "unpinned") }
+func doExclude(r *run) error { return r.mark(enhancer.Excluded, "", "excluded") }
+func doInclude(r *run) error { return r.mark("", enhancer.Excluded, "included again") }
+
+// markJSON is a message and its mark.
+type markJSON struct {
+	Message  chatctx.ID `json:"message"`
+	Position int        `json:"position"`
+	Mark     *string    `json:"mark"`
+	Preview  string     `json:"preview,omitempty"`
+}
+
+type marksJSON struct {
+	DryRun bool `json:"dry_run,omitempty"`
+	where
+	Messages []markJSON `json:"messages"`
+}
+
+// mark gives the messages that the arguments name a mark, or takes one away: only messages that have the mark only are touched then.
+func (r *run) mark(mark, only, done string) error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	marks, err := c.Marks(r.ctx)
+	if err != nil {
+		return err
+	}
+	v := marksJSON{DryRun: r.is("dry-run"), where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
+	for _, a := range r.args {
+		e, err := snap.Find(r.ctx, chatctx.Ref(a))
+		if err != nil {
+			return err
+		}
+		if e.Position == 0 {
+			return chatctx.NotFound("message", a)
+		}
+		if marks[e.ID] != mark && (only == "" || marks[e.ID] == only) {
+			v.Messages = append(v.Messages, markJSON{Message: e.ID, Position: e.Position, Mark: stringOrNull(mark)})
+		}
+	}
+	if v.DryRun {
+		return r.emit(v, func() { r.printf("would change %s\n", count(len(v.Messages), "message")) })
+	}
+	if len(v.Messages) == 0 {
+		return r.emit(v, func() { r.note("nothing was changed") })
+	}
+	r.close()
+	done2, err := r.change(func(b *chatctx.Batch) {
+		for _, m := range v.Messages {
+			b.Mark(chatctx.Ref(m.Message.String()), mark)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	v.where = whereOf(done2)
+	return r.made(done2, v, "%s: %s of %s", done, count(len(v.Messages), "message"), placed(done2))
+}
+
+// listMarks prints the marked messages of the branch, a line each.
+func (r *run) listMarks() error {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	marks, err := c.Marks(r.ctx)
+	if err != nil {
+		return err
+	}
+	var list []*chatctx.Entry
+	for id := range marks {
+		e, err := snap.Find(r.ctx, chatctx.Ref(id.String()))
+		if err != nil {
+			return err
+		}
+		if e.Position > 0 {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *chatctx.Entry) int { return a.Position - b.Position })
+	for _, e := range list {
+		mark := marks[e.ID]
+		v := markJSON{e.ID, e.Position, &mark, tokens.Preview(e.Message, 60)}
+		if err := r.emit(v, func() {
+			r.printf("%s  #%-5d %-9s %s\n", r.paint(yellow, short(e.ID)), e.Position, mark, cut(clean(v.Preview), max(r.con.width-30, 10)))
+		}); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		r.note("no message of %s is pinned or excluded", clean(snap.Info.Name))
+	}
+	return nil
+}

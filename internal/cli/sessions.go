@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// compactedJSON is a compaction.
+type compactedJSON struct {
+	where
+	Session  int    `json:"session"`
+	Start    int    `json:"start"`
+	By       string `json:"by"`
+	Summary  string `json:"summary"`
+	Messages int    `json:"messages"`
+	Before   int    `json:"before"`
+	After    int    `json:"after"`
+	System   int    `json:"system"`
+	Size     int    `json:"summary_tokens"`
+	Kept     int    `json:"kept"`
+	Tools    int    `json:"tools"`
+	Calls    int    `json:"calls"`
+	Budget   *int   `json:"budget"`
+}
+
+func doCompact(r *run) error {
+	request := enhancer.Request{}
+	if r.given("summary") {
+		text, err := r.text(r.flag("summary"))
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			return usagef("the summary is empty")
+		}
+		request.Text = text
+	}
+	if r.given("summary") && r.is("digest") {
+		return usagef("compact takes --summary or --digest, not both")
+	}
+	if _, err := r.writer(); err != nil {
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	o, err := r.compactOptions(c, name)
+	if err != nil {
+		return err
+	}
+	if r.is("dry-run") {
+		return r.compactPlan(c, name, o)
+	}
+	if request.Text == "" && !r.is("digest") && (o.Model != "" || o.CompactModel != "") {
+		if request.Completer, err = r.turn(c, name).Completer(r.ctx); err != nil {
+			return err
+		}
+		request.Model = o.CompactModel
+		if request.Model == "" {
+			request.Model = o.Model
+		}
+	}
+	done, err := enhancer.Compact(r.ctx, c, name, o, request)
+	if err != nil {
+		return compactHint(err, request.Completer != nil)
+	}
+	v := compactedJSON{where{done.Operation, c.ID, done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
+		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget)}
+	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s", done.Notice())
+}
+
+// compactOptions are the settings with what the flags say.
+func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Options, error) {
+	o, err := r.windowOptions(c, name)
+	if err != nil {
+		return o, err
+	}
+	o.CompactMessages = 0
+	for _, f := range []string{"keep-tokens", "keep-messages"} {
+		if r.given(f) && r.flags.Int(f) < 0 {
+			return o, usagef("--%s takes a number of 0 or more", f)
+		}
+	}
+	if r.given("keep-tokens") {
+		o.CompactKeep = r.flags.Int("keep-tokens")
+	}
+	if r.given("keep-messages") {
+		o.CompactMessages, o.CompactKeepMessages = 1, r.flags.Int("keep-messages")
+	}
+	return o, nil
+}
+
+// compactHint says what to type where a summary failed.
+func compactHint(err error, model bool) error {
+	if errors.Is(err, enhancer.ErrNothingToCompact) {
+		return &hinted{err, "keep less: compact --keep-tokens 1000"}
+	}
+	if model && !errors.Is(err, chatctx.ErrConflict) {
+		return &hinted{talkHint(err), "without a model: chatctx compact --digest, or --summary TEXT"}
+	}
+	return err
+}
+
+// planJSON is what a compaction would do.
+type planJSON struct {
+	DryRun bool `json:"dry_run"`
+	where
+	Start    int        `json:"start"`
+	Gone     int        `json:"gone"`
+	Kept     int        `json:"kept"`
+	Pinned   int        `json:"pinned"`
+	Before   int        `json:"before"`
+	Messages []goneJSON `json:"messages"`
+}
+
+type goneJSON struct {
+	ID       chatctx.ID `json:"id"`
+	Role     pool.Role  `json:"role"`
+	Position int        `json:"position"`
+	Tokens   int        `json:"tokens"`
+	Preview  string     `json:"preview"`
+}
+
+func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Options) error {
+	d, err := c.Draft(r.ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := enhancer.Exclude().Enhance(r.ctx, d); err != nil {
+		return err
+	}
+	p, err := enhancer.PlanCompaction(r.ctx, o.Window(c), o, d)
+	if err != nil {
+		return compactHint(err, false)
+	}
+	v := planJSON{true, where{Context: c.ID, Branch: name}, p.Start, p.GoneTokens, p.KeptTokens, len(p.Pinned), p.Before.Total(), []goneJSON{}}
+	for _, m := range p.Gone {
+		v.Messages = append(v.Messages, goneJSON{m.ID, m.Role, m.Position, m.Tokens, tokens.Preview(m.Message, 60)})
+	}
+	return r.emit(v, func() {
+		for _, m := range v.Messages {
+			r.printf("%s  %-9s %6d  %s\n", r.paint(yellow, short(m.ID)), m.Role, m.Tokens, cut(clean(m.Preview), max(r.con.width-29, 10)))
+		}
+		r.printf("would put a summary in place of %s, %s tokens; %s and %s stay, %s tokens\n", count(len(p.Gone), "message"), enhancer.Short(p.GoneTokens),
+			count(len(p.Kept), "message"), count(len(p.Pinned), "pinned one"), enhancer.Short(p.KeptTokens))
+	})
+}
+
+// prunedJSON is what pruning did.
+type prunedJSON struct {
+	DryRun bool `json:"dry_run,omitempty"`
+	where
+	Position      int  `json:"position"`
+	Results       int  `json:"results"`
+	Before        int  `json:"before"`
+	After         int  `json:"after"`
+	RequestBefore int  `json:"request_before"`
+	RequestAfter  int  `json:"request_after"`
+	Budget        *int `json:"budget"`
+}
+
+func doPrune(r *run) error {
+	if r.given("keep-tokens") && r.flags.Int("keep-tokens") < 0 {
+		return usagef("--keep-tokens takes a number of 0 or more")
+	}
+	if _, err := r.writer(); err != nil {
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	o, err := r.windowOptions(c, name)
+	if err != nil {
+		return err
+	}
+	if r.given("keep-tokens") {
+		o.PruneKeep = r.flags.Int("keep-tokens")
+	}
+	pruning := enhancer.SetPruned
+	if r.is("dry-run") {
+		pruning = enhancer.PlanPruning
+	}
+	p, err := pruning(r.ctx, c, name, o)
+	if err != nil {
+		return err
+	}
+	v := prunedJSON{r.is("dry-run"), where{p.Operation, c.ID, p.Branch}, p.Position, p.Results, p.Before, p.After, p.RequestBefore, p.RequestAfter, intOrNull(o.Budget)}
+	if r.is("dry-run") {
+		return r.emit(v, func() { r.printf("would be: %s\n", p.Notice(o.Budget)) })
+	}
+	return r.made(&chatctx.Committed{Operation: p.Operation, Context: c.ID, Branch: p.Branch}, v, "%s", p.Notice(o.Budget))
+}
+
+// sessionJSON is a session of a branch.
+type sessionJSON struct {
+	Session  int         `json:"session"`
+	ID       *chatctx.ID `json:"id"`
+	Current  bool        `json:"current"`
+	Start    int         `json:"start"`
+	End      int         `json:"end"`
+	Messages int         `json:"messages"`
+	Tokens   int         `json:"tokens"`
+	Input    int64       `json:"input_tokens"`
+	Output   int64       `json:"output_tokens"`
+	Created  *time.Time  `json:"created_at"`
+	Summary  *string     `json:"summary"`
+	PrunedTo *int        `json:"pruned_to"`
+}
+
+func doSessions(r *run) error {
+	if _, err := r.writer(); err != nil { // counts are kept
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	o, err := r.windowOptions(c, name)
+	if err != nil {
+		return err
+	}
+	list, err := enhancer.ListSessions(r.ctx, c, name, o)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		s := &list[i]
+		v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo)}
+		if s.Created != 0 {
+			at := s.Created.Time()
+			v.Created = &at
+		}
+		if err := r.emit(v, func() { r.sessionLine(s) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) sessionLine(s *enhancer.SessionInfo) {
+	mark, what := " ", s.Summary
+	if s.Current {
+		mark = r.paint(green, "*")
+		what = "(the current one)"
+	}
+	if what == "" {
+		what = "(no summary)"
+	}
+	r.printf("%s %2d  #%d to #%d, %s, %s tokens  %s\n", mark, s.Number, s.Start, max(s.End, s.Start-1), count(s.Messages, "message"), enhancer.Short(s.Tokens),
+		cut(oneLine(what), max(r.con.width-50, 20)))
+}
+
+// resumedJSON is a session that was gone back to.
+type resumedJSON struct {
+	where
+	Session int  `json:"session"`
+	Of      int  `json:"of"`
+	Whole   bool `json:"whole"`
+	Tokens  int  `json:"tokens"`
+}
+
+func doResume(r *run) error {
+	if _, err := r.writer(); err != nil {
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	o, err := r.windowOptions(c, name)
+	if err != nil {
+		return err
+	}
+	done, err := enhancer.Resume(r.ctx, c, name, o, r.arg(0))
+	if err != nil {
+		return err
+	}
+	how := "with its summary, since it does not fit whole"
+	if done.Whole {
+		how = "whole"
+	}
+	v := resumedJSON{where{done.Operation, c.ID, done.Branch}, done.Session, done.Of, done.Whole, done.Tokens}
+	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "back in session %d, %s: %s tokens", done.Of, how, enhancer.Short(done.Tokens))
+}
+
+func intOrNull(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}

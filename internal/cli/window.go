@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func windowCommands() []*command {
+	marked := "operation, context, branch, messages[{message, position, mark}]"
+	return []*command{
+		{name: "tokens", does: "how large the branch is for its model, message by message, and of how much", scope: onBranch, do: doTokens, paged: true,
+			more: "What the provider reported for a message wins over a count. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. " +
+				"With --provider the provider's own counter is asked about the request that send would send, where it has one.",
+			flags: modelFlags(),
+			json:  "total_tokens, overhead, system, prompt, tools, summary, encoding, exactness (exact | calibrated | approximate), ratio, model, budget, percent, within, provider_tokens, messages[{id, role, tokens, reported, preview}]",
+			example: `chatctx tokens
+chatctx tokens --model claude-sonnet-4-5
+chatctx tokens --provider anthropic --json`},
+		{name: "compact", does: "put a summary in place of the older messages, and begin a new session", scope: onBranch, do: doCompact, flags: compactFlags(),
+			more: "The history stays as it is, and undo brings the old request back. The summary is TEXT, else by the model that the settings compact.model and compact.provider name (else the branch's), else, or with --digest, made by rules.",
+			json: "operation, context, branch, session, start, by, summary, messages, before, after, system, summary_tokens, kept, tools, calls, budget; with --dry-run: dry_run, context, branch, start, messages[{id, role, position, tokens, preview}], gone, kept, pinned, before",
+			example: `chatctx compact --dry-run
+chatctx compact --keep-tokens 2000
+chatctx compact --summary "We fly on Friday; the hotel is booked."`},
+		{name: "prune", does: "make one line of old tool results, from now on", scope: onBranch, do: doPrune, flags: []urfave.Flag{
+			&urfave.IntFlag{Name: "keep-tokens", Usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},
+			more: "Results that the model has not read yet stay. The store keeps them all; undo brings them back into the request.",
+			json: "operation, context, branch, position, results, before, after, request_before, request_after, budget", example: "chatctx prune"},
+		{name: "pin", args: "[REF…]", does: "keep messages in every request; without REF, list the marked ones", scope: onBranch, do: doPin, flags: []urfave.Flag{dryRun()},
+			more: "With a call stay its results.", json: marked + "; in a list: message, position, mark, preview, a line each", example: "chatctx pin @3"},
+		{name: "unpin", args: "REF…", does: "take the pin off messages", scope: onBranch, do: doUnpin, flags: []urfave.Flag{dryRun()}, json: marked, example: "chatctx unpin @3"},
+		{name: "exclude", args: "REF…", does: "leave messages out of every request, and keep them on the branch", scope: onBranch, do: doExclude, flags: []urfave.Flag{dryRun()},
+			more: "With a call go its results, with a result its call.", json: marked, example: "chatctx exclude @7"},
+		{name: "include", args: "REF…", does: "send excluded messages again", scope: onBranch, do: doInclude, flags: []urfave.Flag{dryRun()}, json: marked, example: "chatctx include @7"},
+		{name: "sessions", does: "list the branch's sessions with their summaries and figures", scope: onBranch, do: doSessions, paged: true,
+			json: "session, id, current, start, end, messages, tokens, input_tokens, output_tokens, created_at, summary, pruned_to; a line each", example: "chatctx sessions"},
+		{name: "resume", args: "SESSION", does: "go back to a session: whole if it fits, else with its summary", scope: onBranch, do: doResume,
+			more: "SESSION is a number as sessions shows it, or an id. The messages of later sessions stay on the branch; a digest stands for them.",
+			json: "operation, context, branch, session, of, whole, tokens", example: "chatctx resume 1"},
+		{name: "artifact", does: "tool outputs and attachments that are, or can be, put aside", scope: onBranch, subs: []*command{
+			{name: "ls", does: "list the large tool outputs and the attachments of the branch", scope: onBranch, do: doArtifacts, paged: true,
+				json: "key, message, kind, tool, media_type, name, size; a line each", example: "chatctx artifact ls"},
+			{name: "show", args: "KEY", does: "print an output or attachment by the KEY of its pointer", scope: onBranch, do: doArtifact, paged: true,
+				more: "KEY is what stands in [EXTERNALIZED: KEY | …], or more or less of it, from 4 digits on. Binary content goes to a file or a pipe, not to a terminal.",
+				json: "key, message, kind, tool, media_type, name, size, text | data (base64)", example: "chatctx artifact show 3b1f02c97a44d1e0"},
+		}},
+	}
+}
+
+func compactFlags() []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.IntFlag{Name: "keep-tokens", Usage: "keep the newest `N` tokens as they are; else the setting compact.keep"},
+		&urfave.IntFlag{Name: "keep-messages", Usage: "keep the newest `N` messages instead"},
+		&urfave.StringFlag{Name: "summary", Usage: "the summary's `TEXT`; - for standard input"},
+		&urfave.BoolFlag{Name: "digest", Usage: "a summary made by rules, without a model"},
+		dryRun(), rawText(),
+	}
+}
+
+// windowOptions are the settings of the window in force on a branch, with what the command line says of model and provider.
+func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer.Options, error) {
+	settings, err := c.Effective(r.ctx, branchName)
+	if err != nil {
+		return enhancer.Options{}, err
+	}
+	for key, v := range r.asked() {
+		settings[key] = v
+	}
+	return enhancer.OptionsOf(settings, os.Getenv)
+}
+
+// tokensJSON is a branch's size.
+type tokensJSON struct {
+	Total     int         `json:"total_tokens"`
+	Overhead  int         `json:"overhead"`
+	System    int         `json:"system"`
+	Prompt    int         `json:"prompt"`
+	Tools     int         `json:"tools"`
+	Summary   int         `json:"summary"`
+	Encoding  string      `json:"encoding"`
+	Exactness string      `json:"exactness"`
+	Ratio     float64     `json:"ratio"`
+	Model     string      `json:"model"`
+	Budget    *int        `json:"budget"`
+	Percent   *int        `json:"percent"`
+	Within    bool        `json:"within"`
+	Provider  *int64      `json:"provider_tokens,omitempty"`
+	Messages  []tokenLine `json:"messages"`
+}
+
+type tokenLine struct {
+	ID       chatctx.ID `json:"id"`
+	Role     pool.Role  `json:"role"`
+	Tokens   int        `json:"tokens"`
+	Reported bool       `json:"reported,omitempty"`
+	Preview  string     `json:"preview"`
+}
+
+func doTokens(r *run) error {
+	if _, err := r.writer(); err != nil { // counts are kept
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	o, err := r.windowOptions(c, name)
+	if err != nil {
+		return err
+	}
+	d, err := c.Draft(r.ctx, name)
+	if err != nil {
+		return err
+	}
+	counter := tokens.NewCounter(o.Model, c)
+	if err := counter.Fill(r.ctx, d); err != nil {
+		return err
+	}
+	report := counter.Report(d, o.Budget)
+	v := tokensJSON{Total: report.Total(), Overhead: report.Overhead, System: report.System, Prompt: report.Prompt, Tools: report.Tools, Summary: report.Summary,
+		Encoding: string(report.Model.Encoding), Exactness: report.Exactness, Ratio: report.Ratio, Model: o.Model, Within: report.Usage.Within, Messages: []tokenLine{}}
+	if o.Budget > 0 {
+		v.Budget, v.Percent = &report.Usage.Budget, &report.Usage.Percent
+	}
+	for _, e := range report.Entries {
+		v.Messages = append(v.Messages, tokenLine{e.Message.ID, e.Message.Role, e.Tokens, e.Reported, e.Preview})
+	}
+	if r.flag("provider") != "" {
+		n, err := r.turn(c, name).Count(r.ctx)
+		if err != nil {
+			return talkHint(err)
+		}
+		v.Provider, v.Exactness = &n, tokens.Exact
+	}
+	return r.emit(v, func() { r.printTokens(&v, report) })
+}
+
+func (r *run) printTokens(v *tokensJSON, report *tokens.Report) {
+	room := max(r.con.width-2-8-2-9-2-7-2, 10)
+	for _, e := range report.Entries {
+		mark := " "
+		if e.Reported {
+			mark = "="
+		}
+		r.printf("%s  %-9s %s%6d  %s\n", r.paint(yellow, short(e.Message.ID)), e.Message.Role, mark, e.Tokens, cut(clean(e.Preview), room))
+	}
+	r.printf("system %s, prompts %s, tools %s, summary %s, messages %s, overhead %d\n",
+		enhancer.Short(v.System), enhancer.Short(v.Prompt), enhancer.Short(v.Tools), enhancer.Short(v.Summary), enhancer.Short(report.Messages), v.Overhead)
+	how := v.Exactness + ", " + v.Encoding
+	if v.Exactness == tokens.Approximate {
+		how += " stands in for the model's own encoding and may be 20 to 30 % off"
+	}
+	r.printf("%s tokens (%s)\n", group3(v.Total), how)
+	if v.Provider != nil {
+		r.printf("%s tokens by the provider's own count of the request\n", group3(int(*v.Provider)))
+	}
+	if v.Budget != nil {
+		r.printf("%s %d %% of %s\n", r.bar(*v.Percent), *v.Percent, group3(*v.Budget))
+	}
+}
+
+// bar shows a share of a hundred.
+func (r *run) bar(percent int) string {
+	const width = 30
+	full := min(width, max(0, percent*width/100))
+	filled, empty, style := "█", "░", green
+	if r.con.plain {
+		filled, empty = "#", "."
+	}
+	switch {
+	case percent > 100:
+		style = red
+	case percent > 80:
+		style = yellow
+	}
+	return r.paint(style, strings.Repeat(filled, full)) + strings.Repeat(empty, width-full)
+}
+
+// group3 is a number with its thousands apart.
+func group3(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
