@@ -151,8 +151,11 @@ func (c *cursor) enter(field string) int {
 
 // enterName goes into a value with a name that somebody else gave.
 func (c *cursor) enterName(name string) int {
-	return c.enter(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	return c.enter(pointerEscapes.Replace(name))
 }
+
+// pointerEscapes writes what has a meaning of its own in a JSON Pointer.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (c *cursor) enterIndex(i int) int {
 	back := len(c.path)
