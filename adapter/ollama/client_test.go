@@ -1,0 +1,56 @@
+package ollama
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/adapter/wire/wiretest"
+)
+
+func TestClient(t *testing.T) {
+	line := `{"model":"m","message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop"}` + "\n"
+	base := wiretest.Serve(t,
+		wiretest.Exchange{Method: "POST", URI: "/api/chat", Body: `{"model":"m","stream":true}`, Type: "application/x-ndjson", Answer: line},
+		// Old servers label their lines as JSON.
+		wiretest.Exchange{Method: "POST", URI: "/api/chat", Body: `{"model":"m","stream":true}`, Type: "application/json", Answer: line},
+		wiretest.Exchange{Method: "POST", URI: "/api/chat", Body: `{"model":"m","stream":false}`, Type: "application/json", Answer: line},
+		wiretest.Exchange{Method: "GET", URI: "/api/tags", Type: "application/json", Answer: `{"models":[{"name":"llama3.2:1b","modified_at":"2026-01-02T03:04:05+02:00"}]}`},
+	)
+	c, err := NewClient(wire.Options{Getenv: wiretest.Env("OLLAMA_HOST", base)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, whole := range []bool{false, false, true} {
+		wiretest.Says(t, c, wire.Request{Body: []byte(`{"model":"m"}`), Whole: whole}, "Hello")
+	}
+	models, err := c.Models(t.Context())
+	if err != nil || len(models) != 1 || models[0].ID != "llama3.2:1b" || models[0].Created.Hour() != 1 {
+		t.Errorf("%+v, %v", models, err)
+	}
+	if _, err := c.Count(t.Context(), wire.Request{}); !errors.Is(err, wire.ErrNoCount) {
+		t.Errorf("count: %v", err)
+	}
+}
+
+func TestHost(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                        "http://127.0.0.1:11434",
+		"0.0.0.0":                 "http://127.0.0.1:11434",
+		"0.0.0.0:8080":            "http://127.0.0.1:8080",
+		":1234":                   "http://127.0.0.1:1234",
+		"box.lan":                 "http://box.lan:11434",
+		"box.lan:99":              "http://box.lan:99",
+		"http://box.lan":          "http://box.lan:80",
+		"https://ollama.com":      "https://ollama.com:443",
+		"https://box.lan:1/base/": "https://box.lan:1/base",
+		"[::1]":                   "http://[::1]:11434",
+		"[::1]:5":                 "http://[::1]:5",
+		` "box.lan" `:             "http://box.lan:11434",
+	} {
+		s, err := NewClient(wire.Options{Getenv: wiretest.Env("OLLAMA_HOST", in)})
+		if err != nil || s.sender.Base != want {
+			t.Errorf("%q became %v (%v), want %s", in, s, err, want)
+		}
+	}
+}
