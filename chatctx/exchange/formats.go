@@ -13,6 +13,7 @@ type format struct {
 // narrower signature stands first.
 var formats = []format{
 	{nativeName, detectNative, readNative},
+	{llmName, detectLLM, readLLM},
 	{"chatgpt", detectChatGPT, readChatGPT},
 	{claudeAIName, detectClaudeAI, readClaudeAI},
 	{openWebUIName, detectOpenWebUI, readOpenWebUI},

@@ -142,4 +142,3 @@ func libreChatContent(m *chatctx.Message, v value, id string) []*chatctx.Message
 	}
 	return append(msgs, results...)
 }
-

@@ -1,0 +1,187 @@
+package exchange
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The first schema: a row of responses makes up to four kinds of messages.
+
+// llmRows are the rows that belong to responses, by the response.
+type llmRows struct {
+	attachments, fragments, systemFragments, calls, results map[string][]row
+	resultAttachments                                       map[string][]row // by the tool result
+	fragment                                                map[string]string
+	titles                                                  map[string]row
+}
+
+func (l *llm) rows() (*llmRows, error) {
+	m := &llmRows{fragment: map[string]string{}, titles: map[string]row{}}
+	for _, t := range []struct {
+		to            *map[string][]row
+		table, column string
+		order         string
+	}{
+		{&m.attachments, "prompt_attachments", "response_id", "order"}, {&m.fragments, "prompt_fragments", "response_id", "order"},
+		{&m.systemFragments, "system_fragments", "response_id", "order"}, {&m.calls, "tool_calls", "response_id", "id"},
+		{&m.results, "tool_results", "response_id", "id"}, {&m.resultAttachments, "tool_results_attachments", "tool_result_id", "order"},
+	} {
+		var err error
+		if *t.to, err = l.by(t.table, t.column, t.order); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.each("fragments", "", func(w row) error { m.fragment[w.str("id")] = w.str("content"); return nil }); err != nil {
+		return nil, err
+	}
+	return m, l.each("conversations", "", func(w row) error { m.titles[w.str("id")] = w; return nil })
+}
+
+// responses reads the rows, a conversation after the other; rows without one are each their own.
+func (l *llm) responses() error {
+	more, err := l.rows()
+	if err != nil {
+		return err
+	}
+	order := "ORDER BY id"
+	for _, c := range l.columns["responses"] {
+		if c == "conversation_id" {
+			order = "ORDER BY conversation_id, id"
+		}
+	}
+	c := &llmChat{l: l, more: more}
+	if err := l.each("responses", order, c.response); err != nil {
+		return err
+	}
+	return c.emit()
+}
+
+// llmChat is a conversation whose rows come one by one.
+type llmChat struct {
+	l      *llm
+	more   *llmRows
+	id     string
+	t      *thread
+	in     *chatctx.Incoming
+	system string // in force
+}
+
+func (c *llmChat) response(w row) error {
+	id := w.str("conversation_id")
+	if id == "" {
+		id = w.str("id")
+	}
+	if c.t == nil || id != c.id {
+		if err := c.emit(); err != nil {
+			return err
+		}
+		c.id, c.t, c.system = id, c.l.r.thread(place{what: "conversation " + id}), ""
+		c.in = &chatctx.Incoming{Conversation: id, Title: c.more.titles[id].str("name"), Created: w.time("datetime_utc")}
+	}
+	c.in.Updated = w.time("datetime_utc")
+	rid := w.str("id")
+	at := place{what: "response " + rid}
+	created := w.time("datetime_utc")
+	if err := c.prompt(at, rid, w, created); err != nil {
+		return err
+	}
+	c.answer(at, rid, w, created)
+	return nil
+}
+
+func (c *llmChat) emit() error {
+	if c.t == nil {
+		return nil
+	}
+	t := c.t
+	c.t = nil
+	return t.emit(c.in, t.last())
+}
+
+// prompt adds what went to the model: a system text that is new, results, and what was asked.
+func (c *llmChat) prompt(at place, rid string, w row, created pool.Time) error {
+	system := c.fragments(c.more.systemFragments[rid]) + w.str("system")
+	if system != "" && system != c.system {
+		c.t.next(at, rid+"/system", &chatctx.Message{Role: pool.System, Created: created, Content: []pool.Part{textPart(system)}})
+		c.system = system
+	}
+	for i, res := range c.more.results[rid] {
+		m := toolResult(res.str("tool_call_id"), res.str("name"), []pool.Part{textPart(res.str("output"))})
+		m.Created = created
+		if e := res.str("exception"); e != "" {
+			m.Result.IsError = true
+			m.Meta.Error = e
+		}
+		if err := c.attach(c.more.resultAttachments[res.str("id")], func(p pool.Part) {
+			if m.Result.Parts == nil {
+				m.Result.Parts, m.Result.Text = []pool.Part{textPart(m.Result.Text)}, ""
+			}
+			m.Result.Parts = append(m.Result.Parts, p)
+		}); err != nil {
+			return err
+		}
+		c.t.next(at, rid+"/result-"+itoa(i+1), m)
+	}
+	m := &chatctx.Message{Role: pool.User, Created: created}
+	if text := c.fragments(c.more.fragments[rid]); text != "" {
+		m.Content = append(m.Content, textPart(text))
+	}
+	if text := w.str("prompt"); text != "" {
+		m.Content = append(m.Content, textPart(text))
+	}
+	if err := c.attach(c.more.attachments[rid], func(p pool.Part) { m.Content = append(m.Content, p) }); err != nil {
+		return err
+	}
+	if len(m.Content) > 0 || !w.null("prompt") && len(c.more.results[rid]) == 0 {
+		c.t.next(at, rid+"/prompt", m)
+	}
+	return nil
+}
+
+func (c *llmChat) attach(list []row, add func(pool.Part)) error {
+	for _, a := range list {
+		p, err := c.l.attachment(a.str("attachment_id"))
+		if err != nil {
+			return err
+		}
+		add(p)
+	}
+	return nil
+}
+
+func (c *llmChat) fragments(list []row) string {
+	text := ""
+	for _, f := range list {
+		text += c.more.fragment[f.str("fragment_id")] + "\n"
+	}
+	return text
+}
+
+func (c *llmChat) answer(at place, rid string, w row, created pool.Time) {
+	m := &chatctx.Message{Role: pool.Assistant, Created: created}
+	m.Meta.Model = firstOf(w.str("resolved_model"), w.str("model"))
+	m.Meta.InputTokens, m.Meta.OutputTokens = w.count("input_tokens"), w.count("output_tokens")
+	m.Meta.Usage = w.json("token_details")
+	if n := w.count("duration_ms"); n != nil && created != 0 {
+		m.Meta.Completed = pool.TimeOf(created.Time().Add(time.Duration(min(*n, 1<<40)) * time.Millisecond))
+	}
+	if rest := w.object("options_json", "schema_id", "duration_ms"); rest != nil {
+		m.Meta.ProviderData = map[string]json.RawMessage{llmName: rest}
+	}
+	if text := w.str("reasoning"); text != "" {
+		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: text})
+	}
+	if text := w.str("response"); text != "" {
+		m.Content = append(m.Content, textPart(text))
+	}
+	for _, call := range c.more.calls[rid] {
+		args, _ := argumentText(call.str("arguments"))
+		addCall(m, pool.Call{ID: call.str("tool_call_id"), Tool: firstOf(call.str("name"), "unknown"), Arguments: args}, rid)
+	}
+	if len(m.Content) > 0 || !w.null("response") {
+		c.t.next(at, rid+"/answer", m)
+	}
+}
