@@ -166,3 +166,32 @@ func command(b *testing.B, path string, use func(kv.DB)) time.Duration {
 	closeDB(b, db)
 	return time.Since(begun)
 }
+
+// BenchmarkUsedBytes tells how many bytes the pages in use take for each byte of payload, in single appends and in batches.
+func BenchmarkUsedBytes(b *testing.B) {
+	for name, batch := range map[string]int{"single": 1, "batches of 1000": 1000} {
+		b.Run(name, func(b *testing.B) {
+			db := benchDB(b, 0)
+			n := uint64(0)
+			for b.Loop() {
+				err := db.Update(ctx, func(tx kv.RwTx) error {
+					for i := range batch {
+						if err := appendRecord(tx.Put, n+uint64(i)); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				n += uint64(batch)
+			}
+			s, err := db.(kv.Keeper).Space(ctx)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(s.Used)/float64(n)/float64(len(payload)), "x-payload")
+		})
+	}
+}

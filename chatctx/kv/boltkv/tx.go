@@ -56,6 +56,15 @@ func (s *session) sound(b []byte) error {
 	return s.damage
 }
 
+// wrong makes damage of an error of bbolt's that can have no other cause.
+func (s *session) wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.damage = damaged(s.file.path, err)
+	return s.damage
+}
+
 // caught turns a panic of bbolt's, over pages that are spoilt, into an error. It is deferred by functions that call bbolt and
 // none of the caller's functions.
 func (s *session) caught(err *error) {
@@ -107,7 +116,7 @@ func (s *session) put(bucket string, key, value []byte) (err error) {
 	defer s.caught(&err)
 	if b == nil {
 		if b, err = s.bolt.CreateBucket([]byte(bucket)); err != nil {
-			return err
+			return s.wrong(err)
 		}
 		s.keep(bucket, b)
 	}
@@ -115,7 +124,7 @@ func (s *session) put(bucket string, key, value []byte) (err error) {
 		value = []byte{} // bbolt takes nil for a bucket
 	}
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
-	return b.Put(key, value)
+	return s.wrong(b.Put(key, value))
 }
 
 func (s *session) delete(bucket string, key []byte) (err error) {
@@ -128,7 +137,7 @@ func (s *session) delete(bucket string, key []byte) (err error) {
 		return nil
 	}
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
-	return b.Delete(key)
+	return s.wrong(b.Delete(key))
 }
 
 // scan is one pass through a range.
