@@ -1,0 +1,245 @@
+package branch
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// histories drives a few branches of one context beside plain lists of items.
+type histories struct {
+	t     *testing.T
+	rng   *rand.Rand
+	db    kv.DB
+	ctx   pool.ID
+	all   []*Branch
+	plain [][]Item
+}
+
+func (h *histories) update(fn func(kv.RwTx) error) {
+	h.t.Helper()
+	if err := h.db.Update(h.t.Context(), fn); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *histories) items(n int) []Item {
+	out := make([]Item, n)
+	for i := range out {
+		h.rng.Read(out[i].ID[:])
+		out[i].Turn = h.rng.Intn(2) == 0
+	}
+	return out
+}
+
+// splice changes a branch and its plain list in the same way.
+func (h *histories) splice(i, at, removed int, insert []Piece, items []Item) {
+	h.all[i].Pieces = Splice(h.all[i].Pieces, at, removed, insert)
+	h.plain[i] = slices.Concat(h.plain[i][:at], items, h.plain[i][at+removed:])
+}
+
+func (h *histories) step() {
+	i := h.rng.Intn(len(h.all))
+	b, n := h.all[i], len(h.plain[i])
+	switch h.rng.Intn(5) {
+	case 0, 1: // write somewhere
+		items := h.items(1 + h.rng.Intn(5))
+		at := h.rng.Intn(n + 1)
+		h.update(func(tx kv.RwTx) error {
+			p, err := Write(tx, h.ctx, b, items)
+			if err == nil {
+				h.splice(i, at, 0, []Piece{p}, items)
+			}
+			return err
+		})
+	case 2: // take a run off
+		at := h.rng.Intn(n + 1)
+		h.splice(i, at, h.rng.Intn(n-at+1), nil, nil)
+	case 3: // take a run from another
+		j := h.rng.Intn(len(h.all))
+		from := h.rng.Intn(len(h.plain[j]) + 1)
+		to := from + h.rng.Intn(len(h.plain[j])-from+1)
+		h.splice(i, h.rng.Intn(n+1), 0, Slice(h.all[j].Pieces, from, to), slices.Clone(h.plain[j][from:to]))
+	case 4:
+		h.update(func(tx kv.RwTx) error {
+			pieces, err := Merge(tx, h.ctx, b)
+			b.Pieces = pieces
+			return err
+		})
+	}
+}
+
+func (h *histories) compare() {
+	h.t.Helper()
+	err := h.db.View(h.t.Context(), func(tx kv.Tx) error {
+		for i, b := range h.all {
+			got, err := itemsOf(tx, h.ctx, b.Pieces)
+			if err != nil {
+				return err
+			}
+			if !slices.Equal(got, h.plain[i]) {
+				return fmt.Errorf("branch %d has %d entries, want %d, or others", i, len(got), len(h.plain[i]))
+			}
+			at := h.rng.Intn(len(got) + 1)
+			turns, err := Turns(tx, h.ctx, b.Pieces, at)
+			if err != nil {
+				return err
+			}
+			if want := countTurns(h.plain[i][:at]); turns != want {
+				return fmt.Errorf("branch %d begins %d turns in %d entries, want %d", i, turns, at, want)
+			}
+			if err := h.shared(tx, i, h.rng.Intn(len(h.all))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func countTurns(items []Item) (n int) {
+	for _, item := range items {
+		if item.Turn {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *histories) shared(tx kv.Tx, i, j int) error {
+	want := 0
+	for want < len(h.plain[i]) && want < len(h.plain[j]) && h.plain[i][want] == h.plain[j][want] {
+		want++
+	}
+	got, err := Shared(tx, h.ctx, h.all[i].Pieces, h.all[j].Pieces)
+	if err == nil && got != want {
+		err = fmt.Errorf("branches %d and %d share %d entries, want %d", i, j, got, want)
+	}
+	return err
+}
+
+// TestHistoriesAgainstLists holds pieces to plain lists over random changes.
+func TestHistoriesAgainstLists(t *testing.T) {
+	for seed := range int64(20) {
+		h := &histories{t: t, rng: rand.New(rand.NewSource(seed)), db: memkv.New(), ctx: pool.NewID()}
+		for i := range 4 {
+			h.all = append(h.all, &Branch{Name: fmt.Sprint(i), Segment: uint64(i + 1)})
+			h.plain = append(h.plain, nil)
+		}
+		for range 150 {
+			h.step()
+			h.compare()
+		}
+		if err := h.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMergeMakesFewOfMany(t *testing.T) {
+	db := memkv.New()
+	defer db.Close()
+	ctx := pool.NewID()
+	b := &Branch{Name: "b", Segment: 1}
+	err := db.Update(t.Context(), func(tx kv.RwTx) error {
+		items := make([]Item, 1000)
+		for i := range items {
+			items[i].ID = pool.NewID()
+		}
+		if _, err := Write(tx, ctx, b, items); err != nil {
+			return err
+		}
+		for i := range 500 { // every other entry alone
+			b.Pieces = append(b.Pieces, Piece{Segment: 1, From: uint64(2 * i), To: uint64(2*i + 1)})
+		}
+		before, err := IDs(tx, ctx, b.Pieces)
+		if err != nil {
+			return err
+		}
+		if b.Pieces, err = Merge(tx, ctx, b); err != nil {
+			return err
+		}
+		after, err := IDs(tx, ctx, b.Pieces)
+		if err != nil {
+			return err
+		}
+		if len(b.Pieces) != 1 || !slices.Equal(before, after) {
+			t.Errorf("%d pieces with the same entries: %t", len(b.Pieces), slices.Equal(before, after))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAppendStaysOnePiece holds that a branch that only grows does not gather pieces.
+func TestAppendStaysOnePiece(t *testing.T) {
+	var pieces []Piece
+	for i := range uint64(100) {
+		pieces = Splice(pieces, int(i), 0, []Piece{{Segment: 1, From: i, To: i + 1}})
+	}
+	if len(pieces) != 1 || Count(pieces) != 100 {
+		t.Errorf("%v", pieces)
+	}
+	if i := Place(pieces, 1, 57); i != 57 {
+		t.Errorf("entry 57 stands at %d", i)
+	}
+	if _, position, ok := At(pieces, 57); !ok || position != 57 {
+		t.Errorf("place 57 has entry %d", position)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, ok := range map[string]bool{"main": true, "": false, "a b": true, "ü/:": true, "a\tb": false, "\x7f": false, "a\xffb": false,
+		strings.Repeat("x", 255): true, strings.Repeat("x", 256): false} {
+		if err := CheckName(name); (err == nil) != ok || err != nil && !errors.Is(err, pool.ErrInvalid) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// TestDamagedEntriesAreErrors cuts and drops entries: reading them says so.
+func TestDamagedEntriesAreErrors(t *testing.T) {
+	db := memkv.New()
+	defer db.Close()
+	ctx := pool.NewID()
+	b := &Branch{Name: "b", Segment: 1}
+	err := db.Update(t.Context(), func(tx kv.RwTx) error {
+		p, err := Write(tx, ctx, b, []Item{{ID: pool.NewID()}, {ID: pool.NewID()}, {ID: pool.NewID()}})
+		if err != nil {
+			return err
+		}
+		if err := tx.Delete(EntryBucket, entryKey(ctx, 1, 1)); err != nil {
+			return err
+		}
+		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("a missing entry: %v", err)
+		}
+		if err := tx.Put(EntryBucket, entryKey(ctx, 1, 1), []byte("short")); err != nil {
+			return err
+		}
+		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("a short entry: %v", err)
+		}
+		if err := tx.Put(Bucket, Key(ctx, "b"), []byte("no record")); err != nil {
+			return err
+		}
+		if _, err := Get(tx, ctx, "b"); !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("a broken record: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
