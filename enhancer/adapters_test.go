@@ -1,0 +1,71 @@
+package enhancer
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/adaptertest"
+	"github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// What the steps leave is a valid request for every provider, whatever they had to take away.
+func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
+	n := 400
+	if testing.Short() {
+		n = 60
+	}
+	for provider, model := range map[string]string{"openai": "gpt-4o", "openai-responses": "gpt-5", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "ollama": "llama3.2"} {
+		t.Run(provider, func(t *testing.T) {
+			sent := 0
+			for seed := range n {
+				d := adaptertest.Random(uint64(seed), provider, model)
+				if seed%2 == 0 {
+					d.Messages = newWriter(int64(seed)).random(2 + seed%30).d.Messages
+				}
+				o := options(200 + seed%23*300)
+				o.KeepBlocks, o.Edits = 1+seed%3, seed%3 == 0
+				o.PruneThreshold, o.PruneKeep = 500*(seed%5), 300*(seed%3)
+				if send(t, seed, provider, model, d, o) {
+					sent++
+				}
+				if t.Failed() {
+					return
+				}
+			}
+			if sent < n/4 {
+				t.Errorf("only %d of %d drafts could be sent", sent, n)
+			}
+		})
+	}
+}
+
+// send judges the body of a draft after the steps; false: the draft could not be made to fit, has nothing in it, or a setting that is not for this provider.
+func send(t *testing.T, seed int, provider, model string, d *chatctx.Draft, o Options) bool {
+	t.Helper()
+	o.Model = model
+	if _, err := Standard(o, nil, &shorter{}).Run(t.Context(), d); err != nil {
+		var over *BudgetError
+		if !errors.As(err, &over) {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		return false
+	}
+	if d.Settings == nil {
+		d.Settings = map[string]json.RawMessage{}
+	}
+	d.Settings["model"], _ = json.Marshal(model)
+	body, err := all.Body(provider, d)
+	if errors.Is(err, chatctx.ErrEmpty) || errors.Is(err, adapter.ErrSetting) {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	if err := adaptertest.Validate(provider, model, body); err != nil {
+		t.Fatalf("seed %d: %v\n%.2000s", seed, err, body)
+	}
+	return true
+}
