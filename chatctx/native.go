@@ -25,6 +25,7 @@ type Native struct {
 	AppData          map[string]json.RawMessage
 	Active           string
 	Created, Updated pool.Time
+	Task             *Task
 }
 
 // NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which came before it, and what
@@ -73,7 +74,7 @@ func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 	v := &NativeView{}
 	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
 		*v = NativeView{Context: Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Parent: rec.Parent, Settings: rec.Settings,
-			AppData: rec.AppData, Active: rec.Active, Created: rec.Created, Updated: rec.Updated}}
+			AppData: rec.AppData, Active: rec.Active, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}}
 		infos, err := branchInfos(tx, c.ID, rec)
 		if err != nil {
 			return err
@@ -155,7 +156,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		return err
 	})
 	i.rec = contextRecord{Title: n.Title, Derived: n.Derived, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData, Active: n.Active,
-		Created: n.Created, NextOperation: 1}
+		Created: n.Created, NextOperation: 1, Task: n.Task}
 	return i, err
 }
 

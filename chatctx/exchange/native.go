@@ -23,6 +23,8 @@ import (
 //	tag, mark  a message's second name; pinned or excluded
 //	end       ends the context and counts it: one without it was cut off
 //
+// Rules and tools are not in it: they say what may run on a machine, which is not a conversation's to bring along.
+//
 // Nothing in it depends on how a store lays histories out, so that exporting what was imported gives the same bytes.
 
 const (
@@ -45,6 +47,26 @@ type nativeContext struct {
 	Active   string                     `json:"active"`
 	Created  stamp                      `json:"created_at,omitzero"`
 	Updated  stamp                      `json:"updated_at,omitzero"`
+	Task     *nativeTask                `json:"task,omitempty"`
+}
+
+// nativeTask is what makes a context a sub-context. Its fields are chatctx.Task's, in their order.
+type nativeTask struct {
+	Goal       string      `json:"goal,omitempty"`
+	Branch     chatctx.ID  `json:"branch"`
+	BranchName string      `json:"branch_name"`
+	Message    *chatctx.ID `json:"message,omitempty"`
+	Index      int         `json:"index,omitempty"`
+	State      string      `json:"state"`
+	Depth      int         `json:"depth"`
+	MaxDepth   int         `json:"max_depth,omitempty"`
+	MaxRounds  int         `json:"max_rounds,omitempty"`
+	MaxTokens  int64       `json:"max_tokens,omitempty"`
+	OwnRules   bool        `json:"own_rules,omitempty"`
+	Keep       bool        `json:"keep,omitempty"`
+	Summary    *chatctx.ID `json:"summary,omitempty"`
+	Reason     string      `json:"reason,omitempty"`
+	Ended      stamp       `json:"ended_at,omitzero"`
 }
 
 type nativeBranch struct {
@@ -117,14 +139,15 @@ type nativeCall struct {
 }
 
 type nativeDecision struct {
-	At         stamp  `json:"at,omitzero"`
-	From       string `json:"from"`
-	To         string `json:"to"`
-	ByKind     string `json:"by_kind"`
-	ByName     string `json:"by_name,omitempty"`
-	Program    string `json:"program,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-	ArgsSHA256 string `json:"arguments_sha256,omitempty"`
+	At         stamp           `json:"at,omitzero"`
+	From       string          `json:"from"`
+	To         string          `json:"to"`
+	ByKind     string          `json:"by_kind"`
+	ByName     string          `json:"by_name,omitempty"`
+	Program    string          `json:"program,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	ArgsSHA256 string          `json:"arguments_sha256,omitempty"`
+	Arguments  json.RawMessage `json:"arguments,omitempty"`
 }
 
 type nativeEnd struct {
@@ -184,6 +207,23 @@ func idOf(p *chatctx.ID) chatctx.ID {
 	return *p
 }
 
+func taskOut(t *chatctx.Task) *nativeTask {
+	if t == nil {
+		return nil
+	}
+	return &nativeTask{t.Goal, t.Branch, t.BranchName, idOrNil(t.Message), t.Index, t.State, t.Depth, t.MaxDepth, t.MaxRounds, t.MaxTokens,
+		t.OwnRules, t.Keep, idOrNil(t.Summary), t.Reason, stamp(t.Ended)}
+}
+
+func taskIn(n *nativeTask) *chatctx.Task {
+	if n == nil {
+		return nil
+	}
+	return &chatctx.Task{Goal: n.Goal, Branch: n.Branch, BranchName: n.BranchName, Message: idOf(n.Message), Index: n.Index, State: n.State,
+		Depth: n.Depth, MaxDepth: n.MaxDepth, MaxRounds: n.MaxRounds, MaxTokens: n.MaxTokens, OwnRules: n.OwnRules, Keep: n.Keep,
+		Summary: idOf(n.Summary), Reason: n.Reason, Ended: pool.Time(n.Ended)}
+}
+
 func sessionsOut(list []branch.Session) []nativeSession {
 	var out []nativeSession
 	for _, s := range list {
@@ -217,7 +257,7 @@ func callOut(c *chatctx.NativeCall) nativeCall {
 		Since: stamp(c.Since), Effective: c.Effective, Expires: stamp(c.Expires)}
 	for _, d := range c.Decisions {
 		n.Decisions = append(n.Decisions, nativeDecision{At: stamp(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
-			Program: d.Program, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256)})
+			Program: d.Program, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256), Arguments: d.Arguments})
 	}
 	return n
 }
@@ -231,7 +271,7 @@ func callIn(n *nativeCall) (chatctx.NativeCall, error) {
 			return c, err
 		}
 		c.Decisions = append(c.Decisions, chatctx.Decision{At: pool.Time(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
-			Program: d.Program, Reason: d.Reason, ArgsSHA256: h})
+			Program: d.Program, Reason: d.Reason, ArgsSHA256: h, Arguments: d.Arguments})
 	}
 	return c, nil
 }

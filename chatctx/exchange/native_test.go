@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -344,6 +345,27 @@ func TestExportRefusals(t *testing.T) {
 		var b bytes.Buffer
 		if err := Export(context.Background(), s, o, &b); err == nil || b.Len() > 0 {
 			t.Errorf("%+v: %v and %d bytes", o, err, b.Len())
+		}
+	}
+}
+
+// TestNativeJSONIsWhole fails when a type gets a field that the export's JSON does not have.
+func TestNativeJSONIsWhole(t *testing.T) {
+	for _, c := range []struct {
+		what       string
+		from, json any
+		leftOut    int
+	}{
+		{"context", chatctx.Native{}, nativeContext{}, 0},
+		{"branch", chatctx.NativeBranch{}, nativeBranch{}, 1}, // Like and Shared are one
+		{"call", chatctx.NativeCall{}, nativeCall{}, 0},
+		{"decision", chatctx.Decision{}, nativeDecision{}, 0},
+		{"task", chatctx.Task{}, nativeTask{}, 0},
+		{"session", branch.Session{}, nativeSession{}, 1}, // Extra is in no record either
+		{"digest", branch.Digest{}, nativeDigest{}, 0},
+	} {
+		if from, to := reflect.TypeOf(c.from).NumField(), reflect.TypeOf(c.json).NumField(); from != to+c.leftOut {
+			t.Errorf("a %s has %d fields, its JSON %d", c.what, from, to)
 		}
 	}
 }

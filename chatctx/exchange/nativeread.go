@@ -117,7 +117,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	err := json.Unmarshal(v.keep(), &c)
 	if err == nil {
 		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Parent: idOf(c.Parent), Settings: c.Settings,
-			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated)})
+			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
 	}
 	if err != nil {
 		n.spoiled = true

@@ -130,7 +130,7 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 	}
 	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Parent: idOrNil(v.Context.Parent),
 		Settings: v.Context.Settings, AppData: v.Context.AppData, Active: v.Context.Active, Created: stamp(v.Context.Created),
-		Updated: stamp(v.Context.Updated)})
+		Updated: stamp(v.Context.Updated), Task: taskOut(v.Context.Task)})
 	if err != nil {
 		return err
 	}
