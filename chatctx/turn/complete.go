@@ -36,8 +36,12 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 	for _, key := range asideSettings {
 		delete(settings, key)
 	}
-	for _, key := range []string{"model", "provider"} {
-		if v := settings["compact."+key]; v != nil {
+	for _, key := range []string{"model", "provider", "base_url", "key_env", "profile"} {
+		v := settings["compact."+key]
+		if v != nil || settings["compact.provider"] != nil && key != "model" {
+			delete(settings, key) // another provider's address and key are not this one's
+		}
+		if v != nil {
 			settings[key] = v
 		}
 	}

@@ -26,6 +26,7 @@ type Request struct {
 	Body            []byte
 	Draft           *chatctx.Draft   // as the enhancers left it
 	Report          *enhancer.Report // what they did
+	Options         enhancer.Options // the settings of the window that they went by
 	Repairs         []chatctx.Note   // what the adapter did
 	// Chain is the body in the order in which the provider reads it.
 	Chain []enhancer.Link
@@ -94,6 +95,7 @@ func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.
 	if err != nil {
 		return nil, err
 	}
+	req.Options = o
 	pipeline := enhancer.Standard(o, t.Context, t.completer(d.Settings), t.Enhancers...)
 	if req.Report, err = pipeline.Run(ctx, d); err != nil {
 		return nil, err

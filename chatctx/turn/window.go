@@ -33,16 +33,12 @@ func (t *Turn) within(ctx context.Context, req *Request) (*Request, error) {
 	if err != nil || n <= int64(limit) {
 		return req, ctx.Err()
 	}
-	o, err := enhancer.OptionsOf(req.Draft.Settings, t.getenv)
-	if err != nil {
-		return nil, err
-	}
 	smaller := *t
 	smaller.Settings = maps.Clone(t.Settings)
 	if smaller.Settings == nil {
 		smaller.Settings = map[string]json.RawMessage{}
 	}
-	smaller.Settings["budget"] = json.RawMessage(strconv.Itoa(int(float64(o.Budget) * float64(req.Report.After) / float64(n))))
+	smaller.Settings["budget"] = json.RawMessage(strconv.Itoa(int(float64(req.Options.Budget) * float64(req.Report.After) / float64(n))))
 	return smaller.withClient(ctx, req.Draft.Branch)
 }
 

@@ -193,20 +193,27 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 	switch {
 	case err == nil && out.Waiting > 0:
 		return &waitsError{out.Waiting}
-	case err == nil && !out.Queued:
-		r.compactIfDue(t)
+	case err == nil && out.Request != nil:
+		r.tidied(t, out)
 	}
 	return talkHint(err)
 }
 
-// compactIfDue compacts the branch where its settings say so. The answer is there already, so a failure is only told.
-func (r *run) compactIfDue(t *turn.Turn) {
+// tidied says what was left out of the last request for want of room, and compacts the branch where its settings say so. The answer is there already, so a
+// failure is only told.
+func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
+	o := out.Request.Options
+	if o.Notify {
+		for _, line := range out.Request.Report.Notices(o.Budget) {
+			r.note("%s", line)
+		}
+	}
 	done, err := t.Compact(r.ctx)
 	switch {
 	case err != nil:
 		r.note("the branch should be compacted, but: %s", clean(err.Error()))
-	case done != nil:
-		r.note("compacted, since the window was nearly full: chatctx sessions shows it")
+	case done != nil && o.Notify:
+		r.note("%s\ntake it back: %s", done.Notice(), r.again("undo "+done.Operation))
 	}
 }
 
