@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -14,6 +16,9 @@ import (
 
 // A context can leave a store and come into another one with its ids and all it has but its journal: NativeView reads it, NativeImport takes
 // it in. Package exchange writes and reads the file in between.
+
+// NativeFormat is the name of that format in reports.
+const NativeFormat = "chatctx"
 
 // Native describes a context on its way between stores.
 type Native struct {
@@ -618,4 +623,56 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 		}
 	}
 	return nil
+}
+
+// Known counts the messages of a conversation that the store has already, and says whether it has the conversation. Nothing is written.
+func (s *Store) Known(ctx context.Context, in *Incoming) (messages int, has bool, err error) {
+	err = s.db.View(ctx, func(tx kv.Tx) error {
+		id, err := knownContext(tx, in)
+		if messages, has = 0, id != (ID{}); err != nil || !has {
+			return err
+		}
+		for _, n := range in.Nodes {
+			at := n.Message.ID
+			if in.Format != NativeFormat {
+				raw, err := tx.Get(sourceBucket, sourceKey(in.Format, in.Conversation, n.ID))
+				if err != nil {
+					return err
+				}
+				if len(raw) != 32 || n.ID == "" || ID(raw[:16]) != id {
+					continue
+				}
+				at = ID(raw[16:])
+			}
+			there, err := pool.Has(tx, id, at)
+			if err != nil {
+				return err
+			}
+			if there {
+				messages++
+			}
+		}
+		return nil
+	})
+	return messages, has, err
+}
+
+// knownContext is the context that a conversation became, the zero id for none.
+func knownContext(tx kv.Tx, in *Incoming) (ID, error) {
+	var src sourceRecord
+	if in.Format == NativeFormat {
+		var err error
+		if src.Context, err = uuid.Parse(in.Conversation); err != nil {
+			return ID{}, nil
+		}
+	} else if in.Conversation == "" {
+		return ID{}, nil
+	} else if _, err := getRecord(tx, sourceBucket, sourceKey(in.Format, in.Conversation, ""), &src); err != nil {
+		return ID{}, err
+	}
+	rec, _, err := getContext(tx, src.Context)
+	if rec == nil {
+		return ID{}, err
+	}
+	return src.Context, nil
 }

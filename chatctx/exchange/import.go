@@ -16,7 +16,7 @@ import (
 // what is wrong with the files is in the report alone.
 func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
 	if o.DryRun {
-		return Read(ctx, paths, o, func(*chatctx.Incoming) error { return nil })
+		return dryRun(ctx, s, paths, o)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -36,6 +36,26 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 		err = cause
 	}
 	return rep, err
+}
+
+// dryRun reports what an import would do. A message that stands in two of the files counts as new in both.
+func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
+	rep := &Report{}
+	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
+		known, has, err := s.Known(ctx, in)
+		if err != nil {
+			return err
+		}
+		all := fileMessages(in)
+		known = min(known, all)
+		done := &chatctx.Imported{Title: in.Title, Created: !has, Messages: all - known, Known: known, Branches: len(in.Branches)}
+		if !has {
+			done.NewBranches = len(in.Branches)
+		}
+		rep.count(in.Format, in.Conversation, done)
+		return nil
+	})
+	return rep, im.paths(paths)
 }
 
 // batchBytes is how large, about, a batch is that is stored at once.
@@ -218,8 +238,12 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 	if done.Restored {
 		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", clip(done.Title, 60))})
 	}
+	context := ""
+	if done.Context != (chatctx.ID{}) {
+		context = done.Context.String()
+	}
 	r.Imported = append(r.Imported, Imported{
-		Context: done.Context.String(), Title: done.Title, Format: format, SourceID: source,
+		Context: context, Title: done.Title, Format: format, SourceID: source,
 		Messages: done.Messages, Branches: done.Branches,
 	})
 }

@@ -107,6 +107,11 @@ func TestDryRunStoresNothing(t *testing.T) {
 	for range s.Contexts(context.Background(), chatctx.ListOptions{}) {
 		t.Fatal("something is stored")
 	}
+	importInto(t, s, "testdata/chatgpt")
+	again, err := Import(context.Background(), s, []string{"testdata/chatgpt"}, Options{DryRun: true})
+	if err != nil || again.Messages != 0 || again.Contexts != 0 || again.Duplicated != rep.Messages {
+		t.Errorf("of what is there already: %v %+v", err, again)
+	}
 }
 
 // TestImportKeepsWhatWasStored: an import that is interrupted has stored whole conversations, and says which.

@@ -28,7 +28,7 @@ import (
 // Nothing in it depends on how a store lays histories out, so that exporting what was imported gives the same bytes.
 
 const (
-	nativeName    = "chatctx"
+	nativeName    = chatctx.NativeFormat
 	nativeVersion = 1
 )
 
