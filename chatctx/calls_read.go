@@ -541,3 +541,45 @@ func stepsOf(ctx, message ID, index int, rec *callRecord) []*CallStep {
 	}
 	return out
 }
+
+// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, settled like those of Store.Calls.
+func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*Call, error) {
+	var out []*Call
+	var stale []callName
+	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+		out, stale = nil, nil
+		b, err := branchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		calls, err := unansweredIn(tx, c.ID, b.Pieces)
+		if err != nil {
+			return err
+		}
+		for _, u := range calls {
+			at, err := reader{tx, c.ID}.callOf(u.message, u.index, "")
+			if err != nil {
+				return err
+			}
+			call, err := reader{tx, c.ID}.describeCall(at, c.store.now(), b.Name)
+			if err != nil {
+				return err
+			}
+			if call.State() != at.rec.state() {
+				stale = append(stale, callName{c.ID, u.message, u.index})
+			}
+			if call.Open() {
+				out = append(out, call)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(stale) == 0 {
+		return out, err
+	}
+	err = c.store.settleCalls(ctx, stale)
+	if errors.Is(err, ErrReadOnly) {
+		err = nil
+	}
+	return out, err
+}

@@ -1,0 +1,207 @@
+package approval
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The limits of a command's output: as much goes into the result's text, as much into an artifact beside it; one that writes more is ended.
+const (
+	TextOutput = 256 << 10
+	MostOutput = 16 << 20
+)
+
+// ErrOutput ends a tool that writes more than MostOutput.
+var ErrOutput = errors.New("ended: it wrote more than 16 MiB")
+
+// pipeGrace is how long output is waited for after a command has ended, where something that it left behind holds the pipe.
+const pipeGrace = time.Second
+
+// runCommand runs a command without a shell: each argument arrives as it is. Standard input is empty, the environment clean; the whole group of processes is ended with the command.
+func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation, dir string) (a chatctx.Answer, err error) {
+	argv, err := Expand(t.Command, in.Arguments)
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dirOf(t, dir), environment(t, in.Call)
+	out := &sink{full: func() { cancel(ErrOutput) }}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, pipeGrace
+	g := newGroup(cmd)
+	cmd.Cancel = g.kill
+	if err := cmd.Start(); err != nil {
+		return a, err
+	}
+	g.started()
+	err = cmd.Wait()
+	_ = g.kill() // what it left behind
+	g.close()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	a.Result.Text, a.Beside = out.texts()
+	if a.Result.Text == "" && err == nil {
+		a.Result.Text = "(no output)"
+	}
+	return a, err
+}
+
+func dirOf(t *chatctx.Tool, dir string) string {
+	if t.Dir != "" {
+		return t.Dir
+	}
+	return dir
+}
+
+// Expand puts arguments into a command's template. {name} in an element stands for the argument of that name, {} for all of them as JSON; texts arrive as they are, anything else
+// as JSON. An element that names an argument that is not there is left out. What comes from an argument is never read again: a brace in it stands for itself.
+func Expand(template []string, arguments json.RawMessage) ([]string, error) {
+	args, err := decodeArguments(arguments)
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are no JSON: %w", err)
+	}
+	var argv []string
+	for i, element := range template {
+		word, ok, err := expandOne(element, args, arguments)
+		if err != nil {
+			return nil, err
+		}
+		if strings.ContainsRune(word, 0) {
+			return nil, errors.New("an argument holds a zero byte: no command takes that")
+		}
+		if ok {
+			argv = append(argv, word)
+		} else if i == 0 {
+			return nil, fmt.Errorf("the command itself is %s, which is not among the arguments", element)
+		}
+	}
+	if len(argv) == 0 {
+		return nil, errors.New("the tool has no command")
+	}
+	return argv, nil
+}
+
+// expandOne expands one element; ok is false where an argument is not there.
+func expandOne(element string, args any, raw json.RawMessage) (word string, ok bool, err error) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(element, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true, nil
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed || strings.ContainsAny(name, " \t\n\"':,{") {
+			b.WriteByte('{')
+			element = rest
+			continue
+		}
+		element = after
+		if name == "" {
+			b.Write(raw)
+			continue
+		}
+		v, there := lookUp(args, name)
+		if !there || v == nil {
+			return "", false, nil
+		}
+		text, isText := v.(string)
+		if !isText {
+			out, err := json.Marshal(v)
+			if err != nil {
+				return "", false, err
+			}
+			text = string(out)
+		}
+		b.WriteString(text)
+	}
+}
+
+// environment is the clean one: what programs need to run at all, the name of the call, and what the tool was given.
+func environment(t *chatctx.Tool, c *chatctx.Call) []string {
+	var env []string
+	for _, name := range kept {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	if c != nil {
+		env = append(env, "CHATCTX_CALL="+string(c.Ref()), "CHATCTX_CALL_ID="+c.ID)
+	}
+	for name, v := range t.Env {
+		env = append(env, name+"="+v)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// kept are the variables that a tool inherits.
+var kept = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
+	"SystemRoot", "SYSTEMDRIVE", "PATHEXT", "COMSPEC", "USERPROFILE", "APPDATA", "LOCALAPPDATA"}
+
+// sink takes in a command's output up to MostOutput.
+type sink struct {
+	mu   sync.Mutex
+	buf  []byte
+	full func()
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(p), MostOutput-len(s.buf))
+	s.buf = append(s.buf, p[:n]...)
+	if n < len(p) {
+		s.full()
+		return n, ErrOutput
+	}
+	return n, nil
+}
+
+// texts gives the text for the model, and the whole output where that is more or no text.
+func (s *sink) texts() (string, []pool.Part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	binary := !utf8.Valid(s.buf[:textEnd(s.buf, len(s.buf))])
+	if len(s.buf) <= TextOutput && !binary {
+		return string(s.buf), nil
+	}
+	part := pool.Part{Type: pool.DocumentPart, MediaType: "text/plain", Name: "output.txt", Data: s.buf}
+	sum := sha256.Sum256(s.buf)
+	if binary {
+		part.MediaType, part.Name = "application/octet-stream", "output"
+		return fmt.Sprintf("[%d bytes that are no text, in artifact %x]", len(s.buf), sum), []pool.Part{part}
+	}
+	end := textEnd(s.buf, TextOutput)
+	return fmt.Sprintf("%s\n[%d more bytes; the whole output is artifact %x]", s.buf[:end], len(s.buf)-end, sum), []pool.Part{part}
+}
+
+// textEnd is the largest end up to n that cuts no character in two.
+func textEnd(b []byte, n int) int {
+	for i := 0; i < utf8.UTFMax && n > 0 && n < len(b)+1; i++ {
+		r, size := utf8.DecodeLastRune(b[:n])
+		if r != utf8.RuneError || size > 1 {
+			return n
+		}
+		n--
+	}
+	return n
+}

@@ -1,0 +1,393 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Function is a tool that the program itself brings. An error is a failed result with its text; one that is ErrHandedOver leaves the call running.
+type Function func(ctx context.Context, in Invocation) (pool.Result, error)
+
+// Invocation is a call that is being run.
+type Invocation struct {
+	Call      *chatctx.Call
+	Arguments json.RawMessage // to run it with
+	Claim     *chatctx.CallClaim
+}
+
+// ErrHandedOver: a Function gave its call to somebody else, who will answer it.
+var ErrHandedOver = errors.New("the call was handed over")
+
+// Executor runs the approved calls of a branch. Its methods may be called by several goroutines. The zero value but for Context is ready.
+type Executor struct {
+	Context *chatctx.ChatContext
+	// Functions are the tools that the program brings, by name. They win over those that are kept in the store.
+	Functions map[string]Function
+	// Limit is how many run at a time; 0: DefaultLimit.
+	Limit int
+	// Timeout is for tools without a time limit of their own; 0: DefaultTimeout.
+	Timeout time.Duration
+	// Dir is where commands without a folder of their own run; "": the present one.
+	Dir string
+	// Show, if not nil, is told what happens, by several goroutines.
+	Show func(Event)
+
+	servers servers
+}
+
+// The defaults.
+const (
+	DefaultLimit   = 4
+	DefaultTimeout = 2 * time.Minute
+)
+
+// Event is one step with a call: claimed before its tool starts, ended after it, resolved when its result is stored.
+type Event struct {
+	Step     string
+	Call     *chatctx.Call
+	Answered *chatctx.Answered // of resolved
+}
+
+// The steps of an Event.
+const (
+	StepClaimed  = "claimed"
+	StepEnded    = "ended"
+	StepResolved = "resolved"
+)
+
+// Report is what a Run did, and what is left.
+type Report struct {
+	Ran     []*chatctx.Answered
+	Decided int // by rules
+	Waiting []Waiting
+}
+
+// Waiting is a call that is still open, and for what it waits.
+type Waiting struct {
+	Call *chatctx.Call
+	Why  string
+}
+
+// Close ends the MCP servers that were started.
+func (e *Executor) Close() error { return e.servers.close() }
+
+// Run lets the rules decide about the calls of a branch ("" the active one) that wait, and runs those that are approved, until nothing is left that it may run. Cancelling ctx ends the tools; their
+// calls fail as interrupted. The error is for what kept it from going on; a tool that fails is a result.
+func (e *Executor) Run(ctx context.Context, branchName string) (*Report, error) {
+	w := &working{Executor: e, report: &Report{}, started: map[chatctx.CallRef]bool{}, slots: make(chan struct{}, e.limit())}
+	err := w.all(ctx, branchName)
+	return w.report, err
+}
+
+func (e *Executor) limit() int {
+	if e.Limit > 0 {
+		return e.Limit
+	}
+	return DefaultLimit
+}
+
+// Calls decides and runs the calls of a reply; it is what a turn.Turn's Calls field takes. goOn: each of them has its result.
+func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.Message) (goOn bool, err error) {
+	report, err := e.Run(ctx, branchName)
+	if err != nil {
+		return false, err
+	}
+	for _, w := range report.Waiting {
+		if w.Call.Message == reply.ID {
+			return false, nil
+		}
+	}
+	return ctx.Err() == nil, ctx.Err()
+}
+
+// working is one Run.
+type working struct {
+	*Executor
+	slots   chan struct{}
+	mu      sync.Mutex
+	report  *Report
+	started map[chatctx.CallRef]bool
+	failed  error
+}
+
+// all goes on while there is something to start.
+func (w *working) all(ctx context.Context, branchName string) error {
+	for {
+		calls, err := w.Context.OpenCalls(ctx, branchName)
+		if err != nil {
+			return err
+		}
+		tools, err := w.tools(ctx)
+		if err != nil {
+			return err
+		}
+		w.report.Waiting = nil
+		begun, err := w.round(ctx, calls, tools)
+		if err != nil || !begun || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// tools are the kept ones, by name.
+func (e *Executor) tools(ctx context.Context) (map[string]*chatctx.Tool, error) {
+	list, err := e.Context.Store().Offered(ctx, e.Context.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*chatctx.Tool, len(list))
+	for i := range list {
+		out[list[i].Name] = &list[i]
+	}
+	return out, nil
+}
+
+// round decides, starts what may run and waits for it. begun: something changed.
+func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[string]*chatctx.Tool) (begun bool, err error) {
+	var wg sync.WaitGroup
+	for _, c := range calls {
+		if ctx.Err() != nil {
+			break
+		}
+		if w.started[c.Ref()] {
+			w.wait(c, "it did not run to its end")
+			continue
+		}
+		if c, err = w.decide(ctx, c); err != nil {
+			break
+		}
+		run, why := w.runnerFor(c, tools)
+		if run == nil {
+			if c.Open() {
+				w.wait(c, why)
+			}
+			continue
+		}
+		begun, w.started[c.Ref()] = true, true
+		w.slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-w.slots }()
+			w.one(ctx, c, run, tools[c.Tool])
+		})
+	}
+	wg.Wait()
+	return begun, errors.Join(err, w.failed)
+}
+
+func (w *working) wait(c *chatctx.Call, why string) {
+	w.report.Waiting = append(w.report.Waiting, Waiting{c, why})
+}
+
+// decide asks the rules about a call that waits, and gives it as it is then.
+func (w *working) decide(ctx context.Context, c *chatctx.Call) (*chatctx.Call, error) {
+	if c.Status != pool.Pending {
+		return c, nil
+	}
+	j, err := (&Ruler{Store: w.Context.Store(), Dir: w.Dir}).Apply(ctx, c)
+	if err != nil || j.Rule == nil {
+		return c, err
+	}
+	if j.Effect != chatctx.Ask {
+		w.report.Decided++
+	}
+	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
+}
+
+// runner runs a claimed call. With an error the answer holds what came before it.
+type runner func(ctx context.Context, in Invocation) (chatctx.Answer, error)
+
+// runnerFor is what runs a call; nil with the reason why it does not run now.
+func (e *Executor) runnerFor(c *chatctx.Call, tools map[string]*chatctx.Tool) (runner, string) {
+	t := tools[c.Tool]
+	repeatable := t != nil && t.Repeatable
+	switch {
+	case !c.Open():
+		return nil, ""
+	case c.Status == pool.Pending:
+		return nil, "a decision"
+	case c.Execution == pool.Running && c.Claim != nil && c.Claim.Task != (chatctx.ID{}):
+		return nil, "its sub-context"
+	case c.Execution == pool.Running:
+		return nil, "the program that runs it"
+	case c.Execution == pool.Uncertain && !repeatable:
+		return nil, "a word about what became of it: its program died while it ran"
+	}
+	if run := e.runnerOf(c.Tool, t); run != nil {
+		return run, ""
+	}
+	return nil, fmt.Sprintf("a program that has the tool %s", c.Tool)
+}
+
+// runnerOf is how a tool is run, nil where nobody here can.
+func (e *Executor) runnerOf(name string, t *chatctx.Tool) runner {
+	switch {
+	case e.Functions[name] != nil:
+		return e.Functions[name].run
+	case t == nil:
+		return nil
+	case t.MCP:
+		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) {
+			return e.servers.call(ctx, t, in, e.Dir)
+		}
+	case len(t.Command) > 0:
+		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) { return runCommand(ctx, t, in, e.Dir) }
+	}
+	return nil
+}
+
+// run calls a function of the program. A panic in it is a failed call and not the end of the program.
+func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the tool panicked: %v", p)
+		}
+	}()
+	a.Result, err = f(ctx, in)
+	return a, err
+}
+
+// RunCall runs one call that is approved, or with again one whose program died.
+func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Answered, error) {
+	tools, err := e.tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := tools[c.Tool]
+	run := e.runnerOf(c.Tool, t)
+	if run == nil {
+		return nil, chatctx.NotFound("tool that can be run here:", c.Tool)
+	}
+	claim, err := e.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: again})
+	if err != nil {
+		return nil, err
+	}
+	return e.runClaimed(ctx, claim, run, t)
+}
+
+// one claims and runs a call. Somebody else who has claimed it is no error.
+func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatctx.Tool) {
+	claim, err := w.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: c.Execution == pool.Uncertain})
+	var a *chatctx.Answered
+	if err == nil {
+		a, err = w.runClaimed(ctx, claim, run, t)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case errors.Is(err, chatctx.ErrConflict), errors.Is(err, ErrHandedOver):
+	case err != nil && ctx.Err() == nil:
+		w.failed = errors.Join(w.failed, err)
+	case a != nil:
+		w.report.Ran = append(w.report.Ran, a)
+	}
+}
+
+// runClaimed runs a claimed call and stores its result.
+func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (*chatctx.Answered, error) {
+	e.show(Event{Step: StepClaimed, Call: claim.Call})
+	answer, err := e.ended(ctx, claim, run, t)
+	if errors.Is(err, ErrHandedOver) {
+		return nil, err
+	}
+	e.show(Event{Step: StepEnded, Call: claim.Call})
+	a, err := claim.Resolve(context.WithoutCancel(ctx), answer)
+	if err == nil {
+		e.show(Event{Step: StepResolved, Call: a.Call, Answered: a})
+	}
+	return a, err
+}
+
+// ErrTimeout ends a tool whose time is over.
+var ErrTimeout = errors.New("ended at its time limit")
+
+// ended runs a tool under its time limit and while its claim is held, and makes an answer of whatever comes of it.
+func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (chatctx.Answer, error) {
+	limit := e.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	if t != nil && t.Timeout > 0 {
+		limit = t.Timeout
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %s", ErrTimeout, limit))
+	defer stop()
+	stopKeeping := keep(ctx, claim, cancel)
+	a, err := run(ctx, Invocation{Call: claim.Call, Arguments: claim.Call.RunArguments(), Claim: claim})
+	stopKeeping()
+	switch cause := context.Cause(ctx); {
+	case errors.Is(err, ErrHandedOver), err == nil:
+		return a, err
+	case errors.Is(cause, ErrTimeout):
+		fail(&a, cause.Error())
+	case cause != nil:
+		fail(&a, "interrupted")
+		a.Kind = "interrupted"
+	default:
+		fail(&a, err.Error())
+	}
+	return a, nil
+}
+
+// fail makes a result an error that says why, after what there is.
+func fail(a *chatctx.Answer, why string) {
+	r := &a.Result
+	r.IsError = true
+	switch {
+	case len(r.Parts) > 0:
+		r.Parts = append(r.Parts, pool.Part{Type: pool.TextPart, Text: "[" + why + "]"})
+	case r.Text != "":
+		r.Text += "\n[" + why + "]"
+	default:
+		r.Text, r.JSON = why, nil
+	}
+}
+
+// A tool that runs looks whether it still has its claim every lookAfter, and renews it every renewEvery times.
+const (
+	lookAfter  = 500 * time.Millisecond
+	renewEvery = 20
+)
+
+// keep looks after a claim while a tool runs, and ends the tool when the claim is lost. The function that it returns ends the watch.
+func keep(ctx context.Context, claim *chatctx.CallClaim, cancel context.CancelCauseFunc) func() {
+	ticker := time.NewTicker(lookAfter)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 1; ; n++ {
+			select {
+			case <-end:
+				return
+			case <-ticker.C:
+			}
+			look := claim.Held
+			if n%renewEvery == 0 {
+				look = claim.Renew
+			}
+			if err := look(ctx); errors.Is(err, chatctx.ErrStopped) {
+				cancel(err)
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(end)
+		<-ended
+	}
+}
+
+func (e *Executor) show(ev Event) {
+	if e.Show != nil {
+		e.Show(ev)
+	}
+}

@@ -1,0 +1,215 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// servers are the MCP servers that an executor has started or connected to. They stay for its further calls.
+type servers struct {
+	mu   sync.Mutex
+	open map[string]*server
+}
+
+// server is one of them.
+type server struct {
+	session *mcp.ClientSession
+	group   *group // of a command; nil: it is reached by a URL
+}
+
+// endGrace is how long a server that was told to end is waited for.
+const endGrace = 2 * time.Second
+
+// connect starts or reaches the server of a tool.
+func connect(ctx context.Context, t *chatctx.Tool, dir string) (*server, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "chatctx", Version: "1"}, nil)
+	s := &server{}
+	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: http.DefaultClient, DisableStandaloneSSE: true}
+	if t.URL == "" {
+		if len(t.Command) == 0 {
+			return nil, fmt.Errorf("the MCP server %s has no command and no URL", t.Name)
+		}
+		cmd := exec.Command(t.Command[0], t.Command[1:]...)
+		cmd.Dir, cmd.Env = dirOf(t, dir), environment(t, nil)
+		s.group = newGroup(cmd)
+		transport = &started{&mcp.CommandTransport{Command: cmd, TerminateDuration: endGrace}, s.group}
+	}
+	session, err := client.Connect(ctx, transport, nil)
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("the MCP server %s: %w", t.Name, err)
+	}
+	s.session = session
+	return s, nil
+}
+
+// started tells the group once its command runs.
+type started struct {
+	*mcp.CommandTransport
+	group *group
+}
+
+func (t *started) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.CommandTransport.Connect(ctx)
+	if err == nil {
+		t.group.started()
+	}
+	return c, err
+}
+
+func (s *server) close() error {
+	var err error
+	if s.session != nil {
+		err = s.session.Close()
+	}
+	if s.group != nil {
+		_ = s.group.kill() // what it left behind
+		s.group.close()
+		err = nil // a server that is ended by a signal says so
+	}
+	return err
+}
+
+// get gives the server of a tool, started when it is not there yet. Its start is bound to ctx, its life is not.
+func (s *servers) get(ctx context.Context, t *chatctx.Tool, dir string) (*server, string, error) {
+	key := strings.Join(append([]string{t.URL, dirOf(t, dir)}, t.Command...), "\x00")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.open[key]; known != nil {
+		return known, key, nil
+	}
+	made, err := connect(ctx, t, dir)
+	if err != nil {
+		return nil, key, err
+	}
+	if s.open == nil {
+		s.open = map[string]*server{}
+	}
+	s.open[key] = made
+	return made, key, nil
+}
+
+// drop forgets a server whose connection is broken, so that the next call starts it anew.
+func (s *servers) drop(key string, gone *server) {
+	s.mu.Lock()
+	known := s.open[key] == gone
+	if known {
+		delete(s.open, key)
+	}
+	s.mu.Unlock()
+	if known {
+		_ = gone.close()
+	}
+}
+
+func (s *servers) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, one := range s.open {
+		errs = append(errs, one.close())
+	}
+	s.open = nil
+	return errors.Join(errs...)
+}
+
+// call calls a tool of a server.
+func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation, dir string) (a chatctx.Answer, err error) {
+	one, key, err := s.get(ctx, t, dir)
+	if err != nil {
+		return a, err
+	}
+	arguments := in.Arguments
+	if len(arguments) == 0 || string(arguments) == "null" {
+		arguments = json.RawMessage(`{}`)
+	}
+	res, err := one.session.CallTool(ctx, &mcp.CallToolParams{Name: t.Remote, Arguments: arguments})
+	if err != nil {
+		s.drop(key, one)
+		return a, err
+	}
+	a.Result, err = resultOf(res)
+	return a, err
+}
+
+// resultOf makes a result of what a server says.
+func resultOf(res *mcp.CallToolResult) (pool.Result, error) {
+	r := pool.Result{IsError: res.IsError}
+	for _, c := range res.Content {
+		p, err := partOf(c)
+		if err != nil {
+			return r, err
+		}
+		r.Parts = append(r.Parts, p)
+	}
+	if len(r.Parts) == 1 && r.Parts[0].Type == pool.TextPart {
+		r.Text, r.Parts = r.Parts[0].Text, nil
+	}
+	if len(r.Parts) == 0 && r.Text == "" && res.StructuredContent != nil {
+		raw, err := json.Marshal(res.StructuredContent)
+		if err != nil {
+			return r, err
+		}
+		r.JSON = raw
+	}
+	if len(r.Parts) == 0 && r.Text == "" && r.JSON == nil {
+		r.Text = "(no output)"
+	}
+	return r, nil
+}
+
+// partOf makes a part of a piece of what a server says.
+func partOf(c mcp.Content) (pool.Part, error) {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return pool.Part{Type: pool.TextPart, Text: strings.ToValidUTF8(c.Text, "\uFFFD")}, nil
+	case *mcp.ImageContent:
+		return pool.Part{Type: pool.ImagePart, MediaType: c.MIMEType, Data: c.Data}, nil
+	case *mcp.AudioContent:
+		return pool.Part{Type: pool.DocumentPart, MediaType: c.MIMEType, Data: c.Data}, nil
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil && c.Resource.Blob == nil {
+			return pool.Part{Type: pool.TextPart, Text: strings.ToValidUTF8(c.Resource.Text, "\uFFFD")}, nil
+		}
+		if c.Resource != nil {
+			return pool.Part{Type: pool.DocumentPart, MediaType: c.Resource.MIMEType, Name: c.Resource.URI, Data: c.Resource.Blob}, nil
+		}
+	}
+	raw, err := c.MarshalJSON()
+	return pool.Part{Type: pool.TextPart, Text: string(raw)}, err
+}
+
+// Discover asks an MCP server which tools it offers, in the order of their names.
+func Discover(ctx context.Context, t *chatctx.Tool) ([]chatctx.Remote, error) {
+	s, err := connect(ctx, t, "")
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	var out []chatctx.Remote
+	for tool, err := range s.session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, fmt.Errorf("the MCP server %s: %w", t.Name, err)
+		}
+		schema, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, chatctx.Remote{Name: tool.Name, Description: tool.Description, Schema: schema})
+	}
+	slices.SortFunc(out, func(a, b chatctx.Remote) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
