@@ -172,6 +172,7 @@ type importer struct {
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	progress Progress
+	exact    float64  // bytes read so far: of packed files, shares of bytes
 	notOurs  []string // files of the present folder or archive that are no conversations
 }
 
@@ -342,7 +343,7 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 // file imports one file. named: the person asked for this very file, so that an unknown format is an error.
 func (im *importer) file(f *file, depth int, named bool) error {
 	im.progress.File = f.name
-	c, err := openContent(im.ctx, f, im.limits, im.read)
+	c, err := openContent(im.ctx, f, im.limits, func(n int64) { im.read(float64(n) * f.diskShare()) })
 	if err != nil {
 		return err
 	}
@@ -374,8 +375,12 @@ func (im *importer) file(f *file, depth int, named bool) error {
 }
 
 // read counts bytes for the progress.
-func (im *importer) read(n int64) {
-	im.progress.Read += n
+func (im *importer) read(n float64) {
+	im.exact += n
+	im.progress.Read = int64(im.exact)
+	if im.progress.Total > 0 {
+		im.progress.Read = min(im.progress.Read, im.progress.Total)
+	}
 	if im.opts.Progress != nil {
 		im.opts.Progress(im.progress)
 	}
@@ -410,6 +415,7 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 	if err != nil {
 		return err
 	}
+	a.share = f.diskShare()
 	for _, n := range a.escaping() {
 		im.report.Failed++
 		im.report.warn(Warning{File: f.name, Text: fmt.Sprintf("the member %q leads out of the archive: not read", n)})

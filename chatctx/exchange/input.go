@@ -29,6 +29,7 @@ type file struct {
 	open   func() (io.ReadCloser, error)
 	within container // what it lies in
 	disk   string    // its path on disk, "" where it has none
+	share  float64   // how many bytes on disk one of its bytes stands for, for the progress; 0: one
 }
 
 // container is a folder or an archive.
@@ -37,6 +38,14 @@ type container interface {
 	list() ([]string, error)
 	// get is one of them.
 	get(path string) (*file, error)
+}
+
+// diskShare is share with its default.
+func (f *file) diskShare() float64 {
+	if f.share == 0 {
+		return 1
+	}
+	return f.share
 }
 
 // sibling finds a file of the same container by its path there.
@@ -109,6 +118,7 @@ func (d folder) get(name string) (*file, error) {
 // archive is an opened ZIP.
 type archive struct {
 	name    string
+	share   float64 // of its own bytes on disk
 	members map[string]*zip.File
 	limits  Limits
 }
@@ -165,7 +175,8 @@ func (a *archive) get(name string) (*file, error) {
 		}
 		return a.limits.bounded(rc, func() int64 { return int64(z.CompressedSize64) }), nil
 	}
-	return &file{name: a.name + "!" + name, path: name, size: int64(z.UncompressedSize64), open: open, within: a}, nil
+	share := a.share * float64(z.CompressedSize64) / float64(max(z.UncompressedSize64, 1))
+	return &file{name: a.name + "!" + name, path: name, size: int64(z.UncompressedSize64), open: open, within: a, share: share}, nil
 }
 
 // bounded refuses to unpack more than is plausible for so many packed bytes.

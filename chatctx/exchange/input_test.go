@@ -282,12 +282,13 @@ func TestReadEndsWithItsContext(t *testing.T) {
 }
 
 func TestProgressCountsBytes(t *testing.T) {
-	path := write(t, filepath.Join(t.TempDir(), "x.zip"), zipOf(t, member{"conversations.json", one("a")}))
+	text := strings.Replace(one("a"), "words", strings.Repeat("many words ", 300_000), 1)
+	path := write(t, filepath.Join(t.TempDir(), "x.zip"), zipOf(t, member{"conversations.json", text}))
 	var last Progress
 	if _, err := Read(context.Background(), []string{path}, Options{Progress: func(p Progress) { last = p }}, func(*chatctx.Incoming) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || last.Total != info.Size() || last.Read == 0 || last.Read > 3*last.Total {
+	if info, err := os.Stat(path); err != nil || last.Total != info.Size() || last.Read < last.Total/2 || last.Read > last.Total {
 		t.Errorf("%+v", last)
 	}
 }
