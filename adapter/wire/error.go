@@ -47,7 +47,10 @@ type Error struct {
 }
 
 // Error says what went wrong and what to do.
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.text() + "; " + e.Advice() }
+
+// text says what went wrong.
+func (e *Error) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Provider, strings.ReplaceAll(string(e.Kind), "_", " "))
 	if e.Message != "" {
@@ -56,7 +59,7 @@ func (e *Error) Error() string {
 	if e.RequestID != "" {
 		fmt.Fprintf(&b, " (request %s)", e.RequestID)
 	}
-	return b.String() + "; " + e.Advice()
+	return b.String()
 }
 
 // Advice is what a person can do about it.

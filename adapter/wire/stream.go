@@ -75,9 +75,18 @@ func (s *Stream) Read(out func(Delta)) (*pool.Message, error) {
 		return m, nil
 	}
 	if m != nil {
-		m.Unfinished, m.Meta.Error = true, s.err.Error()
+		m.Unfinished, m.Meta.Error = true, s.why()
 	}
 	return m, s.err
+}
+
+// why is the error for the message itself: without what to do about it.
+func (s *Stream) why() string {
+	var e *Error
+	if errors.As(s.err, &e) {
+		return e.text()
+	}
+	return s.err.Error()
 }
 
 // step takes one frame, or the end of them.

@@ -20,7 +20,8 @@ func (s *chat) atTerminal() error {
 	if err != nil {
 		return s.fromPipe()
 	}
-	defer term.Restore(fd, before)
+	restore := func() { _ = term.Restore(fd, before) } // it was settable a moment ago
+	defer restore()
 	keys := &keyboard{in: s.r.con.in, stop: s.stop}
 	t := term.NewTerminal(struct {
 		io.Reader
@@ -37,20 +38,16 @@ func (s *chat) atTerminal() error {
 			_ = t.SetSize(w, h) // writes to the terminal alone
 		}
 		line, err := t.ReadLine()
-		if err != nil {
-			s.stop()
-			s.answers.Wait()
-			fmt.Fprintln(t)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
+		if err == nil && !s.take(keys.unfold(line)) {
+			continue
 		}
-		if s.take(keys.unfold(line)) {
-			s.stop()
-			s.answers.Wait()
+		restore() // so that Ctrl-C works while the last answer comes
+		s.answers.Wait()
+		fmt.Fprintln(t)
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		return err
 	}
 }
 

@@ -194,44 +194,36 @@ func doModels(r *run) error {
 	if err != nil {
 		return err
 	}
-	names := []string{r.flag("provider")}
-	if names[0] == "" {
-		if _, name, err := turn.ClientOf(settings, "", wire.Options{}, os.Getenv); err == nil {
-			names[0] = name
-		} else {
-			names = adapter.Providers
-		}
+	name := r.flag("provider")
+	client, name, err := turn.ClientOf(settings, name, wire.Options{}, os.Getenv)
+	if errors.Is(err, adapter.ErrNoModel) && r.flag("provider") == "" {
+		return r.allModels(settings)
 	}
-	var missing error
+	if err != nil {
+		return talkHint(err)
+	}
+	return r.listModels(name, client)
+}
+
+// allModels lists the models of every provider that can be reached, and is an error only where that is none.
+func (r *run) allModels(settings map[string]json.RawMessage) error {
+	var failed error
 	listed := false
-	for _, name := range names {
-		client, name, err := turn.ClientOf(settings, name, wire.Options{}, os.Getenv)
-		var e *wire.Error
-		if err != nil && len(names) > 1 && errors.As(err, &e) {
-			missing = errors.Join(missing, err)
-			continue
+	for _, name := range adapter.Providers {
+		if name == adapter.Responses {
+			continue // its list is openai's
 		}
-		if err != nil {
-			return talkHint(err)
+		client, _, err := turn.ClientOf(settings, name, wire.Options{}, os.Getenv)
+		if err == nil {
+			err = r.listModels(name, client)
 		}
-		if name == adapter.Responses && len(names) > 1 {
-			continue // the same list as openai's
-		}
-		models, err := client.Models(r.ctx)
-		if err != nil && len(names) > 1 {
-			missing = errors.Join(missing, err)
-			continue
-		}
-		if err != nil {
-			return talkHint(err)
-		}
-		listed = true
-		if err := r.listModels(name, models); err != nil || r.stopped() {
-			return err
+		failed = errors.Join(failed, err)
+		if listed = listed || err == nil; r.stopped() {
+			return nil
 		}
 	}
 	if !listed {
-		return missing
+		return failed
 	}
 	return nil
 }
@@ -258,7 +250,11 @@ func (r *run) modelSettings() (map[string]json.RawMessage, error) {
 	return settings, err
 }
 
-func (r *run) listModels(provider string, models []wire.Model) error {
+func (r *run) listModels(provider string, client wire.Client) error {
+	models, err := client.Models(r.ctx)
+	if err != nil {
+		return talkHint(err)
+	}
 	for _, m := range models {
 		err := r.emit(modelJSON{provider, m}, func() {
 			line := fmt.Sprintf("%s  %s", r.paint(dim, pad(provider, 16)), clean(m.ID))

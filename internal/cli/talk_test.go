@@ -38,10 +38,13 @@ func TestTalkScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": scriptExits, "make": scriptMake, "setlast": scriptSetLast, "answers": scriptAnswers, "asked": scriptAsked, "released": scriptReleased,
-		},
+		Cmds: talkCommandsOfTests,
 	})
+}
+
+// talkCommandsOfTests are what the scripts may use beside testscript's own commands.
+var talkCommandsOfTests = map[string]func(*testscript.TestScript, bool, []string){
+	"exits": scriptExits, "make": scriptMake, "setlast": scriptSetLast, "answers": scriptAnswers, "asked": scriptAsked, "released": scriptReleased,
 }
 
 // fakeProvider answers requests in order. An answer is a line: say TEXT; call TOOL JSON; half TEXT (and the connection ends); hang TEXT (until the client
