@@ -52,6 +52,18 @@ var ArtifactTool = chatctx.Tool{
 	Repeatable: true,
 }
 
+// OfferArtifacts adds ArtifactTool where the draft holds a pointer. It runs after Outputs.
+func OfferArtifacts() Enhancer {
+	return Func("offer", func(ctx context.Context, d *chatctx.Draft) error {
+		for _, m := range d.Messages {
+			if m.Result != nil && strings.Contains(messageText(m.Message), pointerMark) {
+				return AddTools(ArtifactTool).Enhance(ctx, d)
+			}
+		}
+		return nil
+	})
+}
+
 // pageSize in bytes: below what is put aside.
 const pageSize = 6 << 10
 

@@ -190,3 +190,25 @@ func TestReadingBackStays(t *testing.T) {
 		t.Errorf("the other output was left: %s", w.d.Messages[5].State)
 	}
 }
+
+func TestToolIsOfferedOnceSomethingWasPutAside(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		w := newWriter(4)
+		w.user("go")
+		text := "short"
+		if aside {
+			text = strings.Repeat("line of a log that is long\n", 2000)
+		}
+		w.use(&pool.Result{Text: text})
+		w.assistant("done")
+		w.user("and now?")
+		o := options(3000)
+		o.Offer, o.PruneThreshold = true, 1_000_000
+		if _, err := Standard(o, nil, nil).Run(t.Context(), w.d); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(w.d.Tools) == 1 && w.d.Tools[0].Name == ArtifactTool.Name; got != aside {
+			t.Errorf("put aside %v: tools %v", aside, w.d.Tools)
+		}
+	}
+}

@@ -34,6 +34,8 @@ type Options struct {
 	Cache               bool
 	CacheTTL            string // 5m or 1h
 	Prices              json.RawMessage
+	// Offer gives the model ArtifactTool once an output was put aside. It is no setting: a program that answers such calls by ReadArtifact sets it.
+	Offer bool
 }
 
 // DefaultOptions are the settings where nothing is set.

@@ -10,6 +10,10 @@ import (
 func Standard(o Options, cache tokens.Cache, c Completer, first ...Enhancer) *Pipeline {
 	w := o.Window(cache)
 	all := append([]Enhancer{Exclude()}, first...)
-	all = append(all, Recall(w, o), Prune(w, o), IfOver(Outputs(w, o)), IfOver(History(w, o)), IfOver(Squeeze(w, o, c)), IfOver(Trim(w, o)), CachePlan(o))
+	all = append(all, Recall(w, o), Prune(w, o), IfOver(Outputs(w, o)))
+	if o.Offer {
+		all = append(all, OfferArtifacts())
+	}
+	all = append(all, IfOver(History(w, o)), IfOver(Squeeze(w, o, c)), IfOver(Trim(w, o)), CachePlan(o))
 	return &Pipeline{Window: w, Enhancers: all}
 }
