@@ -25,7 +25,7 @@ type Options struct {
 // Limits bound what an import takes from files that may be meant to harm. A zero field takes its default.
 type Limits struct {
 	Line     int   // bytes of a line of JSON Lines: 256 MB. Longer ones are skipped
-	Item     int   // bytes of a conversation, or of a file that is one JSON value: 1 GB
+	Item     int   // bytes of a conversation, or of a file that is one JSON value: 512 MB
 	Members  int   // of a ZIP: 200,000
 	Unpacked int64 // bytes up to which Ratio is not looked at: 1 GB
 	Ratio    int   // how many times larger than packed something may be: 200
@@ -46,7 +46,7 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	set(&l.Line, 256<<20)
-	set(&l.Item, 1<<30)
+	set(&l.Item, 512<<20)
 	set(&l.Members, 200_000)
 	set64(&l.Unpacked, 1<<30)
 	set(&l.Ratio, 200)

@@ -169,6 +169,9 @@ func (a *archive) get(name string) (*file, error) {
 		return nil, fmt.Errorf("%s!%s: %w", a.name, name, fs.ErrNotExist)
 	}
 	open := func() (io.ReadCloser, error) {
+		if z.Flags&1 != 0 {
+			return nil, errors.New("encrypted: unpack it first")
+		}
 		rc, err := z.Open()
 		if err != nil {
 			return nil, err

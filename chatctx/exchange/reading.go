@@ -103,7 +103,7 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 	if !r.head.first().get(descend).is(arrayKind) {
 		descend = ""
 	}
-	s := splitter{r: r.buf, max: r.limits.Item}
+	s := splitter{r: r.buf, max: r.limits.Item, size: int(max(r.file.size, 0))}
 	err := s.each(descend, func(i int, text []byte, err error) error {
 		if err := r.ctx.Err(); err != nil {
 			return err

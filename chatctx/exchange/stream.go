@@ -13,7 +13,9 @@ import (
 type splitter struct {
 	r   *bufio.Reader
 	max int // bytes of a value
-	buf []byte
+	// size is that of the whole stream where it is known, 0 where not: a buffer need never be larger.
+	size int
+	buf  []byte
 }
 
 // errTooLarge: the value is over the limit; the stream stands after it.
@@ -47,9 +49,10 @@ func (s *splitter) value() ([]byte, error) {
 		chunk, _ := s.r.Peek(s.r.Buffered())
 		n, done := c.feed(chunk)
 		if len(s.buf)+n > s.max {
-			large, s.buf = true, s.buf[:0]
+			large, s.buf = true, nil
 		}
 		if !large {
+			s.room(n)
 			s.buf = append(s.buf, chunk[:n]...)
 		}
 		s.r.Discard(n)
@@ -59,6 +62,16 @@ func (s *splitter) value() ([]byte, error) {
 		if done {
 			return s.buf, nil
 		}
+	}
+}
+
+// largeBuffer is the size from which on a buffer grows at once to the most that it can need, instead of leaving copies behind.
+const largeBuffer = 32 << 20
+
+// room makes room for n more bytes.
+func (s *splitter) room(n int) {
+	if need := len(s.buf) + n; need > cap(s.buf) && need > largeBuffer && need <= s.size {
+		s.buf = append(make([]byte, 0, min(s.size, s.max)), s.buf...)
 	}
 }
 
