@@ -193,15 +193,11 @@ func (w writer) result(b *Block) {
 	w.Key("tool_use_id")
 	w.String(b.ID)
 	w.Key("content")
-	if len(b.Content) == 1 && b.Content[0].Type == "text" {
-		w.String(b.Content[0].Text)
-	} else {
-		w.Open('[')
-		for i := range b.Content {
-			w.block(&b.Content[i])
-		}
-		w.Close(']')
+	w.Open('[')
+	for i := range b.Content {
+		w.block(&b.Content[i])
 	}
+	w.Close(']')
 	if b.IsError {
 		w.Key("is_error")
 		w.Bool(true)
