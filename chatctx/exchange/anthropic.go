@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -29,7 +28,7 @@ func anthropicItem(v value) bool {
 	if !v.get("messages").first().get("role").is(stringKind) {
 		return false
 	}
-	if v.has("max_tokens") && strings.Contains(v.get("model").str(), "claude") || v.get("system").kind() > nullKind && !v.has("conversations") {
+	if v.has("max_tokens") && !likeOpenAI(v) || v.get("system").kind() > nullKind && !v.has("conversations") {
 		return true
 	}
 	for m := range v.get("messages").items() {
@@ -41,6 +40,23 @@ func anthropicItem(v value) bool {
 			if b.get("source").is(objectKind) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// likeOpenAI tells whether a request is one of OpenAI's, which has max_tokens too: by its model, its tools and its roles.
+func likeOpenAI(v value) bool {
+	if model := v.get("model").str(); startsWith(model, []string{"gpt", "o1", "o3", "o4", "chatgpt", "ft:"}) {
+		return true
+	}
+	if v.get("tools").first().get("type").str() == "function" {
+		return true
+	}
+	for m := range v.get("messages").items() {
+		switch m.get("role").str() {
+		case "system", "developer", "tool", "function":
+			return true
 		}
 	}
 	return false

@@ -1,8 +1,8 @@
 package exchange
 
 import (
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,208 +10,187 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// outcome is what a case of the shared folder has to come to.
-type outcome struct {
-	contexts, messages, structural, skipped, skippedContexts, repaired int
-	warnings                                                           int
-	// paths are the branches, the active one first, as the ids of their nodes.
-	paths  []string
-	verify func(t *testing.T, all []*chatctx.Incoming)
+// sharedCase is what is expected of a case that lies beside the project: the branches by the ids of their messages, and the report.
+type sharedCase struct {
+	folder, file string
+	paths        []string // of each conversation, as paths writes them
+	report       Report   // the counts
+	warnings     int
+	also         func(t *testing.T, all []*chatctx.Incoming)
 }
 
-// pathOf gives a branch as the ids of its nodes.
-func pathOf(in *chatctx.Incoming, leaf int) string {
-	var ids []string
-	for n := leaf; n >= 0; n = in.Nodes[n].Parent {
-		ids = append(ids, in.Nodes[n].ID)
-	}
-	slices.Reverse(ids)
-	return strings.Join(ids, " ")
-}
-
-func nodeOf(t *testing.T, in *chatctx.Incoming, id string) *chatctx.Message {
+// first and the like find messages in what was read.
+func message(t *testing.T, in *chatctx.Incoming, id string) *chatctx.Message {
 	t.Helper()
-	for _, n := range in.Nodes {
-		if n.ID == id {
-			return n.Message
+	for i := range in.Nodes {
+		if in.Nodes[i].ID == id {
+			return in.Nodes[i].Message
 		}
 	}
-	t.Fatalf("no node %q", id)
+	t.Fatalf("no message %q in %s", id, paths(in))
 	return nil
 }
 
-// chatgptCases are the cases of ChatGPT's export by number.
-var chatgptCases = map[string]outcome{
-	"01": {contexts: 1, messages: 9, structural: 1, paths: []string{"sys u1 a2 u3 a4", "sys u1 a1", "sys u1 a3", "sys u2 a5"}},
-	"02": {contexts: 1, messages: 3, structural: 3, paths: []string{"u b", "u a"}},
-	"03": {contexts: 3, messages: 7, structural: 3, warnings: 3, paths: []string{"u b", "u a", "u a", "u b", "u"}},
-	"04": {contexts: 1, messages: 3, structural: 1, paths: []string{"u a2", "u a1"}},
-	"05": {contexts: 1, messages: 3, structural: 1, paths: []string{"n1 n3", "n1 n2"}},
-	"09": {contexts: 1, messages: 5, structural: 1, paths: []string{"s0 ctx u mem a"}, verify: verifyHidden},
-	"10": {contexts: 1, messages: 7, structural: 1, paths: []string{"u c o q b e a"}, verify: verifyTools},
-	"11": {contexts: 1, messages: 4, structural: 1, paths: []string{"u t k a"}, verify: verifyThoughts},
-	"12": {contexts: 3, messages: 5, structural: 1, paths: []string{"u a", "u", "u a"}, verify: verifyTimes},
-	"13": {contexts: 2, messages: 2, skipped: 3, skippedContexts: 5, warnings: 8, paths: []string{"u", "u"}},
-	"17": {contexts: 1, messages: 3, repaired: 2, warnings: 2, paths: []string{"u a b"}, verify: verifySurrogates},
-	"18": {contexts: 1, messages: 2, paths: []string{"u a"}, verify: verifyCitations},
-	"78": {contexts: 1, messages: 2, warnings: 1, paths: []string{"u a"}, verify: func(t *testing.T, all []*chatctx.Incoming) {
-		if all[0].Title != "second" {
-			t.Errorf("the title is %q", all[0].Title)
-		}
-	}},
-	"79": {contexts: 1, messages: 2, paths: []string{"u a"}, verify: verifyCharacters},
+func check(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if !ok {
+		t.Error(what)
+	}
 }
 
-func verifyHidden(t *testing.T, all []*chatctx.Incoming) {
-	for _, id := range []string{"s0", "ctx", "mem"} {
-		if !nodeOf(t, all[0], id).Hidden {
-			t.Errorf("%s is not hidden", id)
+// texts of the messages on the active path, hidden ones left out.
+func visible(in *chatctx.Incoming) string {
+	var out []string
+	for _, n := range pathTo(in, in.Branches[0].Leaf) {
+		if m := in.Nodes[n].Message; !m.Hidden {
+			out = append(out, strings.TrimSpace(string(m.Role)+" "+m.Text()))
 		}
 	}
-	if text := nodeOf(t, all[0], "ctx").Text(); strings.Contains(text, "{") || !strings.Contains(text, "I like tea") {
-		t.Errorf("ctx reads %q", text)
-	}
+	return strings.Join(out, " | ")
 }
 
-func verifyTools(t *testing.T, all []*chatctx.Incoming) {
-	c, o := nodeOf(t, all[0], "c"), nodeOf(t, all[0], "o")
-	if len(c.Calls) != 1 || c.Calls[0].Tool != "python" || !strings.Contains(string(c.Calls[0].Arguments), "print(1+1)") {
-		t.Errorf("c calls %+v", c.Calls)
-	}
-	if o.Result == nil || o.Result.RequestID != c.Calls[0].ID || o.Result.Text != "2\n" {
-		t.Errorf("o answers %+v", o.Result)
-	}
-	for id, want := range map[string]string{"q": "quoted", "b": "L0: hit", "e": "Error: no file"} {
-		if m := nodeOf(t, all[0], id); m.Result == nil || m.Result.Text != want {
-			t.Errorf("%s is %+v, want the text %q", id, m.Result, want)
-		}
-	}
-	if !nodeOf(t, all[0], "e").Result.IsError {
-		t.Error("e is no error")
-	}
+var sharedCases = []sharedCase{
+	{folder: "23-", paths: []string{"main: h1b a2 h2\nedit 1 of u1: h1 a1\nanswer 2 of u1: h1b a3\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 3}},
+	{folder: "24-", paths: []string{"main: h1 a1 h2 a2\n", "main:\n", "main: h9\n"}, report: Report{Contexts: 3, Messages: 5, Branches: 3},
+		also: func(t *testing.T, all []*chatctx.Incoming) { check(t, all[2].Title == "only" && all[2].Derived, "the derived title") }},
+	{folder: "27-", paths: []string{"main: x1\nedit 1 of u1: h1 a1\n"}, report: Report{Contexts: 1, Messages: 3, Branches: 2}, warnings: 1},
+	{folder: "29-", paths: []string{"main: u1 l1 ra rb l3\n"}, report: Report{Contexts: 1, Messages: 5, Branches: 1, Structural: 1},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, len(message(t, all[0], "l1").Calls) == 2, "two calls in one message")
+		}},
+	{folder: "30-", paths: []string{"main: u1 a1 u2 a2\nedit 2 of u2: u1 a1 u2b a2b\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 2}},
+	{folder: "32-", paths: []string{"main: cs a1\n"}, report: Report{Contexts: 1, Messages: 2, Branches: 1, Structural: 1}, warnings: 1,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, message(t, all[0], "cs").Kind == summary && len(all[0].Branches[0].Sessions) == 2, "a session after the summary")
+		}},
+	{folder: "34-", paths: []string{"main: u1 a1 u2 a2 u3 a3\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 1, Repaired: 2}, warnings: 2},
+	{folder: "35-", paths: []string{"main: u1 a1 u2\n"}, report: Report{Contexts: 1, Messages: 3, Branches: 1, Duplicated: 5}},
+	{folder: "36-", paths: []string{"main: u0 B C\n"}, report: Report{Contexts: 1, Messages: 3, Branches: 1, Structural: 2}, warnings: 1},
+	{folder: "37-", paths: []string{"main: u1 a1\n"}, report: Report{Contexts: 1, Messages: 2, Branches: 1, Structural: 1}},
+	{folder: "43-", paths: []string{"main: u1 a1 r1 i1 r9 e1\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 1}, warnings: 1,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			c := message(t, all[0], "a1").Calls
+			check(t, c[0].Execution == pool.Done && c[1].Status == pool.Denied && c[1].Reason == "no result", "states of calls")
+			check(t, message(t, all[0], "r9").Kind == orphaned && message(t, all[0], "i1").Kind == interrupted, "kinds")
+			check(t, message(t, all[0], "e1").Meta.Error != "" && message(t, all[0], "e1").Unsent, "the error of the API")
+		}},
+	{folder: "45-", report: Report{Contexts: 1, Messages: 6, Branches: 1, Structural: 1},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, visible(all[0]) == "user Say hi | assistant hi | user Say hi | assistant hi", visible(all[0]))
+			check(t, all[0].Nodes[3].Message.Content[0].Signature == "Z2FyYmFnZQ==", "the sealed reasoning")
+		}},
+	{folder: "46-", report: Report{Contexts: 1, Messages: 4, Branches: 1},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[0].Conversation == "t-child" && all[0].Nodes[0].CopyOf.Conversation == "t-parent", "the fork's link")
+		}},
+	{folder: "49-", report: Report{Contexts: 1, Messages: 2, Branches: 1, Structural: 1}},
+	{folder: "49-", file: "older.jsonl", report: Report{Contexts: 1, Messages: 4, Branches: 1}},
+	{folder: "49-", file: "float_ts.jsonl", report: Report{Contexts: 1, Messages: 1, Branches: 1}},
+	{folder: "52-", file: "session-2026-01-01T10-00-abcdef01.jsonl", paths: []string{"main: m1 m2 m5 m6\nedit 1 of u2: m1 m2 m3 m4\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 2, Duplicated: 1},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[0].Title == "Counting" && message(t, all[0], "m2").Text() == "partial then full", "title and last state")
+		}},
+	{folder: "53-", file: "session-2026-01-02T10-00-abcdef02.jsonl", paths: []string{"main: m1 m2b m3\nanswer 1 of u1: m1 m2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 2, Duplicated: 1}},
+	{folder: "54-", file: "MyActivity.json", report: Report{Contexts: 2, Messages: 5, Branches: 2, Structural: 2}, warnings: 1,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			want := "user Weather in Oslo? | assistant Mild. | user And in winter? | assistant Cold & dark.\n\n- -5 °C"
+			check(t, all[0].Conversation == "0123456789abcdef" && visible(all[0]) == want, visible(all[0]))
+		}},
+	{folder: "55-", file: "My prompt", paths: []string{"main: system 1 3 7 8\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1, Structural: 4},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[0].Title == "My prompt" && message(t, all[0], "8").Meta.Error != "" && len(message(t, all[0], "7").Content) == 2, "title, error, image")
+		}},
+	{folder: "58-", paths: []string{"main: q1 a1 q2 a3\nanswer 1 of u2: q1 a1 q2 a2\nedit 2 of u2: q1 a1 q2b\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 3}},
+	{folder: "59-", file: "bare.json", paths: []string{"main: q\n"}, report: Report{Contexts: 1, Messages: 1, Branches: 1}},
+	{folder: "59-", file: "linear.json", paths: []string{"main: 1 2\n"}, report: Report{Contexts: 1, Messages: 2, Branches: 1}},
+	{folder: "59-", file: "ms.json", paths: []string{"main: q\n"}, report: Report{Contexts: 1, Messages: 1, Branches: 1}},
+	{folder: "59-", file: "wrapped.json", paths: []string{"main: q a a/2 a/3\n"}, report: Report{Contexts: 1, Messages: 2, Branches: 1}},
+	{folder: "60-", paths: []string{"main: u1b a3\nedit 2 of u1: u1 a1\nanswer 2 of u1 in edit 2 of u1: u1 a2\nedit 3 of u1: o1\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 4}, warnings: 1},
+	{folder: "64-", report: Report{Contexts: 7, Messages: 18, Branches: 7, Skipped: 1}, warnings: 1,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[1].Nodes[7].Message.Source.Role == "narrator", "an unknown role's name")
+			check(t, all[0].Conversation != all[3].Conversation, "one id, two conversations")
+		}},
+	{folder: "65-", paths: []string{"main: 1 2 3 4 5 6\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 1}, warnings: 2,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, message(t, all[0], "3").Result.RequestID == message(t, all[0], "2").Calls[0].ID, "pairing by place")
+		}},
+	{folder: "67-", report: Report{Contexts: 5, Messages: 19, Branches: 6}, warnings: 2,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, !message(t, all[0], "3").Unsent, "a weight of training hides nothing")
+			check(t, string(message(t, all[1], "3").Calls[1].Arguments) == `"{bad"`, "broken arguments")
+		}},
+	{folder: "68-", paths: []string{"main: system 1 2 3 4 4/2 4/3 5 6\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 1}, warnings: 1,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			p := message(t, all[0], "3").Content
+			check(t, p[0].Signature == "c2lnbmF0dXJl" && p[1].Redacted == "b3BhcXVl", "sealed reasoning")
+		}},
+	{folder: "69-", file: "stored.json", report: Report{Contexts: 1, Messages: 7, Branches: 1, Structural: 1}, warnings: 1},
+	{folder: "69-", file: "constructor.json", report: Report{Contexts: 1, Messages: 2, Branches: 1, Skipped: 1}, warnings: 1},
+	{folder: "69-", file: "flat.jsonl", report: Report{Contexts: 1, Messages: 2, Branches: 1}},
+	{folder: "71-", report: Report{Contexts: 1, Messages: 6, Branches: 1}},
+	{folder: "73-", file: "input.messages.jsonl", paths: []string{"main: p a1\nanswer 2 of u1: x\n", "main: p3\n"}, report: Report{Contexts: 2, Messages: 4, Branches: 3}, warnings: 1},
+	{folder: "75-", paths: []string{"main: line 2 line 4\n"}, report: Report{Contexts: 1, Messages: 2, Branches: 1, Structural: 2}},
+	{folder: "76-", paths: []string{"main: a0 b1 b2\nanswer 1 of u1: a0 a1\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 2}, warnings: 2},
+	{folder: "77-", paths: []string{"main: u1 a1 u2\n"}, report: Report{Contexts: 1, Messages: 3, Branches: 1},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, len(message(t, all[0], "a1").Text()) == 90_000, "the whole text")
+		}},
+	{folder: "82-", file: ".", report: Report{Contexts: 16, Messages: 16, Branches: 16, Files: 16}, warnings: 2},
+	{folder: "83-", paths: []string{"main: u1 a2\nanswer 1 of u1: u1 a1\n"}, report: Report{Contexts: 1, Messages: 3, Branches: 2, Structural: 1}, warnings: 1},
+	{folder: "86-", report: Report{Contexts: 1, Messages: 5, Branches: 1},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, visible(all[0]) == "user Rename the file | assistant Done." && all[0].Title == "Rename the file", visible(all[0]))
+		}},
+	{folder: "87-", paths: []string{"main: u1 a1 u2 a2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1}},
+	{folder: "88-", paths: []string{"main: u1 a1 u2 a2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1, Duplicated: 2},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[0].Nodes[1].CopyOf == chatctx.NodeLink{Conversation: "aaaaaaaa-0000-4000-8000-000000000001", Node: "a1"}, "the fork's link")
+		}},
+	{folder: "90-", paths: []string{"main: u1 l1 r1 l2\n"}, report: Report{Contexts: 1, Messages: 4, Branches: 1, Structural: 3}},
+	{folder: "92-", file: "rollout-2026-02-01T10-00-00-01900000-0000-7000-8000-00000000abcd.jsonl", report: Report{Contexts: 1, Messages: 4, Branches: 1, Skipped: 1}, warnings: 1,
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[0].Conversation == "01900000-0000-7000-8000-00000000abcd", all[0].Conversation)
+		}},
+	{folder: "93-", paths: []string{"main: m2 q2\nedit 1 of u1: q1 a1\nanswer 2 of u1: m1\n"}, report: Report{Contexts: 1, Messages: 5, Branches: 3}, warnings: 1},
 }
 
-func verifyThoughts(t *testing.T, all []*chatctx.Incoming) {
-	th, k := nodeOf(t, all[0], "t"), nodeOf(t, all[0], "k")
-	if len(th.Content) != 2 || th.Content[0].Type != pool.ThinkingPart || th.Content[0].Text != "Think first" || th.Content[1].Text != "" || !th.Hidden {
-		t.Errorf("t is %+v", th)
-	}
-	if k.Kind != "recap" || !k.Unsent || !k.Hidden || !strings.Contains(string(k.Meta.ProviderData["chatgpt"]), "29") {
-		t.Errorf("k is %+v", k)
-	}
-	if text := nodeOf(t, all[0], "a").Text(); text != "Answer" {
-		t.Errorf("a reads %q", text)
-	}
-}
-
-func verifyTimes(t *testing.T, all []*chatctx.Incoming) {
-	for _, in := range all[:2] {
-		if in.Title != "q" || !in.Derived || nodeOf(t, in, "u").Created != 0 {
-			t.Errorf("%s: title %q derived %v, u at %d", in.Conversation, in.Title, in.Derived, nodeOf(t, in, "u").Created)
-		}
-	}
-	if got := at(nodeOf(t, all[2], "a").Created); got != "2024-05-01T10:00:01Z" {
-		t.Errorf("a was made at %s", got)
-	}
-}
-
-func verifySurrogates(t *testing.T, all []*chatctx.Incoming) {
-	for id, want := range map[string]string{
-		"u": "cut emoji �… and low � end", "a": "two halves 😂 then stray � byte", "b": "ok 😂",
-	} {
-		if got := nodeOf(t, all[0], id).Text(); got != want {
-			t.Errorf("%s reads %q, want %q", id, got, want)
-		}
-	}
-	if raw := nodeOf(t, all[0], "a").Source.Raw; !strings.Contains(string(raw), "\xed\xa0\xbd\xed\xb8\x82") {
-		t.Errorf("the raw record of a is %q", raw)
-	}
-}
-
-func verifyCitations(t *testing.T, all []*chatctx.Incoming) {
-	a := nodeOf(t, all[0], "a")
-	if !strings.Contains(a.Text(), "\ue200cite\ue202turn0search0") || !strings.Contains(a.Text(), "【16†source】") {
-		t.Errorf("a reads %q", a.Text())
-	}
-	if d := string(a.Meta.ProviderData["chatgpt"]); !strings.Contains(d, "start_idx") || !strings.Contains(d, "start_ix") {
-		t.Errorf("the references are %s", d)
-	}
-}
-
-func verifyCharacters(t *testing.T, all []*chatctx.Incoming) {
-	text := nodeOf(t, all[0], "u").Text() + nodeOf(t, all[0], "a").Text()
-	for _, s := range []string{"\x00", "\u2028", "\u202e", "e\u0301", "\r\n", "&amp;", "\ufeff", "👩\u200d💻"} {
-		if !strings.Contains(text, s) {
-			t.Errorf("%q is lost", s)
-		}
-	}
-}
-
-func TestSharedChatGPTCases(t *testing.T) {
-	for number, want := range chatgptCases {
-		t.Run(number, func(t *testing.T) {
-			dirs, err := filepath.Glob(filepath.Join(shared(t, "cases"), number+"-*", "input.json"))
-			if err != nil || len(dirs) != 1 {
-				t.Fatal(dirs, err)
+// TestSharedCases reads the cases that lie beside the project.
+func TestSharedCases(t *testing.T) {
+	root := shared(t, "cases")
+	for _, c := range sharedCases {
+		t.Run(c.folder+c.file, func(t *testing.T) {
+			folders, err := filepath.Glob(filepath.Join(root, c.folder+"*"))
+			if err != nil || len(folders) != 1 {
+				t.Fatal(folders, err)
 			}
-			all, rep := readAll(t, Options{}, dirs[0])
-			checkOutcome(t, want, all, rep)
+			file := c.file
+			for _, guess := range []string{"input.jsonl", "input.json"} {
+				if _, err := os.Stat(filepath.Join(folders[0], guess)); err == nil && file == "" {
+					file = guess
+				}
+			}
+			all, rep := readAll(t, Options{}, filepath.Join(folders[0], file))
+			got := Report{Contexts: rep.Contexts, Messages: rep.Messages, Branches: rep.Branches, Skipped: rep.Skipped, Duplicated: rep.Duplicated,
+				Repaired: rep.Repaired, Structural: rep.Structural, SkippedContexts: rep.SkippedContexts, Failed: rep.Failed, Files: rep.Files}
+			want := c.report
+			want.Files = max(want.Files, 1)
+			if !sameCounts(got, want) || len(rep.Warnings) != c.warnings {
+				t.Errorf("%+v, want %+v, warnings %v", got, want, rep.Warnings)
+			}
+			for i, p := range c.paths {
+				if paths(all[i]) != p {
+					t.Errorf("conversation %d:\n%swant\n%s", i, paths(all[i]), p)
+				}
+			}
+			if c.also != nil {
+				c.also(t, all)
+			}
 		})
 	}
 }
 
-func checkOutcome(t *testing.T, want outcome, all []*chatctx.Incoming, rep *Report) {
-	t.Helper()
-	got := outcome{contexts: len(all), messages: rep.Messages, structural: rep.Structural, skipped: rep.Skipped,
-		skippedContexts: rep.SkippedContexts, repaired: rep.Repaired, warnings: len(rep.Warnings)}
-	for _, in := range all {
-		for _, b := range in.Branches {
-			got.paths = append(got.paths, pathOf(in, b.Leaf))
-		}
-	}
-	if !slices.Equal(got.paths, want.paths) {
-		t.Errorf("the branches are %q, want %q", got.paths, want.paths)
-	}
-	verify := want.verify
-	got.paths, want.paths, want.verify = nil, nil, nil
-	if got.contexts != want.contexts || got.messages != want.messages || got.structural != want.structural || got.skipped != want.skipped ||
-		got.skippedContexts != want.skippedContexts || got.repaired != want.repaired || got.warnings != want.warnings {
-		t.Errorf("it came to %+v, want %+v\n%v", got, want, rep.Warnings)
-	}
-	if verify != nil && !t.Failed() {
-		verify(t, all)
-	}
-}
-
-// TestSharedWrongFiles reads the files of case 80, of which some are none that anybody can read.
-func TestSharedWrongFiles(t *testing.T) {
-	dir := shared(t, "cases", "80-utf16-and-empty-and-wrong-files")
-	for name, want := range map[string]struct {
-		messages int
-		outcome  Outcome
-		word     string
-	}{
-		"utf16.json": {1, Complete, ""}, "object.json": {1, Complete, ""}, "single.json": {1, Complete, ""}, "empty-array.json": {0, Complete, ""},
-		"empty.json": {0, Nothing, "empty"}, "page.html": {0, Nothing, "HTML"}, "error.json": {0, Nothing, "Unauthorized"},
-	} {
-		_, rep := readAll(t, Options{}, filepath.Join(dir, name))
-		if rep.Messages != want.messages || rep.Outcome() != want.outcome {
-			t.Errorf("%s: %d messages, outcome %d, want %d and %d", name, rep.Messages, rep.Outcome(), want.messages, want.outcome)
-		}
-		if want.word != "" && (len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, want.word)) {
-			t.Errorf("%s: %v does not say %q", name, rep.Warnings, want.word)
-		}
-	}
-}
-
-// TestSharedTimes reads the table of case 81.
-func TestSharedTimes(t *testing.T) {
-	v := parseFile(t, filepath.Join(shared(t, "cases", "81-timestamps-units-table"), "input.json"))
-	unknown := map[string]bool{"us_locale": true, "null": true, "zero": true, "negative": true, "text": true, "far": true}
-	for name, x := range v.get("values").members() {
-		got := x.time()
-		if unknown[name] != (got == 0) || got != 0 && got.Time().Format("2006-01-02T15:04:05") != "2025-04-13T20:52:37" {
-			t.Errorf("%s: %s is %s", name, x.raw(), at(got))
-		}
-	}
+func sameCounts(a, b Report) bool {
+	return a.Contexts == b.Contexts && a.Messages == b.Messages && a.Branches == b.Branches && a.Skipped == b.Skipped && a.Duplicated == b.Duplicated &&
+		a.Repaired == b.Repaired && a.Structural == b.Structural && a.SkippedContexts == b.SkippedContexts && a.Failed == b.Failed && a.Files == b.Files
 }

@@ -108,7 +108,9 @@ func (c *claudeAI) message(at place, n int, v value) {
 	keepRest(m, claudeAIName, v, claudeAIMessageKnown)
 	body := v.get("content")
 	if body.len() == 0 && !body.is(stringKind) {
-		body = v.get("text")
+		if body = v.get("text"); body.str() == "" {
+			body = value{}
+		}
 	}
 	msgs := blocks(m, body, id)
 	msgs[0].Content = append(claudeAIFiles(v), msgs[0].Content...)

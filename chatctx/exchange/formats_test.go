@@ -3,7 +3,6 @@ package exchange
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,8 +39,8 @@ func dump(all []*chatctx.Incoming, rep *Report) string {
 		for k, v := range in.AppData {
 			fmt.Fprintf(&b, "   data %s %s\n", k, v)
 		}
-		for k, v := range in.Settings {
-			fmt.Fprintf(&b, "   setting %s %s\n", k, v)
+		if in.System != "" {
+			fmt.Fprintf(&b, "   system %q\n", in.System)
 		}
 		for i, n := range in.Nodes {
 			fmt.Fprintf(&b, "%d<%d %s ", i, n.Parent, n.ID)
@@ -144,5 +143,43 @@ func TestShow(t *testing.T) {
 	fmt.Println(dump(all, rep))
 }
 
-var _ = os.Args
-var _ = filepath.Join
+// TestFormats reads the files of testdata/formats, each folder and file there as one argument, and compares with the golden files.
+func TestFormats(t *testing.T) {
+	names, err := filepath.Glob("testdata/formats/*/*")
+	if err != nil || len(names) < 40 {
+		t.Fatalf("%d inputs, %v", len(names), err)
+	}
+	for _, name := range names {
+		if filepath.Ext(name) == ".golden" || filepath.Ext(name) == ".png" || strings.Contains(name, "/detection/") {
+			continue
+		}
+		t.Run(strings.TrimPrefix(name, "testdata/formats/"), func(t *testing.T) {
+			all, rep := readAll(t, Options{}, name)
+			golden(t, name+".golden", dump(all, rep))
+			for _, in := range all {
+				if folder := filepath.Base(filepath.Dir(name)); in.Format != folder {
+					t.Errorf("read as %s", in.Format)
+				}
+			}
+		})
+	}
+}
+
+// TestDetection reads a small file of each format from one folder: none is taken for another's.
+func TestDetection(t *testing.T) {
+	all, rep := readAll(t, Options{}, "testdata/formats/detection")
+	if rep.Files != 19 || len(all) != 19 || rep.Outcome() != Complete {
+		t.Errorf("%d files, %d conversations, %v", rep.Files, len(all), rep.Warnings)
+	}
+	names, err := filepath.Glob("testdata/formats/detection/*")
+	if err != nil || len(names) != len(all) {
+		t.Fatal(names, err)
+	}
+	for i, in := range all {
+		number, format, _ := strings.Cut(strings.TrimSuffix(filepath.Base(names[i]), filepath.Ext(names[i])), "-")
+		text := strings.TrimLeft(number, "0")
+		if in.Format != format || len(in.Nodes) != 1 || in.Nodes[0].Message.Text() != text {
+			t.Errorf("%s: read as %s, %d messages", names[i], in.Format, len(in.Nodes))
+		}
+	}
+}

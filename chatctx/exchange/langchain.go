@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"slices"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -13,7 +11,7 @@ import (
 const langChainName = "langchain"
 
 func detectLangChain(h *head) bool {
-	return len(h.values) > 0 && !slices.ContainsFunc(h.values, func(v value) bool { return !langChainMessage(v) })
+	return langChainMessage(h.first())
 }
 
 // langChainTypes are the types of messages, flat and stored ones.

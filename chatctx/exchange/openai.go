@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"slices"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -18,7 +16,7 @@ func detectOpenAI(h *head) bool {
 	if h.any(openAIItem) {
 		return true
 	}
-	return h.array && len(h.values) > 0 && !slices.ContainsFunc(h.values, func(v value) bool { return !v.get("role").is(stringKind) || !openAIBody(v) })
+	return h.array && h.first().get("role").is(stringKind) && openAIBody(h.first())
 }
 
 // openAIBody tells whether a message has something of what OpenAI's have.

@@ -19,7 +19,7 @@ func detectVercel(h *head) bool {
 	}) {
 		return true
 	}
-	return h.array && !slices.ContainsFunc(h.values, func(v value) bool { return !v.get("role").is(stringKind) }) && h.any(vercelMessage)
+	return h.array && h.first().get("role").is(stringKind) && h.any(vercelMessage)
 }
 
 // vercelMessage tells a message of the SDK from one of OpenAI's.
