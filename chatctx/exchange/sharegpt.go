@@ -24,7 +24,7 @@ func shareGPTItem(v value) bool {
 	}
 	it := list.first()
 	if v.is(arrayKind) || !v.has("conversations") {
-		return it.has("from")
+		return it.has("from") || v.get("label").is(boolKind) && it.get("role").is(stringKind) // judged as a whole
 	}
 	return it.has("from") || it.get("role").is(stringKind) || list.len() == 0
 }

@@ -1,0 +1,231 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What files hold, counted apart from the readers: with encoding/json, and by what each format says a message is.
+
+type anyObject = map[string]any
+
+// jsonValues decodes a file as one JSON value, or as a value a line; text that is none counts as nil.
+func jsonValues(t *testing.T, path string) []any {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.TrimPrefix(b, []byte("\ufeff"))
+	var one any
+	if json.Unmarshal(b, &one) == nil {
+		if list, ok := one.([]any); ok {
+			return list
+		}
+		return []any{one}
+	}
+	var out []any
+	for line := range bytes.Lines(b) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			var v any
+			_ = json.Unmarshal(line, &v) // nil for what is no JSON
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func dig(v any, keys ...string) any {
+	for _, k := range keys {
+		o, _ := v.(anyObject)
+		v = o[k]
+	}
+	return v
+}
+
+func sizeAt(v any, keys ...string) int {
+	switch x := dig(v, keys...).(type) {
+	case []any:
+		return len(x)
+	case anyObject:
+		return len(x)
+	}
+	return 0
+}
+
+func holds(v any, key string) bool {
+	o, _ := v.(anyObject)
+	_, ok := o[key]
+	return ok
+}
+
+// sumOf adds up a count of values.
+func sumOf(count func(v any) int) func([]any) int {
+	return func(vs []any) int {
+		n := 0
+		for _, v := range vs {
+			n += count(v)
+		}
+		return n
+	}
+}
+
+func countClaudeCode(v any) int {
+	if sizeAt(v, "loglines") > 0 {
+		return sumOf(countClaudeCode)(dig(v, "loglines").([]any))
+	}
+	_, isObject := v.(anyObject)
+	typ := dig(v, "type")
+	if !isObject || typ == "user" || typ == "assistant" || holds(v, "uuid") || typ == nil {
+		return 1
+	}
+	return 0
+}
+
+// countCodex counts response items, and what a person said where only events tell it.
+func countCodex(vs []any) int {
+	n, prompts, said := 0, 0, 0
+	for _, v := range vs {
+		p := dig(v, "payload")
+		switch typ := dig(v, "type"); {
+		case typ == "response_item":
+			n++
+			text, _ := dig(p, "content").([]any)
+			if dig(p, "role") == "user" && len(text) > 0 && !strings.HasPrefix(dig(text[0], "text").(string), "<env") {
+				prompts++
+			}
+		case typ == "event_msg" && dig(p, "type") == "user_message":
+			said++
+		case !holds(v, "payload") && typ != "error" && !holds(v, "instructions") && !holds(v, "record_type"):
+			n++
+		}
+	}
+	if prompts == 0 {
+		n += said
+	}
+	return n
+}
+
+func countOASST(v any) int {
+	if p := dig(v, "prompt"); p != nil {
+		v = p
+	}
+	n := 1
+	for i := range sizeAt(v, "replies") {
+		n += countOASST(dig(v, "replies").([]any)[i])
+	}
+	return n
+}
+
+func countGemini(v any) int {
+	switch {
+	case sizeAt(v, "messages") > 0:
+		return sizeAt(v, "messages")
+	case sizeAt(v, "history") > 0:
+		return sizeAt(v, "history")
+	case holds(v, "sessionId") || holds(v, "$rewindTo"):
+		return 0
+	case holds(v, "$set"):
+		return sizeAt(v, "$set", "messages")
+	}
+	return 1
+}
+
+func countTakeout(v any) int {
+	if strings.HasPrefix(dig(v, "header").(string), "Gemini") && sizeAt(v, "safeHtmlItem") > 0 {
+		return 2
+	}
+	return 1
+}
+
+func countShareGPT(v any) int {
+	n := sizeAt(v, "conversations") + sizeAt(v, "messages")
+	for _, k := range []string{"chosen", "rejected"} {
+		if holds(v, k) {
+			n++
+		}
+	}
+	return n
+}
+
+func countAnthropic(v any) int {
+	if holds(v, "messages") {
+		return sizeAt(v, "messages")
+	}
+	return 1
+}
+
+var sampleCounts = map[string]func([]any) int{
+	"claude-ai":       sumOf(func(v any) int { return sizeAt(v, "chat_messages") }),
+	"claude-code":     sumOf(countClaudeCode),
+	"codex":           countCodex,
+	"gemini":          sumOf(countGemini),
+	"gemini-aistudio": sumOf(func(v any) int { return sizeAt(v, "chunkedPrompt", "chunks") }),
+	"gemini-takeout":  sumOf(countTakeout),
+	"langchain":       func(vs []any) int { return len(vs) },
+	"librechat":       sumOf(func(v any) int { return sizeAt(v, "messages") }),
+	"oasst":           sumOf(countOASST),
+	"open-webui":      sumOf(func(v any) int { return sizeAt(v, "history", "messages") + sizeAt(v, "chat", "history", "messages") }),
+	"openai-chat": sumOf(func(v any) int {
+		return sizeAt(v, "messages") + sizeAt(v, "chosen_messages") + sizeAt(v, "rejected_messages")
+	}),
+	"pi-mono":            func(vs []any) int { return len(vs) - 1 },
+	"sharegpt":           sumOf(countShareGPT),
+	"vercel-ai":          func(vs []any) int { return len(vs) },
+	"anthropic-messages": sumOf(countAnthropic),
+}
+
+// unreadable are samples that no reader can read: why.
+var unreadable = map[string]string{
+	"es617__claude-replay__demo-session.jsonl":         "a player's own format of turns, not a session",
+	"simonw__llm-anthropic__test_tools.1.response.sse": "gzip whose bytes were damaged as text",
+	"minhyeong112__h20__chatbotui-export.json":         "another program's",
+	"ragaeeb__blackiya__sample_grok_conversation.json": "another program's",
+}
+
+// TestSharedSamples reads the real files that lie beside the project and compares each report with a count of its own: what is in the
+// file is imported, left out, a repetition or a link.
+func TestSharedSamples(t *testing.T) {
+	root := shared(t, "samples")
+	read := 0
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		folder := filepath.Base(filepath.Dir(path))
+		if err != nil || e.IsDir() || folder == "samples" || folder == "chatgpt" {
+			return err
+		}
+		t.Run(folder+"/"+e.Name(), func(t *testing.T) {
+			all, rep := readAll(t, Options{}, path)
+			if why := unreadable[e.Name()]; why != "" {
+				if rep.Outcome() != Nothing {
+					t.Errorf("read, though it is %s", why)
+				}
+				return
+			}
+			read++
+			for _, in := range all {
+				if in.Format != folder {
+					t.Errorf("read as %s", in.Format)
+				}
+			}
+			want := 1 // a stream of events is one message
+			if filepath.Ext(path) != ".sse" {
+				want = sampleCounts[folder](jsonValues(t, path))
+			}
+			if got := rep.Messages + rep.Skipped + rep.Duplicated + rep.Structural; got != want || want == 0 {
+				t.Errorf("%d messages + %d skipped + %d duplicated + %d structural, the file has %d", rep.Messages, rep.Skipped, rep.Duplicated, rep.Structural, want)
+			}
+			if rep.Outcome() == Nothing {
+				t.Error("nothing was read", rep.Warnings)
+			}
+		})
+		return nil
+	})
+	if err != nil || read < 60 {
+		t.Errorf("%d samples read, %v", read, err)
+	}
+}
