@@ -13,7 +13,7 @@ import (
 
 // What the steps leave is a valid request for every provider, whatever they had to take away.
 func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
-	n := 400
+	n := 150
 	if testing.Short() {
 		n = 60
 	}
@@ -46,7 +46,7 @@ func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
 func send(t *testing.T, seed int, provider, model string, d *chatctx.Draft, o Options) bool {
 	t.Helper()
 	o.Model = model
-	if _, err := Standard(o, nil, &shorter{}).Run(t.Context(), d); err != nil {
+	if _, err := Standard(o, kept, &shorter{}).Run(t.Context(), d); err != nil {
 		var over *BudgetError
 		if !errors.As(err, &over) {
 			t.Fatalf("seed %d: %v", seed, err)

@@ -24,7 +24,10 @@ const (
 )
 
 // sample is how much of an output is looked at to tell its kind.
-const sample = 16 << 10
+const (
+	sample     = 16 << 10
+	lineSample = 4 << 10 // of its lines
+)
 
 // KindOf tells what an output is. failed says that the tool reported an error.
 func KindOf(content string, failed bool) Kind {
@@ -95,10 +98,10 @@ var (
 )
 
 // isLog: at least ten lines, and most of them begin with a time or a level.
-func isLog(head string) bool { return mostLines(head, 10, logLine) }
+func isLog(head string) bool { return mostLines(head[:min(len(head), lineSample)], 10, logLine) }
 
 // isYAML: at least five lines, and most of them are a key or an item.
-func isYAML(head string) bool { return mostLines(head, 5, yamlLine) }
+func isYAML(head string) bool { return mostLines(head[:min(len(head), lineSample)], 5, yamlLine) }
 
 func mostLines(head string, least int, line *regexp.Regexp) bool {
 	all, hits := 0, 0

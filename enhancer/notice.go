@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Short is a number of tokens for people: 950, 1.4k, 157k, 1.2M.
+// Short is a number of tokens for people: 950, 12.4k, 157k, 1.2M.
 func Short(n int) string {
 	switch {
 	case n < 1000:
 		return strconv.Itoa(n)
-	case n < 9950:
+	case n < 99_950:
 		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1000, 'f', 1, 64), ".0") + "k"
 	case n < 999_500:
 		return strconv.Itoa((n+500)/1000) + "k"

@@ -3,7 +3,7 @@ package enhancer
 import "testing"
 
 func TestShort(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1k", 1449: "1.4k", 9949: "9.9k", 9950: "10k", 157_499: "157k", 999_499: "999k", 999_500: "1M", 1_250_000: "1.2M"} {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1k", 1449: "1.4k", 12_400: "12.4k", 18_500: "18.5k", 99_949: "99.9k", 99_950: "100k", 157_499: "157k", 999_499: "999k", 999_500: "1M", 1_250_000: "1.2M"} {
 		if got := Short(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
@@ -12,7 +12,7 @@ func TestShort(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	p := &Pruning{Before: 12_400, After: 2_100, Results: 9, RequestAfter: 18_500}
-	if got, want := p.Notice(150_000), "tool outputs pruned: 12k → 2.1k tokens (−83 %), 9 of them\n  the request: 18k of 150k tokens (12 %)"; got != want {
+	if got, want := p.Notice(150_000), "tool outputs pruned: 12.4k → 2.1k tokens (−83 %), 9 of them\n  the request: 18.5k of 150k tokens (12 %)"; got != want {
 		t.Errorf("%s", got)
 	}
 	c := &Compacted{Before: 157_000, After: 9_100, Messages: 80, By: "model", System: 1_800, SummarySize: 3_200, Kept: 2_700, Calls: 300, Tools: 1_100}

@@ -253,7 +253,7 @@ func diff(got, want string) string {
 
 func TestRulesAreIdempotent(t *testing.T) {
 	w := newWriter(7)
-	for range 1000 {
+	for range 400 {
 		r := w.output(w.size())
 		text := r.Text + string(r.JSON)
 		for kind, rule := range OutputRules {
