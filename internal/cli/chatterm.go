@@ -83,8 +83,11 @@ func (k *keyboard) Read(p []byte) (int, error) {
 		n, err := k.in.Read(buf)
 		k.raw = append(k.raw, buf[:n]...)
 		k.look()
-		if err != nil && len(k.ready) == 0 {
-			return 0, err
+		if err != nil {
+			k.ready, k.raw = append(k.ready, k.raw...), nil
+			if len(k.ready) == 0 {
+				return 0, err
+			}
 		}
 	}
 	n := copy(p, k.ready)
@@ -104,7 +107,7 @@ func (k *keyboard) look() {
 			k.raw = k.raw[end+len(pasteEnd):]
 			continue
 		}
-		if len(k.raw) > 1 && len(k.raw) < len(pasteBegin) && bytes.HasPrefix(pasteBegin, k.raw) {
+		if len(k.raw) < len(pasteBegin) && bytes.HasPrefix(pasteBegin, k.raw) {
 			return // perhaps the beginning of one
 		}
 		c := k.raw[0]
