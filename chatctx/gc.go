@@ -30,6 +30,8 @@ type GCOptions struct {
 	OlderThan time.Duration
 	// KeepOperations: in each context at least so many of the newest operations stay, whatever their age.
 	KeepOperations int
+	// MaxSize, in bytes: where more would be used afterwards, OlderThan is shortened as far as it takes, at most to a minute.
+	MaxSize int64
 	// DryRun says what would go and takes nothing.
 	DryRun bool
 }
@@ -38,6 +40,7 @@ type GCOptions struct {
 type Collected struct {
 	Contexts, Messages, Operations, Artifacts int
 	Bytes                                     int64
+	OlderThan                                 time.Duration // the age that counted
 	// Kept says how many messages that no branch holds stay, and why: an operation that can be undone, a tag, a mark, a session's summary, the queue.
 	Kept map[string]int
 }
@@ -48,7 +51,16 @@ var errDry = errors.New("a dry run")
 // GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the
 // messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
 func (s *Store) GC(ctx context.Context, o GCOptions) (*Collected, error) {
-	out := &Collected{Kept: map[string]int{}}
+	ctx = kv.WithPurpose(ctx, "gc")
+	var err error
+	if o.OlderThan, err = s.fitting(ctx, o); err != nil {
+		return nil, err
+	}
+	return s.collect(ctx, o)
+}
+
+func (s *Store) collect(ctx context.Context, o GCOptions) (*Collected, error) {
+	out := &Collected{Kept: map[string]int{}, OlderThan: o.OlderThan}
 	ids, err := s.recent(ctx)
 	if err != nil {
 		return nil, err

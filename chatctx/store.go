@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -129,15 +128,10 @@ var (
 
 // checkFormat says whether a database is a store of a version that this program reads.
 func checkFormat(tx kv.Tx) error {
-	raw, err := tx.Get(metaBucket, metaFormat)
-	if err != nil {
-		return err
-	}
-	var version int
-	if raw == nil || json.Unmarshal(raw, &version) != nil {
-		return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
-	}
+	version, err := formatOf(tx)
 	switch {
+	case err != nil:
+		return err
 	case version > FormatVersion:
 		return fmt.Errorf("%w: its format is %d, this program reads up to %d: update chatctx", kv.ErrTooNew, version, FormatVersion)
 	case version < OldestVersion:
@@ -258,13 +252,4 @@ func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) 
 		return tx.Put(looseBucket, h[:], binary.BigEndian.AppendUint64(nil, uint64(s.now())))
 	})
 	return h, err
-}
-
-// Backup writes a copy of the store, one state of it, while others go on. ErrInvalid on an engine that keeps no file.
-func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	k, ok := s.db.(kv.Keeper)
-	if !ok {
-		return invalid("a store in memory has no file to copy")
-	}
-	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
 }

@@ -522,12 +522,3 @@ func (s *Store) notePurge(tx kv.RwTx, out *Purged) error {
 	}
 	return t.write(n, op)
 }
-
-// Vacuum writes the file anew without free space. Other programs wait or go on with the new file. ErrInvalid on an engine that keeps no file.
-func (s *Store) Vacuum(ctx context.Context) error {
-	k, ok := s.db.(kv.Keeper)
-	if !ok {
-		return invalid("a store in memory has no file to write anew")
-	}
-	return k.Rewrite(kv.WithPurpose(ctx, "vacuum"), nil)
-}

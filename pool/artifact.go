@@ -81,6 +81,22 @@ func HasArtifact(tx kv.Tx, h Hash) (bool, error) {
 	return b != nil, err
 }
 
+// StatArtifact reads an artifact's size and media type and not its contents. One that is not there, or whose header cannot be read, gives kv.ErrDamaged.
+func StatArtifact(tx kv.Tx, h Hash) (ArtifactInfo, error) {
+	b, err := tx.Get(ArtifactBucket, h[:])
+	if err != nil {
+		return ArtifactInfo{}, err
+	}
+	if b == nil {
+		return ArtifactInfo{}, damagedArtifact(h, "it is not there")
+	}
+	head, err := parseHeader(b)
+	if err != nil {
+		return ArtifactInfo{}, damagedArtifact(h, err.Error())
+	}
+	return ArtifactInfo{h, head.MediaType, head.Size}, nil
+}
+
 // Artifact reads an artifact and its media type. Contents that are not what the name says, or not there, give kv.ErrDamaged:
 // nothing refers to an artifact that was not stored.
 func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {

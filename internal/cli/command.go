@@ -51,6 +51,7 @@ func commandTable() []group {
 		{"Prompts and settings", settingCommands()},
 		{"Taking back", journalCommands()},
 		{"Other tools' files", exchangeCommands()},
+		{"Space and erasure", spaceCommands()},
 		{"The file", fileCommands()},
 		{"The program", programCommands()},
 	}

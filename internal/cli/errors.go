@@ -202,13 +202,13 @@ func printError(w io.Writer, err error, asJSON bool) {
 
 // hintFor says what to type next.
 func hintFor(err error) string {
-	var usage *usageError
-	if errors.As(err, &usage) {
-		return usage.hint
-	}
 	var h *hinted
 	if errors.As(err, &h) {
 		return h.hint
+	}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return usage.hint
 	}
 	return ""
 }

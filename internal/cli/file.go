@@ -20,10 +20,19 @@ func fileCommands() []*command {
 			more:  "Exit code 12 where something is found.",
 			json:  "ok, problems[{invariant, where, text}]", example: "chatctx check --full"},
 		{name: "backup", args: "FILE", does: "write a copy of the store while it is in use", scope: onStore, do: doBackup, flags: []urfave.Flag{
+			&urfave.BoolFlag{Name: "check", Usage: "write nothing: read the backup FILE whole and look for damage"},
 			&urfave.BoolFlag{Name: "yes", Usage: "write over FILE without asking"}},
-			json: "file, bytes", example: "chatctx backup ~/chats-copy.db"},
+			more: "A backup is a store. FILE is there whole or not at all.",
+			json: "file, bytes; with --check: ok, problems[{invariant, where, text}], contexts, messages",
+			example: `chatctx backup ~/chats-copy.db
+chatctx backup --check ~/chats-copy.db`},
+		{name: "restore-from", args: "FILE", does: "put a backup in the place of the store", scope: onStore, do: doRestoreFrom, flags: []urfave.Flag{yes()},
+			more: "The backup is read whole first; one with damage is refused. The store that was there is kept beside it.",
+			json: "store, kept, contexts, messages", example: "chatctx restore-from ~/chats-copy.db"},
 		{name: "stats", does: "what the store holds and takes", scope: onStore, do: doStats,
-			json: "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations", example: "chatctx stats --json"},
+			flags:   []urfave.Flag{&urfave.BoolFlag{Name: "by-context", Usage: "what each context takes, the largest first"}},
+			json:    "file_bytes, used_bytes, free_bytes, contexts, branches, messages, artifacts, operations; with --by-context, a line each: context, title, messages, bytes, message_bytes, operation_bytes, artifact_bytes, trashed",
+			example: "chatctx stats --json"},
 	}
 }
 
@@ -39,31 +48,73 @@ func doCheck(r *run) error {
 	if err != nil {
 		return err
 	}
-	problems := []problemJSON{}
-	err = st.Check(r.ctx, r.is("full"), func(p chatctx.Problem) {
-		problems = append(problems, problemJSON{p.Invariant, p.Where, p.Text})
-	})
+	problems, err := r.problems(st, r.is("full"))
 	if err != nil {
 		return err
 	}
-	err = r.emit(struct {
-		OK       bool          `json:"ok"`
-		Problems []problemJSON `json:"problems"`
-	}{len(problems) == 0, problems}, func() {
-		for _, p := range problems {
-			r.printf("%s: %s\n", clean(p.Where), clean(p.Text))
-		}
-		if len(problems) == 0 {
-			r.printf("no problem found\n")
-		}
-	})
+	err = r.emit(checkJSON{len(problems) == 0, problems}, func() { r.printProblems(problems) })
 	if err == nil && len(problems) > 0 {
 		err = &hinted{&damageFound{len(problems)}, "keep a copy of the file before anything else: chatctx backup FILE"}
 	}
 	return err
 }
 
+// checkJSON is what check found.
+type checkJSON struct {
+	OK       bool          `json:"ok"`
+	Problems []problemJSON `json:"problems"`
+}
+
+func (r *run) problems(st *chatctx.Store, full bool) ([]problemJSON, error) {
+	problems := []problemJSON{}
+	err := st.Check(r.ctx, full, func(p chatctx.Problem) {
+		problems = append(problems, problemJSON{p.Invariant, p.Where, p.Text})
+	})
+	return problems, err
+}
+
+func (r *run) printProblems(problems []problemJSON) {
+	for _, p := range problems {
+		r.printf("%s: %s\n", clean(p.Where), clean(p.Text))
+	}
+	if len(problems) == 0 {
+		r.printf("no problem found\n")
+	}
+}
+
+// checkBackup reads a backup whole.
+func checkBackup(r *run) error {
+	st, err := chatctx.Open(r.arg(0), chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	problems, err := r.problems(st, true)
+	if err != nil {
+		return err
+	}
+	stats, err := st.Stats(r.ctx)
+	if err != nil {
+		stats = &chatctx.Stats{} // the problems say why
+	}
+	err = r.emit(struct {
+		checkJSON
+		Contexts int `json:"contexts"`
+		Messages int `json:"messages"`
+	}{checkJSON{len(problems) == 0, problems}, stats.Contexts, stats.Messages}, func() {
+		r.printProblems(problems)
+		r.printf("%s, %s\n", count(stats.Contexts, "context"), count(stats.Messages, "message"))
+	})
+	if err == nil && len(problems) > 0 {
+		err = &damageFound{len(problems)}
+	}
+	return err
+}
+
 func doBackup(r *run) error {
+	if r.is("check") {
+		return checkBackup(r)
+	}
 	target := r.arg(0)
 	if err := r.mayWrite(target); err != nil {
 		return err
@@ -142,10 +193,43 @@ func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err
 	return n, err
 }
 
+// spaceJSON is what a context takes.
+type spaceJSON struct {
+	Context    chatctx.ID `json:"context"`
+	Title      string     `json:"title"`
+	Messages   int        `json:"messages"`
+	Bytes      int64      `json:"bytes"`
+	MessageB   int64      `json:"message_bytes"`
+	OperationB int64      `json:"operation_bytes"`
+	ArtifactB  int64      `json:"artifact_bytes"`
+	Trashed    bool       `json:"trashed"`
+}
+
+func statsByContext(r *run, st *chatctx.Store) error {
+	all, err := st.SpaceByContext(r.ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		v := spaceJSON{c.ID, c.Title, c.Messages, c.Bytes, c.MessageBytes, c.OperationBytes, c.ArtifactBytes, c.Trashed != 0}
+		err := r.emit(v, func() {
+			trash := map[bool]string{true: " (in the trash)"}[v.Trashed]
+			r.printf("%s  %10s  %s, artifacts %s  %s%s\n", short(c.ID), size(c.Bytes+c.ArtifactBytes), count(c.Messages, "message"), size(c.ArtifactBytes), titled(c.Title, c.ID), trash)
+		})
+		if err != nil || r.stopped() {
+			return err
+		}
+	}
+	return nil
+}
+
 func doStats(r *run) error {
 	st, err := r.reader()
 	if err != nil {
 		return err
+	}
+	if r.is("by-context") {
+		return statsByContext(r, st)
 	}
 	s, err := st.Stats(r.ctx)
 	if err != nil {

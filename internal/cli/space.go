@@ -1,0 +1,301 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func spaceCommands() []*command {
+	return []*command{
+		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only those hold", scope: onStore, do: doGC,
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "older-than", Value: "30d", Usage: "trash and operations older than `AGE`: 12h, 7d, 2w"},
+				&urfave.IntFlag{Name: "keep-operations", Value: 100, Usage: "in each context keep the newest `N` operations, whatever their age"},
+				&urfave.StringFlag{Name: "max-size", Usage: "shorten the age as far as it takes for the store to use at most `SIZE`: 500MB, 2GB"},
+				dryRun(), yes(),
+			},
+			more:    "It shows what would go, and asks. What a branch, a tag, a pin, a session or the queue holds stays, and so does what a kept operation needs to be undone.",
+			json:    "dry_run, contexts, messages, operations, artifacts, bytes, older_than_seconds, kept{why: messages}, rewritten",
+			example: "chatctx gc --older-than 90d --dry-run"},
+		{name: "purge", args: "[CTX]", does: "erase a context, a branch or messages, so that no byte of them is left in the file", scope: onBranch, do: doPurge,
+			flags: []urfave.Flag{&urfave.StringSliceFlag{Name: "message", Usage: "erase the message `REF` from all branches, with its copies; may be given again"}, dryRun(), yes()},
+			more: `CTX erases the whole context, --branch alone a branch with what no other branch holds, --message messages. Decisions, undo, the words in the search index and artifacts that nothing
+else needs go too; a branch or a message takes its context's undo along. Nothing brings it back. Copies of the file made before still have it.`,
+			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes",
+			example: `chatctx purge "Holiday plans" --dry-run
+chatctx purge --message @-2 --yes`},
+		{name: "vacuum", does: "write the file anew, without free space", scope: onStore, do: doVacuum,
+			flags: []urfave.Flag{&urfave.BoolFlag{Name: "upgrade", Usage: "also bring it to the newest format, after a backup beside it"}},
+			more:  "Other programs wait meanwhile, and go on with the new file.",
+			json:  "file_bytes_before, file_bytes, format, backup", example: "chatctx vacuum"},
+	}
+}
+
+// age reads how long ago: 12h, 7d, 2w.
+func age(s string) (time.Duration, error) {
+	now := time.Now()
+	t, err := when(s, now)
+	if err != nil || t == 0 || !t.Time().Before(now) {
+		return 0, &usageError{fmt.Sprintf("no age %q", s), "write 12h, 7d or 2w"}
+	}
+	return now.Sub(t.Time()), nil
+}
+
+// byteSize reads a number of bytes: 1000, 500MB, 2GiB; "" is 0.
+func byteSize(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(strings.TrimSpace(s), "KMGTiBkmgtb ")
+	unit := strings.ToUpper(strings.TrimSpace(s[len(digits):]))
+	factor, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9, "T": 1e12, "TB": 1e12,
+		"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}[unit]
+	n, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(n > 0) || n*factor > math.MaxInt64/2 {
+		return 0, &usageError{fmt.Sprintf("no size %q", s), "write 500MB, 2GB or 1500MiB"}
+	}
+	return int64(n * factor), nil
+}
+
+// collectedJSON is what gc took, or would take.
+type collectedJSON struct {
+	DryRun     bool           `json:"dry_run"`
+	Contexts   int            `json:"contexts"`
+	Messages   int            `json:"messages"`
+	Operations int            `json:"operations"`
+	Artifacts  int            `json:"artifacts"`
+	Bytes      int64          `json:"bytes"`
+	OlderThan  int64          `json:"older_than_seconds"`
+	Kept       map[string]int `json:"kept"`
+	Rewritten  bool           `json:"rewritten"`
+}
+
+func doGC(r *run) error {
+	o := chatctx.GCOptions{KeepOperations: r.flags.Int("keep-operations"), DryRun: true}
+	var err error
+	if o.OlderThan, err = age(r.flag("older-than")); err != nil {
+		return err
+	}
+	if o.MaxSize, err = byteSize(r.flag("max-size")); err != nil {
+		return err
+	}
+	if o.KeepOperations < 0 {
+		return usagef("gc --keep-operations needs a number from 0 on")
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	plan, err := st.GC(r.ctx, o)
+	if err != nil {
+		return err
+	}
+	if r.is("dry-run") {
+		return r.collected(plan, true, false)
+	}
+	if !r.json() {
+		r.printPlan("would go", plan)
+	}
+	if err := r.confirm("Remove it for good?", usagef("gc removes for good what undo and restore cannot bring back then")); err != nil {
+		return err
+	}
+	o.DryRun = false
+	took, err := st.GC(r.ctx, o)
+	if err != nil {
+		return err
+	}
+	stats, err := st.Stats(r.ctx)
+	if err == nil && stats.RewriteDue {
+		err = st.Vacuum(r.ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return r.collected(took, false, stats.RewriteDue)
+}
+
+func (r *run) collected(c *chatctx.Collected, dry, rewritten bool) error {
+	return r.emit(collectedJSON{dry, c.Contexts, c.Messages, c.Operations, c.Artifacts, c.Bytes, int64(c.OlderThan / time.Second), c.Kept, rewritten}, func() {
+		r.printPlan(map[bool]string{true: "would go", false: "gone"}[dry], c)
+		if rewritten {
+			r.printf("the file was written anew\n")
+		}
+	})
+}
+
+func (r *run) printPlan(what string, c *chatctx.Collected) {
+	r.printf("%s: %s, %s, %s, %s; %s\n", what, count(c.Contexts, "context"), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
+	var kept []string
+	for why, n := range c.Kept {
+		kept = append(kept, fmt.Sprintf("on no branch, kept for %s: %s", why, count(n, "message")))
+	}
+	sort.Strings(kept)
+	for _, line := range kept {
+		r.printf("%s\n", line)
+	}
+}
+
+// purgedJSON is what purge removed, or would remove.
+type purgedJSON struct {
+	DryRun     bool       `json:"dry_run"`
+	What       string     `json:"what"`
+	Context    chatctx.ID `json:"context"`
+	Title      string     `json:"title"`
+	Branches   []string   `json:"branches"`
+	Copies     int        `json:"copies"`
+	Messages   int        `json:"messages"`
+	Operations int        `json:"operations"`
+	Artifacts  int        `json:"artifacts"`
+	Bytes      int64      `json:"bytes"`
+}
+
+// purger is the purge that the arguments describe.
+func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
+	ref, refs := r.contextRef(), r.flags.StringSlice("message")
+	if r.arg(0) != "" {
+		if r.flagOnly("context", "CHATCTX_CONTEXT") != "" {
+			return nil, usagef("purge: name the context once, as CTX or with --context")
+		}
+		ref = r.arg(0)
+	}
+	switch {
+	case len(refs) > 0:
+		list := make([]chatctx.Ref, len(refs))
+		for i, s := range refs {
+			list[i] = chatctx.Ref(s)
+		}
+		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
+			return st.PurgeMessages(r.ctx, ref, r.branchName(), list, dry)
+		}, nil
+	case r.branchName() != "":
+		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
+			return st.PurgeBranch(r.ctx, ref, r.branchName(), dry)
+		}, nil
+	case r.arg(0) != "":
+		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) { return st.PurgeContext(r.ctx, ref, dry) }, nil
+	}
+	return nil, &usageError{"purge: what?", "chatctx purge CTX, or --branch BRANCH, or --message REF"}
+}
+
+func doPurge(r *run) error {
+	purge, err := r.purger()
+	if err != nil {
+		return err
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	plan, err := purge(st, true)
+	if err != nil {
+		return contextHint(err)
+	}
+	if r.is("dry-run") {
+		return r.purged(plan, true)
+	}
+	if !r.json() {
+		r.printPurged("would be erased", plan)
+	}
+	if err := r.confirm("Erase it? Nothing brings it back.", usagef("purge erases what nothing brings back")); err != nil {
+		return err
+	}
+	gone, err := purge(st, false)
+	if err != nil {
+		return contextHint(err)
+	}
+	return r.purged(gone, false)
+}
+
+func (r *run) purged(p *chatctx.Purged, dry bool) error {
+	c := p.Collected
+	if p.Branches == nil {
+		p.Branches = []string{}
+	}
+	return r.emit(purgedJSON{dry, p.What, p.Context, p.Title, p.Branches, p.Copies, c.Messages, c.Operations, c.Artifacts, c.Bytes}, func() {
+		r.printPurged(map[bool]string{true: "would be erased", false: "erased"}[dry], p)
+	})
+}
+
+func (r *run) printPurged(verb string, p *chatctx.Purged) {
+	c := p.Collected
+	what := map[string]string{"context": "the context ", "branch": "a branch of ", "message": "messages of "}[p.What]
+	r.printf("%s: %s%s, %s, %s of undo, %s; %s\n", verb, what, titled(p.Title, p.Context), count(c.Messages, "message"), count(c.Operations, "operation"), count(c.Artifacts, "artifact"), size(c.Bytes))
+	if p.Copies > 0 {
+		r.printf("among them %s on forks and in other contexts\n", strings.Replace(count(p.Copies, "copy"), "copys", "copies", 1))
+	}
+	if len(p.Branches) > 0 {
+		r.printf("from: %s\n", clean(strings.Join(p.Branches, ", ")))
+	}
+}
+
+func doVacuum(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	before, err := st.Stats(r.ctx)
+	if err != nil {
+		return err
+	}
+	up := &chatctx.Upgraded{From: chatctx.FormatVersion, To: chatctx.FormatVersion}
+	if r.is("upgrade") {
+		path, err := r.storePath()
+		if err != nil {
+			return err
+		}
+		if up, err = st.Upgrade(r.ctx, path); err != nil {
+			return err
+		}
+	}
+	if up.From == up.To {
+		if err := st.Vacuum(r.ctx); err != nil {
+			return err
+		}
+	}
+	after, err := st.Stats(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": up.To, "backup": stringOrNull(up.Backup)}, func() {
+		r.printf("written anew: %s, it was %s\n", size(after.File), size(before.File))
+		switch {
+		case up.Backup != "":
+			r.printf("format %d is %d now; the file as it was: %s\n", up.From, up.To, clean(up.Backup))
+		case r.is("upgrade"):
+			r.printf("format %d is the newest already\n", up.To)
+		}
+	})
+}
+
+// doRestoreFrom puts a backup in the place of the store.
+func doRestoreFrom(r *run) error {
+	path, err := r.storePath()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		if err := r.confirm("Put "+clean(r.arg(0))+" in the place of "+clean(path)+"? That is kept beside it.", fmt.Errorf("%s %w", path, errExists)); err != nil {
+			return err
+		}
+	}
+	back, err := chatctx.Restore(r.ctx, path, r.arg(0))
+	if err != nil {
+		return err
+	}
+	return r.emit(map[string]any{"store": path, "kept": stringOrNull(back.Kept), "contexts": back.Stats.Contexts, "messages": back.Stats.Messages}, func() {
+		r.printf("%s is as it was in %s: %s, %s\n", clean(path), clean(r.arg(0)), count(back.Stats.Contexts, "context"), count(back.Stats.Messages, "message"))
+		if back.Kept != "" {
+			r.note("the store that was there is kept: %s", back.Kept)
+			r.note("take it back: %s", r.again("restore-from --yes "+quote(back.Kept)))
+		}
+	})
+}
