@@ -122,6 +122,8 @@ type Request struct {
 	// Model and Limit are of the Completer's model: what it may be given at most in tokens; 0 takes the model's budget, or 100,000.
 	Model string
 	Limit int
+	// Embedder, if not nil, makes the vector by which the summary can be found. Its failure does not stop the compaction.
+	Embedder Embedder
 }
 
 // Compacted says what a compaction did.
@@ -160,7 +162,13 @@ func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o O
 		return nil, err
 	}
 	summary := summaryMessage(d, p, text, by, w.Counter)
-	done, number, err := commitSession(ctx, c, d, p, summary)
+	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now()}
+	if r.Embedder != nil {
+		if vectors, err := r.Embedder.Embed(ctx, []string{text}); err == nil && len(vectors) == 1 {
+			setEmbedding(&next, r.Embedder.Name(), vectors[0])
+		}
+	}
+	done, number, err := commitSession(ctx, c, d, p, summary, next)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +240,7 @@ func SummaryText(m *pool.Message) string {
 const tries = 5
 
 // commitSession opens the new session. The history before its start must be what the draft saw; what came after it is in the new session.
-func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft, p *Plan, summary *pool.Message) (*chatctx.Committed, int, error) {
+func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft, p *Plan, summary *pool.Message, next branch.Session) (*chatctx.Committed, int, error) {
 	var err error
 	for range tries {
 		var snapshot *chatctx.Snapshot
@@ -246,7 +254,6 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 		if len(sessions) == 0 {
 			sessions = Sessions(snapshot.Info, d.Session)
 		}
-		next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now()}
 		if last := sessions[len(sessions)-1]; last.PrunedTo >= p.Start {
 			next.PrunedTo = last.PrunedTo
 		}

@@ -65,7 +65,11 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if model == "" {
 		model = o.Model
 	}
-	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Completer: t.completer(d.Settings), Model: model})
+	embedder, err := t.Embedder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done, err := enhancer.Compact(ctx, t.Context, d.Branch, o, enhancer.Request{Completer: t.completer(d.Settings), Model: model, Embedder: embedder})
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return nil, nil
 	}

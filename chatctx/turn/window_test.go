@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -150,5 +152,35 @@ func TestCompactionDuringAReply(t *testing.T) {
 	}
 	if d.Summary == nil || enhancer.SummaryText(d.Summary.Message) != "so far" || d.Messages[len(d.Messages)-1].Text() != "Done." {
 		t.Errorf("the session is %+v", d.Session)
+	}
+}
+
+func TestEmbedder(t *testing.T) {
+	turn := newTurn(t, newProvider(t))
+	if e, err := turn.Embedder(t.Context()); e != nil || err != nil {
+		t.Fatalf("without a model: %v %v", e, err)
+	}
+	answer := `{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,0.5]}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer secret" || string(body) != `{"model":"small","input":["a","b"],"encoding_format":"float"}` {
+			t.Errorf("%s %s %v", r.URL.Path, body, r.Header)
+		}
+		io.WriteString(w, answer)
+	}))
+	defer server.Close()
+	set(t, turn, `{"embedding.model":"small","embedding.key_env":"OWN_KEY","embedding.base_url":"`+server.URL+`"}`)
+	turn.Getenv = func(name string) string { return map[string]string{"OWN_KEY": "secret"}[name] }
+	e, err := turn.Embedder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Embed(t.Context(), []string{"a", "b"})
+	if err != nil || fmt.Sprint(got) != "[[1 0.5] [0 1]]" || e.Name() != "small" {
+		t.Errorf("%v %v", got, err)
+	}
+	answer = `{"data":[{"index":0,"embedding":[1]}]}`
+	if _, err := e.Embed(t.Context(), []string{"a", "b"}); err == nil {
+		t.Error("a vector that is missing was not missed")
 	}
 }

@@ -67,6 +67,9 @@ func doCompact(r *run) error {
 			request.Model = o.Model
 		}
 	}
+	if request.Embedder, err = r.turn(c, name).Embedder(r.ctx); err != nil {
+		r.note("the summary cannot be searched for later: %s", clean(err.Error()))
+	}
 	done, err := enhancer.Compact(r.ctx, c, name, o, request)
 	if err != nil {
 		return compactHint(err, request.Completer != nil)
@@ -213,6 +216,7 @@ type sessionJSON struct {
 	Created  *time.Time  `json:"created_at"`
 	Summary  *string     `json:"summary"`
 	PrunedTo *int        `json:"pruned_to"`
+	Score    *float64    `json:"score,omitempty"`
 }
 
 func doSessions(r *run) error {
@@ -227,22 +231,57 @@ func doSessions(r *run) error {
 	if err != nil {
 		return err
 	}
+	if r.given("search") {
+		return r.searchSessions(c, name, o)
+	}
 	list, err := enhancer.ListSessions(r.ctx, c, name, o)
 	if err != nil {
 		return err
 	}
 	for i := range list {
-		s := &list[i]
-		v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo)}
-		if s.Created != 0 {
-			at := s.Created.Time()
-			v.Created = &at
-		}
-		if err := r.emit(v, func() { r.sessionLine(s) }); err != nil {
+		if err := r.printSession(&list[i], nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Options) error {
+	e, err := r.turn(c, name).Embedder(r.ctx)
+	if err != nil {
+		return talkHint(err)
+	}
+	if e == nil {
+		return &usageError{"no embedding endpoint is set", "chatctx config --store embedding.model=text-embedding-3-small (and embedding.base_url=URL for a server of your own)"}
+	}
+	hits, err := enhancer.SearchSessions(r.ctx, c, name, o, e, r.flag("search"))
+	if err != nil {
+		return talkHint(err)
+	}
+	for i := range hits {
+		if err := r.printSession(&hits[i].SessionInfo, &hits[i].Score); err != nil {
+			return err
+		}
+	}
+	if len(hits) == 0 {
+		r.note("no session of %s has a summary", clean(name))
+	}
+	return nil
+}
+
+// printSession prints a session, with its score in a search.
+func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
+	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
+	if s.Created != 0 {
+		at := s.Created.Time()
+		v.Created = &at
+	}
+	return r.emit(v, func() {
+		if score != nil {
+			r.printf("%.2f ", *score)
+		}
+		r.sessionLine(s)
+	})
 }
 
 func (r *run) sessionLine(s *enhancer.SessionInfo) {

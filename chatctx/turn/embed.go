@@ -1,0 +1,74 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatctx/chatctx/adapter/openai"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/enhancer"
+)
+
+// Embedder is the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env where it is not OpenAI's own; any server that
+// speaks its protocol will do. nil: no model is set.
+func (t *Turn) Embedder(ctx context.Context) (enhancer.Embedder, error) {
+	inForce, err := t.Context.Effective(ctx, t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	settings := t.settings(inForce)
+	model := textSetting(settings, "embedding.model")
+	if model == "" {
+		return nil, nil
+	}
+	own := map[string]json.RawMessage{"base_url": settings["embedding.base_url"], "key_env": settings["embedding.key_env"], "retries": settings["retries"], "timeout": settings["timeout"]}
+	o, err := options(own, t.HTTP, t.getenv)
+	if err != nil {
+		return nil, err
+	}
+	sender, err := openai.NewSender("openai", o)
+	if err != nil {
+		return nil, err
+	}
+	return &embedder{model, sender}, nil
+}
+
+type embedder struct {
+	model  string
+	sender *wire.Sender
+}
+
+func (e *embedder) Name() string { return e.model }
+
+func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(struct {
+		Model  string   `json:"model"`
+		Input  []string `json:"input"`
+		Format string   `json:"encoding_format"`
+	}{e.model, texts, "float"})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Data []struct {
+			Index  int       `json:"index"`
+			Vector []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := e.sender.JSON(ctx, "/embeddings", nil, body, &answer); err != nil {
+		return nil, err
+	}
+	out := make([][]float32, len(texts))
+	for _, d := range answer.Data {
+		if d.Index >= 0 && d.Index < len(out) {
+			out[d.Index] = d.Vector
+		}
+	}
+	for i, v := range out {
+		if len(v) == 0 {
+			return nil, fmt.Errorf("the embedding endpoint gave no vector for text %d of %d", i+1, len(texts))
+		}
+	}
+	return out, nil
+}

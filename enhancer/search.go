@@ -1,0 +1,120 @@
+package enhancer
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Embedder turns texts into vectors, so that they can be found by meaning; chatctx/turn has one.
+type Embedder interface {
+	// Name tells the vectors of one model from those of another.
+	Name() string
+	// Embed gives a vector for each text, all of one length.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// embedding is a vector of a session's beginning summary, as the session keeps it.
+type embedding struct {
+	Model  string `json:"model"`
+	Vector []byte `json:"vector"` // float32, little endian
+}
+
+const embeddingKey = "embedding"
+
+// setEmbedding keeps the vector of the summary that a session begins with.
+func setEmbedding(s *branch.Session, model string, vector []float32) {
+	e := embedding{Model: model}
+	for _, f := range vector {
+		e.Vector = binary.LittleEndian.AppendUint32(e.Vector, math.Float32bits(f))
+	}
+	data, _ := json.Marshal(e) // bytes and a text always encode
+	s.Data = map[string]json.RawMessage{embeddingKey: data}
+}
+
+// vectorOf is the vector that a session keeps of a model, nil for none.
+func vectorOf(s *branch.Session, model string) []float32 {
+	var e embedding
+	if json.Unmarshal(s.Data[embeddingKey], &e) != nil || e.Model != model {
+		return nil
+	}
+	out := make([]float32, len(e.Vector)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(e.Vector[4*i:]))
+	}
+	return out
+}
+
+// cosine is how near two vectors are, from -1 to 1; 0 where they cannot be compared.
+func cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return dot / math.Sqrt(aa*bb)
+}
+
+// Hit is a session that a search found.
+type Hit struct {
+	SessionInfo
+	Score float64 // 1: the same meaning, 0: none in common
+}
+
+// SearchSessions finds sessions by the meaning of their summaries, the nearest first. Vectors that compactions kept are used; those that are missing
+// are asked for, and not kept.
+func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, e Embedder, query string) ([]Hit, error) {
+	list, err := ListSessions(ctx, c, branchName, o)
+	if err != nil {
+		return nil, err
+	}
+	texts := []string{query}
+	vectors := make([][]float32, len(list))
+	missing := []int{-1}
+	for i := range list[:len(list)-1] { // the current one has no summary
+		if list[i].Summary == "" {
+			continue
+		}
+		if vectors[i] = vectorOf(&list[i+1].Session, e.Name()); vectors[i] == nil {
+			texts, missing = append(texts, list[i].Summary), append(missing, i)
+		}
+	}
+	made, err := e.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(made) != len(texts) {
+		return nil, fmt.Errorf("the embedding endpoint gave %d vectors for %d texts", len(made), len(texts))
+	}
+	for k, i := range missing[1:] {
+		vectors[i] = made[k+1]
+	}
+	var hits []Hit
+	for i, v := range vectors {
+		if v != nil {
+			hits = append(hits, Hit{list[i], cosine(made[0], v)})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return 0
+	})
+	return hits, nil
+}
