@@ -52,7 +52,9 @@ func visible(in *chatctx.Incoming) string {
 var sharedCases = []sharedCase{
 	{folder: "23-", paths: []string{"main: h1b a2 h2\nedit 1 of u1: h1 a1\nanswer 2 of u1: h1b a3\n"}, report: Report{Contexts: 1, Messages: 6, Branches: 3}},
 	{folder: "24-", paths: []string{"main: h1 a1 h2 a2\n", "main:\n", "main: h9\n"}, report: Report{Contexts: 3, Messages: 5, Branches: 3},
-		also: func(t *testing.T, all []*chatctx.Incoming) { check(t, all[2].Title == "only" && all[2].Derived, "the derived title") }},
+		also: func(t *testing.T, all []*chatctx.Incoming) {
+			check(t, all[2].Title == "only" && all[2].Derived, "the derived title")
+		}},
 	{folder: "27-", paths: []string{"main: x1\nedit 1 of u1: h1 a1\n"}, report: Report{Contexts: 1, Messages: 3, Branches: 2}, warnings: 1},
 	{folder: "29-", paths: []string{"main: u1 l1 ra rb l3\n"}, report: Report{Contexts: 1, Messages: 5, Branches: 1, Structural: 1},
 		also: func(t *testing.T, all []*chatctx.Incoming) {

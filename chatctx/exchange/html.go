@@ -382,7 +382,7 @@ func resultHint(text string) string {
 // renderMarkdown makes HTML of Markdown, with everything that is HTML in it escaped and pictures as links. Of text that is too
 // long or nests too deep it makes nothing.
 func renderMarkdown(text string) (template.HTML, bool) {
-	if len(text) > maxMarkdown || nestsDeep(text) {
+	if len(text) > maxMarkdown || strings.Count(text, "](") > maxLinks || nestsDeep(text) {
 		return "", false
 	}
 	var b bytes.Buffer
@@ -392,8 +392,12 @@ func renderMarkdown(text string) (template.HTML, bool) {
 	return template.HTML(b.String()), true
 }
 
-// maxMarkdown is the size in bytes up to which text is rendered; longer text is shown as it is.
-const maxMarkdown = 64 << 10
+// Text is rendered up to this many bytes, with this many links, which take quadratic time where they do not end. Other text is
+// shown as it is.
+const (
+	maxMarkdown = 64 << 10
+	maxLinks    = 2000
+)
 
 // nestsDeep tells whether a line opens more quotes and lists than anybody reads.
 func nestsDeep(text string) bool {

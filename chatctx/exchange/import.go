@@ -107,21 +107,21 @@ func (st *storing) do(f func() error) error {
 func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
 	in, err := st.run.Native(st.ctx, n)
 	if err != nil {
-		return nil, err
+		return nil, ofStore(err)
 	}
 	return &nativeStored{in, st, n.ID.String()}, nil
 }
 
 func (st *storing) artifact(data []byte, mediaType string) error {
 	_, err := st.store.PutArtifact(st.ctx, data, mediaType)
-	return err
+	return ofStore(err)
 }
 
 // settings sets those of the store's settings that it does not have.
 func (st *storing) settings(set map[string]json.RawMessage) error {
 	have, err := st.store.Settings(st.ctx)
 	if err != nil {
-		return err
+		return ofStore(err)
 	}
 	for k := range have {
 		delete(set, k)
@@ -130,20 +130,53 @@ func (st *storing) settings(set map[string]json.RawMessage) error {
 		return nil
 	}
 	_, err = st.store.SetSettings(st.ctx, set)
-	return err
+	return ofStore(err)
 }
 
-// nativeStored is a context that goes into the store; it is made visible in the goroutine, where all else is stored.
+// nativeStored is a context that goes into the store; it is made visible in the goroutine, where all else is stored. What the store refuses
+// is the file's fault, any other error is the store's and ends the import.
 type nativeStored struct {
-	*chatctx.NativeImport
+	in *chatctx.NativeImport
 	st *storing
 	id string
+}
+
+func (n *nativeStored) Branch(ctx context.Context, b chatctx.NativeBranch) error {
+	return ofStore(n.in.Branch(ctx, b))
+}
+
+func (n *nativeStored) Append(ctx context.Context, msgs []*chatctx.Message, calls []chatctx.NativeCall) error {
+	return ofStore(n.in.Append(ctx, msgs, calls))
+}
+
+func (n *nativeStored) Again(ctx context.Context, ids []chatctx.ID) error {
+	return ofStore(n.in.Again(ctx, ids))
+}
+
+func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []chatctx.NativeCall) error {
+	return ofStore(n.in.Loose(ctx, m, calls))
+}
+
+func (n *nativeStored) Tag(name string, message chatctx.ID) error { return n.in.Tag(name, message) }
+func (n *nativeStored) Mark(message chatctx.ID, mark string)      { n.in.Mark(message, mark) }
+
+// refused tells whether a store refused what it was given, and is itself well.
+func refused(err error) bool {
+	return errors.Is(err, chatctx.ErrInvalid) || errors.Is(err, pool.ErrInvalid)
+}
+
+// ofStore marks an error that is the store's.
+func ofStore(err error) error {
+	if err == nil || refused(err) {
+		return err
+	}
+	return sinkError{err}
 }
 
 func (n *nativeStored) finish(ctx context.Context) error {
 	result := make(chan error, 1)
 	err := n.st.do(func() error {
-		done, err := n.Finish(ctx)
+		done, err := n.in.Finish(ctx)
 		if err == nil {
 			n.st.result.count(nativeName, n.id, &done)
 		}
@@ -153,7 +186,7 @@ func (n *nativeStored) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return <-result
+	return ofStore(<-result)
 }
 
 // weight is about how many bytes a conversation takes.
@@ -206,11 +239,11 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 		}
 		return nil
 	}
-	if !errors.Is(err, chatctx.ErrInvalid) && !errors.Is(err, pool.ErrInvalid) {
+	if !refused(err) {
 		return err
 	}
 	if len(batch) == 1 {
-		st.refused(batch[0], err)
+		st.leaveOut(batch[0], err)
 		return nil
 	}
 	for _, in := range batch {
@@ -221,7 +254,7 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 	return nil
 }
 
-func (st *storing) refused(in *chatctx.Incoming, err error) {
+func (st *storing) leaveOut(in *chatctx.Incoming, err error) {
 	st.result.Skipped += len(in.Nodes)
 	st.result.SkippedContexts++
 	st.result.warn(Warning{Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, clip(in.Title, 60), err)})

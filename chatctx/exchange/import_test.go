@@ -256,3 +256,29 @@ func TestHostileMarkdown(t *testing.T) {
 		}
 	}
 }
+
+// TestStoreErrorsEndAnImport: what is wrong with the store is no fault of a file's.
+func TestStoreErrorsEndAnImport(t *testing.T) {
+	export := string(exported(t, richStore(t), ExportOptions{All: true}))
+	for name, text := range map[string]string{"chatgpt": one("a"), "chatctx": export} {
+		s := memoryStore(t)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: strings.NewReader(text)})
+		if err == nil || rep.Messages != 0 {
+			t.Errorf("%s into a closed store: %v, %+v", name, err, rep)
+		}
+	}
+}
+
+// TestARefusedConversationIsLeftOut: one that the store does not take leaves the others of its batch.
+func TestARefusedConversationIsLeftOut(t *testing.T) {
+	parts := strings.Repeat(`"x",`, 100_001) + `"x"`
+	text := strings.Replace(one("much"), `"words of much"`, parts, 1)
+	s := memoryStore(t)
+	rep := importInto(t, s, write(t, filepath.Join(t.TempDir(), "x.json"), strings.TrimSuffix(text, "]")+","+one("good")[1:]))
+	if rep.Messages != 1 || rep.Skipped != 1 || rep.SkippedContexts != 1 || rep.Outcome() != Partial {
+		t.Errorf("%+v", rep)
+	}
+}

@@ -3,6 +3,7 @@ package exchange
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -80,14 +81,19 @@ func (n *nativeReader) line(at place, v value) error {
 			}
 			return nil
 		}
-		err := n.member(at, kind, x)
-		if err == nil || n.r.ctx.Err() != nil {
-			return err
-		}
-		n.spoiled = true
-		n.r.warn(at, "%v", err)
-		return nil
+		return n.spoil(at, n.member(at, kind, x))
 	}
+	return nil
+}
+
+// spoil gives the present context up for an error that is the file's; one that is not ends the reading.
+func (n *nativeReader) spoil(at place, err error) error {
+	var store sinkError
+	if err == nil || errors.As(err, &store) || n.r.ctx.Err() != nil {
+		return err
+	}
+	n.spoiled = true
+	n.r.warn(at, "%v", err)
 	return nil
 }
 
@@ -98,11 +104,11 @@ func (n *nativeReader) header(at place, v value) error {
 	}
 	if s := v.get("settings"); s.is(objectKind) && n.r.settings != nil {
 		var set map[string]json.RawMessage
-		if err := json.Unmarshal(s.keep(), &set); err != nil {
-			n.r.warn(at, "the settings: %v", err)
-			return nil
+		err := json.Unmarshal(s.keep(), &set)
+		if err == nil {
+			err = n.r.settings(set)
 		}
-		return n.r.settings(set)
+		return n.spoil(at, err)
 	}
 	return nil
 }
@@ -119,11 +125,7 @@ func (n *nativeReader) begin(at place, v value) error {
 		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Parent: idOf(c.Parent), Settings: c.Settings,
 			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
 	}
-	if err != nil {
-		n.spoiled = true
-		n.r.warn(at, "%v", err)
-	}
-	return n.r.ctx.Err()
+	return n.spoil(at, err)
 }
 
 // unfinished reports the present context where it did not come to its end.
