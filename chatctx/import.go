@@ -147,7 +147,7 @@ func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) 
 	return s.ImportRun().Import(ctx, in)
 }
 
-// Import stores conversations in one transaction; new ones are one operation of the store. A known conversation gets what is new: nodes that are not there yet, and
+// Import stores conversations in one transaction, or in as many as one of them comes again; new ones are one operation of the store. A known conversation gets what is new: nodes that are not there yet, and
 // branches that no branch holds, as an operation of its own. Its messages are changed: they get ids.
 func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
 	for _, c := range in {
@@ -155,17 +155,91 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 			return nil, err
 		}
 	}
-	var out []Imported
-	err := r.update(ctx, func(st *storeTxn) (err error) {
-		out = make([]Imported, len(in))
-		for i, c := range in {
-			if out[i], err = st.importOne(c); err != nil {
-				return err
+	out := make([]Imported, len(in))
+	for _, round := range rounds(in, linkedFirst(in)) {
+		err := r.update(ctx, func(st *storeTxn) (err error) {
+			for _, i := range round {
+				if out[i], err = st.importOne(in[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// rounds cuts an order into parts that have each conversation once: what is new in a transaction is complete only after it.
+func rounds(in []*Incoming, order []int) [][]int {
+	seen := make(map[SourceLink]int, len(in))
+	out := [][]int{nil}
+	for _, i := range order {
+		l := SourceLink{in[i].Format, in[i].Conversation}
+		n := seen[l]
+		if l.Conversation != "" {
+			seen[l]++
+		}
+		if n == len(out) {
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], i)
+	}
+	return out
+}
+
+// linkedFirst gives the order in which conversations are stored: those that others belong to, or are copies of, before these.
+func linkedFirst(in []*Incoming) []int {
+	index := make(map[SourceLink]int, len(in))
+	for i, c := range in {
+		index[SourceLink{c.Format, c.Conversation}] = i
+	}
+	order := make([]int, 0, len(in))
+	begun := make([]bool, len(in)) // so that a circle ends
+	type frame struct {
+		at    int
+		links []SourceLink
+	}
+	for i := range in {
+		var path []frame
+		enter := func(i int) {
+			if !begun[i] {
+				begun[i] = true
+				path = append(path, frame{i, in[i].links()})
 			}
 		}
-		return nil
-	})
-	return out, err
+		for enter(i); len(path) > 0; {
+			top := &path[len(path)-1]
+			if len(top.links) == 0 {
+				order = append(order, top.at)
+				path = path[:len(path)-1]
+				continue
+			}
+			l := top.links[0]
+			top.links = top.links[1:]
+			if j, ok := index[l]; ok {
+				enter(j)
+			}
+		}
+	}
+	return order
+}
+
+// links are the conversations that this one names, each once where they follow one another.
+func (in *Incoming) links() []SourceLink {
+	var out []SourceLink
+	if in.Parent != nil {
+		out = append(out, *in.Parent)
+	}
+	for _, n := range in.Nodes {
+		l := SourceLink{in.Format, n.CopyOf.Conversation}
+		if l.Conversation != "" && (len(out) == 0 || out[len(out)-1] != l) {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // update makes one operation of the run.
