@@ -20,9 +20,12 @@ import (
 )
 
 var (
-	drafts = flag.Int("drafts", 3000, "how many random drafts each adapter is tried with")
+	drafts = flag.Int("drafts", 1000, "how many random drafts each adapter is tried with")
 	seed   = flag.Uint64("seed", 1, "the first of the seeds of random drafts")
 )
+
+// Drafts is what the flag -drafts says.
+func Drafts() uint64 { return uint64(*drafts) }
 
 // Subject is an adapter under test.
 type Subject struct {
