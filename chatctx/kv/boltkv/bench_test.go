@@ -18,10 +18,7 @@ import (
 )
 
 // An append of the layers above puts some six records into as many buckets, one of 1 KB.
-var (
-	appendBuckets = []string{"pool", "entry", "branch", "context", "recent", "operation"}
-	payload       = bytes.Repeat([]byte("0123456789abcdef"), 64)
-)
+var payload = bytes.Repeat([]byte("0123456789abcdef"), 64)
 
 func appendRecord(put func(bucket string, key, value []byte) error, n uint64) error {
 	key := binary.BigEndian.AppendUint64([]byte("a context's id.."), n)
