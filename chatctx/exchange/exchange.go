@@ -402,19 +402,11 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 		return err
 	}
 	defer done()
-	zf, err := os.Open(disk)
+	a, closeZIP, err := openArchive(f.name, disk, im.limits)
 	if err != nil {
 		return err
 	}
-	defer zf.Close()
-	info, err := zf.Stat()
-	if err != nil {
-		return err
-	}
-	a, err := newArchive(f.name, zf, info.Size(), im.limits)
-	if err != nil {
-		return err
-	}
+	defer closeZIP()
 	a.share = f.diskShare()
 	for _, n := range a.escaping() {
 		im.report.Failed++

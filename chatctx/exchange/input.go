@@ -123,6 +123,23 @@ type archive struct {
 	limits  Limits
 }
 
+// openArchive opens a ZIP on disk. name is what it is called.
+func openArchive(name, path string, l Limits) (*archive, func() error, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var a *archive
+		if a, err = newArchive(name, f, info.Size(), l); err == nil {
+			return a, f.Close, nil
+		}
+	}
+	f.Close()
+	return nil, nil, err
+}
+
 func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
