@@ -87,11 +87,6 @@ func (e *damageFound) Error() string {
 	return fmt.Sprintf("%s found", count(e.problems, "problem"))
 }
 
-// reported is an error that the output shows already: it only sets the exit code.
-type reported struct{ error }
-
-func (e *reported) Unwrap() error { return e.error }
-
 var (
 	// errBroken: whoever read our output has gone. No error for the person.
 	errBroken = errors.New("the reader of the output has gone")
@@ -162,8 +157,7 @@ type errorJSON struct {
 // printError writes an error for a person or, as JSON, for a program.
 func printError(w io.Writer, err error, asJSON bool) {
 	code, kind := classify(err)
-	var shown *reported
-	if kind == "" || errors.As(err, &shown) {
+	if kind == "" {
 		return
 	}
 	hint := hintFor(err)

@@ -112,7 +112,7 @@ func doImport(r *run) error {
 	if rep == nil {
 		return err
 	}
-	if err == nil {
+	if err == nil && !src.options.DryRun {
 		err = r.useImported(rep)
 	}
 	if printErr := r.emit(rep, func() { r.printReport(rep, src.options.DryRun) }); printErr != nil {
@@ -157,20 +157,25 @@ func firstWarning(rep *exchange.Report) string {
 
 // importFrom reads and stores. Where there is no store yet, one is made only if there is something to put into it.
 func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
-	if src.options.DryRun {
-		return exchange.Read(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
-	}
 	path, err := r.storePath()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Stat(path)
+	switch none := errors.Is(err, fs.ErrNotExist); {
+	case none && src.options.DryRun:
+		return exchange.Read(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
+	case none:
 		rep, found, err := r.anythingIn(src)
 		if !found || err != nil {
 			return rep, err
 		}
 	}
-	st, err := r.creator()
+	open := r.creator
+	if src.options.DryRun {
+		open = r.reader
+	}
+	st, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,7 @@ func filledStore(t *testing.T, n int) string {
 // TestBesideAPausedIterator: another program holds the store open and an iterator of it stands still; the command line reads and
 // writes at once.
 func TestBesideAPausedIterator(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 600)
 	st, err := chatctx.Open(path, chatctx.Options{})
 	if err != nil {
@@ -109,6 +110,7 @@ func TestBesideAPausedIterator(t *testing.T) {
 
 // TestLogIntoAPipeThatNobodyReads: others add and list meanwhile, and the log is whole in the end.
 func TestLogIntoAPipeThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 2000)
 	cmd := program(t, path, "log", "--json")
 	out, err := cmd.StdoutPipe()
@@ -141,6 +143,7 @@ func TestLogIntoAPipeThatNobodyReads(t *testing.T) {
 
 // TestClosedPipe: a reader that goes away is no error and no message.
 func TestClosedPipe(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 2000)
 	for _, args := range [][]string{{"log"}, {"log", "--json"}, {"export"}, {"ls", "--json"}, {"help"}} {
 		cmd := program(t, path, args...)
@@ -164,6 +167,7 @@ func TestClosedPipe(t *testing.T) {
 
 // TestFullDevice: an output that cannot be written is an error.
 func TestFullDevice(t *testing.T) {
+	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("there is no /dev/full here")
@@ -191,15 +195,16 @@ func exitCode(err error) int {
 
 // feed is a running `append - --json`: a line goes in, its answer comes back once it is durable.
 type feed struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Scanner
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Scanner
+	errs strings.Builder // to be read after Wait
 }
 
 func startFeed(t *testing.T, path string) *feed {
 	t.Helper()
 	f := &feed{cmd: program(t, path, "append", "-", "--json")}
-	f.cmd.Stderr = os.Stderr
+	f.cmd.Stderr = &f.errs
 	var err error
 	if f.in, err = f.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -242,6 +247,7 @@ func texts(t *testing.T, path string) []string {
 
 // TestEightProcesses: 8 processes append 100 messages each to one branch while others read; all are there, each process's in its order.
 func TestEightProcesses(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 0)
 	const writers, each = 8, 100
 	var wg sync.WaitGroup
@@ -259,7 +265,7 @@ func TestEightProcesses(t *testing.T) {
 			}
 			f.in.Close()
 			if err := f.cmd.Wait(); err != nil {
-				errs <- err
+				errs <- fmt.Errorf("%w: %s", err, f.errs.String())
 			}
 		}()
 	}
@@ -297,6 +303,7 @@ func TestEightProcesses(t *testing.T) {
 
 // TestAddFromManyProcesses: each add is a process of its own.
 func TestAddFromManyProcesses(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 0)
 	const writers, each = 8, 10
 	var wg sync.WaitGroup
@@ -330,6 +337,7 @@ func TestAddFromManyProcesses(t *testing.T) {
 
 // TestKilledWriters: what an append had answered for is there after a kill, and the store is whole.
 func TestKilledWriters(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 0)
 	rounds := 30
 	if testing.Short() {
@@ -343,7 +351,6 @@ func TestKilledWriters(t *testing.T) {
 		feeds := make([]*feed, writers)
 		for w := range writers {
 			feeds[w] = startFeed(t, path)
-			feeds[w].cmd.Stderr = nil
 		}
 		for w, f := range feeds {
 			wg.Add(1)
@@ -382,6 +389,7 @@ func TestKilledWriters(t *testing.T) {
 
 // TestBesideAnImport: an import that waits for more of its file holds nobody up.
 func TestBesideAnImport(t *testing.T) {
+	t.Parallel()
 	path := filledStore(t, 3)
 	cmd := program(t, path, "import", "-", "--json")
 	in, err := cmd.StdinPipe()
@@ -422,18 +430,18 @@ func conversation(i, size int) string {
 
 // TestInterrupt: Ctrl-C ends a command that waits for input, or for somebody to read its output, with 130; what it had stored stays.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("no interrupt can be sent to one process there")
 	}
 	path := filledStore(t, 2000)
 	f := startFeed(t, path)
-	f.cmd.Stderr = nil
 	if err := f.add("before"); err != nil {
 		t.Fatal(err)
 	}
 	f.cmd.Process.Signal(syscall.SIGINT)
-	if code := exitCode(f.cmd.Wait()); code != exitInterrupted && code != exitPartial {
-		t.Errorf("append ended with %d", code)
+	if code := exitCode(f.cmd.Wait()); code != exitInterrupted || !strings.Contains(f.errs.String(), "1 message is stored") {
+		t.Errorf("append ended with %d: %s", code, f.errs.String())
 	}
 	if out := must(t, path, "log", "-n1"); !strings.Contains(out, "before") {
 		t.Errorf("what was stored before is gone: %q", out)

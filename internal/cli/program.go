@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	urfave "github.com/urfave/cli/v2"
 )
@@ -19,7 +20,8 @@ chatctx completion fish > ~/.config/fish/completions/chatctx.fish
 chatctx completion powershell | Out-String | Invoke-Expression`,
 			json: "shell, script"},
 		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true},
-		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp, example: "chatctx help fork"},
+		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp,
+			json: "command, usage, does, more, flags[{flag, usage}], json, example, commands[the same]", example: "chatctx help fork"},
 		{name: "version", does: "print the version", scope: onProgram, do: doVersion,
 			json: "version, revision, modified, go, os, arch", example: "chatctx version"},
 	}
@@ -82,7 +84,47 @@ func doHelp(r *run) error {
 		p.path = append(p.path, found)
 		table = found.subs
 	}
+	if r.json() {
+		return r.printJSON(helpJSON(p, table))
+	}
 	return printHelp(r.con.out, p)
+}
+
+// commandJSON is a command in the JSON of help.
+type commandJSON struct {
+	Command  string        `json:"command"`
+	Usage    string        `json:"usage"`
+	Does     string        `json:"does"`
+	More     string        `json:"more,omitempty"`
+	Flags    []flagJSON    `json:"flags"`
+	JSON     string        `json:"json"`
+	Example  string        `json:"example"`
+	Commands []commandJSON `json:"commands,omitempty"`
+}
+
+type flagJSON struct {
+	Flag  string `json:"flag"`
+	Usage string `json:"usage"`
+}
+
+// helpJSON describes a command and those under it; without one, all.
+func helpJSON(p *parsed, under []*command) commandJSON {
+	j := commandJSON{Command: p.name(), Usage: "chatctx [--store FILE] COMMAND [flags] [arguments]", Flags: []flagJSON{}}
+	shared := globalFlags()
+	if c := p.command(); c != nil {
+		j.Usage, j.Does, j.More, j.JSON, j.Example = "chatctx "+usageLine(p.name(), c), c.does, c.more, c.json, c.example
+		shared = append(append([]urfave.Flag{}, c.flags...), sharedFlags(c.scope)...)
+	}
+	for _, f := range shared {
+		name, usage := flagText(f)
+		j.Flags = append(j.Flags, flagJSON{name, usage})
+	}
+	for _, c := range under {
+		if !c.hidden {
+			j.Commands = append(j.Commands, helpJSON(&parsed{path: append(slices.Clone(p.path), c)}, c.subs))
+		}
+	}
+	return j
 }
 
 func findCommand(table []*command, name string) *command {

@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scriptExits, "remember": scriptRemember, "unchanged": scriptUnchanged, "make": scriptMake,
-			"replace": scriptReplace, "cutfile": scriptCut, "files": scriptFiles, "setlast": scriptSetLast,
+			"replace": scriptReplace, "cutfile": scriptCut, "files": scriptFiles, "setlast": scriptSetLast, "shorten": scriptShorten,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -204,4 +204,11 @@ func scriptSetLast(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("stdout has no %q", args[1])
 	}
 	ts.Setenv(args[0], strings.Trim(strings.FieldsFunc(after, func(r rune) bool { return strings.ContainsRune(" \n\t,;:}", r) })[0], `"`))
+}
+
+// shorten NAME N: the environment variable keeps its first N characters.
+func scriptShorten(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Setenv(args[0], ts.Getenv(args[0])[:n])
 }
