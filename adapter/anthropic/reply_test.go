@@ -11,6 +11,8 @@ var suite = wiretest.Provider{Fold: NewFold, Frames: wire.SSE, Ext: ".sse"}
 
 func TestReply(t *testing.T) { wiretest.Run(t, suite) }
 
+func FuzzReply(f *testing.F) { suite.Fuzz(f) }
+
 func BenchmarkReply(b *testing.B) {
 	suite.Bench(b, wiretest.Stream(
 		`data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":1}}}`+"\n\n"+

@@ -11,6 +11,8 @@ var suite = wiretest.Provider{Fold: NewFold, Frames: wire.SSE, Ext: ".sse"}
 
 func TestReply(t *testing.T) { wiretest.Run(t, suite) }
 
+func FuzzReply(f *testing.F) { suite.Fuzz(f) }
+
 func BenchmarkReply(b *testing.B) {
 	suite.Bench(b, wiretest.Stream("",
 		`data: {"candidates":[{"content":{"parts":[{"text":" some words, of which Gemini sends many at a time"}],"role":"model"},"index":0}],`+

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
 // Client talks to the Chat Completions API, or to a server that speaks it.
-type Client struct{ sender *wire.Sender }
+type Client struct {
+	sender  *wire.Sender
+	figures []wire.Member // what asks for usage in a stream
+}
 
 // NewClient finds address and key: o's, else OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_ORG_ID. An address holds the path up
 // to /chat/completions; /v1 is taken where it has none.
@@ -20,7 +24,11 @@ func NewClient(o wire.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{s}, nil
+	c := &Client{sender: s, figures: []wire.Member{usage}}
+	if u, err := url.Parse(s.Base); err == nil && strings.HasSuffix(u.Hostname(), "mistral.ai") {
+		c.figures = nil // it gives them unasked, and refuses what it does not know
+	}
+	return c, nil
 }
 
 // NewSender is what the clients of all of OpenAI's APIs share.
@@ -44,7 +52,7 @@ var usage = wire.Member{Name: "stream_options", Value: json.RawMessage(`{"includ
 
 // Send asks for a reply.
 func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error) {
-	body, err := wire.Streaming(r, usage)
+	body, err := wire.Streaming(r, c.figures...)
 	if err != nil {
 		return nil, err
 	}

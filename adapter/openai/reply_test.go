@@ -11,6 +11,8 @@ var suite = wiretest.Provider{Fold: NewFold, Frames: wire.SSE, Ext: ".sse"}
 
 func TestReply(t *testing.T) { wiretest.Run(t, suite) }
 
+func FuzzReply(f *testing.F) { suite.Fuzz(f) }
+
 func BenchmarkReply(b *testing.B) {
 	suite.Bench(b, wiretest.Stream("",
 		`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764200000,"model":"gpt-test-1","service_tier":"default",`+

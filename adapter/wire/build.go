@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -92,6 +95,32 @@ func Sum(counts ...*int64) *int64 {
 		*sum += *c
 	}
 	return sum
+}
+
+// Sound gives a message that can be stored, whatever a server sent: parts, calls and metadata that cannot are left out, and the message
+// says so.
+func Sound(m *pool.Message) *pool.Message {
+	if m.Validate() == nil {
+		return m
+	}
+	fits := func(change func(*pool.Message)) bool {
+		one := &pool.Message{Role: pool.Assistant}
+		change(one)
+		return one.Validate() == nil
+	}
+	calls, parts := len(m.Calls), len(m.Content)
+	m.Calls = slices.DeleteFunc(m.Calls, func(c pool.Call) bool {
+		return !fits(func(one *pool.Message) { one.Calls = []pool.Call{c} })
+	})
+	m.Content = slices.DeleteFunc(m.Content, func(p pool.Part) bool {
+		return !fits(func(one *pool.Message) { one.Content, one.Calls = []pool.Part{p}, m.Calls })
+	})
+	meta := m.Meta
+	if !fits(func(one *pool.Message) { one.Meta = meta }) {
+		m.Meta = pool.Metadata{Provider: meta.Provider, FinishReason: strings.ToValidUTF8(meta.FinishReason, "�")}
+	}
+	m.Meta.Error = fmt.Sprintf("%d calls and %d parts of the reply were left out: they make no sense", calls-len(m.Calls), parts-len(m.Content))
+	return m
 }
 
 // CutCall says, in a message's metadata, that a call was left out because its arguments were cut off.

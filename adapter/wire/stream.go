@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -92,6 +94,9 @@ func (s *Stream) why() string {
 // step takes one frame, or the end of them.
 func (s *Stream) step(e Event, err error, out func(Delta)) {
 	if err == nil {
+		if !utf8.Valid(e.Data) {
+			e.Data = bytes.ToValidUTF8(e.Data, []byte("�"))
+		}
 		err = s.fold.Event(e, out)
 		if err == nil {
 			return
@@ -130,7 +135,7 @@ func (s *Stream) brokenOff(err error) error {
 func (s *Stream) Partial() *pool.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.fold.Message()
+	m := Sound(s.fold.Message())
 	if m.Unfinished && len(m.Content) == 0 && len(m.Calls) == 0 {
 		return nil
 	}
@@ -170,8 +175,8 @@ func (f wholeFold) Event(e Event, out func(Delta)) error {
 
 // DecodeWhole is the message of a response that was not streamed.
 func DecodeWhole(body []byte, fold Fold) (*pool.Message, error) {
-	if err := fold.Whole(body); err != nil {
+	if err := fold.Whole(bytes.ToValidUTF8(body, []byte("�"))); err != nil {
 		return nil, err
 	}
-	return fold.Message(), nil
+	return Sound(fold.Message()), nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/pool"
 )
 
 func frames(t *testing.T, f wire.Frames) (got []string) {
@@ -174,6 +175,16 @@ func FuzzClassify(f *testing.F) {
 			t.Errorf("%+v", e)
 		}
 	})
+}
+
+func TestSound(t *testing.T) {
+	m := wire.Sound(&pool.Message{Role: pool.Assistant,
+		Content: []pool.Part{{Type: pool.TextPart, Text: "kept"}, {}, {Type: pool.CallPart, CallID: "a"}, {Type: pool.CallPart, CallID: "b"}},
+		Calls:   []pool.Call{{ID: "a", Tool: "now", Status: pool.Pending}, {ID: "b", Status: pool.Pending}},
+		Meta:    pool.Metadata{Provider: "p", Model: "\xff", FinishReason: "stop"}})
+	if err := m.Validate(); err != nil || len(m.Content) != 2 || len(m.Calls) != 1 || m.Text() != "kept" || m.Meta.FinishReason != "stop" || m.Meta.Error == "" {
+		t.Errorf("%+v, %v", m, err)
+	}
 }
 
 func TestMerge(t *testing.T) {

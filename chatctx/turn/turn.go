@@ -178,7 +178,10 @@ func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 
 // afterCalls lets the calls of a reply be decided and run.
 func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, queued bool) (bool, error) {
-	goOn, err := s.Calls(ctx, s.out.Branch, m)
+	goOn, err := s.runCalls(ctx, m)
+	if errors.Is(err, chatctx.ErrStopped) {
+		return false, err
+	}
 	if err != nil {
 		return false, errors.Join(err, s.giveUp(ctx))
 	}
@@ -194,6 +197,19 @@ func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, queued boo
 	}
 	s.out.Asked = append(s.out.Asked, ended.FromQueue...)
 	return ended.Held, nil
+}
+
+// runCalls keeps the claim while tools run, and cancels them where it is taken away.
+func (s *sending) runCalls(ctx context.Context, m *chatctx.Message) (bool, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopKeeping := (&keeper{reply: s.reply}).keep(ctx, s.ticks, cancel)
+	goOn, err := s.Calls(ctx, s.out.Branch, m)
+	stopKeeping()
+	if context.Cause(ctx) == chatctx.ErrStopped {
+		return false, chatctx.ErrStopped
+	}
+	return goOn, err
 }
 
 // giveUp ends the claim without a reply. What waits in the queue stays there.

@@ -439,6 +439,32 @@ func TestCallsInTheLoop(t *testing.T) {
 	}
 }
 
+// While tools run the claim is kept and renewed; whoever takes it away stops them.
+func TestInterruptWhileToolsRun(t *testing.T) {
+	turn := newTurn(t, newProvider(t, calls))
+	times := ticks(turn)
+	turn.Calls = func(ctx context.Context, branch string, m *chatctx.Message) (bool, error) {
+		for range saveEvery + 1 {
+			times <- time.Time{}
+		}
+		if claim, err := turn.Context.Running(t.Context(), branch); err != nil || claim == nil || claim.Renewed < claim.Since {
+			t.Errorf("%+v, %v", claim, err)
+		}
+		batch := turn.Context.Begin("main")
+		batch.Interrupt(false)
+		if _, err := batch.Commit(t.Context()); err != nil {
+			t.Error(err)
+		}
+		times <- time.Time{}
+		<-ctx.Done()
+		return true, ctx.Err()
+	}
+	if _, err := turn.Send(t.Context(), user("Time?")); !errors.Is(err, chatctx.ErrStopped) {
+		t.Fatalf("%v", err)
+	}
+	want(t, turn.Context, "user: Time?")
+}
+
 func TestCompleter(t *testing.T) {
 	p := newProvider(t, says("Short."))
 	turn := newTurn(t, p)

@@ -45,6 +45,7 @@ func Run(t *testing.T, p Provider) {
 			golden(t, name+".golden", want)
 			p.Split(t, stream, want)
 			p.Cut(t, stream)
+			p.Mangle(t, stream)
 			if whole, err := os.ReadFile(name + ".json"); err == nil {
 				m, err := wire.DecodeWhole(whole, p.Fold())
 				if got := Dump(m, err); got != want {
@@ -100,6 +101,32 @@ func (p Provider) Cut(t *testing.T, stream []byte) {
 			}
 		}
 	}
+}
+
+// Fuzz reads anything as a stream: it must give a message that can be stored, or none, and never panic.
+func (p Provider) Fuzz(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*"+p.Ext))
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no streams in testdata: %v", err)
+	}
+	for _, file := range files {
+		stream, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(stream)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		m, err := p.Read(strings.NewReader(string(stream)))
+		if m == nil && err == nil {
+			t.Fatal("neither a message nor an error")
+		}
+		if m != nil {
+			if err := m.Validate(); err != nil {
+				t.Fatalf("%v: %+v", err, m)
+			}
+		}
+	})
 }
 
 func golden(t *testing.T, file, got string) {
