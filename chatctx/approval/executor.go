@@ -76,7 +76,7 @@ type Waiting struct {
 }
 
 // Close ends the MCP servers that were started.
-func (e *Executor) Close() error { return e.servers.close() }
+func (e *Executor) Close() { e.servers.close() }
 
 // Run lets the rules decide about the calls of a branch ("" the active one) that wait, and runs those that are approved, until nothing is left that it may run. Cancelling ctx ends the tools; their
 // calls fail as interrupted. The error is for what kept it from going on; a tool that fails is a result.

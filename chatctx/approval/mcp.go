@@ -3,7 +3,6 @@ package approval
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -70,17 +69,24 @@ func (t *started) Connect(ctx context.Context) (mcp.Connection, error) {
 	return c, err
 }
 
-func (s *server) close() error {
-	var err error
-	if s.session != nil {
-		err = s.session.Close()
-	}
+// close ends a server, and does not wait for one that does not want to.
+func (s *server) close() {
 	if s.group != nil {
-		_ = s.group.kill() // what it left behind
-		s.group.close()
-		err = nil // a server that is ended by a signal says so
+		defer s.group.close()
+		defer s.group.kill() // what it left behind
 	}
-	return err
+	if s.session == nil {
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.session.Close() // one that is ended by a signal says so
+	}()
+	select {
+	case <-ended:
+	case <-time.After(2 * endGrace):
+	}
 }
 
 // get gives the server of a tool, started when it is not there yet. Its start is bound to ctx, its life is not.
@@ -111,19 +117,20 @@ func (s *servers) drop(key string, gone *server) {
 	}
 	s.mu.Unlock()
 	if known {
-		_ = gone.close()
+		if gone.group != nil {
+			_ = gone.group.kill() // it may not hear that the call was given up
+		}
+		gone.close()
 	}
 }
 
-func (s *servers) close() error {
+func (s *servers) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
 	for _, one := range s.open {
-		errs = append(errs, one.close())
+		one.close()
 	}
 	s.open = nil
-	return errors.Join(errs...)
 }
 
 // call calls a tool of a server.

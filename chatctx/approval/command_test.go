@@ -1,0 +1,205 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func TestExpand(t *testing.T) {
+	args := `{"path":"a b; rm","n":3,"deep":{"x":"y"},"list":[1,"{path}"],"none":null,"brace":"{n}","big":12345678901234567890}`
+	for _, c := range []struct {
+		template []string
+		want     []string
+	}{
+		{[]string{"cat", "{path}"}, []string{"cat", "a b; rm"}},
+		{[]string{"x", "--file={path}:{n}"}, []string{"x", "--file=a b; rm:3"}},
+		{[]string{"x", "{deep.x}", "{list}", "{list.1}"}, []string{"x", "y", `[1,"{path}"]`, "{path}"}},
+		{[]string{"x", "{missing}", "--k={missing}", "{none}", "end"}, []string{"x", "end"}},
+		{[]string{"x", "{brace}"}, []string{"x", "{n}"}},
+		{[]string{"x", "{}"}, []string{"x", args}},
+		{[]string{"x", `{"a": 1}`, "{", "}", "{ x }", "a{b"}, []string{"x", `{"a": 1}`, "{", "}", "{ x }", "a{b"}},
+		{[]string{"x", "{big}"}, []string{"x", "12345678901234567890"}},
+	} {
+		got, err := Expand(c.template, json.RawMessage(args))
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q gives %q, %v, want %q", c.template, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		template []string
+		args     string
+	}{{nil, `{}`}, {[]string{"{cmd}"}, `{}`}, {[]string{"x", "{a}"}, `{"a":"\u0000"}`}, {[]string{"x"}, `{`}} {
+		if got, err := Expand(c.template, json.RawMessage(c.args)); err == nil {
+			t.Errorf("%q with %s gives %q", c.template, c.args, got)
+		}
+	}
+}
+
+func FuzzExpand(f *testing.F) {
+	f.Add("--x={a}", `{"a":"{b}"}`)
+	f.Add("{", `{}`)
+	f.Fuzz(func(t *testing.T, element, value string) {
+		raw, err := json.Marshal(map[string]string{"a": value})
+		if err != nil {
+			t.Skip()
+		}
+		argv, err := Expand([]string{"x", "{a}", element}, raw)
+		if err != nil {
+			return
+		}
+		var back map[string]string
+		if err := json.Unmarshal(raw, &back); err != nil || argv[1] != back["a"] {
+			t.Errorf("%q arrives as %q", back["a"], argv[1])
+		}
+	})
+}
+
+// TestArgumentsArriveAsTheyAre: there is no shell that could read them.
+func TestArgumentsArriveAsTheyAre(t *testing.T) {
+	b := newBench(t)
+	b.rule(chatctx.Allow, "*")
+	b.tool(chatctx.Tool{Name: "say", Command: self(t, "args", "{a}", "x={b}")})
+	e := &Executor{}
+	for _, v := range []string{"a;b", "$(touch /nowhere/x)", "`id`", "one\ntwo", "-rf", "--", "*", "~", "%PATH% $HOME ${HOME}", "'\"\\", "", " ", "&& true | cat > x", "ünï", "{b}"} {
+		raw, err := json.Marshal(map[string]string{"a": v, "b": v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := b.runOne(e, "say", string(raw))
+		var got []string
+		if err := json.Unmarshal([]byte(r.Text), &got); err != nil || !slices.Equal(got, []string{v, "x=" + v}) {
+			t.Errorf("%q arrives as %q, %v", v, got, err)
+		}
+	}
+}
+
+func TestTheEnvironmentIsClean(t *testing.T) {
+	t.Setenv("SECRET_KEY", "hunter2")
+	b := newBench(t)
+	b.rule(chatctx.Allow, "*")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tool(chatctx.Tool{Name: "env", Command: self(t, "env"), Env: map[string]string{"MINE": "1"}})
+	b.tool(chatctx.Tool{Name: "pwd", Command: self(t, "pwd"), Dir: dir})
+	env := b.runOne(&Executor{}, "env", `{}`).Text
+	if strings.Contains(env, "hunter2") || !strings.Contains(env, `"MINE=1"`) || !strings.Contains(env, "CHATCTX_CALL=") || !strings.Contains(env, "PATH=") {
+		t.Errorf("the environment is %s", env)
+	}
+	if got := strings.TrimSpace(b.runOne(&Executor{}, "pwd", `{}`).Text); got != dir {
+		t.Errorf("it runs in %s, want %s", got, dir)
+	}
+}
+
+func TestHostileTools(t *testing.T) {
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	b := newBench(t)
+	b.rule(chatctx.Allow, "*")
+	b.tool(chatctx.Tool{Name: "nowhere", Command: []string{filepath.Join(t.TempDir(), "not there")}})
+	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile), Timeout: 300 * time.Millisecond})
+	b.tool(chatctx.Tool{Name: "leave", Command: self(t, "leave", pidFile)})
+	for _, name := range []string{"stdin", "fail", "quiet", "flood", "lines", "binary"} {
+		b.tool(chatctx.Tool{Name: name, Command: self(t, name)})
+	}
+	for _, c := range []struct {
+		tool    string
+		isError bool
+		says    string
+	}{
+		{"stdin", false, "read 0 bytes"}, {"fail", true, "before it failed\n\n[exit status 3]"}, {"quiet", false, "(no output)"}, {"binary", false, "5 bytes that are no text"},
+		{"flood", true, ErrOutput.Error()}, {"nowhere", true, "not there"}, {"lines", false, "more bytes; the whole output is artifact"}, {"hang", true, "time limit of 300ms"}, {"leave", false, "started"},
+	} {
+		begin := time.Now()
+		r := b.runOne(&Executor{}, c.tool, `{}`)
+		if r.IsError != c.isError || !strings.Contains(r.Text, c.says) {
+			t.Errorf("%s: error %t, %q", c.tool, r.IsError, tail(r.Text))
+		}
+		if len(r.Text) > TextOutput+1000 {
+			t.Errorf("%s: its text has %d bytes", c.tool, len(r.Text))
+		}
+		if took := time.Since(begin); took > 20*time.Second {
+			t.Errorf("%s took %s", c.tool, took)
+		}
+		if c.tool == "hang" || c.tool == "leave" {
+			gone(t, pidFile)
+		}
+	}
+}
+
+func tail(s string) string { return s[max(0, len(s)-200):] }
+
+// gone waits until the process whose id is in a file has ended.
+func gone(t *testing.T, pidFile string) {
+	t.Helper()
+	raw, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the grandchild", func() bool { return !running(pid) })
+	if err := os.Remove(pidFile); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheWholeOutputIsKept: what does not fit into the text lies beside it.
+func TestTheWholeOutputIsKept(t *testing.T) {
+	b := newBench(t)
+	b.rule(chatctx.Allow, "*")
+	b.tool(chatctx.Tool{Name: "lines", Command: self(t, "lines")})
+	b.runOne(&Executor{}, "lines", `{}`)
+	info, err := b.c.Branch(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := b.c.Message(t.Context(), info.Head)
+	if err != nil || len(m.Content) != 1 || m.Content[0].Type != pool.DocumentPart {
+		t.Fatalf("beside the result lies %+v, %v", m.Content, err)
+	}
+	data, media, err := b.store.Artifact(t.Context(), m.Content[0].SHA256)
+	if err != nil || len(data) != 512<<10 || media != "text/plain" {
+		t.Errorf("the artifact has %d bytes of %s, %v", len(data), media, err)
+	}
+}
+
+func TestAnInterruptEndsTheTool(t *testing.T) {
+	b := newBench(t)
+	b.rule(chatctx.Allow, "*")
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile)})
+	b.ask("hang", `{}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := (&Executor{Context: b.c}).Run(ctx, "")
+		done <- err
+	}()
+	eventually(t, "the tool's start", func() bool { raw, err := os.ReadFile(pidFile); return err == nil && len(raw) > 0 })
+	cancel()
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	gone(t, pidFile)
+	if got := b.call("c1").State(); got != "approved/failed" {
+		t.Errorf("the call is %s", got)
+	}
+	info, _ := b.c.Branch(t.Context(), "")
+	if m, err := b.c.Message(t.Context(), info.Head); err != nil || m.Kind != "interrupted" || !strings.Contains(m.Result.Text, "interrupted") {
+		t.Errorf("its result is %+v, %v", m.Result, err)
+	}
+}
