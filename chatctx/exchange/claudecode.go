@@ -49,10 +49,7 @@ func readClaudeCode(r *reading) error {
 	} else {
 		err = r.eachLine(c.record)
 	}
-	if err != nil {
-		return err
-	}
-	return c.emit()
+	return r.atEnd(err, c.emit)
 }
 
 // ccLine is a record that has a place: a message, or a link between messages.

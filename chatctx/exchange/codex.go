@@ -47,10 +47,7 @@ func detectBareCodex(h *head) bool {
 
 func readCodex(r *reading) error {
 	c := &codex{r: r}
-	if err := r.eachLine(c.line); err != nil {
-		return err
-	}
-	return c.emit()
+	return r.atEnd(r.eachLine(c.line), c.emit)
 }
 
 type codex struct {

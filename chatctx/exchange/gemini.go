@@ -27,10 +27,7 @@ func readGemini(r *reading) error {
 		g.record(place{line: n}, v)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return g.emit()
+	return r.atEnd(err, g.emit)
 }
 
 type gemini struct {

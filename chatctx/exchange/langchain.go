@@ -27,11 +27,9 @@ func langChainMessage(v value) bool {
 
 func readLangChain(r *reading) error {
 	l := &langChain{r: r, t: r.thread(place{})}
-	if err := r.eachItem("", l.message); err != nil {
-		return err
-	}
-	in := &chatctx.Incoming{Conversation: l.t.contentID()}
-	return l.t.emit(in, l.t.last())
+	return r.atEnd(r.eachItem("", l.message), func() error {
+		return l.t.emit(&chatctx.Incoming{Conversation: l.t.contentID()}, l.t.last())
+	})
 }
 
 type langChain struct {

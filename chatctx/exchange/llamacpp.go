@@ -18,10 +18,7 @@ func detectLlama(h *head) bool {
 
 func readLlama(r *reading) error {
 	l := &llama{r: r, t: r.thread(place{})}
-	if err := r.eachLine(l.line); err != nil {
-		return err
-	}
-	return l.emit()
+	return r.atEnd(r.eachLine(l.line), l.emit)
 }
 
 // llama reads one conversation after another: a header begins each.

@@ -31,10 +31,7 @@ func readOASST(r *reading) error {
 		o.flat(at, v)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return o.emit()
+	return r.atEnd(err, o.emit)
 }
 
 type oasst struct {

@@ -36,11 +36,12 @@ func openAIChoices(v value) value {
 
 func readOpenAI(r *reading) error {
 	if r.head.array && r.head.first().get("role").is(stringKind) {
-		return r.whole(func(v value) error {
-			o := &openAI{r: r, t: r.thread(place{}), at: place{}}
-			o.list(v, "")
-			return o.emit(value{}, o.t.last())
+		o := &openAI{r: r, t: r.thread(place{})}
+		err := r.eachItem("", func(at place, v value) error {
+			o.next(v, o.t.last())
+			return nil
 		})
+		return r.atEnd(err, func() error { return o.emit(value{}, o.t.last()) })
 	}
 	return r.eachItem("", func(at place, v value) error {
 		o := &openAI{r: r, t: r.thread(at), at: at}
@@ -117,12 +118,17 @@ func (o *openAI) emit(v value, active string) error {
 // list reads messages in a row, below a record.
 func (o *openAI) list(list value, parent string) {
 	for m := range list.items() {
-		o.n++
-		id := itoa(o.n)
-		if o.message(id, parent, m) {
-			parent = id
-		}
+		parent = o.next(m, parent)
 	}
+}
+
+// next reads a message below a record and gives its id, or the record's where it is left out.
+func (o *openAI) next(v value, parent string) string {
+	o.n++
+	if id := itoa(o.n); o.message(id, parent, v) {
+		return id
+	}
+	return parent
 }
 
 // choices are answers beside each other.

@@ -20,10 +20,7 @@ func detectPi(h *head) bool {
 
 func readPi(r *reading) error {
 	p := &pi{r: r, t: r.thread(place{}), labels: objectWriter{}}
-	if err := r.eachLine(p.entry); err != nil {
-		return err
-	}
-	return p.emit()
+	return r.atEnd(r.eachLine(p.entry), p.emit)
 }
 
 type pi struct {

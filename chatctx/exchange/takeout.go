@@ -24,18 +24,7 @@ func detectTakeout(h *head) bool {
 
 func readTakeout(r *reading) error {
 	t := &takeout{r: r, chats: map[string]*takeoutChat{}}
-	if err := r.eachItem("", t.row); err != nil {
-		return err
-	}
-	for _, c := range t.order {
-		if err := t.emit(c); err != nil {
-			return err
-		}
-	}
-	if len(t.order) > 0 {
-		r.warn(place{}, "this format holds no branches and no drafts")
-	}
-	return nil
+	return r.atEnd(r.eachItem("", t.row), t.emit)
 }
 
 type takeout struct {
@@ -126,8 +115,20 @@ func (t *takeout) attached(at place, v value) pool.Part {
 	return pool.Part{Type: "file_reference", Name: name, Raw: v.keep()}
 }
 
-// emit hands on a conversation in the order of time; rows stand newest first.
-func (t *takeout) emit(c *takeoutChat) error {
+func (t *takeout) emit() error {
+	for _, c := range t.order {
+		if err := t.chat(c); err != nil {
+			return err
+		}
+	}
+	if len(t.order) > 0 {
+		t.r.warn(place{}, "this format holds no branches and no drafts")
+	}
+	return nil
+}
+
+// chat hands on a conversation in the order of time; rows stand newest first.
+func (t *takeout) chat(c *takeoutChat) error {
 	slices.Reverse(c.rows)
 	slices.SortStableFunc(c.rows, func(a, b takeoutRow) int { return cmp.Compare(a.time, b.time) })
 	th := t.r.thread(c.rows[0].at)

@@ -3,6 +3,7 @@ package exchange
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,6 +33,19 @@ type thread struct {
 	warned  bool              // of ids that stand twice
 	// byTime: siblings are in the order of their times, for files whose own order says nothing.
 	byTime bool
+}
+
+// atEnd hands on what was gathered from a file, also where it broke off: err is what ended the reading. It is an error of the file's, or
+// ends the import.
+func (r *reading) atEnd(err error, emit func() error) error {
+	var sink sinkError
+	if err != nil && (errors.As(err, &sink) || r.ctx.Err() != nil) {
+		return err
+	}
+	if e := emit(); e != nil {
+		return e
+	}
+	return err
 }
 
 func (r *reading) thread(at place) *thread {

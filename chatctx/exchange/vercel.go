@@ -43,7 +43,14 @@ func readVercel(r *reading) error {
 	if !r.head.array {
 		return r.eachItem("", func(at place, v value) error { return readVercelChat(r, at, v, v.get("messages")) })
 	}
-	return r.whole(func(v value) error { return readVercelChat(r, place{}, value{}, v) })
+	c := &vercel{r: r, t: r.thread(place{})}
+	err := r.eachItem("", func(at place, v value) error {
+		c.message(v)
+		return nil
+	})
+	return r.atEnd(err, func() error {
+		return c.t.emit(&chatctx.Incoming{Conversation: c.t.contentID()}, c.t.last())
+	})
 }
 
 var vercelChatKnown = keys("id", "title", "messages", "createdAt", "updatedAt")
