@@ -206,7 +206,7 @@ only where undo cannot help.
 `
 
 const docsJSON = `
-With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"message\", \"hint\"?, \"candidates\"?}}`" + ` on standard error.
+With ` + "`--json`" + ` an error is ` + "`{\"error\": {\"code\", \"kind\", \"message\", \"hint\"?, \"candidates\"?, \"retry_after\"?}}`" + ` on standard error.
 
 ## JSON
 

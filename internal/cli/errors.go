@@ -152,6 +152,7 @@ type errorJSON struct {
 	Message    string   `json:"message"`
 	Hint       string   `json:"hint,omitempty"`
 	Candidates []string `json:"candidates,omitempty"`
+	RetryAfter float64  `json:"retry_after,omitempty"` // seconds, where a provider says how long to wait
 }
 
 // printError writes an error for a person or, as JSON, for a program.
@@ -164,7 +165,7 @@ func printError(w io.Writer, err error, asJSON bool) {
 	var ref *chatctx.RefError
 	isRef := errors.As(err, &ref)
 	if asJSON {
-		e := errorJSON{Code: code, Kind: kind, Message: err.Error(), Hint: hint}
+		e := errorJSON{Code: code, Kind: kind, Message: err.Error(), Hint: hint, RetryAfter: retryAfter(err)}
 		if isRef {
 			e.Candidates = ref.Candidates
 		}

@@ -58,3 +58,12 @@ func talkHint(err error) error {
 	}
 	return err
 }
+
+// retryAfter is how many seconds a provider asks to wait, 0 where it does not say.
+func retryAfter(err error) float64 {
+	var provider *wire.Error
+	if errors.As(err, &provider) {
+		return provider.RetryAfter.Seconds()
+	}
+	return 0
+}

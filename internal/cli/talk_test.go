@@ -107,6 +107,9 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if do == "status" {
 		code, body, _ := strings.Cut(text, " ")
 		status, _ := strconv.Atoi(code)
+		if status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "90")
+		}
 		http.Error(w, body, status)
 		return
 	}
