@@ -196,11 +196,12 @@ func (c *callRecord) due(claim *Claim, now pool.Time) *due {
 
 // CallFilter narrows a list of open calls.
 type CallFilter struct {
-	Context ID     // with its sub-contexts; zero: all contexts
-	Branch  string // of Context alone; "": all
-	Tool    string // a pattern of names, as path.Match knows them; "": all
-	State   string // a CallState; "": all
-	Trash   bool   // calls of contexts in the trash too
+	Context ID        // with its sub-contexts; zero: all contexts
+	Branch  string    // of Context alone; "": all
+	Tool    string    // a pattern of names, as path.Match knows them; "": all
+	State   string    // a CallState; "": all
+	Trash   bool      // calls of contexts in the trash too
+	Since   pool.Time // those that wait since then or later; zero: all
 }
 
 // callPage is how many open calls are looked at in one transaction.
@@ -211,6 +212,9 @@ const callPage = 128
 func (s *Store) Calls(ctx context.Context, f CallFilter) iter.Seq2[*Call, error] {
 	return func(yield func(*Call, error) bool) {
 		l := &callLister{store: s, filter: f, takes: map[ID]bool{}}
+		if f.Since != 0 {
+			l.from = binary.BigEndian.AppendUint64(nil, uint64(f.Since))
+		}
 		for !l.done {
 			if err := l.page(ctx); err != nil {
 				yield(nil, err)
