@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -208,15 +207,10 @@ func (r *run) contextLine(i *chatctx.ContextInfo) {
 	if i.Current {
 		mark = r.paint(green, "*")
 	}
-	const fixed = 2 + 8 + 2 + 16 + 2 + 2 // the columns before the title, and the gap after it
-	end, room := "", 0
-	for _, more := range []string{fmt.Sprintf(", %s, on %s", count(i.Branches, "branch"), cut(oneLine(i.Active), 24)), ", " + count(i.Branches, "branch"), ""} {
-		end = count(i.Messages, "message") + more
-		if room = r.con.width - fixed - uniseg.StringWidth(end); room >= 16 {
-			break
-		}
-	}
-	room = max(room, 8)
+	const before, after = 2 + 8 + 2 + 16 + 2, 2 + 36 // the columns around the title
+	room := max(r.con.width-before-after, 16)
+	end := fmt.Sprintf("%s, %s, on %s", count(i.Messages, "message"), count(i.Branches, "branch"), oneLine(i.Active))
+	end = cut(end, max(r.con.width-before-room-2, 8))
 	title := oneLine(i.Title)
 	if title == "" {
 		title = "(no title)"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ func exchangeCommands() []*command {
 		{name: "import", args: "PATH…", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
 			more:  "What a file is, is found out from its content. Importing again adds only what is new. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
 			flags: []urfave.Flag{dryRun()},
-			json:  "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]",
+			json:  "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run`},
 		{name: "export", does: "write a context out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
@@ -115,7 +116,15 @@ func doImport(r *run) error {
 	if err == nil && !src.options.DryRun {
 		err = r.useImported(rep)
 	}
-	if printErr := r.emit(rep, func() { r.printReport(rep, src.options.DryRun) }); printErr != nil {
+	operation := ""
+	if !src.options.DryRun && rep.Contexts > 0 {
+		operation = r.newestImport()
+	}
+	printErr := r.emit(struct {
+		*exchange.Report
+		Operation string `json:"operation,omitempty"`
+	}{rep, operation}, func() { r.printReport(rep, operation, src.options.DryRun) })
+	if printErr != nil {
 		return printErr
 	}
 	if err != nil {
@@ -131,6 +140,17 @@ func doImport(r *run) error {
 		return errors.New("nothing could be read" + firstWarning(rep))
 	}
 	return nil
+}
+
+// newestImport names the operation of the store that an import has just made, "" where others came between.
+func (r *run) newestImport() string {
+	for op, err := range r.st.StoreOperations(r.ctx) {
+		if err == nil && op.What == "import" {
+			return op.ID
+		}
+		break
+	}
+	return ""
 }
 
 // leftOut says what an import could not take.
@@ -182,9 +202,6 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	return exchange.Import(r.ctx, st, src.paths, src.options)
 }
 
-// errFound ends a reading that has seen enough.
-var errFound = errors.New("a conversation was found")
-
 // anythingIn looks for a first conversation. What it reads of standard input is kept in a file and read again by who comes next.
 func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, err error) {
 	o := src.options
@@ -203,8 +220,14 @@ func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, e
 			src.options.Stdin = io.MultiReader(f, r.con.in)
 		}()
 	}
-	rep, err = exchange.Read(r.ctx, src.paths, o, func(*chatctx.Incoming) error { return errFound })
-	if errors.Is(err, errFound) {
+	ctx, enough := context.WithCancel(r.ctx)
+	defer enough()
+	rep, err = exchange.Read(ctx, src.paths, o, func(*chatctx.Incoming) error {
+		found = true
+		enough()
+		return ctx.Err()
+	})
+	if found {
 		return nil, true, nil
 	}
 	return rep, false, err
@@ -223,7 +246,7 @@ func (r *run) useImported(rep *exchange.Report) error {
 const shownContexts = 12
 
 // printReport prints what came of an import.
-func (r *run) printReport(rep *exchange.Report, dry bool) {
+func (r *run) printReport(rep *exchange.Report, operation string, dry bool) {
 	did := "imported"
 	if dry {
 		did = "would import"
@@ -268,7 +291,7 @@ func (r *run) printReport(rep *exchange.Report, dry bool) {
 	if len(rep.Imported) == 1 {
 		look = "tree"
 	}
-	r.note("look at it: %s   take it back: %s", r.again(look), r.again("undo"))
+	r.note("look at it: %s   take it back: %s", r.again(look), r.again(strings.TrimSpace("undo "+operation)))
 }
 
 func warningText(w exchange.Warning) string {
