@@ -63,12 +63,14 @@ func (s Subject) body(t *testing.T, d *chatctx.Draft) []byte {
 
 func (s Subject) random(t *testing.T) {
 	refused := 0
-	for n := range *drafts {
+	for n := 0; n < *drafts+refused; n++ {
 		model := s.Models[n%len(s.Models)]
 		seed := *seed + uint64(n)
 		b, err := s.Adapt(Random(seed, s.Provider, model))
 		if err != nil {
-			refused++
+			if refused++; refused > *drafts {
+				t.Fatalf("most drafts are refused: %v", err)
+			}
 			if !errors.Is(err, adapter.ErrSetting) {
 				t.Fatalf("seed %d, %s: %v", seed, model, err)
 			}
@@ -88,7 +90,7 @@ func (s Subject) random(t *testing.T) {
 			t.Fatalf("seed %d, %s: two bodies of one draft:\n%s\n%s", seed, model, raw, again)
 		}
 	}
-	t.Logf("%d drafts, %d refused for a setting", *drafts, refused)
+	t.Logf("%d bodies, %d more drafts refused for a setting", *drafts, refused)
 }
 
 var signature = regexp.MustCompile(`U0lHO[A-Za-z0-9+/=]+`)
