@@ -49,6 +49,7 @@ type event struct {
 }
 
 type response struct {
+	Type       string            `json:"type"`
 	Model      string            `json:"model"`
 	Content    []json.RawMessage `json:"content"`
 	StopReason string            `json:"stop_reason"`
@@ -75,10 +76,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 			b.stopped = true
 		}
 	case "message_delta":
-		if v.Delta.StopReason != "" {
-			f.meta.FinishReason = v.Delta.StopReason
-		}
-		f.use(v.Usage)
+		f.stop(&v, e.Data)
 	case "message_stop":
 		f.ended = true
 		return io.EOF
@@ -93,6 +91,9 @@ func (f *fold) Whole(body []byte) error {
 	if err := wire.Decode(body, &r); err != nil {
 		return err
 	}
+	if r.Type == "error" || r.Content == nil {
+		return wire.Classify(Provider, 200, nil, body)
+	}
 	f.meta.Model, f.meta.FinishReason, f.ended = r.Model, r.StopReason, true
 	f.use(r.Usage)
 	for i, raw := range r.Content {
@@ -100,6 +101,25 @@ func (f *fold) Whole(body []byte) error {
 		f.blocks[i].stopped = true
 	}
 	return nil
+}
+
+// stop takes why the reply ends, and keeps what else there is to say about it: what was refused, a container, an edited context.
+func (f *fold) stop(v *event, data []byte) {
+	if v.Delta.StopReason != "" {
+		f.meta.FinishReason = v.Delta.StopReason
+	}
+	f.use(v.Usage)
+	o, _ := wire.ParseObject(data)
+	delta, _ := wire.ParseObject(o.Get("delta"))
+	var more wire.Object
+	for _, m := range append(delta.Without("stop_reason"), o.Without("type", "delta", "usage")...) {
+		if string(m.Value) != "null" {
+			more = append(more, wire.Member{Name: m.Name, Value: append(json.RawMessage(nil), m.Value...)})
+		}
+	}
+	if len(more) > 0 {
+		f.meta.ProviderData = map[string]json.RawMessage{Provider: more.Bytes()}
+	}
 }
 
 func (f *fold) Ended() bool { return f.ended }

@@ -210,6 +210,9 @@ func (f *fold) Whole(body []byte) error {
 			return err
 		}
 	}
+	if !f.ended && f.meta.Model == "" && f.usage == nil && f.parts.List() == nil {
+		return wire.Classify(Provider, 200, nil, body)
+	}
 	return nil
 }
 

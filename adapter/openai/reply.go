@@ -89,6 +89,13 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 }
 
 func (f *fold) Whole(body []byte) error {
+	var c chunk
+	if err := wire.Decode(body, &c); err != nil {
+		return err
+	}
+	if len(c.Choices) == 0 {
+		return wire.Classify(Provider, 200, nil, body)
+	}
 	err := f.take(body, func(wire.Delta) {})
 	f.ended = err == nil
 	return err

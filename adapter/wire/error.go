@@ -119,18 +119,23 @@ type report struct {
 // Classify makes an error of an error body and the HTTP status that it came with (200 inside a stream). What the body says
 // counts more than the status. A body that is no JSON is quoted.
 func Classify(provider string, status int, h http.Header, body []byte) *Error {
-	e := &Error{Provider: provider, Status: status, RetryAfter: retryAfter(h)}
-	for _, name := range []string{"request-id", "x-request-id", "x-goog-request-id"} {
-		if e.RequestID == "" {
-			e.RequestID = h.Get(name)
-		}
-	}
+	e := &Error{Provider: provider, Status: status, RetryAfter: retryAfter(h), RequestID: requestID(h)}
 	words := e.read(body)
 	if e.Message == "" {
 		e.Message = plain(status, body)
 	}
 	e.Kind = kindOf(words, strings.ToLower(e.Message), status)
 	return e
+}
+
+// requestID is how a provider names a request.
+func requestID(h http.Header) string {
+	for _, name := range []string{"request-id", "x-request-id", "x-goog-request-id"} {
+		if id := h.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // read takes what body says into e and returns the provider's words for the kind.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 )
 
 // Options say how to reach a provider. The zero Options take everything from the environment.
@@ -24,6 +25,8 @@ type Options struct {
 	Limits       Limits
 	Clock        Clock               // nil: the system's
 	Getenv       func(string) string // nil: os.Getenv
+	// OnRetry, if not nil, is told that a request failed and is sent again after a wait.
+	OnRetry func(failed *Error, wait time.Duration)
 }
 
 // Place is where a provider is found when nothing else is said.
@@ -60,7 +63,7 @@ func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender,
 		return nil, &Error{Kind: Authentication, Provider: p.Provider, KeyName: name, Message: "no key is set"}
 	}
 	s := &Sender{Provider: p.Provider, Base: strings.TrimRight(base.String(), "/"), Header: http.Header{}, Key: key, KeyName: name,
-		limits: o.Limits.withDefaults(), client: o.HTTP, clock: o.Clock}
+		limits: o.Limits.withDefaults(), client: o.HTTP, clock: o.Clock, onRetry: o.OnRetry}
 	s.Header.Set("User-Agent", "chatctx")
 	if s.Organisation = o.Organisation; s.Organisation == "" && p.OrgEnv != "" && trusted {
 		s.Organisation = env(p.OrgEnv)

@@ -77,9 +77,10 @@ type Sender struct {
 	// Organisation that the account's requests are for, "" for its own.
 	Organisation string
 
-	limits Limits
-	client *http.Client
-	clock  Clock
+	limits  Limits
+	client  *http.Client
+	clock   Clock
+	onRetry func(*Error, time.Duration)
 }
 
 // Stream posts a body and gives its answer as a stream: frames reads it where it is one, fold makes the message. An answer in
@@ -90,8 +91,14 @@ func (s *Sender) Stream(ctx context.Context, path string, r Request, frames func
 		return nil, err
 	}
 	body := &guarded{resp.Body, guard}
+	kind := resp.Header.Get("Content-Type")
+	if strings.HasPrefix(kind, "text/html") {
+		body.Close()
+		return nil, &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode, RequestID: requestID(resp.Header),
+			Message: s.host() + " answered with a web page"}
+	}
 	st := &Stream{provider: s.Provider, key: s.Key, body: body, cause: guard.cause, fold: fold}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (r.Whole || !lineFrames(frames)) {
+	if strings.HasPrefix(kind, "application/json") && (r.Whole || !lineFrames(frames)) {
 		st.fold = wholeFold{fold}
 		st.frames = &whole{body: body}
 	} else {
@@ -147,6 +154,9 @@ func (s *Sender) do(ctx context.Context, method, path string, body []byte, h htt
 		}
 		if s.limits.MaxWait >= 0 && wait > s.limits.MaxWait {
 			return nil, nil, err
+		}
+		if s.onRetry != nil {
+			s.onRetry(e, wait)
 		}
 		if err := s.clock.Sleep(ctx, wait); err != nil {
 			return nil, nil, err

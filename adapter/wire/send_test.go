@@ -187,6 +187,7 @@ func TestRefusals(t *testing.T) {
 		{"no credit", 429, [2]string{}, `{"error":{"code":"insufficient_quota","message":"You exceeded your current quota, please check your plan and billing details."}}`, 1, wire.Refused, 0, "account"},
 		{"too long", 400, [2]string{}, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, 1, wire.TooLong, 0, "compact the branch"},
 		{"a proxy's page", 502, [2]string{}, "<html><h1>Bad gateway</h1>", 3, wire.Overloaded, 0, "502 Bad Gateway"},
+		{"a web page", 200, [2]string{"Content-Type", "text/html"}, "<html>Log in", 1, wire.Network, 0, "web page"},
 		{"elsewhere", 307, [2]string{"Location", "http://127.0.0.1:1/"}, "", 1, wire.Invalid, 0, "307"},
 	}
 	for _, test := range tests {

@@ -94,7 +94,11 @@ func ClientOf(settings map[string]json.RawMessage, name string, o wire.Options, 
 }
 
 func (t *Turn) newClient(name string, settings map[string]json.RawMessage) (wire.Client, error) {
-	c, _, err := ClientOf(settings, name, t.HTTP, t.getenv)
+	o := t.HTTP
+	if o.OnRetry == nil {
+		o.OnRetry = func(failed *wire.Error, wait time.Duration) { t.show(Event{Retry: &Retry{failed, wait}}) }
+	}
+	c, _, err := ClientOf(settings, name, o, t.getenv)
 	return c, err
 }
 

@@ -60,8 +60,15 @@ type Event struct {
 	Delta   *wire.Delta        // words of the reply
 	Request *Request           // a request that is about to be sent
 	Message *chatctx.Message   // a message that was put on the branch: a reply, or the user's; Place is where
+	Retry   *Retry             // the provider had no time; it is asked again after a wait
 	Settled *chatctx.Message   // what had come of an earlier reply whose program died; it is on the branch now
 	Place   *chatctx.Placement // of Message
+}
+
+// Retry is a request that failed and is sent again.
+type Retry struct {
+	Failed *wire.Error
+	Wait   time.Duration
 }
 
 // Outcome is what a Send came to.

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -290,6 +292,8 @@ func (v *voice) show(e turn.Event) {
 	switch {
 	case e.Delta != nil:
 		v.delta(e.Delta)
+	case e.Retry != nil:
+		v.r.note("%s: %s; trying again in %s", e.Retry.Failed.Provider, strings.ReplaceAll(string(e.Retry.Failed.Kind), "_", " "), e.Retry.Wait.Round(time.Second/10))
 	case e.Settled != nil:
 		v.r.note("an answer that another program began is on the branch, unfinished: %s", short(e.Settled.ID))
 	case e.Message != nil:
