@@ -33,6 +33,11 @@ var ExportFormats = []ExportFormat{
 	{nativeName, ".jsonl", "contexts with all branches, lossless, to import again", writeNative},
 	{"markdown", ".md", "one branch, to read", writeMarkdown},
 	{"html", ".html", "a context with all branches, one page to read offline", writeHTML},
+	{openAIName, ".jsonl", "one branch, as messages of OpenAI's Chat Completions", writeOpenAI},
+	{anthropicName, ".json", "one branch, as a request of Anthropic's Messages", writeAnthropic},
+	{shareGPTName, ".json", "one branch, as data sets have it", writeShareGPT},
+	{claudeCodeName, ".jsonl", "all branches, as a session of Claude Code", writeClaudeCode},
+	{piName, ".jsonl", "all branches, as a session of pi", writePi},
 }
 
 // export is one export under way.

@@ -70,7 +70,7 @@ func (p *pi) entry(at place, v value) error {
 		p.t.add(at, id, parent, m)
 	case "branch_summary":
 		m := pool.NewText(pool.User, v.get("summary").str())
-		m.Kind, m.Created = "branch summary", created
+		m.Kind, m.Created = branchSummary, created
 		keepRest(m, piName, v, keys("type", "id", "parentId", "timestamp", "summary"))
 		p.t.add(at, id, parent, m)
 	default:
@@ -134,7 +134,7 @@ func (p *pi) message(at place, id, parent string, v value, created pool.Time) {
 		source(m).Role = role
 		m.Content = []pool.Part{textPart("$ " + v.get("command").str() + "\n" + v.get("output").str())}
 	case "branchSummary", "compactionSummary":
-		m.Role, m.Kind = pool.User, "branch summary"
+		m.Role, m.Kind = pool.User, branchSummary
 		m.Content = contentParts(firstPresent(v.get("summary"), v.get("content")))
 		source(m).Role = role
 	case "custom", "hookMessage":

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // place is where in a file something stands: a line or the index of an array item. The zero place is the file.
@@ -44,8 +45,28 @@ type reading struct {
 	native   func(chatctx.Native) (nativeTarget, error)
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
-	doc      document
-	assets   *assets // the files beside this one, once asked for
+	// unchanged tells whether the store has a conversation exactly as a record of that digest made it, and puts it on the report; nil
+	// where nothing is known.
+	unchanged func(from chatctx.SourceLink, digest pool.Hash) (bool, error)
+	doc       document
+	assets    *assets // the files beside this one, once asked for
+}
+
+// seenBefore tells whether a conversation was imported from the very same record before: then it need not be read on, only its records
+// be counted. It gives the record's digest for Incoming.Digest.
+func (r *reading) seenBefore(conversation string, record value) (digest pool.Hash, seen bool, err error) {
+	if r.unchanged == nil || conversation == "" {
+		return digest, false, nil
+	}
+	digest = pool.HashOf(record.raw())
+	seen, err = r.unchanged(chatctx.SourceLink{Format: r.format, Conversation: conversation}, digest)
+	return digest, seen, err
+}
+
+// trouble counts what was reported so far that a second import would have to report again.
+func (r *reading) trouble() int {
+	rep := r.report
+	return len(rep.Warnings) + rep.MoreWarnings + rep.Skipped + rep.Repaired
 }
 
 // emit hands a conversation on, with a title derived where it has none and each message's source filled in. An error ends the reading: return it.
@@ -129,22 +150,6 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		err = errors.New("the file is cut off: it ends inside the list")
 	}
 	return err
-}
-
-// whole reads the file as one value, within the limit for an item.
-func (r *reading) whole(f func(v value) error) error {
-	text, err := io.ReadAll(io.LimitReader(r.buf, int64(r.limits.Item)+1))
-	if err != nil {
-		return err
-	}
-	if len(text) > r.limits.Item {
-		return fmt.Errorf("more than %d MB in one JSON value", r.limits.Item>>20)
-	}
-	v, _, err := r.doc.parse(text, false)
-	if err != nil {
-		return err
-	}
-	return f(v)
 }
 
 // eachLine reads JSON Lines and calls f for each object. A line may hold several, glued together; NULs around them are

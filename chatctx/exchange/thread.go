@@ -14,12 +14,13 @@ import (
 
 // Kinds of messages that readers mark, beside injected, summary and recap.
 const (
-	injected    = "injected"
-	summary     = "summary"
-	interrupted = "interrupted"
-	orphaned    = "orphan" // a result whose call is not on its path
-	failure     = "error"  // a program's report that no answer came, written in the model's place
-	notice      = "notice" // a program's word to the person, as of a command that was run
+	injected      = "injected"
+	summary       = "summary"
+	interrupted   = "interrupted"
+	orphaned      = "orphan"         // a result whose call is not on its path
+	failure       = "error"          // a program's report that no answer came, written in the model's place
+	branchSummary = "branch summary" // of a branch that was left, told to the model on another
+	notice        = "notice"         // a program's word to the person, as of a command that was run
 )
 
 // thread gathers the records of one conversation and makes a tree of them. A record of the file may become several messages

@@ -1,0 +1,418 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// What the writers of other programs' formats share. Objects are written with their keys in a fixed order and without escapes for HTML.
+
+// field is a member of an object that is written.
+type field struct {
+	key   string
+	value any
+}
+
+// jsonObject writes an object of the fields whose value is not nil: strings as they are, raw JSON, lists of raw JSON, booleans.
+func jsonObject(fields ...field) json.RawMessage {
+	w := objectWriter{}
+	for _, f := range fields {
+		switch x := f.value.(type) {
+		case nil:
+		case string:
+			w.addRaw(f.key, jsonText(x))
+		case json.RawMessage:
+			w.addRaw(f.key, x)
+		case []json.RawMessage:
+			w.addRaw(f.key, jsonList(x))
+		case bool:
+			w.addRaw(f.key, json.RawMessage(map[bool]string{true: "true", false: "false"}[x]))
+		case int:
+			w.addRaw(f.key, json.RawMessage(itoa(x)))
+		}
+	}
+	if b := w.done(); b != nil {
+		return b
+	}
+	return json.RawMessage("{}")
+}
+
+func jsonList(list []json.RawMessage) json.RawMessage {
+	return append(append(json.RawMessage{'['}, bytes.Join(rawBytes(list), []byte{','})...), ']')
+}
+
+func rawBytes(list []json.RawMessage) [][]byte {
+	out := make([][]byte, len(list))
+	for i, r := range list {
+		out[i] = r
+	}
+	return out
+}
+
+// orNil is nil for an empty text, so that its field is left out.
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// line writes a value and ends the line.
+func (x *export) line(v json.RawMessage) {
+	x.w.Write(v)
+	x.w.WriteByte('\n')
+}
+
+// sent gives the messages of the branch that go to a provider; with Options.Hidden the others too.
+func (x *export) sent(ctx context.Context) ([]*chatctx.Entry, *chatctx.Snapshot, error) {
+	snap, err := x.context.Snapshot(ctx, x.opts.Branch)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []*chatctx.Entry
+	for e, err := range snap.Entries(ctx, 1, 0) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if !e.Unsent || x.opts.Hidden {
+			out = append(out, e)
+		}
+	}
+	return out, snap, nil
+}
+
+// arguments are a call's, {} for none.
+func argumentsOf(c *pool.Call) json.RawMessage {
+	if len(c.Arguments) == 0 {
+		return json.RawMessage("{}")
+	}
+	return c.Arguments
+}
+
+// dataOf gives the bytes of an image or document that the store holds.
+func (x *export) dataOf(ctx context.Context, p *pool.Part) ([]byte, string, error) {
+	if len(p.Data) > 0 {
+		return p.Data, p.MediaType, nil
+	}
+	if p.SHA256 == (pool.Hash{}) {
+		return nil, "", nil
+	}
+	data, mediaType, err := x.bytesOf(ctx, p.SHA256)
+	return data, firstOf(p.MediaType, mediaType), err
+}
+
+// blocksOf writes a message's content as blocks of Anthropic's API.
+func (x *export) blocksOf(ctx context.Context, m *chatctx.Message) ([]json.RawMessage, error) {
+	out := []json.RawMessage{}
+	placed := map[string]bool{}
+	for i := range m.Content {
+		p := &m.Content[i]
+		if p.Type == pool.CallPart {
+			if c := callOf(m, p.CallID); c != nil {
+				out, placed[c.ID] = append(out, toolUse(c)), true
+			}
+			continue
+		}
+		b, err := x.block(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			out = append(out, b)
+		}
+	}
+	for i := range m.Calls {
+		if c := &m.Calls[i]; !placed[c.ID] {
+			out = append(out, toolUse(c))
+		}
+	}
+	return out, nil
+}
+
+func toolUse(c *pool.Call) json.RawMessage {
+	if c.Provider == anthropicProvider && c.Raw != nil {
+		return c.Raw
+	}
+	return jsonObject(field{"type", "tool_use"}, field{"id", c.ID}, field{"name", c.Tool}, field{"input", argumentsOf(c)})
+}
+
+func (x *export) block(ctx context.Context, p *pool.Part) (json.RawMessage, error) {
+	switch p.Type {
+	case pool.TextPart:
+		if p.Raw != nil && p.Provider == anthropicProvider {
+			return p.Raw, nil
+		}
+		return jsonObject(field{"type", "text"}, field{"text", p.Text}), nil
+	case pool.ThinkingPart:
+		switch {
+		case p.Raw != nil && p.Provider == anthropicProvider:
+			return p.Raw, nil
+		case p.Redacted != "":
+			return jsonObject(field{"type", "redacted_thinking"}, field{"data", p.Redacted}), nil
+		}
+		return jsonObject(field{"type", "thinking"}, field{"thinking", p.Text}, field{"signature", p.Signature}), nil
+	case pool.ImagePart, pool.DocumentPart:
+		data, mediaType, err := x.dataOf(ctx, p)
+		source := jsonObject(field{"type", "base64"}, field{"media_type", mediaType}, field{"data", base64.StdEncoding.EncodeToString(data)})
+		if data == nil {
+			if p.URL == "" {
+				return nil, err
+			}
+			source = jsonObject(field{"type", "url"}, field{"url", p.URL})
+		}
+		return jsonObject(field{"type", p.Type}, field{"source", source}, field{"title", orNil(p.Name)}), err
+	}
+	return p.Raw, nil
+}
+
+// toolResultOf writes a result as a block of Anthropic's API.
+func (x *export) toolResultOf(ctx context.Context, r *pool.Result) (json.RawMessage, error) {
+	var content any = r.Text
+	switch {
+	case len(r.Parts) > 0:
+		list := []json.RawMessage{}
+		for i := range r.Parts {
+			b, err := x.block(ctx, &r.Parts[i])
+			if err != nil {
+				return nil, err
+			}
+			if b != nil {
+				list = append(list, b)
+			}
+		}
+		content = list
+	case len(r.JSON) > 0:
+		content = string(r.JSON)
+	}
+	return jsonObject(field{"type", "tool_result"}, field{"tool_use_id", r.RequestID}, field{"content", content}, field{"is_error", r.IsError}), nil
+}
+
+// plainContent is content for formats that take a text or parts: a text where that is all there is, nil for nothing.
+func (x *export) plainContent(ctx context.Context, parts []pool.Part) (any, error) {
+	list := []json.RawMessage{}
+	for i := range parts {
+		p := &parts[i]
+		switch p.Type {
+		case pool.CallPart, pool.ThinkingPart, "refusal":
+		case pool.TextPart:
+			if len(parts) == 1 {
+				return p.Text, nil
+			}
+			list = append(list, jsonObject(field{"type", "text"}, field{"text", p.Text}))
+		case pool.ImagePart, pool.DocumentPart:
+			data, mediaType, err := x.dataOf(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, mediaJSON(p, data, mediaType))
+		default:
+			if p.Raw != nil {
+				list = append(list, p.Raw)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if text, ok := onlyText(parts); ok {
+		return text, nil
+	}
+	return list, nil
+}
+
+// onlyText is the text of content that is one text beside calls and thoughts.
+func onlyText(parts []pool.Part) (text string, ok bool) {
+	n := 0
+	for i := range parts {
+		switch parts[i].Type {
+		case pool.TextPart:
+			n, text = n+1, parts[i].Text
+		case pool.CallPart, pool.ThinkingPart, "refusal":
+		default:
+			return "", false
+		}
+	}
+	return text, n == 1
+}
+
+// mediaJSON is an image or a file as OpenAI's API has it.
+func mediaJSON(p *pool.Part, data []byte, mediaType string) json.RawMessage {
+	u := p.URL
+	if data != nil {
+		u = "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
+	}
+	if p.Type == pool.ImagePart {
+		return jsonObject(field{"type", "image_url"}, field{"image_url", jsonObject(field{"url", u})})
+	}
+	return jsonObject(field{"type", "file"}, field{"file", jsonObject(field{"filename", orNil(p.Name)}, field{"file_data", u})})
+}
+
+// thoughtsOf joins a message's reasoning.
+func thoughtsOf(m *chatctx.Message) string {
+	var texts []string
+	for i := range m.Content {
+		if p := &m.Content[i]; p.Type == pool.ThinkingPart && p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// resultText is a result as text.
+func resultText(r *pool.Result) string {
+	switch {
+	case len(r.Parts) > 0:
+		return textOf(r.Parts)
+	case len(r.JSON) > 0:
+		return string(r.JSON)
+	}
+	return r.Text
+}
+
+// writeOpenAI writes a branch as one line {messages}, as fine-tuning files and requests of Chat Completions have it.
+func writeOpenAI(ctx context.Context, x *export) error {
+	entries, snap, err := x.sent(ctx)
+	if err != nil {
+		return err
+	}
+	list := []json.RawMessage{}
+	if snap.Info.SystemText != "" {
+		list = append(list, jsonObject(field{"role", "system"}, field{"content", snap.Info.SystemText}))
+	}
+	for _, e := range entries {
+		m, err := x.openAIMessage(ctx, e.Message)
+		if err != nil {
+			return err
+		}
+		list = append(list, m)
+	}
+	x.line(jsonObject(field{"messages", list}))
+	return nil
+}
+
+func (x *export) openAIMessage(ctx context.Context, m *chatctx.Message) (json.RawMessage, error) {
+	if m.Result != nil {
+		return jsonObject(field{"role", "tool"}, field{"tool_call_id", m.Result.RequestID}, field{"content", resultText(m.Result)}), nil
+	}
+	content, err := x.plainContent(ctx, m.Content)
+	if err != nil {
+		return nil, err
+	}
+	if content == nil {
+		content = json.RawMessage("null")
+	}
+	role := string(m.Role)
+	if m.Source != nil && m.Source.Role == "developer" {
+		role = "developer"
+	}
+	var calls any
+	if len(m.Calls) > 0 {
+		list := []json.RawMessage{}
+		for i := range m.Calls {
+			c := &m.Calls[i]
+			list = append(list, jsonObject(field{"id", c.ID}, field{"type", "function"},
+				field{"function", jsonObject(field{"name", c.Tool}, field{"arguments", callText(c)})}))
+		}
+		calls = list
+	}
+	var refusal any
+	for i := range m.Content {
+		if m.Content[i].Type == "refusal" {
+			refusal = m.Content[i].Text
+		}
+	}
+	return jsonObject(field{"role", role}, field{"content", content}, field{"reasoning_content", orNil(thoughtsOf(m))},
+		field{"refusal", refusal}, field{"tool_calls", calls}), nil
+}
+
+// callText is a call's arguments as OpenAI wants them: JSON in a string. Arguments that are a string are text that was no JSON.
+func callText(c *pool.Call) string {
+	var s string
+	if json.Unmarshal(argumentsOf(c), &s) == nil {
+		return s
+	}
+	return string(argumentsOf(c))
+}
+
+// writeAnthropic writes a branch as the system text and messages of a request.
+func writeAnthropic(ctx context.Context, x *export) error {
+	entries, snap, err := x.sent(ctx)
+	if err != nil {
+		return err
+	}
+	system := snap.Info.SystemText
+	for len(entries) > 0 && entries[0].Role == pool.System {
+		if system != "" {
+			system += "\n\n"
+		}
+		system += entries[0].Text()
+		entries = entries[1:]
+	}
+	list := []json.RawMessage{}
+	for i := 0; i < len(entries); {
+		content := []json.RawMessage{}
+		role := "user"
+		for ; i < len(entries) && entries[i].Result != nil; i++ { // results of one reply go into one message
+			b, err := x.toolResultOf(ctx, entries[i].Result)
+			if err != nil {
+				return err
+			}
+			content = append(content, b)
+		}
+		if len(content) == 0 {
+			if content, err = x.blocksOf(ctx, entries[i].Message); err != nil {
+				return err
+			}
+			if entries[i].Role == pool.Assistant {
+				role = "assistant"
+			}
+			i++
+		}
+		list = append(list, jsonObject(field{"role", role}, field{"content", content}))
+	}
+	model := ""
+	for _, e := range entries {
+		if e.Meta.Provider == anthropicProvider {
+			model = firstOf(e.Meta.Model, model)
+		}
+	}
+	x.line(jsonObject(field{"model", firstOf(model, "claude")}, field{"max_tokens", 4096}, field{"system", orNil(system)}, field{"messages", list}))
+	return nil
+}
+
+// writeShareGPT writes a branch as a list of one conversation.
+func writeShareGPT(ctx context.Context, x *export) error {
+	entries, snap, err := x.sent(ctx)
+	if err != nil {
+		return err
+	}
+	list := []json.RawMessage{}
+	say := func(from, value string) {
+		list = append(list, jsonObject(field{"from", from}, field{"value", value}))
+	}
+	for _, e := range entries {
+		switch {
+		case e.Result != nil:
+			say("observation", resultText(e.Result))
+		case e.Role == pool.Assistant:
+			if text := e.Text(); text != "" || len(e.Calls) == 0 {
+				say("gpt", text)
+			}
+			for i := range e.Calls {
+				say("function_call", string(jsonObject(field{"name", e.Calls[i].Tool}, field{"arguments", argumentsOf(&e.Calls[i])})))
+			}
+		case e.Role == pool.System:
+			say("system", e.Text())
+		default:
+			say("human", e.Text())
+		}
+	}
+	x.line(jsonList([]json.RawMessage{jsonObject(field{"conversations", list}, field{"system", orNil(snap.Info.SystemText)})}))
+	return nil
+}

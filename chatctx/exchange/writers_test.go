@@ -1,0 +1,142 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// said is what of a message every format that was asked for can hold, to compare before and after.
+func said(m *chatctx.Message, thinking bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", m.Role)
+	for i := range m.Content {
+		switch p := &m.Content[i]; p.Type {
+		case pool.TextPart:
+			fmt.Fprintf(&b, " text %q", p.Text)
+		case pool.ThinkingPart:
+			if thinking {
+				fmt.Fprintf(&b, " thinking %q %q %q", p.Text, p.Signature, p.Redacted)
+			}
+		case pool.ImagePart:
+			fmt.Fprintf(&b, " image %s %d %s", p.MediaType, max(int64(len(p.Data)), p.Size), p.URL)
+		case pool.CallPart:
+		default:
+			fmt.Fprintf(&b, " %s %s", p.Type, p.Raw)
+		}
+	}
+	for _, c := range m.Calls {
+		fmt.Fprintf(&b, " call %s %s %s %s", c.ID, c.Tool, argumentsOf(&c), c.Execution)
+	}
+	if r := m.Result; r != nil {
+		fmt.Fprintf(&b, " result %s %q", r.RequestID, resultText(r))
+	}
+	return b.String()
+}
+
+// treeText tells the branches by what is said on them, the active one first.
+func treeText(in *chatctx.Incoming, thinking bool) string {
+	var out []string
+	for _, br := range in.Branches {
+		var b strings.Builder
+		for _, n := range pathTo(in, br.Leaf) {
+			b.WriteString("  " + said(in.Nodes[n].Message, thinking) + "\n")
+		}
+		out = append(out, b.String())
+	}
+	slices.Sort(out[1:])
+	return strings.Join(out, "or\n")
+}
+
+func text(role pool.Role, s string) *chatctx.Message { return pool.NewText(role, s) }
+
+// writable is a conversation with what the formats can hold.
+func writable() *chatctx.Incoming {
+	call := &chatctx.Message{Role: pool.Assistant, Meta: pool.Metadata{Provider: "anthropic", Model: "claude-kite", FinishReason: "tool_use"}, Content: []pool.Part{
+		{Type: pool.ThinkingPart, Text: "first the <b>wind</b>", Signature: "c2lnbmF0dXJl", Provider: "anthropic"},
+		textPart("I look  "), {Type: pool.CallPart, CallID: "c-1"}, {Type: pool.CallPart, CallID: "c-2"}},
+		Calls: []pool.Call{{ID: "c-1", Tool: "look", Arguments: []byte(`{"at":"sky"}`), Status: pool.Approved, Execution: pool.Done},
+			{ID: "c-2", Tool: "feel", Status: pool.Approved, Execution: pool.Done}}}
+	in := &chatctx.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []chatctx.Node{
+		{ID: "0", Parent: -1, Message: text(pool.System, "Be airy.")},
+		{ID: "1", Parent: 0, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(onePixel))}}},
+		{ID: "2", Parent: 1, Message: call},
+		{ID: "3", Parent: 2, Message: toolResult("c-1", "look", []pool.Part{textPart("blue")})},
+		{ID: "4", Parent: 3, Message: toolResult("c-2", "feel", []pool.Part{textPart("mild")})},
+		{ID: "5", Parent: 4, Message: text(pool.Assistant, "Fly it.")},
+		{ID: "6", Parent: 5, Message: text(pool.User, "how high?")},
+		{ID: "7", Parent: 6, Message: text(pool.Assistant, "high")},
+		{ID: "8", Parent: 5, Message: text(pool.User, "how far?")},
+		{ID: "9", Parent: 8, Message: text(pool.Assistant, "far")},
+	}, Branches: []chatctx.IncomingBranch{{Name: "main", Leaf: 7}, {Name: "other", Leaf: 9}}}
+	return in
+}
+
+// TestWriters writes a conversation in each format and reads it back: what the format can hold comes back the same.
+func TestWriters(t *testing.T) {
+	tree := map[string]bool{claudeCodeName: true, piName: true}
+	for _, format := range []string{openAIName, anthropicName, shareGPTName, claudeCodeName, piName} {
+		for _, branch := range []string{"", "other"} {
+			t.Run(format+" "+branch, func(t *testing.T) {
+				s := memoryStore(t)
+				want := writable()
+				done, err := s.Import(context.Background(), []*chatctx.Incoming{want})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if branch == "other" {
+					want.Branches = want.Branches[1:]
+				} else if !tree[format] {
+					want.Branches = want.Branches[:1]
+				}
+				file := filepath.Join(t.TempDir(), "out")
+				if err := os.WriteFile(file, exported(t, s, ExportOptions{Format: format, Context: done[0].Context.String(), Branch: branch}), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				all, rep := readAll(t, Options{}, file)
+				if len(all) != 1 || all[0].Format != format || len(rep.Warnings) > 0 || rep.Skipped+rep.Repaired+rep.Duplicated > 0 {
+					t.Fatalf("%d conversations, %v", len(all), rep.Warnings)
+				}
+				got := all[0]
+				if format == shareGPTName {
+					if g, w := flatText(got), flatText(want); g != w {
+						t.Errorf("got\n%s\nwant\n%s", g, w)
+					}
+					return
+				}
+				thinking := format != openAIName
+				if g, w := treeText(got, thinking), treeText(want, thinking); g != w {
+					t.Errorf("got\n%s\nwant\n%s", g, w)
+				}
+				if tree[format] && got.Title != "Writable" {
+					t.Errorf("the title %q", got.Title)
+				}
+			})
+		}
+	}
+}
+
+// flatText tells a path by its texts, calls and results alone: what ShareGPT has a place for.
+func flatText(in *chatctx.Incoming) string {
+	var b strings.Builder
+	for _, n := range pathTo(in, in.Branches[0].Leaf) {
+		m := in.Nodes[n].Message
+		if text := m.Text(); text != "" {
+			fmt.Fprintf(&b, "%s %q\n", m.Role, text)
+		}
+		for _, c := range m.Calls {
+			fmt.Fprintf(&b, "call %s %s\n", c.Tool, argumentsOf(&c))
+		}
+		if m.Result != nil {
+			fmt.Fprintf(&b, "result %q\n", m.Result.Text)
+		}
+	}
+	return b.String()
+}
