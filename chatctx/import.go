@@ -27,6 +27,10 @@ type Incoming struct {
 	Nodes                []Node
 	Branches             []IncomingBranch // the active one first
 	Loose                []*Message       // summaries of sessions: in the pool, on no branch
+	// Digest is of the record in the file that the conversation was made of; zero: not known. Unchanged knows it again by that.
+	Digest pool.Hash
+
+	prepared bool // by Ready
 }
 
 // Node is a message of the tree. Parent is an index of Nodes, -1 for a root.
@@ -72,6 +76,7 @@ type Imported struct {
 type sourceRecord struct {
 	Context     ID        `cbor:"1,keyasint"`
 	Fingerprint pool.Hash `cbor:"2,keyasint"` // of its nodes and branches
+	Digest      pool.Hash `cbor:"3,keyasint,omitzero"`
 }
 
 func sourceKey(format, conversation, node string) []byte {
@@ -151,7 +156,7 @@ func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) 
 // branches that no branch holds, as an operation of its own. Its messages are changed: they get ids.
 func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
 	for _, c := range in {
-		if err := c.ready(r.store); err != nil {
+		if err := r.Ready(c); err != nil {
 			return nil, err
 		}
 	}
@@ -170,6 +175,17 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 	}
 	return out, nil
+}
+
+// Ready checks a conversation and prepares its messages, once. Import does it too; it needs no transaction, so another goroutine can do
+// it before.
+func (r *ImportRun) Ready(in *Incoming) error {
+	if in.prepared {
+		return nil
+	}
+	err := in.ready(r.store)
+	in.prepared = err == nil
+	return err
 }
 
 // rounds cuts an order into parts that have each conversation once: what is new in a transaction is complete only after it.
@@ -401,7 +417,7 @@ func (st *storeTxn) writeSources(in *Incoming, key []byte, id ID, t *txn) error 
 	if in.Conversation == "" {
 		return nil
 	}
-	raw, err := encMode.Marshal(sourceRecord{Context: id, Fingerprint: in.fingerprint()})
+	raw, err := encMode.Marshal(sourceRecord{Context: id, Fingerprint: in.fingerprint(), Digest: in.Digest})
 	if err != nil {
 		return err
 	}

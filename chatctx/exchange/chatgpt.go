@@ -64,13 +64,22 @@ func (c *chatgpt) conversation(v value) error {
 		c.r.skipContext(0, c.at, "the mapping is %s and no object", mapping.kind())
 		return nil
 	}
+	id, before := firstOf(v.get("conversation_id").str(), v.get("id").str()), c.r.trouble()
+	digest, seen, err := c.r.seenBefore(id, v)
+	if err != nil {
+		return err
+	}
+	if seen {
+		c.count(mapping)
+		return nil
+	}
 	c.r.duplicateKeys(c.at, v)
 	if v.get("title").broken() {
 		c.r.warn(c.at, "half characters or bytes that are not UTF-8 in the title were replaced")
 	}
 	c.model = v.get("default_model_slug").str()
 	in := &chatctx.Incoming{
-		Conversation: firstOf(v.get("conversation_id").str(), v.get("id").str()),
+		Conversation: id,
 		Title:        v.get("title").str(),
 		Created:      v.get("create_time").time(),
 		Updated:      v.get("update_time").time(),
@@ -88,7 +97,21 @@ func (c *chatgpt) conversation(v value) error {
 	}
 	c.r.tree(in, records, v.get("current_node").str(), c.at)
 	pairResults(in)
+	if c.r.trouble() == before {
+		in.Digest = digest
+	}
 	return c.r.emit(in)
+}
+
+// count counts the nodes of a conversation that is there already.
+func (c *chatgpt) count(mapping value) {
+	for _, node := range mapping.members() {
+		if node.get("message").is(objectKind) {
+			c.r.duplicated(1)
+		} else {
+			c.r.structural(1)
+		}
+	}
 }
 
 // chatgptKnown are the members of a conversation that are read into fields of their own.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Options of Import and Read.
@@ -171,6 +172,7 @@ type importer struct {
 	native   func(chatctx.Native) (nativeTarget, error)
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
+	known    func(chatctx.SourceLink, pool.Hash) (bool, error)
 	progress Progress
 	exact    float64  // bytes read so far: of packed files, shares of bytes
 	notOurs  []string // files of the present folder or archive that are no conversations
@@ -370,7 +372,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 	}
 	im.report.Files++
 	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, buf: c.Reader, limits: im.limits, report: im.report,
-		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings}
+		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.known}
 	return fm.read(r)
 }
 

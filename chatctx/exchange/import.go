@@ -24,7 +24,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	go st.storeAll(cancel)
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, st.add)
-	im.native, im.artifact, im.settings = st.native, st.artifact, st.settings
+	im.native, im.artifact, im.settings, im.known = st.native, st.artifact, st.settings, st.unchanged
 	err := im.paths(paths)
 	if err == nil {
 		err = st.flush()
@@ -77,11 +77,32 @@ type storing struct {
 
 // add takes a conversation. It waits while a batch is full and the one before is being stored.
 func (st *storing) add(in *chatctx.Incoming) error {
+	if err := st.run.Ready(in); err != nil {
+		if !refused(err) {
+			return err
+		}
+		return st.do(func() error {
+			st.leaveOut(in, err)
+			return nil
+		})
+	}
 	st.batch = append(st.batch, in)
 	if st.size += weight(in); st.size >= batchBytes {
 		return st.flush()
 	}
 	return nil
+}
+
+// unchanged looks whether the store has a conversation exactly so, and puts it on the report.
+func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, error) {
+	done, same, err := st.store.Unchanged(st.ctx, from, digest)
+	if err != nil || !same {
+		return false, ofStore(err)
+	}
+	return true, st.do(func() error {
+		st.result.count(from.Format, from.Conversation, &done)
+		return nil
+	})
 }
 
 func (st *storing) flush() error {
