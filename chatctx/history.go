@@ -324,9 +324,10 @@ func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tok
 	return out, err
 }
 
-// lastTokens are the figures of the last reply that has any.
+// lastTokens are the figures of the last reply, zero where it has none. It looks no further back than maxResults messages.
 func lastTokens(tx kv.Tx, id ID, b *branch.Branch) (branch.Tokens, error) {
-	for i := b.Len() - 1; i >= 0; i-- {
+	n := b.Len()
+	for i := n - 1; i >= max(0, n-maxResults); i-- {
 		at, err := branch.IDAt(tx, id, b.Pieces, i)
 		if err != nil {
 			return branch.Tokens{}, err
@@ -335,13 +336,17 @@ func lastTokens(tx kv.Tx, id ID, b *branch.Branch) (branch.Tokens, error) {
 		if err != nil {
 			return branch.Tokens{}, err
 		}
-		if m != nil && m.Role == pool.Assistant && m.Meta.InputTokens != nil {
-			out := branch.Tokens{Input: *m.Meta.InputTokens}
-			if m.Meta.OutputTokens != nil {
-				out.Output = *m.Meta.OutputTokens
-			}
-			return out, nil
+		if m == nil || m.Role != pool.Assistant {
+			continue
 		}
+		var out branch.Tokens
+		if m.Meta.InputTokens != nil {
+			out.Input = *m.Meta.InputTokens
+		}
+		if m.Meta.OutputTokens != nil {
+			out.Output = *m.Meta.OutputTokens
+		}
+		return out, nil
 	}
 	return branch.Tokens{}, nil
 }

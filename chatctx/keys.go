@@ -1,6 +1,7 @@
 package chatctx
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -28,13 +29,22 @@ func (t *txn) known(key string, made *Appended) (bool, error) {
 	return true, nil
 }
 
-// keep notes what a key made, and forgets keys of the context that are too old.
+// keysLooked is how many keys are looked at when one is noted: more than one is enough for the old ones to go.
+const keysLooked = 8
+
+// keep notes what a key made, and forgets those of the keys next to it that are too old.
 func (t *txn) keep(key string, made *Appended) error {
 	var old [][]byte
-	err := t.tx.Scan(keyBucket, kv.Prefix(t.id[:]), func(k, value []byte) error {
+	r := kv.Prefix(t.id[:])
+	r.From = under(t.id, []byte(key)...)
+	left := keysLooked
+	err := t.tx.Scan(keyBucket, r, func(k, value []byte) error {
 		var rec keyRecord
 		if err := decMode.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.now {
-			old = append(old, append([]byte(nil), k...))
+			old = append(old, bytes.Clone(k))
+		}
+		if left--; left == 0 {
+			return kv.ErrStop
 		}
 		return nil
 	})

@@ -74,7 +74,7 @@ func resolveContext(tx kv.Tx, ref string) (ID, error) {
 		default:
 			return nil
 		}
-		words = append(words, fmt.Sprintf("%s (%s)", Short(id), rec.Title))
+		words = append(words, fmt.Sprintf("%s (%s)", id, rec.Title))
 		return nil
 	})
 	if err != nil {

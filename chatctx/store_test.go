@@ -392,6 +392,34 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 	})
 }
 
+func TestUndoWithoutACurrentContext(t *testing.T) {
+	s := open(t, "")
+	in := func(id string) *Incoming {
+		return &Incoming{Format: "test", Conversation: id, Nodes: []Node{{ID: "1", Parent: -1, Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main"}}}
+	}
+	done, err := s.Import(t.Context(), []*Incoming{in("x"), in("y")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trashed := func(want bool) {
+		t.Helper()
+		for _, d := range done {
+			info, err := (&ChatContext{ID: d.Context, store: s}).Info(t.Context())
+			if err != nil || (info.Trashed != 0) != want {
+				t.Errorf("info %+v: %v", info, err)
+			}
+		}
+	}
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	trashed(true)
+	if _, err := s.Redo(t.Context(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	trashed(false)
+}
+
 // TestEachUndoNamesItsWayBack takes an undo back by its number, and then the redo.
 func TestEachUndoNamesItsWayBack(t *testing.T) {
 	s := open(t, "")

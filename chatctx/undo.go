@@ -105,6 +105,12 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 			done, err = s.undoStore(tx, n)
 			return err
 		}
+		if n, err := s.onlyStore(tx, contextRef, op, false); err != nil || n != 0 {
+			if err == nil {
+				done, err = s.undoStore(tx, strconv.FormatUint(n, 10))
+			}
+			return err
+		}
 		id, err := resolveContext(tx, contextRef)
 		if err != nil {
 			return err
@@ -125,6 +131,31 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 		return err
 	})
 	return done, err
+}
+
+// onlyStore finds the newest operation of the store that holds, an undo if undos is set, where no context is named and none is current: then it is the only journal
+// there is. 0: it is not.
+func (s *Store) onlyStore(tx kv.Tx, contextRef, op string, undos bool) (n uint64, err error) {
+	if contextRef != "" || op != "" {
+		return 0, nil
+	}
+	if id, err := currentContext(tx); err != nil || id != (ID{}) {
+		return 0, err
+	}
+	r := kv.Prefix(make([]byte, 16))
+	r.Reverse = true
+	err = tx.Scan(operationBucket, r, func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		if op.Undone == 0 && (op.Undoes != 0) == undos {
+			n = binary.BigEndian.Uint64(key[16:])
+			return kv.ErrStop
+		}
+		return nil
+	})
+	return n, err
 }
 
 // undoNamed takes back an operation. Where that is an undo, what it took away is brought back; where it is a redo, what that brought back is taken back again.
@@ -355,6 +386,12 @@ func groupOf(tx kv.Tx, group uint64) ([]uint64, error) {
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
 	var done *Undone
 	err := s.db.Update(ctx, func(tx kv.RwTx) error {
+		if n, err := s.onlyStore(tx, contextRef, "", true); err != nil || n != 0 {
+			if err == nil {
+				done, err = s.redoStore(tx, ID{})
+			}
+			return err
+		}
 		id, err := resolveContext(tx, contextRef)
 		if err != nil {
 			return err
