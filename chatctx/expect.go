@@ -1,6 +1,10 @@
 package chatctx
 
-import "github.com/chatctx/chatctx/branch"
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+)
 
 // Expect makes the batch fail with ErrConflict where the branch is not at a revision any more when it is committed. It names no operation.
 func (b *Batch) Expect(revision uint64) {
@@ -27,4 +31,23 @@ func sameSessions(now, used []branch.Session) bool {
 		}
 	}
 	return true
+}
+
+// sessionsUpTo are the sessions that a branch has which holds the first n messages of another: what comes after is not pruned and in no digest.
+func sessionsUpTo(sessions []branch.Session, n int) []branch.Session {
+	var out []branch.Session
+	for _, s := range sessions {
+		if s.Start > n+1 {
+			continue
+		}
+		s.PrunedTo = min(s.PrunedTo, n)
+		s.Digests = digestsUpTo(s.Digests, n)
+		out = append(out, s)
+	}
+	return out
+}
+
+// digestsUpTo are the digests of messages of which none is after a position.
+func digestsUpTo(digests []branch.Digest, position int) []branch.Digest {
+	return slices.DeleteFunc(slices.Clone(digests), func(d branch.Digest) bool { return d.To > position })
 }

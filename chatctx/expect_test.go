@@ -62,3 +62,45 @@ func TestSessionsOfARequestGiveWayToNewerOnes(t *testing.T) {
 		}
 	}
 }
+
+func TestForkAndRewindCutMarks(t *testing.T) {
+	s, err := OpenMemory(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var msgs []*Message
+	for range 10 {
+		msgs = append(msgs, pool.NewText(pool.User, "x"))
+	}
+	c, err := s.New(t.Context(), NewContext{Messages: msgs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, PrunedTo: 8, Digests: []branch.Digest{{From: 1, To: 3}, {From: 4, To: 7}}}})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look := func(name string) {
+		info, err := c.Branch(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Sessions[0]; len(info.Sessions) != 1 || got.PrunedTo != 5 || len(got.Digests) != 1 || got.Digests[0].To != 3 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	b = c.Begin("main")
+	b.Fork("other", "@5", true)
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look("other")
+	b = c.Begin("main")
+	b.Rewind("@5")
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look("main")
+}

@@ -24,7 +24,7 @@ func (t *txn) fork(from *branch.Branch, name string, n int, res *Forked) (*branc
 	if err := t.splice(made, 0, 0, pieces); err != nil {
 		return nil, err
 	}
-	made.Sessions = slices.DeleteFunc(slices.Clone(from.Sessions), func(s branch.Session) bool { return s.Start > n+1 })
+	made.Sessions = sessionsUpTo(from.Sessions, n)
 	*res = Forked{Branch: name, From: from.Name, At: made.At, Messages: made.Len()}
 	return made, t.copyRules(from, made)
 }

@@ -29,6 +29,7 @@ type txn struct {
 	// onContext: the operation is one on the context itself, not on branches alone.
 	onContext bool
 	what      string
+	stored    []ID // messages
 	group     uint64
 }
 
@@ -227,7 +228,7 @@ func (t *txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 	for _, s := range b.Sessions {
 		s.Start = move(s.Start)
 		s.PrunedTo = min(move(s.PrunedTo), b.Len())
-		s.Digests = nil
+		s.Digests = digestsUpTo(s.Digests, at)
 		if s.Start <= b.Len()+1 && (s.Start > 1 || s.Summary == ID{}) {
 			kept = append(kept, s)
 		}
@@ -279,7 +280,8 @@ func (t *txn) put(b *branch.Branch, msgs []*Message) (branch.Piece, error) {
 // store1 puts one message into the pool.
 func (t *txn) store1(m *Message) error {
 	t.rec.Messages++
-	return pool.Put(t.tx, t.id, m)
+	t.stored = append(t.stored, m.ID)
+	return putMessage(t.tx, t.id, m, t.now)
 }
 
 // append stores messages at the end of a branch.
@@ -476,5 +478,5 @@ func (t *txn) writeContext() error {
 	if err := t.tx.Put(recentBucket, recentKey(t.rec.Updated, t.id), []byte{}); err != nil {
 		return err
 	}
-	return putRecord(t.tx, contextBucket, under(t.id), t.rec)
+	return t.putRecord()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// EditRules are the optional edits of old answers and transcripts, in order. Code blocks and JSON inside a text stay as they are, and a user message is never
+// EditRules are the optional edits of old answers and of results that are text, in order. Code blocks and JSON inside a text stay as they are, and a user message is never
 // edited.
 var EditRules = []Rule{
 	{"fillers", fillers},
@@ -40,24 +40,28 @@ func (s *steps) editsTo(position int) {
 	}
 }
 
-// editMost is the length of a text in bytes up to which it is taken for an answer that can be edited.
+// editMost is the length of a text in bytes up to which it is taken for an answer or a transcript that can be edited.
 const editMost = 64 << 10
 
-// editOne edits an answer's texts and returns the tokens that this saved.
+// editOne edits an answer's texts, or a result that is text, and returns the tokens that this saved.
 func (s *steps) editOne(m *chatctx.DraftMessage) int {
-	if m.Role != pool.Assistant || m.Pinned || m.Kind != "" {
+	if m.Pinned || m.Kind != "" || m.Role != pool.Assistant && !isResult(m) {
 		return 0
 	}
-	parts := append([]pool.Part(nil), m.Content...)
+	message := *m.Message
 	var done []string
-	for i := range parts {
-		if parts[i].Type != pool.TextPart || len(parts[i].Text) > editMost {
-			continue
+	if r := m.Result; r != nil {
+		result := *r
+		if len(r.Parts) == 0 && r.JSON == nil && m.State != Pruned && KindOf(r.Text, r.IsError) == Text {
+			result.Text, done = edited(r.Text)
 		}
-		for _, rule := range EditRules {
-			if text := rule.Apply(parts[i].Text); len(text) < len(parts[i].Text) {
-				parts[i] = pool.Part{Type: pool.TextPart, Text: text}
-				done = append(done, rule.Name)
+		message.Result = &result
+	}
+	message.Content = append([]pool.Part(nil), m.Content...)
+	for i := range message.Content {
+		if p := &message.Content[i]; p.Type == pool.TextPart && m.Role == pool.Assistant {
+			if text, rules := edited(p.Text); rules != nil {
+				*p, done = pool.Part{Type: pool.TextPart, Text: text}, append(done, rules...)
 			}
 		}
 	}
@@ -65,8 +69,6 @@ func (s *steps) editOne(m *chatctx.DraftMessage) int {
 		return 0
 	}
 	before := s.w.of(s.d, m)
-	message := *m.Message
-	message.Content = parts
 	after := s.w.Counter.Message(&message, s.d.Artifact)
 	if after >= before {
 		return 0
@@ -74,6 +76,20 @@ func (s *steps) editOne(m *chatctx.DraftMessage) int {
 	m.Message, m.Tokens = &message, after
 	note(s.d, "tools", m, Pruned, "edited: "+strings.Join(done, ", "), before)
 	return before - after
+}
+
+// edited is a text after EditRules, and the names of those that made it shorter.
+func edited(text string) (string, []string) {
+	var done []string
+	if len(text) > editMost {
+		return text, nil
+	}
+	for _, rule := range EditRules {
+		if next := rule.Apply(text); len(next) < len(text) {
+			text, done = next, append(done, rule.Name)
+		}
+	}
+	return text, done
 }
 
 var (

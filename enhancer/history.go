@@ -167,12 +167,18 @@ func (s *steps) standFor(digests []branch.Digest) [][]*chatctx.DraftMessage {
 	return out
 }
 
-// digests puts the session's digests in place of what they stand for. One whose messages are not the same any more is left aside.
+// digests puts the session's digests in place of what they stand for. One whose messages are not the same any more is left aside, and so is one that stands for the
+// last message: the history was rewound to there.
 func (s *steps) digests() {
 	digests := s.d.Session.Digests
 	behind := s.standFor(digests)
 	kept := make([]*chatctx.DraftMessage, 0, len(s.d.Messages))
 	g, next := 0, 0 // the digest under way, and the message of it that is next
+	var last *chatctx.DraftMessage
+	resumed := resumedAt(&s.d.Session)
+	if n := len(s.d.Messages); n > 0 {
+		last = s.d.Messages[n-1]
+	}
 	for _, m := range s.d.Messages {
 		for g < len(digests) && next == len(behind[g]) {
 			g, next = g+1, 0
@@ -182,7 +188,7 @@ func (s *steps) digests() {
 			continue
 		}
 		if next == 0 {
-			if hashOf(behind[g]) != digests[g].Of {
+			if hashOf(behind[g]) != digests[g].Of || behind[g][len(behind[g])-1] == last && digests[g].To != resumed {
 				behind[g] = nil
 				kept = append(kept, m)
 				continue

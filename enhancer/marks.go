@@ -11,29 +11,68 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// marks are the boundaries that a session keeps beside PrunedTo and Digests: positions up to which (included) a step has gone. They only grow.
-type marks struct {
-	Outputs   int `json:"outputs,omitempty"`   // tool outputs are shortened or put aside
-	Summaries int `json:"summaries,omitempty"` // a compact summary stands for an output that has one
-	Edits     int `json:"edits,omitempty"`     // the optional edits are made
-	Trim      int `json:"trim,omitempty"`      // what may be dropped is dropped
+// marks are the boundaries that a session keeps beside PrunedTo and Digests, by name.
+type marks map[string]mark
+
+// mark is a position up to which (included) a step has gone, and the message that stands there: where another one does by now, the mark counts no more.
+type mark struct {
+	To      int     `json:"to"`
+	Message pool.ID `json:"message"`
 }
+
+// The names of the marks.
+const (
+	outputsMark   = "outputs"   // tool outputs are shortened or put aside
+	summariesMark = "summaries" // a compact summary stands for an output that has one
+	editsMark     = "edits"     // the optional edits are made
+	trimMark      = "trim"      // what may be dropped is dropped
+)
 
 const marksKey = "window"
 
 func marksOf(s *branch.Session) marks {
-	var m marks
+	m := marks{}
 	_ = json.Unmarshal(s.Data[marksKey], &m) // what cannot be read marks nothing
 	return m
 }
 
-func setMarks(s *branch.Session, m marks) {
-	data := maps.Clone(s.Data)
+// marked is where a mark of the draft's session stands, 0 for nowhere.
+func (s *steps) marked(name string) int { return marksOf(&s.d.Session)[name].To }
+
+// setMark moves a mark to a position, if it is not there or further already.
+func (s *steps) setMark(name string, position int) {
+	if position <= s.marked(name) {
+		return
+	}
+	m := marksOf(&s.d.Session)
+	m[name] = mark{position, s.d.Messages[s.index(position)-1].ID}
+	s.storeMarks(m)
+}
+
+func (s *steps) storeMarks(m marks) {
+	data := maps.Clone(s.d.Session.Data)
 	if data == nil {
 		data = map[string]json.RawMessage{}
 	}
-	data[marksKey], _ = json.Marshal(m) // numbers always encode
-	s.Data = data
+	data[marksKey], _ = json.Marshal(m) // positions and ids always encode, names in order
+	s.d.Session.Data = data
+}
+
+// dropStale takes away the marks whose message does not stand where it did.
+func (s *steps) dropStale() {
+	m := marksOf(&s.d.Session)
+	if len(m) == 0 {
+		return
+	}
+	valid := marks{}
+	for name, at := range m {
+		if i := s.index(at.To); i > 0 && s.d.Messages[i-1].ID == at.Message {
+			valid[name] = at
+		}
+	}
+	if len(valid) < len(m) {
+		s.storeMarks(valid)
+	}
 }
 
 // Recall applies what the session remembers from earlier requests, so that they are sent as they were: pruned results, shortened outputs, digests, the trim. It
@@ -43,14 +82,14 @@ func Recall(w *Window, o Options) Enhancer {
 		if err := w.Measure(ctx, d); err != nil || w.Budget == 0 {
 			return err
 		}
-		m := marksOf(&d.Session)
-		steps := steps{w: w, d: d, o: o}
+		s := steps{w: w, d: d, o: o}
+		s.dropStale()
 		names := toolNames(d.Messages)
-		steps.pruneTo(d.Session.PrunedTo, names)
-		steps.outputsTo(m.Outputs, m.Summaries, names)
-		steps.editsTo(m.Edits)
-		steps.digests()
-		steps.trimTo(m.Trim)
+		s.pruneTo(d.Session.PrunedTo, names)
+		s.outputsTo(s.marked(outputsMark), s.marked(summariesMark), names)
+		s.editsTo(s.marked(editsMark))
+		s.digests()
+		s.trimTo(s.marked(trimMark))
 		return nil
 	})
 }
@@ -84,7 +123,7 @@ func (s *steps) position(index int) int {
 
 // Changed reports whether the steps moved a boundary, so that the session is to be stored. before is the draft's session as it was read.
 func Changed(before, after *branch.Session) bool {
-	return before.PrunedTo != after.PrunedTo || marksOf(before) != marksOf(after) || !slices.Equal(before.Digests, after.Digests)
+	return before.PrunedTo != after.PrunedTo || !maps.Equal(marksOf(before), marksOf(after)) || !slices.Equal(before.Digests, after.Digests)
 }
 
 // Sessions are a branch's sessions with the last one replaced by a draft's; where there is none yet, that is the first. They are for Batch.SetSessions.

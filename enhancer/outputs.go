@@ -24,20 +24,15 @@ func Outputs(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		m := marksOf(&d.Session)
-		before := m
 		kept := tail(d.Messages, o.KeepBlocks)
-		if to := s.shrink(s.index(m.Outputs), kept, true, w.goal(w.Over(d))); to > m.Outputs {
-			m.Outputs, m.Summaries = to, to
-		}
+		to := s.shrink(s.index(s.marked(outputsMark)), kept, true, w.goal(w.Over(d)))
+		s.setMark(outputsMark, to)
+		s.setMark(summariesMark, to)
 		if o.Edits && w.Over(d) > 0 {
-			m.Edits = max(m.Edits, s.edit(s.index(m.Edits), kept, w.goal(w.Over(d))))
+			s.setMark(editsMark, s.edit(s.index(s.marked(editsMark)), kept, w.goal(w.Over(d))))
 		}
 		if over := w.Over(d); over > 0 {
-			m.Outputs = max(m.Outputs, s.shrink(kept, len(d.Messages), false, over))
-		}
-		if m != before {
-			setMarks(&d.Session, m)
+			s.setMark(outputsMark, s.shrink(kept, len(d.Messages), false, over))
 		}
 		return nil
 	})

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/pkoukk/tiktoken-go"
@@ -46,6 +48,8 @@ func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Option
 	}
 }
 
+func isShort() bool { return slices.Contains(os.Args, "-test.short=true") }
+
 // kept holds counts from test to test: messages with the same id are the same.
 var kept = &memory{counts: map[string]map[pool.ID]int{}}
 
@@ -60,7 +64,12 @@ func run(t *testing.T, d *chatctx.Draft, o Options) (*Report, error) {
 	return r, err
 }
 
-const seeds = 600
+var seeds = func() int {
+	if isShort() {
+		return 80
+	}
+	return 600
+}()
 
 func TestBudgetIsMetOrAnErrorSaysWhat(t *testing.T) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
@@ -251,9 +260,44 @@ func diff(got, want string) string {
 	return fmt.Sprintf("%d lines, were %d", len(g), len(w))
 }
 
+// A history that was rewound, or cut anywhere, under a session that remembers more of it is sent with its last message, and what the model has not read is whole.
+func TestMarksOfALongerHistoryDoNoHarm(t *testing.T) {
+	drafts(t, 150, func(t *testing.T, d *chatctx.Draft, o Options) {
+		raw := fresh(d)
+		if _, err := run(t, d, o); err != nil || len(raw.Messages) == 0 {
+			return
+		}
+		for n := 1; n <= len(raw.Messages); n += 1 + len(raw.Messages)/8 {
+			short := fresh(raw)
+			short.Messages = short.Messages[:n]
+			short.Session = d.Session
+			whole := map[pool.ID][]byte{}
+			for _, m := range short.Messages[unread(short.Messages):] {
+				whole[m.ID] = content(m.Message)
+			}
+			last := short.Messages[n-1]
+			report, err := run(t, short, o)
+			if err != nil {
+				continue
+			}
+			if len(short.Messages) == 0 || short.Messages[len(short.Messages)-1].ID != last.ID {
+				t.Fatalf("of %d messages, %d rewound: the last one is not sent: %s by %s, %s, session %+v", len(raw.Messages), n, last.State, last.Step, last.Role, d.Session)
+			}
+			if report.Before > report.Limit {
+				continue // what is unread may have to be shortened
+			}
+			for _, m := range short.Messages {
+				if was, ok := whole[m.ID]; ok && !bytes.Equal(was, content(m.Message)) && m.Step == "prune" {
+					t.Fatalf("rewound to %d: an unread result was pruned", n)
+				}
+			}
+		}
+	})
+}
+
 func TestRulesAreIdempotent(t *testing.T) {
 	w := newWriter(7)
-	for range 400 {
+	for range seeds / 2 {
 		r := w.output(w.size())
 		text := r.Text + string(r.JSON)
 		for kind, rule := range OutputRules {

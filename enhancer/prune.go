@@ -136,12 +136,12 @@ func toolNames(messages []*chatctx.DraftMessage) []string {
 	return out
 }
 
-// pruneTo prunes the results up to a position. One that is shorter than its line would be stays.
+// pruneTo prunes the results up to a position, but none that the model has not read: the history may be shorter by now. One that is shorter than its line would be stays.
 func (s *steps) pruneTo(position int, names []string) {
 	if position == 0 {
 		return
 	}
-	for i, m := range s.d.Messages[:s.index(position)] {
+	for i, m := range s.d.Messages[:min(s.index(position), unread(s.d.Messages))] {
 		if !s.prunable(m, names[i]) {
 			continue
 		}

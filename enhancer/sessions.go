@@ -2,6 +2,7 @@ package enhancer
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -151,6 +152,7 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		if next.Digests, err = later(ctx, c, info, list[s.Number:]); err != nil {
 			return nil, err
 		}
+		setResumed(&next)
 	} else {
 		next.Start, next.Summary = info.Len()+1, list[s.Number].Session.Summary
 		out.Tokens = tokens.NewCounter(o.Model, c).Text(s.Summary)
@@ -165,6 +167,22 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 	}
 	out.Operation, out.Branch = done.Operation, done.Branch
 	return out, nil
+}
+
+const resumedKey = "resumed"
+
+// setResumed notes where a session was resumed: its digest stands for all up to there.
+func setResumed(s *branch.Session) {
+	if n := len(s.Digests); n > 0 {
+		s.Data = map[string]json.RawMessage{resumedKey: json.RawMessage(strconv.Itoa(s.Digests[n-1].To))}
+	}
+}
+
+// resumedAt is the position up to which setResumed's digest stands, 0 for none.
+func resumedAt(s *branch.Session) int {
+	n := 0
+	_ = json.Unmarshal(s.Data[resumedKey], &n) // what cannot be read is none
+	return n
 }
 
 // later is the digest that stands for the messages of the sessions after one that is resumed; none where they have no messages.

@@ -20,9 +20,7 @@ func Trim(w *Window, o Options) Enhancer {
 		if !enough {
 			return s.budgetError()
 		}
-		m := marksOf(&d.Session)
-		m.Trim = max(m.Trim, s.position(cut))
-		setMarks(&d.Session, m)
+		s.setMark(trimMark, s.position(cut))
 		s.trimBefore(cut)
 		return nil
 	})
@@ -30,9 +28,23 @@ func Trim(w *Window, o Options) Enhancer {
 
 // trimTo drops what may go of the messages up to a position.
 func (s *steps) trimTo(position int) {
-	if position > 0 {
-		s.trimBefore(s.index(position))
+	if position == 0 {
+		return
 	}
+	may, cut := layoutOf(s.d.Messages).may, min(s.index(position), trimEnd(s.d.Messages)) // the history may be shorter by now
+	for !may[cut] {
+		cut--
+	}
+	s.trimBefore(cut)
+}
+
+// trimEnd is the last index before which all may go: there begins the last turn, or what the model has not answered in it.
+func trimEnd(messages []*chatctx.DraftMessage) int {
+	end := unread(messages)
+	if last := lastUser(messages); last < len(messages) {
+		end = max(end, last)
+	}
+	return end
 }
 
 // trimBefore drops what may go of the messages before an index, which is a place where they may be cut.
@@ -61,10 +73,7 @@ func startsTurn(m *chatctx.DraftMessage) bool { return m.Role == pool.User && m.
 func (s *steps) trimAt(over, goal int) (cut int, enough bool) {
 	messages := s.d.Messages
 	l := layoutOf(messages)
-	last, end := lastUser(messages), unread(messages)
-	if last < len(messages) {
-		end = max(end, last)
-	}
+	last, end := lastUser(messages), trimEnd(messages)
 	cleared, best := 0, 0
 	for i, m := range messages {
 		if l.may[i] && i <= end && (i > last || last == len(messages) || startsTurn(m)) {
