@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -45,6 +48,18 @@ func TestTalkScripts(t *testing.T) {
 // talkCommandsOfTests are what the scripts may use beside testscript's own commands.
 var talkCommandsOfTests = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": scriptExits, "make": scriptMake, "setlast": scriptSetLast, "answers": scriptAnswers, "asked": scriptAsked, "released": scriptReleased,
+	"picture": scriptPicture,
+}
+
+// scriptPicture: picture FILE WIDTH HEIGHT.
+func scriptPicture(ts *testscript.TestScript, _ bool, args []string) {
+	w, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	h, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	var b bytes.Buffer
+	ts.Check(png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
 }
 
 // fakeProvider answers requests in order. An answer is a line: say TEXT; call TOOL JSON; half TEXT (and the connection ends); hang TEXT (until the client
