@@ -59,7 +59,7 @@ func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 }
 
 // batchBytes is how large, about, a batch is that is stored at once.
-const batchBytes = 4 << 20
+const batchBytes = 8 << 20
 
 // storing takes conversations from the reader and stores them in a goroutine of its own.
 type storing struct {
