@@ -18,7 +18,7 @@ const module = "github.com/chatctx/chatctx/"
 // rooms lists the packages from the bottom up; imports go down only. A package that is not listed may not exist.
 var rooms = []string{
 	"chatctx/kv", "chatctx/kv/internal/watch", "chatctx/kv/memkv", "chatctx/kv/boltkv", "chatctx/kv/kvtest",
-	"pool", "branch", "chatctx",
+	"pool", "branch", "chatctx/internal/words", "chatctx/internal/index", "chatctx",
 	"chatctx/approval", "chatctx/exchange",
 	"adapter/internal/out", "adapter/wire", "adapter/wire/wiretest", "adapter", "adapter/anthropic", "adapter/openai", "adapter/responses", "adapter/gemini", "adapter/ollama",
 	"adapter/all", "adapter/adaptertest",

@@ -69,32 +69,35 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 		return nil, b.err
 	}
 	var done *Committed
+	var stored []ID
 	err := b.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
-		done, err = b.run(tx)
+		done, stored, err = b.run(tx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	b.store.indexAfter(ctx, stored)
 	b.group.remember(done)
 	return done, nil
 }
 
-func (b *Batch) run(tx kv.RwTx) (*Committed, error) {
+// run makes the changes in a transaction, and gives the messages that it stored.
+func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
 	t, err := b.store.begin(tx, b.context, b.branch)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.what = b.what
 	b.group.join(t)
 	if b.key != "" {
 		if known, err := t.known(b.key, b.again); err != nil || known {
-			return &Committed{Context: t.id, Title: t.rec.Title, Branch: t.target.Name, Revision: t.target.Revision}, err
+			return &Committed{Context: t.id, Title: t.rec.Title, Branch: t.target.Name, Revision: t.target.Revision}, nil, err
 		}
 	}
 	for _, step := range b.steps {
 		if err := step(t); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	done, err := t.finish()
@@ -102,7 +105,7 @@ func (b *Batch) run(tx kv.RwTx) (*Committed, error) {
 		b.again.Revision = done.Revision
 		err = t.keep(b.key, b.again)
 	}
-	return done, err
+	return done, t.stored, err
 }
 
 // AppendOptions of Append. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
@@ -524,7 +527,7 @@ func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *st
 		id := ""
 		if text != nil {
 			var err error
-			if id, err = branch.PutPrompt(t.tx, t.id, *text); err != nil {
+			if id, err = t.putPrompt(*text); err != nil {
 				return err
 			}
 		}
@@ -630,7 +633,7 @@ func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
 		if err := t.remember(pool.Bucket, under(t.id, id[:]...), old); err != nil {
 			return err
 		}
-		return pool.Put(t.tx, t.id, m)
+		return putMessage(t.tx, t.id, m, t.now)
 	})
 }
 

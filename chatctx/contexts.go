@@ -92,7 +92,7 @@ func (st *storeTxn) made(t *txn, current bool) error {
 	}
 	st.changes = append(st.changes, contextChange(t.id, map[uint64]cbor.RawMessage{trashedField: was}))
 	st.subjects = append(st.subjects, t)
-	return putRecord(t.tx, contextBucket, t.id[:], t.rec)
+	return t.putRecord()
 }
 
 // FromHistory makes a context of messages.

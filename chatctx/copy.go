@@ -103,10 +103,10 @@ func (c *copier) branch(info *BranchInfo) error {
 		return err
 	}
 	b.Settings, b.AppData, b.From, b.At, b.Tokens = info.Settings, info.AppData, info.From, c.ids[info.At], info.Tokens
-	if b.System, err = branch.PutPrompt(c.t.tx, c.t.id, info.SystemText); err != nil {
+	if b.System, err = c.t.putPrompt(info.SystemText); err != nil {
 		return err
 	}
-	if b.Prompt, err = branch.PutPrompt(c.t.tx, c.t.id, info.PromptText); err != nil {
+	if b.Prompt, err = c.t.putPrompt(info.PromptText); err != nil {
 		return err
 	}
 	for _, s := range info.Sessions {

@@ -65,7 +65,7 @@ func (s *Store) collect(ctx context.Context, o GCOptions) (*Collected, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := map[ID]bool{}
+	gone, lost := map[ID]bool{}, map[ID]bool{}
 	for _, id := range ids {
 		var one Collected
 		var c *collector
@@ -82,7 +82,15 @@ func (s *Store) collect(ctx context.Context, o GCOptions) (*Collected, error) {
 			return out, err
 		}
 		maps.Copy(gone, c.gone)
+		if len(c.gone) > 0 {
+			lost[id] = true
+		}
 		out.add(&one)
+	}
+	if len(lost) > 0 && !o.DryRun {
+		if err := s.db.Update(ctx, func(tx kv.RwTx) error { return dropFromIndex(tx, lost, s.now()) }); err != nil {
+			return out, err
+		}
 	}
 	return out, s.sweepArtifacts(ctx, o.DryRun, gone, out)
 }

@@ -537,7 +537,7 @@ func (g *graft) prompt(own, all string) (string, error) {
 	if own == "" {
 		own = all
 	}
-	return branch.PutPrompt(g.t.tx, g.t.id, own)
+	return g.t.putPrompt(own)
 }
 
 func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {

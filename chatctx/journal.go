@@ -110,6 +110,11 @@ func (t *txn) revertChange(c change) error {
 		return t.revertBranch(c)
 	case c.Kind == recordChange && c.Bucket == callBucket:
 		return t.revertCall(c)
+	case c.Kind == recordChange && c.Bucket == pool.Bucket:
+		if err := wait(t.tx, t.now, docOf(messageDoc, t.id, ID(c.Key[16:]))); err != nil {
+			return err
+		}
+		return t.putRaw(c.Bucket, c.Key, c.Old)
 	case c.Kind == recordChange:
 		return t.putRaw(c.Bucket, c.Key, c.Old)
 	case c.Kind == fieldsChange && c.Bucket == branch.Bucket:

@@ -192,10 +192,10 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	}
 	err := i.write(ctx, b, func(t *txn, b *branch.Branch) (err error) {
 		t.rec.Branches++
-		if b.System, err = branch.PutPrompt(t.tx, t.id, n.System); err != nil {
+		if b.System, err = t.putPrompt(n.System); err != nil {
 			return err
 		}
-		b.Prompt, err = branch.PutPrompt(t.tx, t.id, n.Prompt)
+		b.Prompt, err = t.putPrompt(n.Prompt)
 		return err
 	})
 	if err == nil {

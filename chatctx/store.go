@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
@@ -166,7 +168,7 @@ func initStore(tx kv.RwTx) error {
 			return err
 		}
 	}
-	return nil
+	return index.Save(tx, &index.State{Version: words.Version})
 }
 
 // Settings are the defaults that all contexts of the store share.

@@ -127,10 +127,10 @@ func (st *storeTxn) startTask(parent *txn, id ID, n *NewTask) error {
 // beginWith gives a new context its prompts and its first messages.
 func (st *storeTxn) beginWith(t *txn, n *NewContext) (err error) {
 	b := t.target
-	if b.System, err = branch.PutPrompt(t.tx, t.id, n.System); err != nil {
+	if b.System, err = t.putPrompt(n.System); err != nil {
 		return err
 	}
-	if b.Prompt, err = branch.PutPrompt(t.tx, t.id, n.Prompt); err != nil {
+	if b.Prompt, err = t.putPrompt(n.Prompt); err != nil {
 		return err
 	}
 	if _, err := t.append(b, n.Messages); err != nil {

@@ -158,6 +158,11 @@ type Purged struct {
 	Branches  []string // those that held something of it
 	Copies    int      // of messages, on forks and in other contexts, that went too
 	Collected Collected
+	touched   map[ID]bool // contexts
+}
+
+func (p *Purged) begin(what string, id ID, title string) {
+	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[ID]bool{id: true}}
 }
 
 // PurgeContext removes a context for good: its messages, branches, decisions, journal, and artifacts that nothing else refers to. Then the file is written
@@ -172,7 +177,7 @@ func (s *Store) PurgeContext(ctx context.Context, ref string, dry bool) (*Purged
 		if err != nil {
 			return err
 		}
-		*out = Purged{What: "context", Context: id, Title: rec.Title, Collected: Collected{Kept: map[string]int{}}}
+		out.begin("context", id, rec.Title)
 		c := &collector{tx: tx, id: id, now: s.now(), out: &out.Collected}
 		if err := c.removeContext(rec); err != nil {
 			return err
@@ -192,7 +197,8 @@ func (s *Store) PurgeBranch(ctx context.Context, contextRef, name string, dry bo
 		if t.target.Name == t.rec.Active {
 			return conflict("%q is the active branch: chatctx switch to another first", t.target.Name)
 		}
-		*out = Purged{What: "branch", Context: t.id, Title: t.rec.Title, Branches: []string{t.target.Name}, Collected: Collected{Kept: map[string]int{}}}
+		out.begin("branch", t.id, t.rec.Title)
+		out.Branches = []string{t.target.Name}
 		if err := t.show(t.target.Pieces, false); err != nil {
 			return err
 		}
@@ -212,7 +218,7 @@ func (s *Store) PurgeMessages(ctx context.Context, contextRef, branchName string
 		if err != nil {
 			return err
 		}
-		*out = Purged{What: "message", Context: t.id, Title: t.rec.Title, Collected: Collected{Kept: map[string]int{}}}
+		out.begin("message", t.id, t.rec.Title)
 		doomed := map[ID]bool{}
 		for _, ref := range refs {
 			id, err := t.message(t.target, ref)
@@ -227,6 +233,7 @@ func (s *Store) PurgeMessages(ctx context.Context, contextRef, branchName string
 		}
 		out.Copies = len(doomed) - len(refs)
 		for _, id := range where {
+			out.touched[id] = true
 			if err := s.purgeFrom(tx, id, doomed, out); err != nil {
 				return err
 			}
@@ -465,6 +472,9 @@ func (s *Store) purge(ctx context.Context, dry bool, fn func(kv.RwTx, *Purged) e
 		}
 		if dry {
 			return errDry
+		}
+		if err := dropFromIndex(tx, out.touched, s.now()); err != nil {
+			return err
 		}
 		return s.notePurge(tx, out)
 	})

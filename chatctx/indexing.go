@@ -1,0 +1,461 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/words"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The kinds of documents in the search index: messages by their ids, a context's title (the zero id), prompts by theirs.
+const (
+	messageDoc = 1
+	titleDoc   = 2
+	promptDoc  = 3
+)
+
+func docOf(kind byte, ctx, id ID) (d index.Doc) {
+	d[0] = kind
+	copy(d[1:], ctx[:])
+	copy(d[17:], id[:])
+	return d
+}
+
+func docContext(d index.Doc) ID { return ID(d[1:17]) }
+func docID(d index.Doc) ID      { return ID(d[17:]) }
+
+// How much is put into the index at once: by whoever just stored something, and by whoever asks for it.
+const (
+	enoughWaiting = 1000 // nobody but a reindexing begins with less
+	smallPortion  = 2000
+	largePortion  = 8192
+	portionBytes  = 16 << 20
+	mergeBytes    = 2 << 20
+)
+
+// wait notes that the search index is to take a document in.
+func wait(tx kv.RwTx, at pool.Time, d index.Doc) error {
+	var stamp [8]byte
+	binary.BigEndian.PutUint64(stamp[:], rand.Uint64())
+	return index.Wait(tx, uint64(max(at, 0)), d, stamp)
+}
+
+// putMessage writes a message's record and tells the search index.
+func putMessage(tx kv.RwTx, ctx ID, m *Message, now pool.Time) error {
+	if err := pool.Put(tx, ctx, m); err != nil {
+		return err
+	}
+	at := now
+	if m.Created > 0 {
+		at = min(at, m.Created)
+	}
+	return wait(tx, at, docOf(messageDoc, ctx, m.ID))
+}
+
+// putPrompt writes a prompt's text and tells the search index.
+func (t *txn) putPrompt(text string) (string, error) {
+	id, err := branch.PutPrompt(t.tx, t.id, text)
+	if id == "" || err != nil {
+		return id, err
+	}
+	return id, wait(t.tx, t.now, docOf(promptDoc, t.id, ID([]byte(id))))
+}
+
+// putRecord writes the context's record. Of a new title it tells the search index.
+func (t *txn) putRecord() error {
+	if t.rec.Title != t.was.Title {
+		if err := wait(t.tx, t.now, docOf(titleDoc, t.id, ID{})); err != nil {
+			return err
+		}
+	}
+	return putRecord(t.tx, contextBucket, under(t.id), t.rec)
+}
+
+// field is a text of a message that can be searched.
+type field struct{ name, text string }
+
+// fieldsOf gives the texts of a message.
+func fieldsOf(m *Message) []field {
+	var out []field
+	add := func(name string, texts ...string) {
+		if text := strings.Join(texts, " "); strings.TrimSpace(text) != "" {
+			out = append(out, field{name, text})
+		}
+	}
+	parts := func(name string, parts []pool.Part) {
+		for i := range parts {
+			switch p := &parts[i]; p.Type {
+			case pool.TextPart:
+				add(name, p.Text)
+			case pool.ThinkingPart:
+				add("thinking", p.Text)
+			case pool.ImagePart, pool.DocumentPart:
+				add("file", p.Name, p.URL)
+			case pool.CallPart:
+			default:
+				add(name, words.FromJSON(p.Raw))
+			}
+		}
+	}
+	parts("text", m.Content)
+	for i := range m.Calls {
+		add("call", m.Calls[i].Tool, words.FromJSON(m.Calls[i].Arguments))
+	}
+	if r := m.Result; r != nil {
+		add("result", r.Tool, r.Text)
+		add("result", words.FromJSON(r.JSON))
+		parts("result", r.Parts)
+		add("summary", r.CompactSummary)
+	}
+	return out
+}
+
+// The terms that are no words: whose, in which context. A byte 2 keeps them apart.
+func contextTerm(id ID) []byte       { return []byte("\x02c" + strings.ReplaceAll(id.String(), "-", "")) }
+func roleTerm(role pool.Role) []byte { return []byte("\x02r" + string(role)) }
+func modelTerm(model string) []byte  { return []byte("\x02m" + words.Fold(model)) }
+func toolTerm(tool string) []byte    { return []byte("\x02t" + words.Fold(tool)) }
+func kindTerm(kind byte) []byte      { return []byte{2, 'k', '0' + kind} }
+func sameFolded(a, b string) bool    { return words.Fold(a) == words.Fold(b) }
+func toolsOf(m *Message) (names []string) {
+	for i := range m.Calls {
+		names = append(names, m.Calls[i].Tool)
+	}
+	if m.Result != nil && m.Result.Tool != "" {
+		names = append(names, m.Result.Tool)
+	}
+	return names
+}
+
+// indexer puts documents into a block.
+type indexer struct {
+	*index.Builder
+	segment *words.Segmenter
+	waiting []index.Waiting
+	bytes   int
+}
+
+// add reads a document and gives the block its words. One that is gone is passed over.
+func (x *indexer) add(tx kv.Tx, w index.Waiting) error {
+	x.waiting = append(x.waiting, w)
+	ctx, id := docContext(w.Doc), docID(w.Doc)
+	switch w.Doc[0] {
+	case titleDoc:
+		rec, _, err := getContext(tx, ctx)
+		if rec == nil || err != nil {
+			return err
+		}
+		x.begin(w.Doc)
+		x.text(rec.Title)
+	case promptDoc:
+		text, err := tx.Get(branch.PromptBucket, under(ctx, id[:]...))
+		if text == nil || err != nil {
+			return err
+		}
+		x.begin(w.Doc)
+		x.text(string(text))
+	case messageDoc:
+		m, err := pool.Get(tx, ctx, id)
+		if errors.Is(err, kv.ErrDamaged) {
+			return nil // check tells of it
+		}
+		if m == nil || err != nil {
+			return err
+		}
+		x.begin(w.Doc)
+		x.message(m)
+	}
+	return nil
+}
+
+func (x *indexer) begin(d index.Doc) {
+	x.Begin(d)
+	x.Add(contextTerm(docContext(d)))
+	x.Add(kindTerm(d[0]))
+}
+
+func (x *indexer) message(m *Message) {
+	x.Add(roleTerm(m.Role))
+	if m.Meta.Model != "" {
+		x.Add(modelTerm(m.Meta.Model))
+	}
+	for _, name := range toolsOf(m) {
+		x.Add(toolTerm(name))
+	}
+	for _, f := range fieldsOf(m) {
+		x.text(f.text)
+	}
+}
+
+func (x *indexer) text(text string) {
+	x.bytes += len(text)
+	x.segment.Each(text, func(w []byte, _, _ int) bool {
+		x.Add(w)
+		return true
+	})
+}
+
+// indexAfter puts what waits into the index, if it is enough by now. It is called after something was stored, by a few of those who store: a store in which no index
+// can be made is no reason to fail.
+func (s *Store) indexAfter(ctx context.Context, stored []ID) {
+	for _, id := range stored {
+		if id[15] == 0 { // one of 256
+			_, _ = s.indexSome(ctx, enoughWaiting, smallPortion)
+			return
+		}
+	}
+}
+
+// errChanged ends a transaction for which the index was prepared from what is no longer so.
+var errChanged = errors.New("changed meanwhile")
+
+// indexSome puts up to most documents that wait into a block, if there are at least as many as least, and reports whether more wait.
+func (s *Store) indexSome(ctx context.Context, least, most int) (more bool, err error) {
+	waiting, err := s.waiting(ctx, most+1)
+	if err != nil || len(waiting) < max(least, 1) {
+		return false, err
+	}
+	more = len(waiting) > most
+	x := &indexer{Builder: index.NewBuilder(), segment: words.NewSegmenter()}
+	for _, batch := range batches(waiting[:min(most, len(waiting))], entryBatch/4) {
+		if x.bytes >= portionBytes {
+			more = true
+			break
+		}
+		err := s.db.View(ctx, func(tx kv.Tx) error {
+			for _, w := range batch {
+				if err := x.add(tx, w); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	err = s.db.Update(ctx, x.store)
+	if errors.Is(err, errChanged) {
+		return true, nil
+	}
+	return more, err
+}
+
+// waiting lists up to n documents that wait, the oldest first; none where there is no index.
+func (s *Store) waiting(ctx context.Context, n int) ([]index.Waiting, error) {
+	var list []index.Waiting
+	err := s.db.View(ctx, func(tx kv.Tx) error {
+		list = nil
+		st, err := index.Load(tx, words.Version)
+		if st == nil || st.Building || err != nil {
+			return err
+		}
+		return index.ScanWaiting(tx, false, func(w index.Waiting) error {
+			list = append(list, w)
+			if len(list) == n {
+				return kv.ErrStop
+			}
+			return nil
+		})
+	})
+	return list, err
+}
+
+func batches[T any](all []T, n int) [][]T {
+	var out [][]T
+	for len(all) > 0 {
+		k := min(n, len(all))
+		out, all = append(out, all[:k]), all[k:]
+	}
+	return out
+}
+
+// store writes the block. It fails with errChanged where one of its documents is not as it was.
+func (x *indexer) store(tx kv.RwTx) error {
+	st, err := index.Load(tx, words.Version)
+	if err != nil {
+		return err
+	}
+	if st == nil || st.Building {
+		return errChanged
+	}
+	for _, w := range x.waiting {
+		ok, err := index.Served(tx, w)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errChanged
+		}
+	}
+	if err := x.Write(tx, st); err != nil {
+		return err
+	}
+	if _, err := index.Step(tx, st, mergeBytes); err != nil {
+		return err
+	}
+	return index.Save(tx, st)
+}
+
+// Index puts all that waits into the search index, in portions, and calls progress, if it is not nil, after each with how many documents are done.
+func (s *Store) Index(ctx context.Context, progress func(done int)) error {
+	ctx = kv.WithPurpose(ctx, "index")
+	for done := 0; ; {
+		more, err := s.indexSome(ctx, 1, largePortion)
+		if err != nil || !more {
+			return err
+		}
+		if done += largePortion; progress != nil {
+			progress(done)
+		}
+	}
+}
+
+// Reindex makes the search index anew from what the store holds. Others go on meanwhile; until it is done searches look through everything. One that breaks off is
+// to be begun again.
+func (s *Store) Reindex(ctx context.Context, progress func(done int)) error {
+	ctx = kv.WithPurpose(ctx, "index")
+	building := func(tx kv.RwTx, on bool) error {
+		return index.Save(tx, &index.State{Version: words.Version, Building: on})
+	}
+	for done := false; !done; {
+		err := s.db.Update(ctx, func(tx kv.RwTx) (err error) {
+			if done, err = index.Clear(tx, largePortion); err != nil {
+				return err
+			}
+			return building(tx, true)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	ids, err := s.recent(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := s.waitAll(ctx, id); err != nil {
+			return err
+		}
+	}
+	if err := s.db.Update(ctx, func(tx kv.RwTx) error { return building(tx, false) }); err != nil {
+		return err
+	}
+	return s.Index(ctx, progress)
+}
+
+// waitAll notes all documents of a context.
+func (s *Store) waitAll(ctx context.Context, id ID) error {
+	for after, more := (ID{}), true; more; {
+		var last ID
+		err := s.db.Update(ctx, func(tx kv.RwTx) error {
+			last = after
+			if after == (ID{}) {
+				if err := waitNamed(tx, id, s.now()); err != nil {
+					return err
+				}
+			}
+			return s.waitMessages(tx, id, after, &last)
+		})
+		if err != nil {
+			return err
+		}
+		after, more = last, last != after
+	}
+	return nil
+}
+
+// waitNamed notes a context's title and prompts.
+func waitNamed(tx kv.RwTx, id ID, now pool.Time) error {
+	rec, _, err := getContext(tx, id)
+	if rec == nil || err != nil {
+		return err
+	}
+	if err := wait(tx, rec.Created, docOf(titleDoc, id, ID{})); err != nil {
+		return err
+	}
+	keys, err := keysWith(tx, branch.PromptBucket, id[:])
+	for _, key := range keys {
+		if err == nil && len(key) == 32 {
+			err = wait(tx, rec.Created, docOf(promptDoc, id, ID(key[16:])))
+		}
+	}
+	return err
+}
+
+func (s *Store) waitMessages(tx kv.RwTx, id, after ID, last *ID) error {
+	type found struct {
+		id ID
+		at pool.Time
+	}
+	var all []found
+	err := pool.ScanAfter(tx, id, after, func(mid ID, m *Message, err error) error {
+		f := found{id: mid, at: s.now()}
+		if err == nil && m.Created > 0 {
+			f.at = m.Created
+		}
+		if all = append(all, f); len(all) == entryBatch*4 {
+			return kv.ErrStop
+		}
+		return nil
+	})
+	for _, f := range all {
+		if err == nil {
+			err = wait(tx, f.at, docOf(messageDoc, id, f.id))
+		}
+		*last = f.id
+	}
+	return err
+}
+
+// dropFromIndex takes what is gone out of the search index: documents of these contexts that the store no longer has, and their titles, which may have changed and
+// wait anew.
+func dropFromIndex(tx kv.RwTx, contexts map[ID]bool, now pool.Time) error {
+	err := dropDocs(tx, func(d index.Doc) (bool, error) {
+		if !contexts[docContext(d)] || d[0] == titleDoc {
+			return contexts[docContext(d)], nil
+		}
+		there, err := docExists(tx, d)
+		return !there, err
+	})
+	for id := range contexts {
+		there, getErr := tx.Get(contextBucket, id[:])
+		if err = errors.Join(err, getErr); err == nil && there != nil {
+			err = wait(tx, now, docOf(titleDoc, id, ID{}))
+		}
+	}
+	return err
+}
+
+// dropDocs takes documents out of the search index so that no word of them is left.
+func dropDocs(tx kv.RwTx, dead func(index.Doc) (bool, error)) error {
+	st, err := index.Load(tx, words.Version)
+	if err != nil {
+		return err
+	}
+	if st == nil {
+		st = &index.State{} // one of another version: its words go all the same, with all of it
+	}
+	n, err := index.Drop(tx, st, dead)
+	if err != nil || n == 0 {
+		return err
+	}
+	return index.Save(tx, st)
+}
+
+func docExists(tx kv.Tx, d index.Doc) (bool, error) {
+	ctx, id := docContext(d), docID(d)
+	switch d[0] {
+	case promptDoc:
+		raw, err := tx.Get(branch.PromptBucket, under(ctx, id[:]...))
+		return raw != nil, err
+	}
+	return pool.Has(tx, ctx, id)
+}

@@ -1,0 +1,189 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Builder collects documents in memory for a new block.
+type Builder struct {
+	docs  []Doc
+	terms map[string]int
+	lists []building
+	names []string
+}
+
+// building is a term's list; the last document is not in it yet, since the term may come again.
+type building struct {
+	entry
+	doc, tf uint32
+	done    []entry // pieces that are full
+}
+
+// NewBuilder makes an empty one.
+func NewBuilder() *Builder { return &Builder{terms: map[string]int{}} }
+
+// Begin begins the next document.
+func (b *Builder) Begin(d Doc) { b.docs = append(b.docs, d) }
+
+// Add gives the document a word.
+func (b *Builder) Add(word []byte) {
+	term := Term(word)
+	i, ok := b.terms[string(term)]
+	doc := uint32(len(b.docs) - 1)
+	if !ok {
+		i = len(b.lists)
+		name := string(term)
+		b.terms[name] = i
+		b.names = append(b.names, name)
+		b.lists = append(b.lists, building{doc: doc})
+	}
+	l := &b.lists[i]
+	if l.doc != doc {
+		l.settle()
+		l.doc = doc
+	}
+	l.tf++
+}
+
+// settle puts the last document into the list.
+func (l *building) settle() {
+	if l.tf == 0 {
+		return
+	}
+	l.add(posting{l.doc, l.tf})
+	l.tf = 0
+	if len(l.list) >= maxList {
+		l.done = append(l.done, l.entry)
+		l.entry = entry{}
+	}
+}
+
+// maxDocs is how many documents one record of the doc bucket has.
+const maxDocs = 256
+
+// Write makes a block of the documents, and puts it into the state.
+func (b *Builder) Write(tx kv.RwTx, s *State) error {
+	if len(b.docs) == 0 {
+		return nil
+	}
+	block := Block{ID: s.NextID, From: s.Next, To: s.Next + uint64(len(b.docs))}
+	for at := 0; at < len(b.docs); at += maxDocs {
+		if err := putDocs(tx, block.From+uint64(at), b.docs[at:min(at+maxDocs, len(b.docs))]); err != nil {
+			return err
+		}
+	}
+	slices.Sort(b.names)
+	w := &writer{tx: tx, block: block.ID}
+	for _, name := range b.names {
+		l := &b.lists[b.terms[name]]
+		l.settle()
+		if l.n > 0 {
+			l.done = append(l.done, l.entry)
+		}
+		for i := range l.done {
+			l.done[i].term = []byte(name)
+			if err := w.put(&l.done[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	s.Next, s.NextID = block.To, s.NextID+1
+	s.Blocks = append(s.Blocks, block)
+	return nil
+}
+
+func docKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// putDocs writes one record of documents. Those of one context stand together: how many, kind and context, then what each is.
+func putDocs(tx kv.RwTx, from uint64, docs []Doc) error {
+	var b []byte
+	for i := 0; i < len(docs); {
+		j := i + 1
+		for j < len(docs) && bytes.Equal(docs[i][:17], docs[j][:17]) {
+			j++
+		}
+		b = append(binary.AppendUvarint(b, uint64(j-i)), docs[i][:17]...)
+		for ; i < j; i++ {
+			b = append(b, docs[i][17:]...)
+		}
+	}
+	return tx.Put(DocBucket, docKey(from), seal(b))
+}
+
+func parseDocs(value []byte) ([]Doc, error) {
+	b, err := unseal(value)
+	if err != nil {
+		return nil, damaged("a record of documents %v", err)
+	}
+	var docs []Doc
+	for len(b) > 0 {
+		n, k := binary.Uvarint(b)
+		if k <= 0 || n > maxDocs || len(b) < k+17+16*int(n) || n == 0 {
+			return nil, damaged("a record of documents that does not fit")
+		}
+		head := b[k : k+17]
+		b = b[k+17:]
+		for range n {
+			var d Doc
+			copy(d[:], head)
+			copy(d[17:], b)
+			docs, b = append(docs, d), b[16:]
+		}
+	}
+	return docs, nil
+}
+
+// Docs reads which documents the numbers mean. It remembers the last record. It is for one transaction.
+type Docs struct {
+	tx   kv.Tx
+	from uint64
+	docs []Doc
+}
+
+// NewDocs makes one.
+func NewDocs(tx kv.Tx) *Docs { return &Docs{tx: tx} }
+
+// At is the document of a number; the zero Doc where that was taken out.
+func (d *Docs) At(n uint64) (Doc, error) {
+	if n < d.from || n >= d.from+uint64(len(d.docs)) {
+		d.docs = nil
+		err := d.tx.Scan(DocBucket, kv.Range{To: docKey(n + 1), Reverse: true}, func(key, value []byte) (err error) {
+			if len(key) != 8 {
+				return damaged("a key of %d bytes in %s", len(key), DocBucket)
+			}
+			d.from = binary.BigEndian.Uint64(key)
+			if d.docs, err = parseDocs(value); err != nil {
+				return err
+			}
+			return kv.ErrStop
+		})
+		if err != nil {
+			return Doc{}, err
+		}
+	}
+	if n < d.from || n-d.from >= uint64(len(d.docs)) {
+		return Doc{}, damaged("document %d is not there", n)
+	}
+	return d.docs[n-d.from], nil
+}
+
+// ScanDocs calls fn for each record of documents: the number of the first, and all of them.
+func ScanDocs(tx kv.Tx, fn func(from uint64, docs []Doc) error) error {
+	return tx.Scan(DocBucket, kv.Range{}, func(key, value []byte) error {
+		docs, err := parseDocs(value)
+		if err == nil && len(key) != 8 {
+			err = damaged("a key of %d bytes in %s", len(key), DocBucket)
+		}
+		if err != nil {
+			return err
+		}
+		return fn(binary.BigEndian.Uint64(key), docs)
+	})
+}

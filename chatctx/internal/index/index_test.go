@@ -1,0 +1,250 @@
+package index
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+)
+
+func doc(n int) (d Doc) {
+	d[0] = 1
+	d[16] = byte(n / 1000)
+	binary.BigEndian.PutUint32(d[17:], uint32(n)+1)
+	return d
+}
+
+// model is the index as plain maps.
+type model struct {
+	t     *testing.T
+	db    kv.DB
+	rnd   *rand.Rand
+	words map[int]map[string]uint32 // of each document
+	next  int
+}
+
+func (m *model) update(fn func(kv.RwTx, *State) error) {
+	m.t.Helper()
+	err := m.db.Update(context.Background(), func(tx kv.RwTx) error {
+		st, err := Load(tx, 7)
+		if err != nil {
+			return err
+		}
+		if st == nil {
+			st = &State{Version: 7}
+		}
+		if err := fn(tx, st); err != nil {
+			return err
+		}
+		return Save(tx, st)
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// block puts n new documents into a block. Some words are in nearly all of them, some in one, some are too long.
+func (m *model) block(n int) {
+	b := NewBuilder()
+	for range n {
+		id := m.next
+		m.next++
+		b.Begin(doc(id))
+		m.words[id] = map[string]uint32{}
+		for range 1 + m.rnd.IntN(12) {
+			w := fmt.Sprintf("w%d", int(m.rnd.ExpFloat64()*20))
+			switch m.rnd.IntN(20) {
+			case 0:
+				w = fmt.Sprintf("rare%d", id)
+			case 1:
+				w = strings.Repeat("long", 10) + fmt.Sprint(m.rnd.IntN(5))
+			}
+			b.Add([]byte(w))
+			m.words[id][w]++
+		}
+	}
+	m.update(func(tx kv.RwTx, st *State) error { return b.Write(tx, st) })
+}
+
+func (m *model) drop() {
+	gone := map[Doc]bool{}
+	for range 1 + m.rnd.IntN(30) {
+		id := m.rnd.IntN(m.next)
+		gone[doc(id)] = true
+		delete(m.words, id)
+	}
+	m.update(func(tx kv.RwTx, st *State) error {
+		_, err := Drop(tx, st, func(d Doc) (bool, error) { return gone[d], nil })
+		return err
+	})
+}
+
+func (m *model) compare() {
+	m.t.Helper()
+	for _, q := range [][]Want{
+		{Word([]byte("w0"), false)}, {Word([]byte("w1"), false), Word([]byte("w2"), false)}, {Word([]byte("w1"), true)},
+		{Word(fmt.Appendf(nil, "rare%d", m.rnd.IntN(m.next)), false)}, {Word([]byte("rare1"), true), Word([]byte("w0"), false)},
+		{Word([]byte(strings.Repeat("long", 10)+"3"), false)}, {Word([]byte("longlonglonglonglong"), true)}, {Word([]byte("none"), false)},
+	} {
+		want := m.want(q)
+		var got []string
+		m.view(func(tx kv.Tx, st *State) error {
+			docs := NewDocs(tx)
+			for _, b := range slices.Backward(st.Blocks) {
+				found, err := Candidates(tx, b, q, true)
+				if err != nil {
+					return err
+				}
+				for i, n := range found.Docs {
+					d, err := docs.At(b.From + uint64(n))
+					if err != nil {
+						return err
+					}
+					got = append(got, fmt.Sprint(binary.BigEndian.Uint32(d[17:])-1, found.TF[i]))
+				}
+			}
+			return nil
+		})
+		if !slices.Equal(got, want) {
+			m.t.Fatalf("%q gave %d documents, want %d\n%.300v\n%.300v", fmt.Sprint(q), len(got), len(want), got, want)
+		}
+	}
+}
+
+func (m *model) want(q []Want) []string {
+	var out []string
+	for id := m.next - 1; id >= 0; id-- {
+		var tf []uint32
+		for _, w := range q {
+			n := uint32(0)
+			for word, k := range m.words[id] {
+				term := string(Term([]byte(word)))
+				if !w.Prefix && term == string(w.Term) || w.Prefix && strings.HasPrefix(word, string(w.Term)) {
+					n += k
+				}
+			}
+			if n > 0 {
+				tf = append(tf, n)
+			}
+		}
+		if len(tf) == len(q) {
+			out = append(out, fmt.Sprint(id, tf))
+		}
+	}
+	return out
+}
+
+func (m *model) view(fn func(kv.Tx, *State) error) {
+	m.t.Helper()
+	err := m.db.View(context.Background(), func(tx kv.Tx) error {
+		st, err := Load(tx, 7)
+		if st == nil || err != nil {
+			return err
+		}
+		return fn(tx, st)
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// TestIndexIsAMap writes, merges a little at a time and drops, and looks everything up.
+func TestIndexIsAMap(t *testing.T) {
+	for seed := range uint64(4) {
+		m := &model{t: t, db: memkv.New(), rnd: rand.New(rand.NewPCG(seed, 2)), words: map[int]map[string]uint32{}}
+		m.block(10)
+		merged := 0
+		for range 100 {
+			switch m.rnd.IntN(8) {
+			case 0:
+				m.drop()
+			case 1, 2, 3, 4:
+				m.block(5 + m.rnd.IntN(int(10+50*seed)))
+			default:
+				m.update(func(tx kv.RwTx, st *State) error {
+					_, err := Step(tx, st, 1+m.rnd.IntN(2500))
+					if st.Merge != nil && st.Merge.Begun {
+						merged++
+					}
+					return err
+				})
+			}
+			m.compare()
+		}
+		if seed > 0 && merged < 10 {
+			t.Errorf("only %d merges were seen under way", merged)
+		}
+		m.all()
+	}
+}
+
+// all drops every document: nothing of a term is left.
+func (m *model) all() {
+	m.update(func(tx kv.RwTx, st *State) error {
+		_, err := Drop(tx, st, func(Doc) (bool, error) { return true, nil })
+		return err
+	})
+	m.view(func(tx kv.Tx, _ *State) error {
+		return tx.Scan(TermBucket, kv.Range{}, func(key, _ []byte) error {
+			m.t.Errorf("%q is left", key)
+			return kv.ErrStop
+		})
+	})
+}
+
+// TestMergesKeepBlocksFew: after many small blocks there are few, and each document was written a few times.
+func TestMergesKeepBlocksFew(t *testing.T) {
+	m := &model{t: t, db: memkv.New(), rnd: rand.New(rand.NewPCG(1, 2)), words: map[int]map[string]uint32{}}
+	for range 300 {
+		m.block(5)
+		m.update(func(tx kv.RwTx, st *State) error {
+			_, err := Step(tx, st, 40<<10)
+			return err
+		})
+	}
+	m.view(func(_ kv.Tx, st *State) error {
+		if len(st.Blocks) > 40 {
+			t.Errorf("%d blocks of %d documents", len(st.Blocks), st.Next)
+		}
+		return nil
+	})
+	m.compare()
+}
+
+// FuzzRecords: whatever stands in a record, reading it ends, with an error or not.
+func FuzzRecords(f *testing.F) {
+	w := &writer{tx: nil, block: 1}
+	e := &entry{term: []byte("word")}
+	e.add(posting{3, 1})
+	e.add(posting{9, 4})
+	if err := w.put(e); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(w.buf)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		value := seal(slices.Clone(b))
+		err := decode(value, func(e *entry) bool {
+			e.each(func(posting) {})
+			return true
+		})
+		if err != nil && !errors.Is(err, kv.ErrDamaged) {
+			t.Error(err)
+		}
+		if _, err := parseDocs(value); err != nil && !errors.Is(err, kv.ErrDamaged) {
+			t.Error(err)
+		}
+		if len(value) > 4 {
+			value[len(value)/2] ^= 4
+			if decode(value, func(*entry) bool { return true }) == nil {
+				t.Error("a spoilt record is read")
+			}
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Want is a term to look for, or with Prefix all that begin so.
+type Want struct {
+	Term   []byte
+	Prefix bool
+}
+
+// Word is the Want of a word, perhaps a beginning.
+func Word(word []byte, prefix bool) Want {
+	if prefix {
+		return Want{bytes.Clone(word), true}
+	}
+	return Want{Term: bytes.Clone(Term(word))}
+}
+
+// Found are documents of a block that have all that was looked for, the highest number first. TF says of each how often it has each; nil where nobody asked.
+type Found struct {
+	Docs []uint32 // from the block's first
+	TF   [][]uint32
+}
+
+// Candidates gives the documents of a block that have all of wants. Where a word is long they only may have it.
+func Candidates(tx kv.Tx, b Block, wants []Want, counted bool) (*Found, error) {
+	lists := make([]*list, len(wants))
+	for i, w := range wants {
+		l, err := read(tx, b, w)
+		if err != nil {
+			return nil, err
+		}
+		if len(l.postings) == 0 {
+			return &Found{}, nil
+		}
+		lists[i] = l
+	}
+	return intersect(lists, counted), nil
+}
+
+// intersect finds what is in all lists, going through the shortest from its end.
+func intersect(lists []*list, counted bool) *Found {
+	out := &Found{}
+	lead := 0
+	at := make([]int, len(lists))
+	for i, l := range lists {
+		at[i] = len(l.postings) - 1
+		if len(l.postings) < len(lists[lead].postings) {
+			lead = i
+		}
+	}
+	for i := len(lists[lead].postings) - 1; i >= 0; i-- {
+		doc := lists[lead].postings[i].doc
+		all := true
+		for j, l := range lists {
+			for at[j] >= 0 && l.postings[at[j]].doc > doc {
+				at[j]--
+			}
+			all = all && at[j] >= 0 && l.postings[at[j]].doc == doc
+		}
+		if !all {
+			continue
+		}
+		out.Docs = append(out.Docs, doc)
+		if counted {
+			tf := make([]uint32, len(lists))
+			for j, l := range lists {
+				tf[j] = l.postings[at[j]].tf
+			}
+			out.TF = append(out.TF, tf)
+		}
+	}
+	return out
+}
+
+// list has a term's documents in a block, in order.
+type list struct{ postings []posting }
+
+func (l *list) take(e *entry, size uint64) bool {
+	fits := true
+	whole := e.each(func(p posting) {
+		fits = fits && uint64(p.doc) < size
+		l.postings = append(l.postings, p)
+	})
+	return whole && fits
+}
+
+func read(tx kv.Tx, b Block, w Want) (*list, error) {
+	l := &list{}
+	whole := true
+	if !w.Prefix {
+		err := entries(tx, b.ID, w.Term, w.Term, func(e *entry) bool {
+			whole = l.take(e, b.To-b.From)
+			return whole
+		})
+		return l, spoilt(err, !whole)
+	}
+	lo := w.Term[:min(len(w.Term), cutTerm)]
+	err := entries(tx, b.ID, lo, kv.Prefix(lo).To, func(e *entry) bool {
+		if bytes.HasPrefix(e.term, w.Term) || isCut(e.term, w.Term) {
+			whole = l.take(e, b.To-b.From)
+		}
+		return whole
+	})
+	l.order()
+	return l, spoilt(err, !whole)
+}
+
+// order puts the documents of several terms in order, those that have more than one once.
+func (l *list) order() {
+	slices.SortFunc(l.postings, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) })
+	kept := l.postings[:0]
+	for _, p := range l.postings {
+		if n := len(kept); n > 0 && kept[n-1].doc == p.doc {
+			kept[n-1].tf += p.tf
+			continue
+		}
+		kept = append(kept, p)
+	}
+	l.postings = kept
+}
+
+// isCut tells whether a term is that of a long word that may begin so.
+func isCut(term, prefix []byte) bool {
+	at := bytes.IndexByte(term, 1)
+	return at >= 0 && bytes.HasPrefix(prefix, term[:at])
+}
+
+func spoilt(err error, bad bool) error {
+	if err == nil && bad {
+		err = damaged("a list that does not fit")
+	}
+	return err
+}
+
+// Frequency is how many documents of a block have a term.
+func Frequency(tx kv.Tx, b Block, w Want) (int, error) {
+	l, err := read(tx, b, w)
+	return len(l.postings), err
+}

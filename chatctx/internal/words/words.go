@@ -1,0 +1,167 @@
+// Package words cuts texts into words and finds words, phrases and beginnings in them. Search and its index share it, so that they agree about what a word is.
+//
+// A word is a run of letters, digits and marks, after Unicode's case folding and NFKC; Unicode's own rules (UAX 29) cut what is not ASCII first. Scripts that
+// are written without spaces (Han, kana, Thai …) and symbols give a word for each character, so that any part of such a text is found as a phrase. All else only
+// stands between words: don't is the two words don and t, and os.path the words os and path.
+package words
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Version counts the changes of what a word is. An index of another version is made anew.
+const Version = 1
+
+// Segmenter cuts texts. It keeps buffers, so it is for one goroutine.
+type Segmenter struct {
+	buf    []byte
+	fold   cases.Caser
+	folded map[string]string // what was folded lately
+}
+
+// NewSegmenter makes a Segmenter.
+func NewSegmenter() *Segmenter {
+	return &Segmenter{fold: cases.Fold(), folded: map[string]string{}}
+}
+
+const (
+	between = iota // a byte of ASCII between words
+	within         // a lower letter or a digit
+	upper
+	beyond // of a character that is not ASCII
+)
+
+var class = func() (t [256]uint8) {
+	for i := range t {
+		switch c := byte(i); {
+		case c >= 0x80:
+			t[i] = beyond
+		case c >= 'A' && c <= 'Z':
+			t[i] = upper
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			t[i] = within
+		}
+	}
+	return t
+}()
+
+// Each calls fn for each word of text, folded, with where it stands, until fn returns false. The word lives until fn returns.
+func (s *Segmenter) Each(text string, fn func(word []byte, from, to int) bool) {
+	for i := 0; i < len(text); {
+		if class[text[i]] == between {
+			i++
+			continue
+		}
+		from, capital := i, false
+		for i < len(text) && (class[text[i]] == within || class[text[i]] == upper) {
+			capital = capital || class[text[i]] == upper
+			i++
+		}
+		if i < len(text) && class[text[i]] == beyond {
+			for i < len(text) && class[text[i]] != between {
+				i++
+			}
+			if !s.unicode(text[from:i], from, fn) {
+				return
+			}
+			continue
+		}
+		s.buf = append(s.buf[:0], text[from:i]...)
+		if capital {
+			lower(s.buf)
+		}
+		if !fn(s.buf, from, i) {
+			return
+		}
+	}
+}
+
+func lower(b []byte) {
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+}
+
+// unicode cuts a stretch that is not all ASCII and has no ASCII between words.
+func (s *Segmenter) unicode(text string, at int, fn func(word []byte, from, to int) bool) bool {
+	state := -1
+	for len(text) > 0 {
+		var part string
+		part, text, state = uniseg.FirstWordInString(text, state)
+		if !s.part(part, at, fn) {
+			return false
+		}
+		at += len(part)
+	}
+	return true
+}
+
+// part takes the words out of what lies between two of Unicode's word boundaries.
+func (s *Segmenter) part(part string, at int, fn func(word []byte, from, to int) bool) bool {
+	start := -1
+	end := func(to int) bool {
+		if start < 0 {
+			return true
+		}
+		word := s.folding(part[start:to])
+		from := start
+		start = -1
+		return len(word) == 0 || fn(append(s.buf[:0], word...), at+from, at+to)
+	}
+	alone := false // the word that has begun takes no more letters
+	for i, r := range part {
+		switch {
+		case unicode.Is(unicode.M, r):
+			if start < 0 {
+				start, alone = i, false
+			}
+			continue
+		case r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.Is(unicode.So, r):
+			if !end(i) {
+				return false
+			}
+			continue
+		}
+		single := standsAlone(r)
+		if (single || alone) && !end(i) {
+			return false
+		}
+		if start < 0 {
+			start = i
+		}
+		alone = single
+	}
+	return end(len(part))
+}
+
+// unspaced are the scripts that put no spaces between words.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Bopomofo, unicode.Yi, unicode.So}
+
+func standsAlone(r rune) bool {
+	return r >= 0x0E00 && unicode.In(r, unspaced...) || r >= 0xA6 && r < 0x0E00 && unicode.Is(unicode.So, r)
+}
+
+// maxFolded bounds the memory of words that were folded.
+const maxFolded = 8192
+
+func (s *Segmenter) folding(word string) string {
+	if w, ok := s.folded[word]; ok {
+		return w
+	}
+	w := norm.NFKC.String(s.fold.String(norm.NFKC.String(word)))
+	if len(s.folded) >= maxFolded {
+		clear(s.folded)
+	}
+	s.folded[word] = w
+	return w
+}
+
+// Fold is a text as its words are folded.
+func Fold(text string) string { return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text))) }

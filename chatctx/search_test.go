@@ -1,0 +1,297 @@
+package chatctx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// found runs a search and gives what was found, as text that can be compared.
+func found(t *testing.T, s *Store, o SearchOptions) []string {
+	t.Helper()
+	var out []string
+	for h, err := range s.Search(t.Context(), o) {
+		if err != nil {
+			t.Fatalf("%+v: %v", o, err)
+		}
+		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
+		for _, b := range h.Branches {
+			line += fmt.Sprintf(" %s:%d", b.Name, b.Position)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// plainly runs a search without the index.
+func plainly(t *testing.T, s *Store, o SearchOptions) []string {
+	t.Helper()
+	var out []string
+	q, err := s.newSearch(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.yield = func(h *Hit) bool {
+		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
+		for _, b := range h.Branches {
+			line += fmt.Sprintf(" %s:%d", b.Name, b.Position)
+		}
+		out = append(out, line)
+		return true
+	}
+	if err := q.everything(); err != nil && err != kv.ErrStop {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestSearchFinds(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c, err := s.New(t.Context(), NewContext{Title: "Über Käse", System: "You are a pirate."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asks := &Message{Role: pool.Assistant, Meta: pool.Metadata{Model: "gpt-4o"}, Content: []pool.Part{{Type: pool.ThinkingPart, Text: "hmm, the weather"}},
+			Calls: []pool.Call{{ID: "c1", Tool: "weather", Arguments: json.RawMessage(`{"city":"Z\u00fcrich","lines":"one\ntwo"}`)}}}
+		msgs := append(says("The quick brown fox; don't panic", "東京都に住む")[:2], asks, answers("c1", "sunny in os.path.join"))
+		if _, err := c.Append(t.Context(), "", msgs...); err != nil {
+			t.Fatal(err)
+		}
+		fork := c.Begin("")
+		fork.Fork("f", "@2", true)
+		commit(t, fork)
+		for i, tt := range []struct {
+			o    SearchOptions
+			want string
+		}{
+			{SearchOptions{Text: "QUICK fox"}, "text quick main:1 f:1"},
+			{SearchOptions{Text: `"quick brown"`}, "text quick brown main:1 f:1"},
+			{SearchOptions{Text: `"brown quick"`}, ""},
+			{SearchOptions{Text: "qui*"}, "text quick main:1 f:1"},
+			{SearchOptions{Text: "don't"}, "text don't main:1 f:1"},
+			{SearchOptions{Text: "京都"}, "text 京都 main:2 f:2"},
+			{SearchOptions{Text: "都京"}, ""},
+			{SearchOptions{Text: "ZU\u0308RICH"}, "call Zürich main:3"},
+			{SearchOptions{Text: "two"}, "call two main:3"},
+			{SearchOptions{Text: "ntwo"}, ""},
+			{SearchOptions{Text: "path"}, "result path main:4"},
+			{SearchOptions{Text: "os.path"}, "result os.path main:4"},
+			{SearchOptions{Text: "weather"}, "thinking weather main:3"},
+			{SearchOptions{Text: "kase"}, ""},
+			{SearchOptions{Text: "KÄSE"}, "title Käse"},
+			{SearchOptions{Text: "pirate"}, "prompt pirate main:0 f:0"},
+			{SearchOptions{Text: "sunny", Role: pool.ToolRole}, "result sunny main:4"},
+			{SearchOptions{Text: "sunny", Role: pool.User}, ""},
+			{SearchOptions{Text: "hmm", Model: "GPT-4o"}, "thinking hmm main:3"},
+			{SearchOptions{Text: "hmm", Tool: "weather"}, "thinking hmm main:3"},
+			{SearchOptions{Text: "hmm", Tool: "other"}, ""},
+			{SearchOptions{Text: "hmm", Until: 1}, ""},
+			{SearchOptions{Regexp: `b[a-z]+n f`}, "text brown f main:1 f:1"},
+			{SearchOptions{Text: "fox", Best: true}, "text fox main:1 f:1"},
+		} {
+			if i == 12 {
+				if err := s.Index(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for h, err := range s.Search(t.Context(), tt.o) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := h.Field + " " + h.Snippet[h.Match.From:h.Match.To]
+				for _, b := range h.Branches {
+					got += fmt.Sprintf(" %s:%d", b.Name, b.Position)
+				}
+				if !sameWords(got, tt.want) {
+					t.Errorf("%+v gave %q, want %q", tt.o, got, tt.want)
+				}
+				tt.want = ""
+			}
+			if tt.want != "" {
+				t.Errorf("%+v found nothing, want %q", tt.o, tt.want)
+			}
+		}
+		for _, o := range []SearchOptions{{}, {Text: " . - "}, {Regexp: "("}} {
+			for _, err := range s.Search(t.Context(), o) {
+				if !errors.Is(err, ErrInvalid) {
+					t.Errorf("%+v gave %v, want ErrInvalid", o, err)
+				}
+			}
+		}
+	})
+}
+
+func sameWords(a, b string) bool {
+	as, bs := strings.Fields(a), strings.Fields(b)
+	slices.Sort(as)
+	slices.Sort(bs)
+	return slices.Equal(as, bs)
+}
+
+// searched is a store under random changes.
+type searched struct {
+	t     *testing.T
+	store *Store
+	rnd   *rand.Rand
+	ids   []ID
+	dir   string
+}
+
+func (r *searched) word() string { return fmt.Sprintf("w%d", int(r.rnd.ExpFloat64()*8)) }
+
+func (r *searched) text() string {
+	var b strings.Builder
+	for range 1 + r.rnd.IntN(12) {
+		b.WriteString(r.word() + " ")
+	}
+	return b.String()
+}
+
+func (r *searched) context() *ChatContext {
+	return &ChatContext{ID: r.ids[r.rnd.IntN(len(r.ids))], store: r.store}
+}
+
+// step makes one change. What cannot be done there fails, and nothing else.
+func (r *searched) step() error {
+	ctx, c := r.t.Context(), r.context()
+	b := c.Begin("")
+	switch r.rnd.IntN(16) {
+	case 0:
+		made, err := r.store.New(ctx, NewContext{Title: r.text(), System: r.text()})
+		if err == nil {
+			r.ids = append(r.ids, made.ID)
+		}
+		return err
+	case 1:
+		b.Fork(fmt.Sprintf("f%d", r.rnd.IntN(1000)), Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4))), false)
+	case 2:
+		b.Rewind(Ref(fmt.Sprintf("@-%d", r.rnd.IntN(4))))
+	case 3:
+		_, err := r.store.Undo(ctx, c.ID.String(), "", "")
+		return err
+	case 4:
+		b.SetTitle(strings.TrimSpace(r.text()))
+	case 5:
+		text := r.text()
+		b.SetSystem(&text)
+	case 6:
+		_, err := r.store.PurgeMessages(ctx, c.ID.String(), "", []Ref{Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))}, r.rnd.IntN(3) == 0)
+		return err
+	case 7:
+		_, err := r.store.GC(ctx, GCOptions{OlderThan: time.Duration(r.rnd.IntN(2)), KeepOperations: r.rnd.IntN(3)})
+		return err
+	case 8:
+		_, err := r.store.Trash(ctx, c.ID.String())
+		if r.rnd.IntN(2) == 0 {
+			_, err = r.store.Restore(ctx, c.ID.String())
+		}
+		return err
+	case 9:
+		_, err := r.store.indexSome(ctx, 1, 1+r.rnd.IntN(20))
+		return err
+	case 10:
+		b.Drop(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))))
+	case 11:
+		return r.merge(ctx)
+	case 12:
+		b.Edit(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))), r.text(), EditOptions{})
+	case 13:
+		if r.rnd.IntN(20) == 0 {
+			return r.store.Reindex(ctx, nil)
+		}
+		return r.imports(ctx)
+	default:
+		b.Append(says(r.text(), ">"+r.text()), AppendOptions{})
+	}
+	_, err := b.Commit(ctx)
+	return err
+}
+
+// merge does a small step of merging.
+func (r *searched) merge(ctx context.Context) error {
+	return r.store.db.Update(ctx, func(tx kv.RwTx) error {
+		st, err := index.Load(tx, 1)
+		if st == nil || err != nil {
+			return err
+		}
+		if _, err := index.Step(tx, st, 200); err != nil {
+			return err
+		}
+		return index.Save(tx, st)
+	})
+}
+
+func (r *searched) imports(ctx context.Context) error {
+	in := &Incoming{Format: "test", Conversation: fmt.Sprint(r.rnd.IntN(3)), Title: r.text(), Branches: []IncomingBranch{{Name: "main"}}}
+	for i := range 3 {
+		m := says(r.text())[0]
+		m.ID = pool.NewID()
+		in.Nodes = append(in.Nodes, Node{ID: fmt.Sprint(i), Parent: i - 1, Message: m})
+		in.Branches[0].Leaf = i
+	}
+	done, err := r.store.Import(ctx, []*Incoming{in})
+	for _, d := range done {
+		if d.Created {
+			r.ids = append(r.ids, d.Context)
+		}
+	}
+	return err
+}
+
+// TestSearchFindsWhatIsThere compares searches with a plain reading of everything, while a store changes in all ways.
+func TestSearchFindsWhatIsThere(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			dir := t.TempDir()
+			r := &searched{t: t, store: open(t, filepath.Join(dir, "chats.db")), rnd: rand.New(rand.NewPCG(seed, 1)), dir: dir}
+			r.ids = []ID{newContext(t, r.store, "w1").ID}
+			for i := range *modelSteps {
+				if err := r.step(); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrEmpty) {
+					t.Fatalf("step %d: %v", i, err)
+				}
+				if i%5 == 0 {
+					r.compare(i)
+				}
+			}
+			checkStore(t, r.store)
+		})
+	}
+}
+
+func (r *searched) compare(step int) {
+	r.t.Helper()
+	for _, text := range []string{r.word(), r.word() + " " + r.word(), `"` + r.word() + " " + r.word() + `"`, "w1*", `"w0 w*"`} {
+		o := SearchOptions{Text: text, Trash: r.rnd.IntN(2) == 0, Unheld: r.rnd.IntN(2) == 0}
+		if r.rnd.IntN(3) == 0 {
+			o.Role = pool.User
+		}
+		if r.rnd.IntN(3) == 0 {
+			o.Context = r.context().ID.String()
+			if _, err := r.store.Context(r.t.Context(), o.Context); err != nil {
+				o.Context = ""
+			}
+		}
+		want := plainly(r.t, r.store, o)
+		got := found(r.t, r.store, o)
+		o.Best = true
+		best := found(r.t, r.store, o)
+		for name, got := range map[string][]string{"newest": got, "best": best} {
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				r.t.Fatalf("step %d: %+v, %s first\n got %s\nwant %s", step, o, name, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+			}
+		}
+	}
+}
