@@ -88,6 +88,7 @@ type claudeCode struct {
 	r     *reading
 	lines []ccLine
 	ids   map[string][]int // lines by id, in file order
+	same  map[ccKey]int
 	seed  maphash.Seed
 
 	sessions                []string // session ids on lines, in order of appearance
@@ -102,8 +103,15 @@ type claudeCode struct {
 	warnedIDs               bool
 }
 
+// ccKey is what makes two lines the same.
+type ccKey struct {
+	id, parent string
+	hash       uint64
+	kind       ccKind
+}
+
 func newClaudeCode(r *reading) *claudeCode {
-	return &claudeCode{r: r, ids: map[string][]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}}
+	return &claudeCode{r: r, ids: map[string][]int{}, same: map[ccKey]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}}
 }
 
 // record reads one line.
@@ -295,15 +303,15 @@ func (c *claudeCode) add(line ccLine, v value) {
 	}
 	i := len(c.lines)
 	line.fold, line.above, line.session, line.prev = i, -1, c.current, c.lastOf(&line)
-	for _, j := range c.ids[line.id] {
-		if have := &c.lines[j]; have.parent == line.parent && have.hash == line.hash && have.kind == line.kind {
-			if have.copyOf == (chatctx.NodeLink{}) {
-				have.copyOf = line.copyOf
-			}
-			c.r.duplicated(1)
-			return
+	key := ccKey{line.id, line.parent, line.hash, line.kind}
+	if j, again := c.same[key]; again {
+		if have := &c.lines[j]; have.copyOf == (chatctx.NodeLink{}) {
+			have.copyOf = line.copyOf
 		}
+		c.r.duplicated(1)
+		return
 	}
+	c.same[key] = i
 	if !parent.is(stringKind) && !v.has("parentUuid") && line.kind != ccLink { // written by something that keeps no parents
 		if line.prev >= 0 {
 			line.parent = c.lines[line.prev].id
