@@ -72,7 +72,7 @@ func (s *State) merge(tx kv.RwTx, budget int) error {
 			return err
 		}
 	}
-	for w.bytes < budget {
+	for w.bytes+len(w.buf) < budget {
 		term := least(inputs)
 		if term == nil {
 			if err := w.flush(); err != nil {
