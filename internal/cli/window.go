@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -137,10 +139,14 @@ func doTokens(r *run) error {
 	}
 	if r.flag("provider") != "" {
 		n, err := r.turn(c, name).Count(r.ctx)
-		if err != nil {
+		switch {
+		case errors.Is(err, wire.ErrNoCount):
+			r.note("%s has no counter of its own", clean(r.flag("provider")))
+		case err != nil:
 			return talkHint(err)
+		default:
+			v.Provider, v.Exactness = &n, tokens.Exact
 		}
-		v.Provider, v.Exactness = &n, tokens.Exact
 	}
 	return r.emit(v, func() { r.printTokens(&v, report) })
 }
