@@ -284,3 +284,8 @@ func (t *txn) mayResolve(a *callAt, by *Answer) error {
 	}
 	return nil
 }
+
+// ClaimOf is the claim of a call that another process took, by its token. Whether it is still held, Renew and Resolve say.
+func (s *Store) ClaimOf(c *Call, token ID, hold time.Duration) *CallClaim {
+	return &CallClaim{Call: c, Token: token, store: s, hold: pool.Time(max(hold, ClaimLife) / time.Microsecond)}
+}

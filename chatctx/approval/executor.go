@@ -30,9 +30,11 @@ type Executor struct {
 	Context *chatctx.ChatContext
 	// Functions are the tools that the program brings, by name. They win over those that are kept in the store.
 	Functions map[string]Function
+	// Allowed are tools that need no decision where no rule is about them: the program decides for itself.
+	Allowed map[string]bool
 	// Limit is how many run at a time; 0: DefaultLimit.
 	Limit int
-	// Timeout is for tools without a time limit of their own; 0: DefaultTimeout.
+	// Timeout is for commands and MCP servers without a time limit of their own; 0: DefaultTimeout. Functions have none.
 	Timeout time.Duration
 	// Dir is where commands without a folder of their own run; "": the present one.
 	Dir string
@@ -191,13 +193,31 @@ func (w *working) decide(ctx context.Context, c *chatctx.Call) (*chatctx.Call, e
 		return c, nil
 	}
 	j, err := (&Ruler{Store: w.Context.Store(), Dir: w.Dir}).Apply(ctx, c)
-	if err != nil || j.Rule == nil {
+	if err != nil {
 		return c, err
 	}
-	if j.Effect != chatctx.Ask {
+	switch {
+	case j.Rule == nil && w.Allowed[c.Tool]:
+		if err := w.allow(ctx, c); err != nil {
+			return c, err
+		}
+	case j.Rule == nil:
+		return c, nil
+	case j.Effect != chatctx.Ask:
 		w.report.Decided++
 	}
 	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
+}
+
+// allow approves a call of a tool that needs no decision.
+func (w *working) allow(ctx context.Context, c *chatctx.Call) error {
+	b := w.Context.Begin(c.Branch)
+	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Kind: chatctx.ByProgram, Reason: "it needs no decision"})
+	_, err := b.Commit(ctx)
+	if errors.Is(err, chatctx.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // runner runs a claimed call. With an error the answer holds what came before it.
@@ -309,17 +329,13 @@ var ErrTimeout = errors.New("ended at its time limit")
 
 // ended runs a tool under its time limit and while its claim is held, and makes an answer of whatever comes of it.
 func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (chatctx.Answer, error) {
-	limit := e.Timeout
-	if limit <= 0 {
-		limit = DefaultTimeout
-	}
-	if t != nil && t.Timeout > 0 {
-		limit = t.Timeout
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %s", ErrTimeout, limit))
-	defer stop()
+	if limit := e.timeLimit(claim.Call.Tool, t); limit > 0 {
+		var stop func()
+		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %s", ErrTimeout, limit))
+		defer stop()
+	}
 	stopKeeping := keep(ctx, claim, cancel)
 	a, err := run(ctx, Invocation{Call: claim.Call, Arguments: claim.Call.RunArguments(), Claim: claim})
 	stopKeeping()
@@ -335,6 +351,19 @@ func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runn
 		fail(&a, err.Error())
 	}
 	return a, nil
+}
+
+// timeLimit is how long a tool may run, 0 for as long as it likes.
+func (e *Executor) timeLimit(name string, t *chatctx.Tool) time.Duration {
+	switch {
+	case e.Functions[name] != nil || t == nil:
+		return 0
+	case t.Timeout > 0:
+		return t.Timeout
+	case e.Timeout > 0:
+		return e.Timeout
+	}
+	return DefaultTimeout
 }
 
 // fail makes a result an error that says why, after what there is.

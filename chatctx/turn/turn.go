@@ -40,6 +40,8 @@ type Turn struct {
 	Calls func(ctx context.Context, branch string, reply *chatctx.Message) (goOn bool, err error)
 	// Rounds bounds how often one Send asks; 0 is DefaultRounds.
 	Rounds int
+	// Tokens bounds what the replies of one Send may cost, input and output together; 0: no limit.
+	Tokens int64
 	// Getenv reads the environment; nil: os.Getenv.
 	Getenv func(string) string
 	// HTTP, if its fields are set, is how clients send; addresses and keys in it count.
@@ -116,6 +118,11 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 		t.show(Event{Settled: begun.Settled})
 	}
 	s := &sending{Turn: t, reply: begun.Reply, out: out}
+	if len(messages)+len(begun.FromQueue) == 0 {
+		if ask, err := s.resume(ctx); err != nil || !ask {
+			return out, err
+		}
+	}
 	return out, s.all(ctx)
 }
 
@@ -136,6 +143,9 @@ func (s *sending) all(ctx context.Context) error {
 		more, err := s.round(ctx)
 		if err != nil || !more {
 			return err
+		}
+		if s.Tokens > 0 && s.out.spent() >= s.Tokens {
+			return errors.Join(ErrTokens, s.giveUp(ctx))
 		}
 	}
 	return errors.Join(ErrRounds, s.giveUp(ctx))

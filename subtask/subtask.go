@@ -1,0 +1,384 @@
+// Package subtask runs sub-contexts: a context starts a child for a task, the child talks with a model on its own, and comes back with one summary.
+//
+// A task is in one of these states: running; waiting, while calls of it are open; returned, failed or abandoned when it has ended. Its end and the message on the parent branch
+// are one transaction, so that the parent has the summary once or not at all, whatever dies. A child that has ended goes to the trash, unless it is to be
+// kept; one whose parent or parent branch is gone says so, and loses nothing.
+//
+// Its calls are in the parent's queue of open calls, with their origin; rules of the parent hold for it unless it was started with rules of its own.
+package subtask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Options of Start. Only Goal is needed.
+type Options struct {
+	Goal  string // what is to be done; the child's first message
+	Title string // "": from the goal
+	// System is its system prompt. Settings win over the parent branch's, which it takes along: model, provider, mode …
+	System   string
+	Settings map[string]json.RawMessage
+	// Tools, if not nil, are its tools in place of copies of the parent's. OwnRules: the parent's rules do not hold.
+	Tools    []chatctx.Tool
+	OwnRules bool
+	// Limits: how many levels of tasks there may be, counted from the first context that is no task; rounds with the model; tokens. 0: DefaultDepth, no limit, no limit.
+	MaxDepth, MaxRounds int
+	MaxTokens           int64
+	Keep                bool // do not move it to the trash when it has ended
+}
+
+// DefaultDepth is how many levels of tasks there may be.
+const DefaultDepth = 4
+
+// ErrLimit: a task reached its limit of rounds or tokens.
+var ErrLimit = errors.New("the task's limit is reached")
+
+// Start makes a sub-context of a branch ("" the active one). With call, which is claimed and runs, it answers that call. The child has the goal as its first message, and nothing was sent.
+func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, o Options, call *chatctx.CallClaim) (*chatctx.ChatContext, error) {
+	if strings.TrimSpace(o.Goal) == "" {
+		return nil, fmt.Errorf("%w: a task needs a goal", chatctx.ErrInvalid)
+	}
+	settings, err := inherited(ctx, parent, branchName)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range o.Settings {
+		settings[k] = v
+	}
+	n := chatctx.NewTask{Tools: o.Tools, Call: call}
+	n.NewContext = chatctx.NewContext{Title: o.Title, System: o.System, Settings: settings, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
+	n.Task = chatctx.Task{Goal: o.Goal, MaxDepth: o.MaxDepth, MaxRounds: o.MaxRounds, MaxTokens: o.MaxTokens, OwnRules: o.OwnRules, Keep: o.Keep}
+	if n.Title == "" {
+		n.Title = chatctx.TitleFrom(o.Goal)
+	}
+	info, err := parent.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n.Task.MaxDepth == 0 && info.Parent == (chatctx.ID{}) {
+		n.Task.MaxDepth = DefaultDepth
+	}
+	return parent.StartTask(ctx, branchName, n)
+}
+
+// inherited are the settings of the parent's branch that are not the store's anyway.
+func inherited(ctx context.Context, parent *chatctx.ChatContext, branchName string) (map[string]json.RawMessage, error) {
+	inForce, err := parent.Effective(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := parent.Store().Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range defaults {
+		if string(inForce[k]) == string(v) {
+			delete(inForce, k)
+		}
+	}
+	return inForce, nil
+}
+
+// Runner runs tasks. Its fields are asked by several goroutines where several tasks run.
+type Runner struct {
+	// Turn says how a child is asked: which client, which tools run; nil: a turn.Turn with the tools that are kept.
+	Turn func(child *chatctx.ChatContext) *turn.Turn
+	// Summary says what a task that has come to its end returns; nil: Answer.
+	Summary Summariser
+}
+
+// Outcome is what a Run came to.
+type Outcome struct {
+	State   string // one of chatctx's Task… constants
+	Ended   *chatctx.TaskEnded
+	Summary string
+	Waiting int // calls that are open
+}
+
+// Run lets a child talk with the model until it stops, and returns its summary to the parent. It goes on wherever the child stands. Where calls wait for a person it says so (TaskWaiting) and
+// ends; run it again later. A limit of the task ends it as failed; another error leaves it running, and is returned.
+func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome, error) {
+	info, err := child.TaskInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if info.Task.State != chatctx.TaskRunning {
+		return nil, fmt.Errorf("%w: %q is %s already", chatctx.ErrConflict, info.Title, info.Task.State)
+	}
+	rounds, spent, err := soFar(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	answered, err := finished(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	if !answered {
+		out, err := r.send(ctx, child, info, rounds, spent)
+		if out != nil || err != nil {
+			return out, err
+		}
+	}
+	return r.giveBack(ctx, child)
+}
+
+// send asks until the model stops; an Outcome says why the task does not return now.
+func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo, rounds int, spent int64) (*Outcome, error) {
+	t := r.turn(child)
+	if err := bound(t, info, rounds, spent); err != nil {
+		return r.fail(ctx, child, err)
+	}
+	out, err := t.Send(ctx)
+	switch {
+	case errors.Is(err, turn.ErrTokens), errors.Is(err, turn.ErrRounds) && info.MaxRounds > 0:
+		return r.fail(ctx, child, fmt.Errorf("%w: %w", ErrLimit, err))
+	case err != nil:
+		return nil, err
+	case out.Queued:
+		return nil, fmt.Errorf("%w: %s (process %d) runs the task already", chatctx.ErrConflict, out.Holder.Program, out.Holder.PID)
+	case out.Waiting > 0:
+		return &Outcome{State: chatctx.TaskWaiting, Waiting: out.Waiting}, nil
+	}
+	return nil, nil
+}
+
+func (r *Runner) turn(child *chatctx.ChatContext) *turn.Turn {
+	if r.Turn != nil {
+		return r.Turn(child)
+	}
+	e := &approval.Executor{Context: child}
+	return &turn.Turn{Context: child, Calls: e.Calls}
+}
+
+// bound puts what is left of the task's limits into a turn.
+func bound(t *turn.Turn, info *chatctx.TaskInfo, rounds int, spent int64) error {
+	if info.MaxRounds > 0 {
+		if rounds >= info.MaxRounds {
+			return fmt.Errorf("%w: %d rounds", ErrLimit, info.MaxRounds)
+		}
+		t.Rounds = info.MaxRounds - rounds
+	}
+	if info.MaxTokens > 0 {
+		if spent >= info.MaxTokens {
+			return fmt.Errorf("%w: %d tokens", ErrLimit, info.MaxTokens)
+		}
+		t.Tokens = info.MaxTokens - spent
+	}
+	return nil
+}
+
+// soFar counts what a task has used: rounds with the model, and tokens.
+func soFar(ctx context.Context, child *chatctx.ChatContext) (rounds int, spent int64, err error) {
+	snap, err := child.Snapshot(ctx, "")
+	if err != nil {
+		return 0, 0, err
+	}
+	for e, err := range snap.Entries(ctx, 1, 0) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if e.Role != pool.Assistant {
+			continue
+		}
+		rounds++
+		for _, n := range []*int64{e.Meta.InputTokens, e.Meta.OutputTokens} {
+			if n != nil {
+				spent += *n
+			}
+		}
+	}
+	return rounds, spent, nil
+}
+
+// finished reports whether the child's branch ends with a whole answer: then a task that died before it returned only has to return.
+func finished(ctx context.Context, child *chatctx.ChatContext) (bool, error) {
+	snap, err := child.Snapshot(ctx, "")
+	if err != nil || snap.Len() == 0 {
+		return false, err
+	}
+	e, err := snap.Find(ctx, "@")
+	if err != nil {
+		return false, err
+	}
+	return e.Role == pool.Assistant && !e.Unfinished && len(e.Calls) == 0, nil
+}
+
+func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error) (*Outcome, error) {
+	ended, err := child.EndTask(context.WithoutCancel(ctx), chatctx.TaskEnd{State: chatctx.TaskFailed, Summary: why.Error()})
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	return &Outcome{State: chatctx.TaskFailed, Ended: ended, Summary: why.Error()}, nil
+}
+
+// giveBack returns the summary.
+func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Outcome, error) {
+	summary := r.Summary
+	if summary == nil {
+		summary = Answer
+	}
+	text, err := summary(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text})
+	if err != nil {
+		return nil, err
+	}
+	return &Outcome{State: chatctx.TaskReturned, Ended: ended, Summary: text}, nil
+}
+
+// Summariser makes the summary of a child's history.
+type Summariser func(ctx context.Context, child *chatctx.ChatContext) (string, error)
+
+// Given is a summary that somebody wrote.
+func Given(text string) Summariser {
+	return func(context.Context, *chatctx.ChatContext) (string, error) { return text, nil }
+}
+
+// Answer is the child's last answer; where that says nothing, its Digest.
+func Answer(ctx context.Context, child *chatctx.ChatContext) (string, error) {
+	snap, err := child.Snapshot(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	if snap.Len() > 0 {
+		e, err := snap.Find(ctx, "@")
+		if err != nil {
+			return "", err
+		}
+		if text := strings.TrimSpace(e.Text()); e.Role == pool.Assistant && text != "" {
+			return text, nil
+		}
+	}
+	return Digest(ctx, child)
+}
+
+// Digest is the deterministic digest of the child's history.
+func Digest(ctx context.Context, child *chatctx.ChatContext) (string, error) {
+	d, err := child.Draft(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	return enhancer.Digest(d.Messages), nil
+}
+
+// mostSummed bounds how much of a history a model is asked to sum up, in bytes; of a longer one the end counts.
+const mostSummed = 200 << 10
+
+// ByModel lets a model sum the child's history up.
+func ByModel(c enhancer.Completer) Summariser {
+	return func(ctx context.Context, child *chatctx.ChatContext) (string, error) {
+		d, err := child.Draft(ctx, "")
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, m := range d.Messages {
+			text := m.Text()
+			if m.Result != nil {
+				text = m.Result.Text + string(m.Result.JSON)
+			}
+			for _, call := range m.Calls {
+				text += "\n" + call.Tool + "(" + string(call.Arguments) + ")"
+			}
+			fmt.Fprintf(&b, "%s: %s\n\n", m.Role, text)
+		}
+		history := b.String()
+		if cut := len(history) - mostSummed; cut > 0 {
+			history = strings.ToValidUTF8(history[cut:], "")
+		}
+		return c.Complete(ctx, "You report what came of a task. Say what was found and done, in as few words as carry it, with names and figures as they are.",
+			"Sum up this work for whoever gave the task:\n\n"+history, 600)
+	}
+}
+
+// Abandon ends a task that is not to go on. The call that started it fails with the reason.
+func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*chatctx.TaskEnded, error) {
+	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskAbandoned, Summary: reason})
+}
+
+// Return ends a task with a summary. branchName is the parent's branch that takes it; "": the one that it was started from. keep: it does not go to the trash.
+func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser, branchName string, keep bool) (*chatctx.TaskEnded, error) {
+	text, err := summary(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
+}
+
+// List gives the tasks of a context, with those of its children where deep is set, the last changed first. Tasks in the trash are given too where ended is set.
+func List(ctx context.Context, parent *chatctx.ChatContext, deep, ended bool) ([]*chatctx.TaskInfo, error) {
+	var out []*chatctx.TaskInfo
+	for _, trash := range []bool{false, true} {
+		if trash && !ended {
+			break
+		}
+		for info, err := range parent.Store().Contexts(ctx, chatctx.ListOptions{Parent: parent.ID, Trash: trash}) {
+			if err != nil {
+				return nil, err
+			}
+			child, err := parent.Store().Context(ctx, info.ID.String())
+			if err != nil {
+				return nil, err
+			}
+			task, err := child.TaskInfo(ctx)
+			if errors.Is(err, chatctx.ErrInvalid) {
+				continue // a context with a parent that is no task, as an import makes them
+			}
+			if err != nil {
+				return nil, err
+			}
+			if out = append(out, task); !deep {
+				continue
+			}
+			more, err := List(ctx, child, deep, ended)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		}
+	}
+	return out, nil
+}
+
+// Tool is the tool with which a model starts tasks.
+var Tool = chatctx.Tool{
+	Name:        "spawn_task",
+	Description: "Gives a task to a helper that works on it on its own, with the same tools, and comes back with a summary.",
+	Schema: json.RawMessage(`{"type":"object","properties":{"goal":{"type":"string","description":"what is to be done, with all that the helper has to know"},` +
+		`"title":{"type":"string","description":"a few words"}},"required":["goal"]}`),
+}
+
+// Spawn is how Tool is run on a parent's branch: it starts the task, runs it, and leaves the answer to it. A task that waits for a person, or whose run breaks off, goes on
+// by another Run; the call runs until then.
+func (r *Runner) Spawn(parent *chatctx.ChatContext, o Options) approval.Function {
+	return func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
+		var a struct{ Goal, Title string }
+		if err := json.Unmarshal(in.Arguments, &a); err != nil {
+			return pool.Result{}, fmt.Errorf("the arguments: %w", err)
+		}
+		o.Goal, o.Title = a.Goal, a.Title
+		child, err := Start(ctx, parent, in.Call.Branch, o, in.Claim)
+		if err != nil {
+			return pool.Result{}, err
+		}
+		if _, err := r.Run(ctx, child); err != nil && ctx.Err() != nil {
+			_, ended := r.fail(ctx, child, errors.New("interrupted"))
+			if ended != nil {
+				return pool.Result{}, ended
+			}
+		}
+		return pool.Result{}, approval.ErrHandedOver
+	}
+}
