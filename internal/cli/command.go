@@ -44,6 +44,7 @@ func commandTable() []group {
 	return []group{
 		{"Contexts", contextCommands()},
 		{"Messages", messageCommands()},
+		{"Finding", searchCommands()},
 		{"Talking to a model", talkCommands()},
 		{"The window", windowCommands()},
 		{"Branches", branchCommands()},

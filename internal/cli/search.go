@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func searchCommands() []*command {
+	return []*command{
+		{name: "search", args: "[TEXT…]", does: "find words in titles, messages and system prompts, in all contexts and on all branches", scope: onStore, do: doSearch, paged: true,
+			flags: []urfave.Flag{
+				&urfave.BoolFlag{Name: "regexp", Usage: "TEXT is a regular expression (RE2); it reads everything"},
+				&urfave.StringFlag{Name: "context", Usage: "only in the context `CTX`"},
+				&urfave.StringFlag{Name: "role", Usage: "only messages of the `ROLE`"},
+				&urfave.StringFlag{Name: "model", Usage: "only messages that the `MODEL` wrote"},
+				&urfave.StringFlag{Name: "tool", Usage: "only calls of the tool `NAME`, and its results"},
+				&urfave.StringFlag{Name: "since", Usage: "only what was created since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+				&urfave.StringFlag{Name: "until", Usage: "only what was created before `WHEN`"},
+				&urfave.BoolFlag{Name: "trash", Usage: "in the trash too"},
+				&urfave.BoolFlag{Name: "unheld", Usage: "messages too that no branch holds, as after a rewind"},
+				&urfave.BoolFlag{Name: "best", Usage: "those first that fit best; else the newest"},
+				&urfave.IntFlag{Name: "n", Value: 20, Usage: "at most `N`; 0: all"},
+				&urfave.BoolFlag{Name: "reindex", Usage: "make the index anew"},
+			},
+			more: `A message has to have all of the words; "words in quotes" stand next to each other, wor* is a beginning. Upper and lower case are the same.
+What is not in the index yet is read, so nothing is missed.`,
+			json:    "what (message | title | prompt), context, title, trashed, message, role, model, created_at, field, snippet, match[from, to], branches[{branch, position}], score; a line each; with --reindex and no TEXT: messages",
+			example: "chatctx search '\"night train\" lisb*' --role user --since 90d"},
+	}
+}
+
+// hitJSON is something that was found.
+type hitJSON struct {
+	What     string          `json:"what"`
+	Context  chatctx.ID      `json:"context"`
+	Title    string          `json:"title"`
+	Trashed  bool            `json:"trashed"`
+	Message  *chatctx.ID     `json:"message"`
+	Role     *string         `json:"role"`
+	Model    *string         `json:"model"`
+	Created  *time.Time      `json:"created_at"`
+	Field    string          `json:"field"`
+	Snippet  string          `json:"snippet"`
+	Match    [2]int          `json:"match"`
+	Branches []hitBranchJSON `json:"branches"`
+	Score    float64         `json:"score,omitempty"`
+}
+
+type hitBranchJSON struct {
+	Branch   string `json:"branch"`
+	Position int    `json:"position,omitempty"`
+}
+
+func hitToJSON(h *chatctx.Hit) hitJSON {
+	out := hitJSON{What: h.What, Context: h.Context, Title: h.Title, Trashed: h.Trashed, Field: h.Field, Snippet: h.Snippet,
+		Match: [2]int{h.Match.From, h.Match.To}, Branches: []hitBranchJSON{}, Score: h.Score}
+	if m := h.Message; m != nil {
+		out.Message, out.Role, out.Model, out.Created = &m.ID, stringOrNull(string(m.Role)), stringOrNull(m.Meta.Model), jsonTime(m.Created)
+	}
+	for _, b := range h.Branches {
+		out.Branches = append(out.Branches, hitBranchJSON{b.Name, b.Position})
+	}
+	return out
+}
+
+func doSearch(r *run) error {
+	o, err := r.searchOptions()
+	if err != nil {
+		return err
+	}
+	if r.is("reindex") {
+		if err := reindex(r, o.Text+o.Regexp == ""); err != nil || o.Text+o.Regexp == "" {
+			return err
+		}
+	} else if err := r.openIndexed(); err != nil {
+		return err
+	}
+	n := 0
+	for h, err := range r.st.Search(r.ctx, o) {
+		if err != nil {
+			return err
+		}
+		n++
+		if err := r.emit(hitToJSON(h), func() { r.printHit(h) }); err != nil || r.stopped() {
+			return err
+		}
+	}
+	if n == 0 {
+		r.note("nothing found")
+	} else if n == o.Limit {
+		r.note("there may be more: -n 0 shows all")
+	}
+	return nil
+}
+
+func (r *run) searchOptions() (chatctx.SearchOptions, error) {
+	o := chatctx.SearchOptions{Context: r.flag("context"), Role: pool.Role(r.flag("role")), Model: r.flag("model"), Tool: r.flag("tool"),
+		Trash: r.is("trash"), Unheld: r.is("unheld"), Best: r.is("best"), Limit: r.flags.Int("n")}
+	text := strings.Join(r.args, " ")
+	if r.is("regexp") {
+		o.Regexp = text
+	} else {
+		o.Text = text
+	}
+	now := time.Now()
+	var err error
+	if o.Since, err = when(r.flag("since"), now); err != nil {
+		return o, err
+	}
+	if o.Until, err = when(r.flag("until"), now); err != nil {
+		return o, err
+	}
+	switch {
+	case strings.TrimSpace(text) == "" && !r.is("reindex"):
+		return o, &usageError{"search needs the TEXT to look for", "chatctx search " + `'"night train" lisb*'`}
+	case o.Limit < 0:
+		return o, usagef("search -n needs a number from 0 on")
+	case o.Role != "" && o.Role != pool.System && o.Role != pool.User && o.Role != pool.Assistant && o.Role != pool.ToolRole:
+		return o, &usageError{fmt.Sprintf("no role %q", o.Role), "a message is from system, user, assistant or tool"}
+	case o.Best && o.Regexp != "":
+		return o, usagef("search --best ranks words; an expression has none")
+	}
+	return o, nil
+}
+
+// openIndexed opens the store. Where much has come in since, it is put into the index first.
+func (r *run) openIndexed() error {
+	st, err := r.writer()
+	if errors.Is(err, chatctx.ErrReadOnly) {
+		st, err = r.reader()
+	}
+	if err != nil {
+		return err
+	}
+	whole, waiting, err := st.Indexed(r.ctx)
+	switch {
+	case err != nil:
+		return err
+	case !whole:
+		r.note("there is no index yet, so everything is read; make one: %s", r.again("search --reindex"))
+	case waiting > 2000:
+		r.note("putting new messages into the index …")
+		if err = st.Index(r.ctx, nil); errors.Is(err, chatctx.ErrReadOnly) {
+			return nil
+		}
+	}
+	return err
+}
+
+func reindex(r *run, alone bool) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	err = st.Reindex(r.ctx, func(done int) { r.note("%d …", done) })
+	if err != nil || !alone {
+		return err
+	}
+	stats, err := st.Stats(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(map[string]int{"messages": stats.Messages}, func() {
+		r.printf("the index has all of %s\n", count(stats.Messages, "message"))
+	})
+}
+
+// printHit prints what was found: what stands around it, where it is, and the command that goes there.
+func (r *run) printHit(h *chatctx.Hit) {
+	where := titled(h.Title, h.Context)
+	if h.Trashed {
+		where += " (in the trash)"
+	}
+	head := h.What + " of "
+	if m := h.Message; m != nil {
+		head = r.paint(yellow, short(m.ID)) + " " + string(m.Role)
+		if h.Field != "text" {
+			head += ", " + h.Field
+		}
+		head += "  " + moment(m.Created) + "  "
+	}
+	var on []string
+	for i, b := range h.Branches {
+		if i == 4 {
+			on = append(on, fmt.Sprintf("%d more", len(h.Branches)-i))
+			break
+		}
+		name := clean(b.Name)
+		if b.Position > 0 {
+			name += fmt.Sprintf(" #%d", b.Position)
+		}
+		on = append(on, name)
+	}
+	if len(on) > 0 {
+		where += ", " + strings.Join(on, ", ")
+	}
+	r.printf("%s%s\n", head, where)
+	r.printf("  %s%s%s\n", clean(h.Snippet[:h.Match.From]), r.paint(bold, clean(h.Snippet[h.Match.From:h.Match.To])), clean(h.Snippet[h.Match.To:]))
+	r.printf("  %s\n\n", r.paint(dim, r.again(goTo(h))))
+}
+
+// goTo is the command that shows what was found.
+func goTo(h *chatctx.Hit) string {
+	line := "show"
+	if h.Message != nil {
+		line += " " + short(h.Message.ID)
+	}
+	line += " --context " + short(h.Context)
+	if len(h.Branches) > 0 {
+		line += " --branch " + quote(h.Branches[0].Name)
+	}
+	return line
+}
