@@ -52,9 +52,10 @@ func newHead(text []byte, whole bool) *head {
 			return h
 		}
 	}
-	if h.concatenated(text); bytes.IndexByte(h.first().raw(), '\n') < 0 { // a value a line, one of which may be damaged
-		h.values = nil
-		h.lines(text)
+	if v, _, err := new(document).parse(text, !whole); err == nil && v.is(objectKind) && bytes.IndexByte(v.raw(), '\n') >= 0 {
+		h.concatenated(text)
+	} else {
+		h.lines(text) // a value a line, one of which may be damaged
 	}
 	return h
 }
@@ -92,10 +93,12 @@ func (h *head) lines(text []byte) {
 	}
 }
 
+// maxHeadValues is how many values over several lines detection looks at.
+const maxHeadValues = 100
+
 // concatenated reads values that are written over several lines.
 func (h *head) concatenated(text []byte) {
-	h.values = nil
-	for {
+	for len(h.values) < maxHeadValues {
 		v, rest, err := new(document).parse(text, !h.whole)
 		if err != nil || !v.is(objectKind) {
 			return
