@@ -93,20 +93,19 @@ func Pin(ids ...pool.ID) Enhancer {
 // no half is sent.
 func Exclude(ids ...pool.ID) Enhancer {
 	return Func("exclude", func(_ context.Context, d *chatctx.Draft) error {
+		out := func(m *chatctx.DraftMessage) bool { return m.State == Excluded || slices.Contains(ids, m.ID) }
+		if !slices.ContainsFunc(d.Messages, out) {
+			return nil
+		}
 		partners := partner(d.Messages)
 		groups := make([]bool, len(d.Messages))
-		any := false
 		for i, m := range d.Messages {
-			if m.State == Excluded || slices.Contains(ids, m.ID) {
-				any = true
+			if out(m) {
 				groups[i] = true
 				if partners[i] >= 0 {
 					groups[partners[i]] = true
 				}
 			}
-		}
-		if !any {
-			return nil
 		}
 		leaveOut(d, "exclude", Excluded, "excluded", func(i int) bool { return groups[i] || partners[i] >= 0 && groups[partners[i]] })
 		return nil

@@ -207,6 +207,7 @@ func (s *steps) digestMessage(g *branch.Digest, behind []*chatctx.DraftMessage) 
 	m.Step = "history"
 	m.Tokens = tokens.PerMessage + s.w.Counter.Text(g.Text)
 	s.w.remember(g.Of, m.ID, behind)
+	s.d.Notes = slices.Grow(s.d.Notes, len(behind))
 	what := fmt.Sprintf("in the digest of the messages %d to %d", g.From, g.To)
 	for _, old := range behind {
 		note(s.d, "history", old, Digested, what, old.Tokens)

@@ -84,6 +84,9 @@ func Recall(w *Window, o Options) Enhancer {
 		}
 		s := steps{w: w, d: d, o: o}
 		s.dropStale()
+		if d.Session.PrunedTo == 0 && len(d.Session.Digests) == 0 && len(marksOf(&d.Session)) == 0 {
+			return nil
+		}
 		names := toolNames(d.Messages)
 		s.pruneTo(d.Session.PrunedTo, names)
 		s.outputsTo(s.marked(outputsMark), s.marked(summariesMark), names)

@@ -24,15 +24,15 @@ func Outputs(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		kept := tail(d.Messages, o.KeepBlocks)
-		to := s.shrink(s.index(s.marked(outputsMark)), kept, true, w.goal(w.Over(d)))
+		kept, names := tail(d.Messages, o.KeepBlocks), toolNames(d.Messages)
+		to := s.shrink(s.index(s.marked(outputsMark)), kept, names, true, w.goal(w.Over(d)))
 		s.setMark(outputsMark, to)
 		s.setMark(summariesMark, to)
 		if o.Edits && w.Over(d) > 0 {
 			s.setMark(editsMark, s.edit(s.index(s.marked(editsMark)), kept, w.goal(w.Over(d))))
 		}
 		if over := w.Over(d); over > 0 {
-			s.setMark(outputsMark, s.shrink(kept, len(d.Messages), false, over))
+			s.setMark(outputsMark, s.shrink(kept, len(d.Messages), names, false, over))
 		}
 		return nil
 	})
@@ -49,9 +49,8 @@ func (s *steps) outputsTo(position, summaries int, names []string) {
 }
 
 // shrink makes the outputs from an index to another smaller, until goal tokens are cleared. It returns the position that it came to.
-func (s *steps) shrink(from, to int, summaries bool, goal int) int {
-	names, cleared := toolNames(s.d.Messages), 0
-	last := 0
+func (s *steps) shrink(from, to int, names []string, summaries bool, goal int) int {
+	cleared, last := 0, 0
 	for i := from; i < to && cleared < goal; i++ {
 		if saved := s.shrinkOne(i, names[i], summaries); saved > 0 {
 			cleared += saved

@@ -2,8 +2,8 @@ package enhancer
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -159,7 +159,7 @@ func prunedLine(r *pool.Result, tool string) string {
 	if tool == "" {
 		tool = "result"
 	}
-	line := fmt.Sprintf("%s%s | %s | %d bytes]", prunedMark, tool, r.RequestID, resultSize(r))
+	line := prunedMark + tool + " | " + r.RequestID + " | " + strconv.Itoa(resultSize(r)) + " bytes]"
 	if r.CompactSummary != "" {
 		line += " " + r.CompactSummary
 	}

@@ -8,22 +8,44 @@ import (
 )
 
 // partner gives for each message that answers a call the index of the message with the call, and for all others -1. Ids of calls are unique in their message only,
-// so a result answers the nearest call before it that has its id.
+// so a result answers the nearest call before it that has its id: mostly one of the last message with calls, and only where it is not are all looked through.
 func partner(messages []*chatctx.DraftMessage) []int {
-	asked := map[string]int{}
 	out := make([]int, len(messages))
+	last, known := -1, 0
+	var earlier map[string]int // the calls of messages[:known]
 	for i, m := range messages {
 		out[i] = -1
-		for c := range m.Calls {
-			asked[m.Calls[c].ID] = i
-		}
-		if m.Result != nil {
-			if at, ok := asked[m.Result.RequestID]; ok {
-				out[i] = at
+		if r := m.Result; r != nil && last >= 0 {
+			if hasCall(messages[last], r.RequestID) {
+				out[i] = last
+			} else {
+				if earlier == nil {
+					earlier = map[string]int{}
+				}
+				for ; known < last; known++ {
+					for c := range messages[known].Calls {
+						earlier[messages[known].Calls[c].ID] = known
+					}
+				}
+				if at, ok := earlier[r.RequestID]; ok {
+					out[i] = at
+				}
 			}
+		}
+		if len(m.Calls) > 0 {
+			last = i
 		}
 	}
 	return out
+}
+
+func hasCall(m *chatctx.DraftMessage, id string) bool {
+	for c := range m.Calls {
+		if m.Calls[c].ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // layout tells what of some messages hangs together.

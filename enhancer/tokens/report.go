@@ -3,6 +3,7 @@ package tokens
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -167,26 +168,28 @@ func Preview(m *pool.Message, width int) string {
 // cut is text without what is surely not shown, so that a large one is not walked.
 func cut(text string, width int) string { return text[:min(len(text), 4*width)] }
 
+// oneLine is the beginning of a text, of at most width characters, with every run of white space as one blank.
 func oneLine(text string, width int) string {
 	text = cut(text, width)
-	var b strings.Builder
-	b.Grow(min(len(text), width+3))
+	b := make([]byte, 0, min(len(text), width)+8)
 	n, blank := 0, false
-	for _, r := range text {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		i += size
+		if r <= ' ' || r >= 0x7f && (unicode.IsSpace(r) || unicode.IsControl(r)) {
 			blank = n > 0
 			continue
 		}
 		if blank {
-			b.WriteByte(' ')
-			n, blank = n+1, false
+			b, n, blank = append(b, ' '), n+1, false
 		}
 		if n >= width-1 {
-			b.WriteRune('…')
-			break
+			return string(append(b, "…"...))
 		}
-		b.WriteRune(r)
-		n++
+		b, n = utf8.AppendRune(b, r), n+1
 	}
-	return b.String()
+	return string(b)
 }
