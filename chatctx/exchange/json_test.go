@@ -215,6 +215,22 @@ func TestSplitterCutsValues(t *testing.T) {
 	}
 }
 
+// TestSplitterIsLinear cuts strings of escapes, with their end far away and near.
+func TestSplitterIsLinear(t *testing.T) {
+	for name, unit := range map[string]string{"escapes": `\n`, "quotes": `\"`, "slashes": `\\`} {
+		text := `["` + strings.Repeat(unit, 1<<20) + `",7]`
+		s := splitter{r: bufio.NewReaderSize(strings.NewReader(text), headSize), max: 1 << 30}
+		var got []int
+		err := s.each("", func(_ int, b []byte, err error) error {
+			got = append(got, len(b))
+			return err
+		})
+		if err != nil || !reflect.DeepEqual(got, []int{len(unit)<<20 + 2, 1}) {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}
+
 func TestLinerSkipsLongLines(t *testing.T) {
 	text := "one\r\n" + strings.Repeat("x", 100_000) + "\nthree\n\nlast"
 	l := liner{r: bufio.NewReaderSize(strings.NewReader(text), 16), max: 1000}

@@ -95,6 +95,9 @@ func setTitle(in *chatctx.Incoming) {
 
 // jsonText writes s as a JSON string, without escapes for HTML.
 func jsonText(s string) []byte {
+	if plainASCII(s) {
+		return append(append(append(make([]byte, 0, len(s)+2), '"'), s...), '"')
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -102,6 +105,16 @@ func jsonText(s string) []byte {
 		return []byte(`""`) // no string fails to encode
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// plainASCII tells whether a string is JSON between quotes as it is.
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if special[s[i]] || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // object is a JSON object of one string.

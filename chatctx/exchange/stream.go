@@ -125,16 +125,27 @@ func (c *cutter) feed(b []byte) (n int, done bool) {
 
 // stringRun reads on in a string; it gives the offset of the closing quote, or leaves inString set.
 func (c *cutter) stringRun(b []byte) int {
-	for i := 0; i < len(b); i++ {
-		switch {
-		case c.escaped:
+	quote := -1 // the next one, looked for again only when it is passed
+	for i := 0; i < len(b); {
+		if c.escaped {
 			c.escaped = false
-		case b[i] == '\\':
-			c.escaped = true
-		case b[i] == '"':
-			c.inString = false
-			return i
+			i++
+			continue
 		}
+		if quote < i {
+			if quote = bytes.IndexByte(b[i:], '"'); quote < 0 {
+				quote = len(b)
+			} else {
+				quote += i
+			}
+		}
+		if slash := bytes.IndexByte(b[i:quote], '\\'); slash >= 0 {
+			c.escaped = true
+			i += slash + 1
+			continue
+		}
+		c.inString = quote == len(b)
+		return quote
 	}
 	return len(b)
 }
