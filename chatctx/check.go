@@ -255,7 +255,7 @@ func (c *checker) branchRest(where string, id ID, b *branch.Branch) error {
 	return c.newest(where, id, b.Newest, b.ID, b.Revision)
 }
 
-// newest checks that an operation led to a revision.
+// newest checks that an operation led to a revision. An operation that gave a branch another name is also about the old name, which is gone.
 func (c *checker) newest(where string, id ID, n uint64, of ID, revision uint64) error {
 	op, err := getOperation(c.tx, id, n)
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *checker) newest(where string, id ID, n uint64, of ID, revision uint64) 
 		return nil
 	}
 	for _, link := range op.Chains {
-		if link.Branch == of {
+		if link.Branch == of && !link.Gone {
 			if link.Revision != revision {
 				c.problem(7, where, "is at revision %d, its newest operation %d led to %d", revision, n, link.Revision)
 			}
@@ -282,8 +282,8 @@ func (c *checker) openCalls(id ID, messages map[ID]*Message, held [][]branch.Pie
 	return c.tx.Scan(callBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		message, index := ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
 		where := fmt.Sprintf("call %s:%d", message, index)
-		var rec callRecord
-		if err := decMode.Unmarshal(value, &rec); err != nil {
+		rec, err := decodeCall(key, value)
+		if err != nil {
 			c.problem(5, where, "%v", err)
 			return nil
 		}
@@ -296,7 +296,7 @@ func (c *checker) openCalls(id ID, messages map[ID]*Message, held [][]branch.Pie
 		for _, pieces := range held {
 			onBranch = onBranch || branch.Place(pieces, rec.Home.Segment, rec.Home.Position) >= 0
 		}
-		return c.indexed(where, id, message, index, &rec, onBranch)
+		return c.indexed(where, id, message, index, rec, onBranch)
 	})
 }
 

@@ -275,7 +275,7 @@ func (s *Store) Restore(ctx context.Context, ref string) (*Committed, error) {
 
 func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Committed, error) {
 	return s.storeOperation(ctx, what, func(st *storeTxn) error {
-		id, err := resolveContext(st.tx, ref)
+		id, err := resolveContextIn(st.tx, ref, at == 0)
 		if err != nil {
 			return err
 		}

@@ -41,8 +41,12 @@ func currentContext(tx kv.Tx) (ID, error) {
 	return ID(raw), nil
 }
 
-// resolveContext finds a context, in the trash or not: by title first, then by id, prefix or ending.
-func resolveContext(tx kv.Tx, ref string) (ID, error) {
+// resolveContext finds a context, in the trash or not: by title first, then by id, prefix or ending. A title in the trash does not stand in the way of the
+// same title outside.
+func resolveContext(tx kv.Tx, ref string) (ID, error) { return resolveContextIn(tx, ref, false) }
+
+// resolveContextIn is resolveContext that prefers, among contexts of one title, those in the trash or those outside.
+func resolveContextIn(tx kv.Tx, ref string, trash bool) (ID, error) {
 	if ref == "" {
 		id, err := currentContext(tx)
 		if err == nil && id == (ID{}) {
@@ -57,40 +61,54 @@ func resolveContext(tx kv.Tx, ref string) (ID, error) {
 		}
 		return id, err
 	}
-	var titled, named []ID
-	var words []string
+	var preferred, titled, named candidates
 	digits := idDigits(ref)
 	err := tx.Scan(contextBucket, kv.Range{}, func(key, value []byte) error {
 		id := ID(key)
 		rec, err := decodeContext(id, value)
-		if err != nil {
-			return err
-		}
 		switch {
+		case err != nil:
+			return err
+		case rec.Title == ref && (rec.Trashed != 0) == trash:
+			preferred.add(id, rec)
 		case rec.Title == ref:
-			titled = append(titled, id)
+			titled.add(id, rec)
 		case digits != "" && matches(id, digits):
-			named = append(named, id)
-		default:
-			return nil
+			named.add(id, rec)
 		}
-		words = append(words, fmt.Sprintf("%s (%s)", id, rec.Title))
 		return nil
 	})
 	if err != nil {
 		return ID{}, err
 	}
-	found := titled
-	if len(found) == 0 {
-		found = named
+	for _, found := range []candidates{preferred, titled, named} {
+		switch len(found.ids) {
+		case 0:
+		case 1:
+			return found.ids[0], nil
+		default:
+			return ID{}, Ambiguous("context", ref, found.words)
+		}
 	}
-	switch len(found) {
-	case 0:
-		return ID{}, NotFound("context", ref)
-	case 1:
-		return found[0], nil
+	return ID{}, NotFound("context", ref)
+}
+
+// candidates are contexts that a reference could mean, with a word on each of the first.
+type candidates struct {
+	ids   []ID
+	words []string
+}
+
+func (c *candidates) add(id ID, rec *contextRecord) {
+	c.ids = append(c.ids, id)
+	if len(c.words) == maxCandidates {
+		return
 	}
-	return ID{}, Ambiguous("context", ref, words[:min(len(words), maxCandidates)])
+	word := rec.Title
+	if rec.Trashed != 0 {
+		word += ", in the trash"
+	}
+	c.words = append(c.words, fmt.Sprintf("%s (%s)", id, word))
 }
 
 // idDigits gives the hex digits of a reference that can be a part of an id, "" where it cannot.

@@ -420,6 +420,63 @@ func TestUndoWithoutACurrentContext(t *testing.T) {
 	trashed(false)
 }
 
+// TestTitleInTheTrash finds the context outside the trash by a title that one in the trash has too, and the other way to take that out.
+func TestTitleInTheTrash(t *testing.T) {
+	s := open(t, "")
+	made := func() ID {
+		c, err := s.New(t.Context(), NewContext{Title: "Twice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID
+	}
+	old := made()
+	if _, err := s.Trash(t.Context(), "Twice"); err != nil {
+		t.Fatal(err)
+	}
+	now := made()
+	if c, err := s.Context(t.Context(), "Twice"); err != nil || c.ID != now {
+		t.Errorf("found %v: %v", c, err)
+	}
+	if done, err := s.Restore(t.Context(), "Twice"); err != nil || done.Context != old {
+		t.Errorf("restored %v: %v", done, err)
+	}
+	var ref *RefError
+	if _, err := s.Context(t.Context(), "Twice"); !errors.As(err, &ref) || len(ref.Candidates) != 2 {
+		t.Errorf("two of a title: %v", err)
+	}
+}
+
+// TestCheckAfterRename gives branches other names, back and forth, and looks for damage.
+func TestCheckAfterRename(t *testing.T) {
+	s := open(t, "")
+	c, err := s.New(t.Context(), NewContext{Title: "Names"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rename := func(name, to string) {
+		t.Helper()
+		b := c.Begin("")
+		b.RenameBranch(name, to)
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkStore(t, s)
+	}
+	rename("main", "a")
+	rename("a", "z")
+	for range 2 {
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		checkStore(t, s)
+		if _, err := s.Redo(t.Context(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		checkStore(t, s)
+	}
+}
+
 // TestEachUndoNamesItsWayBack takes an undo back by its number, and then the redo.
 func TestEachUndoNamesItsWayBack(t *testing.T) {
 	s := open(t, "")
