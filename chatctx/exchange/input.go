@@ -96,7 +96,19 @@ func (d folder) list() ([]string, error) {
 		return nil
 	})
 	slices.SortStableFunc(names, naturalOrder)
+	slices.SortStableFunc(names, subAgentsLast)
 	return names, err
+}
+
+// subAgentsLast puts the files of sub-agents after all others: the sessions that they belong to are to be known by then.
+func subAgentsLast(a, b string) int {
+	rank := func(name string) int {
+		if strings.HasPrefix(path.Base(name), "agent-") {
+			return 1
+		}
+		return 0
+	}
+	return rank(a) - rank(b)
 }
 
 func (d folder) get(name string) (*file, error) {
