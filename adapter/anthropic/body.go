@@ -25,13 +25,10 @@ type Body struct {
 	pruned *Block // the one with the breakpoint of the prune boundary
 }
 
-// Tool is a tool definition: Raw, if not nil, is the whole of it.
+// Tool is a tool definition.
 type Tool struct {
-	Name        string
-	Description string
-	Schema      json.RawMessage
-	Raw         json.RawMessage
-	Cache       *CacheControl
+	adapter.Function
+	Cache *CacheControl
 }
 
 // Text is a system text.
@@ -97,8 +94,7 @@ type writer struct {
 
 func (w writer) mark(c *CacheControl) {
 	if c != nil && w.marks {
-		w.Key("cache_control")
-		w.Raw(c.json())
+		w.Value("cache_control", c.json())
 	}
 }
 
@@ -115,30 +111,21 @@ func (w writer) tool(t *Tool) {
 		return
 	}
 	w.Open('{')
-	w.Key("name")
-	w.String(t.Name)
-	if t.Description != "" {
-		w.Key("description")
-		w.String(t.Description)
-	}
-	w.Key("input_schema")
-	w.Raw(t.Schema)
+	t.Write(w.JSON, "input_schema")
 	w.mark(t.Cache)
 	w.Close('}')
 }
 
 func (w writer) system(t *Text) {
 	w.begin("text")
-	w.Key("text")
-	w.String(t.Text)
+	w.Text("text", t.Text)
 	w.mark(t.Cache)
 	w.Close('}')
 }
 
 func (w writer) message(m *Message) {
 	w.Open('{')
-	w.Key("role")
-	w.String(m.Role)
+	w.Text("role", m.Role)
 	w.Key("content")
 	w.Open('[')
 	for i := range m.Content {
@@ -151,8 +138,7 @@ func (w writer) message(m *Message) {
 // begin opens an object with its type.
 func (w writer) begin(typ string) {
 	w.Open('{')
-	w.Key("type")
-	w.String(typ)
+	w.Text("type", typ)
 }
 
 func (w writer) block(b *Block) {
@@ -163,25 +149,18 @@ func (w writer) block(b *Block) {
 	w.begin(b.Type)
 	switch b.Type {
 	case "text":
-		w.Key("text")
-		w.String(b.Text)
+		w.Text("text", b.Text)
 	case "thinking":
-		w.Key("thinking")
-		w.String(b.Text)
-		w.Key("signature")
-		w.String(b.Signature)
+		w.Text("thinking", b.Text)
+		w.Text("signature", b.Signature)
 	case "redacted_thinking":
-		w.Key("data")
-		w.String(b.Data)
+		w.Text("data", b.Data)
 	case pool.ImagePart, pool.DocumentPart:
 		w.media(b.Media)
 	case "tool_use":
-		w.Key("id")
-		w.String(b.ID)
-		w.Key("name")
-		w.String(b.Name)
-		w.Key("input")
-		w.Raw(b.Input)
+		w.Text("id", b.ID)
+		w.Text("name", b.Name)
+		w.Value("input", b.Input)
 	case "tool_result":
 		w.result(b)
 	}
@@ -190,8 +169,7 @@ func (w writer) block(b *Block) {
 }
 
 func (w writer) result(b *Block) {
-	w.Key("tool_use_id")
-	w.String(b.ID)
+	w.Text("tool_use_id", b.ID)
 	w.Key("content")
 	w.Open('[')
 	for i := range b.Content {
@@ -209,25 +187,20 @@ func (w writer) media(m *adapter.Media) {
 	switch {
 	case m.URL != "":
 		w.begin("url")
-		w.Key("url")
-		w.String(m.URL)
+		w.Text("url", m.URL)
 	case m.Type == "text/plain":
 		w.begin("text")
-		w.Key("media_type")
-		w.String(m.Type)
-		w.Key("data")
-		w.String(string(m.Data))
+		w.Text("media_type", m.Type)
+		w.Text("data", string(m.Data))
 	default:
 		w.begin("base64")
-		w.Key("media_type")
-		w.String(m.Type)
+		w.Text("media_type", m.Type)
 		w.Key("data")
 		w.Base64("", m.Data)
 	}
 	w.Close('}')
 	if m.Kind == pool.DocumentPart && m.Name != "" {
-		w.Key("title")
-		w.String(m.Name)
+		w.Text("title", m.Name)
 	}
 }
 

@@ -45,15 +45,7 @@ var counted = []string{"model", "messages", "system", "tools", "tool_choice", "t
 
 // Count counts the input tokens of a body.
 func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
-	o, err := wire.ParseObject(r.Body)
-	if err != nil {
-		return 0, err
-	}
-	var v struct {
-		Tokens int64 `json:"input_tokens"`
-	}
-	err = c.sender.JSON(ctx, "/v1/messages/count_tokens", r.Header, o.Only(counted...).Bytes(), &v)
-	return v.Tokens, err
+	return c.sender.Count(ctx, "/v1/messages/count_tokens", r, counted...)
 }
 
 // Models lists the models, newest first.

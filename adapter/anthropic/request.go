@@ -145,11 +145,8 @@ func (r *request) mark() *CacheControl {
 // tools puts in the tools. The API wants those that the history calls to be defined: where a draft has none at all, they
 // are, and may not be called.
 func (r *request) tools() {
-	for _, t := range r.Tools {
-		r.body.Tools = append(r.body.Tools, Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
-	}
-	for _, raw := range r.settings.ExtraTools() {
-		r.body.Tools = append(r.body.Tools, Tool{Raw: raw})
+	for _, f := range r.Functions(r.settings) {
+		r.body.Tools = append(r.body.Tools, Tool{Function: f})
 	}
 	if len(r.body.Tools) > 0 {
 		return
@@ -157,7 +154,7 @@ func (r *request) tools() {
 	for _, t := range r.Turns {
 		for _, i := range t.Items {
 			if i.Call != nil && !r.defined(i.Call.Name) {
-				r.body.Tools = append(r.body.Tools, Tool{Name: i.Call.Name, Schema: anyInput})
+				r.body.Tools = append(r.body.Tools, Tool{Function: adapter.Function{Tool: adapter.Tool{Name: i.Call.Name, Schema: anyInput}}})
 			}
 		}
 	}

@@ -12,20 +12,13 @@ import (
 type Body struct {
 	Model     string         // stands in the address, not in the bytes
 	Fields    adapter.Fields // all that is not the history: generationConfig, toolConfig, …
-	Functions []Function
+	Functions []adapter.Tool
 	Tools     []json.RawMessage // others than functions, as they are
 	System    []string
 	Contents  []Content
 
 	names map[string]string
 	size  int
-}
-
-// Function is a declaration of one. Schema is a JSON Schema.
-type Function struct {
-	Name        string
-	Description string
-	Schema      json.RawMessage
 }
 
 // Content is a turn. Role is user or model.
@@ -91,16 +84,8 @@ func (b *Body) writeFunctions(j *out.JSON) {
 	j.Key("functionDeclarations")
 	j.Open('[')
 	for i := range b.Functions {
-		f := &b.Functions[i]
 		j.Open('{')
-		j.Key("name")
-		j.String(f.Name)
-		if f.Description != "" {
-			j.Key("description")
-			j.String(f.Description)
-		}
-		j.Key("parametersJsonSchema")
-		j.Raw(f.Schema)
+		b.Functions[i].Write(j, "parametersJsonSchema")
 		j.Close('}')
 	}
 	j.Close(']')
@@ -113,8 +98,7 @@ func (b *Body) writeSystem(j *out.JSON) {
 	j.Open('[')
 	for _, text := range b.System {
 		j.Open('{')
-		j.Key("text")
-		j.String(text)
+		j.Text("text", text)
 		j.Close('}')
 	}
 	j.Close(']')
@@ -123,8 +107,7 @@ func (b *Body) writeSystem(j *out.JSON) {
 
 func writeContent(j *out.JSON, c *Content) {
 	j.Open('{')
-	j.Key("role")
-	j.String(c.Role)
+	j.Text("role", c.Role)
 	j.Key("parts")
 	j.Open('[')
 	for i := range c.Parts {
@@ -141,26 +124,22 @@ func writePart(j *out.JSON, p *Part) {
 		writeMedia(j, p.Media)
 	case p.Call != nil:
 		writeFunction(j, "functionCall", p.Call.ID, p.Call.Name)
-		j.Key("args")
-		j.Raw(p.Call.Args)
+		j.Value("args", p.Call.Args)
 		j.Close('}')
 	case p.Response != nil:
 		writeFunction(j, "functionResponse", p.Response.ID, p.Response.Name)
-		j.Key("response")
-		j.Raw(p.Response.Response)
+		j.Value("response", p.Response.Response)
 		writeResponseMedia(j, p.Response.Media)
 		j.Close('}')
 	default:
-		j.Key("text")
-		j.String(p.Text)
+		j.Text("text", p.Text)
 	}
 	if p.Thought {
 		j.Key("thought")
 		j.Bool(true)
 	}
 	if p.Signature != "" {
-		j.Key("thoughtSignature")
-		j.String(p.Signature)
+		j.Text("thoughtSignature", p.Signature)
 	}
 	j.Close('}')
 }
@@ -169,10 +148,8 @@ func writePart(j *out.JSON, p *Part) {
 func writeFunction(j *out.JSON, kind, id, name string) {
 	j.Key(kind)
 	j.Open('{')
-	j.Key("id")
-	j.String(id)
-	j.Key("name")
-	j.String(name)
+	j.Text("id", id)
+	j.Text("name", name)
 }
 
 func writeResponseMedia(j *out.JSON, media []*adapter.Media) {
@@ -196,11 +173,9 @@ func writeMedia(j *out.JSON, m *adapter.Media) {
 	}
 	j.Key(kind)
 	j.Open('{')
-	j.Key("mimeType")
-	j.String(m.Type)
+	j.Text("mimeType", m.Type)
 	if m.URL != "" {
-		j.Key("fileUri")
-		j.String(m.URL)
+		j.Text("fileUri", m.URL)
 	} else {
 		j.Key("data")
 		j.Base64("", m.Data)

@@ -221,13 +221,8 @@ func (f *fold) Ended() bool { return f.ended }
 func (f *fold) Message() *pool.Message {
 	m := &pool.Message{Role: pool.Assistant, Content: f.parts.List(), Calls: append([]pool.Call(nil), f.calls...), Meta: f.meta,
 		Unfinished: !f.ended}
-	m.Meta.Provider = Provider
+	wire.Sign(m, Provider)
 	f.figures(&m.Meta)
-	for i := range m.Content {
-		if p := &m.Content[i]; p.Type == pool.ThinkingPart {
-			p.Provider, p.Model = Provider, f.meta.Model
-		}
-	}
 	wire.UniqueIDs(m, f.id)
 	return m
 }

@@ -53,8 +53,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
 		return nil, err
 	}
-	r.body = &Body{Model: r.model, System: r.System, size: r.Size()}
-	r.tools()
+	r.body = &Body{Model: r.model, Functions: r.Tools, Tools: s.ExtraTools(), System: r.System, size: r.Size()}
 	for _, t := range r.Turns {
 		r.turn(t)
 	}
@@ -106,13 +105,6 @@ func (r *request) own(provider, model, signature string) bool {
 	}
 	_, err := base64.StdEncoding.DecodeString(signature)
 	return err == nil
-}
-
-func (r *request) tools() {
-	for _, t := range r.Tools {
-		r.body.Functions = append(r.body.Functions, Function{Name: t.Name, Description: t.Description, Schema: t.Schema})
-	}
-	r.body.Tools = r.settings.ExtraTools()
 }
 
 func (r *request) turn(t *adapter.Turn) {

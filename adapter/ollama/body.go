@@ -11,19 +11,11 @@ import (
 // Body is a request of Ollama's chat.
 type Body struct {
 	Fields   adapter.Fields // all that is not the history: model, options, …
-	Tools    []Tool
+	Tools    []adapter.Function
 	Messages []Message
 
 	names map[string]string
 	size  int
-}
-
-// Tool is a tool definition: Raw, if not nil, is the whole of it.
-type Tool struct {
-	Name        string
-	Description string
-	Parameters  json.RawMessage
-	Raw         json.RawMessage
 }
 
 // Message is a message of the history.
@@ -58,40 +50,16 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {
 	return []adapter.List{
-		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writeTool(j, &b.Tools[i]) }},
+		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { adapter.WriteFunction(j, &b.Tools[i]) }},
 		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writeMessage(j, &b.Messages[i]) },
 			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
 	}
 }
 
-func writeTool(j *out.JSON, t *Tool) {
-	if t.Raw != nil {
-		j.Raw(t.Raw)
-		return
-	}
-	j.Open('{')
-	j.Key("type")
-	j.String("function")
-	j.Key("function")
-	j.Open('{')
-	j.Key("name")
-	j.String(t.Name)
-	if t.Description != "" {
-		j.Key("description")
-		j.String(t.Description)
-	}
-	j.Key("parameters")
-	j.Raw(t.Parameters)
-	j.Close('}')
-	j.Close('}')
-}
-
 func writeMessage(j *out.JSON, m *Message) {
 	j.Open('{')
-	j.Key("role")
-	j.String(m.Role)
-	j.Key("content")
-	j.String(m.Content)
+	j.Text("role", m.Role)
+	j.Text("content", m.Content)
 	if len(m.Images) > 0 {
 		j.Key("images")
 		j.Open('[')
@@ -101,8 +69,7 @@ func writeMessage(j *out.JSON, m *Message) {
 		j.Close(']')
 	}
 	if m.Thinking != "" {
-		j.Key("thinking")
-		j.String(m.Thinking)
+		j.Text("thinking", m.Thinking)
 	}
 	if len(m.Calls) > 0 {
 		j.Key("tool_calls")
@@ -113,24 +80,19 @@ func writeMessage(j *out.JSON, m *Message) {
 		j.Close(']')
 	}
 	if m.ToolName != "" {
-		j.Key("tool_name")
-		j.String(m.ToolName)
-		j.Key("tool_call_id")
-		j.String(m.CallID)
+		j.Text("tool_name", m.ToolName)
+		j.Text("tool_call_id", m.CallID)
 	}
 	j.Close('}')
 }
 
 func writeCall(j *out.JSON, c *Call) {
 	j.Open('{')
-	j.Key("id")
-	j.String(c.ID)
+	j.Text("id", c.ID)
 	j.Key("function")
 	j.Open('{')
-	j.Key("name")
-	j.String(c.Name)
-	j.Key("arguments")
-	j.Raw(c.Arguments)
+	j.Text("name", c.Name)
+	j.Value("arguments", c.Arguments)
 	j.Close('}')
 	j.Close('}')
 }

@@ -115,12 +115,7 @@ func (f *fold) Ended() bool { return f.ended }
 func (f *fold) Message() *pool.Message {
 	m := &pool.Message{Role: pool.Assistant, Content: f.parts.List(), Calls: append([]pool.Call(nil), f.calls...), Meta: f.meta,
 		Unfinished: !f.ended}
-	m.Meta.Provider = Provider
-	for i := range m.Content {
-		if p := &m.Content[i]; p.Type == pool.ThinkingPart {
-			p.Provider, p.Model = Provider, f.meta.Model
-		}
-	}
+	wire.Sign(m, Provider)
 	wire.UniqueIDs(m, f.created)
 	return m
 }

@@ -39,13 +39,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Body{size: c.Size()}
-	for _, t := range c.Tools {
-		b.Tools = append(b.Tools, Tool{Name: t.Name, Description: t.Description, Parameters: t.Schema})
-	}
-	for _, raw := range s.ExtraTools() {
-		b.Tools = append(b.Tools, Tool{Raw: raw})
-	}
+	b := &Body{Tools: c.Functions(s), size: c.Size()}
 	if len(c.System) > 0 {
 		b.Messages = append(b.Messages, Message{Role: "system", Content: strings.Join(c.System, "\n\n")})
 	}

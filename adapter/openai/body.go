@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
-
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/internal/out"
 	"github.com/chatctx/chatctx/chatctx"
@@ -11,19 +9,11 @@ import (
 // Body is a request of the Chat Completions API.
 type Body struct {
 	Fields   adapter.Fields // all that is not the history: model, temperature, …
-	Tools    []Tool
+	Tools    []adapter.Function
 	Messages []Message
 
 	names map[string]string
 	size  int
-}
-
-// Tool is a tool definition: Raw, if not nil, is the whole of it.
-type Tool struct {
-	Name        string
-	Description string
-	Parameters  json.RawMessage
-	Raw         json.RawMessage
 }
 
 // Message is a message of the history.
@@ -61,47 +51,22 @@ func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {
 	return []adapter.List{
-		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { writeTool(j, &b.Tools[i]) }},
+		{Name: "tools", Len: len(b.Tools), Write: func(j *out.JSON, i int) { adapter.WriteFunction(j, &b.Tools[i]) }},
 		{Name: "messages", Len: len(b.Messages), Write: func(j *out.JSON, i int) { writeMessage(j, &b.Messages[i]) },
 			Message: func(i int) chatctx.ID { return b.Messages[i].from }},
 	}
 }
 
-func writeTool(j *out.JSON, t *Tool) {
-	if t.Raw != nil {
-		j.Raw(t.Raw)
-		return
-	}
-	j.Open('{')
-	j.Key("type")
-	j.String("function")
-	j.Key("function")
-	j.Open('{')
-	j.Key("name")
-	j.String(t.Name)
-	if t.Description != "" {
-		j.Key("description")
-		j.String(t.Description)
-	}
-	j.Key("parameters")
-	j.Raw(t.Parameters)
-	j.Close('}')
-	j.Close('}')
-}
-
 func writeMessage(j *out.JSON, m *Message) {
 	j.Open('{')
-	j.Key("role")
-	j.String(m.Role)
+	j.Text("role", m.Role)
 	if m.CallID != "" {
-		j.Key("tool_call_id")
-		j.String(m.CallID)
+		j.Text("tool_call_id", m.CallID)
 	}
 	j.Key("content")
 	writeContent(j, m.Content)
 	if m.WithReasoning {
-		j.Key("reasoning_content")
-		j.String(m.Reasoning)
+		j.Text("reasoning_content", m.Reasoning)
 	}
 	if len(m.Calls) > 0 {
 		j.Key("tool_calls")
@@ -132,8 +97,7 @@ func writeContent(j *out.JSON, content []Part) {
 
 func writePart(j *out.JSON, p *Part) {
 	j.Open('{')
-	j.Key("type")
-	j.String(p.Type)
+	j.Text("type", p.Type)
 	j.Key(p.Type)
 	switch p.Type {
 	case "text":
@@ -145,8 +109,7 @@ func writePart(j *out.JSON, p *Part) {
 		j.Close('}')
 	case "file":
 		j.Open('{')
-		j.Key("filename")
-		j.String(FileName(p.Media))
+		j.Text("filename", FileName(p.Media))
 		j.Key("file_data")
 		WriteURL(j, p.Media)
 		j.Close('}')
@@ -173,16 +136,12 @@ func FileName(m *adapter.Media) string {
 
 func writeCall(j *out.JSON, c *Call) {
 	j.Open('{')
-	j.Key("id")
-	j.String(c.ID)
-	j.Key("type")
-	j.String("function")
+	j.Text("id", c.ID)
+	j.Text("type", "function")
 	j.Key("function")
 	j.Open('{')
-	j.Key("name")
-	j.String(c.Name)
-	j.Key("arguments")
-	j.String(c.Arguments)
+	j.Text("name", c.Name)
+	j.Text("arguments", c.Arguments)
 	j.Close('}')
 	j.Close('}')
 }

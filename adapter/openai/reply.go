@@ -297,13 +297,8 @@ func (f *fold) figures(m *pool.Metadata) {
 
 func (f *fold) Message() *pool.Message {
 	m := &pool.Message{Role: pool.Assistant, Content: f.parts.List(), Meta: f.meta, Unfinished: !f.ended}
-	m.Meta.Provider = Provider
+	wire.Sign(m, Provider)
 	f.figures(&m.Meta)
-	for i := range m.Content {
-		if p := &m.Content[i]; p.Type == pool.ThinkingPart {
-			p.Provider, p.Model = Provider, f.meta.Model
-		}
-	}
 	if len(f.refusal) > 0 {
 		m.Content = append(m.Content, f.refusalPart())
 	}

@@ -75,8 +75,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
 		return nil, err
 	}
-	r.body = &Body{size: r.Size()}
-	r.tools()
+	r.body = &Body{Tools: r.Functions(s), size: r.Size()}
 	r.system()
 	for _, t := range r.Turns {
 		r.turn(t)
@@ -111,15 +110,6 @@ func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 		return "only what came with calls goes back to where it is from"
 	}
 	return ""
-}
-
-func (r *request) tools() {
-	for _, t := range r.Tools {
-		r.body.Tools = append(r.body.Tools, Tool{Name: t.Name, Description: t.Description, Parameters: t.Schema})
-	}
-	for _, raw := range r.settings.ExtraTools() {
-		r.body.Tools = append(r.body.Tools, Tool{Raw: raw})
-	}
 }
 
 // system puts the system texts into one message: not every server takes two.

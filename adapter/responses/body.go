@@ -12,19 +12,11 @@ import (
 // Body is a request of the Responses API.
 type Body struct {
 	Fields adapter.Fields // all that is not the history: model, store, …
-	Tools  []Tool
+	Tools  []adapter.Function
 	Input  []Item
 
 	names map[string]string
 	size  int
-}
-
-// Tool is a tool definition: Raw, if not nil, is the whole of it.
-type Tool struct {
-	Name        string
-	Description string
-	Parameters  json.RawMessage
-	Raw         json.RawMessage
 }
 
 // Item is an item of the input. Type says which fields count.
@@ -66,20 +58,13 @@ func (b *Body) lists() []adapter.List {
 	}
 }
 
-func writeTool(j *out.JSON, t *Tool) {
+func writeTool(j *out.JSON, t *adapter.Function) {
 	if t.Raw != nil {
 		j.Raw(t.Raw)
 		return
 	}
 	begin(j, "function")
-	j.Key("name")
-	j.String(t.Name)
-	if t.Description != "" {
-		j.Key("description")
-		j.String(t.Description)
-	}
-	j.Key("parameters")
-	j.Raw(t.Parameters)
+	t.Write(j, "parameters")
 	j.Key("strict") // without it the API makes the schema strict
 	j.Bool(false)
 	j.Close('}')
@@ -88,8 +73,7 @@ func writeTool(j *out.JSON, t *Tool) {
 // begin opens an object with its type.
 func begin(j *out.JSON, typ string) {
 	j.Open('{')
-	j.Key("type")
-	j.String(typ)
+	j.Text("type", typ)
 }
 
 func writeItem(j *out.JSON, i *Item) {
@@ -100,20 +84,15 @@ func writeItem(j *out.JSON, i *Item) {
 	begin(j, i.Type)
 	switch i.Type {
 	case "message":
-		j.Key("role")
-		j.String(i.Role)
+		j.Text("role", i.Role)
 		j.Key("content")
 		writeContent(j, i.Content)
 	case "function_call":
-		j.Key("call_id")
-		j.String(i.CallID)
-		j.Key("name")
-		j.String(i.Name)
-		j.Key("arguments")
-		j.String(i.Arguments)
+		j.Text("call_id", i.CallID)
+		j.Text("name", i.Name)
+		j.Text("arguments", i.Arguments)
 	case "function_call_output":
-		j.Key("call_id")
-		j.String(i.CallID)
+		j.Text("call_id", i.CallID)
 		j.Key("output")
 		if len(i.Content) == 1 && i.Content[0].Type == "input_text" {
 			j.String(i.Content[0].Text)
@@ -136,19 +115,16 @@ func writePart(j *out.JSON, p *Part) {
 	begin(j, p.Type)
 	switch p.Type {
 	case "input_text", "output_text":
-		j.Key("text")
-		j.String(p.Text)
+		j.Text("text", p.Text)
 	case "input_image":
-		j.Key("detail")
-		j.String("auto")
+		j.Text("detail", "auto")
 		j.Key("image_url")
 		openai.WriteURL(j, p.Media)
 	case "input_file":
 		if p.Media.URL != "" {
 			j.Key("file_url")
 		} else {
-			j.Key("filename")
-			j.String(openai.FileName(p.Media))
+			j.Text("filename", openai.FileName(p.Media))
 			j.Key("file_data")
 		}
 		openai.WriteURL(j, p.Media)

@@ -34,15 +34,7 @@ var counted = []string{"model", "input", "instructions", "tools", "tool_choice",
 
 // Count counts the input tokens of a body.
 func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
-	o, err := wire.ParseObject(r.Body)
-	if err != nil {
-		return 0, err
-	}
-	var v struct {
-		Tokens int64 `json:"input_tokens"`
-	}
-	err = c.sender.JSON(ctx, "/responses/input_tokens", r.Header, o.Only(counted...).Bytes(), &v)
-	return v.Tokens, err
+	return c.sender.Count(ctx, "/responses/input_tokens", r, counted...)
 }
 
 // Models lists the models.

@@ -50,13 +50,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
 		return nil, err
 	}
-	r.body = &Body{size: r.Size()}
-	for _, t := range r.Tools {
-		r.body.Tools = append(r.body.Tools, Tool{Name: t.Name, Description: t.Description, Parameters: t.Schema})
-	}
-	for _, raw := range s.ExtraTools() {
-		r.body.Tools = append(r.body.Tools, Tool{Raw: raw})
-	}
+	r.body = &Body{Tools: r.Functions(s), size: r.Size()}
 	r.system()
 	for _, t := range r.Turns {
 		r.turn(t)

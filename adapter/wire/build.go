@@ -82,6 +82,16 @@ func (p *Parts) List() []pool.Part {
 	return out
 }
 
+// Sign says whose a reply is: in its metadata, and at its thinking.
+func Sign(m *pool.Message, provider string) {
+	m.Meta.Provider = provider
+	for i := range m.Content {
+		if p := &m.Content[i]; p.Type == pool.ThinkingPart {
+			p.Provider, p.Model = provider, m.Meta.Model
+		}
+	}
+}
+
 // Sum adds counts of which any may be unknown; it is unknown where all are.
 func Sum(counts ...*int64) *int64 {
 	var sum *int64

@@ -136,6 +136,19 @@ func (s *Sender) JSON(ctx context.Context, path string, h http.Header, body []by
 	return nil
 }
 
+// Count counts the input tokens of a body at an endpoint that takes only some of its members.
+func (s *Sender) Count(ctx context.Context, path string, r Request, members ...string) (int64, error) {
+	o, err := ParseObject(r.Body)
+	if err != nil {
+		return 0, err
+	}
+	var v struct {
+		Tokens int64 `json:"input_tokens"`
+	}
+	err = s.JSON(ctx, path, r.Header, o.Only(members...).Bytes(), &v)
+	return v.Tokens, err
+}
+
 // do sends until an answer of success begins, as often as the limits allow. What is tried again is only what failed before
 // the first byte of an answer.
 func (s *Sender) do(ctx context.Context, method, path string, body []byte, h http.Header) (*http.Response, *guard, error) {

@@ -18,6 +18,18 @@ func (j *JSON) Key(name string) {
 	*j = append(*j, ':')
 }
 
+// Text writes a member of an object that is a text.
+func (j *JSON) Text(name, value string) {
+	j.Key(name)
+	j.String(value)
+}
+
+// Value writes a member of an object that is JSON already.
+func (j *JSON) Value(name string, value []byte) {
+	j.Key(name)
+	j.Raw(value)
+}
+
 // Open begins an object or an array: { or [.
 func (j *JSON) Open(bracket byte) {
 	j.comma()
