@@ -95,6 +95,7 @@ func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.
 	if err != nil {
 		return nil, err
 	}
+	o.Offer = t.Calls != nil // somebody answers the model's calls
 	req.Options = o
 	pipeline := enhancer.Standard(o, t.Context, t.completer(d.Settings), t.Enhancers...)
 	if req.Report, err = pipeline.Run(ctx, d); err != nil {

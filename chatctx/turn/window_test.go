@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -182,5 +183,30 @@ func TestEmbedder(t *testing.T) {
 	answer = `{"data":[{"index":0,"embedding":[1]}]}`
 	if _, err := e.Embed(t.Context(), []string{"a", "b"}); err == nil {
 		t.Error("a vector that is missing was not missed")
+	}
+}
+
+// The model is offered the tool that reads back what was put aside where somebody answers its calls.
+func TestToolForWhatWasPutAside(t *testing.T) {
+	turn := newTurn(t, newProvider(t))
+	talked(t, turn, 4)
+	call := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: "run", Arguments: json.RawMessage(`{}`)}}}
+	result := &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", Text: strings.Repeat("a line of output that is long\n", 1000)}}
+	if _, err := turn.Context.Append(t.Context(), "", user("run it"), call, result, pool.NewText(pool.Assistant, "done"), user("and?")); err != nil {
+		t.Fatal(err)
+	}
+	set(t, turn, `{"budget":3000,"prune.threshold":1000000}`)
+	for _, answered := range []bool{false, true} {
+		turn.Calls = nil
+		if answered {
+			turn.Calls = func(context.Context, string, *chatctx.Message) (bool, error) { return true, nil }
+		}
+		req, err := turn.Request(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(req.Body), "[EXTERNALIZED: ") || strings.Contains(string(req.Body), `"read_artifact"`) != answered {
+			t.Errorf("answered %v: %.300s", answered, req.Body)
+		}
 	}
 }
