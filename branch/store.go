@@ -54,11 +54,25 @@ func CheckName(name string) error {
 // Key is the key of a branch's record.
 func Key(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
 
-// Encode gives the record's bytes.
-func Encode(b *Branch) ([]byte, error) { return encMode.Marshal(b) }
+// Encode gives the record's bytes, with a checksum over the name and them.
+func Encode(b *Branch) ([]byte, error) {
+	raw, err := encMode.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	return pool.AddChecksum(raw, []byte(b.Name)), nil
+}
 
 // Decode reads a record's bytes; the name comes from the key.
 func Decode(name string, raw []byte) (*Branch, error) {
+	if err := pool.CheckRecord(raw, []byte(name)); err != nil {
+		return nil, fmt.Errorf("%w: the record of branch %q: %w", kv.ErrDamaged, name, err)
+	}
+	return DecodeFields(name, raw)
+}
+
+// DecodeFields reads some of a record's keys, without a checksum.
+func DecodeFields(name string, raw []byte) (*Branch, error) {
 	b := &Branch{Name: name}
 	if err := decMode.Unmarshal(raw, b); err != nil {
 		return nil, fmt.Errorf("%w: the record of branch %q: %w", kv.ErrDamaged, name, err)

@@ -135,7 +135,7 @@ func (t *txn) openCalls(m *Message) error {
 
 // putCall writes a call's state, keeps its indexes, and puts what was there on the journal.
 func (t *txn) putCall(message ID, index int, rec *callRecord) error {
-	raw, err := encMode.Marshal(rec)
+	raw, err := encodeRecord(rec)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,11 @@ func decodeCall(key, raw []byte) (*callRecord, error) {
 		return nil, nil
 	}
 	rec := &callRecord{}
-	if err := decMode.Unmarshal(raw, rec); err != nil {
+	err := pool.CheckRecord(raw, nil)
+	if err == nil {
+		err = decMode.Unmarshal(raw, rec)
+	}
+	if err != nil {
 		return nil, damaged("the record of call %x: %v", key, err)
 	}
 	return rec, nil

@@ -370,7 +370,7 @@ func (l *live) change(c change) error {
 		if err != nil {
 			return err
 		}
-		b, err := branch.Decode(string(c.Key[16:]), raw)
+		b, err := branch.DecodeFields(string(c.Key[16:]), raw)
 		if err != nil {
 			return err
 		}

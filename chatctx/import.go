@@ -417,7 +417,7 @@ func (st *storeTxn) writeSources(in *Incoming, key []byte, id ID, t *txn) error 
 	if in.Conversation == "" {
 		return nil
 	}
-	raw, err := encMode.Marshal(sourceRecord{Context: id, Fingerprint: in.fingerprint(), Digest: in.Digest})
+	raw, err := encodeRecord(sourceRecord{Context: id, Fingerprint: in.fingerprint(), Digest: in.Digest})
 	if err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func (t *txn) revertBranchFields(c change) error {
 		return err
 	}
 	t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
-	back, err := branch.Decode(b.Name, raw)
+	back, err := branch.DecodeFields(b.Name, raw)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (t *txn) revertContext(c change, onContext bool) error {
 		return err
 	}
 	t.changes = append(t.changes, contextChange(t.id, had))
-	t.rec, err = decodeContext(t.id, raw)
+	t.rec, err = contextFrom(t.id, raw)
 	t.onContext = t.onContext || onContext
 	return err
 }

@@ -95,6 +95,14 @@ func getContext(tx kv.Tx, id ID) (*contextRecord, []byte, error) {
 }
 
 func decodeContext(id ID, raw []byte) (*contextRecord, error) {
+	if err := pool.CheckRecord(raw, nil); err != nil {
+		return nil, fmt.Errorf("%w: the record of context %s: %w", kv.ErrDamaged, id, err)
+	}
+	return contextFrom(id, raw)
+}
+
+// contextFrom reads a record whose fields were put together here.
+func contextFrom(id ID, raw []byte) (*contextRecord, error) {
 	rec := &contextRecord{}
 	if err := decMode.Unmarshal(raw, rec); err != nil {
 		return nil, fmt.Errorf("%w: the record of context %s: %w", kv.ErrDamaged, id, err)
@@ -103,11 +111,20 @@ func decodeContext(id ID, raw []byte) (*contextRecord, error) {
 }
 
 func putRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
-	raw, err := encMode.Marshal(v)
+	raw, err := encodeRecord(v)
 	if err != nil {
 		return err
 	}
 	return tx.Put(bucket, key, raw)
+}
+
+// encodeRecord gives the bytes of a record, with a checksum. Settings, whose keys are names, have none.
+func encodeRecord(v any) ([]byte, error) {
+	raw, err := encMode.Marshal(v)
+	if _, named := v.(map[string]json.RawMessage); named || err != nil {
+		return raw, err
+	}
+	return pool.AddChecksum(raw, nil), nil
 }
 
 // getRecord reads a record into v and says whether it was there.
@@ -116,7 +133,13 @@ func getRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
 	if raw == nil || err != nil {
 		return false, err
 	}
-	if err := decMode.Unmarshal(raw, v); err != nil {
+	if _, named := v.(*map[string]json.RawMessage); !named {
+		err = pool.CheckRecord(raw, nil)
+	}
+	if err == nil {
+		err = decMode.Unmarshal(raw, v)
+	}
+	if err != nil {
 		return false, fmt.Errorf("%w: a record in %s: %w", kv.ErrDamaged, bucket, err)
 	}
 	return true, nil
@@ -180,6 +203,7 @@ func replaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint
 	if err != nil {
 		return nil, nil, err
 	}
+	delete(m, 255) // the checksum
 	had := make(map[uint64]cbor.RawMessage, len(set))
 	for k, v := range set {
 		had[k] = absent

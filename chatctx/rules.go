@@ -67,7 +67,7 @@ func (b *Batch) AddRule(r *Rule, scope RuleScope) {
 			rule.Branch = t.target.ID
 		}
 		if scope.Call != "" {
-			at, err := t.reader().call(t.target, scope.Call)
+			at, err := t.reader().call(t.target, b.branch != "", scope.Call)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (b *Batch) AddRule(r *Rule, scope RuleScope) {
 }
 
 func (t *txn) putRule(r *Rule) error {
-	raw, err := encMode.Marshal(r)
+	raw, err := encodeRecord(r)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Store) AddRule(ctx context.Context, r *Rule) (*Committed, error) {
 	}
 	r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = ID{}, ID{}, ID{}, 0, s.by, s.now()
 	return s.storeOperation(ctx, "rules add", func(t *storeTxn) error {
-		raw, err := encMode.Marshal(r)
+		raw, err := encodeRecord(r)
 		if err != nil {
 			return err
 		}

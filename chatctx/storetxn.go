@@ -219,7 +219,7 @@ func (t *storeTxn) revertChange(c change) error {
 			if err != nil {
 				return err
 			}
-			if sub.rec, err = decodeContext(sub.id, raw); err != nil {
+			if sub.rec, err = contextFrom(sub.id, raw); err != nil {
 				return err
 			}
 		}

@@ -55,7 +55,7 @@ func (t *Tool) Check() error {
 func (b *Batch) PutTool(tool Tool) {
 	b.prepare = append(b.prepare, tool.Check)
 	b.step("tools add", func(t *txn) error {
-		raw, err := encMode.Marshal(tool)
+		raw, err := encodeRecord(tool)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *Store) PutTool(ctx context.Context, tool Tool) (*Committed, error) {
 		return nil, err
 	}
 	return s.storeOperation(ctx, "tools add", func(t *storeTxn) error {
-		raw, err := encMode.Marshal(tool)
+		raw, err := encodeRecord(tool)
 		if err != nil {
 			return err
 		}
