@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"database/sql"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 )
 
 // database makes a database of a file of SQL.
-func database(t *testing.T, file string) string {
+func database(t testing.TB, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -106,4 +107,37 @@ func TestSharedLLM(t *testing.T) {
 	if len(all) != 2 || visible(all[1]) != want || all[1].Title != "hi" {
 		t.Errorf("%d conversations, %s", len(all), visible(all[len(all)-1]))
 	}
+}
+
+// FuzzLLM changes databases here and there: what can still be read is what a store takes.
+func FuzzLLM(f *testing.F) {
+	files, err := filepath.Glob("testdata/llm/*.sql")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	var seeds [][]byte
+	for _, file := range files {
+		b, err := os.ReadFile(database(f, file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, b)
+	}
+	f.Add(0, 100, []byte("x"))
+	f.Add(1, 5000, []byte{0, 0, 255})
+	f.Add(2, 9000, []byte("responses"))
+	f.Fuzz(func(t *testing.T, which, at int, change []byte) {
+		if which < 0 || at < len(sqliteMagic) {
+			return
+		}
+		b := bytes.Clone(seeds[which%len(seeds)])
+		copy(b[min(at%len(b), len(b)):], change)
+		path := filepath.Join(t.TempDir(), "fuzz.db")
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(t.Context(), []string{path}, Options{}, func(in *chatctx.Incoming) error { checkIncoming(t, in); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
