@@ -220,7 +220,7 @@ type sessionJSON struct {
 }
 
 func doSessions(r *run) error {
-	if _, err := r.writer(); err != nil { // counts are kept
+	if err := r.counting(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -81,6 +82,15 @@ func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer
 	return enhancer.OptionsOf(settings, os.Getenv)
 }
 
+// counting opens the store so that counts are kept, or, where it can only be read, without.
+func (r *run) counting() error {
+	_, err := r.writer()
+	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
+		_, err = r.reader()
+	}
+	return err
+}
+
 // tokensJSON is a branch's size.
 type tokensJSON struct {
 	Total     int         `json:"total_tokens"`
@@ -109,7 +119,7 @@ type tokenLine struct {
 }
 
 func doTokens(r *run) error {
-	if _, err := r.writer(); err != nil { // counts are kept
+	if err := r.counting(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()
