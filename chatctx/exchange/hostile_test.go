@@ -73,7 +73,7 @@ func TestDamagedLines(t *testing.T) {
 // TestLargeShapes reads shapes that a walk by recursion or by pairs would not survive: a chain, a fan, a circle, many copies, results without
 // calls.
 func TestLargeShapes(t *testing.T) {
-	const n = 50_000
+	const n = 20_000
 	id := func(i int) string { return fmt.Sprintf("%06d", i) }
 	shapes := map[string]func(i int) string{
 		"chain":         func(i int) string { return ccText("user", id(i), id(i-1), "x") },
