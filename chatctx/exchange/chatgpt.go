@@ -73,20 +73,7 @@ func (c *chatgpt) conversation(v value) error {
 		c.count(mapping)
 		return nil
 	}
-	c.r.duplicateKeys(c.at, v)
-	if v.get("title").broken() {
-		c.r.warn(c.at, "half characters or bytes that are not UTF-8 in the title were replaced")
-	}
-	c.model = v.get("default_model_slug").str()
-	in := &chatctx.Incoming{
-		Conversation: id,
-		Title:        v.get("title").str(),
-		Created:      v.get("create_time").time(),
-		Updated:      v.get("update_time").time(),
-	}
-	if rest := leftover(v, chatgptKnown); rest != nil {
-		in.AppData = map[string]json.RawMessage{chatgptName: rest}
-	}
+	in := c.head(v, id)
 	records, good := c.records(mapping)
 	if !good {
 		c.r.skipContext(0, c.at, "no node of the conversation could be read")
@@ -101,6 +88,25 @@ func (c *chatgpt) conversation(v value) error {
 		in.Digest = digest
 	}
 	return c.r.emit(in)
+}
+
+// head reads what a conversation says of itself.
+func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
+	c.r.duplicateKeys(c.at, v)
+	if v.get("title").broken() {
+		c.r.warn(c.at, "half characters or bytes that are not UTF-8 in the title were replaced")
+	}
+	c.model = v.get("default_model_slug").str()
+	in := &chatctx.Incoming{
+		Conversation: id,
+		Title:        v.get("title").str(),
+		Created:      v.get("create_time").time(),
+		Updated:      v.get("update_time").time(),
+	}
+	if rest := leftover(v, chatgptKnown); rest != nil {
+		in.AppData = map[string]json.RawMessage{chatgptName: rest}
+	}
+	return in
 }
 
 // count counts the nodes of a conversation that is there already.
