@@ -321,13 +321,21 @@ func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 	return items, nil
 }
 
-// PutPrompt stores a prompt's text and gives its id, made from the text; "" has the id "".
-func PutPrompt(tx kv.RwTx, ctx pool.ID, text string) (string, error) {
+// PromptID is the id of a prompt with this text; "" has the id "".
+func PromptID(text string) string {
 	if text == "" {
-		return "", nil
+		return ""
 	}
 	sum := sha256.Sum256([]byte(text))
-	id := hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:8])
+}
+
+// PutPrompt stores a prompt's text and gives its id, made from the text.
+func PutPrompt(tx kv.RwTx, ctx pool.ID, text string) (string, error) {
+	id := PromptID(text)
+	if id == "" {
+		return "", nil
+	}
 	return id, tx.Put(PromptBucket, append(ctx[:], id...), []byte(text))
 }
 

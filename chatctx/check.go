@@ -54,6 +54,11 @@ func (s *Store) Check(ctx context.Context, full bool, problem func(Problem)) err
 	if err := c.damage(s.db.View(ctx, func(tx kv.Tx) error { c.tx = tx; return c.rest() })); err != nil {
 		return err
 	}
+	if full {
+		if err := c.damage(s.db.View(ctx, func(tx kv.Tx) error { c.tx = tx; return c.index() })); err != nil {
+			return err
+		}
+	}
 	if k, ok := s.db.(kv.Keeper); ok && full {
 		return c.damage(k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }))
 	}
@@ -131,6 +136,9 @@ func (c *checker) context(id ID) error {
 	if err := c.kept(id); err != nil {
 		return err
 	}
+	if err := c.named(id, messages); err != nil {
+		return err
+	}
 	if rec.Newest != 0 {
 		return c.newest(where, id, rec.Newest, ID{}, rec.Revision)
 	}
@@ -151,27 +159,48 @@ func (c *checker) pool(id ID) (map[ID]*Message, error) {
 			c.problem(4, where, "is in the contexts %s and %s", other, id)
 		}
 		c.home[mid] = id
+		if m.ID != mid {
+			c.problem(1, where, "calls itself %s", m.ID)
+		}
 		for _, h := range pool.Artifacts(m) {
 			c.wanted[h] = true
 		}
-		out[mid] = nil
-		if len(m.Calls) > 0 {
-			out[mid] = m
-		}
-		return nil
+		out[mid] = known(m)
+		return c.unrecorded(id, m)
 	})
 	return out, err
+}
+
+// known keeps of a message what the rest of the check asks for.
+func known(m *Message) *Message {
+	k := &Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Hidden: m.Hidden, Home: m.Home}
+	for i := range m.Calls {
+		k.Calls = append(k.Calls, pool.Call{ID: m.Calls[i].ID})
+	}
+	return k
 }
 
 // entries checks that each entry's message is there, and gives each segment's end and the positions in it that have a message.
 func (c *checker) entries(id ID, messages map[ID]*Message) (ends map[uint64]uint64, there map[uint64][]uint64, err error) {
 	ends, there = map[uint64]uint64{}, map[uint64][]uint64{}
+	var count turnCount
 	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		if len(key) != 32 {
+			c.problem(2, "context "+id.String(), "has an entry with a key of %d bytes", len(key))
+			return nil
+		}
 		segment, position := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
 		where := fmt.Sprintf("context %s, segment %d, entry %d", id, segment, position)
 		if len(value) < 17 {
 			c.problem(1, where, "is cut short")
 			return nil
+		}
+		if segment != count.segment || position != count.next {
+			count = turnCount{segment: segment, unsure: position > 0}
+		}
+		count.next = position + 1
+		if text := count.wrong(value, messages[ID(value[:16])]); text != "" {
+			c.problem(2, where, "%s", text)
 		}
 		there[segment] = append(there[segment], position)
 		mid := ID(value[:16])
@@ -233,8 +262,11 @@ func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64, th
 
 func (c *checker) branchRest(where string, id ID, b *branch.Branch) error {
 	for _, prompt := range []string{b.System, b.Prompt} {
-		if _, err := branch.Prompt(c.tx, id, prompt); err != nil {
+		text, err := branch.Prompt(c.tx, id, prompt)
+		if err != nil {
 			c.problem(3, where, "%v", err)
+		} else if branch.PromptID(text) != prompt {
+			c.problem(3, where, "the text of its prompt %s is not the one that was stored", prompt)
 		}
 	}
 	for _, s := range b.Sessions {
@@ -258,6 +290,10 @@ func (c *checker) branchRest(where string, id ID, b *branch.Branch) error {
 // newest checks that an operation led to a revision. An operation that gave a branch another name is also about the old name, which is gone.
 func (c *checker) newest(where string, id ID, n uint64, of ID, revision uint64) error {
 	op, err := getOperation(c.tx, id, n)
+	if errors.Is(err, kv.ErrDamaged) {
+		c.problem(7, where, "its newest operation %d: %v", n, err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -325,11 +361,13 @@ func (c *checker) rest() error {
 			return err
 		}
 	}
-	for _, bucket := range []string{branch.Bucket, branch.EntryBucket, pool.Bucket, callBucket, operationBucket, tagBucket, markBucket, branch.PromptBucket,
-		callIDBucket, claimBucket, ruleBucket, toolBucket} {
+	for _, bucket := range ownBuckets {
 		if err := c.strays(bucket); err != nil {
 			return err
 		}
+	}
+	if err := c.store(); err != nil {
+		return err
 	}
 	return c.tx.Scan(openBucket, kv.Range{}, func(key, _ []byte) error {
 		if len(key) != 42 {

@@ -122,7 +122,6 @@ func contextTerm(id ID) []byte       { return []byte("\x02c" + strings.ReplaceAl
 func roleTerm(role pool.Role) []byte { return []byte("\x02r" + string(role)) }
 func modelTerm(model string) []byte  { return []byte("\x02m" + words.Fold(model)) }
 func toolTerm(tool string) []byte    { return []byte("\x02t" + words.Fold(tool)) }
-func kindTerm(kind byte) []byte      { return []byte{2, 'k', '0' + kind} }
 func sameFolded(a, b string) bool    { return words.Fold(a) == words.Fold(b) }
 func toolsOf(m *Message) (names []string) {
 	for i := range m.Calls {
@@ -178,7 +177,6 @@ func (x *indexer) add(tx kv.Tx, w index.Waiting) error {
 func (x *indexer) begin(d index.Doc) {
 	x.Begin(d)
 	x.Add(contextTerm(docContext(d)))
-	x.Add(kindTerm(d[0]))
 }
 
 func (x *indexer) message(m *Message) {

@@ -26,8 +26,14 @@ type building struct {
 // NewBuilder makes an empty one.
 func NewBuilder() *Builder { return &Builder{terms: map[string]int{}} }
 
+// kindTerm begins the terms that each document has exactly one of.
+const kindTerm = "\x02k"
+
 // Begin begins the next document.
-func (b *Builder) Begin(d Doc) { b.docs = append(b.docs, d) }
+func (b *Builder) Begin(d Doc) {
+	b.docs = append(b.docs, d)
+	b.Add(append([]byte(kindTerm), d[0]))
+}
 
 // Add gives the document a word.
 func (b *Builder) Add(word []byte) {
@@ -94,6 +100,7 @@ func (b *Builder) Write(tx kv.RwTx, s *State) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
+	block.Entries = w.count
 	s.Next, s.NextID = block.To, s.NextID+1
 	s.Blocks = append(s.Blocks, block)
 	return nil

@@ -20,12 +20,13 @@ func Drop(tx kv.RwTx, s *State, dead func(Doc) (bool, error)) (int, error) {
 	if err := s.bury(tx, math.MaxInt); err != nil {
 		return 0, err
 	}
-	blocks := s.Blocks
-	if s.Merge != nil {
-		blocks = append(blocks[:len(blocks):len(blocks)], s.Merge.Out)
+	for i := range s.Blocks {
+		if err := dropFrom(tx, &s.Blocks[i], gone); err != nil {
+			return 0, err
+		}
 	}
-	for _, b := range blocks {
-		if err := dropFrom(tx, b, gone); err != nil {
+	if s.Merge != nil {
+		if err := dropFrom(tx, &s.Merge.Out, gone); err != nil {
 			return 0, err
 		}
 	}
@@ -86,7 +87,7 @@ func dropDocs(tx kv.RwTx, dead func(Doc) (bool, error)) (map[uint64]bool, error)
 }
 
 // dropFrom takes documents out of a block's lists. Records in which one stands are written anew.
-func dropFrom(tx kv.RwTx, b Block, gone map[uint64]bool) error {
+func dropFrom(tx kv.RwTx, b *Block, gone map[uint64]bool) error {
 	has := false
 	for n := range gone {
 		has = has || n >= b.From && n < b.To
@@ -125,10 +126,12 @@ func dropFrom(tx kv.RwTx, b Block, gone map[uint64]bool) error {
 }
 
 // rewrite writes a record without some documents; under another key where its first entry is gone.
-func rewrite(tx kv.RwTx, b Block, value []byte, gone map[uint64]bool) error {
+func rewrite(tx kv.RwTx, b *Block, value []byte, gone map[uint64]bool) error {
 	w := &writer{tx: tx, block: b.ID}
 	var failed error
+	was := uint64(0)
 	err := decode(value, func(e *entry) bool {
+		was++
 		left := entry{term: e.term}
 		e.each(func(p posting) {
 			if !gone[b.From+uint64(p.doc)] {
@@ -146,5 +149,6 @@ func rewrite(tx kv.RwTx, b Block, value []byte, gone map[uint64]bool) error {
 	if err != nil {
 		return err
 	}
+	b.Entries += w.count - was
 	return w.flush()
 }

@@ -86,7 +86,8 @@ type writer struct {
 	key   []byte
 	last  []byte
 	buf   []byte
-	bytes int // written so far
+	bytes int    // written so far
+	count uint64 // of entries
 }
 
 func (w *writer) put(e *entry) error {
@@ -107,6 +108,7 @@ func (w *writer) put(e *entry) error {
 	}
 	w.buf = append(w.buf, e.list...)
 	w.last = append(w.last[:0], e.term...)
+	w.count++
 	if len(w.buf) >= maxChunk {
 		return w.flush()
 	}

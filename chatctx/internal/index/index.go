@@ -49,10 +49,10 @@ type State struct {
 	Gone     []Block `cbor:"7,keyasint,omitempty"` // what is left of them is to be deleted
 }
 
-// Block holds the terms of the documents From to To, the last not included.
+// Block holds the terms of the documents From to To, the last not included, in so many entries.
 type Block struct {
-	_            struct{} `cbor:",toarray"`
-	ID, From, To uint64
+	_                     struct{} `cbor:",toarray"`
+	ID, From, To, Entries uint64
 }
 
 // Merge is one under way: terms up to After are in Out.

@@ -88,6 +88,7 @@ func (m *model) drop() {
 
 func (m *model) compare() {
 	m.t.Helper()
+	m.view(func(tx kv.Tx, st *State) error { return Check(tx, st, func(Doc) {}) })
 	for _, q := range [][]Want{
 		{Word([]byte("w0"), false)}, {Word([]byte("w1"), false), Word([]byte("w2"), false)}, {Word([]byte("w1"), true)},
 		{Word(fmt.Appendf(nil, "rare%d", m.rnd.IntN(m.next)), false)}, {Word([]byte("rare1"), true), Word([]byte("w0"), false)},

@@ -72,12 +72,14 @@ func (s *State) merge(tx kv.RwTx, budget int) error {
 			return err
 		}
 	}
+	defer func() { m.Out.Entries += w.count }()
 	for w.bytes+len(w.buf) < budget {
 		term := least(inputs)
 		if term == nil {
 			if err := w.flush(); err != nil {
 				return err
 			}
+			m.Out.Entries, w.count = m.Out.Entries+w.count, 0
 			s.merged()
 			return nil
 		}
@@ -94,7 +96,7 @@ func (s *State) merged() {
 	var blocks []Block
 	for _, b := range s.Blocks {
 		switch {
-		case b == s.Merge.In[0]:
+		case b.ID == s.Merge.In[0].ID:
 			blocks = append(blocks, s.Merge.Out)
 		case b.From < s.Merge.Out.From || b.From >= s.Merge.Out.To:
 			blocks = append(blocks, b)

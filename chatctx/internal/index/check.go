@@ -1,0 +1,125 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Check reads all of the index, and calls have for each document in a block or waiting. An error wraps kv.ErrDamaged where something does not fit.
+func Check(tx kv.Tx, s *State, have func(Doc)) error {
+	if err := ScanWaiting(tx, false, func(w Waiting) error { have(w.Doc); return nil }); err != nil {
+		return err
+	}
+	next := uint64(0)
+	err := ScanDocs(tx, func(from uint64, docs []Doc) error {
+		if from != next {
+			return damaged("documents %d to %d are not there", next, from)
+		}
+		next += uint64(len(docs))
+		for _, d := range docs {
+			if d != (Doc{}) {
+				have(d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if next != s.Next {
+		return damaged("it has %d documents of %d", next, s.Next)
+	}
+	blocks := map[uint64]Block{}
+	at := uint64(0)
+	for _, b := range s.Blocks {
+		if b.From != at || b.To < b.From {
+			return damaged("block %d begins at %d after %d", b.ID, b.From, at)
+		}
+		at, blocks[b.ID] = b.To, b
+	}
+	if at != s.Next {
+		return damaged("its blocks end at %d of %d", at, s.Next)
+	}
+	return checkTerms(tx, s, blocks)
+}
+
+// checkTerms reads all lists. A list names only documents of its block, each document has a list, and entries are in order.
+func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
+	used := map[uint64]bool{}
+	for _, b := range s.Gone {
+		used[b.ID] = true
+	}
+	if s.Merge != nil {
+		used[s.Merge.Out.ID] = true
+	}
+	var last entry
+	var block uint64
+	totals, count := map[uint64]uint64{}, map[uint64]uint64{}
+	err := tx.Scan(TermBucket, kv.Range{}, func(key, value []byte) error {
+		if len(key) < 13 {
+			return damaged("a key of %d bytes in %s", len(key), TermBucket)
+		}
+		id := binary.BigEndian.Uint64(key)
+		b, ok := blocks[id]
+		if !ok {
+			if used[id] {
+				return nil
+			}
+			return damaged("terms of the block %d, which is not there", id)
+		}
+		if id != block {
+			block, last = id, entry{}
+		}
+		first, fits := true, true
+		err := decode(value, func(e *entry) bool {
+			fits = !first || bytes.Equal(termKey(id, e.term, e.first), key)
+			first = false
+			order := bytes.Compare(last.term, e.term)
+			fits = fits && (order < 0 || order == 0 && last.last < e.first)
+			end := uint32(0)
+			fits = e.each(func(p posting) { end = p.doc }) && fits && end == e.last && uint64(end) < b.To-b.From
+			if bytes.HasPrefix(e.term, []byte(kindTerm)) {
+				totals[id] += uint64(e.n)
+			}
+			count[id]++
+			last = entry{term: bytes.Clone(e.term), last: e.last}
+			return fits
+		})
+		if err == nil && !fits {
+			err = damaged("terms of the block %d that do not fit", id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for id, b := range blocks {
+		if count[id] != b.Entries {
+			return damaged("the block %d has %d entries of %d", id, count[id], b.Entries)
+		}
+	}
+	return checkTotals(tx, blocks, totals)
+}
+
+// checkTotals compares how many documents each block names by kind with how many it should.
+func checkTotals(tx kv.Tx, blocks map[uint64]Block, totals map[uint64]uint64) error {
+	live := make(map[uint64]uint64)
+	err := ScanDocs(tx, func(from uint64, docs []Doc) error {
+		for _, b := range blocks {
+			for i := max(from, b.From); i < min(from+uint64(len(docs)), b.To); i++ {
+				if docs[i-from] != (Doc{}) {
+					live[b.ID]++
+				}
+			}
+		}
+		return nil
+	})
+	for id := range blocks {
+		if err == nil && live[id] != totals[id] {
+			err = damaged("the block %d names %d documents of %d", id, totals[id], live[id])
+		}
+	}
+	return err
+}
