@@ -75,7 +75,7 @@ func (b *Batch) Decide(ref CallRef, v Verdict) *Call {
 		b.ready([]*Message{denial})
 	}
 	b.step(map[pool.Status]string{pool.Approved: "approve", pool.Denied: "deny"}[v.Status], func(t *txn) error {
-		at, err := t.reader().call(t.target, ref)
+		at, err := t.reader().call(t.target, b.branch != "", ref)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (b *Batch) Decide(ref CallRef, v Verdict) *Call {
 func (b *Batch) ExpireCall(ref CallRef, at pool.Time) {
 	b.prepare = append(b.prepare, func() error { return b.store.settleNamed(b.context, b.branch, ref) })
 	b.step("expire", func(t *txn) error {
-		c, err := t.reader().call(t.target, ref)
+		c, err := t.reader().call(t.target, b.branch != "", ref)
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (t *txn) holderOf(a *callAt) (*branch.Branch, error) {
 func (t *txn) decide(a *callAt, v *Verdict, denial *Message) (string, error) {
 	cancels := v.Status == pool.Denied && v.Kind == ByCancel && a.rec.state() == CallState(pool.Approved, pool.NotRun)
 	if a.rec.Status != pool.Pending && !cancels {
-		return "", a.wrongState(string(v.Status))
+		return "", a.wrongState(map[bool]string{true: "cancelled", false: string(v.Status)}[v.Kind == ByCancel])
 	}
 	holder, err := t.holderOf(a)
 	if err != nil {

@@ -60,8 +60,8 @@ func (a *callAt) name() string {
 	return fmt.Sprintf("%s:%d (%s)", Short(a.message.ID), a.index+1, a.rec.Tool)
 }
 
-// call finds a call of the context. The branch is the one that references are read on.
-func (r reader) call(b *branch.Branch, ref CallRef) (*callAt, error) {
+// call finds a call of the context. The branch is the one that references are read on; where it was named, of several calls with one id the one that it holds counts.
+func (r reader) call(b *branch.Branch, named bool, ref CallRef) (*callAt, error) {
 	if at := strings.LastIndexByte(string(ref), ':'); at > 0 {
 		n, err := strconv.Atoi(string(ref[at+1:]))
 		id, _, found := ID{}, 0, error(nil)
@@ -75,12 +75,15 @@ func (r reader) call(b *branch.Branch, ref CallRef) (*callAt, error) {
 			return nil, found
 		}
 	}
-	return r.callByID(string(ref))
+	if !named {
+		b = nil
+	}
+	return r.callByID(b, string(ref))
 }
 
-// callByID finds a call by the provider's id: the only one, or the only one that is open.
-func (r reader) callByID(id string) (*callAt, error) {
-	var all, open []*callAt
+// callByID finds a call by the provider's id: the only one, the only one on a branch if that is not nil, or the only one that is open.
+func (r reader) callByID(b *branch.Branch, id string) (*callAt, error) {
+	var all []*callAt
 	var keys [][]byte
 	if id == "" {
 		return nil, NotFound("call", id)
@@ -100,13 +103,12 @@ func (r reader) callByID(id string) (*callAt, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, c); c.rec.open() {
-			open = append(open, c)
-		}
+		all = append(all, c)
 	}
-	if len(all) > 1 && len(open) > 0 {
-		all = open
+	if b != nil {
+		all = narrow(all, func(c *callAt) bool { return branch.Place(b.Pieces, c.rec.Home.Segment, c.rec.Home.Position) >= 0 })
 	}
+	all = narrow(all, func(c *callAt) bool { return c.rec.open() })
 	switch len(all) {
 	case 0:
 		return nil, NotFound("call", id)
@@ -118,6 +120,20 @@ func (r reader) callByID(id string) (*callAt, error) {
 		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.message.ID, c.index+1, c.rec.Tool, c.rec.state()))
 	}
 	return nil, Ambiguous("call", id, words)
+}
+
+// narrow keeps those of several calls that ok takes, or all where it takes none.
+func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
+	var some []*callAt
+	for _, c := range all {
+		if ok(c) {
+			some = append(some, c)
+		}
+	}
+	if len(some) == 0 {
+		return all
+	}
+	return some
 }
 
 // callOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
@@ -423,7 +439,7 @@ func callIn(tx kv.Tx, id ID, branchName string, ref CallRef) (*callAt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reader{tx, id}.call(b, ref)
+	return reader{tx, id}.call(b, branchName != "", ref)
 }
 
 // callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,6 +318,8 @@ func TestCallReferences(t *testing.T) {
 	if _, err := s.Call(t.Context(), "", "", "one"); !errors.Is(err, ErrAmbiguous) {
 		t.Errorf("an id that waits on two branches gives %v", err)
 	}
+	want(t, findC(t, s, "", "other", "one").Branch, "other")
+	want(t, findC(t, s, "", "main", "one").Branch, "main")
 	other := newContext(t, s, "b") // current now
 	want(t, findC(t, s, "", "", CallRef(id.String()+":1")).Context.String(), c.ID.String())
 	if _, err := s.Call(t.Context(), other.ID.String(), "", CallRef(id.String()+":1")); !errors.Is(err, ErrNotFound) {
@@ -554,4 +557,57 @@ func BenchmarkOpenCalls(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestRulesAndToolsGoAlong: a fork has its branch's rules, a copy of the context all rules and tools.
+func TestRulesAndToolsGoAlong(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		appendTo(t, c, "", asks("x"))
+		b := c.Begin("")
+		b.AddRule(&Rule{Effect: Allow, Tool: "here"}, RuleScope{Branch: true})
+		b.AddRule(&Rule{Effect: Allow, Tool: "all"}, RuleScope{})
+		b.AddRule(&Rule{Effect: Allow, Tool: "one"}, RuleScope{Call: "x"})
+		b.PutTool(Tool{Name: "t", Command: []string{"x"}})
+		commit(t, b)
+		b = c.Begin("")
+		b.Fork("two", "", true)
+		forked := commit(t, b)
+		scopes := func(id ID) string {
+			rules, err := s.Rules(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out []string
+			for _, r := range rules {
+				out = append(out, r.Tool+" "+r.ScopeWord())
+			}
+			slices.Sort(out)
+			return strings.Join(out, ", ")
+		}
+		want(t, scopes(c.ID), "all context, here branch, here branch, one call")
+		copied, err := s.Copy(t.Context(), c.ID.String(), "copy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, scopes(copied.ID), "all context, here branch, here branch, one call")
+		if tools, err := s.Offered(t.Context(), copied.ID); err != nil || len(tools) != 1 {
+			t.Errorf("the copy has the tools %v, %v", tools, err)
+		}
+		if _, err := s.Undo(t.Context(), c.ID.String(), "", forked.Operation); err != nil {
+			t.Fatal(err)
+		}
+		want(t, scopes(c.ID), "all context, here branch, one call")
+		r := &Rule{Effect: Deny, Tool: "*"}
+		if _, err := s.AddRule(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		want(t, scopes(ID{}), "* store")
+		if _, _, err := s.RemoveRule(t.Context(), Short(r.ID)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Undo(t.Context(), "", "", "s3"); err != nil && !errors.Is(err, ErrConflict) {
+			t.Fatal(err)
+		}
+	})
 }

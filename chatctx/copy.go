@@ -67,6 +67,9 @@ func (st *storeTxn) copyContext(from, id ID, title string) error {
 	if err := c.named(); err != nil {
 		return err
 	}
+	if err := c.rules(infos); err != nil {
+		return err
+	}
 	for _, name := range t.names() {
 		if err := branch.Put(t.tx, id, t.branches[name].Branch); err != nil {
 			return err
@@ -219,6 +222,30 @@ func (c *copier) named() error {
 			r.key = id[:]
 		}
 		if err := c.t.tx.Put(string(r.bucket), under(c.t.id, r.key...), r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rules copies the rules, each with the copy of what it is about.
+func (c *copier) rules(infos []*BranchInfo) error {
+	all, err := rulesOf(c.from.tx, c.from.id)
+	if err != nil {
+		return err
+	}
+	branches := map[ID]ID{{}: {}}
+	for _, info := range infos {
+		branches[info.ID] = c.t.branches[info.Name].ID
+	}
+	for _, r := range all {
+		to, ok := branches[r.Branch]
+		message := c.ids[r.Message]
+		if !ok || r.Message != (ID{}) && message == (ID{}) {
+			continue
+		}
+		r.ID, r.Branch, r.Message = pool.NewID(), to, message
+		if err := putRecord(c.t.tx, ruleBucket, ruleKey(c.t.id, r.ID), r); err != nil {
 			return err
 		}
 	}

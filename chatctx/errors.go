@@ -70,6 +70,13 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 func conflict(format string, args ...any) error { return &ConflictError{fmt.Sprintf(format, args...)} }
 
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
-}
+// Invalid makes the ErrInvalid that says what can never be right.
+func Invalid(format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...)} }
+
+func invalid(format string, args ...any) error { return Invalid(format, args...) }
+
+type invalidError struct{ text string }
+
+func (e *invalidError) Error() string { return e.text }
+
+func (e *invalidError) Unwrap() error { return ErrInvalid }

@@ -46,7 +46,7 @@ var ErrLimit = errors.New("the task's limit is reached")
 // Start makes a sub-context of a branch ("" the active one). With call, which is claimed and runs, it answers that call. The child has the goal as its first message, and nothing was sent.
 func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, o Options, call *chatctx.CallClaim) (*chatctx.ChatContext, error) {
 	if strings.TrimSpace(o.Goal) == "" {
-		return nil, fmt.Errorf("%w: a task needs a goal", chatctx.ErrInvalid)
+		return nil, chatctx.Invalid("a task needs a goal")
 	}
 	settings, err := inherited(ctx, parent, branchName)
 	if err != nil {

@@ -281,7 +281,8 @@ func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*c
 	}
 	t := tools[c.Tool]
 	run := e.runnerOf(c.Tool, t)
-	if run == nil {
+	claimable := c.Status == pool.Approved && c.Execution == pool.NotRun || again && c.Execution == pool.Uncertain
+	if run == nil && claimable {
 		return nil, chatctx.NotFound("tool that can be run here:", c.Tool)
 	}
 	claim, err := e.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: again})

@@ -16,7 +16,7 @@ import (
 // CheckRule says why a rule can never be meant; the error is a chatctx.ErrInvalid.
 func CheckRule(r *chatctx.Rule) error {
 	if err := checkRule(r); err != nil {
-		return fmt.Errorf("%w: %w", chatctx.ErrInvalid, err)
+		return chatctx.Invalid("%v", err)
 	}
 	return nil
 }

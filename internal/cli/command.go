@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
@@ -46,6 +47,7 @@ func commandTable() []group {
 		{"Messages", messageCommands()},
 		{"Finding", searchCommands()},
 		{"Talking to a model", talkCommands()},
+		{"Tools and their calls", slices.Concat(callCommands(), ruleCommands(), toolCommands(), subCommands())},
 		{"The window", windowCommands()},
 		{"Branches", branchCommands()},
 		{"Changing a history", historyCommands()},

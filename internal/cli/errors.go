@@ -100,6 +100,9 @@ func classify(err error) (code int, kind string) {
 	var partial *partialError
 	var damage *damageFound
 	talkCode, talkKind := classifyTalk(err)
+	if talkCode == 0 {
+		talkCode, talkKind = classifyCalls(err)
+	}
 	switch {
 	case err == nil, errors.Is(err, errBroken):
 		return exitDone, ""

@@ -14,6 +14,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
 )
 
 // run is one command while it is done: its arguments and flags, and what all commands share.
@@ -29,6 +30,8 @@ type run struct {
 	// override are shared flags as --name=value that count before the command line's own: completion runs on those of the
 	// line that is being typed.
 	override []string
+	// executors are those that the command made; they end with it.
+	executors []*approval.Executor
 }
 
 func (r *run) json() bool                   { return r.flags.Bool("json") }
@@ -121,6 +124,10 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 
 // close lets the store go, if it was opened.
 func (r *run) close() {
+	for _, e := range r.executors {
+		e.Close()
+	}
+	r.executors = nil
 	if r.st != nil {
 		r.st.Close()
 		r.st = nil

@@ -80,7 +80,7 @@ func (r *run) asked() map[string]json.RawMessage {
 
 // turn is how a branch of a context is asked.
 func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
-	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked()}
+	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked(), Calls: r.executor(c).Calls}
 }
 
 // talk finds the conversation that a command talks in, and the branch's own name.

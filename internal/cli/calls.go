@@ -1,0 +1,338 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program"
+
+func callCommands() []*command {
+	decided := callFields + ", operation; a line each"
+	by := &urfave.StringFlag{Name: "by", Usage: "the `NAME` of who decides; else the user's"}
+	reason := &urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model word for word"}
+	which := []urfave.Flag{
+		&urfave.BoolFlag{Name: "all", Usage: "all calls that wait (with --context: of that context and its sub-contexts)"},
+		&urfave.StringFlag{Name: "matching", Usage: "those of tools whose name matches `PATTERN`: fs_*"},
+		by, reason,
+	}
+	ls := []urfave.Flag{
+		&urfave.StringFlag{Name: "tool", Usage: "only of tools whose name matches `PATTERN`"},
+		&urfave.StringFlag{Name: "state", Usage: "only in this `STATE`: pending, approved, running, uncertain"},
+		&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
+	}
+	return []*command{
+		{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch, subs: []*command{
+			{name: "ls", does: "list the open calls of all contexts, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: ls,
+				more: "With --context only that one's and its sub-contexts'. A call is named MESSAGE:INDEX, or by the provider's id where that is unique.",
+				json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --tool \"fs_*\" --json"},
+			{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
+				json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
+			{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
+				more:  "Approving runs nothing: calls run, send --continue and chat do, and any program that claims the call. All named calls of a context are decided together or not at all.",
+				flags: append([]urfave.Flag{&urfave.StringFlag{Name: "arguments", Usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
+				json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
+			{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
+				more: "While the call's turn is the last one, a tool message that says so goes to the end of the branch.",
+				json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
+			{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []urfave.Flag{by, reason},
+				json: decided, example: "chatctx calls cancel @:1"},
+			{name: "expire", args: "CALL…", does: "let calls count as denied when nobody has decided in time", scope: onBranch, do: doCallsExpire,
+				flags: []urfave.Flag{&urfave.DurationFlag{Name: "in", Usage: "the `TIME` from now: 10m, 24h; 0 takes it away"}},
+				json:  decided, example: "chatctx calls expire @:1 --in 10m"},
+			{name: "claim", args: "CALL", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, do: doCallsClaim,
+				more: "Run the tool after that, and end it with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: the call is uncertain then, and calls claim --again takes it once more.",
+				flags: []urfave.Flag{
+					&urfave.BoolFlag{Name: "again", Usage: "run a call again that is uncertain: its program died while it ran"},
+					&urfave.DurationFlag{Name: "hold", Usage: "how long the claim lasts without being renewed, as a `TIME`", Value: chatctx.ClaimLife},
+					&urfave.IntFlag{Name: "pid", Usage: "the `PROCESS` whose end ends the claim"},
+					&urfave.StringFlag{Name: "renew", Usage: "keep the claim that has this `TOKEN`"},
+					&urfave.StringFlag{Name: "by", Usage: "the `NAME` of who runs it"},
+				},
+				json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
+			{name: "resolve", args: "CALL", does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
+				more: "The result message and the call's end are stored together.",
+				flags: []urfave.Flag{
+					&urfave.StringFlag{Name: "result", Usage: "the result's `TEXT`, or - for standard input"},
+					&urfave.BoolFlag{Name: "as-json", Usage: "the result is JSON"},
+					&urfave.BoolFlag{Name: "error", Usage: "the tool failed"},
+					&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse where the claim is another by now"},
+					&urfave.StringFlag{Name: "by", Usage: "the `NAME` of the person who says so"},
+					rawText(),
+				},
+				json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
+			{name: "run", args: "[CALL…]", does: "run approved calls with the tools that are kept (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
+				more: "Without CALL: what the rules allow and what is approved on the branch. A tool is claimed before it starts, so nothing runs twice. Ends with 6 where calls still wait.",
+				flags: []urfave.Flag{
+					&urfave.BoolFlag{Name: "again", Usage: "run calls again that are uncertain: their program died while they ran"},
+					&urfave.IntFlag{Name: "limit", Usage: "how many run at a time: `N`"},
+					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which a tool without a limit of its own is ended"},
+				},
+				json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
+			{name: "wait", args: "CALL…", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, do: doCallsWait,
+				flags: []urfave.Flag{&urfave.DurationFlag{Name: "timeout", Usage: "give up after this `TIME` (6)"}},
+				json:  callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
+			{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, do: doCallsWatch,
+				flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "existing", Usage: "those that are open already first"}}, ls...),
+				json:  callFields + "; a line each", example: "chatctx calls watch --json"},
+			{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, do: doCallsReview,
+				flags: []urfave.Flag{by}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
+			{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
+				more: "The steps of a call, played from the first, lead to its present state.",
+				json: "call, id, context, tool_name, at, from, to, by{kind, name}, program, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
+		}},
+	}
+}
+
+// callJSON is a call.
+type callJSON struct {
+	Call      string          `json:"call"`
+	ID        string          `json:"id"`
+	Message   chatctx.ID      `json:"message"`
+	Context   chatctx.ID      `json:"context"`
+	Branch    string          `json:"branch"`
+	Tool      string          `json:"tool_name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Effective json.RawMessage `json:"effective_arguments,omitempty"`
+	Status    pool.Status     `json:"approval_status"`
+	Execution pool.Execution  `json:"execution"`
+	Reason    string          `json:"reason,omitempty"`
+	Since     *time.Time      `json:"since"`
+	Expires   *time.Time      `json:"expires,omitempty"`
+	By        *byJSON         `json:"by,omitempty"`
+	Program   string          `json:"program,omitempty"`
+	Operation string          `json:"operation,omitempty"`
+}
+
+// byJSON is who took a step.
+type byJSON struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+func callToJSON(c *chatctx.Call) callJSON {
+	v := callJSON{Call: string(c.Ref()), ID: c.ID, Message: c.Message, Context: c.Context, Branch: c.Branch, Tool: c.Tool, Arguments: orNull(c.Arguments),
+		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: jsonTime(c.Since), Expires: jsonTime(c.Expires)}
+	if n := len(c.Decisions); n > 0 {
+		d := &c.Decisions[n-1]
+		v.By, v.Program = &byJSON{d.ByKind, d.ByName}, d.Program
+	}
+	return v
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// callName is how text names a call.
+func callName(c *chatctx.Call) string { return fmt.Sprintf("%s:%d", short(c.Message), c.Index) }
+
+// callState is a call's state in words.
+func callState(c *chatctx.Call) string {
+	if c.Execution == "" || c.Execution == pool.NotRun {
+		return string(c.Status)
+	}
+	return string(c.Execution)
+}
+
+// callStore opens the store so that calls whose time is over are settled; one that cannot be written is read as it is.
+func (r *run) callStore() (*chatctx.Store, error) {
+	st, err := r.writer()
+	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
+		return r.reader()
+	}
+	return st, err
+}
+
+// callFilter is what the flags of ls and watch say.
+func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
+	if r.contextRef() != "" || r.branchName() != "" {
+		c, err := st.Context(r.ctx, r.contextRef())
+		if err != nil {
+			return f, contextHint(err)
+		}
+		f.Context, f.Branch = c.ID, r.branchName()
+		if f.Branch != "" {
+			if _, err := c.Branch(r.ctx, f.Branch); err != nil {
+				return f, err
+			}
+		}
+	}
+	f.Tool = r.flag("tool")
+	if f.Tool == "" {
+		f.Tool = r.flag("matching")
+	}
+	if _, err := path.Match(f.Tool, ""); err != nil {
+		return f, usagef("the pattern %q is not one", f.Tool)
+	}
+	if s := r.flag("state"); s != "" {
+		f.State = callStates[s]
+		if f.State == "" {
+			return f, &usageError{fmt.Sprintf("no state %q", s), "an open call is pending, approved, running or uncertain"}
+		}
+	}
+	return f, nil
+}
+
+var callStates = map[string]string{
+	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
+	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),
+	"running":   chatctx.CallState(pool.Approved, pool.Running),
+	"uncertain": chatctx.CallState(pool.Approved, pool.Uncertain),
+}
+
+func doCallsLs(r *run) error {
+	if r.given("n") && r.flags.Int("n") < 1 {
+		return usagef("calls ls -n needs a number from 1 on")
+	}
+	st, err := r.callStore()
+	if err != nil {
+		return err
+	}
+	f, err := r.callFilter(st)
+	if err != nil {
+		return err
+	}
+	n := 0
+	titles := map[chatctx.ID]string{}
+	for c, err := range st.Calls(r.ctx, f) {
+		if err != nil {
+			return err
+		}
+		if err := r.emit(callToJSON(c), func() { r.callLine(st, c, titles) }); err != nil {
+			return err
+		}
+		if n++; n == r.flags.Int("n") || r.stopped() {
+			break
+		}
+	}
+	if n == 0 {
+		r.note("no call is open")
+	}
+	return nil
+}
+
+// callLine prints a call on one line, with where it comes from.
+func (r *run) callLine(st *chatctx.Store, c *chatctx.Call, titles map[chatctx.ID]string) {
+	title, ok := titles[c.Context]
+	if !ok {
+		title = short(c.Context)
+		if cc, err := st.Context(r.ctx, c.Context.String()); err == nil {
+			if info, err := cc.Info(r.ctx); err == nil {
+				title = titled(info.Title, info.ID)
+			}
+		}
+		titles[c.Context] = title
+	}
+	when := moment(c.Since)
+	if c.Expires != 0 {
+		when += ", expires " + moment(c.Expires)
+	}
+	r.printf("%s  %s  %s\n    %s  %s\n", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(callState(c), 9)),
+		cut(clean(c.Tool)+"("+oneLine(string(compact(c.RunArguments())))+")", max(r.con.width-26, 20)),
+		clean(c.Branch)+" of "+title, r.paint(dim, when))
+}
+
+func callStyle(c *chatctx.Call) string {
+	switch {
+	case c.Status == pool.Denied || c.Execution == pool.Failed || c.Execution == pool.Uncertain:
+		return red
+	case c.Status == pool.Pending:
+		return cyan
+	}
+	return green
+}
+
+// callByRef finds the call that an argument names.
+func (r *run) callByRef(st *chatctx.Store, ref string) (*chatctx.Call, error) {
+	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(ref))
+	return c, contextHint(err)
+}
+
+// callStepJSON is a step in the life of a call.
+type callStepJSON struct {
+	Call      string          `json:"call"`
+	ID        string          `json:"id"`
+	Context   chatctx.ID      `json:"context"`
+	Tool      string          `json:"tool_name"`
+	At        *time.Time      `json:"at"`
+	From      string          `json:"from"`
+	To        string          `json:"to"`
+	By        byJSON          `json:"by"`
+	Program   string          `json:"program"`
+	Reason    string          `json:"reason"`
+	SHA256    string          `json:"arguments_sha256,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+func callStepToJSON(s *chatctx.CallStep) callStepJSON {
+	v := callStepJSON{Call: fmt.Sprintf("%s:%d", s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: jsonTime(s.At), From: s.From, To: s.To,
+		By: byJSON{s.ByKind, s.ByName}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments}
+	if s.ArgsSHA256 != (pool.Hash{}) {
+		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
+	}
+	return v
+}
+
+func doCallsLog(r *run) error {
+	st, err := r.callStore()
+	if err != nil {
+		return err
+	}
+	var in chatctx.ID
+	var only *chatctx.Call
+	switch {
+	case r.arg(0) != "":
+		if only, err = r.callByRef(st, r.arg(0)); err != nil {
+			return err
+		}
+		in = only.Context
+	case r.contextRef() != "":
+		c, err := st.Context(r.ctx, r.contextRef())
+		if err != nil {
+			return err
+		}
+		in = c.ID
+	}
+	steps, err := st.CallLog(r.ctx, in)
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		if only != nil && (s.Message != only.Message || s.Index != only.Index) {
+			continue
+		}
+		if err := r.emit(callStepToJSON(s), func() { r.stepLine(s) }); err != nil {
+			return err
+		}
+		if r.stopped() {
+			break
+		}
+	}
+	return nil
+}
+
+func (r *run) stepLine(s *chatctx.CallStep) {
+	words := []string{s.From + " → " + s.To}
+	if s.From == "" {
+		words = []string{s.To}
+	}
+	words = append(words, strings.TrimSpace("by "+s.ByKind+" "+clean(s.ByName)))
+	if s.Reason != "" {
+		words = append(words, oneLine(s.Reason))
+	}
+	r.printf("%s  %s:%d  %s  %s\n", r.paint(dim, moment(s.At)), r.paint(yellow, short(s.Message)), s.Index, clean(s.Tool), strings.Join(words, "  "))
+}

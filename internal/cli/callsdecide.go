@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func doCallsApprove(r *run) error {
+	v := chatctx.Verdict{Status: pool.Approved}
+	if r.given("arguments") {
+		if len(r.args) != 1 {
+			return usagef("--arguments are for one call")
+		}
+		if v.Arguments = json.RawMessage(r.flag("arguments")); !json.Valid(v.Arguments) {
+			return usagef("--arguments is no JSON")
+		}
+	}
+	return r.decide(v, "approved")
+}
+
+func doCallsDeny(r *run) error { return r.decide(chatctx.Verdict{Status: pool.Denied}, "denied") }
+
+func doCallsCancel(r *run) error {
+	return r.decide(chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel}, "cancelled")
+}
+
+// decide takes one decision about all calls that the command line names.
+func (r *run) decide(v chatctx.Verdict, done string) error {
+	v.Name, v.Reason = r.flag("by"), r.flag("reason")
+	for _, text := range []string{v.Name, v.Reason} {
+		if err := validText(text); err != nil {
+			return err
+		}
+	}
+	many := r.is("all") || r.given("matching")
+	switch {
+	case many && len(r.args) > 0:
+		return usagef("%s takes calls, or --all or --matching", r.name)
+	case !many && len(r.args) == 0:
+		return &usageError{r.name + " needs CALL", "usage: chatctx " + r.name + " CALL…, or --all or --matching PATTERN; chatctx calls ls lists them"}
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	d := &decider{r: r, st: st, verdict: v, done: done, groups: map[chatctx.ID]*chatctx.Batch{}}
+	if many {
+		return d.all()
+	}
+	return d.named()
+}
+
+// decider takes decisions, together in each context: one undo takes them back.
+type decider struct {
+	r       *run
+	st      *chatctx.Store
+	verdict chatctx.Verdict
+	done    string
+	groups  map[chatctx.ID]*chatctx.Batch
+	decided int
+	last    *chatctx.Committed
+}
+
+// named decides the calls that were named, those of a context all or none.
+func (d *decider) named() error {
+	var order []chatctx.ID
+	calls := map[chatctx.ID][]*chatctx.Call{}
+	for _, ref := range d.r.args {
+		c, err := d.r.callByRef(d.st, ref)
+		if err != nil {
+			return err
+		}
+		if calls[c.Context] == nil {
+			order = append(order, c.Context)
+		}
+		calls[c.Context] = append(calls[c.Context], c)
+	}
+	for _, id := range order {
+		if err := d.together(calls[id]); err != nil {
+			if d.decided > 0 {
+				return &partialError{err, fmt.Sprintf("%s %s %s", count(d.decided, "call"), are(d.decided), d.done)}
+			}
+			return err
+		}
+	}
+	return d.report()
+}
+
+// manyAtOnce is how many calls are decided in one transaction.
+const manyAtOnce = 200
+
+// all decides all calls that wait and that the flags take. One that somebody else decides meanwhile is left to them.
+func (d *decider) all() error {
+	f, err := d.r.callFilter(d.st)
+	if err != nil {
+		return err
+	}
+	f.State = callStates["pending"]
+	var calls []*chatctx.Call
+	flush := func() error {
+		err := d.together(calls)
+		if errors.Is(err, chatctx.ErrConflict) {
+			err = d.singly(calls)
+		}
+		calls = nil
+		return err
+	}
+	for c, err := range d.st.Calls(d.r.ctx, f) {
+		if err != nil {
+			return err
+		}
+		if len(calls) == manyAtOnce || len(calls) > 0 && calls[0].Context != c.Context {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		calls = append(calls, c)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	if d.decided == 0 {
+		d.r.note("no call waits for a decision")
+	}
+	return d.report()
+}
+
+func (d *decider) singly(calls []*chatctx.Call) error {
+	for _, c := range calls {
+		if err := d.together([]*chatctx.Call{c}); err != nil && !errors.Is(err, chatctx.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// together decides calls of one context in one transaction, and prints them.
+func (d *decider) together(calls []*chatctx.Call) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	id := calls[0].Context
+	b := d.st.Begin(id.String(), calls[0].Branch)
+	if first := d.groups[id]; first != nil {
+		b.Together(first)
+	} else {
+		d.groups[id] = b.Together(b)
+	}
+	after := make([]*chatctx.Call, len(calls))
+	for i, c := range calls {
+		after[i] = b.Decide(c.Ref(), d.verdict)
+	}
+	done, err := b.Commit(d.r.ctx)
+	if err != nil {
+		return err
+	}
+	d.decided, d.last = d.decided+len(after), done
+	for _, c := range after {
+		v := callToJSON(c)
+		v.Operation = done.Operation
+		err := d.r.emit(v, func() { d.r.printf("%s %s %s\n", d.done, callName(c), clean(c.Tool)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decider) report() error {
+	if d.last != nil {
+		d.r.note("take it back: %s", d.r.undoOf(d.last))
+	}
+	return nil
+}
+
+// undoOf is the command that takes a change back whatever context is current then.
+func (r *run) undoOf(c *chatctx.Committed) string {
+	line := r.again("undo " + c.Operation)
+	if r.flagOnly("context", "CHATCTX_CONTEXT") == "" {
+		line += " --context " + short(c.Context)
+	}
+	return line
+}
+
+func doCallsExpire(r *run) error {
+	in := r.flags.Duration("in")
+	if in < 0 || !r.given("in") {
+		return usagef("--in takes a time from now: 10m, 24h")
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	var at pool.Time
+	if in > 0 {
+		at = pool.Now() + pool.Time(in.Microseconds())
+	}
+	for _, ref := range r.args {
+		c, err := r.callByRef(st, ref)
+		if err != nil {
+			return err
+		}
+		b := st.Begin(c.Context.String(), c.Branch)
+		b.ExpireCall(c.Ref(), at)
+		done, err := b.Commit(r.ctx)
+		if err != nil {
+			return err
+		}
+		c.Expires = at
+		v := callToJSON(c)
+		v.Operation = done.Operation
+		err = r.emit(v, func() {
+			if at == 0 {
+				r.printf("%s does not expire\n", callName(c))
+				return
+			}
+			r.printf("%s expires %s\n", callName(c), moment(at))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

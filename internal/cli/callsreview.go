@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/sergi/go-diff/diffmatchpatch"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// shownCallJSON is a call with its history.
+type shownCallJSON struct {
+	callJSON
+	Decisions []callStepJSON `json:"decisions"`
+	Claim     *claimedBy     `json:"claim,omitempty"`
+}
+
+// claimedBy is who runs a call.
+type claimedBy struct {
+	Program string `json:"program"`
+	PID     int    `json:"pid,omitempty"`
+	Host    string `json:"host"`
+}
+
+func doCallsShow(r *run) error {
+	st, err := r.callStore()
+	if err != nil {
+		return err
+	}
+	c, err := r.callByRef(st, r.arg(0))
+	if err != nil {
+		return err
+	}
+	v := shownCallJSON{callJSON: callToJSON(c), Decisions: []callStepJSON{}}
+	for _, d := range c.Decisions {
+		v.Decisions = append(v.Decisions, callStepToJSON(&chatctx.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
+	}
+	if c.Claim != nil {
+		v.Claim = &claimedBy{c.Claim.Program, c.Claim.PID, c.Claim.Host}
+	}
+	return r.emit(v, func() {
+		r.callLine(st, c, map[chatctx.ID]string{})
+		r.printArguments(c)
+		for _, d := range c.Decisions {
+			r.stepLine(&chatctx.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
+		}
+		if c.Claim != nil {
+			r.printf("runs in %s, process %d\n", clean(c.Claim.Program), c.Claim.PID)
+		}
+	})
+}
+
+// printArguments shows what a call would do: as a diff where it changes a file, else its arguments.
+func (r *run) printArguments(c *chatctx.Call) {
+	if c.Effective != nil {
+		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
+	}
+	if before, after, name, ok := fileChange(c.RunArguments()); ok {
+		r.printf("%s\n", r.paint(bold, clean(name)))
+		r.printLineDiff(before, after)
+		return
+	}
+	r.printf("%s\n", pretty(c.RunArguments()))
+}
+
+func pretty(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return clean(string(raw))
+	}
+	return clean(b.String())
+}
+
+// The names under which tools take a file, its new content, and a piece of it with what takes its place.
+var (
+	pathNames    = []string{"file_path", "path", "file", "filename"}
+	contentNames = []string{"content", "contents", "new_content", "text"}
+	oldNames     = []string{"old_string", "old_str", "old_text", "search"}
+	newNames     = []string{"new_string", "new_str", "new_text", "replace"}
+)
+
+// largestDiff bounds what is compared, in bytes.
+const largestDiff = 1 << 20
+
+// fileChange finds in arguments what becomes of a file: all of it, or a piece.
+func fileChange(raw json.RawMessage) (before, after, name string, ok bool) {
+	var args map[string]any
+	if json.Unmarshal(raw, &args) != nil {
+		return "", "", "", false
+	}
+	one := func(names []string) (string, bool) {
+		for _, n := range names {
+			if s, ok := args[n].(string); ok {
+				return s, true
+			}
+		}
+		return "", false
+	}
+	name, named := one(pathNames)
+	old, hasOld := one(oldNames)
+	fresh, hasNew := one(newNames)
+	if hasOld && hasNew {
+		return old, fresh, name, true
+	}
+	content, has := one(contentNames)
+	if !named || !has || len(content) > largestDiff {
+		return "", "", "", false
+	}
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > largestDiff {
+		return "", content, name, errors.Is(err, os.ErrNotExist)
+	}
+	is, err := os.ReadFile(name)
+	return string(is), content, name, err == nil
+}
+
+// context lines are shown around a change, at most as many.
+const contextLines = 3
+
+// printLineDiff prints the lines that differ, with some around them.
+func (r *run) printLineDiff(before, after string) {
+	d := diffmatchpatch.New()
+	a, b, lines := d.DiffLinesToChars(before, after)
+	diffs := d.DiffCharsToLines(d.DiffMain(a, b, false), lines)
+	for i, part := range diffs {
+		all := strings.Split(strings.TrimSuffix(part.Text, "\n"), "\n")
+		switch part.Type {
+		case diffmatchpatch.DiffInsert:
+			r.diffLines("+", green, all)
+		case diffmatchpatch.DiffDelete:
+			r.diffLines("-", red, all)
+		default:
+			r.sameLines(all, i > 0, i < len(diffs)-1)
+		}
+	}
+}
+
+func (r *run) diffLines(sign, style string, lines []string) {
+	for _, line := range lines {
+		r.printf("%s\n", r.paint(style, sign+" "+clean(line)))
+	}
+}
+
+// sameLines prints the lines after a change and before the next.
+func (r *run) sameLines(lines []string, after, before bool) {
+	head, tail := 0, 0
+	if after {
+		head = contextLines
+	}
+	if before {
+		tail = contextLines
+	}
+	if len(lines) <= head+tail {
+		r.diffLines(" ", "", lines)
+		return
+	}
+	r.diffLines(" ", "", lines[:head])
+	r.printf("%s\n", r.paint(dim, fmt.Sprintf("  … %d lines as they are", len(lines)-head-tail)))
+	r.diffLines(" ", "", lines[len(lines)-tail:])
+}
+
+// reviewer goes through the calls that wait.
+type reviewer struct {
+	r       *run
+	st      *chatctx.Store
+	in      *bufio.Reader
+	reason  string // for the next decision
+	decided int
+}
+
+const reviewKeys = "y yes, n no, a always (a rule for this tool in this context), e edit the arguments, r reason, s skip, q quit"
+
+func doCallsReview(r *run) error {
+	if !r.con.asks() {
+		return &usageError{"calls review needs a terminal", "decide without one: " + r.again("calls approve CALL") + ", " + r.again("calls deny CALL")}
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	f, err := r.callFilter(st)
+	if err != nil {
+		return err
+	}
+	f.State = callStates["pending"]
+	v := &reviewer{r: r, st: st, in: bufio.NewReader(r.con.in)}
+	seen := 0
+	for c, err := range st.Calls(r.ctx, f) {
+		if err != nil {
+			return err
+		}
+		seen++
+		more, err := v.one(c)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if seen == 0 {
+		r.note("no call waits for a decision")
+	}
+	return nil
+}
+
+// one asks about one call until it is decided or skipped. more: there may be another.
+func (v *reviewer) one(c *chatctx.Call) (more bool, err error) {
+	r := v.r
+	v.reason = ""
+	r.callLine(v.st, c, map[chatctx.ID]string{})
+	r.printArguments(c)
+	var arguments json.RawMessage
+	for {
+		r.con.out.flush()
+		answer, err := v.ask("decide? [y,n,a,e,r,s,q,?] ")
+		if err != nil {
+			return false, err
+		}
+		switch answer {
+		case "y", "yes":
+			return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
+		case "n", "no":
+			return true, v.decide(c, chatctx.Verdict{Status: pool.Denied})
+		case "a", "always":
+			return true, v.always(c, arguments)
+		case "e", "edit":
+			if arguments, err = v.edit(c, arguments); err != nil {
+				r.note("%s", err)
+			}
+		case "r", "reason":
+			if v.reason, err = v.ask("reason: "); err != nil {
+				return false, err
+			}
+		case "s", "skip", "":
+			return true, nil
+		case "q", "quit":
+			return false, nil
+		default:
+			r.note(reviewKeys)
+		}
+	}
+}
+
+func (v *reviewer) ask(prompt string) (string, error) {
+	fmt.Fprint(v.r.con.err, prompt)
+	line, err := v.in.ReadString('\n')
+	if err != nil && line == "" {
+		return "q", nil // the end of the input
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// decide takes a decision; that somebody else was faster is told, and no end of the review.
+func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
+	verdict.Name, verdict.Reason = v.r.flag("by"), v.reason
+	b := v.st.Begin(c.Context.String(), c.Branch)
+	now := b.Decide(c.Ref(), verdict)
+	done, err := b.Commit(v.r.ctx)
+	if errors.Is(err, chatctx.ErrConflict) {
+		v.r.note("%s", clean(err.Error()))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.decided++
+	j := callToJSON(now)
+	j.Operation = done.Operation
+	return v.r.emit(j, func() { v.r.printf("%s is %s\n", callName(now), callState(now)) })
+}
+
+// always allows a tool by a rule, and this call.
+func (v *reviewer) always(c *chatctx.Call, arguments json.RawMessage) error {
+	rule := &chatctx.Rule{Effect: chatctx.Allow, Tool: globEscape(c.Tool), Reason: v.reason}
+	if err := approval.CheckRule(rule); err != nil {
+		return err
+	}
+	b := v.st.Begin(c.Context.String(), c.Branch)
+	b.AddRule(rule, chatctx.RuleScope{})
+	if _, err := b.Commit(v.r.ctx); err != nil {
+		return err
+	}
+	v.r.note("rule %s allows %s here from now on; chatctx rules rm %s takes it away", short(rule.ID), clean(c.Tool), short(rule.ID))
+	return v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
+}
+
+// globEscape makes a pattern that matches one name.
+func globEscape(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// edit lets the person change the arguments, in their editor or else on a line.
+func (v *reviewer) edit(c *chatctx.Call, arguments json.RawMessage) (json.RawMessage, error) {
+	if arguments == nil {
+		arguments = c.RunArguments()
+	}
+	text, err := "", error(nil)
+	if editor := firstSet("VISUAL", "EDITOR"); editor != "" {
+		var b bytes.Buffer
+		if json.Indent(&b, arguments, "", "  ") != nil {
+			b.Reset()
+			b.Write(arguments)
+		}
+		text, err = v.r.runEditor(editor, b.String())
+	} else {
+		text, err = v.ask("arguments: ")
+	}
+	if err != nil {
+		return arguments, err
+	}
+	if !json.Valid([]byte(text)) {
+		return arguments, errors.New("that is no JSON; the arguments stay as they are")
+	}
+	v.r.printf("to be run with:\n%s\n", pretty(json.RawMessage(text)))
+	return compact(json.RawMessage(text)), nil
+}

@@ -1,0 +1,354 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// claimJSON is a claim.
+type claimJSON struct {
+	callJSON
+	Token        chatctx.ID      `json:"token"`
+	RunArguments json.RawMessage `json:"run_arguments"`
+}
+
+func doCallsClaim(r *run) error {
+	if r.given("pid") && r.flags.Int("pid") < 1 || r.flags.Duration("hold") <= 0 {
+		return usagef("--pid takes a process and --hold a time")
+	}
+	if r.given("renew") {
+		return renewClaim(r)
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	o := chatctx.ClaimOptions{Again: r.is("again"), PID: -1, Hold: r.flags.Duration("hold"), Name: r.flag("by")}
+	if r.given("pid") {
+		o.PID = r.flags.Int("pid")
+	}
+	k, err := st.ClaimCall(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)), o)
+	if err != nil {
+		return contextHint(err)
+	}
+	v := claimJSON{callToJSON(k.Call), k.Token, orNull(k.Call.RunArguments())}
+	return r.emit(v, func() {
+		r.printf("%s %s is yours to run, with\n%s\n", callName(k.Call), clean(k.Call.Tool), clean(string(k.Call.RunArguments())))
+		r.note("end it: %s", r.again("calls resolve "+callName(k.Call)+" --result TEXT"))
+	})
+}
+
+func renewClaim(r *run) error {
+	token, err := uuid.Parse(r.flag("renew"))
+	if err != nil {
+		return usagef("--renew takes the token that calls claim printed")
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	c, err := r.callByRef(st, r.arg(0))
+	if err != nil {
+		return err
+	}
+	k := st.ClaimOf(c, token, r.flags.Duration("hold"))
+	if err := k.Renew(r.ctx); err != nil {
+		if errors.Is(err, chatctx.ErrStopped) {
+			return &chatctx.ConflictError{Text: err.Error()}
+		}
+		return err
+	}
+	return r.emit(claimJSON{callToJSON(c), token, orNull(c.RunArguments())}, func() { r.printf("%s is still yours\n", callName(c)) })
+}
+
+// answeredJSON is a call with its result.
+type answeredJSON struct {
+	callJSON
+	Result   chatctx.ID `json:"result"`
+	Position int        `json:"position"`
+}
+
+func (r *run) answeredCall(a *chatctx.Answered) error {
+	v := answeredJSON{callToJSON(a.Call), a.Message, a.Position}
+	v.Operation = a.Operation
+	return r.emit(v, func() {
+		where := fmt.Sprintf("its result is #%d of %s", a.Position, placed(&a.Committed))
+		if a.Position == 0 {
+			where = "no branch holds its message any more; its result is " + short(a.Message)
+		}
+		r.printf("%s %s is %s: %s\n", callName(a.Call), clean(a.Call.Tool), callState(a.Call), where)
+	})
+}
+
+func doCallsResolve(r *run) error {
+	if !r.given("result") {
+		return &usageError{"calls resolve needs --result", "usage: chatctx calls resolve CALL --result TEXT, or - for standard input"}
+	}
+	text, err := r.text(r.flag("result"))
+	if err != nil {
+		return err
+	}
+	a := chatctx.Answer{Result: pool.Result{IsError: r.is("error")}, By: r.flag("by")}
+	if a.Result.Text = text; r.is("as-json") {
+		if !json.Valid([]byte(text)) {
+			return usagef("the result is no JSON")
+		}
+		a.Result.Text, a.Result.JSON = "", json.RawMessage(text)
+	}
+	if r.given("token") {
+		if a.Token, err = uuid.Parse(r.flag("token")); err != nil {
+			return usagef("--token takes the token that calls claim printed")
+		}
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	done, err := st.ResolveCall(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)), a)
+	if err != nil {
+		return contextHint(err)
+	}
+	return r.answeredCall(done)
+}
+
+// executor runs calls of a context with the tools that are kept and those of the program. It ends with the command.
+func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
+	dir, _ := os.Getwd()
+	var mu sync.Mutex
+	e := &approval.Executor{Context: c, Dir: dir, Functions: r.ownTools(c), Allowed: map[string]bool{enhancer.ArtifactTool.Name: true}}
+	e.Show = func(ev approval.Event) {
+		if ev.Step == approval.StepResolved && r.name != "calls run" {
+			mu.Lock()
+			defer mu.Unlock()
+			r.note("%s %s is %s", callName(ev.Call), clean(ev.Call.Tool), callState(ev.Call))
+		}
+	}
+	r.executors = append(r.executors, e)
+	return e
+}
+
+func doCallsRun(r *run) error {
+	if r.given("limit") && r.flags.Int("limit") < 1 {
+		return usagef("calls run --limit needs a number from 1 on")
+	}
+	if len(r.args) == 0 && r.is("again") {
+		return &usageError{"calls run --again needs CALL", "each call whose program died is looked at on its own: chatctx calls ls --state uncertain"}
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	if len(r.args) > 0 {
+		return r.runNamed(st)
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	e := r.executor(c)
+	e.Limit, e.Timeout = r.flags.Int("limit"), r.flags.Duration("timeout")
+	report, err := e.Run(r.ctx, name)
+	if report != nil {
+		for _, a := range report.Ran {
+			if err := r.answeredCall(a); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if r.ctx.Err() != nil {
+		return context.Canceled
+	}
+	return r.stillWaiting(report)
+}
+
+// stillWaiting says which calls are open after a run.
+func (r *run) stillWaiting(report *approval.Report) error {
+	if len(report.Waiting) == 0 {
+		if len(report.Ran) == 0 {
+			r.note("there is nothing to run")
+		}
+		return nil
+	}
+	for _, w := range report.Waiting {
+		r.note("%s %s waits for %s", callName(w.Call), clean(w.Call.Tool), w.Why)
+	}
+	return &waitsError{len(report.Waiting)}
+}
+
+func (r *run) runNamed(st *chatctx.Store) error {
+	done := 0
+	for _, ref := range r.args {
+		err := r.runOne(st, ref)
+		switch {
+		case err != nil && done > 0:
+			return &partialError{err, fmt.Sprintf("%s %s run", count(done, "call"), are(done))}
+		case err != nil:
+			return err
+		}
+		done++
+	}
+	return nil
+}
+
+func (r *run) runOne(st *chatctx.Store, ref string) error {
+	call, err := r.callByRef(st, ref)
+	if err != nil {
+		return err
+	}
+	c, err := st.Context(r.ctx, call.Context.String())
+	if err != nil {
+		return err
+	}
+	e := r.executor(c)
+	e.Timeout = r.flags.Duration("timeout")
+	a, err := e.RunCall(r.ctx, call, r.is("again"))
+	if err != nil {
+		return err
+	}
+	return r.answeredCall(a)
+}
+
+// deniedError: a call that was waited for was decided against.
+type deniedError struct{ call *chatctx.Call }
+
+func (e *deniedError) Error() string {
+	s := fmt.Sprintf("call %s is denied", callName(e.call))
+	if e.call.Reason != "" {
+		s += ": " + e.call.Reason
+	}
+	return s
+}
+
+// undecidedError: nobody decided in the time that was given.
+type undecidedError struct {
+	call *chatctx.Call
+	time time.Duration
+}
+
+func (e *undecidedError) Error() string {
+	return fmt.Sprintf("call %s still waits for a decision after %s", callName(e.call), e.time)
+}
+
+// classifyCalls gives the exit code of errors of deciding and running, 0 for another error.
+func classifyCalls(err error) (code int, kind string) {
+	var denied *deniedError
+	var undecided *undecidedError
+	switch {
+	case errors.As(err, &denied):
+		return exitWaits, "denied"
+	case errors.As(err, &undecided):
+		return exitWaits, "waits"
+	}
+	return 0, ""
+}
+
+func doCallsWait(r *run) error {
+	st, err := r.callStore()
+	if err != nil {
+		return err
+	}
+	var refs []*chatctx.Call
+	for _, ref := range r.args {
+		c, err := r.callByRef(st, ref)
+		if err != nil {
+			return err
+		}
+		refs = append(refs, c)
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	if d := r.flags.Duration("timeout"); d > 0 {
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	changes, err := st.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range refs {
+		c, err := r.decided(ctx, st, c, changes)
+		if err != nil {
+			return err
+		}
+		if err := r.emit(callToJSON(c), func() { r.printf("%s is %s\n", callName(c), callState(c)) }); err != nil {
+			return err
+		}
+		if c.Status == pool.Denied {
+			return &deniedError{c}
+		}
+	}
+	return nil
+}
+
+// decided waits until a call is decided, or its time is over.
+func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, changes <-chan chatctx.Change) (*chatctx.Call, error) {
+	for {
+		now, err := st.Call(r.ctx, c.Context.String(), c.Branch, c.Ref())
+		if err != nil {
+			return nil, err
+		}
+		if now.Status != pool.Pending {
+			return now, nil
+		}
+		expires := make(<-chan time.Time)
+		if now.Expires != 0 {
+			expires = time.After(time.Until(now.Expires.Time()) + time.Millisecond)
+		}
+		select {
+		case <-changes:
+		case <-expires:
+		case <-ctx.Done():
+			if r.ctx.Err() != nil {
+				return nil, context.Canceled
+			}
+			return nil, &undecidedError{now, r.flags.Duration("timeout")}
+		}
+	}
+}
+
+func doCallsWatch(r *run) error {
+	if r.given("n") && r.flags.Int("n") < 1 {
+		return usagef("calls watch -n needs a number from 1 on")
+	}
+	st, err := r.callStore()
+	if err != nil {
+		return err
+	}
+	f, err := r.callFilter(st)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	calls, err := approval.Watch(ctx, st, f, r.is("existing"))
+	if err != nil {
+		return err
+	}
+	n := 0
+	titles := map[chatctx.ID]string{}
+	for c := range calls {
+		if err := r.emit(callToJSON(c), func() { r.callLine(st, c, titles) }); err != nil {
+			return err
+		}
+		r.con.out.flush()
+		if n++; n == r.flags.Int("n") || r.stopped() {
+			return nil
+		}
+	}
+	return r.ctx.Err()
+}

@@ -1,0 +1,356 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/subtask"
+)
+
+const subFields = "context, title, parent, branch, call, goal, state, depth, open_calls, summary, reason, parent_gone, branch_gone, kept, started_at, ended_at"
+
+func subCommands() []*command {
+	ended := "; message, position, operation"
+	return []*command{
+		{name: "sub", does: "sub-contexts: tasks that go off and come back with a summary", scope: onBranch, subs: []*command{
+			{name: "start", args: "GOAL|-", does: "start a sub-context of the branch for a task", scope: onBranch, do: doSubStart,
+				more: "It takes along the branch's settings and the tools; the rules hold for it too, and its calls are in the parent's queue. Nothing is sent before sub run.",
+				flags: append(modelFlags(),
+					&urfave.StringFlag{Name: "title", Usage: "its `TITLE`; else from the goal"},
+					&urfave.StringFlag{Name: "system", Usage: "its system prompt: `TEXT`"},
+					&urfave.StringFlag{Name: "mode", Usage: "its `MODE`"},
+					&urfave.StringSliceFlag{Name: "set", Usage: "another setting of its own: `KEY=VALUE`; may be given again"},
+					&urfave.BoolFlag{Name: "own-rules", Usage: "the parent's rules do not hold for it"},
+					&urfave.BoolFlag{Name: "no-tools", Usage: "it gets none of the parent's tools"},
+					&urfave.IntFlag{Name: "depth", Usage: fmt.Sprintf("how many levels of tasks there may be: `N`, else %d", subtask.DefaultDepth)},
+					&urfave.IntFlag{Name: "rounds", Usage: "fail after `N` rounds with the model"},
+					&urfave.Int64Flag{Name: "tokens", Usage: "fail after `N` tokens"},
+					&urfave.BoolFlag{Name: "keep", Usage: "do not move it to the trash when it has ended"},
+					&urfave.BoolFlag{Name: "run", Usage: "run it at once"},
+					rawText()),
+				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
+			{name: "ls", does: "list the sub-contexts of the context", scope: onContext, do: doSubLs,
+				flags: []urfave.Flag{&urfave.BoolFlag{Name: "deep", Usage: "those of sub-contexts too"}, &urfave.BoolFlag{Name: "ended", Usage: "those in the trash too"}},
+				json:  subFields + "; a line each", example: "chatctx sub ls --deep"},
+			{name: "show", args: "CTX", does: "show how far a sub-context has come", scope: onStore, do: doSubShow, json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
+			{name: "run", args: "CTX", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, do: doSubRun,
+				more: "It goes on wherever it stands, also after a crash. Ends with 6 where its calls wait for a decision.", flags: modelFlags(),
+				json: subFields + ended, example: "chatctx sub run 1a2b3c4d"},
+			{name: "return", args: "CTX", does: "end a task with a summary on the branch that it was started from", scope: onStore, do: doSubReturn,
+				more: "The summary is the result of the call that started the task, else a user message that names it. Without a flag it is the last answer.",
+				flags: append(modelFlags(),
+					&urfave.StringFlag{Name: "summary", Usage: "the summary's `TEXT`, or - for standard input"},
+					&urfave.BoolFlag{Name: "digest", Usage: "a digest that is made from the words of its history"},
+					&urfave.BoolFlag{Name: "by-model", Usage: "the model sums it up"},
+					&urfave.StringFlag{Name: "to", Usage: "another `BRANCH` of the parent takes it"},
+					&urfave.BoolFlag{Name: "keep", Usage: "do not move the sub-context to the trash"},
+					rawText()),
+				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
+			{name: "abandon", args: "CTX", does: "end a task that is not to go on", scope: onStore, do: doSubAbandon,
+				flags: []urfave.Flag{&urfave.StringFlag{Name: "reason", Usage: "the `REASON`, which is the result of the call that started it"}},
+				json:  subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
+		}},
+	}
+}
+
+// subJSON is a sub-context.
+type subJSON struct {
+	Context    chatctx.ID  `json:"context"`
+	Title      string      `json:"title"`
+	Parent     chatctx.ID  `json:"parent"`
+	Branch     string      `json:"branch"`
+	Call       string      `json:"call,omitempty"`
+	Goal       string      `json:"goal"`
+	State      string      `json:"state"`
+	Depth      int         `json:"depth"`
+	Open       int         `json:"open_calls"`
+	Summary    *chatctx.ID `json:"summary"`
+	Reason     string      `json:"reason,omitempty"`
+	ParentGone bool        `json:"parent_gone"`
+	BranchGone bool        `json:"branch_gone"`
+	Kept       bool        `json:"kept"`
+	Started    *time.Time  `json:"started_at"`
+	Ended      *time.Time  `json:"ended_at"`
+	Message    *chatctx.ID `json:"message,omitempty"`
+	Position   int         `json:"position,omitempty"`
+	Operation  string      `json:"operation,omitempty"`
+}
+
+func subToJSON(i *chatctx.TaskInfo) subJSON {
+	v := subJSON{Context: i.ID, Title: i.Title, Parent: i.Parent, Branch: i.BranchName, Goal: i.Goal, State: i.State, Depth: i.Depth, Open: i.Open, Summary: idOrNull(i.Summary),
+		Reason: i.Reason, ParentGone: i.ParentGone, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: jsonTime(i.Created), Ended: jsonTime(i.Ended)}
+	if i.Message != (chatctx.ID{}) {
+		v.Call = fmt.Sprintf("%s:%d", i.Message, i.Index)
+	}
+	return v
+}
+
+func (r *run) subLine(i *chatctx.TaskInfo) {
+	words := fmt.Sprintf("%s  %s  %s, from %s", r.paint(yellow, short(i.ID)), pad(i.State, 9), titled(i.Title, i.ID), clean(i.BranchName))
+	switch {
+	case i.ParentGone:
+		words += ", its parent is gone"
+	case i.BranchGone:
+		words += ", that branch is gone"
+	}
+	if i.Open > 0 {
+		words += ", " + count(i.Open, "open call")
+	}
+	if i.Reason != "" {
+		words += ": " + oneLine(i.Reason)
+	}
+	r.printf("%s\n", words)
+}
+
+// subOptions are what the flags of sub start say.
+func (r *run) subOptions() (o subtask.Options, err error) {
+	if o.Goal, err = r.text(r.arg(0)); err != nil {
+		return o, err
+	}
+	o.Title, o.System, o.OwnRules, o.Keep = r.flag("title"), r.flag("system"), r.is("own-rules"), r.is("keep")
+	o.MaxDepth, o.MaxRounds, o.MaxTokens = r.flags.Int("depth"), r.flags.Int("rounds"), r.flags.Int64("tokens")
+	for _, name := range []string{"depth", "rounds", "tokens"} {
+		if r.given(name) && (o.MaxDepth < 0 || o.MaxRounds < 0 || o.MaxTokens < 0 || r.flag(name) == "0") {
+			return o, usagef("--%s takes a number from 1 on", name)
+		}
+	}
+	if r.is("no-tools") {
+		o.Tools = []chatctx.Tool{}
+	}
+	set, show, err := parseSettings(r.flags.StringSlice("set"))
+	if err != nil {
+		return o, err
+	}
+	if len(show) > 0 {
+		return o, usagef("--set takes KEY=VALUE")
+	}
+	maps.Copy(set, r.asked())
+	if v := r.flag("mode"); v != "" {
+		set["mode"] = wire.String(v)
+	}
+	o.Settings = set
+	return o, nil
+}
+
+func doSubStart(r *run) error {
+	o, err := r.subOptions()
+	if err != nil {
+		return err
+	}
+	if _, err := r.writer(); err != nil {
+		return err
+	}
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	child, err := subtask.Start(r.ctx, c, name, o, nil)
+	if err != nil {
+		return err
+	}
+	if r.is("run") {
+		r.note("started %s", short(child.ID))
+		return r.runSub(child)
+	}
+	info, err := child.TaskInfo(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(subToJSON(info), func() {
+		r.printf("started %s %s\n", short(child.ID), titled(info.Title, info.ID))
+		r.note("let it run: %s", r.again("sub run "+short(child.ID)))
+	})
+}
+
+func doSubLs(r *run) error {
+	c, err := r.conversation()
+	if err != nil {
+		return err
+	}
+	tasks, err := subtask.List(r.ctx, c, r.is("deep"), r.is("ended"))
+	if err != nil {
+		return err
+	}
+	for _, i := range tasks {
+		if err := r.emit(subToJSON(i), func() { r.subLine(i) }); err != nil {
+			return err
+		}
+	}
+	if len(tasks) == 0 {
+		r.note("no sub-contexts; %s", r.again("sub start GOAL"))
+	}
+	return nil
+}
+
+// child opens the store and finds the sub-context that the first argument names.
+func (r *run) child(open func() (*chatctx.Store, error)) (*chatctx.ChatContext, *chatctx.TaskInfo, error) {
+	st, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := st.Context(r.ctx, r.arg(0))
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := c.TaskInfo(r.ctx)
+	return c, info, err
+}
+
+func doSubShow(r *run) error {
+	_, info, err := r.child(r.reader)
+	if err != nil {
+		return err
+	}
+	return r.emit(subToJSON(info), func() {
+		r.subLine(info)
+		r.printf("%s\n", clean(info.Goal))
+	})
+}
+
+func doSubRun(r *run) error {
+	c, _, err := r.child(r.writer)
+	if err != nil {
+		return err
+	}
+	return r.runSub(c)
+}
+
+// runner runs sub-contexts as send runs a branch.
+func (r *run) runner() *subtask.Runner {
+	return &subtask.Runner{Turn: func(child *chatctx.ChatContext) *turn.Turn { return r.turn(child, "") }}
+}
+
+func (r *run) runSub(child *chatctx.ChatContext) error {
+	out, err := r.runner().Run(r.ctx, child)
+	if err != nil {
+		return talkHint(err)
+	}
+	if out.State == chatctx.TaskWaiting {
+		info, err := child.TaskInfo(r.ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.emit(subToJSON(info), func() { r.subLine(info) }); err != nil {
+			return err
+		}
+		return &waitsError{out.Waiting}
+	}
+	if err := r.subEnded(child, out.Ended, out.Summary); err != nil {
+		return err
+	}
+	if out.State == chatctx.TaskFailed {
+		return errors.New("the task failed: " + out.Summary)
+	}
+	return nil
+}
+
+// subEnded reports the end of a task.
+func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary string) error {
+	info, err := child.TaskInfo(r.ctx)
+	if err != nil {
+		return err
+	}
+	v := subToJSON(info)
+	v.Message, v.Position, v.Operation = idOrNull(e.Message), e.Position, e.Parent.Operation
+	return r.emit(v, func() {
+		if summary != "" {
+			r.printf("%s\n", clean(summary))
+		}
+		r.note("%s %s is %s", short(info.ID), titled(info.Title, info.ID), info.State)
+		if e.Parent.Operation != "" {
+			r.note("it is told on %s, #%d; take that back: %s", placed(&e.Parent), e.Position, r.undoOf(&e.Parent))
+		}
+		if !e.Kept {
+			r.note("the sub-context lies in the trash: %s", r.again("restore "+short(info.ID)))
+		}
+	})
+}
+
+func doSubReturn(r *run) error {
+	ways := 0
+	for _, on := range []bool{r.given("summary"), r.is("digest"), r.is("by-model")} {
+		if on {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return usagef("sub return takes --summary, --digest or --by-model")
+	}
+	text, err := r.text(r.flag("summary"))
+	if err != nil {
+		return err
+	}
+	c, _, err := r.child(r.writer)
+	if err != nil {
+		return err
+	}
+	summary := subtask.Answer
+	switch {
+	case r.given("summary"):
+		summary = subtask.Given(text)
+	case r.is("digest"):
+		summary = subtask.Digest
+	case r.is("by-model"):
+		completer, err := r.turn(c, "").Completer(r.ctx)
+		if err != nil {
+			return talkHint(err)
+		}
+		summary = subtask.ByModel(completer)
+	}
+	e, err := subtask.Return(r.ctx, c, summary, r.flag("to"), r.is("keep"))
+	if err != nil {
+		return talkHint(err)
+	}
+	return r.subEnded(c, e, "")
+}
+
+func doSubAbandon(r *run) error {
+	if err := validText(r.flag("reason")); err != nil {
+		return err
+	}
+	c, _, err := r.child(r.writer)
+	if err != nil {
+		return err
+	}
+	e, err := subtask.Abandon(r.ctx, c, r.flag("reason"))
+	if err != nil {
+		return err
+	}
+	return r.subEnded(c, e, "")
+}
+
+// ownTools are the tools that this program brings for a context: reading what was put aside, which needs no decision, and starting tasks.
+func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
+	return map[string]approval.Function{
+		subtask.Tool.Name: r.runner().Spawn(c, subtask.Options{}),
+		enhancer.ArtifactTool.Name: func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
+			text, failed, err := enhancer.ReadArtifact(ctx, c, in.Call.Branch, in.Arguments)
+			return pool.Result{Text: text, IsError: failed}, err
+		},
+	}
+}
+
+// known fills in what this program knows of a tool that is added by its name alone.
+func known(t *chatctx.Tool) {
+	if t.Name != subtask.Tool.Name || len(t.Command) > 0 || t.MCP {
+		return
+	}
+	if t.Schema == nil {
+		t.Schema = json.RawMessage(subtask.Tool.Schema)
+	}
+	if t.Description == "" {
+		t.Description = subtask.Tool.Description
+	}
+}

@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+)
+
+const toolFields = "tool, description, schema, command, mcp, url, cwd, env, timeout, repeatable, prune, store, tools[{name, description, schema}]"
+
+func toolCommands() []*command {
+	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
+	return []*command{
+		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
+			{name: "add", args: "NAME [ARG…]", does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
+				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; an element whose argument is not there is left out. Its standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
+					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; they are asked for when it is added, so add it again when they change. " +
+					"spawn_task, added by its name alone, lets the model start sub-contexts.",
+				flags: []urfave.Flag{
+					&urfave.StringFlag{Name: "schema", Usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
+					&urfave.StringFlag{Name: "description", Usage: "the `TEXT` that tells the model what it is for"},
+					&urfave.StringFlag{Name: "cwd", Usage: "the `DIR` that it runs in; relative paths in rules are read there"},
+					&urfave.StringSliceFlag{Name: "env", Usage: "a variable of its environment: `K=V`; may be given again"},
+					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which it is ended with all that it started; else 2m"},
+					&urfave.BoolFlag{Name: "repeatable", Usage: "running it twice does no harm: it is run again after a crash"},
+					&urfave.StringFlag{Name: "prune", Usage: "`WHAT` becomes of old results: prune, summarise or keep"},
+					&urfave.BoolFlag{Name: "mcp", Usage: "an MCP server: its command after --, or its URL"},
+					store,
+				},
+				json: toolFields + ", operation", example: "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"},
+			{name: "ls", does: "list the tools of the context and of the store", scope: onContext, do: doToolsLs, flags: []urfave.Flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
+			{name: "show", args: "NAME", does: "show a tool", scope: onContext, do: doToolsShow, json: toolFields, example: "chatctx tools show read_file"},
+			{name: "rm", args: "NAME", does: "take a tool away", scope: onContext, do: doToolsRm, flags: []urfave.Flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
+		}},
+	}
+}
+
+// toolJSON is a tool.
+type toolJSON struct {
+	Tool        string            `json:"tool"`
+	Description string            `json:"description,omitempty"`
+	Schema      json.RawMessage   `json:"schema,omitempty"`
+	Command     []string          `json:"command,omitempty"`
+	MCP         bool              `json:"mcp,omitempty"`
+	URL         string            `json:"url,omitempty"`
+	Dir         string            `json:"cwd,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Timeout     string            `json:"timeout,omitempty"`
+	Repeatable  bool              `json:"repeatable,omitempty"`
+	Prune       string            `json:"prune,omitempty"`
+	Store       bool              `json:"store"`
+	Tools       []remoteJSON      `json:"tools,omitempty"`
+	Operation   string            `json:"operation,omitempty"`
+}
+
+type remoteJSON struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
+
+func toolToJSON(t *chatctx.KeptTool) toolJSON {
+	v := toolJSON{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, MCP: t.MCP, URL: t.URL, Dir: t.Dir, Env: t.Env,
+		Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
+	if t.Timeout > 0 {
+		v.Timeout = t.Timeout.String()
+	}
+	for _, one := range t.Remotes {
+		v.Tools = append(v.Tools, remoteJSON(one))
+	}
+	return v
+}
+
+// newTool is the tool that the command line describes.
+func (r *run) newTool() (*chatctx.Tool, error) {
+	t := &chatctx.Tool{Name: r.arg(0), Description: r.flag("description"), Command: r.args[1:], MCP: r.is("mcp"), Dir: r.flag("cwd"),
+		Timeout: r.flags.Duration("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune")}
+	if t.MCP && len(t.Command) == 1 && (strings.HasPrefix(t.Command[0], "http://") || strings.HasPrefix(t.Command[0], "https://")) {
+		t.URL, t.Command = t.Command[0], nil
+	}
+	for _, pair := range r.flags.StringSlice("env") {
+		k, v, ok := strings.Cut(pair, "=")
+		if !ok || k == "" {
+			return nil, usagef("--env takes K=V, not %q", pair)
+		}
+		if t.Env == nil {
+			t.Env = map[string]string{}
+		}
+		t.Env[k] = v
+	}
+	for _, text := range append(append([]string{t.Name, t.Description, t.Dir}, r.args...), r.flags.StringSlice("env")...) {
+		if err := validText(text); err != nil {
+			return nil, err
+		}
+	}
+	if t.MCP && r.given("schema") {
+		return nil, usagef("an MCP server brings its tools' schemas: --schema is for a command")
+	}
+	if err := r.readSchema(t); err != nil {
+		return nil, err
+	}
+	known(t)
+	return t, t.Check()
+}
+
+func (r *run) readSchema(t *chatctx.Tool) error {
+	if !r.given("schema") {
+		return nil
+	}
+	var raw []byte
+	var err error
+	if r.flag("schema") == "-" {
+		raw, err = readLimited(r.con.in, maxText)
+	} else {
+		raw, err = readFile(r.flag("schema"))
+	}
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if json.Unmarshal(raw, &object) != nil {
+		return usagef("%s is no JSON object", r.flag("schema"))
+	}
+	t.Schema = compact(raw)
+	return nil
+}
+
+// discoverTime bounds how long an MCP server is waited for.
+const discoverTime = 30 * time.Second
+
+func doToolsAdd(r *run) error {
+	t, err := r.newTool()
+	if err != nil {
+		return err
+	}
+	if t.MCP {
+		ctx, cancel := context.WithTimeout(r.ctx, discoverTime)
+		defer cancel()
+		if t.Remotes, err = approval.Discover(ctx, t); err != nil {
+			return err
+		}
+	}
+	var done *chatctx.Committed
+	if r.is("store") {
+		st, err := r.creator()
+		if err != nil {
+			return err
+		}
+		if done, err = st.PutTool(r.ctx, *t); err != nil {
+			return err
+		}
+	} else if done, err = r.change(func(b *chatctx.Batch) { b.PutTool(*t) }); err != nil {
+		return err
+	}
+	v := toolToJSON(&chatctx.KeptTool{Tool: *t, Store: r.is("store")})
+	v.Operation = done.Operation
+	what := ""
+	if t.MCP {
+		what = fmt.Sprintf(" with %s", count(len(t.Remotes), "tool"))
+	}
+	return r.made(done, v, "added the tool %s%s", clean(t.Name), what)
+}
+
+// kept are the tools that the flags name.
+func (r *run) kept() ([]chatctx.KeptTool, error) {
+	if r.is("store") {
+		st, err := r.reader()
+		if err != nil {
+			return nil, err
+		}
+		return st.Tools(r.ctx, chatctx.ID{})
+	}
+	c, err := r.conversation()
+	if err != nil {
+		return nil, err
+	}
+	return c.Store().Tools(r.ctx, c.ID)
+}
+
+func doToolsLs(r *run) error {
+	tools, err := r.kept()
+	if err != nil {
+		return err
+	}
+	for i := range tools {
+		t := &tools[i]
+		if err := r.emit(toolToJSON(t), func() { r.toolLine(t) }); err != nil {
+			return err
+		}
+	}
+	if len(tools) == 0 {
+		r.note("no tools; %s", r.again("tools add NAME --schema FILE -- COMMAND…"))
+	}
+	return nil
+}
+
+func (r *run) toolLine(t *chatctx.KeptTool) {
+	words := make([]string, len(t.Command))
+	for i, w := range t.Command {
+		words[i] = quote(w)
+	}
+	how := strings.Join(words, " ")
+	switch {
+	case t.URL != "":
+		how = t.URL
+	case how == "":
+		how = "run by programs that have it"
+	}
+	if t.MCP {
+		how += fmt.Sprintf(" (MCP, %s)", count(len(t.Remotes), "tool"))
+	}
+	if t.Store {
+		how += ", for all contexts"
+	}
+	r.printf("%s  %s\n", r.paint(bold, clean(t.Name)), cut(oneLine(how), max(r.con.width-30, 30)))
+	if t.Description != "" {
+		r.printf("    %s\n", cut(oneLine(t.Description), max(r.con.width-4, 20)))
+	}
+}
+
+func doToolsShow(r *run) error {
+	tools, err := r.kept()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(tools, func(t chatctx.KeptTool) bool { return t.Name == r.arg(0) })
+	if i < 0 {
+		return chatctx.NotFound("tool", r.arg(0))
+	}
+	t := &tools[i]
+	return r.emit(toolToJSON(t), func() {
+		r.toolLine(t)
+		if t.Schema != nil {
+			r.printf("%s\n", pretty(t.Schema))
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+			r.printf("    %s=%s\n", clean(name), clean(t.Env[name]))
+		}
+		for _, one := range t.Remotes {
+			r.printf("  %s__%s  %s\n", clean(t.Name), clean(one.Name), cut(oneLine(one.Description), 60))
+		}
+	})
+}
+
+func doToolsRm(r *run) error {
+	var done *chatctx.Committed
+	var err error
+	if r.is("store") {
+		var st *chatctx.Store
+		if st, err = r.writer(); err == nil {
+			done, err = st.RemoveTool(r.ctx, r.arg(0))
+		}
+	} else {
+		done, err = r.change(func(b *chatctx.Batch) { b.RemoveTool(r.arg(0)) })
+	}
+	if err != nil {
+		return err
+	}
+	v := struct {
+		Tool string `json:"tool"`
+		where
+	}{r.arg(0), whereOf(done)}
+	return r.made(done, v, "took away the tool %s", clean(r.arg(0)))
+}
