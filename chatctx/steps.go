@@ -42,11 +42,7 @@ func (t *txn) share(to *branch.Branch, pieces []branch.Piece, ending bool) ([]br
 		if err != nil {
 			return nil, err
 		}
-		after, err := t.messagesAt(branch.Slice(pieces, i+1, i+1+maxResults))
-		if err != nil {
-			return nil, err
-		}
-		p, err := t.copyMessage(to, id, after)
+		p, err := t.copyMessage(to, id, branch.Slice(pieces, i+1, i+1+maxResults))
 		if err != nil {
 			return nil, err
 		}
@@ -134,11 +130,18 @@ func (t *txn) get(id ID) (*Message, error) {
 	return m, fillCalls(t.tx, t.id, m)
 }
 
-// copyMessage stores a copy of a message as the next entry of a branch's segment. Calls that have no result among the messages after it and were not denied wait again.
-func (t *txn) copyMessage(to *branch.Branch, id ID, after []*Message) (branch.Piece, error) {
+// copyMessage stores a copy of a message as the next entry of a branch's segment. Calls that have no result among the messages of next, which come after it, and were
+// not denied wait again.
+func (t *txn) copyMessage(to *branch.Branch, id ID, next []branch.Piece) (branch.Piece, error) {
 	m, err := t.get(id)
 	if err != nil {
 		return branch.Piece{}, err
+	}
+	var after []*Message
+	if len(m.Calls) > 0 {
+		if after, err = t.messagesAt(next); err != nil {
+			return branch.Piece{}, err
+		}
 	}
 	m.ID, m.CopiedFrom = pool.NewID(), &id
 	for i := range m.Calls {
@@ -355,11 +358,7 @@ func (t *txn) copyHeld(pieces []branch.Piece, ids []ID, held map[ID]bool) ([]bra
 		if !held[id] {
 			continue
 		}
-		after, err := t.messagesAt(branch.Slice(pieces, i+1, i+1+maxResults))
-		if err != nil {
-			return nil, err
-		}
-		p, err := t.copyMessage(t.target, id, after)
+		p, err := t.copyMessage(t.target, id, branch.Slice(pieces, i+1, i+1+maxResults))
 		if err != nil {
 			return nil, err
 		}
