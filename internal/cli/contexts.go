@@ -151,7 +151,7 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 	}
 	return r.emit(namedContext{where{Context: c.ID, Branch: info.Active}, info.Title}, func() {
 		r.printf("made context %s %s with branch %s; it is the current one\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
-		r.note("add to it: %s   take it back: chatctx undo", r.again("add user TEXT"))
+		r.note("add to it: %s   take it back: %s", r.again("add user TEXT"), r.again("undo"))
 	})
 }
 

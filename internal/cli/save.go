@@ -51,7 +51,7 @@ func saveParts(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot, e *chatct
 		if err != nil {
 			return err
 		}
-		saved = append(saved, savedFile{path, kind, len(b), fmt.Sprintf("%x", p.SHA256)})
+		saved = append(saved, savedFile{path, kind, len(b), p.SHA256.String()})
 	}
 	return r.emit(struct {
 		where
