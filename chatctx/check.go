@@ -402,25 +402,11 @@ func (c *checker) artifact(h pool.Hash) error {
 
 // strays finds records of contexts that are not there. It reads one record a context.
 func (c *checker) strays(bucket string) error {
-	var r kv.Range
-	for {
-		var id []byte
-		err := c.tx.Scan(bucket, r, func(key, _ []byte) error {
-			id = bytes.Clone(key[:min(len(key), 16)])
-			return kv.ErrStop
-		})
-		if err != nil || id == nil {
-			return err
-		}
-		if _, ok := c.parents[ID(append(id, make([]byte, 16-len(id))...))]; !ok && !bytes.Equal(id, make([]byte, 16)) {
+	return eachOwner(c.tx, bucket, func(id []byte) {
+		if _, ok := c.parents[ID(append(bytes.Clone(id), make([]byte, 16-len(id))...))]; !ok && !bytes.Equal(id, make([]byte, 16)) {
 			c.problem(3, fmt.Sprintf("%s %x", bucket, id), "belongs to a context that is not there")
 		}
-		next := kv.Prefix(id)
-		if next.To == nil {
-			return nil
-		}
-		r.From = next.To
-	}
+	})
 }
 
 // Stats are sizes, in bytes, and counts.

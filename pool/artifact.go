@@ -97,6 +97,12 @@ func StatArtifact(tx kv.Tx, h Hash) (ArtifactInfo, error) {
 	return ArtifactInfo{h, head.MediaType, head.Size}, nil
 }
 
+// IsArtifactHeader reports whether a value is the header of an artifact.
+func IsArtifactHeader(value []byte) bool {
+	_, err := parseHeader(value)
+	return err == nil
+}
+
 // Artifact reads an artifact and its media type. Contents that are not what the name says, or not there, give kv.ErrDamaged:
 // nothing refers to an artifact that was not stored.
 func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {

@@ -1,0 +1,523 @@
+package chatctx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// take takes records away for which bad gives a reason, "" for none.
+func (m *mender) take(invariant int, bucket string, r kv.Range, bad func(key, value []byte) (string, error)) error {
+	type found struct {
+		key []byte
+		why string
+	}
+	var all []found
+	err := m.tx.Scan(bucket, r, func(key, value []byte) error {
+		why, err := bad(key, value)
+		if why != "" {
+			all = append(all, found{bytes.Clone(key), why})
+		}
+		return err
+	})
+	for _, f := range all {
+		if err == nil {
+			m.say(invariant, fmt.Sprintf("%s %x", bucket, f.key), "%s: it is taken away", f.why)
+			err = m.tx.Delete(bucket, f.key)
+		}
+	}
+	return err
+}
+
+func unchecked(_, value []byte) (string, error) {
+	if err := pool.CheckRecord(value, nil); err != nil {
+		return "is not as it was stored", nil
+	}
+	return "", nil
+}
+
+// journal takes operations away that cannot be read. What pointed to them, or is not as they left it, begins anew: undo ends there.
+func (m *mender) journal(c *mended) error {
+	if err := m.take(7, operationBucket, kv.Prefix(c.id[:]), unchecked); err != nil {
+		return err
+	}
+	last, err := lastOperation(m.tx, c.id)
+	if err != nil {
+		return err
+	}
+	if last >= max(c.rec.NextOperation, 1) {
+		m.say(7, m.where, "its journal goes on after operation %d", last)
+	}
+	c.rec.NextOperation = max(c.rec.NextOperation, last+1)
+	for _, b := range c.branches {
+		fits, err := m.leads(c.id, b.Newest, b.ID, b.Revision)
+		if err != nil {
+			return err
+		}
+		if b.Newest != 0 && (!fits || c.unsure[b.Name]) {
+			m.say(7, fmt.Sprintf("%s, branch %q", m.where, b.Name), "what was done on it before can no longer be undone")
+			b.Last, b.Newest = 0, 0
+		}
+	}
+	fits, err := m.leads(c.id, c.rec.Newest, ID{}, c.rec.Revision)
+	if err != nil {
+		return err
+	}
+	if c.rec.Newest != 0 && !fits {
+		m.say(7, m.where, "what was done on it before can no longer be undone")
+		c.rec.Last, c.rec.Newest = 0, 0
+	}
+	c.rec.Redo = slices.DeleteFunc(c.rec.Redo, func(n uint64) bool {
+		op, err := getOperation(m.tx, c.id, n)
+		return op == nil || err != nil
+	})
+	return nil
+}
+
+// leads reports whether an operation is there and led to a revision.
+func (m *mender) leads(id ID, n uint64, of ID, revision uint64) (bool, error) {
+	op, err := getOperation(m.tx, id, n)
+	if op == nil || err != nil {
+		return false, err
+	}
+	for _, link := range op.Chains {
+		if link.Branch == of {
+			return link.Revision == revision, nil
+		}
+	}
+	return false, nil
+}
+
+// calls makes records of calls and the indexes of them fit the messages.
+func (m *mender) calls(c *mended) error {
+	had := len(m.done)
+	err := m.take(5, callBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if _, err := decodeCall(key, value); err != nil {
+			return "is not as it was stored", nil
+		}
+		if len(key) != 34 {
+			return "is no call", nil
+		}
+		message, index := callOfKey(key)
+		if msg := c.messages[message]; msg == nil || index >= len(msg.Calls) {
+			return "its message has no such call", nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	for id, msg := range c.messages {
+		for i := range msg.Calls {
+			if err := m.callRecord(c, id, msg, i); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.claims(c); err != nil {
+		return err
+	}
+	wrong, err := m.indexes(c)
+	if wrong && len(m.done) == had {
+		m.say(5, m.where, "the lists of its calls that wait are made anew")
+	}
+	return err
+}
+
+// callRecord gives a call that waits and has no record one, as its message says.
+func (m *mender) callRecord(c *mended, id ID, msg *Message, i int) error {
+	call := &msg.Calls[i]
+	if !call.Open() || msg.Home == (pool.Home{}) {
+		return nil
+	}
+	key := callKey(c.id, id, i)
+	old, err := m.tx.Get(callBucket, key)
+	if old != nil || err != nil {
+		return err
+	}
+	m.say(5, fmt.Sprintf("call %s:%d", id, i+1), "has lost what was decided: it waits again")
+	rec := &callRecord{CallID: call.ID, Tool: call.Tool, Status: pool.Pending, Execution: pool.NotRun, Since: m.now, Home: msg.Home}
+	return putRecord(m.tx, callBucket, key, rec)
+}
+
+// claims takes those away whose call does not run. A call that runs without one is uncertain.
+func (m *mender) claims(c *mended) error {
+	err := m.take(5, claimBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if why, _ := unchecked(key, value); why != "" || len(key) != 34 {
+			return why, nil
+		}
+		var rec callRecord
+		ok, err := getRecord(m.tx, callBucket, key, &rec)
+		if err == nil && (!ok || rec.Execution != pool.Running) {
+			return "its call does not run", nil
+		}
+		return "", err
+	})
+	if err != nil {
+		return err
+	}
+	return m.eachCall(c, func(key []byte, rec *callRecord) error {
+		claim, err := m.tx.Get(claimBucket, key)
+		changed := steps(rec)
+		if err == nil && claim == nil && rec.Execution == pool.Running {
+			changed = true
+			from := rec.state()
+			rec.Execution = pool.Uncertain
+			rec.Decisions = append(rec.Decisions, Decision{At: m.now, From: from, To: rec.state(), ByKind: ByProgram, ByName: m.store.program, Program: m.store.program, Reason: "repair: nobody runs it"})
+		}
+		if err != nil || !changed {
+			return err
+		}
+		m.say(5, fmt.Sprintf("call %x", key[16:]), "its record is made to fit: it is %s", rec.state())
+		return putRecord(m.tx, callBucket, key, rec)
+	})
+}
+
+// steps makes a call's steps lead to each other, and reports whether they did not.
+func steps(rec *callRecord) (changed bool) {
+	for i := range rec.Decisions {
+		next := rec.state()
+		if i+1 < len(rec.Decisions) {
+			next = rec.Decisions[i+1].From
+		}
+		if rec.Decisions[i].To != next {
+			rec.Decisions[i].To, changed = next, true
+		}
+	}
+	return changed
+}
+
+func (m *mender) eachCall(c *mended, fn func(key []byte, rec *callRecord) error) error {
+	keys, err := keysWith(m.tx, callBucket, c.id[:])
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		rec := &callRecord{}
+		if _, err := getRecord(m.tx, callBucket, key, rec); err != nil {
+			return err
+		}
+		if err := fn(key, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexes makes the three indexes of calls from the records.
+func (m *mender) indexes(c *mended) (wrong bool, err error) {
+	want := map[string]map[string][]byte{unansweredBucket: {}, callIDBucket: {}, openBucket: {}}
+	err = m.eachCall(c, func(key []byte, rec *callRecord) error {
+		message, index := callOfKey(key)
+		if home := c.messages[message].Home; home != rec.Home {
+			rec.Home = home
+			if err := putRecord(m.tx, callBucket, key, rec); err != nil {
+				return err
+			}
+		}
+		want[callIDBucket][string(callIDKey(c.id, rec.CallID, key[16:]...))] = []byte{}
+		if !rec.open() {
+			return nil
+		}
+		want[unansweredBucket][string(unansweredKey(c.id, rec.Home, index))] = append(message[:], rec.CallID...)
+		if c.held(rec.Home) {
+			want[openBucket][string(openKey(rec, c.id, message, index))] = homeBytes(rec.Home)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for bucket, records := range want {
+		r := kv.Prefix(c.id[:])
+		if bucket == openBucket {
+			r = kv.Range{}
+		}
+		var gone [][]byte
+		err := m.tx.Scan(bucket, r, func(key, _ []byte) error {
+			if _, ok := records[string(key)]; !ok && (bucket != openBucket || len(key) != 42 || ID(key[8:24]) == c.id) {
+				gone = append(gone, bytes.Clone(key))
+			}
+			return nil
+		})
+		if err != nil {
+			return wrong, err
+		}
+		for _, key := range gone {
+			wrong = true
+			if err := m.tx.Delete(bucket, key); err != nil {
+				return wrong, err
+			}
+		}
+		for key, value := range records {
+			old, err := m.tx.Get(bucket, []byte(key))
+			if err != nil {
+				return wrong, err
+			}
+			if old != nil && bytes.Equal(old, value) {
+				continue
+			}
+			wrong = true
+			if err := m.tx.Put(bucket, []byte(key), value); err != nil {
+				return wrong, err
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// named takes names of messages away that are not there, and other records that are not as they were stored.
+func (m *mender) named(c *mended) error {
+	of := map[string]func(key, value []byte) []byte{
+		tagBucket:    func(_, value []byte) []byte { return value },
+		markBucket:   func(key, _ []byte) []byte { return key[16:] },
+		queuedBucket: func(_, value []byte) []byte { return value },
+	}
+	for bucket, message := range of {
+		err := m.take(3, bucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+			id := message(key, value)
+			if len(id) != 16 || c.messages[ID(id)] == nil {
+				return "names a message that is not there", nil
+			}
+			return "", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, bucket := range []string{keyBucket, toolBucket, ruleBucket} {
+		if err := m.take(3, bucket, kv.Prefix(c.id[:]), unchecked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the branches and the context's record with counts that are right.
+func (m *mender) finish(c *mended) error {
+	r := c.rec
+	names := make([]string, len(c.branches))
+	for i, b := range c.branches {
+		names[i] = b.Name
+		if err := branch.Put(m.tx, c.id, b); err != nil {
+			return err
+		}
+		for _, p := range b.Pieces {
+			r.NextSegment = max(r.NextSegment, p.Segment)
+		}
+	}
+	for segment := range c.entries {
+		r.NextSegment = max(r.NextSegment, segment)
+	}
+	if !slices.Contains(names, r.Active) {
+		to := names[0]
+		if slices.Contains(names, MainBranch) {
+			to = MainBranch
+		}
+		m.say(3, m.where, "its active branch %q is not there: it is %q now", r.Active, to)
+		r.Active = to
+	}
+	if int(r.Messages) != len(c.messages) || int(r.Branches) != len(names) {
+		m.say(1, m.where, "has %d messages and %d branches, and counted %d and %d", len(c.messages), len(names), r.Messages, r.Branches)
+		r.Messages, r.Branches = uint64(len(c.messages)), uint64(len(names))
+	}
+	return putRecord(m.tx, contextBucket, c.id[:], r)
+}
+
+// artifacts gives artifacts without a header theirs, if their bytes are right, and takes those away that are not.
+func (m *mender) artifacts() error {
+	var bad []pool.Hash
+	err := pool.ScanArtifacts(m.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+		if err == nil {
+			_, _, err = pool.Artifact(m.tx, a.SHA256)
+		}
+		if errors.Is(err, kv.ErrDamaged) {
+			bad, err = append(bad, a.SHA256), nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range bad {
+		var data []byte
+		err := m.tx.Scan(pool.ArtifactBucket, kv.Prefix(h[:]), func(key, value []byte) error {
+			if len(key) == 36 {
+				data = append(data, value...)
+			}
+			return nil
+		})
+		if err == nil {
+			err = pool.DeleteArtifact(m.tx, h)
+		}
+		if err != nil {
+			return err
+		}
+		if pool.HashOf(data) == h {
+			m.say(6, "artifact "+h.String(), "gets the header that it lacks")
+			if _, err := pool.PutArtifact(m.tx, data, ""); err != nil {
+				return err
+			}
+			continue
+		}
+		m.say(6, "artifact "+h.String(), "its bytes are not the ones that were stored: it is taken away")
+	}
+	return m.strayArtifacts()
+}
+
+// strayArtifacts takes records away whose keys are none of an artifact's.
+func (m *mender) strayArtifacts() error {
+	return m.take(6, pool.ArtifactBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+		if len(key) != 32 && len(key) != 36 {
+			return "is no artifact", nil
+		}
+		return "", nil
+	})
+}
+
+// rest mends what belongs to no context.
+func (m *mender) rest() error {
+	m.where = "store"
+	zero := kv.Prefix(make([]byte, 16))
+	for _, bucket := range []string{operationBucket, toolBucket, ruleBucket} {
+		if err := m.take(3, bucket, zero, unchecked); err != nil {
+			return err
+		}
+	}
+	err := m.take(3, sourceBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if len(value) == 32 {
+			return "", nil
+		}
+		return unchecked(key, value)
+	})
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{m.recents, m.openStrays, m.meta} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range ownBuckets {
+		err := m.take(3, bucket, kv.Range{}, func(key, _ []byte) (string, error) {
+			if len(key) < 16 {
+				return "belongs to nothing", nil
+			}
+			return "", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recents makes the list of contexts by their last change.
+func (m *mender) recents() error {
+	want := map[string]bool{}
+	err := m.take(3, contextBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if len(key) != 16 {
+			return "is no context", nil
+		}
+		rec, err := decodeContext(ID(key), value)
+		if err != nil {
+			return "", err
+		}
+		want[string(recentKey(rec.Updated, ID(key)))] = true
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	err = m.take(3, recentBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+		if !want[string(key)] {
+			return "is not when its context changed last", nil
+		}
+		delete(want, string(key))
+		return "", nil
+	})
+	for key := range want {
+		if err == nil {
+			m.say(3, "recent", "the context %s is put on the list", ID([]byte(key[8:])))
+			err = m.tx.Put(recentBucket, []byte(key), []byte{})
+		}
+	}
+	return err
+}
+
+// openStrays takes entries of the open calls away whose call is not there.
+func (m *mender) openStrays() error {
+	return m.take(5, openBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+		if len(key) != 42 {
+			return "is no call", nil
+		}
+		has, err := m.tx.Get(callBucket, key[8:])
+		if err == nil && has == nil {
+			return "its call has no record", nil
+		}
+		return "", err
+	})
+}
+
+func (m *mender) meta() error {
+	raw, err := m.tx.Get(metaBucket, metaStore)
+	if err != nil {
+		return err
+	}
+	if len(raw) != 16 {
+		m.say(9, "meta", "the store gets a new id")
+		id := pool.NewID()
+		if err := m.tx.Put(metaBucket, metaStore, id[:]); err != nil {
+			return err
+		}
+	}
+	if _, err := storeSettings(m.tx); errors.Is(err, kv.ErrDamaged) {
+		m.say(3, "meta", "the store's settings cannot be read: they are taken away")
+		if err := m.tx.Delete(metaBucket, metaSettings); err != nil {
+			return err
+		}
+	}
+	current, err := m.tx.Get(metaBucket, metaCurrent)
+	if err != nil {
+		return err
+	}
+	if current != nil {
+		var rec []byte
+		if len(current) == 16 {
+			rec, err = m.tx.Get(contextBucket, current)
+		}
+		if err == nil && rec == nil {
+			m.say(3, "meta", "the current context is not there: none is current now")
+			err = m.tx.Delete(metaBucket, metaCurrent)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return m.storeJournal()
+}
+
+// storeJournal makes the store's journal go on after its last operation.
+func (m *mender) storeJournal() error {
+	var rec contextRecord
+	_, err := getRecord(m.tx, metaBucket, metaJournal, &rec)
+	broken := errors.Is(err, kv.ErrDamaged)
+	if err != nil && !broken {
+		return err
+	}
+	if broken {
+		rec = contextRecord{}
+	}
+	last, err := lastOperation(m.tx, ID{})
+	if err != nil || !broken && last < max(rec.NextOperation, 1) {
+		return err
+	}
+	m.say(7, "meta", "the store's journal goes on after operation %d", last)
+	rec.NextOperation = last + 1
+	return putRecord(m.tx, metaBucket, metaJournal, &rec)
+}
