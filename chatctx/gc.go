@@ -228,12 +228,7 @@ func (c *collector) openKeys() ([][]byte, error) {
 func (c *collector) forgetSources() error {
 	var keys [][]byte
 	err := c.tx.Scan(sourceBucket, kv.Range{}, func(key, value []byte) error {
-		var src sourceRecord
-		ours := len(value) == 32 && ID(value[:16]) == c.id
-		if !ours && len(value) != 32 {
-			ours = decMode.Unmarshal(value, &src) == nil && src.Context == c.id
-		}
-		if ours {
+		if sourceOf(value, c.id) {
 			keys = append(keys, bytes.Clone(key))
 		}
 		return nil

@@ -142,6 +142,7 @@ func (in *Incoming) ready(s *Store) error {
 type ImportRun struct {
 	store *Store
 	group uint64
+	files []ImportedFile // to be noted
 }
 
 // ImportRun begins the imports of one command.
@@ -161,10 +162,16 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 	}
 	out := make([]Imported, len(in))
-	for _, round := range rounds(in, linkedFirst(in)) {
+	all := rounds(in, linkedFirst(in))
+	for n, round := range all {
 		err := r.update(ctx, func(st *storeTxn) (err error) {
 			for _, i := range round {
 				if out[i], err = st.importOne(in[i]); err != nil {
+					return err
+				}
+			}
+			for i := 0; n == len(all)-1 && i < len(r.files); i++ {
+				if err := st.noteFile(&r.files[i]); err != nil {
 					return err
 				}
 			}
@@ -174,6 +181,7 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 			return out, err
 		}
 	}
+	r.files = nil
 	return out, nil
 }
 

@@ -173,9 +173,14 @@ type importer struct {
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	known    func(chatctx.SourceLink, pool.Hash) (bool, error)
-	progress Progress
-	exact    float64  // bytes read so far: of packed files, shares of bytes
-	notOurs  []string // files of the present folder or archive that are no conversations
+	// What is known of files as they are, and of what they hold; nil where nothing is stored.
+	knownFile func(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error)
+	note      func(chatctx.ImportedFile)
+	counted   func([]chatctx.SourceLink, []chatctx.Imported) error
+	passing   *passing // the file that is being read; nil: none
+	progress  Progress
+	exact     float64  // bytes read so far: of packed files, shares of bytes
+	notOurs   []string // files of the present folder or archive that are no conversations
 }
 
 func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx.Incoming) error) *importer {
@@ -184,6 +189,7 @@ func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx
 	im.sink = func(in *chatctx.Incoming) error {
 		im.progress.Conversations++
 		im.progress.Messages += fileMessages(in)
+		im.passing.see(in.Format, in.Conversation, fileMessages(in))
 		return sinkError{sink(in)}.orNil()
 	}
 	im.native = im.dry
@@ -345,7 +351,11 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 // file imports one file. named: the person asked for this very file, so that an unknown format is an error.
 func (im *importer) file(f *file, depth int, named bool) error {
 	im.progress.File = f.name
-	c, err := openContent(im.ctx, f, im.limits, func(n int64) { im.read(float64(n) * f.diskShare()) })
+	if done, err := im.again(f); done || err != nil {
+		return err
+	}
+	opened, sum := f.summed()
+	c, err := openContent(im.ctx, opened, im.limits, func(n int64) { im.read(float64(n) * f.diskShare()) })
 	if err != nil {
 		return err
 	}
@@ -372,8 +382,13 @@ func (im *importer) file(f *file, depth int, named bool) error {
 	}
 	im.report.Files++
 	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, buf: c.Reader, limits: im.limits, report: im.report,
-		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.known}
-	return fm.read(r)
+		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
+	im.beginNote()
+	if err := fm.read(r); err != nil || fm.name == nativeName {
+		im.passing = nil
+		return err
+	}
+	return im.endNote(f, sum)
 }
 
 // read counts bytes for the progress.

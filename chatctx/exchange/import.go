@@ -25,6 +25,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, st.add)
 	im.native, im.artifact, im.settings, im.known = st.native, st.artifact, st.settings, st.unchanged
+	im.knownFile, im.note, im.counted = st.knownFile, st.note, st.counted
 	err := im.paths(paths)
 	if err == nil {
 		err = st.flush()
@@ -69,7 +70,8 @@ type storing struct {
 	work  chan func() error
 	done  chan struct{}
 
-	batch []*chatctx.Incoming // being filled, by the reader
+	batch []*chatctx.Incoming    // being filled, by the reader
+	files []chatctx.ImportedFile // to be noted with it
 	size  int
 
 	result Report // of the goroutine, until done
@@ -105,13 +107,36 @@ func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, e
 	})
 }
 
+// knownFile looks whether the store has all that a file holds.
+func (st *storing) knownFile(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error) {
+	return st.store.KnownFile(st.ctx, f, sum)
+}
+
+// note has a file remembered together with the last of its conversations.
+func (st *storing) note(f chatctx.ImportedFile) { st.files = append(st.files, f) }
+
+// counted puts the conversations of a known file on the report.
+func (st *storing) counted(links []chatctx.SourceLink, done []chatctx.Imported) error {
+	return st.do(func() error {
+		for i := range done {
+			st.result.count(links[i].Format, links[i].Conversation, &done[i])
+		}
+		return nil
+	})
+}
+
 func (st *storing) flush() error {
-	if len(st.batch) == 0 {
+	if len(st.batch) == 0 && len(st.files) == 0 {
 		return nil
 	}
-	batch := st.batch
-	st.batch, st.size = nil, 0
-	return st.do(func() error { return st.storeBatch(batch) })
+	batch, files := st.batch, st.files
+	st.batch, st.files, st.size = nil, nil, 0
+	return st.do(func() error {
+		for _, f := range files {
+			st.run.Note(f)
+		}
+		return st.storeBatch(batch)
+	})
 }
 
 // do has the goroutine do something, after what it was given before.

@@ -1,0 +1,160 @@
+package exchange
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// counts are those of a report, with what it says of each conversation but for its context.
+func counts(r *Report) Report {
+	out := *r
+	out.Imported = nil
+	for _, i := range r.Imported {
+		i.Context = ""
+		out.Imported = append(out.Imported, i)
+	}
+	return out
+}
+
+// importReading is importInto without what is known of files.
+func importReading(t *testing.T, s *chatctx.Store, paths ...string) *Report {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	st := &storing{ctx: ctx, store: s, run: s.ImportRun(), work: make(chan func() error), done: make(chan struct{})}
+	go st.storeAll(cancel)
+	rep := &Report{}
+	im := newImporter(ctx, Options{}, rep, st.add)
+	im.known = st.unchanged
+	if err := im.paths(paths); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.flush(); err != nil {
+		t.Fatal(err)
+	}
+	close(st.work)
+	<-st.done
+	st.addTo(rep)
+	return rep
+}
+
+// TestAgainAsRead imports each input a second time: the report is the one of reading it.
+func TestAgainAsRead(t *testing.T) {
+	names, err := filepath.Glob("testdata/formats/*")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			s := memoryStore(t)
+			importInto(t, s, name)
+			again, read := counts(importInto(t, s, name)), counts(importReading(t, s, name))
+			if !reflect.DeepEqual(again, read) {
+				t.Errorf("known\n%+v\nread\n%+v", again, read)
+			}
+		})
+	}
+}
+
+// isKnown tells whether a file would be imported without being read.
+func isKnown(t *testing.T, s *chatctx.Store, path string) bool {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := folder{root: filepath.Dir(path)}.get(info.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := newImporter(context.Background(), Options{}, &Report{}, nil)
+	im.knownFile = (&storing{ctx: context.Background(), store: s}).knownFile
+	im.counted = func([]chatctx.SourceLink, []chatctx.Imported) error { return nil }
+	known, err := im.again(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
+// TestKnownFiles does to a store what makes a known file unknown: it is read again, and what is missing comes back.
+func TestKnownFiles(t *testing.T) {
+	ctx := context.Background()
+	text, err := os.ReadFile("testdata/formats/claude-code/compaction.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	file := filepath.Join(t.TempDir(), "session.jsonl")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	only := func(s *chatctx.Store) string {
+		for info, err := range s.Contexts(ctx, chatctx.ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.ID.String()
+		}
+		t.Fatal("no context")
+		return ""
+	}
+	undo := func(s *chatctx.Store, ref string) error {
+		_, err := s.Undo(ctx, ref, "", "")
+		return err
+	}
+	for name, c := range map[string]struct {
+		do    func(s *chatctx.Store) error
+		known bool
+		added int // by the next import
+	}{
+		"nothing": {func(s *chatctx.Store) error { return nil }, true, 0},
+		"undo":    {func(s *chatctx.Store) error { return undo(s, "") }, false, 5},
+		"rm": {func(s *chatctx.Store) error {
+			_, err := s.Trash(ctx, only(s))
+			return err
+		}, false, 0},
+		"purge": {func(s *chatctx.Store) error {
+			_, err := s.PurgeContext(ctx, only(s), false)
+			return err
+		}, false, 5},
+		"another version since": {func(s *chatctx.Store) error {
+			write(strings.Join(lines, "") + `{"type":"user","uuid":"later","parentUuid":"c6","sessionId":"s","message":{"role":"user","content":"later"}}` + "\n")
+			importInto(t, s, file)
+			write(string(text))
+			return nil
+		}, false, 0},
+		"another version and back": {func(s *chatctx.Store) error {
+			write(strings.Join(lines, "") + `{"type":"user","uuid":"later","parentUuid":"c6","sessionId":"s","message":{"role":"user","content":"later"}}` + "\n")
+			importInto(t, s, file)
+			write(string(text))
+			return undo(s, only(s))
+		}, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memoryStore(t)
+			write(string(text))
+			importInto(t, s, file)
+			if err := c.do(s); err != nil {
+				t.Fatal(err)
+			}
+			if got := isKnown(t, s, file); got != c.known {
+				t.Errorf("known: %v", got)
+			}
+			if rep := importInto(t, s, file); rep.Messages != c.added {
+				t.Errorf("added %d messages, want %d", rep.Messages, c.added)
+			}
+			if only(s) == "" || !isKnown(t, s, file) {
+				t.Error("it is not known afterwards")
+			}
+		})
+	}
+}
