@@ -203,3 +203,31 @@ func TestAnInterruptEndsTheTool(t *testing.T) {
 		t.Errorf("its result is %+v, %v", m.Result, err)
 	}
 }
+
+// TestAnInterruptOfTheTurnEndsTheTool: somebody takes the turn off the branch while its tool runs. What ran has run, and its result lies in the pool.
+func TestAnInterruptOfTheTurnEndsTheTool(t *testing.T) {
+	b := newBench(t)
+	b.rule(chatctx.Allow, "*")
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile)})
+	ref := string(chatctx.RefTo(b.ask("hang", `{}`).ID)) + ":1"
+	done := make(chan error)
+	go func() {
+		_, err := (&Executor{Context: b.c}).Run(context.Background(), "")
+		done <- err
+	}()
+	eventually(t, "the tool's start", func() bool { raw, err := os.ReadFile(pidFile); return err == nil && len(raw) > 0 })
+	batch := b.c.Begin("")
+	batch.Interrupt(false)
+	b.commit(batch)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pidFile)
+	if got := b.call(ref).State(); got != "approved/failed" {
+		t.Errorf("the call is %s", got)
+	}
+	if info, err := b.c.Branch(t.Context(), ""); err != nil || info.Messages != 1 {
+		t.Errorf("the branch has %d messages, %v", info.Messages, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,79 +19,108 @@ import (
 const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program"
 
 func callCommands() []*command {
-	decided := callFields + ", operation; a line each"
-	by := &urfave.StringFlag{Name: "by", Usage: "the `NAME` of who decides; else the user's"}
-	reason := &urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model word for word"}
-	which := []urfave.Flag{
-		&urfave.BoolFlag{Name: "all", Usage: "all calls that wait (with --context: of that context and its sub-contexts)"},
-		&urfave.StringFlag{Name: "matching", Usage: "those of tools whose name matches `PATTERN`: fs_*"},
-		by, reason,
-	}
-	ls := []urfave.Flag{
+	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
+		subs: slices.Concat(callLists(), callDecisions(), callRuns(), callWatches())}}
+}
+
+func callBy() urfave.Flag {
+	return &urfave.StringFlag{Name: "by", Usage: "the `NAME` of who decides; else the user's"}
+}
+
+// callFilters are the flags of commands that list calls.
+func callFilters() []urfave.Flag {
+	return []urfave.Flag{
 		&urfave.StringFlag{Name: "tool", Usage: "only of tools whose name matches `PATTERN`"},
 		&urfave.StringFlag{Name: "state", Usage: "only in this `STATE`: pending, approved, running, uncertain"},
 		&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
 	}
+}
+
+// callLists are the commands that show calls.
+func callLists() []*command {
 	return []*command{
-		{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch, subs: []*command{
-			{name: "ls", does: "list the open calls of all contexts, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: ls,
-				more: "With --context only that one's and its sub-contexts'. A call is named MESSAGE:INDEX, or by the provider's id where that is unique.",
-				json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --tool \"fs_*\" --json"},
-			{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
-				json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
-			{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
-				more:  "Approving runs nothing: calls run, send --continue and chat do, and any program that claims the call. All named calls of a context are decided together or not at all.",
-				flags: append([]urfave.Flag{&urfave.StringFlag{Name: "arguments", Usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
-				json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
-			{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
-				more: "While the call's turn is the last one, a tool message that says so goes to the end of the branch.",
-				json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
-			{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []urfave.Flag{by, reason},
-				json: decided, example: "chatctx calls cancel @:1"},
-			{name: "expire", args: "CALL…", does: "let calls count as denied when nobody has decided in time", scope: onBranch, do: doCallsExpire,
-				flags: []urfave.Flag{&urfave.DurationFlag{Name: "in", Usage: "the `TIME` from now: 10m, 24h; 0 takes it away"}},
-				json:  decided, example: "chatctx calls expire @:1 --in 10m"},
-			{name: "claim", args: "CALL", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, do: doCallsClaim,
-				more: "Run the tool after that, and end it with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: the call is uncertain then, and calls claim --again takes it once more.",
-				flags: []urfave.Flag{
-					&urfave.BoolFlag{Name: "again", Usage: "run a call again that is uncertain: its program died while it ran"},
-					&urfave.DurationFlag{Name: "hold", Usage: "how long the claim lasts without being renewed, as a `TIME`", Value: chatctx.ClaimLife},
-					&urfave.IntFlag{Name: "pid", Usage: "the `PROCESS` whose end ends the claim"},
-					&urfave.StringFlag{Name: "renew", Usage: "keep the claim that has this `TOKEN`"},
-					&urfave.StringFlag{Name: "by", Usage: "the `NAME` of who runs it"},
-				},
-				json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
-			{name: "resolve", args: "CALL", does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
-				more: "The result message and the call's end are stored together.",
-				flags: []urfave.Flag{
-					&urfave.StringFlag{Name: "result", Usage: "the result's `TEXT`, or - for standard input"},
-					&urfave.BoolFlag{Name: "as-json", Usage: "the result is JSON"},
-					&urfave.BoolFlag{Name: "error", Usage: "the tool failed"},
-					&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse where the claim is another by now"},
-					&urfave.StringFlag{Name: "by", Usage: "the `NAME` of the person who says so"},
-					rawText(),
-				},
-				json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
-			{name: "run", args: "[CALL…]", does: "run approved calls with the tools that are kept (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
-				more: "Without CALL: what the rules allow and what is approved on the branch. A tool is claimed before it starts, so nothing runs twice. Ends with 6 where calls still wait.",
-				flags: []urfave.Flag{
-					&urfave.BoolFlag{Name: "again", Usage: "run calls again that are uncertain: their program died while they ran"},
-					&urfave.IntFlag{Name: "limit", Usage: "how many run at a time: `N`"},
-					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which a tool without a limit of its own is ended"},
-				},
-				json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
-			{name: "wait", args: "CALL…", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, do: doCallsWait,
-				flags: []urfave.Flag{&urfave.DurationFlag{Name: "timeout", Usage: "give up after this `TIME` (6)"}},
-				json:  callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
-			{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, do: doCallsWatch,
-				flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "existing", Usage: "those that are open already first"}}, ls...),
-				json:  callFields + "; a line each", example: "chatctx calls watch --json"},
-			{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, do: doCallsReview,
-				flags: []urfave.Flag{by}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
-			{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
-				more: "The steps of a call, played from the first, lead to its present state.",
-				json: "call, id, context, tool_name, at, from, to, by{kind, name}, program, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
-		}},
+		{name: "ls", does: "list the open calls of all contexts, the oldest first", scope: onBranch, do: doCallsLs, paged: true, flags: callFilters(),
+			more: "With --context only that one's and its sub-contexts'. A call is named MESSAGE:INDEX, or by the provider's id where that is unique.",
+			json: callFields + "; a line each", example: "chatctx calls ls\nchatctx calls ls --tool \"fs_*\" --json"},
+		{name: "show", args: "CALL", does: "show a call: its arguments, as a diff where they change a file, and what was decided", scope: onBranch, do: doCallsShow,
+			json: callFields + ", decisions[]", example: "chatctx calls show @:1"},
+	}
+}
+
+// callDecisions are the commands that decide.
+func callDecisions() []*command {
+	decided := callFields + ", operation; a line each"
+	reason := &urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model word for word"}
+	which := []urfave.Flag{
+		&urfave.BoolFlag{Name: "all", Usage: "all calls that wait (with --context: of that context and its sub-contexts)"},
+		&urfave.StringFlag{Name: "matching", Usage: "those of tools whose name matches `PATTERN`: fs_*"},
+		callBy(), reason,
+	}
+	return []*command{
+		{name: "approve", args: "[CALL…]", does: "approve calls", scope: onBranch, do: doCallsApprove,
+			more:  "Approving runs nothing: calls run, send --continue and chat do, and any program that claims the call. All named calls of a context are decided together or not at all.",
+			flags: append([]urfave.Flag{&urfave.StringFlag{Name: "arguments", Usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
+			json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
+		{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
+			more: "While the call's turn is the last one, a tool message that says so goes to the end of the branch.",
+			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
+		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []urfave.Flag{callBy(), reason},
+			json: decided, example: "chatctx calls cancel @:1"},
+		{name: "expire", args: "CALL…", does: "let calls count as denied when nobody has decided in time", scope: onBranch, do: doCallsExpire,
+			flags: []urfave.Flag{&urfave.DurationFlag{Name: "in", Usage: "the `TIME` from now: 10m, 24h; 0 takes it away"}},
+			json:  decided, example: "chatctx calls expire @:1 --in 10m"},
+	}
+}
+
+// callRuns are the commands that run calls and answer them.
+func callRuns() []*command {
+	return []*command{
+		{name: "claim", args: "CALL", does: "take an approved call to run it: of several who try, one gets it", scope: onBranch, do: doCallsClaim,
+			more: "Run the tool after that, and end it with calls resolve. A claim that is not renewed (calls claim CALL --renew TOKEN) ends after --hold: the call is uncertain then, and calls claim --again takes it once more.",
+			flags: []urfave.Flag{
+				&urfave.BoolFlag{Name: "again", Usage: "run a call again that is uncertain: its program died while it ran"},
+				&urfave.DurationFlag{Name: "hold", Usage: "how long the claim lasts without being renewed, as a `TIME`", Value: chatctx.ClaimLife},
+				&urfave.IntFlag{Name: "pid", Usage: "the `PROCESS` whose end ends the claim"},
+				&urfave.StringFlag{Name: "renew", Usage: "keep the claim that has this `TOKEN`"},
+				&urfave.StringFlag{Name: "by", Usage: "the `NAME` of who runs it"},
+			},
+			json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
+		{name: "resolve", args: "CALL", does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
+			more: "The result message and the call's end are stored together.",
+			flags: []urfave.Flag{
+				&urfave.StringFlag{Name: "result", Usage: "the result's `TEXT`, or - for standard input"},
+				&urfave.BoolFlag{Name: "as-json", Usage: "the result is JSON"},
+				&urfave.BoolFlag{Name: "error", Usage: "the tool failed"},
+				&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse where the claim is another by now"},
+				&urfave.StringFlag{Name: "by", Usage: "the `NAME` of the person who says so"},
+				rawText(),
+			},
+			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
+		{name: "run", args: "[CALL…]", does: "run approved calls with the tools that are kept (see tools), and put their results on the branch", scope: onBranch, do: doCallsRun,
+			more: "Without CALL: what the rules allow and what is approved on the branch. A tool is claimed before it starts, so nothing runs twice. Ends with 6 where calls still wait.",
+			flags: []urfave.Flag{
+				&urfave.BoolFlag{Name: "again", Usage: "run calls again that are uncertain: their program died while they ran"},
+				&urfave.IntFlag{Name: "limit", Usage: "how many run at a time: `N`"},
+				&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which a tool without a limit of its own is ended"},
+			},
+			json: callFields + ", result (message), position, operation; a line each", example: "chatctx calls run\nchatctx calls run @:1 --again"},
+	}
+}
+
+// callWatches are the commands that follow calls.
+func callWatches() []*command {
+	return []*command{
+		{name: "wait", args: "CALL…", does: "wait until calls are decided: 0 when they are approved, 6 when one is denied or expired", scope: onBranch, do: doCallsWait,
+			flags: []urfave.Flag{&urfave.DurationFlag{Name: "timeout", Usage: "give up after this `TIME` (6)"}},
+			json:  callFields + "; a line each", example: "chatctx calls wait @:1 --timeout 10m && ./run-the-tool"},
+		{name: "watch", does: "print open calls as they come up, also from other programs", scope: onBranch, do: doCallsWatch,
+			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "existing", Usage: "those that are open already first"}}, callFilters()...),
+			json:  callFields + "; a line each", example: "chatctx calls watch --json"},
+		{name: "review", does: "go through the calls that wait at the terminal: yes, no, always, edit, reason, skip", scope: onBranch, do: doCallsReview,
+			flags: []urfave.Flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
+		{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
+			more: "The steps of a call, played from the first, lead to its present state.",
+			json: "call, id, context, tool_name, at, from, to, by{kind, name}, program, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
 	}
 }
 

@@ -190,6 +190,21 @@ func (r *run) stillWaiting(report *approval.Report) error {
 	return &waitsError{len(report.Waiting)}
 }
 
+// tellWaiting names the open calls of a branch, and for what each waits.
+func (r *run) tellWaiting(c *chatctx.ChatContext, branchName string) {
+	calls, err := c.OpenCalls(r.ctx, branchName)
+	if err != nil {
+		return // that calls wait is told anyway
+	}
+	for _, call := range calls {
+		what := "is " + callState(call)
+		if call.Status == pool.Pending {
+			what = "waits for a decision: " + r.again("calls approve "+callName(call)) + ", or calls deny"
+		}
+		r.note("%s %s %s", callName(call), clean(call.Tool), what)
+	}
+}
+
 func (r *run) runNamed(st *chatctx.Store) error {
 	done := 0
 	for _, ref := range r.args {

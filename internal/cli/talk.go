@@ -194,6 +194,7 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 	}
 	switch {
 	case err == nil && out.Waiting > 0:
+		r.tellWaiting(t.Context, out.Branch)
 		return &waitsError{out.Waiting}
 	case err == nil && out.Request != nil:
 		r.tidied(t, out)
