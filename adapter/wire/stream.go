@@ -145,7 +145,6 @@ func (s *Stream) Partial() *pool.Message {
 // whole gives a response that came in one piece as the only frame of a stream.
 type whole struct {
 	body io.Reader
-	fold Fold
 	read bool
 }
 
