@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -33,9 +34,9 @@ func (c *checker) callIndexes(id ID) error {
 	if err != nil {
 		return err
 	}
-	return c.tx.Scan(callIDBucket, kv.Prefix(id[:]), func(key, _ []byte) error {
-		if len(key) < 16+1+18 {
-			c.problem(5, "callid", "a key of %d bytes", len(key))
+	return c.tx.Scan(callIDBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		if len(key) < 16+1+18 || len(value) > 0 {
+			c.problem(5, "callid", "a key of %d bytes with %d", len(key), len(value))
 			return nil
 		}
 		at := key[len(key)-18:]
@@ -60,9 +61,19 @@ func (c *checker) steps(where string, rec *callRecord) {
 	}
 }
 
-// kept checks the rules and tools of a context, or with the zero id the store's.
+// kept checks the rules and tools of a context, and its task.
 func (c *checker) kept(id ID) error {
 	where := "context " + id.String()
+	rec, _, err := getContext(c.tx, id)
+	if err != nil {
+		return err
+	}
+	if task := rec.Task; task != nil {
+		known := slices.Contains([]string{TaskRunning, TaskReturned, TaskFailed, TaskAbandoned}, task.State)
+		if rec.Parent == (ID{}) || !known || (task.State == TaskRunning) != (task.Ended == 0) {
+			c.problem(8, where, "is a sub-context of %s that is %q, ended %d", rec.Parent, task.State, task.Ended)
+		}
+	}
 	if _, err := rulesOf(c.tx, id); err != nil {
 		c.problem(3, where, "%v", err)
 	}

@@ -184,7 +184,7 @@ func (r reader) due(message ID, index int, rec *callRecord, now pool.Time) (*due
 	}
 	if claim.Task != (ID{}) {
 		child, _, err := getContext(r.tx, claim.Task)
-		if err != nil || child != nil && child.Task != nil && child.Task.State == TaskRunning {
+		if err != nil || child != nil && child.Trashed == 0 && child.Task != nil && child.Task.State == TaskRunning {
 			return nil, claim, err
 		}
 	}

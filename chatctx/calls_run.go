@@ -143,10 +143,21 @@ type Answer struct {
 	Beside []pool.Part
 	// Kind of the message: "interrupted" for a tool that was ended.
 	Kind string
-	// By is the person that says so; "": the program that ran it.
+	// By is the person that says so; "": the program that ran it, or of an uncertain call without a Token the store's person.
 	By string
 	// Token is the claim's. Without it a call is answered whose claim belongs to no process of ours, or whose program is gone.
 	Token ID
+}
+
+// by is who answers: who says so, else the program that ran the call, else, where that is gone, the person of the store.
+func (a *Answer) by(s *Store, uncertain bool) Decision {
+	switch {
+	case a.By != "":
+		return Decision{ByKind: ByPerson, ByName: a.By}
+	case uncertain && a.Token == (ID{}):
+		return Decision{ByKind: ByPerson, ByName: s.by}
+	}
+	return Decision{ByKind: ByProgram, ByName: s.program}
 }
 
 // Answered is a call that was answered, and its result.
@@ -230,10 +241,7 @@ func (t *txn) resolve(c *Call, a *Answer, m *Message, out *Answered) error {
 	if a.Result.IsError {
 		execution = pool.Failed
 	}
-	d := Decision{ByKind: ByProgram, ByName: t.store.program}
-	if a.By != "" {
-		d.ByKind, d.ByName = ByPerson, a.By
-	}
+	d := a.by(t.store, at.rec.Execution == pool.Uncertain)
 	holders, err := t.holders(at.rec.Home)
 	if err != nil {
 		return err

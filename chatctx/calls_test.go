@@ -611,3 +611,38 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 		}
 	})
 }
+
+// TestReadersSeeWhatIsDue: a store that is only read shows calls as they are by now, and settles nothing.
+func TestReadersSeeWhatIsDue(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "chats.db")
+	s := open(t, file)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"), asks("y"))
+	b := c.Begin("")
+	b.ExpireCall("x", pool.Now()+pool.Time(time.Hour/time.Microsecond))
+	b.Decide("y", Verdict{Status: pool.Approved})
+	commit(t, b)
+	if _, err := s.ClaimCall(t.Context(), "", "", "y", ClaimOptions{PID: -1}); err != nil {
+		t.Fatal(err)
+	}
+	later := func() time.Time { return time.Now().Add(2 * time.Hour) }
+	r, err := Open(file, Options{ReadOnly: true, Clock: later})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want(t, fmt.Sprint(openRefs(t, r, CallFilter{})), "[y approved/uncertain main]")
+	want(t, findC(t, r, "", "", "x").State(), "denied/none")
+	if _, err := r.CallLog(t.Context(), ID{}); err != nil {
+		t.Error(err)
+	}
+	rc, err := r.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls, err := rc.OpenCalls(t.Context(), ""); err != nil || len(calls) != 1 {
+		t.Errorf("%d calls are open on the branch, %v", len(calls), err)
+	}
+	want(t, findC(t, s, "", "", "x").State(), "pending/none")
+	want(t, findC(t, s, "", "", "y").State(), "approved/running")
+}
