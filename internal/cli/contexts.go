@@ -164,11 +164,15 @@ func doLs(r *run) error {
 	if o.Until, err = when(r.flag("until"), time.Now()); err != nil {
 		return err
 	}
+	most, err := r.most()
+	if err != nil {
+		return err
+	}
 	st, err := r.reader()
 	if err != nil {
 		return err
 	}
-	most, n := r.flags.Int("n"), 0
+	n := 0
 	for info, err := range st.Contexts(r.ctx, o) {
 		if err != nil {
 			return err
@@ -176,7 +180,7 @@ func doLs(r *run) error {
 		if r.stopped() {
 			return nil
 		}
-		if r.given("n") && n >= most {
+		if most > 0 && n == most {
 			break
 		}
 		n++
@@ -210,12 +214,14 @@ func (r *run) contextLine(i *chatctx.ContextInfo) {
 	const before, after = 2 + 8 + 2 + 16 + 2, 2 + 36 // the columns around the title
 	room := max(r.con.width-before-after, 16)
 	end := fmt.Sprintf("%s, %s, on %s", count(i.Messages, "message"), count(i.Branches, "branch"), oneLine(i.Active))
-	end = cut(end, max(r.con.width-before-room-2, 8))
 	title := oneLine(i.Title)
 	if title == "" {
 		title = "(no title)"
 	}
-	r.printf("%s %s  %s  %s  %s\n", mark, r.paint(yellow, short(i.ID)), pad(moment(i.Updated), 16), pad(cut(title, room), room), r.paint(dim, end))
+	if r.con.tty { // what goes to another program is whole
+		end, title = cut(end, max(r.con.width-before-room-2, 8)), cut(title, room)
+	}
+	r.printf("%s %s  %s  %s  %s\n", mark, r.paint(yellow, short(i.ID)), pad(moment(i.Updated), 16), pad(title, room), r.paint(dim, end))
 }
 
 // when reads a moment: a date, a time, or how long before now.
@@ -349,7 +355,11 @@ func doShow(r *run) error {
 		return saveParts(r, c, snap, e, dir)
 	}
 	if r.is("text") {
-		return r.emit(map[string]string{"text": e.Text()}, func() { r.printf("%s", e.Text()) })
+		text := e.Text()
+		if r.con.tty {
+			text = clean(text)
+		}
+		return r.emit(map[string]string{"text": e.Text()}, func() { r.printf("%s", text) })
 	}
 	marks, err := c.Marks(r.ctx)
 	if err != nil {

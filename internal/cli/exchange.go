@@ -88,8 +88,16 @@ func doExport(r *run) error {
 
 // exportOut writes to standard output.
 func (r *run) exportOut(st *chatctx.Store, o exchange.ExportOptions) error {
-	if !r.json() || o.Format == exchange.ExportFormats[0].Name {
-		return exchange.Export(r.ctx, st, o, r.con.out)
+	lossless := o.Format == exchange.ExportFormats[0].Name
+	if !r.json() || lossless {
+		var w io.Writer = r.con.out
+		switch {
+		case r.con.tty && lossless:
+			w = &safeWriter{w: w, format: jsonEscape}
+		case r.con.tty:
+			w = &safeWriter{w: w, format: textEscape}
+		}
+		return exchange.Export(r.ctx, st, o, w)
 	}
 	var b strings.Builder
 	if err := exchange.Export(r.ctx, st, o, &b); err != nil {

@@ -138,7 +138,7 @@ func doInterrupt(r *run) error {
 		return r.moved(c, m, "stopped the answer on %s; nothing of it was stored", placed(c))
 	}
 	if m.Removed == 0 {
-		return r.moved(c, m, "the last turn of %s is finished", placed(c))
+		return r.moved(c, m, "no unfinished answer stands on %s", placed(c))
 	}
 	return r.moved(c, m, "took the unfinished turn off %s: %s", placed(c), count(m.Removed, "message"))
 }

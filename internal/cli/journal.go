@@ -51,6 +51,10 @@ func operationToJSON(o *chatctx.Operation) operationJSON {
 }
 
 func doOpLog(r *run) error {
+	most, err := r.most()
+	if err != nil {
+		return err
+	}
 	st, err := r.reader()
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func doOpLog(r *run) error {
 		if err != nil {
 			return contextHint(err)
 		}
-		if r.stopped() || r.given("n") && n >= r.flags.Int("n") {
+		if r.stopped() || most > 0 && n == most {
 			break
 		}
 		n++

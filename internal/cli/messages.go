@@ -208,8 +208,9 @@ func (r *run) appended(a *appender) error {
 
 // doLog prints the branch's messages, or the last ones.
 func doLog(r *run) error {
-	if r.given("n") && r.flags.Int("n") < 1 {
-		return usagef("log -n needs a number from 1 on")
+	last, err := r.most()
+	if err != nil {
+		return err
 	}
 	c, snap, err := r.snapshot()
 	if err != nil {
@@ -229,8 +230,8 @@ func doLog(r *run) error {
 		r.note("%s is empty; add a message: %s", clean(snap.Info.Name), r.again("add user TEXT"))
 		return nil
 	}
-	if r.given("n") {
-		return l.tail(snap, r.flags.Int("n"))
+	if last > 0 {
+		return l.tail(snap, last)
 	}
 	return l.whole(snap)
 }

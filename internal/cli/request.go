@@ -46,6 +46,9 @@ func doRequest(r *run) error {
 		}
 		body = b.Bytes()
 	}
+	if r.con.tty {
+		body = []byte(escape(string(body), jsonEscape))
+	}
 	r.printf("%s\n", body)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -157,6 +158,15 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	return c, s, err
 }
 
+// most is the flag -n, 0 where it is not given.
+func (r *run) most() (int, error) {
+	n := r.flags.Int("n")
+	if r.given("n") && n < 1 {
+		return 0, usagef("%s -n needs a number from 1 on", r.name)
+	}
+	return n, nil
+}
+
 // change makes what fill puts into a batch on the branch that the flags name: one transaction, one operation.
 func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	st, err := r.writer()
@@ -221,7 +231,11 @@ func (r *run) emit(v any, text func()) error {
 }
 
 func (r *run) printJSON(v any) error {
-	e := json.NewEncoder(r.con.out)
+	var w io.Writer = r.con.out
+	if r.con.tty {
+		w = &safeWriter{w: w, format: jsonEscape}
+	}
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }

@@ -70,7 +70,12 @@ func doStatus(r *run) error {
 			return err
 		}
 	}
-	return r.emit(s, func() { s.print(r) })
+	return r.emit(s, func() {
+		s.print(r)
+		if info.Trashed != 0 {
+			r.note("it is in the trash; take it out: %s", r.again("restore "+short(c.ID)))
+		}
+	})
 }
 
 // window fills in the model and how much of its window is used.

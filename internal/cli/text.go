@@ -83,19 +83,51 @@ func readFile(path string) ([]byte, error) {
 }
 
 // clean makes text safe for a terminal: control characters, which could move the cursor or worse, are shown as escapes.
-func clean(s string) string {
+func clean(s string) string { return escape(s, textEscape) }
+
+// escape writes the characters of s that are not safe for a terminal as format says.
+func escape(s, format string) string {
 	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
 	for _, c := range s {
 		if unsafeRune(c) {
-			fmt.Fprintf(&b, `\x%02x`, c)
+			fmt.Fprintf(&b, format, c)
 			continue
 		}
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// How escape writes a character: in text, and inside JSON, which stays the same JSON.
+const (
+	textEscape = `\x%02x`
+	jsonEscape = `\u%04x`
+)
+
+// safeWriter passes text on to a terminal, escaped. A character may come in two writes.
+type safeWriter struct {
+	w      io.Writer
+	format string
+	rest   []byte // the beginning of a character
+}
+
+func (s *safeWriter) Write(p []byte) (int, error) {
+	b := append(s.rest, p...)
+	whole := len(b)
+	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax+1, 0); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				whole = i
+			}
+			break
+		}
+	}
+	_, err := io.WriteString(s.w, escape(string(b[:whole]), s.format))
+	s.rest = append([]byte(nil), b[whole:]...)
+	return len(p), err
 }
 
 func unsafeRune(c rune) bool {

@@ -16,6 +16,28 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// TestSafeWriter writes every text in two pieces, cut anywhere.
+func TestSafeWriter(t *testing.T) {
+	const in = "a\x1b[2J\u009b31m\u202eé漢🙂\r\n\tz\x07"
+	for format, want := range map[string]string{
+		textEscape: "a\\x1b[2J\\x9b31m\\x202eé漢🙂\\x0d\n\tz\\x07",
+		jsonEscape: "a\\u001b[2J\\u009b31m\\u202eé漢🙂\\u000d\n\tz\\u0007",
+	} {
+		for cut := range len(in) {
+			var b strings.Builder
+			w := &safeWriter{w: &b, format: format}
+			for _, piece := range []string{in[:cut], in[cut:]} {
+				if n, err := io.WriteString(w, piece); n != len(piece) || err != nil {
+					t.Fatalf("wrote %d of %d: %v", n, len(piece), err)
+				}
+			}
+			if b.String() != want {
+				t.Errorf("cut at %d: %q, want %q", cut, b.String(), want)
+			}
+		}
+	}
+}
+
 func TestWhen(t *testing.T) {
 	now := time.Date(2025, 6, 15, 12, 0, 0, 0, time.UTC)
 	for s, want := range map[string]string{
