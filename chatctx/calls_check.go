@@ -74,8 +74,10 @@ func (c *checker) kept(id ID) error {
 			c.problem(8, where, "is a sub-context of %s that is %q, ended %d", rec.Parent, task.State, task.Ended)
 		}
 	}
-	if _, err := rulesOf(c.tx, id); err != nil {
-		c.problem(3, where, "%v", err)
+	for _, scope := range []ID{id, {}} {
+		if _, err := rulesOf(c.tx, scope); err != nil {
+			c.problem(3, where, "%v", err)
+		}
 	}
 	if _, err := keptTools(c.tx, id); err != nil {
 		c.problem(3, where, "%v", err)

@@ -345,6 +345,9 @@ func (c *checker) indexed(where string, id, message ID, index int, rec *callReco
 	if err != nil {
 		return err
 	}
+	if open != nil && !bytes.Equal(open, homeBytes(rec.Home)) {
+		c.problem(5, where, "is listed as open at another place than it stands")
+	}
 	if (open != nil) != (rec.open() && onBranch) {
 		c.problem(5, where, "is %s, and in the list of open calls: %t", rec.state(), open != nil)
 	}

@@ -76,7 +76,7 @@ func (c *checker) named(id ID, messages map[ID]*Message) error {
 			} else if _, ok := messages[ID(mid)]; !ok {
 				c.problem(3, fmt.Sprintf("%s %x", bucket, key), "names the message %s, which is not there", ID(mid))
 			} else if bucket == unansweredBucket {
-				return c.answered(id, key, ID(mid))
+				return c.answered(id, key, value, ID(mid))
 			}
 			return nil
 		})
@@ -93,7 +93,7 @@ func (c *checker) named(id ID, messages map[ID]*Message) error {
 }
 
 // answered checks that an entry of the unanswered calls is about one that is.
-func (c *checker) answered(id ID, key []byte, mid ID) error {
+func (c *checker) answered(id ID, key, value []byte, mid ID) error {
 	if len(key) != 34 {
 		c.problem(5, "unanswered", "a key of %d bytes", len(key))
 		return nil
@@ -106,7 +106,7 @@ func (c *checker) answered(id ID, key []byte, mid ID) error {
 	if err != nil {
 		return nil // openCalls tells of it
 	}
-	if rec == nil || !rec.open() || !bytes.Equal(unansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) {
+	if rec == nil || !rec.open() || !bytes.Equal(unansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) || string(value[16:]) != rec.CallID {
 		c.problem(5, fmt.Sprintf("call %s:%d", mid, binary.BigEndian.Uint16(key[32:])+1), "is among the unanswered and does not belong there")
 	}
 	return nil
@@ -143,9 +143,9 @@ func (c *checker) store() error {
 	if err != nil {
 		return err
 	}
-	err = c.tx.Scan(recentBucket, kv.Range{}, func(key, _ []byte) error {
-		if len(key) != 24 {
-			c.problem(3, "recent", "a key of %d bytes", len(key))
+	err = c.tx.Scan(recentBucket, kv.Range{}, func(key, value []byte) error {
+		if len(key) != 24 || len(value) > 0 {
+			c.problem(3, "recent", "a key of %d bytes with %d", len(key), len(value))
 			return nil
 		}
 		rec, _, err := getContext(c.tx, ID(key[8:]))

@@ -92,61 +92,58 @@ func (s *Store) copyBeside(ctx context.Context, path, what string) (string, erro
 	return name, nil
 }
 
-// mend mends all contexts and then what belongs to none.
+// mend mends all in one transaction.
 func (s *Store) mend(ctx context.Context, dry bool, out *Repaired) error {
-	ids, err := s.mendable(ctx)
+	err := s.db.Update(ctx, func(tx kv.RwTx) error {
+		m := &mender{tx: tx, store: s, now: s.now()}
+		err := m.all()
+		if out.Mended = m.done; err == nil && dry {
+			err = errDry
+		}
+		return err
+	})
+	if errors.Is(err, errDry) {
+		return nil
+	}
+	return err
+}
+
+// all mends everything.
+func (m *mender) all() error {
+	if err := m.artifacts(); err != nil {
+		return err
+	}
+	ids, err := m.owners()
 	if err != nil {
 		return err
 	}
-	one := func(fn func(*mender) error) error {
-		var done []Mended
-		err := s.db.Update(ctx, func(tx kv.RwTx) error {
-			m := &mender{tx: tx, store: s, now: s.now()}
-			if err := fn(m); err != nil {
-				return err
-			}
-			if done = m.done; dry {
-				return errDry
-			}
-			return nil
-		})
-		if errors.Is(err, errDry) {
-			err = nil
-		}
-		out.Mended = append(out.Mended, done...)
-		return err
-	}
-	if err := one((*mender).artifacts); err != nil {
+	if err := m.strayed(ids); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := one(func(m *mender) error { return m.context(id) }); err != nil {
+		if err := m.context(id); err != nil {
 			return err
 		}
 	}
-	return one((*mender).rest)
+	return m.rest()
 }
 
-// mendable lists the contexts that have a record or anything else.
-func (s *Store) mendable(ctx context.Context) ([]ID, error) {
+// owners lists the contexts that have a record or anything else.
+func (m *mender) owners() ([]ID, error) {
 	var ids []ID
-	err := s.db.View(ctx, func(tx kv.Tx) error {
-		ids = nil
-		seen := map[ID]bool{{}: true}
-		for _, bucket := range append([]string{contextBucket}, ownBuckets...) {
-			err := eachOwner(tx, bucket, func(id []byte) {
-				if len(id) == 16 && !seen[ID(id)] {
-					seen[ID(id)] = true
-					ids = append(ids, ID(id))
-				}
-			})
-			if err != nil {
-				return err
+	seen := map[ID]bool{{}: true}
+	for _, bucket := range append([]string{contextBucket}, ownBuckets...) {
+		err := eachOwner(m.tx, bucket, func(id []byte) {
+			if len(id) == 16 && !seen[ID(id)] {
+				seen[ID(id)] = true
+				ids = append(ids, ID(id))
 			}
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return ids, err
+	}
+	return ids, nil
 }
 
 // eachOwner calls fn for the ids that keys of a bucket begin with, once each; it may be given less than 16 bytes. It reads one record for each.

@@ -41,10 +41,97 @@ type mended struct {
 func (m *mender) context(id ID) error {
 	c := &mended{id: id, messages: map[ID]*Message{}, entries: map[uint64]map[uint64]ID{}, unsure: map[string]bool{}}
 	m.where = "context " + id.String()
+	if ghost, err := m.ghost(id); ghost || err != nil {
+		return err
+	}
 	for _, step := range []func(*mended) error{m.record, m.pool, m.readBranches, m.history, m.counts, m.branchRecords, m.recovered, m.journal, m.calls, m.named, m.finish} {
 		if err := step(c); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// ghost takes away what belongs to a context that has neither a record nor messages nor branches, and reports whether there was such.
+func (m *mender) ghost(id ID) (bool, error) {
+	if raw, err := m.tx.Get(contextBucket, id[:]); raw != nil || err != nil {
+		return false, err
+	}
+	for _, bucket := range []string{pool.Bucket, branch.Bucket} {
+		if keys, err := keysWith(m.tx, bucket, id[:]); len(keys) > 0 || err != nil {
+			return false, err
+		}
+	}
+	for _, bucket := range ownBuckets {
+		keys, err := keysWith(m.tx, bucket, id[:])
+		if err != nil {
+			return false, err
+		}
+		for _, key := range keys {
+			m.say(3, fmt.Sprintf("%s %x", bucket, key), "belongs to a context that is not there: it is taken away")
+			if err := m.tx.Delete(bucket, key); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// strayed brings messages and branches home that stand under a context that is not there, where another context lacks them.
+func (m *mender) strayed(ids []ID) error {
+	var real, none []ID
+	for _, id := range ids {
+		raw, err := m.tx.Get(contextBucket, id[:])
+		if err != nil {
+			return err
+		}
+		if raw != nil {
+			real = append(real, id)
+		} else {
+			none = append(none, id)
+		}
+	}
+	for _, from := range none {
+		keys, err := keysWith(m.tx, pool.Bucket, from[:])
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := m.bringHome(key, real); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *mender) bringHome(key []byte, real []ID) error {
+	value, err := m.tx.Get(pool.Bucket, key)
+	if err != nil || len(key) != 32 {
+		return err
+	}
+	msg := &Message{}
+	if pool.Decode(value, msg) != nil || msg.ID != ID(key[16:]) || msg.Home == (pool.Home{}) {
+		return nil
+	}
+	for _, id := range real {
+		at := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(under(id), msg.Home.Segment), msg.Home.Position)
+		entry, err := m.tx.Get(branch.EntryBucket, at)
+		if err != nil {
+			return err
+		}
+		has, err := pool.Has(m.tx, id, msg.ID)
+		if err != nil {
+			return err
+		}
+		if has || len(entry) < 17 || ID(entry[:16]) != msg.ID {
+			continue
+		}
+		m.say(1, "message "+msg.ID.String(), "is put back into the context %s, which lacks it", id)
+		if err := m.tx.Put(pool.Bucket, under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
+			return err
+		}
+		return m.tx.Delete(pool.Bucket, key)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -434,14 +435,14 @@ func (m *mender) recents() error {
 	if err != nil {
 		return err
 	}
-	err = m.take(3, recentBucket, kv.Range{}, func(key, _ []byte) (string, error) {
-		if !want[string(key)] {
+	err = m.take(3, recentBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if !want[string(key)] || len(value) > 0 {
 			return "is not when its context changed last", nil
 		}
 		delete(want, string(key))
 		return "", nil
 	})
-	for key := range want {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if err == nil {
 			m.say(3, "recent", "the context %s is put on the list", ID([]byte(key[8:])))
 			err = m.tx.Put(recentBucket, []byte(key), []byte{})

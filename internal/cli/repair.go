@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"errors"
+	"os"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func repairCommand() *command {
+	return &command{name: "repair", does: "mend what check finds, after a backup; or read what can be read of a broken file into a new one", scope: onStore, do: doRepair,
+		flags: []urfave.Flag{
+			&urfave.StringFlag{Name: "from", Usage: "read whatever can still be read of the broken `FILE` into a new store, at --store"},
+			dryRun(), yes(),
+		},
+		more: `It shows what it would do, and asks. What is readable stays; what has lost its place comes onto the branch recovered; what cannot be read is in the backup alone.
+--from brings contexts, branches, messages, prompts, calls and artifacts; undo, tags, pins, rules and tools stay behind, and what was removed may come back.`,
+		json: "dry_run, backup, mended[{invariant, where, text}], left[{invariant, where, text}]; with --from: contexts, branches, messages, artifacts, mended",
+		example: `chatctx repair --dry-run
+chatctx repair --from broken.db --store rescued.db`}
+}
+
+// repairedJSON is what repair did, or would do.
+type repairedJSON struct {
+	DryRun bool          `json:"dry_run"`
+	Backup *string       `json:"backup"`
+	Mended []problemJSON `json:"mended"`
+	Left   []problemJSON `json:"left"`
+}
+
+func mendedJSON(all []chatctx.Mended) []problemJSON {
+	out := []problemJSON{}
+	for _, m := range all {
+		out = append(out, problemJSON{m.Invariant, m.Where, m.Text})
+	}
+	return out
+}
+
+func doRepair(r *run) error {
+	if r.given("from") {
+		return salvage(r)
+	}
+	path, err := r.storePath()
+	if err != nil {
+		return err
+	}
+	st, err := r.writer()
+	if err != nil {
+		return repairHint(err, path)
+	}
+	plan, err := st.Repair(r.ctx, chatctx.RepairOptions{DryRun: true})
+	if err != nil {
+		return repairHint(err, path)
+	}
+	if r.is("dry-run") || len(plan.Mended) == 0 {
+		return r.repaired(plan, r.is("dry-run"))
+	}
+	if !r.json() {
+		r.printProblems(mendedJSON(plan.Mended))
+	}
+	if err := r.confirm("Do it? A backup is made first.", usagef("repair changes the store")); err != nil {
+		return err
+	}
+	done, err := st.Repair(r.ctx, chatctx.RepairOptions{Path: path})
+	if err != nil {
+		return repairHint(err, path)
+	}
+	if err := r.repaired(done, false); err != nil || len(done.Left) == 0 {
+		return err
+	}
+	return &hinted{&damageFound{len(done.Left)}, "read what can be read into a new file: chatctx repair --from " + quote(path) + " --store NEW"}
+}
+
+func repairHint(err error, path string) error {
+	if errors.Is(err, chatctx.ErrDamaged) {
+		return &hinted{err, "read what can be read into a new file: chatctx repair --from " + quote(path) + " --store NEW"}
+	}
+	return err
+}
+
+func (r *run) repaired(done *chatctx.Repaired, dry bool) error {
+	left := []problemJSON{}
+	for _, p := range done.Left {
+		left = append(left, problemJSON{p.Invariant, p.Where, p.Text})
+	}
+	return r.emit(repairedJSON{dry, stringOrNull(done.Backup), mendedJSON(done.Mended), left}, func() {
+		if len(done.Mended) == 0 {
+			r.printf("no problem found\n")
+			return
+		}
+		r.printProblems(mendedJSON(done.Mended))
+		if done.Backup != "" {
+			r.note("the file as it was: %s", done.Backup)
+		}
+		for _, p := range left {
+			r.printf("not mended: %s: %s\n", clean(p.Where), clean(p.Text))
+		}
+	})
+}
+
+// salvage reads a broken file into a new store.
+func salvage(r *run) error {
+	from := r.flag("from")
+	if r.is("dry-run") || from == "" {
+		return usagef("repair --from FILE writes a new store: name it with --store")
+	}
+	path, err := r.storePath()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(from); err != nil {
+		return err
+	}
+	got, err := chatctx.Salvage(r.ctx, from, path, chatctx.Options{IdleHold: -1, Program: "chatctx"})
+	if err != nil {
+		return err
+	}
+	return r.emit(map[string]any{"contexts": got.Contexts, "branches": got.Branches, "messages": got.Messages, "artifacts": got.Artifacts, "mended": mendedJSON(got.Mended)}, func() {
+		r.printf("read into %s: %s, %s, %s, %s\n", clean(path), count(got.Contexts, "context"), count(got.Branches, "branch"), count(got.Messages, "message"), count(got.Artifacts, "artifact"))
+		for _, m := range got.Mended {
+			r.note("%s: %s", m.Where, m.Text)
+		}
+	})
+}
