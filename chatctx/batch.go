@@ -25,6 +25,7 @@ type Batch struct {
 	key     string         // of an append that happens once
 	again   *Appended
 	group   *group
+	calls   []CallRef // that are decided; they are settled first
 }
 
 // Begin starts a batch on a context ("" the current one) and a branch ("" the active one).

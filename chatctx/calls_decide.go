@@ -70,7 +70,8 @@ func (v *Verdict) by(s *Store) (kind, name string) {
 func (b *Batch) Decide(ref CallRef, v Verdict) *Call {
 	res := &Call{}
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: v.denialText(), IsError: true}}
-	b.prepare = append(b.prepare, v.check, func() error { return b.store.settleNamed(b.context, b.branch, ref) })
+	b.prepare = append(b.prepare, v.check)
+	b.settle(ref)
 	if v.Status == pool.Denied {
 		b.ready([]*Message{denial})
 	}
@@ -94,7 +95,7 @@ func (b *Batch) Decide(ref CallRef, v Verdict) *Call {
 
 // ExpireCall sets when a call that waits for a decision counts as denied; zero: never.
 func (b *Batch) ExpireCall(ref CallRef, at pool.Time) {
-	b.prepare = append(b.prepare, func() error { return b.store.settleNamed(b.context, b.branch, ref) })
+	b.settle(ref)
 	b.step("expire", func(t *txn) error {
 		c, err := t.reader().call(t.target, b.branch != "", ref)
 		if err != nil {
@@ -204,33 +205,48 @@ func (t *txn) appendResult(b *branch.Branch, m *Message) (Placement, error) {
 	return Placement{Message: m.ID, Position: at + 1}, t.splice(b, at, 0, []branch.Piece{p})
 }
 
-// settleNamed settles one call, if that is due. A reference that names none is left to whoever reads it next.
-func (s *Store) settleNamed(contextRef, branchName string, ref CallRef) error {
+// settle has a call settled before the batch's transaction, if that is due then.
+func (b *Batch) settle(ref CallRef) {
+	if b.calls = append(b.calls, ref); len(b.calls) == 1 {
+		b.prepare = append(b.prepare, func() error { return b.store.settleNamed(b.context, b.branch, b.calls) })
+	}
+}
+
+// settleNamed settles those calls of a context that are due. A reference that names none is left to whoever reads it next.
+func (s *Store) settleNamed(contextRef, branchName string, refs []CallRef) error {
 	ctx := context.Background()
-	var name callName
-	stale := false
+	var stale []callName
 	err := s.db.View(ctx, func(tx kv.Tx) error {
-		stale = false
+		stale = nil
 		id, err := resolveContext(tx, contextRef)
 		if err != nil {
 			return err
 		}
-		at, err := callIn(tx, id, branchName, ref)
-		if err != nil {
-			return err
+		for _, ref := range refs {
+			at, err := callIn(tx, id, branchName, ref)
+			if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAmbiguous) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			d, _, err := reader{tx, id}.due(at.message.ID, at.index, at.rec, s.now())
+			if err != nil {
+				return err
+			}
+			if d != nil {
+				stale = append(stale, callName{id, at.message.ID, at.index})
+			}
 		}
-		name = callName{id, at.message.ID, at.index}
-		d, _, err := reader{tx, id}.due(name.message, name.index, at.rec, s.now())
-		stale = d != nil
-		return err
-	})
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAmbiguous) || err == nil && !stale {
 		return nil
+	})
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAmbiguous) {
+		return nil // of the context: the batch says so
 	}
 	if err != nil {
 		return err
 	}
-	return s.settleCalls(ctx, []callName{name})
+	return s.settleCalls(ctx, stale)
 }
 
 // settleCalls puts on record what time or a crash has brought to calls, one operation a context.
