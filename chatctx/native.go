@@ -213,6 +213,9 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 		changed, rec = *b, i.rec
 		changed.Pieces = slices.Clone(b.Pieces)
 		t := &txn{tx: tx, store: i.run.store, now: i.run.store.now(), id: i.context.ID, rec: &rec}
+		if rec.Trashed != 0 {
+			t.was = rec // it was written before
+		}
 		if err := change(t, &changed); err != nil {
 			return err
 		}
@@ -225,7 +228,7 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 				return err
 			}
 		}
-		return putRecord(tx, contextBucket, under(t.id), &rec)
+		return t.putRecord()
 	})
 	if err == nil {
 		*b, i.rec = changed, rec
