@@ -19,7 +19,7 @@ const module = "github.com/chatctx/chatctx/"
 var rooms = []string{
 	"chatctx/kv", "chatctx/kv/internal/watch", "chatctx/kv/memkv", "chatctx/kv/boltkv", "chatctx/kv/kvtest",
 	"pool", "branch", "chatctx/internal/words", "chatctx/internal/index", "chatctx",
-	"chatctx/approval", "chatctx/exchange",
+	"chatctx/approval", "chatctx/exchange", "chatctx/secrets",
 	"adapter/internal/out", "adapter/wire", "adapter/wire/wiretest", "adapter", "adapter/anthropic", "adapter/openai", "adapter/responses", "adapter/gemini", "adapter/ollama",
 	"adapter/all", "adapter/adaptertest",
 	"enhancer/tokens", "enhancer",
@@ -29,8 +29,9 @@ var rooms = []string{
 
 // alone names libraries that one room uses and no other.
 var alone = map[string]string{
-	"go.etcd.io/bbolt":         "chatctx/kv/boltkv",
-	"github.com/urfave/cli/v2": "internal/cli",
+	"go.etcd.io/bbolt":                          "chatctx/kv/boltkv",
+	"github.com/urfave/cli/v2":                  "internal/cli",
+	"github.com/zricethezav/gitleaks/v8/config": "chatctx/secrets",
 }
 
 // TestRooms reads the imports of all files; it does not ask the go command, whose cache would hide a change.

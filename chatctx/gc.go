@@ -88,7 +88,7 @@ func (s *Store) collect(ctx context.Context, o GCOptions) (*Collected, error) {
 		out.add(&one)
 	}
 	if len(lost) > 0 && !o.DryRun {
-		if err := s.db.Update(ctx, func(tx kv.RwTx) error { return dropFromIndex(tx, lost, s.now()) }); err != nil {
+		if err := s.db.Update(ctx, func(tx kv.RwTx) error { return dropFromIndex(tx, lost, nil, s.now()) }); err != nil {
 			return out, err
 		}
 	}

@@ -413,16 +413,21 @@ func (s *Store) waitMessages(tx kv.RwTx, id, after ID, last *ID) error {
 	return err
 }
 
-// dropFromIndex takes what is gone out of the search index: documents of these contexts that the store no longer has, and their titles, which may have changed and
-// wait anew.
-func dropFromIndex(tx kv.RwTx, contexts map[ID]bool, now pool.Time) error {
+// dropFromIndex takes what is gone out of the search index: documents of these contexts that the store no longer has, and those that were rewritten, as their titles
+// may have been; they wait anew.
+func dropFromIndex(tx kv.RwTx, contexts map[ID]bool, rewritten map[index.Doc]bool, now pool.Time) error {
 	err := dropDocs(tx, func(d index.Doc) (bool, error) {
-		if !contexts[docContext(d)] || d[0] == titleDoc {
+		if !contexts[docContext(d)] || d[0] == titleDoc || rewritten[d] {
 			return contexts[docContext(d)], nil
 		}
 		there, err := docExists(tx, d)
 		return !there, err
 	})
+	for d := range rewritten {
+		if err == nil && d[0] == messageDoc {
+			err = wait(tx, now, d)
+		}
+	}
 	for id := range contexts {
 		there, getErr := tx.Get(contextBucket, id[:])
 		if err = errors.Join(err, getErr); err == nil && there != nil {

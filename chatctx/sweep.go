@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -159,6 +159,7 @@ type Purged struct {
 	Copies    int      // of messages, on forks and in other contexts, that went too
 	Collected Collected
 	touched   map[ID]bool // contexts
+	rewritten map[index.Doc]bool
 }
 
 func (p *Purged) begin(what string, id ID, title string) {
@@ -473,7 +474,7 @@ func (s *Store) purge(ctx context.Context, dry bool, fn func(kv.RwTx, *Purged) e
 		if dry {
 			return errDry
 		}
-		if err := dropFromIndex(tx, out.touched, s.now()); err != nil {
+		if err := dropFromIndex(tx, out.touched, out.rewritten, s.now()); err != nil {
 			return err
 		}
 		return s.notePurge(tx, out)
@@ -522,12 +523,15 @@ func (s *Store) notePurge(tx kv.RwTx, out *Purged) error {
 		return err
 	}
 	n := max(t.rec.NextOperation, 1)
-	what := fmt.Sprintf("purge %s", out.What)
+	what := "purge " + out.What
+	if out.What == "redact" {
+		what = out.What
+	}
 	if err := tx.Put(metaBucket, metaPurging, []byte{1}); err != nil {
 		return err
 	}
 	op := &operation{What: what, At: t.now, By: s.program, Undone: n}
-	if out.What != "context" {
+	if out.What == "branch" || out.What == "message" {
 		op.Current = out.Context
 	}
 	return t.write(n, op)
