@@ -269,12 +269,13 @@ func (t *txn) fixActive() error {
 // and the older ones about what any of these is about, which would be redone on top of it.
 func (t *txn) dropRedo(chains []chain) error {
 	var kept []uint64
+	back := map[ID]bool{} // branches that are there again once later undos are redone
 	for _, n := range slices.Backward(t.rec.Redo) {
 		op, err := getOperation(t.tx, t.id, n)
 		if err != nil || op == nil {
 			return err
 		}
-		lost, err := t.lost(op)
+		lost, err := t.lost(op, back)
 		if err != nil {
 			return err
 		}
@@ -282,6 +283,9 @@ func (t *txn) dropRedo(chains []chain) error {
 			chains = append(slices.Clip(chains), op.Chains...)
 		} else {
 			kept = append(kept, n)
+			for _, c := range op.Chains {
+				back[c.Branch] = back[c.Branch] || c.Gone
+			}
 		}
 	}
 	slices.Reverse(kept)
@@ -289,10 +293,10 @@ func (t *txn) dropRedo(chains []chain) error {
 	return nil
 }
 
-// lost reports whether an undo is about a branch that is gone, other than by the undo itself.
-func (t *txn) lost(undo *operation) (bool, error) {
+// lost reports whether an undo is about a branch that is gone, other than by the undo itself or by one that brings it back.
+func (t *txn) lost(undo *operation, back map[ID]bool) (bool, error) {
 	for _, c := range undo.Chains {
-		if c.Branch == (ID{}) || c.Gone {
+		if c.Branch == (ID{}) || c.Gone || back[c.Branch] {
 			continue
 		}
 		l, err := t.load(c.Name)

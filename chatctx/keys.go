@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -62,10 +63,13 @@ func (t *txn) keep(key string, made *Appended) error {
 // group ties the operations of several batches together, so that they are undone as the one command they are.
 type group struct{ first map[ID]uint64 }
 
-// Together makes later batches parts of one command with this one: Undo takes them back together. It returns the batch.
+func newGroup() *group { return &group{first: map[ID]uint64{}} }
+
+// Together makes later batches parts of one command with this one: Undo takes them back together. A batch is tied to itself where
+// only replies follow (Reply.Together). It returns the batch.
 func (b *Batch) Together(with *Batch) *Batch {
 	if with.group == nil {
-		with.group = &group{first: map[ID]uint64{}}
+		with.group = newGroup()
 	}
 	b.group = with.group
 	return b
@@ -85,9 +89,11 @@ func (g *group) remember(done *Committed) {
 	if g == nil || done.Operation == "" || g.first[done.Context] != 0 {
 		return
 	}
-	var n uint64
-	for _, r := range done.Operation {
-		n = n*10 + uint64(r-'0')
-	}
-	g.first[done.Context] = n
+	g.first[done.Context] = operationNumber(done.Operation)
+}
+
+// operationNumber is the number of an operation of a context.
+func operationNumber(op string) uint64 {
+	n, _ := strconv.ParseUint(op, 10, 64)
+	return n
 }

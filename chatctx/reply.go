@@ -30,6 +30,32 @@ type Reply struct {
 	store   *Store
 	id      ID // of the branch
 	token   ID
+	// group has the operations that this reply made one after the other, with nothing else on the branch in between; last is the newest of them.
+	group *group
+	last  uint64
+}
+
+// Together makes what the reply ends with a part of one command with a batch that was committed: Undo takes them back together.
+func (r *Reply) Together(with *Batch) {
+	if with.group != nil {
+		r.group, r.last = with.group, with.group.first[r.Context]
+	}
+}
+
+// join makes an operation part of the command that the reply is of: the question, and the answer right after it.
+func (r *Reply) join(t *txn) {
+	if r.group == nil || t.target.Last != r.last {
+		r.group = newGroup()
+	}
+	r.group.join(t)
+}
+
+// made notes an operation that was stored.
+func (r *Reply) made(done *Committed) {
+	if done.Operation != "" {
+		r.group.remember(done)
+		r.last = operationNumber(done.Operation)
+	}
 }
 
 // Begun is how a reply began.
@@ -51,6 +77,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []
 		return nil, err
 	}
 	var out *Begun
+	var done *Committed
 	claim := c.store.newClaim()
 	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
 		t, err := c.store.begin(tx, c.ID.String(), branchName)
@@ -61,30 +88,35 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []
 			return conflict("the branch %q is at revision %d, not %d: read it again", t.target.Name, t.target.Revision, *o.Expect)
 		}
 		out = &Begun{Appended: Appended{Context: t.id, Branch: t.target.Name}}
-		return t.beginReply(msgs, claim, out)
+		done, err = t.beginReply(msgs, claim, out)
+		return err
 	})
+	if err == nil && out.Reply != nil {
+		out.Reply.made(done)
+	}
 	return out, err
 }
 
-func (t *txn) beginReply(msgs []*Message, claim *Claim, out *Begun) error {
+func (t *txn) beginReply(msgs []*Message, claim *Claim, out *Begun) (*Committed, error) {
 	holder, err := claimOf(t.tx, t.id, t.target.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t.what = "send"
 	if holder != nil && !holder.Dead(t.now) {
 		out.Holder = holder
 		if err := t.queue(msgs); err != nil {
-			return err
+			return nil, err
 		}
 	} else if err := t.startReply(msgs, claim, out); err != nil {
-		return err
+		return nil, err
 	}
 	done, err := t.finish()
-	if err == nil {
-		out.Revision = done.Revision
+	if err != nil {
+		return nil, err
 	}
-	return err
+	out.Revision = done.Revision
+	return done, nil
 }
 
 func (t *txn) startReply(msgs []*Message, claim *Claim, out *Begun) (err error) {
@@ -100,6 +132,7 @@ func (t *txn) startReply(msgs []*Message, claim *Claim, out *Begun) (err error) 
 		}
 	}
 	out.Reply = &Reply{Context: t.id, Branch: t.target.Name, store: t.store, id: t.target.ID, token: claim.Token}
+	out.Reply.join(t)
 	return putRecord(t.tx, claimBucket, t.replyKey(t.target), claim)
 }
 
@@ -358,23 +391,28 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 		return nil, err
 	}
 	var out *Ended
+	var done *Committed
 	err := r.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
-		out, err = r.finish(tx, &e)
+		out, done, err = r.finish(tx, &e)
 		return err
 	})
+	if err == nil {
+		r.made(done)
+	}
 	return out, err
 }
 
-func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
+func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
 	t, err := r.at(tx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.what = "reply"
+	r.join(t)
 	out := &Ended{Appended: Appended{Context: t.id, Branch: t.target.Name}}
 	if len(e.Messages) > 0 {
 		if out.Placed, err = t.append(t.target, e.Messages); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if e.Sessions != nil && sameSessions(t.target.Sessions, e.Sessions) {
@@ -384,24 +422,24 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	if e.Provider != "" {
 		key := append(t.replyKey(t.target), e.Provider...)
 		if err := tx.Put(requestBucket, key, e.Request); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if !e.Stop {
 		if out.FromQueue, err = t.unqueue(t.target); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	out.Held = e.GoOn || len(out.FromQueue) > 0
 	if err := r.release(tx, out.Held); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	done, err := t.finish()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out.Operation, out.Revision = done.Operation, done.Revision
-	return out, nil
+	return out, done, nil
 }
 
 // release ends the claim unless it is kept, and what was stored of the reply.

@@ -293,3 +293,92 @@ func TestReplyLandsOnItsBranch(t *testing.T) {
 		t.Errorf("a branch that is gone: %v", err)
 	}
 }
+
+// TestUndoOfAnExchange: one undo takes back a question and its answer, and redo brings both back. What others put on the branch in between
+// is taken back by itself.
+func TestUndoOfAnExchange(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	exchange := func() *chatctx.Ended {
+		t.Helper()
+		ended, err := begin(t, a, user("why")).Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("so")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ended
+	}
+	undo := func(op string, left ...string) {
+		t.Helper()
+		if _, err := a.Store().Undo(t.Context(), a.ID.String(), "main", op); err != nil {
+			t.Fatal(err)
+		}
+		wantTexts(t, a, "main", left...)
+	}
+	exchange()
+	last := exchange()
+	undone, err := a.Store().Undo(t.Context(), a.ID.String(), "main", "")
+	if err != nil || undone.Undid.What != "send" {
+		t.Fatalf("%+v, %v", undone, err)
+	}
+	wantTexts(t, a, "main", "why", "so")
+	undo(undone.Operation, "why", "so", "why", "so")
+	undo("", "why", "so")
+	if _, err := a.Store().Redo(t.Context(), a.ID.String(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, a, "main", "why", "so", "why", "so")
+	undo(last.Operation, "why", "so")
+	r := begin(t, a, user("and")).Reply
+	if _, err := b.Append(t.Context(), "main", pool.NewText(pool.User, "between")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Finish(t.Context(), chatctx.Ending{Messages: answer("that")}); err != nil {
+		t.Fatal(err)
+	}
+	undo("", "why", "so", "and", "between")
+	undo("", "why", "so", "and")
+	undo("", "why", "so")
+}
+
+// TestUndoOfBranches: what began as one command on several branches is taken back at once, unless something else was done there since.
+func TestUndoOfBranches(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	batch := a.Begin("main")
+	batch.Fork("one", "", false)
+	batch.Append(user("why"), chatctx.AppendOptions{})
+	batch.Fork("two", "", false)
+	batch.Switch("main")
+	if _, err := batch.Together(batch).Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "two"} {
+		begun, err := a.BeginReply(t.Context(), name, nil, chatctx.AppendOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun.Reply.Together(batch)
+		if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer(name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Append(t.Context(), "two", pool.NewText(pool.User, "more")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Store().Undo(t.Context(), a.ID.String(), "main", ""); !errors.Is(err, chatctx.ErrConflict) {
+		t.Fatalf("with more on it: %v", err)
+	}
+	wantTexts(t, a, "one", "why", "one")
+	if _, err := a.Store().Undo(t.Context(), a.ID.String(), "two", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Store().Undo(t.Context(), a.ID.String(), "main", ""); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := a.Branches(t.Context()); err != nil || len(list) != 1 {
+		t.Fatalf("%d branches are left, %v", len(list), err)
+	}
+	if _, err := a.Store().Redo(t.Context(), a.ID.String(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, a, "one", "why", "one")
+	wantTexts(t, a, "two", "why", "two")
+}

@@ -202,14 +202,48 @@ func (t *txn) redoNamed(at int, branchName string) (*Undone, error) {
 			return nil, conflict("operation %d (undo) stands on %d (undo): redo that first", later, u)
 		}
 	}
-	t.rec.Redo = slices.Delete(t.rec.Redo, at, at+1)
-	op, err := t.redo(u)
-	if err != nil {
-		return nil, err
+	return t.redoGroup(at, branchName)
+}
+
+// redoGroup redoes the undo at a place of the list of those that can be, and those before it that took back the same command.
+func (t *txn) redoGroup(at int, branchName string) (*Undone, error) {
+	done := &Undone{}
+	for {
+		u := t.rec.Redo[at]
+		t.rec.Redo = slices.Delete(t.rec.Redo, at, at+1)
+		op, err := t.redo(u)
+		if err != nil {
+			return nil, err
+		}
+		if done.Undid == nil {
+			done.Undid = describe(t.id, u, op)
+		}
+		at--
+		more, err := t.tookBack(at, op.Group)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			done.Committed, err = t.outcome(branchName)
+			return done, err
+		}
+		if t, err = t.again(); err != nil {
+			return nil, err
+		}
 	}
-	done := &Undone{Undid: describe(t.id, u, op)}
-	done.Committed, err = t.outcome(branchName)
-	return done, err
+}
+
+// tookBack reports whether the undo at a place of the list of those that can be redone took back an operation of a group.
+func (t *txn) tookBack(at int, group uint64) (bool, error) {
+	if group == 0 || at < 0 {
+		return false, nil
+	}
+	undo, err := getOperation(t.tx, t.id, t.rec.Redo[at])
+	if err != nil || undo == nil {
+		return false, err
+	}
+	op, err := getOperation(t.tx, t.id, undo.Undoes)
+	return op != nil && op.Group == group, err
 }
 
 // newest finds the operation to take back.
@@ -280,26 +314,27 @@ func (t *txn) newestInStore() (at, n uint64, err error) {
 
 // undoGroup takes back an operation and the others of its group.
 func (t *txn) undoGroup(n uint64, branchName string) (*Undone, error) {
-	op, err := t.undo(n)
+	op, err := t.holding(n)
 	if err != nil {
 		return nil, err
 	}
-	done := &Undone{Undid: describe(t.id, n, op)}
-	for op.Group != 0 {
-		more := op.Chains[0].Prev
-		next, err := getOperation(t.tx, t.id, more)
-		if err != nil {
+	all := []uint64{n}
+	if op.Group != 0 {
+		if all, err = groupOf(t.tx, t.id, op.Group); err != nil {
 			return nil, err
 		}
-		if next == nil || next.Group != op.Group || next.Undone != 0 {
-			break
+	}
+	done := &Undone{}
+	for i, n := range all {
+		if i > 0 {
+			if t, err = t.again(); err != nil {
+				return nil, err
+			}
 		}
-		if t, err = t.again(); err != nil {
+		if op, err = t.undo(n); err != nil {
 			return nil, err
 		}
-		if op, err = t.undo(more); err != nil {
-			return nil, err
-		}
+		done.Undid = describe(t.id, n, op) // at last the one that the command began with
 	}
 	done.Committed, err = t.outcome(branchName)
 	return done, err
@@ -335,7 +370,7 @@ func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
 	}
 	all := []uint64{n}
 	if first.Group != 0 {
-		if all, err = groupOf(tx, first.Group); err != nil {
+		if all, err = groupOf(tx, ID{}, first.Group); err != nil {
 			return nil, err
 		}
 	}
@@ -364,11 +399,11 @@ func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
 	return done, nil
 }
 
-// groupOf gives the operations of the store that one command made and that still hold, newest first.
-func groupOf(tx kv.Tx, group uint64) ([]uint64, error) {
+// groupOf gives the operations on a journal (zero: the store's) that one command made and that still hold, newest first.
+func groupOf(tx kv.Tx, id ID, group uint64) ([]uint64, error) {
 	var all []uint64
-	r := kv.Prefix(make([]byte, 16))
-	r.From, r.Reverse = operationKey(ID{}, group), true
+	r := kv.Prefix(id[:])
+	r.From, r.Reverse = operationKey(id, group), true
 	err := tx.Scan(operationBucket, r, func(key, value []byte) error {
 		op := &operation{}
 		if err := decMode.Unmarshal(value, op); err != nil {
@@ -407,47 +442,10 @@ func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undon
 			done, err = s.redoStore(tx, id)
 			return err
 		}
-		u := t.rec.Redo[len(t.rec.Redo)-1]
-		done = &Undone{}
-		for {
-			t.rec.Redo = t.rec.Redo[:len(t.rec.Redo)-1]
-			op, err := t.redo(u)
-			if err != nil {
-				return err
-			}
-			done.Undid = describe(t.id, u, op)
-			done.Undid.What = op.What
-			if op.Group == 0 || len(t.rec.Redo) == 0 {
-				break
-			}
-			if u, err = t.nextOfGroup(op.Group); err != nil {
-				return err
-			}
-			if u == 0 {
-				break
-			}
-			if t, err = t.again(); err != nil {
-				return err
-			}
-		}
-		done.Committed, err = t.outcome(branchName)
+		done, err = t.redoGroup(len(t.rec.Redo)-1, branchName)
 		return err
 	})
 	return done, err
-}
-
-// nextOfGroup is the newest undo that can be redone, if what it took back belongs to the group; else 0.
-func (t *txn) nextOfGroup(group uint64) (uint64, error) {
-	u := t.rec.Redo[len(t.rec.Redo)-1]
-	undo, err := getOperation(t.tx, t.id, u)
-	if err != nil || undo == nil {
-		return 0, err
-	}
-	op, err := getOperation(t.tx, t.id, undo.Undoes)
-	if err != nil || op == nil || op.Group != group {
-		return 0, err
-	}
-	return u, nil
 }
 
 // redoStore takes back the newest operation of the store, if that was an undo about this context.

@@ -38,6 +38,8 @@ type Turn struct {
 	// whether every call of the message has its result on the branch, so that the model is to be asked again. Without it Send returns and
 	// the calls wait.
 	Calls func(ctx context.Context, branch string, reply *chatctx.Message) (goOn bool, err error)
+	// PartOf, if not nil, is the batch that the command began with, committed: Undo takes the replies back together with it.
+	PartOf *chatctx.Batch
 	// Rounds bounds how often one Send asks; 0 is DefaultRounds.
 	Rounds int
 	// Tokens bounds what the replies of one Send may cost, input and output together; 0: no limit.
@@ -113,6 +115,9 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 	if begun.Reply == nil {
 		out.Queued, out.Holder = true, begun.Holder
 		return out, nil
+	}
+	if t.PartOf != nil {
+		begun.Reply.Together(t.PartOf)
 	}
 	if begun.Settled != nil {
 		t.show(Event{Settled: begun.Settled})

@@ -53,9 +53,10 @@ func (r *run) sendBranches(t *turn.Turn, m *chatctx.Message) error {
 		b.Fork(name, "", false)
 	}
 	b.Switch(info.Active)
-	if _, err := b.Commit(r.ctx); err != nil {
+	if _, err := b.Together(b).Commit(r.ctx); err != nil {
 		return err
 	}
+	t.PartOf = b
 	return r.askAll(t, names)
 }
 
@@ -127,7 +128,7 @@ func doRetry(r *run) error {
 		return talkHint(err)
 	}
 	if !last || r.given("as") {
-		if t.Branch, err = r.sibling(c, name, question); err != nil {
+		if err := r.sibling(t, question); err != nil {
 			return err
 		}
 	}
@@ -151,19 +152,22 @@ func (r *run) question(c *chatctx.ChatContext, name string) (e *chatctx.Entry, l
 	return nil, false, fmt.Errorf("%w: no user has asked anything on %s", chatctx.ErrEmpty, clean(name))
 }
 
-// sibling makes a branch that ends with the question, and goes on in it.
-func (r *run) sibling(c *chatctx.ChatContext, beside string, question *chatctx.Entry) (string, error) {
+// sibling makes a branch that ends with the question, and has the turn go on in it.
+func (r *run) sibling(t *turn.Turn, question *chatctx.Entry) error {
 	name := r.flag("as")
 	if name == "" {
-		names, err := r.freeNames(c, beside, 1)
+		names, err := r.freeNames(t.Context, t.Branch, 1)
 		if err != nil {
-			return "", err
+			return err
 		}
 		name = names[0]
 	}
-	b := c.Begin(beside)
+	b := t.Context.Begin(t.Branch)
 	b.Name("retry")
 	b.Fork(name, chatctx.RefTo(question.ID), false)
-	_, err := b.Commit(r.ctx)
-	return name, err
+	if _, err := b.Together(b).Commit(r.ctx); err != nil {
+		return err
+	}
+	t.Branch, t.PartOf = name, b
+	return nil
 }
