@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/pool"
 )
 
 func exchangeCommands() []*command {
@@ -116,6 +118,7 @@ type importSource struct {
 func doImport(r *run) error {
 	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
 	defer func() { src.cleanup() }()
+	began := time.Now()
 	rep, err := r.importFrom(src)
 	r.endProgress()
 	if rep == nil {
@@ -124,14 +127,14 @@ func doImport(r *run) error {
 	if err == nil && !src.options.DryRun {
 		err = r.useImported(rep)
 	}
-	operation := ""
+	operation, undo := "", ""
 	if !src.options.DryRun && rep.Contexts > 0 {
-		operation = r.newestImport()
+		operation, undo = r.importOperation(rep, began)
 	}
 	printErr := r.emit(struct {
 		*exchange.Report
 		Operation string `json:"operation,omitempty"`
-	}{rep, operation}, func() { r.printReport(rep, operation, src.options.DryRun) })
+	}{rep, operation}, func() { r.printReport(rep, undo, src.options.DryRun) })
 	if printErr != nil {
 		return printErr
 	}
@@ -150,15 +153,33 @@ func doImport(r *run) error {
 	return nil
 }
 
-// newestImport names the operation of the store that an import has just made, "" where others came between.
-func (r *run) newestImport() string {
-	for op, err := range r.st.StoreOperations(r.ctx) {
-		if err == nil && op.What == "import" {
-			return op.ID
+// importOperation names the operation that takes back an import that began at a time, and the command for it: the store's operation where it made contexts, the context's own
+// where it added to one that was there. "" where no single one does.
+func (r *run) importOperation(rep *exchange.Report, since time.Time) (operation, undo string) {
+	isImport := func(ops iter.Seq2[*chatctx.Operation, error]) string {
+		for op, err := range ops { // the newest alone
+			if err == nil && op.What == "import" && op.At >= pool.TimeOf(since) {
+				return op.ID
+			}
+			break
 		}
-		break
+		return ""
 	}
-	return ""
+	ctx := context.WithoutCancel(r.ctx) // an import that was stopped is taken back like any other
+	if id := isImport(r.st.StoreOperations(ctx)); id != "" {
+		operation, undo = id, "undo "+id
+	}
+	for _, i := range rep.Imported {
+		id := isImport(r.st.Operations(ctx, i.Context))
+		switch {
+		case id == "":
+		case operation != "":
+			return "", ""
+		default:
+			operation, undo = id, "undo "+id+" --context "+i.Context[max(len(i.Context)-8, 0):]
+		}
+	}
+	return operation, undo
 }
 
 // leftOut says what an import could not take.
@@ -254,7 +275,7 @@ func (r *run) useImported(rep *exchange.Report) error {
 const shownContexts = 12
 
 // printReport prints what came of an import.
-func (r *run) printReport(rep *exchange.Report, operation string, dry bool) {
+func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 	did := "imported"
 	if dry {
 		did = "would import"
@@ -299,7 +320,11 @@ func (r *run) printReport(rep *exchange.Report, operation string, dry bool) {
 	if len(rep.Imported) == 1 {
 		look = "tree"
 	}
-	r.note("look at it: %s   take it back: %s", r.again(look), r.again(strings.TrimSpace("undo "+operation)))
+	if undo == "" {
+		r.note("look at it: %s   what was done to a context: %s", r.again(look), r.again("op log --context CTX"))
+		return
+	}
+	r.note("look at it: %s   take it back: %s", r.again(look), r.again(undo))
 }
 
 func warningText(w exchange.Warning) string {
