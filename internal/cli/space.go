@@ -33,6 +33,7 @@ else needs go too; a branch or a message takes its context's undo along. Nothing
 			json: "dry_run, what, context, title, branches[], copies, messages, operations, artifacts, bytes",
 			example: `chatctx purge "Holiday plans" --dry-run
 chatctx purge --message @-2 --yes`},
+		redactCommand(),
 		{name: "vacuum", does: "write the file anew, without free space", scope: onStore, do: doVacuum,
 			flags: []urfave.Flag{&urfave.BoolFlag{Name: "upgrade", Usage: "also bring it to the newest format, after a backup beside it"}},
 			more:  "Other programs wait meanwhile, and go on with the new file.",

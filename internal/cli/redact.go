@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/secrets"
+)
+
+func redactCommand() *command {
+	return &command{name: "redact", does: "put " + chatctx.RedactedMark + " in the place of secrets in all that is stored", scope: onStore, do: doRedact,
+		flags: []urfave.Flag{
+			&urfave.StringFlag{Name: "pattern", Usage: "what the regular expression `RE` (RE2) finds"},
+			&urfave.BoolFlag{Name: "secrets", Usage: "keys and tokens of well-known shapes, by the rules of gitleaks"},
+			&urfave.StringFlag{Name: "context", Usage: "only in the context `CTX`"},
+			dryRun(), yes(),
+		},
+		more: `It shows what it found, and asks. Parts that a provider has signed stay and are named: purge their messages if they have to go. Undo of the contexts goes, the search index follows, and the file is written anew.
+Nothing brings it back. Copies of the file made before still have it, and images are not looked into.`,
+		json:    "dry_run, redacted, left, found[{context, title, message, field, what, shown, left}]",
+		example: "chatctx redact --secrets --dry-run"}
+}
+
+// redactionJSON is a secret that was found.
+type redactionJSON struct {
+	Context chatctx.ID  `json:"context"`
+	Title   string      `json:"title"`
+	Message *chatctx.ID `json:"message"`
+	Field   string      `json:"field"`
+	What    string      `json:"what"`
+	Shown   string      `json:"shown"`
+	Left    *string     `json:"left"`
+}
+
+func (r *run) secretFinder() (func(string) ([]chatctx.Secret, error), error) {
+	pattern := r.flag("pattern")
+	if (pattern != "") == r.is("secrets") {
+		return nil, &usageError{"redact needs --pattern RE or --secrets", "chatctx redact --secrets --dry-run"}
+	}
+	if r.is("secrets") {
+		return func(text string) ([]chatctx.Secret, error) {
+			found, err := secrets.Find(text)
+			out := make([]chatctx.Secret, len(found))
+			for i, m := range found {
+				out[i] = chatctx.Secret{From: m.From, To: m.To, What: m.Rule}
+			}
+			return out, err
+		}, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, usagef("--pattern: %v", err)
+	}
+	if re.MatchString("") || re.MatchString(chatctx.RedactedMark) {
+		return nil, usagef("--pattern finds nothing at all, or %s: say it more narrowly", chatctx.RedactedMark)
+	}
+	return func(text string) ([]chatctx.Secret, error) {
+		var out []chatctx.Secret
+		for _, at := range re.FindAllStringIndex(text, -1) {
+			out = append(out, chatctx.Secret{From: at[0], To: at[1], What: "pattern"})
+		}
+		return out, nil
+	}, nil
+}
+
+func doRedact(r *run) error {
+	find, err := r.secretFinder()
+	if err != nil {
+		return err
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	o := chatctx.RedactOptions{Context: r.flag("context"), Find: find, DryRun: true}
+	plan, err := st.Redact(r.ctx, o)
+	if err != nil {
+		return err
+	}
+	if r.is("dry-run") || len(plan.Found) == 0 {
+		return r.redacted(plan, r.is("dry-run"))
+	}
+	if !r.json() {
+		r.printRedactions(plan)
+	}
+	if err := r.confirm("Redact it? Nothing brings it back.", usagef("redact changes what nothing brings back")); err != nil {
+		return err
+	}
+	o.DryRun = false
+	done, err := st.Redact(r.ctx, o)
+	if err != nil {
+		return err
+	}
+	return r.redacted(done, false)
+}
+
+func leftIn(done *chatctx.Redacted) int {
+	left := 0
+	for _, f := range done.Found {
+		if f.Left != "" {
+			left++
+		}
+	}
+	return left
+}
+
+func (r *run) redacted(done *chatctx.Redacted, dry bool) error {
+	found := []redactionJSON{}
+	for _, f := range done.Found {
+		found = append(found, redactionJSON{f.Context, f.Title, idOrNull(f.Message), f.Field, f.What, f.Shown, stringOrNull(f.Left)})
+	}
+	left := leftIn(done)
+	return r.emit(map[string]any{"dry_run": dry, "redacted": len(found) - left, "left": left, "found": found}, func() {
+		r.printRedactions(done)
+		r.printf("%s: %d; left as they are: %d\n", map[bool]string{true: "would be redacted", false: "redacted"}[dry], len(found)-left, left)
+	})
+}
+
+func (r *run) printRedactions(done *chatctx.Redacted) {
+	for _, f := range done.Found {
+		where := titled(f.Title, f.Context)
+		if f.Message != (chatctx.ID{}) {
+			where = short(f.Message) + " of " + where
+		}
+		line := fmt.Sprintf("%s, %s: %s %s", where, f.Field, clean(f.What), oneLine(f.Shown))
+		if f.Left != "" {
+			line += "  (stays: " + f.Left + ")"
+		}
+		r.printf("%s\n", line)
+	}
+}
