@@ -94,7 +94,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 100 {
+	for i := range 400 {
 		big := bytes.Repeat([]byte(secret("output", i)), 500)
 		asks := &Message{Role: pool.Assistant, Content: []pool.Part{{Type: pool.ThinkingPart, Text: secret("thinking", i)}},
 			Calls: []pool.Call{{ID: secret("call", i), Tool: "t", Arguments: json.RawMessage(`"` + secret("arguments", i) + `"`)}}}
@@ -102,6 +102,18 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 		if _, err := c.Append(t.Context(), "", says(secret("text", i))[0], asks, answer); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := s.Index(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []IncomingBranch{{Name: "main"}},
+		Nodes: []Node{{ID: secret("node", 0), Parent: -1, Message: says(secret("imported text", 0))[0]}}}
+	done, err := s.Import(t.Context(), []*Incoming{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PurgeContext(t.Context(), done[0].Context.String(), false); err != nil {
+		t.Fatal(err)
 	}
 	b := c.Begin("")
 	b.Tag(secret("tag", 0), "@1")
@@ -113,15 +125,15 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if _, err := s.PurgeContext(t.Context(), c.ID.String(), true); err != nil {
 		t.Fatal(err)
 	}
-	if n := planted(t, dir); n == 0 {
-		t.Fatal("nothing was planted")
+	if n := planted(t, dir); n < 2000 {
+		t.Fatalf("only %d were planted", n)
 	}
 	gone, err := s.PurgeContext(t.Context(), c.ID.String(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone.Collected.Messages != 301 || // one is a fork's copy, whose result stayed behind
-		gone.Collected.Artifacts != 100 {
+	if gone.Collected.Messages != 1201 || // one is a fork's copy, whose result stayed behind
+		gone.Collected.Artifacts != 400 {
 		t.Errorf("purged %+v", gone)
 	}
 	if n := planted(t, dir); n != 0 {
