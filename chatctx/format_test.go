@@ -33,7 +33,7 @@ func TestFormatNamesEachBucket(t *testing.T) {
 	}
 	delete(inDoc, "bucket")
 	inCode := map[string]bool{}
-	for _, dir := range []string{".", "../branch", "../pool"} {
+	for _, dir := range []string{".", "../branch", "../pool", "internal/index"} {
 		for name, value := range stringConstants(t, dir) {
 			if strings.HasSuffix(name, "Bucket") {
 				inCode[value] = true
