@@ -195,7 +195,7 @@ func (c *checker) meta() error {
 	if err == nil {
 		err = err2
 	}
-	if current != nil && len(current) == 16 {
+	if len(current) == 16 {
 		if _, ok := c.parents[ID(current)]; !ok {
 			c.problem(3, "meta", "the current context %s is not there", ID(current))
 		}
