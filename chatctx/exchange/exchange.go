@@ -25,8 +25,8 @@ type Options struct {
 
 // Limits bound what an import takes from files that may be meant to harm. A zero field takes its default.
 type Limits struct {
-	Line     int   // bytes of a line of JSON Lines: 256 MB. Longer ones are skipped
-	Item     int   // bytes of a conversation, or of a file that is one JSON value: 512 MB
+	Line     int   // bytes of a line of JSON Lines: 64 MB. Longer ones are skipped
+	Item     int   // bytes of a conversation, or of a file that is one JSON value: 128 MB. Larger ones are skipped
 	Members  int   // of a ZIP: 200,000
 	Unpacked int64 // bytes up to which Ratio is not looked at: 1 GB
 	Ratio    int   // how many times larger than packed something may be: 200
@@ -46,8 +46,8 @@ func (l Limits) withDefaults() Limits {
 			*p = n
 		}
 	}
-	set(&l.Line, 256<<20)
-	set(&l.Item, 512<<20)
+	set(&l.Line, 64<<20)
+	set(&l.Item, 128<<20)
 	set(&l.Members, 200_000)
 	set64(&l.Unpacked, 1<<30)
 	set(&l.Ratio, 200)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -208,7 +209,7 @@ func (n *nativeStored) Mark(message chatctx.ID, mark string)      { n.in.Mark(me
 
 // refused tells whether a store refused what it was given, and is itself well.
 func refused(err error) bool {
-	return errors.Is(err, chatctx.ErrInvalid) || errors.Is(err, pool.ErrInvalid)
+	return errors.Is(err, chatctx.ErrInvalid) || errors.Is(err, pool.ErrInvalid) || errors.Is(err, kv.ErrTooLarge)
 }
 
 // ofStore marks an error that is the store's.

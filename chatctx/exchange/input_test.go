@@ -300,3 +300,22 @@ func TestNaturalOrder(t *testing.T) {
 		t.Errorf("got %q", names)
 	}
 }
+
+// TestRoom lets a buffer grow in steps of any size: it never holds more than it may, and all the buffers together not twice that.
+func TestRoom(t *testing.T) {
+	const most = 1 << 20
+	for _, step := range []int{1, 100, 4096, 70_001, most} {
+		var buf []byte
+		total := 0
+		for len(buf)+step <= most {
+			grown := room(buf, step, most)
+			if cap(grown) != cap(buf) {
+				total += cap(grown)
+			}
+			buf = grown[:len(buf)+step]
+		}
+		if cap(buf) > most || total > 2*most {
+			t.Errorf("in steps of %d: a buffer of %d, %d in all", step, cap(buf), total)
+		}
+	}
+}

@@ -38,7 +38,10 @@ func (s *splitter) peek() (byte, error) {
 func (s *splitter) value() ([]byte, error) {
 	s.buf = s.buf[:0]
 	var c cutter
-	large := false
+	large, most := false, s.max
+	if s.size > 0 {
+		most = min(s.size, s.max)
+	}
 	for {
 		if _, err := s.r.Peek(1); err != nil {
 			if c.started && c.depth == 0 && !c.inString {
@@ -52,8 +55,7 @@ func (s *splitter) value() ([]byte, error) {
 			large, s.buf = true, nil
 		}
 		if !large {
-			s.room(n)
-			s.buf = append(s.buf, chunk[:n]...)
+			s.buf = append(room(s.buf, n, most), chunk[:n]...)
 		}
 		s.r.Discard(n)
 		if done && large {
@@ -65,14 +67,18 @@ func (s *splitter) value() ([]byte, error) {
 	}
 }
 
-// largeBuffer is the size from which on a buffer grows at once to the most that it can need, instead of leaving copies behind.
-const largeBuffer = 32 << 20
-
-// room makes room for n more bytes.
-func (s *splitter) room(n int) {
-	if need := len(s.buf) + n; need > cap(s.buf) && need > largeBuffer && need <= s.size {
-		s.buf = append(make([]byte, 0, min(s.size, s.max)), s.buf...)
+// room gives a buffer with room for n more bytes. It doubles, so that little is left behind for the collector, and goes to most, more than which it is
+// never to hold, once that is near.
+func room(buf []byte, n, most int) []byte {
+	need := len(buf) + n
+	if need <= cap(buf) {
+		return buf
 	}
+	size := max(2*cap(buf), need)
+	if size > most/4 {
+		size = max(most, need)
+	}
+	return append(make([]byte, 0, size), buf...)
 }
 
 func unexpected(err error) error {
@@ -259,7 +265,9 @@ func (l *liner) next() ([]byte, error) {
 	for {
 		b, err := l.r.ReadSlice('\n')
 		if size += len(b); size <= l.max {
-			l.buf = append(l.buf, b...)
+			l.buf = append(room(l.buf, len(b), l.max), b...)
+		} else {
+			l.buf = nil
 		}
 		if err == bufio.ErrBufferFull {
 			continue
