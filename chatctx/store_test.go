@@ -420,6 +420,52 @@ func TestUndoWithoutACurrentContext(t *testing.T) {
 	trashed(false)
 }
 
+// TestRedoInTheStore takes a large import back and brings it back, as often as one likes; a redo that has nothing to bring back changes nothing.
+func TestRedoInTheStore(t *testing.T) {
+	s := open(t, "")
+	if _, err := s.New(t.Context(), NewContext{Title: "Here"}); err != nil {
+		t.Fatal(err)
+	}
+	var list []*Incoming
+	for i := range 1000 {
+		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []Node{{ID: "1", Parent: -1, Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main"}}})
+	}
+	run := s.ImportRun()
+	for i := 0; i < len(list); i += 100 {
+		if _, err := run.Import(t.Context(), list[i:i+100]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(want int) {
+		t.Helper()
+		n := 0
+		for _, err := range s.Contexts(t.Context(), ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("%d contexts, want %d", n, want)
+		}
+		checkStore(t, s)
+	}
+	holds(1001)
+	for range 2 {
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		holds(1)
+		if _, err := s.Redo(t.Context(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		holds(1001)
+		if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTitleInTheTrash finds the context outside the trash by a title that one in the trash has too, and the other way to take that out.
 func TestTitleInTheTrash(t *testing.T) {
 	s := open(t, "")

@@ -130,7 +130,31 @@ func (t *storeTxn) write(n uint64, op *operation) error {
 	return putRecord(t.tx, metaBucket, metaJournal, t.rec)
 }
 
-// undo takes back an operation of the store, and the others of its group.
+// What undoing and bringing back are called on the journal.
+const (
+	undoWhat = "undo"
+	redoWhat = "redo"
+)
+
+// meant reads the operation to take back: for a redo it is the one that the redo brought back.
+func (t *storeTxn) meant(n uint64) (uint64, *operation, error) {
+	named := n
+	for {
+		op, err := getOperation(t.tx, ID{}, n)
+		if err != nil {
+			return 0, nil, err
+		}
+		if op == nil {
+			return 0, nil, NotFound("operation", fmt.Sprintf("s%d", n))
+		}
+		if op.What != redoWhat && (n == named || op.What != undoWhat) {
+			return n, op, nil
+		}
+		n = op.Undoes
+	}
+}
+
+// undo takes back an operation of the store, an undo too, and gives what was taken back or brought back.
 func (t *storeTxn) undo(n uint64, what string) (*operation, error) {
 	op, err := getOperation(t.tx, ID{}, n)
 	if err != nil {
@@ -161,7 +185,15 @@ func (t *storeTxn) undo(n uint64, what string) (*operation, error) {
 		return nil, err
 	}
 	t.changes, t.subjects = nil, nil
-	return op, t.write(u, entry)
+	if err := t.write(u, entry); err != nil || op.Undoes == 0 {
+		return op, err
+	}
+	back, err := getOperation(t.tx, ID{}, op.Undoes)
+	if err != nil || back == nil {
+		return op, err
+	}
+	back.Undone = 0
+	return back, putRecord(t.tx, operationBucket, operationKey(ID{}, op.Undoes), back)
 }
 
 // revert takes back the changes of an operation, where nothing newer stands on what it is about.
@@ -231,11 +263,10 @@ func (t *storeTxn) revertChange(c change) error {
 func (t *storeTxn) relink(op *operation) error {
 	for i, sub := range t.subjects {
 		if op.Undoes == 0 {
-			sub.rec.StoreLast = op.Chains[i].Prev
+			sub.rec.StoreLast, sub.rec.StoreAt = op.Chains[i].Prev, 0
 		} else {
-			sub.rec.StoreLast = op.Undoes
+			sub.rec.StoreLast, sub.rec.StoreAt = op.Undoes, 1 // what the context did itself is undone before it
 		}
-		sub.rec.StoreAt = 0
 		if err := sub.writeContext(); err != nil {
 			return err
 		}

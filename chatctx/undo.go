@@ -149,7 +149,7 @@ func (s *Store) onlyStore(tx kv.Tx, contextRef, op string, undos bool) (n uint64
 		if err := decMode.Unmarshal(value, op); err != nil {
 			return damaged("operation %x: %v", key, err)
 		}
-		if op.Undone == 0 && (op.Undoes != 0) == undos {
+		if op.Undone == 0 && op.What != redoWhat && (op.Undoes != 0) == undos {
 			n = binary.BigEndian.Uint64(key[16:])
 			return kv.ErrStop
 		}
@@ -320,7 +320,7 @@ func (t *txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 	}
 	all := []uint64{n}
 	if op.Group != 0 {
-		if all, err = groupOf(t.tx, t.id, op.Group); err != nil {
+		if all, err = groupOf(t.tx, t.id, op.Group, false); err != nil {
 			return nil, err
 		}
 	}
@@ -356,39 +356,43 @@ func (t *txn) outcome(branchName string) (Committed, error) {
 	return done, err
 }
 
+// undoStore takes back an operation of the store with those of its group, or brings back what an undo took away.
 func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
 	n, err := strconv.ParseUint(op, 10, 64)
 	if err != nil {
 		return nil, NotFound("operation", "s"+op)
 	}
-	first, err := getOperation(tx, ID{}, n)
-	if err != nil {
-		return nil, err
-	}
-	if first == nil {
-		return nil, NotFound("operation", "s"+op)
-	}
-	all := []uint64{n}
-	if first.Group != 0 {
-		if all, err = groupOf(tx, ID{}, first.Group); err != nil {
-			return nil, err
-		}
-	}
 	t, err := s.beginStore(tx)
 	if err != nil {
 		return nil, err
 	}
-	what := "undo"
-	if first.Undoes != 0 {
-		what = "redo"
+	n, first, err := t.meant(n)
+	if err != nil {
+		return nil, err
 	}
-	done := &Undone{Undid: describe(ID{}, n, first)}
+	all := []uint64{n}
+	if first.Group != 0 {
+		if all, err = groupOf(tx, ID{}, first.Group, first.What == undoWhat); err != nil {
+			return nil, err
+		}
+	}
+	what := undoWhat
+	if first.What == undoWhat {
+		what = redoWhat
+	}
+	if len(all) > 1 {
+		t.group = max(t.rec.NextOperation, 1)
+	}
+	done := &Undone{}
 	for _, n := range all {
 		o, err := t.undo(n, what)
 		if err != nil {
 			return nil, err
 		}
 		done.Context = o.Chains[0].Branch
+		if done.Undid == nil {
+			done.Undid = describe(ID{}, n, o)
+		}
 	}
 	done.Operation, done.What = fmt.Sprintf("s%d", t.rec.Newest), what
 	if rec, _, err := getContext(tx, done.Context); err != nil {
@@ -399,8 +403,9 @@ func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
 	return done, nil
 }
 
-// groupOf gives the operations on a journal (zero: the store's) that one command made and that still hold, newest first.
-func groupOf(tx kv.Tx, id ID, group uint64) ([]uint64, error) {
+// groupOf gives the operations on a journal (zero: the store's) that one command made and that still hold, newest first: undos, or what is neither undo nor
+// redo.
+func groupOf(tx kv.Tx, id ID, group uint64, undos bool) ([]uint64, error) {
 	var all []uint64
 	r := kv.Prefix(id[:])
 	r.From, r.Reverse = operationKey(id, group), true
@@ -409,7 +414,7 @@ func groupOf(tx kv.Tx, id ID, group uint64) ([]uint64, error) {
 		if err := decMode.Unmarshal(value, op); err != nil {
 			return damaged("operation %x: %v", key, err)
 		}
-		if op.Group == group && op.Undone == 0 && op.Undoes == 0 {
+		if op.Group == group && op.Undone == 0 && op.What != redoWhat && (op.Undoes != 0) == undos {
 			all = append(all, binary.BigEndian.Uint64(key[16:]))
 		}
 		return nil
@@ -448,18 +453,29 @@ func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undon
 	return done, err
 }
 
-// redoStore takes back the newest operation of the store, if that was an undo about this context.
+// redoStore brings back what the store's newest undo took away, if nothing but undos and redos came after it.
 func (s *Store) redoStore(tx kv.RwTx, id ID) (*Undone, error) {
-	t, err := s.beginStore(tx)
+	r := kv.Prefix(make([]byte, 16))
+	r.Reverse = true
+	n := uint64(0)
+	err := tx.Scan(operationBucket, r, func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		switch {
+		case op.What == redoWhat, op.What == undoWhat && op.Undone != 0:
+			return nil
+		case op.What == undoWhat:
+			n = binary.BigEndian.Uint64(key[16:])
+		}
+		return kv.ErrStop
+	})
 	if err != nil {
 		return nil, err
 	}
-	op, err := getOperation(tx, ID{}, t.rec.Newest)
-	if err != nil {
-		return nil, err
-	}
-	if op == nil || op.Undoes == 0 || op.Undone != 0 {
+	if n == 0 {
 		return nil, NotFound("undo to redo in context", Short(id))
 	}
-	return s.undoStore(tx, strconv.FormatUint(t.rec.Newest, 10))
+	return s.undoStore(tx, strconv.FormatUint(n, 10))
 }
