@@ -79,3 +79,35 @@ func TestDecidedLater(t *testing.T) {
 		}
 	}
 }
+
+// TestLateDenial: the words of a denial that was made when the branch had gone on reach each provider as they are, as a text where they were
+// made, and change nothing of what was sent.
+func TestLateDenial(t *testing.T) {
+	w := newWalk(t, 1)
+	call := pool.Call{ID: "c1", Tool: "search", Arguments: json.RawMessage(`{}`)}
+	if _, err := w.c.Append(t.Context(), "main", &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{call}}, pool.NewText(pool.User, "go on")); err != nil {
+		t.Fatal(err)
+	}
+	before := map[string][]byte{}
+	for _, s := range subjects {
+		before[s.provider], _ = w.body("main", s.provider, s.models[0])
+	}
+	const reason = "denied: not on a Sunday, says Ann"
+	denial := &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Text: reason, IsError: true}}
+	if _, err := w.c.Append(t.Context(), "main", denial); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range subjects {
+		after, err := w.body("main", s.provider, s.models[0])
+		if err == nil {
+			err = adaptertest.Validate(s.provider, s.models[0], after)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := bytes.TrimRight(before[s.provider], `"]}`) // where the last message goes on, its text does
+		if !bytes.HasPrefix(after, kept) || !bytes.Contains(after[len(kept):], []byte(reason)) {
+			t.Errorf("%s:\n%s\nbecame\n%s", s.provider, before[s.provider], after)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -199,7 +200,16 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 	case err == nil && out.Request != nil:
 		r.tidied(t, out)
 	}
-	return talkHint(err)
+	return r.asksAgain(out, talkHint(err))
+}
+
+// asksAgain says how to go on where a provider gave no answer: the message is stored, and is not to be sent a second time.
+func (r *run) asksAgain(out *turn.Outcome, err error) error {
+	var provider *wire.Error
+	if len(out.Asked) == 0 || out.Reply() != nil || !errors.As(err, &provider) {
+		return err
+	}
+	return &hinted{err, "the message is on the branch; to ask again: " + r.again("send --continue")}
 }
 
 // tidied says what was left out of the last request for want of room, and compacts the branch where its settings say so. The answer is there already, so a
@@ -346,8 +356,12 @@ func (v *voice) message(m *chatctx.Message) {
 	}
 }
 
-// end ends the present line.
+// end ends the present line: where an interrupt has ended the output, on the terminal's other stream.
 func (v *voice) end() {
+	if v.open && v.r.con.tty && v.r.con.out.ctx.Err() != nil {
+		fmt.Fprintln(v.r.con.err)
+		v.open = false
+	}
 	if v.open {
 		v.r.printf("\n")
 		v.open = false
