@@ -456,6 +456,9 @@ func TestRedoInTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		holds(1)
+		if _, err := s.Undo(t.Context(), "", "", "s2"); !errors.Is(err, ErrConflict) {
+			t.Fatal(err)
+		}
 		if _, err := s.Redo(t.Context(), "", ""); err != nil {
 			t.Fatal(err)
 		}

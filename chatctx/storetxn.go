@@ -163,9 +163,6 @@ func (t *storeTxn) undo(n uint64, what string) (*operation, error) {
 	if op == nil {
 		return nil, NotFound("operation", fmt.Sprintf("s%d", n))
 	}
-	if op.Undone != 0 {
-		return nil, conflict("operation s%d (%s) was undone already, by s%d", n, op.What, op.Undone)
-	}
 	if err := t.revert(op, n); err != nil {
 		return nil, err
 	}

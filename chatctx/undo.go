@@ -370,6 +370,9 @@ func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first.Undone != 0 {
+		return nil, conflict("operation s%d (%s) was undone already, by s%d", n, first.What, first.Undone)
+	}
 	all := []uint64{n}
 	if first.Group != 0 {
 		if all, err = groupOf(tx, ID{}, first.Group, first.What == undoWhat); err != nil {
