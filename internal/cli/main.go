@@ -29,6 +29,9 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 
 // execute runs one command line on a console. A program that reads commands while it runs calls it for each.
 func execute(ctx context.Context, con *console, args []string) error {
+	if len(args) == 1 && args[0] == "--version" { // what everybody tries first
+		args = []string{"version"}
+	}
 	p, err := split(allCommands(), args)
 	if err != nil {
 		return err
