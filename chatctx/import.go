@@ -30,7 +30,8 @@ type Incoming struct {
 	// Digest is of the record in the file that the conversation was made of; zero: not known. Unchanged knows it again by that.
 	Digest pool.Hash
 
-	prepared bool // by Ready
+	prepared bool      // by Ready
+	print    pool.Hash // the fingerprint of what the file says, by Ready
 }
 
 // Node is a message of the tree. Parent is an index of Nodes, -1 for a root.
@@ -92,11 +93,11 @@ func sourceKey(format, conversation, node string) []byte {
 	return key
 }
 
-// fingerprint changes when a conversation has other nodes or branches.
+// fingerprint changes when a conversation has other nodes or branches, or a message of it was written on.
 func (in *Incoming) fingerprint() pool.Hash {
 	h := sha256.New()
 	for _, n := range in.Nodes {
-		fmt.Fprintf(h, "%q %d\n", n.ID, n.Parent)
+		fmt.Fprintf(h, "%q %d %x\n", n.ID, n.Parent, shape(n.Message))
 	}
 	for _, b := range in.Branches {
 		fmt.Fprintf(h, "%q %d\n", b.Name, b.Leaf)
@@ -121,6 +122,7 @@ func (in *Incoming) ready(s *Store) error {
 	if len(in.Branches) == 0 {
 		return invalid("conversation %q has no branch", in.Conversation)
 	}
+	in.print = in.fingerprint()
 	for _, m := range append(msgs, in.Loose...) {
 		unknown := m.Created == 0
 		if err := s.ready([]*Message{m}); err != nil {
@@ -131,7 +133,7 @@ func (in *Incoming) ready(s *Store) error {
 		}
 		for i := range m.Calls {
 			if c := &m.Calls[i]; c.Open() {
-				c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, "no result"
+				c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, noResult
 			}
 		}
 	}
@@ -361,6 +363,9 @@ func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
 	if in.Updated != 0 {
 		t.now = in.Updated
 	}
+	if err := st.adopt(in, id); err != nil {
+		return res, err
+	}
 	err = st.made(t, false)
 	return res, err
 }
@@ -409,23 +414,13 @@ func nodeMessages(in *Incoming) []*Message {
 	return out
 }
 
-// link sets the parent of a sub-context, if that conversation is known.
-func (st *storeTxn) link(t *txn, to SourceLink) error {
-	var src sourceRecord
-	ok, err := getRecord(st.tx, sourceBucket, sourceKey(to.Format, to.Conversation, ""), &src)
-	if ok {
-		t.rec.Parent = src.Context
-	}
-	return err
-}
-
 // writeSources notes a conversation and its nodes as known. To undo a new context is to forget the conversation: its nodes mean nothing without it. t is nil for
 // a new one, else the operation that adds to a known one.
 func (st *storeTxn) writeSources(in *Incoming, key []byte, id ID, t *txn) error {
 	if in.Conversation == "" {
 		return nil
 	}
-	raw, err := encodeRecord(sourceRecord{Context: id, Fingerprint: in.fingerprint(), Digest: in.Digest})
+	raw, err := encodeRecord(sourceRecord{Context: id, Fingerprint: in.print, Digest: in.Digest})
 	if err != nil {
 		return err
 	}
@@ -460,6 +455,8 @@ type graft struct {
 	twins map[ID][]int
 	// stored are the ids by which messages are stored that have others in a conversation that comes again; nil for a new one.
 	stored map[ID]ID
+	// replaced are stored messages that have grown since, with what takes their places.
+	replaced map[ID]ID
 }
 
 func (g *graft) loose() error {
@@ -578,7 +575,7 @@ func (st *storeTxn) importMore(in *Incoming, key []byte, src sourceRecord) (Impo
 			return res, err
 		}
 	}
-	if src.Fingerprint == in.fingerprint() {
+	if src.Fingerprint == in.print {
 		for _, n := range in.Nodes {
 			if !n.Further {
 				res.Known++
@@ -586,8 +583,11 @@ func (st *storeTxn) importMore(in *Incoming, key []byte, src sourceRecord) (Impo
 		}
 		return res, nil
 	}
-	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[ID]ID{}}
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[ID]ID{}, replaced: map[ID]ID{}}
 	if err := g.known(st, &res); err != nil {
+		return res, err
+	}
+	if err := g.answered(); err != nil {
 		return res, err
 	}
 	if err := g.extend(&res); err != nil {
@@ -627,7 +627,9 @@ func (g *graft) known(st *storeTxn, res *Imported) error {
 			if err != nil {
 				return err
 			}
-			if m != nil {
+			if m != nil && grown(m, n.Message) {
+				g.replaced[m.ID] = n.Message.ID
+			} else if m != nil {
 				g.stored[n.Message.ID] = m.ID
 				g.home[i], g.in.Nodes[i].Message = m.Home, m
 				if !n.Further {
@@ -654,25 +656,25 @@ func (g *graft) known(st *storeTxn, res *Imported) error {
 func (g *graft) extend(res *Imported) error {
 	for i, want := range g.in.Branches {
 		path := g.path(want.Leaf)
-		b, have, err := g.longest(path)
+		b, err := g.longest(path)
 		if err != nil {
 			return err
 		}
-		if b != nil && have == len(path) {
+		if b.Branch != nil && b.same == len(path) {
 			continue
 		}
-		if b == nil {
+		if b.Branch == nil {
 			if err := g.newBranch(i, false); err != nil {
 				return err
 			}
 			res.NewBranches++
 			continue
 		}
-		pieces, err := g.pieces(b, path[have:])
+		pieces, err := g.pieces(b.Branch, path[b.same:])
 		if err != nil {
 			return err
 		}
-		if err := g.t.splice(b, b.Len(), 0, pieces); err != nil {
+		if err := g.t.splice(b.Branch, b.same, b.fits-b.same, pieces); err != nil {
 			return err
 		}
 		last := 0
@@ -713,35 +715,32 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 }
 
 // longest finds the branch to extend by a path: one that holds all of it, else the longest that ends inside it and is not empty. A fork that was made here is
-// somebody's own and is not extended. have is how much of the path it holds.
-func (g *graft) longest(path []int) (*branch.Branch, int, error) {
-	var best *branch.Branch
-	bestLen := 0
+// somebody's own and is not changed.
+func (g *graft) longest(path []int) (held, error) {
+	var best held
 	names, err := g.branchNames()
 	if err != nil {
-		return nil, 0, err
+		return best, err
 	}
 	for _, name := range names {
 		l, err := g.t.load(name)
 		if err != nil || l == nil {
-			return nil, 0, err
+			return best, err
 		}
 		ids, err := branch.IDs(g.t.tx, g.t.id, l.Pieces)
 		if err != nil {
-			return nil, 0, err
+			return best, err
 		}
-		n := 0
-		for n < len(ids) && n < len(path) && ids[n] == g.in.Nodes[path[n]].Message.ID {
-			n++
-		}
+		h := held{Branch: l.Branch}
+		h.same, h.fits = g.same(ids, path)
 		switch {
-		case n == len(path):
-			return l.Branch, n, nil
-		case n == len(ids) && n > bestLen && l.From == "":
-			best, bestLen = l.Branch, n
+		case h.fits == len(path) && (h.same == h.fits || l.From == ""):
+			return h, nil
+		case h.fits == len(ids) && h.fits > best.fits && l.From == "":
+			best = h
 		}
 	}
-	return best, bestLen, nil
+	return best, nil
 }
 
 // branchNames are the names of all branches, those of this operation included.

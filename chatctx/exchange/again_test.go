@@ -155,6 +155,7 @@ func TestKnownFiles(t *testing.T) {
 			if only(s) == "" || !isKnown(t, s, file) {
 				t.Error("it is not known afterwards")
 			}
+			checkClean(t, s)
 		})
 	}
 }
