@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -321,7 +322,7 @@ func (s *Store) Index(ctx context.Context, progress func(done int)) error {
 func (s *Store) Reindex(ctx context.Context, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	building := func(tx kv.RwTx, on bool) error {
-		return index.Save(tx, &index.State{Version: words.Version, Building: on})
+		return index.Save(tx, index.New(words.Version, on))
 	}
 	for done := false; !done; {
 		err := s.db.Update(ctx, func(tx kv.RwTx) (err error) {
@@ -443,8 +444,9 @@ func dropDocs(tx kv.RwTx, dead func(index.Doc) (bool, error)) error {
 	if err != nil {
 		return err
 	}
-	if st == nil {
-		st = &index.State{} // one of another version: its words go all the same, with all of it
+	if st == nil { // perhaps one of another version: all of it goes
+		_, err := index.Clear(tx, math.MaxInt)
+		return err
 	}
 	n, err := index.Drop(tx, st, dead)
 	if err != nil || n == 0 {

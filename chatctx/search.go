@@ -125,7 +125,7 @@ func (q *search) run() error {
 	if err := q.waiting(); err != nil {
 		return err
 	}
-	return q.newest()
+	return q.newest(st.Made)
 }
 
 // indexState reads the state of the index; nil where there is no whole one.
@@ -223,17 +223,19 @@ func (q *search) look(docs []index.Doc) error {
 	return nil
 }
 
-// newest gives the hits of the index, from the last document back. Blocks may be merged between two Views: documents keep their numbers.
-func (q *search) newest() error {
+// newest gives the hits of the index, from the last document back. Blocks may be merged between two Views: documents keep their numbers. Where the index is made anew
+// meanwhile, everything is read; what was given is not given again.
+func (q *search) newest(made uint64) error {
 	before, ended := ^uint64(0), false
 	for !ended {
+		anew := false
 		err := q.view(func(r *hitReader) error {
 			st, err := index.Load(r.tx, words.Version)
 			if err != nil {
 				return err
 			}
-			if st == nil || st.Building {
-				return conflict("the search index is being made anew: search again")
+			if anew = st == nil || st.Building || st.Made != made; anew {
+				return nil
 			}
 			docs := index.NewDocs(r.tx)
 			for _, b := range slices.Backward(st.Blocks) {
@@ -249,6 +251,9 @@ func (q *search) newest() error {
 		})
 		if err != nil {
 			return err
+		}
+		if anew {
+			return q.everything()
 		}
 	}
 	return nil

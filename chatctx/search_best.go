@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 
@@ -24,25 +25,18 @@ func (q *search) best() error {
 		return err
 	}
 	all, err := q.rank(docs)
+	if errors.Is(err, errChanged) {
+		return q.everything()
+	}
 	if err != nil {
 		return err
 	}
 	for len(all) > 0 {
 		err := q.view(func(r *hitReader) error {
-			docs := index.NewDocs(r.tx)
 			for len(all) > 0 && !r.full() {
 				one := all[0]
 				all = all[1:]
-				if one.doc == (index.Doc{}) {
-					var err error
-					if one.doc, err = docs.At(one.n); err != nil {
-						return err
-					}
-				}
 				r.score = one.score
-				if one.doc == (index.Doc{}) {
-					continue
-				}
 				if err := r.look(one.doc); err != nil {
 					return err
 				}
@@ -67,9 +61,13 @@ func (q *search) rank(waiting []index.Doc) ([]ranked, error) {
 	err := q.store.db.View(q.ctx, func(tx kv.Tx) error {
 		all = all[:0]
 		st, err := index.Load(tx, words.Version)
-		if st == nil || err != nil {
+		if err != nil {
 			return err
 		}
+		if st == nil || st.Building {
+			return errChanged
+		}
+		docs := index.NewDocs(tx)
 		having := make([]float64, nWords)
 		var counts [][]uint32
 		for _, b := range st.Blocks {
@@ -78,7 +76,14 @@ func (q *search) rank(waiting []index.Doc) ([]ranked, error) {
 				return err
 			}
 			for i, doc := range found.Docs {
-				all = append(all, ranked{n: b.From + uint64(doc)})
+				one := ranked{n: b.From + uint64(doc)}
+				if one.doc, err = docs.At(one.n); err != nil {
+					return err
+				}
+				if one.doc == (index.Doc{}) {
+					continue
+				}
+				all = append(all, one)
 				counts = append(counts, found.TF[i][:nWords])
 			}
 		}

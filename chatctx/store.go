@@ -168,7 +168,7 @@ func initStore(tx kv.RwTx) error {
 			return err
 		}
 	}
-	return index.Save(tx, &index.State{Version: words.Version})
+	return index.Save(tx, index.New(words.Version, false))
 }
 
 // Settings are the defaults that all contexts of the store share.

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"math/rand/v2"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -47,6 +48,7 @@ type State struct {
 	Blocks   []Block `cbor:"5,keyasint,omitempty"` // in the order of their documents
 	Merge    *Merge  `cbor:"6,keyasint,omitempty"`
 	Gone     []Block `cbor:"7,keyasint,omitempty"` // what is left of them is to be deleted
+	Made     uint64  `cbor:"8,keyasint,omitempty"` // another number each time that the index is made anew
 }
 
 // Block holds the terms of the documents From to To, the last not included, in so many entries.
@@ -78,6 +80,11 @@ func must[T any](v T, err error) T {
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: the search index: %s", kv.ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// New is the state of an index with nothing in it.
+func New(version int, building bool) *State {
+	return &State{Version: version, Building: building, Made: rand.Uint64()}
 }
 
 // Load reads the state; nil where there is no index of this version.
