@@ -52,7 +52,7 @@ type change struct {
 	Kind     int                        `cbor:"1,keyasint"`
 	Bucket   string                     `cbor:"2,keyasint,omitempty"`
 	Key      []byte                     `cbor:"3,keyasint,omitempty"`
-	Old      []byte                     `cbor:"4,keyasint"`
+	Old      []byte                     `cbor:"4,keyasint,omitempty"`
 	Fields   map[uint64]cbor.RawMessage `cbor:"5,keyasint,omitempty"`
 	At       int                        `cbor:"6,keyasint,omitempty"`
 	Removed  []branch.Piece             `cbor:"7,keyasint,omitempty"`

@@ -88,7 +88,7 @@ func value[T any](v T, err error) T {
 
 // text is a kilobyte of words, another one for each i.
 func text(i int) string {
-	return strings.Repeat(fmt.Sprintf("word%d and some more to say about it; ", i), 40)[:1000]
+	return strings.Repeat(fmt.Sprintf("word%d and some more to say about it; ", i), 40)[:1024]
 }
 
 func message(i int) *pool.Message {

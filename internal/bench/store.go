@@ -223,7 +223,7 @@ func sqliteLoad(r *run, c *chatctx.ChatContext, n int) func() {
 	value(db.Exec("create table message (id integer primary key, conversation text, body text)"))
 	tx := value(db.Begin())
 	for _, e := range value(value(c.Snapshot(ctx, "")).Page(ctx, 1, 0)) {
-		value(tx.Exec("insert into message (conversation, body) values (?, ?)", c.ID.String(), string(value(json.Marshal(plain(e.Message))))))
+		value(tx.Exec("insert into message (conversation, body) values (?, ?)", c.ID.String(), string(value(json.Marshal(e)))))
 	}
 	must(tx.Commit())
 	return func() {
@@ -241,13 +241,17 @@ func sqliteLoad(r *run, c *chatctx.ChatContext, n int) func() {
 	}
 }
 
-// plainMessage is what a program that keeps JSON would keep; its decoding is encoding/json's alone.
+// plainMessage is what a program that keeps JSON keeps of a message: the fields that log --json prints. Its decoding is encoding/json's alone.
 type plainMessage struct {
-	ID      string         `json:"id"`
-	Role    string         `json:"role"`
-	Content []plainPart    `json:"content"`
-	Created string         `json:"created_at"`
-	Meta    map[string]any `json:"metadata,omitempty"`
+	ID       string      `json:"id"`
+	Parent   *string     `json:"parent_id"`
+	Role     string      `json:"role"`
+	Content  []plainPart `json:"content"`
+	Meta     plainMeta   `json:"metadata"`
+	Turn     string      `json:"turn"`
+	Position int         `json:"position"`
+	Created  time.Time   `json:"created_at"`
+	Session  int         `json:"session"`
 }
 
 type plainPart struct {
@@ -255,14 +259,24 @@ type plainPart struct {
 	Text string `json:"text"`
 }
 
-func plain(m *pool.Message) *plainMessage {
-	return &plainMessage{ID: m.ID.String(), Role: string(m.Role), Content: []plainPart{{"text", m.Text()}}, Created: m.Created.Time().Format(time.RFC3339Nano)}
+type plainMeta struct {
+	Model      *string         `json:"model_id"`
+	Provider   *string         `json:"provider_id"`
+	Input      *int64          `json:"input_tokens"`
+	Output     *int64          `json:"output_tokens"`
+	CacheRead  *int64          `json:"cache_read_tokens"`
+	CacheWrite *int64          `json:"cache_write_tokens"`
+	Reasoning  *int64          `json:"reasoning_tokens"`
+	Usage      json.RawMessage `json:"usage"`
+	Finish     *string         `json:"finish_reason"`
+	Error      *string         `json:"error"`
+	Completed  *time.Time      `json:"completed_at"`
 }
 
 func benchUsed(r *run) []row {
 	ctx := context.Background()
 	n := r.n(100_000)
-	payload := float64(n * 1000)
+	payload := float64(n * 1024)
 	s := value(chatctx.Open(in(r.dir, "one"), chatctx.Options{Create: true}))
 	c := value(s.New(ctx, chatctx.NewContext{}))
 	for i := range n {
