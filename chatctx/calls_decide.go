@@ -159,7 +159,7 @@ func (t *txn) decide(a *callAt, v *Verdict, denial *Message) (string, error) {
 		return holder.Name, err
 	}
 	last, err := t.inLastTurn(holder, a)
-	if err != nil || !last {
+	if err != nil || !last && v.Kind == ByExpiry {
 		return holder.Name, err
 	}
 	m, r := *denial, *denial.Result

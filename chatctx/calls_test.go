@@ -114,16 +114,25 @@ func TestADenialIsToldToTheModel(t *testing.T) {
 	})
 }
 
-func TestALateDenialAddsNoMessage(t *testing.T) {
+// TestALateDenialSaysSoAtTheEnd: the reason goes to the model also when the conversation went on; the old place stays as it was.
+func TestALateDenialSaysSoAtTheEnd(t *testing.T) {
 	s, _ := clocked(t)
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", asks("x"))
 	appendTo(t, c, "", says("go on")...)
-	if _, err := decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "late"}); err != nil {
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Denied, Reason: "too risky"}); err != nil {
 		t.Fatal(err)
 	}
-	if b, _ := c.Branch(t.Context(), ""); b.Messages != 3 {
-		t.Errorf("the branch has %d messages, want 3", b.Messages)
+	snap, err := c.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := snap.Find(t.Context(), "@")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if snap.Len() != 4 || last.Result == nil || last.Result.RequestID != "x" || !strings.Contains(last.Result.Text, "too risky") {
+		t.Errorf("the branch of %d messages ends with %+v", snap.Len(), last.Message)
 	}
 }
 

@@ -360,7 +360,7 @@ func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
 			return res, err
 		}
 	}
-	if in.Updated != 0 {
+	if in.Updated != 0 && in.Updated < t.now { // a time that is still to come would keep it in front of what changes now
 		t.now = in.Updated
 	}
 	if err := st.adopt(in, id); err != nil {

@@ -526,6 +526,27 @@ func TestCheckAfterRename(t *testing.T) {
 	}
 }
 
+// TestTheMakingOfWhatWentOnIsNotUndone names the store's operation after somebody has gone on from it.
+func TestTheMakingOfWhatWentOnIsNotUndone(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	if _, err := c.Append(t.Context(), "", says("b")...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", "s1"); !errors.Is(err, ErrConflict) {
+		t.Errorf("undo of new under an append: %v", err)
+	}
+	want(t, texts(t, c, ""), "a b")
+	for range 2 {
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := c.Info(t.Context()); err != nil || info.Trashed == 0 {
+		t.Errorf("after both undos: %+v %v", info, err)
+	}
+}
+
 // TestEachUndoNamesItsWayBack takes an undo back by its number, and then the redo.
 func TestEachUndoNamesItsWayBack(t *testing.T) {
 	s := open(t, "")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -212,12 +213,41 @@ func (t *storeTxn) revert(op *operation, n uint64) error {
 		}
 		t.subjects = append(t.subjects, sub)
 	}
+	trashed := make([]pool.Time, len(t.subjects))
+	for i, sub := range t.subjects {
+		trashed[i] = sub.rec.Trashed
+	}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
 		if err := t.revertChange(op.Changes[i]); err != nil {
 			return err
 		}
 	}
+	for i, sub := range t.subjects {
+		if trashed[i] != 0 || sub.rec.Trashed == 0 || op.Undoes != 0 {
+			continue
+		}
+		later, err := sub.wentOn()
+		if err != nil {
+			return err
+		}
+		if later != 0 {
+			return conflict("operation %d of %q stands on s%d (%s): undo that first, or chatctx rm %s", later, sub.rec.Title, n, op.What, Short(sub.id))
+		}
+	}
 	return t.relink(op)
+}
+
+// wentOn is the newest operation that holds in the context and that came after the store's newest about it; 0 for none.
+func (t *txn) wentOn() (uint64, error) {
+	newest := t.rec.Last
+	err := branch.List(t.tx, t.id, func(b *branch.Branch) error {
+		newest = max(newest, b.Last)
+		return nil
+	})
+	if newest < t.rec.StoreAt || t.rec.StoreAt == 0 {
+		newest = 0
+	}
+	return newest, err
 }
 
 func (t *storeTxn) revertChange(c change) error {

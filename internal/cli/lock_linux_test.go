@@ -19,7 +19,7 @@ func TestLocked(t *testing.T) {
 	}
 	defer f.Close()
 	all := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart} // every byte that may be locked
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &all); err != nil {
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLKW, &all); err != nil {
 		t.Fatal(err)
 	}
 	cmd := program(t, path, "add", "user", "too late", "--json")
