@@ -114,7 +114,8 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 			return nil, err
 		}
 	}
-	o.IdleHold, o.Wait, o.Program = -1, r.wait, "chatctx"
+	// A command reads several times in a row: with nothing in between it would wait for its turn beside a busy program each time.
+	o.IdleHold, o.Wait, o.Program = time.Millisecond, r.wait, "chatctx"
 	st, err := chatctx.Open(path, o)
 	if err != nil {
 		return nil, storeHint(err, path)
