@@ -55,6 +55,10 @@ func main() {
 		busy(os.Args[2], os.Args[3])
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == "measure" {
+		measure(os.Args[2:])
+		return
+	}
 	small := flag.Bool("small", false, "a tenth of the sizes")
 	flag.Parse()
 	for _, b := range benches {
