@@ -113,7 +113,7 @@ func (c *openWebUI) history(all value) {
 	}
 }
 
-// standing is the message that the chat stands at: a placeholder stands for the one above it.
+// standing is the message that the chat stands at: where that is an empty node of the program, the one above it.
 func (c *openWebUI) standing(id string) string {
 	if i, ok := c.t.seen[id]; ok && c.t.records[i].message == nil {
 		return c.t.records[i].parent
@@ -130,7 +130,7 @@ func (c *openWebUI) message(at place, id, parent string, v value) {
 		c.t.skip(at, id, parent, "%s where a message should be", v.kind())
 		return
 	case role == "" && body.kind() <= nullKind && v.get("output").len() == 0:
-		c.t.add(at, id, parent) // a placeholder of the program's
+		c.t.add(at, id, parent) // an empty node of the program
 		return
 	case role == "":
 		role = c.alternate(parent)

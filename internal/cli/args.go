@@ -209,7 +209,7 @@ func (s *splitter) add(f urfave.Flag, own bool, value string, has bool) error {
 		value = "true"
 	default:
 		if len(s.rest) == 0 {
-			return usagef("--%s needs a value: --%s %s", name, name, placeholder(f))
+			return usagef("--%s needs a value: --%s %s", name, name, valueWord(f))
 		}
 		value, s.rest = s.rest[0], s.rest[1:]
 	}
@@ -248,8 +248,8 @@ func takesValue(f urfave.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// placeholder is the word for a flag's value: what stands between backquotes in its usage.
-func placeholder(f urfave.Flag) string {
+// valueWord is the word for a flag's value: what stands between backquotes in its usage.
+func valueWord(f urfave.Flag) string {
 	d, ok := f.(urfave.DocGenerationFlag)
 	if !ok || !d.TakesValue() {
 		return ""

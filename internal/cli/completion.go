@@ -45,13 +45,13 @@ func (r *run) candidates(before []string, last string) []candidate {
 	p, wanting := splitUnfinished(before)
 	switch {
 	case wanting != nil:
-		return begin(r.values(p, placeholder(wanting)), last)
+		return begin(r.values(p, valueWord(wanting)), last)
 	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
 		name, value, _ := strings.Cut(last, "=")
 		var list []candidate
 		for _, f := range flagsHere(p) {
 			if "--"+f.Names()[0] == name {
-				for _, c := range begin(r.values(p, placeholder(f)), value) {
+				for _, c := range begin(r.values(p, valueWord(f)), value) {
 					list = append(list, candidate{name + "=" + c.word, c.hint})
 				}
 			}

@@ -12,7 +12,7 @@
 //
 // The arguments are written as the help shows them, and mean something: "REF [TEXT|-]" is one or two arguments, "PATH…" one
 // or more. The words tell the completion what to offer: CTX, BRANCH, REF, TAG, CALL, PATH, FILE, DIR, ROLE, SHELL; the
-// placeholder in a flag's usage (`REF`) does the same for its value.
+// value word in a flag's usage (`REF`) does the same for its value.
 //
 // # How a command is written
 //

@@ -19,7 +19,7 @@ func flagText(f urfave.Flag) (name, usage string) {
 	} else {
 		name = "--" + name
 	}
-	if p := placeholder(f); p != "" {
+	if p := valueWord(f); p != "" {
 		name += " " + p
 	}
 	if d, ok := f.(urfave.DocGenerationFlag); ok {
