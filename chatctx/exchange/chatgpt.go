@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -155,7 +156,7 @@ func (c *chatgpt) records(mapping value) (records []record, good bool) {
 			bad++
 		}
 		if i, twice := last[key]; twice {
-			c.r.warn(c.at, "the node %q stands more than once, the last one counts", clip(key, 80))
+			c.r.warn(c.at, "the node %q stands more than once, the last one counts", show.Clip(key, 80))
 			c.r.duplicated(1)
 			records[i] = rec
 			continue
@@ -173,7 +174,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	for ch := range v.get("children").items() {
 		rec.children = append(rec.children, ch.str())
 	}
-	msg, at := v.get("message"), c.at.in("node "+clip(key, 60))
+	msg, at := v.get("message"), c.at.in("node "+show.Clip(key, 60))
 	why := ""
 	switch role, content := msg.at("author", "role"), msg.get("content"); {
 	case !v.is(objectKind):

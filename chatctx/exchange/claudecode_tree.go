@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -85,9 +86,9 @@ func (c *claudeCode) mend(l *ccLine) {
 	switch {
 	case l.kind == ccLink:
 	case l.up >= 0:
-		c.r.repaired(l.at, "the parent %q is not in the file; the message is put below the one written before it", clip(l.parent, 60))
+		c.r.repaired(l.at, "the parent %q is not in the file; the message is put below the one written before it", show.Clip(l.parent, 60))
 	default:
-		c.r.warn(l.at, "the parent %q is not in the file; the message begins a path", clip(l.parent, 60))
+		c.r.warn(l.at, "the parent %q is not in the file; the message begins a path", show.Clip(l.parent, 60))
 	}
 }
 
@@ -406,7 +407,7 @@ func (c *claudeCode) names() []string {
 		l := &c.lines[i]
 		if list := c.ids[l.id]; list[0] != i && !c.warnedIDs {
 			c.warnedIDs = true
-			c.r.warn(l.at, "the id %q stands twice, at different places; both are kept", clip(l.id, 60))
+			c.r.warn(l.at, "the id %q stands twice, at different places; both are kept", show.Clip(l.id, 60))
 		}
 		if l.kind == ccLink || l.fold != i {
 			continue

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -265,7 +266,7 @@ func (c *codex) call(at place, v value, created pool.Time) {
 	if v.get("type").str() == "custom_tool_call" {
 		call.Arguments = object("input", v.get("input").str())
 	} else if bad {
-		c.r.warn(at, "the arguments of a call of %s are not JSON; they are kept as text", clip(call.Tool, 60))
+		c.r.warn(at, "the arguments of a call of %s are not JSON; they are kept as text", show.Clip(call.Tool, 60))
 	}
 	call.Provider, call.Model, call.Raw = codexProvider, c.model, v.keep()
 	m := c.answer

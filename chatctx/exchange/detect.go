@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"unicode/utf8"
 )
 
@@ -108,11 +109,13 @@ func (h *head) concatenated(text []byte) {
 	}
 }
 
-// detect finds the format of a file.
+// detect finds the format of a file: the store's own, a registered one, another of this package.
 func detect(h *head) (format, bool) {
-	for _, f := range formats {
-		if f.detect(h) {
-			return f, true
+	for _, list := range [][]format{formats[:1], registeredFormats(), formats[1:]} {
+		for _, f := range list {
+			if f.detect(h) {
+				return f, true
+			}
 		}
 	}
 	return format{}, false
@@ -130,7 +133,7 @@ func (h *head) seen() string {
 	case bytes.HasPrefix(text, []byte("SQLite format 3\x00")):
 		return "an SQLite database that is no conversation log"
 	case h.first().has("error"):
-		return "an error message, not an export: " + clip(string(h.first().get("error").raw()), 200)
+		return "an error message, not an export: " + show.Clip(string(h.first().get("error").raw()), 200)
 	case bytes.IndexByte(low, 0) >= 0 || !utf8.Valid(text[:runeEnd(text, 512)]):
 		return "a binary file"
 	case h.first().is(objectKind):

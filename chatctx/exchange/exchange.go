@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -377,7 +378,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		if named {
 			return errors.New("not a known format: " + h.seen())
 		}
-		im.notOurs = append(im.notOurs, fmt.Sprintf("%s (%s)", f.path, clip(h.seen(), 60)))
+		im.notOurs = append(im.notOurs, fmt.Sprintf("%s (%s)", f.path, show.Clip(h.seen(), 60)))
 		return nil
 	}
 	im.report.Files++

@@ -13,7 +13,7 @@ import (
 
 // ExportOptions say what to write.
 type ExportOptions struct {
-	Format  string // a name of ExportFormats; "": chatctx, the store's own
+	Format  string // a name of ExportFormats(); "": chatctx, the store's own
 	Context string // a reference; "": the current one
 	Branch  string // for formats that hold one branch; "": the active one
 	All     bool   // every context that is not in the trash, instead of one: chatctx only
@@ -25,14 +25,14 @@ type ExportFormat struct {
 	Name      string
 	Extension string // that files of it have, with the point
 	What      string // what it holds, in a few words
-	write     func(ctx context.Context, x *export) error
+	// Write writes w.Context to w.Out, from which Export sends on what is left.
+	Write func(ctx context.Context, w *Writing) error
 }
 
-// ExportFormats are all that can be written. The first is the store's own, which loses nothing.
-var ExportFormats = []ExportFormat{
+// exportFormats are those that need nothing but this package. The first is the store's own, which loses nothing.
+var exportFormats = []ExportFormat{
 	{nativeName, ".jsonl", "contexts with all branches, lossless, to import again", writeNative},
 	{"markdown", ".md", "one branch, to read", writeMarkdown},
-	{"html", ".html", "a context with all branches, one page to read offline", writeHTML},
 	{openAIName, ".jsonl", "one branch, as messages of OpenAI's Chat Completions", writeOpenAI},
 	{anthropicName, ".json", "one branch, as a request of Anthropic's Messages", writeAnthropic},
 	{shareGPTName, ".json", "one branch, as data sets have it", writeShareGPT},
@@ -40,12 +40,12 @@ var ExportFormats = []ExportFormat{
 	{piName, ".jsonl", "all branches, as a session of pi", writePi},
 }
 
-// export is one export under way.
-type export struct {
-	store   *chatctx.Store
-	context *chatctx.ChatContext // nil: all
-	opts    ExportOptions
-	w       *bufio.Writer
+// Writing is one export under way. Context is nil only for the store's own format, where it means all contexts.
+type Writing struct {
+	Store   *chatctx.Store
+	Context *chatctx.ChatContext
+	Options ExportOptions
+	Out     *bufio.Writer // keeps the first error for Export: a writer need not look at each
 }
 
 // Export writes a context, or the whole store, in one of the ExportFormats. What is being written is read in short transactions: other
@@ -55,24 +55,24 @@ func Export(ctx context.Context, s *chatctx.Store, o ExportOptions, w io.Writer)
 	if err != nil {
 		return err
 	}
-	x := &export{store: s, opts: o, w: bufio.NewWriterSize(w, 64<<10)}
+	x := &Writing{Store: s, Options: o, Out: bufio.NewWriterSize(w, 64<<10)}
 	if o.All && f.Name != nativeName {
 		return fmt.Errorf("%w: the format %s holds one context; name it", chatctx.ErrInvalid, f.Name)
 	}
 	if !o.All {
-		if x.context, err = s.Context(ctx, o.Context); err != nil {
+		if x.Context, err = s.Context(ctx, o.Context); err != nil {
 			return err
 		}
 	}
-	if err := f.write(ctx, x); err != nil {
+	if err := f.Write(ctx, x); err != nil {
 		return err
 	}
-	return x.w.Flush()
+	return x.Out.Flush()
 }
 
 func exportFormat(name string) (ExportFormat, error) {
 	var names []string
-	for _, f := range ExportFormats {
+	for _, f := range ExportFormats() {
 		if f.Name == name {
 			return f, nil
 		}
@@ -81,9 +81,9 @@ func exportFormat(name string) (ExportFormat, error) {
 	return ExportFormat{}, fmt.Errorf("%w: no export format %q; there are %s", chatctx.ErrInvalid, name, strings.Join(names, ", "))
 }
 
-// bytesOf gives the bytes of a stored image or document, nil where the store does not have them.
-func (x *export) bytesOf(ctx context.Context, h [32]byte) ([]byte, string, error) {
-	data, mediaType, err := x.store.Artifact(ctx, h)
+// Artifact gives the bytes of a stored image or document and their media type; nil where the store does not have them.
+func (x *Writing) Artifact(ctx context.Context, h [32]byte) ([]byte, string, error) {
+	data, mediaType, err := x.Store.Artifact(ctx, h)
 	if errors.Is(err, chatctx.ErrNotFound) {
 		return nil, "", nil
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -101,13 +102,13 @@ func dumpMessage(b *strings.Builder, n *chatctx.Node) {
 		fmt.Fprintf(b, "     call %s %s %s %s/%s %s\n", c.ID, c.Tool, c.Arguments, c.Status, c.Execution, c.Reason)
 	}
 	if r := m.Result; r != nil {
-		fmt.Fprintf(b, "     result of %s %s error=%t %q %s\n", r.RequestID, r.Tool, r.IsError, clip(r.Text, 200), r.JSON)
+		fmt.Fprintf(b, "     result of %s %s error=%t %q %s\n", r.RequestID, r.Tool, r.IsError, show.Clip(r.Text, 200), r.JSON)
 		for i := range r.Parts {
 			dumpPart(b, &r.Parts[i])
 		}
 	}
 	for k, v := range m.Meta.ProviderData {
-		fmt.Fprintf(b, "     data %s %s\n", k, clip(string(v), 300))
+		fmt.Fprintf(b, "     data %s %s\n", k, show.Clip(string(v), 300))
 	}
 }
 
@@ -119,7 +120,7 @@ func src(m *chatctx.Message) *pool.Source {
 }
 
 func dumpPart(b *strings.Builder, p *pool.Part) {
-	fmt.Fprintf(b, "     %s %q", p.Type, clip(p.Text, 200))
+	fmt.Fprintf(b, "     %s %q", p.Type, show.Clip(p.Text, 200))
 	if p.MediaType+p.Name+p.URL != "" || len(p.Data) > 0 {
 		fmt.Fprintf(b, " %s %q %s %d bytes", p.MediaType, p.Name, p.URL, len(p.Data))
 	}
@@ -127,19 +128,19 @@ func dumpPart(b *strings.Builder, p *pool.Part) {
 		fmt.Fprintf(b, " by %s/%s signed %q redacted %q", p.Provider, p.Model, p.Signature, p.Redacted)
 	}
 	if p.Raw != nil {
-		fmt.Fprintf(b, " raw %s", clip(string(p.Raw), 200))
+		fmt.Fprintf(b, " raw %s", show.Clip(string(p.Raw), 200))
 	}
 	b.WriteString("\n")
 }
 
-var show = flag.String("show", "", "print what is read of this file or folder")
+var shown = flag.String("show", "", "print what is read of this file or folder")
 
 // TestShow prints what is in a file, for people: go test -run TestShow -show FILE.
 func TestShow(t *testing.T) {
-	if *show == "" {
+	if *shown == "" {
 		t.Skip("no -show")
 	}
-	all, rep := readAll(t, Options{}, *show)
+	all, rep := readAll(t, Options{}, *shown)
 	fmt.Println(dump(all, rep))
 }
 

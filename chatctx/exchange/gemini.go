@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -92,7 +93,7 @@ func (g *gemini) header(v value) {
 func (g *gemini) upsert(at place, v value) {
 	g.n++
 	id := firstOf(v.get("id").str(), itoa(g.n))
-	at = at.in("message " + clip(id, 60))
+	at = at.in("message " + show.Clip(id, 60))
 	if !v.is(objectKind) {
 		g.r.skip(1, at, "%s where a message should be", v.kind())
 		return
@@ -156,7 +157,7 @@ func (g *gemini) replace(at place, list value) {
 func (g *gemini) rewind(at place, id string) {
 	i, ok := g.shown[id]
 	if !ok {
-		g.r.warn(at, "a step back to the message %q, which is not there: what follows begins a path of its own", clip(id, 60))
+		g.r.warn(at, "a step back to the message %q, which is not there: what follows begins a path of its own", show.Clip(id, 60))
 	}
 	g.cut(i)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -304,7 +305,7 @@ func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 func (st *storing) leaveOut(in *chatctx.Incoming, err error) {
 	st.result.Skipped += len(in.Nodes)
 	st.result.SkippedContexts++
-	st.result.warn(Warning{Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, clip(in.Title, 60), err)})
+	st.result.warn(Warning{Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
 }
 
 // count puts what became of a conversation on the report.
@@ -316,7 +317,7 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 		r.Contexts++
 	}
 	if done.Restored {
-		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", clip(done.Title, 60))})
+		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", show.Clip(done.Title, 60))})
 	}
 	context := ""
 	if done.Context != (chatctx.ID{}) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
 )
 
 // importInto imports and checks the store.
@@ -249,7 +250,7 @@ func TestMarkdownFences(t *testing.T) {
 }
 
 func TestHostileMarkdown(t *testing.T) {
-	text := string(exported(t, hostileStore(t), ExportOptions{Format: "markdown"}))
+	text := string(exported(t, exchangetest.HostileStore(t), ExportOptions{Format: "markdown"}))
 	for _, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "## ") && !strings.HasPrefix(line, "## User") && !strings.HasPrefix(line, "## Assistant") && !strings.HasPrefix(line, "## Tool") {
 			t.Errorf("a heading %q", line)

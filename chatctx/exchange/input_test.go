@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -239,7 +240,7 @@ func TestCutOffExportKeepsWhatIsWhole(t *testing.T) {
 func TestImagesOfTheArchive(t *testing.T) {
 	conv := `[{"conversation_id":"i","current_node":"q","mapping":{"q":{"id":"q","message":{"author":{"role":"user"},"metadata":{"attachments":[{"id":"file-DOC","name":"plan.txt","mime_type":"text/plain"},{"id":"file-IMG"}]},
 		"content":{"content_type":"multimodal_text","parts":["see",{"content_type":"image_asset_pointer","asset_pointer":"file-service://file-IMG"},{"content_type":"image_asset_pointer","asset_pointer":"sediment://file_77#p1"},{"content_type":"image_asset_pointer","asset_pointer":"file-service://file-GONE"}]}}}}}]`
-	z := zipOf(t, member{"conversations.json", conv}, member{"file-IMG-photo.png", onePixel}, member{"dalle/file_77.webp", onePixel},
+	z := zipOf(t, member{"conversations.json", conv}, member{"file-IMG-photo.png", exchangetest.OnePixel}, member{"dalle/file_77.webp", exchangetest.OnePixel},
 		member{"file-IMGX-other.png", "no"}, member{"file-DOC-plan.txt", "buy flour"}, member{"file-GONE", ""})
 	all, rep := readAll(t, Options{}, write(t, filepath.Join(t.TempDir(), "e.zip"), z))
 	if len(all) != 1 || rep.Outcome() != Complete {
@@ -254,7 +255,7 @@ func TestImagesOfTheArchive(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the parts are %q, want %q", got, want)
 	}
-	if string(parts[1].Data) != onePixel || parts[1].MediaType != "image/png" || parts[1].Type != pool.ImagePart {
+	if string(parts[1].Data) != exchangetest.OnePixel || parts[1].MediaType != "image/png" || parts[1].Type != pool.ImagePart {
 		t.Errorf("the image is %s of %d bytes", parts[1].MediaType, len(parts[1].Data))
 	}
 	if string(parts[4].Data) != "buy flour" || parts[4].MediaType != "text/plain" {

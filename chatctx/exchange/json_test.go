@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"io"
 	"os"
 	"reflect"
@@ -61,7 +62,7 @@ func checkJSON(t *testing.T, text []byte) {
 		if err != nil && strings.Contains(err.Error(), "deep") {
 			return
 		}
-		t.Fatalf("%q: read is %v (%v), encoding/json says %v", clip(string(text), 200), ok, err, json.Valid(text))
+		t.Fatalf("%q: read is %v (%v), encoding/json says %v", show.Clip(string(text), 200), ok, err, json.Valid(text))
 	}
 	if !ok || !utf8.Valid(text) {
 		return
@@ -76,7 +77,7 @@ func checkJSON(t *testing.T, text []byte) {
 		return // encoding/json merges what stands twice, here the last counts
 	}
 	if got := plain(v); !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q:\n got %#v\nwant %#v", clip(string(text), 200), got, want)
+		t.Fatalf("%q:\n got %#v\nwant %#v", show.Clip(string(text), 200), got, want)
 	}
 }
 
@@ -172,7 +173,7 @@ func TestRepeatedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(v.repeated(), " "); !strings.HasPrefix(got, want) || want == "" && got != "" {
-			t.Errorf("%s: repeated are %q", clip(text, 60), got)
+			t.Errorf("%s: repeated are %q", show.Clip(text, 60), got)
 		}
 	}
 }
@@ -209,7 +210,7 @@ func TestSplitterCutsValues(t *testing.T) {
 				got = append(got, "error: "+err.Error())
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: got %q, want %q", clip(text, 60), got, want)
+				t.Errorf("%s: got %q, want %q", show.Clip(text, 60), got, want)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -57,7 +58,7 @@ func (l *langChain) message(at place, v value) error {
 		}
 		data = v.get("kwargs")
 		if typ = langChainClasses[class]; v.get("type").str() != "constructor" || typ == "" {
-			l.t.skip(at, "", "", "the object %q is no message that can be read", clip(class, 60))
+			l.t.skip(at, "", "", "the object %q is no message that can be read", show.Clip(class, 60))
 			return nil
 		}
 	case v.get("data").is(objectKind):

@@ -44,7 +44,7 @@ func detectLLM(h *head) bool {
 }
 
 func readLLM(r *reading) error {
-	disk, done, err := r.database()
+	disk, done, err := r.onDisk()
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func readLLM(r *reading) error {
 }
 
 // database gives the file as one on disk that can be read at random.
-func (r *reading) database() (disk string, done func(), err error) {
+func (r *reading) onDisk() (disk string, done func(), err error) {
 	f := *r.file
 	if f.disk != "" {
 		if d, err := os.Open(f.disk); err == nil {

@@ -3,34 +3,33 @@ package exchange
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // writeMarkdown writes one branch to read: a heading a message, its text as it is, everything else in fences or in italics.
-func writeMarkdown(ctx context.Context, x *export) error {
-	info, err := x.context.Info(ctx)
+func writeMarkdown(ctx context.Context, x *Writing) error {
+	info, err := x.Context.Info(ctx)
 	if err != nil {
 		return err
 	}
-	snap, err := x.context.Snapshot(ctx, x.opts.Branch)
+	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(x.w, "# %s\n\n*Branch %s, %s*\n", oneLine(info.Title), oneLine(snap.Info.Name), counted(snap.Len(), "message"))
+	fmt.Fprintf(x.Out, "# %s\n\n*Branch %s, %s*\n", show.OneLine(info.Title), show.OneLine(snap.Info.Name), show.Counted(snap.Len(), "message"))
 	if snap.Info.SystemText != "" {
-		fmt.Fprintf(x.w, "\n## System prompt\n\n%s\n", closed(snap.Info.SystemText))
+		fmt.Fprintf(x.Out, "\n## System prompt\n\n%s\n", closed(snap.Info.SystemText))
 	}
 	for e, err := range snap.Entries(ctx, 1, 0) {
 		if err != nil {
 			return err
 		}
-		if e.Hidden && !x.opts.Hidden {
+		if e.Hidden && !x.Options.Hidden {
 			continue
 		}
 		if err := x.markdownMessage(e); err != nil {
@@ -40,7 +39,7 @@ func writeMarkdown(ctx context.Context, x *export) error {
 	return nil
 }
 
-func (x *export) markdownMessage(e *chatctx.Entry) error {
+func (x *Writing) markdownMessage(e *chatctx.Entry) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\n## %s\n", heading(e.Message))
 	calls := map[string]bool{}
@@ -48,7 +47,7 @@ func (x *export) markdownMessage(e *chatctx.Entry) error {
 		p := &e.Content[i]
 		if p.Type == pool.CallPart {
 			calls[p.CallID] = true
-			markdownCall(&b, callOf(e.Message, p.CallID))
+			markdownCall(&b, show.CallOf(e.Message, p.CallID))
 			continue
 		}
 		markdownPart(&b, p)
@@ -61,15 +60,15 @@ func (x *export) markdownMessage(e *chatctx.Entry) error {
 	if e.Result != nil {
 		markdownResult(&b, e.Result)
 	}
-	_, err := x.w.Write(b.Bytes())
+	_, err := x.Out.Write(b.Bytes())
 	return err
 }
 
 // heading says who speaks, with which model, and when.
 func heading(m *chatctx.Message) string {
-	parts := []string{speaker(m)}
+	parts := []string{show.Speaker(m)}
 	if m.Meta.Model != "" {
-		parts = append(parts, oneLine(m.Meta.Model))
+		parts = append(parts, show.OneLine(m.Meta.Model))
 	}
 	if m.Created != 0 {
 		parts = append(parts, m.Created.Time().Format("2006-01-02 15:04 UTC"))
@@ -78,18 +77,6 @@ func heading(m *chatctx.Message) string {
 		parts = append(parts, "broken off")
 	}
 	return strings.Join(parts, " · ")
-}
-
-// speaker names the role for readers.
-func speaker(m *chatctx.Message) string {
-	name := map[pool.Role]string{pool.System: "System", pool.User: "User", pool.Assistant: "Assistant", pool.ToolRole: "Tool"}[m.Role]
-	if m.Result != nil && m.Result.Tool != "" {
-		name += " " + oneLine(m.Result.Tool)
-	}
-	if m.Kind != "" {
-		name += " (" + oneLine(m.Kind) + ")"
-	}
-	return name
 }
 
 func markdownPart(b *bytes.Buffer, p *pool.Part) {
@@ -104,60 +91,14 @@ func markdownPart(b *bytes.Buffer, p *pool.Part) {
 			fmt.Fprintf(b, "> %s\n", strings.TrimRight(line, "\r\n"))
 		}
 	case pool.ImagePart, pool.DocumentPart:
-		fmt.Fprintf(b, "\n*[%s]*\n", describeFile(p))
+		fmt.Fprintf(b, "\n*[%s]*\n", show.DescribeFile(p))
 	default:
-		fmt.Fprintf(b, "\n*[%s, not shown]*\n", oneLine(p.Type))
+		fmt.Fprintf(b, "\n*[%s, not shown]*\n", show.OneLine(p.Type))
 	}
-}
-
-// describeFile names an image or document.
-func describeFile(p *pool.Part) string {
-	words := []string{p.Type + ":"}
-	for _, w := range []string{p.Name, p.MediaType, p.URL} {
-		if w != "" {
-			words = append(words, oneLine(w))
-		}
-	}
-	if p.Size > 0 {
-		words = append(words, sizeText(p.Size))
-	}
-	return strings.Join(words, " ")
-}
-
-func sizeText(n int64) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
-func callOf(m *chatctx.Message, id string) *pool.Call {
-	for i := range m.Calls {
-		if m.Calls[i].ID == id {
-			return &m.Calls[i]
-		}
-	}
-	return &pool.Call{ID: id, Tool: "unknown"}
 }
 
 func markdownCall(b *bytes.Buffer, c *pool.Call) {
-	fmt.Fprintf(b, "\n**Calls `%s`**%s\n\n%s", strings.ReplaceAll(oneLine(c.Tool), "`", "'"), callState(c), fenced(pretty(c.Arguments), "json"))
-}
-
-// callState says what became of a call that was not simply run.
-func callState(c *pool.Call) string {
-	switch {
-	case c.Status == pool.Denied && c.Reason != "":
-		return " (denied: " + oneLine(c.Reason) + ")"
-	case c.Status == pool.Approved && c.Execution == pool.Done, c.Status == "":
-		return ""
-	case c.Status == pool.Approved:
-		return " (" + string(c.Execution) + ")"
-	}
-	return " (" + string(c.Status) + ")"
+	fmt.Fprintf(b, "\n**Calls `%s`**%s\n\n%s", strings.ReplaceAll(show.OneLine(c.Tool), "`", "'"), show.CallState(c), fenced(show.Pretty(c.Arguments), "json"))
 }
 
 func markdownResult(b *bytes.Buffer, r *pool.Result) {
@@ -174,19 +115,10 @@ func markdownResult(b *bytes.Buffer, r *pool.Result) {
 			}
 		}
 	case r.JSON != nil:
-		b.WriteString("\n" + fenced(pretty(r.JSON), "json"))
+		b.WriteString("\n" + fenced(show.Pretty(r.JSON), "json"))
 	default:
 		b.WriteString("\n" + fenced(r.Text, ""))
 	}
-}
-
-// pretty indents JSON that is one; what is none stays.
-func pretty(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
 }
 
 // fenced puts text into a code block whose fence is longer than any in the text.
@@ -237,16 +169,4 @@ func fenceOf(line string) string {
 		}
 	}
 	return ""
-}
-
-// oneLine is text without line breaks and other controls, for headings.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 }), " ")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

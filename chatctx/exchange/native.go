@@ -7,6 +7,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -187,7 +188,7 @@ func parseHashText(s string) (pool.Hash, error) {
 	}
 	h, err := pool.ParseHash(s)
 	if err != nil {
-		return h, fmt.Errorf("%q is no SHA-256: %w", clip(s, 80), err)
+		return h, fmt.Errorf("%q is no SHA-256: %w", show.Clip(s, 80), err)
 	}
 	return h, nil
 }

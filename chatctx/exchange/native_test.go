@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -45,7 +46,7 @@ func richStore(t testing.TB) *chatctx.Store {
 	}
 	call := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "shell", Arguments: json.RawMessage(`{"cmd":"ls <b>"}`)}, {ID: "c2", Tool: "shell", Arguments: json.RawMessage(`{}`)}},
 		Content: []pool.Part{{Type: pool.ThinkingPart, Text: "hm", Signature: "c2ln", Provider: "anthropic"}, {Type: pool.CallPart, CallID: "c1"}, {Type: pool.CallPart, CallID: "c2"}, {Type: "odd", Raw: json.RawMessage(`{"type":"odd","half":"\ud83d"}`)}}}
-	image := &chatctx.Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "see\u2028<b>\x00"}, {Type: pool.ImagePart, Name: "p.png", MediaType: "image/png", Data: []byte(onePixel)}}}
+	image := &chatctx.Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "see\u2028<b>\x00"}, {Type: pool.ImagePart, Name: "p.png", MediaType: "image/png", Data: []byte(exchangetest.OnePixel)}}}
 	long := &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c2", Text: strings.Repeat("output ", 3000)}}
 	imported := pool.NewText(pool.Assistant, "from elsewhere")
 	imported.Source = &pool.Source{Format: "chatgpt", Conversation: "conv", Node: "n1", Raw: []byte("\xff\xfe")}
@@ -341,7 +342,7 @@ func TestDryRunOfANativeExport(t *testing.T) {
 
 func TestExportRefusals(t *testing.T) {
 	s := richStore(t)
-	for _, o := range []ExportOptions{{Format: "pdf"}, {Format: "html", All: true}, {Format: "markdown", Context: "nobody"}, {Format: "markdown", Branch: "none"}} {
+	for _, o := range []ExportOptions{{Format: "pdf"}, {Format: "markdown", All: true}, {Format: "markdown", Context: "nobody"}, {Format: "markdown", Branch: "none"}} {
 		var b bytes.Buffer
 		if err := Export(context.Background(), s, o, &b); err == nil || b.Len() > 0 {
 			t.Errorf("%+v: %v and %d bytes", o, err, b.Len())

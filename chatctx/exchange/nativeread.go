@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -118,7 +119,7 @@ func (n *nativeReader) begin(at place, v value) error {
 		return err
 	}
 	n.inside, n.spoiled, n.messages, n.target = true, false, 0, nil
-	n.title = clip(v.get("title").str(), 60)
+	n.title = show.Clip(v.get("title").str(), 60)
 	var c nativeContext
 	err := json.Unmarshal(v.keep(), &c)
 	if err == nil {
@@ -175,7 +176,7 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	case "end":
 		return n.end(at, v)
 	}
-	n.r.warn(at, "a line of the unknown kind %q is passed over", clip(kind, 40))
+	n.r.warn(at, "a line of the unknown kind %q is passed over", show.Clip(kind, 40))
 	return nil
 }
 
@@ -246,7 +247,7 @@ func (n *nativeReader) artifact(v value) error {
 		return err
 	}
 	if h := pool.HashOf(a.Data); h.String() != a.SHA256 {
-		return fmt.Errorf("the artifact %s has other bytes than its name says", clip(a.SHA256, 64))
+		return fmt.Errorf("the artifact %s has other bytes than its name says", show.Clip(a.SHA256, 64))
 	}
 	if n.r.artifact == nil {
 		return nil

@@ -13,16 +13,16 @@ import (
 )
 
 // writeNative writes one context, or all of them in the order of their last change, oldest first.
-func writeNative(ctx context.Context, x *export) error {
-	n := &nativeWriter{export: x, sent: map[pool.Hash]bool{}}
+func writeNative(ctx context.Context, x *Writing) error {
+	n := &nativeWriter{Writing: x, sent: map[pool.Hash]bool{}}
 	header := nativeHeader{Version: nativeVersion}
-	if x.context != nil {
+	if x.Context != nil {
 		if err := n.raw(header); err != nil {
 			return err
 		}
-		return n.context(ctx, x.context)
+		return n.context(ctx, x.Context)
 	}
-	settings, err := x.store.Settings(ctx)
+	settings, err := x.Store.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func writeNative(ctx context.Context, x *export) error {
 		return err
 	}
 	var ids []chatctx.ID
-	for info, err := range x.store.Contexts(ctx, chatctx.ListOptions{}) {
+	for info, err := range x.Store.Contexts(ctx, chatctx.ListOptions{}) {
 		if err != nil {
 			return err
 		}
 		ids = append(ids, info.ID)
 	}
 	for _, id := range slices.Backward(ids) {
-		c, err := x.store.Context(ctx, id.String())
+		c, err := x.Store.Context(ctx, id.String())
 		if errors.Is(err, chatctx.ErrNotFound) {
 			continue // purged meanwhile
 		}
@@ -54,9 +54,15 @@ func writeNative(ctx context.Context, x *export) error {
 	return nil
 }
 
+// step is a message after the node parent.
+type step struct {
+	parent  int
+	message chatctx.ID
+}
+
 // nativeWriter writes the store's own format.
 type nativeWriter struct {
-	*export
+	*Writing
 	sent  map[pool.Hash]bool                  // artifacts that are written
 	calls map[chatctx.ID][]chatctx.NativeCall // of the present context, by message
 	buf   []byte
@@ -70,7 +76,7 @@ func (n *nativeWriter) raw(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := n.w.Write(b.Bytes())
+	_, err := n.Out.Write(b.Bytes())
 	return err
 }
 
@@ -87,7 +93,7 @@ func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
 		return err
 	}
 	n.buf = append(n.buf, "}\n"...)
-	if _, err = n.w.Write(n.buf); err != nil {
+	if _, err = n.Out.Write(n.buf); err != nil {
 		return err
 	}
 	for _, c := range n.calls[m.ID] {
@@ -111,7 +117,7 @@ func (n *nativeWriter) artifacts(m *chatctx.Message) error {
 				continue
 			}
 			n.sent[h] = true
-			data, mediaType, err := n.bytesOf(context.Background(), h)
+			data, mediaType, err := n.Artifact(context.Background(), h)
 			if err != nil || data == nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -173,7 +174,7 @@ func (o *openAI) message(id, parent string, v value) bool {
 	}
 	for i := range m.Calls {
 		if len(m.Calls[i].Arguments) > 0 && m.Calls[i].Arguments[0] == '"' {
-			o.r.warn(at, "the arguments of the call %s are not JSON; they are kept as text", clip(m.Calls[i].ID, 60))
+			o.r.warn(at, "the arguments of the call %s are not JSON; they are kept as text", show.Clip(m.Calls[i].ID, 60))
 		}
 	}
 	if o.r.damage(at, v) {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -102,7 +103,7 @@ func (c *openWebUI) history(all value) {
 		if m.get("parentId").kind() < nullKind {
 			parent = told[id]
 		}
-		c.message(c.at.in("message "+clip(id, 60)), id, parent, m)
+		c.message(c.at.in("message "+show.Clip(id, 60)), id, parent, m)
 		if i, ok := c.t.seen[id]; ok {
 			for child := range m.get("childrenIds").items() {
 				if s := child.str(); all.has(s) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -70,7 +71,7 @@ func closeCalls(m *chatctx.Message, answered func(callID string) bool) {
 
 // plainTitle is a title as a context may have it: on one line, without controls, of at most 1000 bytes.
 func plainTitle(s string) string {
-	s = oneLine(s)
+	s = show.OneLine(s)
 	if len(s) > 1000 {
 		s = s[:runeEnd([]byte(s), 1000)]
 	}

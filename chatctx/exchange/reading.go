@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -212,23 +213,11 @@ func (r *reading) damage(at place, v value) bool {
 // duplicateKeys warns of keys that stand more than once in an object: the last counts.
 func (r *reading) duplicateKeys(at place, v value) {
 	for _, k := range v.repeated() {
-		r.warn(at, "the key %q stands more than once, the last one counts", clip(k, 80))
+		r.warn(at, "the key %q stands more than once, the last one counts", show.Clip(k, 80))
 	}
 }
 
-// clip shortens text to n characters.
-func clip(s string, n int) string {
-	count := 0
-	for i := range s {
-		if count == n {
-			return s[:i] + "…"
-		}
-		count++
-	}
-	return s
-}
-
-func quoteClip(s string, n int) string { return strconv.Quote(clip(s, n)) }
+func quoteClip(s string, n int) string { return strconv.Quote(show.Clip(s, n)) }
 
 // keyList names an object's first keys.
 func keyList(v value) string {
@@ -238,7 +227,7 @@ func keyList(v value) string {
 			keys = append(keys, "…")
 			break
 		}
-		keys = append(keys, clip(k, 40))
+		keys = append(keys, show.Clip(k, 40))
 	}
 	return strings.Join(keys, ", ")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -94,7 +95,7 @@ func skippedOnce(i int) int {
 func (t *thread) rename(at place, id string) string {
 	if !t.warned {
 		t.warned = true
-		t.r.warn(at, "the id %q stands twice with different content; both are kept", clip(id, 80))
+		t.r.warn(at, "the id %q stands twice with different content; both are kept", show.Clip(id, 80))
 	}
 	for n := 2; ; n++ {
 		other := fmt.Sprintf("%s~%d", id, n)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -64,14 +65,14 @@ func orNil(s string) any {
 }
 
 // line writes a value and ends the line.
-func (x *export) line(v json.RawMessage) {
-	x.w.Write(v)
-	x.w.WriteByte('\n')
+func (x *Writing) line(v json.RawMessage) {
+	x.Out.Write(v)
+	x.Out.WriteByte('\n')
 }
 
 // sent gives the messages of the branch that go to a provider; with Options.Hidden the others too.
-func (x *export) sent(ctx context.Context) ([]*chatctx.Entry, *chatctx.Snapshot, error) {
-	snap, err := x.context.Snapshot(ctx, x.opts.Branch)
+func (x *Writing) sent(ctx context.Context) ([]*chatctx.Entry, *chatctx.Snapshot, error) {
+	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +81,7 @@ func (x *export) sent(ctx context.Context) ([]*chatctx.Entry, *chatctx.Snapshot,
 		if err != nil {
 			return nil, nil, err
 		}
-		if !e.Unsent || x.opts.Hidden {
+		if !e.Unsent || x.Options.Hidden {
 			out = append(out, e)
 		}
 	}
@@ -96,25 +97,25 @@ func argumentsOf(c *pool.Call) json.RawMessage {
 }
 
 // dataOf gives the bytes of an image or document that the store holds.
-func (x *export) dataOf(ctx context.Context, p *pool.Part) ([]byte, string, error) {
+func (x *Writing) dataOf(ctx context.Context, p *pool.Part) ([]byte, string, error) {
 	if len(p.Data) > 0 {
 		return p.Data, p.MediaType, nil
 	}
 	if p.SHA256 == (pool.Hash{}) {
 		return nil, "", nil
 	}
-	data, mediaType, err := x.bytesOf(ctx, p.SHA256)
+	data, mediaType, err := x.Artifact(ctx, p.SHA256)
 	return data, firstOf(p.MediaType, mediaType), err
 }
 
 // blocksOf writes a message's content as blocks of Anthropic's API.
-func (x *export) blocksOf(ctx context.Context, m *chatctx.Message) ([]json.RawMessage, error) {
+func (x *Writing) blocksOf(ctx context.Context, m *chatctx.Message) ([]json.RawMessage, error) {
 	out := []json.RawMessage{}
 	placed := map[string]bool{}
 	for i := range m.Content {
 		p := &m.Content[i]
 		if p.Type == pool.CallPart {
-			if c := callOf(m, p.CallID); c != nil {
+			if c := show.CallOf(m, p.CallID); c != nil {
 				out, placed[c.ID] = append(out, toolUse(c)), true
 			}
 			continue
@@ -142,7 +143,7 @@ func toolUse(c *pool.Call) json.RawMessage {
 	return jsonObject(field{"type", "tool_use"}, field{"id", c.ID}, field{"name", c.Tool}, field{"input", argumentsOf(c)})
 }
 
-func (x *export) block(ctx context.Context, p *pool.Part) (json.RawMessage, error) {
+func (x *Writing) block(ctx context.Context, p *pool.Part) (json.RawMessage, error) {
 	switch p.Type {
 	case pool.TextPart:
 		if p.Raw != nil && p.Provider == anthropicProvider {
@@ -172,7 +173,7 @@ func (x *export) block(ctx context.Context, p *pool.Part) (json.RawMessage, erro
 }
 
 // toolResultOf writes a result as a block of Anthropic's API.
-func (x *export) toolResultOf(ctx context.Context, r *pool.Result) (json.RawMessage, error) {
+func (x *Writing) toolResultOf(ctx context.Context, r *pool.Result) (json.RawMessage, error) {
 	var content any = r.Text
 	switch {
 	case len(r.Parts) > 0:
@@ -194,7 +195,7 @@ func (x *export) toolResultOf(ctx context.Context, r *pool.Result) (json.RawMess
 }
 
 // plainContent is content for formats that take a text or parts: a text where that is all there is, nil for nothing.
-func (x *export) plainContent(ctx context.Context, parts []pool.Part) (any, error) {
+func (x *Writing) plainContent(ctx context.Context, parts []pool.Part) (any, error) {
 	list := []json.RawMessage{}
 	for i := range parts {
 		p := &parts[i]
@@ -276,7 +277,7 @@ func resultText(r *pool.Result) string {
 }
 
 // writeOpenAI writes a branch as one line {messages}, as fine-tuning files and requests of Chat Completions have it.
-func writeOpenAI(ctx context.Context, x *export) error {
+func writeOpenAI(ctx context.Context, x *Writing) error {
 	entries, snap, err := x.sent(ctx)
 	if err != nil {
 		return err
@@ -296,7 +297,7 @@ func writeOpenAI(ctx context.Context, x *export) error {
 	return nil
 }
 
-func (x *export) openAIMessage(ctx context.Context, m *chatctx.Message) (json.RawMessage, error) {
+func (x *Writing) openAIMessage(ctx context.Context, m *chatctx.Message) (json.RawMessage, error) {
 	if m.Result != nil {
 		return jsonObject(field{"role", "tool"}, field{"tool_call_id", m.Result.RequestID}, field{"content", resultText(m.Result)}), nil
 	}
@@ -341,7 +342,7 @@ func callText(c *pool.Call) string {
 }
 
 // writeAnthropic writes a branch as the system text and messages of a request.
-func writeAnthropic(ctx context.Context, x *export) error {
+func writeAnthropic(ctx context.Context, x *Writing) error {
 	entries, snap, err := x.sent(ctx)
 	if err != nil {
 		return err
@@ -387,7 +388,7 @@ func writeAnthropic(ctx context.Context, x *export) error {
 }
 
 // writeShareGPT writes a branch as a list of one conversation.
-func writeShareGPT(ctx context.Context, x *export) error {
+func writeShareGPT(ctx context.Context, x *Writing) error {
 	entries, snap, err := x.sent(ctx)
 	if err != nil {
 		return err

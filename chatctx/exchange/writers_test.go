@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,7 +67,7 @@ func writable() *chatctx.Incoming {
 			{ID: "c-2", Tool: "feel", Status: pool.Approved, Execution: pool.Done}}}
 	in := &chatctx.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []chatctx.Node{
 		{ID: "0", Parent: -1, Message: text(pool.System, "Be airy.")},
-		{ID: "1", Parent: 0, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(onePixel))}}},
+		{ID: "1", Parent: 0, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(exchangetest.OnePixel))}}},
 		{ID: "2", Parent: 1, Message: call},
 		{ID: "3", Parent: 2, Message: toolResult("c-1", "look", []pool.Part{textPart("blue")})},
 		{ID: "4", Parent: 3, Message: toolResult("c-2", "feel", []pool.Part{textPart("mild")})},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -14,18 +15,18 @@ import (
 
 // eachNode gives the messages of all branches, each once, parents first, with the id of its parent ("" for none). A message that stands after
 // different messages on two branches is given for each. tips are the ids where the branches end, and active that of the active one.
-func (x *export) eachNode(ctx context.Context, f func(id, parent string, m *chatctx.Message) error) (active string, err error) {
-	branches, err := x.context.Branches(ctx)
+func (x *Writing) eachNode(ctx context.Context, f func(id, parent string, m *chatctx.Message) error) (active string, err error) {
+	branches, err := x.Context.Branches(ctx)
 	if err != nil {
 		return "", err
 	}
 	written := map[[2]string]string{} // message and parent, to the id under which it was written
 	taken := map[string]bool{}
 	for _, b := range branches {
-		if x.opts.Branch != "" && b.Name != x.opts.Branch {
+		if x.Options.Branch != "" && b.Name != x.Options.Branch {
 			continue
 		}
-		snap, err := x.context.Snapshot(ctx, b.Name)
+		snap, err := x.Context.Snapshot(ctx, b.Name)
 		if err != nil {
 			return "", err
 		}
@@ -48,7 +49,7 @@ func (x *export) eachNode(ctx context.Context, f func(id, parent string, m *chat
 			}
 			parent = id
 		}
-		if b.Active || x.opts.Branch != "" {
+		if b.Active || x.Options.Branch != "" {
 			active = parent
 		}
 	}
@@ -71,8 +72,8 @@ func orNull(s string) any {
 }
 
 // writeClaudeCode writes all branches as the lines of a session.
-func writeClaudeCode(ctx context.Context, x *export) error {
-	info, err := x.context.Info(ctx)
+func writeClaudeCode(ctx context.Context, x *Writing) error {
+	info, err := x.Context.Info(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func onlyTrue(b bool) any {
 	return true
 }
 
-func (x *export) claudeCodeMessage(ctx context.Context, m *chatctx.Message) (typ string, message json.RawMessage, err error) {
+func (x *Writing) claudeCodeMessage(ctx context.Context, m *chatctx.Message) (typ string, message json.RawMessage, err error) {
 	if m.Result != nil {
 		b, err := x.toolResultOf(ctx, m.Result)
 		return "user", jsonObject(field{"role", "user"}, field{"content", []json.RawMessage{b}}), err
@@ -120,8 +121,8 @@ func (x *export) claudeCodeMessage(ctx context.Context, m *chatctx.Message) (typ
 }
 
 // writePi writes all branches as the entries of a session.
-func writePi(ctx context.Context, x *export) error {
-	info, err := x.context.Info(ctx)
+func writePi(ctx context.Context, x *Writing) error {
+	info, err := x.Context.Info(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func writePi(ctx context.Context, x *export) error {
 	return err
 }
 
-func (x *export) piMessage(ctx context.Context, m *chatctx.Message) (json.RawMessage, error) {
+func (x *Writing) piMessage(ctx context.Context, m *chatctx.Message) (json.RawMessage, error) {
 	if r := m.Result; r != nil {
 		content, err := x.piContent(ctx, m, r.Parts)
 		if len(r.Parts) == 0 {
@@ -160,14 +161,14 @@ func (x *export) piMessage(ctx context.Context, m *chatctx.Message) (json.RawMes
 		field{"stopReason", orNil(m.Meta.FinishReason)}, field{"errorMessage", orNil(m.Meta.Error)}), err
 }
 
-func (x *export) piContent(ctx context.Context, m *chatctx.Message, parts []pool.Part) ([]json.RawMessage, error) {
+func (x *Writing) piContent(ctx context.Context, m *chatctx.Message, parts []pool.Part) ([]json.RawMessage, error) {
 	out := []json.RawMessage{}
 	placed := map[string]bool{}
 	for i := range parts {
 		p := &parts[i]
 		switch {
 		case p.Type == pool.CallPart:
-			if c := callOf(m, p.CallID); c != nil {
+			if c := show.CallOf(m, p.CallID); c != nil {
 				out, placed[c.ID] = append(out, piCall(c)), true
 			}
 		case p.Type == pool.ThinkingPart:

@@ -154,7 +154,7 @@ func (r *run) values(p *parsed, word string) []candidate {
 		"ROLE":  {"system", "user", "assistant", "tool"},
 		"SHELL": {"bash", "zsh", "fish", "powershell"},
 	}
-	for _, f := range exchange.ExportFormats {
+	for _, f := range exchange.ExportFormats() {
 		fixed["FORMAT"] = append(fixed["FORMAT"], f.Name)
 	}
 	if list, ok := fixed[word]; ok {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -45,7 +46,7 @@ chatctx import ~/Downloads/chatgpt-export.zip --dry-run`},
 // exportFormats lists what can be written.
 func exportFormats() string {
 	var list []string
-	for _, f := range exchange.ExportFormats {
+	for _, f := range exchange.ExportFormats() {
 		list = append(list, f.Name+" ("+f.What+")")
 	}
 	return "Formats: " + strings.Join(list, ", ") + "."
@@ -56,12 +57,12 @@ func (r *run) exportFormat() string {
 	if f := r.flag("format"); f != "" {
 		return f
 	}
-	for _, f := range exchange.ExportFormats {
+	for _, f := range exchange.ExportFormats() {
 		if strings.EqualFold(filepath.Ext(r.flag("o")), f.Extension) {
 			return f.Name
 		}
 	}
-	return exchange.ExportFormats[0].Name
+	return exchange.ExportFormats()[0].Name
 }
 
 func doExport(r *run) error {
@@ -90,7 +91,7 @@ func doExport(r *run) error {
 
 // exportOut writes to standard output.
 func (r *run) exportOut(st *chatctx.Store, o exchange.ExportOptions) error {
-	lossless := o.Format == exchange.ExportFormats[0].Name
+	lossless := o.Format == exchange.ExportFormats()[0].Name
 	if !r.json() || lossless {
 		var w io.Writer = r.con.out
 		switch {

@@ -1,9 +1,8 @@
-package exchange
+package html
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,69 +12,21 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
 )
 
-// hostile is text that would be a script, or reach the network, where it is not escaped.
-const hostile = `</script><script>document.title='owned'</script><img src=x onerror="document.title='owned'"> --> <!-- ]]> &lt; "' ` + "\u2028"
-
-// onePixel is a PNG of one pixel.
-const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
-
-func memoryStore(t testing.TB) *chatctx.Store {
-	t.Helper()
-	s, err := chatctx.OpenMemory(chatctx.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// hostileStore holds one context with hostile text in every place that a page shows.
-func hostileStore(t testing.TB) *chatctx.Store {
-	t.Helper()
-	ctx := context.Background()
-	s := memoryStore(t)
-	assistant := chatctx.Message{Role: pool.Assistant, Meta: pool.Metadata{Model: hostile[:40]}, Content: []pool.Part{
-		{Type: pool.TextPart, Text: "Some **bold** text.\n\n" + hostile + "\n\n![pixel](https://example.invalid/p.png) [go](javascript:alert(1)) <b>raw</b>\n\n<div onclick=x>\nblock\n</div>\n"},
-		{Type: pool.ThinkingPart, Text: hostile},
-		{Type: pool.ImagePart, Name: hostile, Data: []byte(onePixel)},
-		{Type: "odd" + hostile, Raw: json.RawMessage(`{"type":"odd","x":"</script>"}`)},
-	}, Calls: []pool.Call{{ID: "c1", Tool: hostile, Arguments: json.RawMessage(`{"a":"</script><img src=x onerror=1>"}`)}}}
-	tool := chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Tool: hostile, Text: hostile}}
-	title := strings.Map(func(r rune) rune {
-		if r == '\u2028' {
-			return -1
-		}
-		return r
-	}, hostile)
-	c, err := s.New(ctx, chatctx.NewContext{Title: title, Messages: []*chatctx.Message{pool.NewText(pool.User, hostile), &assistant, &tool}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := c.Begin("")
-	b.Fork(title, "@1", true)
-	if _, err := b.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Append(ctx, title, pool.NewText(pool.Assistant, "the other way")); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func exported(t testing.TB, s *chatctx.Store, o ExportOptions) []byte {
+func exported(t testing.TB, s *chatctx.Store) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Export(context.Background(), s, o, &b); err != nil {
+	if err := exchange.Export(context.Background(), s, exchange.ExportOptions{Format: "html"}, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 func TestPageEscapesEverything(t *testing.T) {
-	page := string(exported(t, hostileStore(t), ExportOptions{Format: "html"}))
+	page := string(exported(t, exchangetest.HostileStore(t)))
 	for _, bad := range []string{"<img src=x", "<script>document.title", `href="javascript:`, "<div onclick", "<b>raw", "https://example.invalid/p.png\" alt"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)
@@ -96,7 +47,7 @@ func TestPageEscapesEverything(t *testing.T) {
 
 // TestPagePolicy holds the policy to what it allows: exactly the style and the script that are in the page.
 func TestPagePolicy(t *testing.T) {
-	page := string(exported(t, hostileStore(t), ExportOptions{Format: "html"}))
+	page := string(exported(t, exchangetest.HostileStore(t)))
 	for _, part := range []string{"default-src &#39;none&#39;", "img-src data:"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the policy has no %q", part)
@@ -149,13 +100,12 @@ func TestPageInChromium(t *testing.T) {
 	if browser == "" {
 		t.Skip("set CHATCTX_CHROMIUM to a Chromium to look at pages in it")
 	}
-	s := memoryStore(t)
-	if _, err := Import(context.Background(), s, []string{filepath.Join("..", "..", "testdata", "chatgpt-export.json")}, Options{}); err != nil {
+	s := exchangetest.MemoryStore(t)
+	if _, err := exchange.Import(context.Background(), s, []string{filepath.Join("..", "..", "..", "testdata", "chatgpt-export.json")}, exchange.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	info := onlyContext(t, s)
 	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, exported(t, s, ExportOptions{Format: "html", Context: info.ID.String()}), 0o600); err != nil {
+	if err := os.WriteFile(path, exported(t, s), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for address, want := range map[string][]string{
@@ -170,18 +120,6 @@ func TestPageInChromium(t *testing.T) {
 			}
 		}
 	}
-}
-
-func onlyContext(t testing.TB, s *chatctx.Store) *chatctx.ContextInfo {
-	t.Helper()
-	var found *chatctx.ContextInfo
-	for info, err := range s.Contexts(context.Background(), chatctx.ListOptions{}) {
-		if err != nil || found != nil {
-			t.Fatal("more than one context, or", err)
-		}
-		found = info
-	}
-	return found
 }
 
 func dumpDOM(t *testing.T, browser, url string) string {

@@ -1,4 +1,7 @@
-package exchange
+// Package html writes a context with all its branches as one page to read offline. A program that imports it can export the format "html".
+//
+// It is apart from exchange because of what it brings along: a renderer of Markdown and html/template.
+package html
 
 import (
 	"bytes"
@@ -11,8 +14,11 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -29,7 +35,8 @@ var pageJS string
 //go:embed page/page.html
 var pageHTML string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+// pageTemplate is parsed when the first page is written, so that a program that writes none starts without it.
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
 
 // page is what the template of the page shows around the messages.
 type page struct {
@@ -75,12 +82,20 @@ type pageBlock struct {
 	Alt     string
 }
 
-func writeHTML(ctx context.Context, x *export) error {
-	info, err := x.context.Info(ctx)
+func init() {
+	exchange.RegisterExport(exchange.ExportFormat{Name: "html", Extension: ".html", What: "a context with all branches, one page to read offline", Write: write})
+}
+
+// writing is an export of the page.
+type writing struct{ *exchange.Writing }
+
+func write(ctx context.Context, w *exchange.Writing) error {
+	x := writing{w}
+	info, err := x.Context.Info(ctx)
 	if err != nil {
 		return err
 	}
-	branches, err := x.context.Branches(ctx)
+	branches, err := x.Context.Branches(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,22 +104,22 @@ func writeHTML(ctx context.Context, x *export) error {
 		if b.Active {
 			t.page.Active = i
 		}
-		if err := t.add(ctx, x.context, b); err != nil {
+		if err := t.add(ctx, x.Context, b); err != nil {
 			return err
 		}
 	}
-	if err := t.settle(ctx, x.context); err != nil {
+	if err := t.settle(ctx, x.Context); err != nil {
 		return err
 	}
-	p := page{Title: oneLine(info.Title), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Tree: t.page, Policy: pagePolicy()}
-	p.Counts = counted(info.Messages, "message") + ", " + branchCount(len(branches))
-	if err := pageTemplate.ExecuteTemplate(x.w, "head", p); err != nil {
+	p := page{Title: show.OneLine(info.Title), CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Tree: t.page, Policy: pagePolicy()}
+	p.Counts = show.Counted(info.Messages, "message") + ", " + branchCount(len(branches))
+	if err := pageTemplate().ExecuteTemplate(x.Out, "head", p); err != nil {
 		return err
 	}
-	if err := x.htmlMessages(ctx, t); err != nil {
+	if err := x.messages(ctx, t); err != nil {
 		return err
 	}
-	return pageTemplate.ExecuteTemplate(x.w, "foot", p)
+	return pageTemplate().ExecuteTemplate(x.Out, "foot", p)
 }
 
 func branchCount(n int) string {
@@ -236,13 +251,13 @@ func (t *pathTree) preorder() []int {
 	return order
 }
 
-func (x *export) htmlMessages(ctx context.Context, t *pathTree) error {
+func (x writing) messages(ctx context.Context, t *pathTree) error {
 	shown := map[int]bool{}
 	for n := t.page.Branches[t.page.Active].Leaf; n >= 0; n = t.page.Parents[n] {
 		shown[n] = true
 	}
 	for n, id := range t.messages {
-		m, err := x.context.Message(ctx, id)
+		m, err := x.Context.Message(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -251,15 +266,15 @@ func (x *export) htmlMessages(ctx context.Context, t *pathTree) error {
 			return err
 		}
 		pm.N, pm.Shown = n, shown[n] && !m.Hidden
-		if err := pageTemplate.ExecuteTemplate(x.w, "message", pm); err != nil {
+		if err := pageTemplate().ExecuteTemplate(x.Out, "message", pm); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *export) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMessage, error) {
-	pm := &pageMessage{Class: string(m.Role), Speaker: speaker(m), Model: m.Meta.Model}
+func (x writing) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMessage, error) {
+	pm := &pageMessage{Class: string(m.Role), Speaker: show.Speaker(m), Model: m.Meta.Model}
 	if m.Hidden {
 		pm.Class += " aside"
 	}
@@ -271,7 +286,7 @@ func (x *export) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMess
 		p := &m.Content[i]
 		if p.Type == pool.CallPart {
 			placed[p.CallID] = true
-			pm.Blocks = append(pm.Blocks, callBlock(callOf(m, p.CallID)))
+			pm.Blocks = append(pm.Blocks, callBlock(show.CallOf(m, p.CallID)))
 			continue
 		}
 		b, err := x.partBlock(ctx, p, m.Role)
@@ -298,7 +313,7 @@ func (x *export) pageMessage(ctx context.Context, m *chatctx.Message) (*pageMess
 	return pm, nil
 }
 
-func (x *export) partBlock(ctx context.Context, p *pool.Part, role pool.Role) (pageBlock, error) {
+func (x writing) partBlock(ctx context.Context, p *pool.Part, role pool.Role) (pageBlock, error) {
 	switch p.Type {
 	case pool.TextPart:
 		if role == pool.Assistant {
@@ -308,13 +323,13 @@ func (x *export) partBlock(ctx context.Context, p *pool.Part, role pool.Role) (p
 		}
 		return pageBlock{Class: "plain", Text: p.Text}, nil
 	case pool.ThinkingPart:
-		return pageBlock{Class: "thinking", Summary: "Thinking", Text: firstOf(p.Text, "(not readable)")}, nil
+		return pageBlock{Class: "thinking", Summary: "Thinking", Text: cmp.Or(p.Text, "(not readable)")}, nil
 	case pool.ImagePart:
 		return x.imageBlock(ctx, p)
 	case pool.DocumentPart:
-		return pageBlock{Class: "note", Text: describeFile(p)}, nil
+		return pageBlock{Class: "note", Text: show.DescribeFile(p)}, nil
 	}
-	return pageBlock{Class: "thinking", Summary: p.Type, Text: pretty(p.Raw)}, nil
+	return pageBlock{Class: "thinking", Summary: p.Type, Text: show.Pretty(p.Raw)}, nil
 }
 
 // pictures are the image types that a page may hold as they are.
@@ -323,12 +338,12 @@ var pictures = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif
 // maxPicture is the size in bytes up to which a picture is put into the page.
 const maxPicture = 16 << 20
 
-func (x *export) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error) {
-	note := pageBlock{Class: "note", Text: describeFile(p)}
+func (x writing) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error) {
+	note := pageBlock{Class: "note", Text: show.DescribeFile(p)}
 	if p.SHA256 == (pool.Hash{}) || p.Size > maxPicture {
 		return note, nil
 	}
-	data, _, err := x.bytesOf(ctx, p.SHA256)
+	data, _, err := x.Artifact(ctx, p.SHA256)
 	if err != nil || data == nil {
 		return note, err
 	}
@@ -337,14 +352,14 @@ func (x *export) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error
 		return note, nil
 	}
 	uri := "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
-	return pageBlock{Class: "picture", Image: template.URL(uri), Alt: firstOf(p.Name, "image")}, nil
+	return pageBlock{Class: "picture", Image: template.URL(uri), Alt: cmp.Or(p.Name, "image")}, nil
 }
 
 func callBlock(c *pool.Call) pageBlock {
-	return pageBlock{Class: "call", Summary: "Calls " + c.Tool + callState(c), Text: pretty(c.Arguments)}
+	return pageBlock{Class: "call", Summary: "Calls " + c.Tool + show.CallState(c), Text: show.Pretty(c.Arguments)}
 }
 
-func (x *export) resultBlocks(ctx context.Context, r *pool.Result) ([]pageBlock, error) {
+func (x writing) resultBlocks(ctx context.Context, r *pool.Result) ([]pageBlock, error) {
 	class, summary := "result", "Result"
 	if r.IsError {
 		class, summary = "result error", "Error"
@@ -352,7 +367,7 @@ func (x *export) resultBlocks(ctx context.Context, r *pool.Result) ([]pageBlock,
 	if len(r.Parts) == 0 {
 		text := r.Text
 		if r.JSON != nil {
-			text = pretty(r.JSON)
+			text = show.Pretty(r.JSON)
 		}
 		return []pageBlock{{Class: class, Summary: summary + resultHint(text), Text: text}}, nil
 	}
@@ -376,7 +391,7 @@ func resultHint(text string) string {
 	if first == "" {
 		return ""
 	}
-	return ": " + clip(first, 60)
+	return ": " + show.Clip(first, 60)
 }
 
 // renderMarkdown makes HTML of Markdown, with everything that is HTML in it escaped and pictures as links. Of text that is too
@@ -386,7 +401,7 @@ func renderMarkdown(text string) (template.HTML, bool) {
 		return "", false
 	}
 	var b bytes.Buffer
-	if err := markdownRenderer.Convert([]byte(text), &b); err != nil {
+	if err := markdownRenderer().Convert([]byte(text), &b); err != nil {
 		return "", false
 	}
 	return template.HTML(b.String()), true

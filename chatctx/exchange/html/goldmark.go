@@ -1,7 +1,8 @@
-package exchange
+package html
 
 import (
 	"html"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -13,11 +14,13 @@ import (
 
 // markdownRenderer shows HTML in Markdown as the text that it is, and pictures, which would be fetched, as links. Links to
 // anything but http, https, mailto and the like are left out by goldmark.
-var markdownRenderer = goldmark.New(
-	goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
-		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), // no style attributes: the page's policy forbids them
-	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainNodes{}, 1))),
-)
+var markdownRenderer = sync.OnceValue(func() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), // no style attributes: the page's policy forbids them
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainNodes{}, 1))),
+	)
+})
 
 // plainNodes renders the nodes that goldmark would drop or fetch.
 type plainNodes struct{}
