@@ -18,7 +18,7 @@ var errChecksum = errors.New("its checksum is wrong")
 // AddChecksum gives a record, a CBOR map of fewer than 255 pairs with whole numbers as keys in the core deterministic encoding, one more pair: under the key 255 the
 // CRC-32C of with and the record as it was before. Whoever does not know that key reads the record all the same.
 func AddChecksum(record, with []byte) []byte {
-	sum := crc32.Update(crc32.Checksum(with, castagnoli), castagnoli, record)
+	sum := crc32.Update(crc32.Checksum(with, castagnoli()), castagnoli(), record)
 	out := make([]byte, 0, len(record)+checksumSize+1)
 	switch n := record[0]; {
 	case n < 0xb7:
@@ -49,7 +49,7 @@ func CheckRecord(record, with []byte) error {
 	default:
 		return errChecksum
 	}
-	sum := crc32.Update(crc32.Update(crc32.Checksum(with, castagnoli), castagnoli, head), castagnoli, body)
+	sum := crc32.Update(crc32.Update(crc32.Checksum(with, castagnoli()), castagnoli(), head), castagnoli(), body)
 	if sum != binary.BigEndian.Uint32(record[end+3:]) {
 		return errChecksum
 	}

@@ -93,7 +93,8 @@ func decode(b []byte, m *Message) error {
 
 const checksumLen = 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the table of CRC-32C. It is made at the first use, not at the start of every program.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // seal encodes v and puts the CRC-32C of the bytes behind them, most significant byte first.
 func seal(v any) ([]byte, error) {
@@ -101,7 +102,7 @@ func seal(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli())), nil
 }
 
 // unseal checks the CRC of what seal made and takes it off.
@@ -110,7 +111,7 @@ func unseal(b []byte) ([]byte, error) {
 	if n < 1 {
 		return nil, errors.New("the record is cut short")
 	}
-	if binary.BigEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+	if binary.BigEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli()) {
 		return nil, errors.New("wrong checksum")
 	}
 	return b[:n], nil

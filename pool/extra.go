@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -43,24 +44,24 @@ const (
 )
 
 // knownKeys holds, for each extensible type, the keys that have a field.
-var knownKeys = map[reflect.Type]map[uint64]bool{}
-
-func init() {
+var knownKeys = sync.OnceValue(func() map[reflect.Type]map[uint64]bool {
+	known := map[reflect.Type]map[uint64]bool{}
 	for _, v := range []any{Message{}, Part{}, Call{}, Result{}, Metadata{}, Source{}} {
 		t := reflect.TypeOf(v)
-		knownKeys[t] = map[uint64]bool{}
+		known[t] = map[uint64]bool{}
 		for i := range t.NumField() {
 			name, _, _ := strings.Cut(t.Field(i).Tag.Get("cbor"), ",")
 			if k, err := strconv.ParseUint(name, 10, 64); err == nil {
-				knownKeys[t][k] = true
+				known[t][k] = true
 			}
 		}
 	}
-	knownKeys[reflect.TypeFor[Entry]()] = knownKeys[reflect.TypeFor[Message]()]
-}
+	known[reflect.TypeFor[Entry]()] = known[reflect.TypeFor[Message]()]
+	return known
+})
 
 // knows reports whether T has a field for the key.
-func knows[T any](key uint64) bool { return knownKeys[reflect.TypeFor[T]()][key] }
+func knows[T any](key uint64) bool { return knownKeys()[reflect.TypeFor[T]()][key] }
 
 func (m *Message) hasExtra() bool {
 	return len(m.Extra) > 0 || len(m.Meta.Extra) > 0 || m.Source != nil && len(m.Source.Extra) > 0 ||

@@ -66,10 +66,10 @@ type Merge struct {
 	Begun bool
 }
 
-var (
-	encMode = must(cbor.CoreDetEncOptions().EncMode())
-	crcs    = crc32.MakeTable(crc32.Castagnoli)
-)
+var encMode = must(cbor.CoreDetEncOptions().EncMode())
+
+// crcs is the table of CRC-32C. It is made at the first use, not at the start of every program.
+func crcs() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -217,14 +217,14 @@ func termKey(block uint64, term []byte, first uint32) []byte {
 }
 
 // seal appends a checksum, unseal takes it off.
-func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcs)) }
+func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcs())) }
 
 func unseal(b []byte) ([]byte, error) {
 	if len(b) < 4 {
 		return nil, errors.New("is cut short")
 	}
 	body := b[:len(b)-4]
-	if binary.BigEndian.Uint32(b[len(body):]) != crc32.Checksum(body, crcs) {
+	if binary.BigEndian.Uint32(b[len(body):]) != crc32.Checksum(body, crcs()) {
 		return nil, errors.New("has a wrong checksum")
 	}
 	return body, nil

@@ -1,0 +1,60 @@
+package chatctx_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// weights are what a program links that imports a room and nothing else: the modules, which are all that it may link, and packages that it
+// must not. A new name on the left is a decision, and its reason stands in docs/design.md.
+var weights = []struct {
+	room    string
+	modules []string
+	never   []string
+}{
+	{"chatctx", core, heavy},
+	{"pool", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
+	{"adapter", core, []string{"html/template", "database/sql"}},
+}
+
+// core are the modules of a program that embeds a store.
+var core = []string{"fxamacker/cbor", "google/uuid", "rivo/uniseg", "tidwall/btree", "x448/float16", "go.etcd.io/bbolt", "golang.org/x/sys", "golang.org/x/text"}
+
+// heavy are packages of the standard library that bring much along.
+var heavy = []string{"net/http", "crypto/tls", "html/template", "text/template", "encoding/gob", "go/ast"}
+
+// TestWeight asks the go command what each room links. It reads all files first, so that a cached result does not hide a change.
+func TestWeight(t *testing.T) {
+	importsOf(t)
+	for _, w := range weights {
+		out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", "./"+w.room).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := 0
+		for line := range strings.Lines(string(out)) {
+			linked++
+			pkg, of, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if slices.Contains(w.never, pkg) {
+				t.Errorf("%s links %s", w.room, pkg)
+			}
+			if of != "" && of != strings.TrimSuffix(module, "/") && !slices.Contains(w.modules, shortModule(of)) {
+				t.Errorf("%s links %s of the module %s, which is not on its list", w.room, pkg, of)
+			}
+		}
+		if linked < 50 {
+			t.Errorf("%s: read only %d packages", w.room, linked)
+		}
+	}
+}
+
+// shortModule is a module's path without host and major version where it lies on GitHub.
+func shortModule(path string) string {
+	path = strings.TrimPrefix(path, "github.com/")
+	if i := strings.LastIndex(path, "/v"); i > 0 && len(path) == i+3 {
+		path = path[:i]
+	}
+	return path
+}
