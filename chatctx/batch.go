@@ -3,7 +3,7 @@ package chatctx
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -22,11 +22,20 @@ type Batch struct {
 	steps   []func(*txn) error
 	err     error
 	prepare []func() error // run once, before the transaction
-	key     string         // of an append that happens once
-	again   *Appended
+	state   batchState
+	appends []*appending
 	group   *group
 	calls   []CallRef // that are decided; they are settled first
 }
+
+// batchState is how far a batch has come.
+type batchState int
+
+const (
+	collecting batchState = iota
+	prepared
+	committed
+)
 
 // Begin starts a batch on a context ("" the current one) and a branch ("" the active one).
 func (s *Store) Begin(contextRef, branchName string) *Batch {
@@ -59,22 +68,30 @@ type Committed struct {
 	Revision  uint64
 }
 
-// Commit makes the changes. Either all of them are stored, durably, or none.
+// Commit makes the changes. Either all of them are stored, durably, or none. A second Commit does nothing and gives ErrInvalid, unless the first one
+// stored nothing.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
+	if b.state == committed {
+		return nil, invalid("the batch was committed already: begin another one")
+	}
 	for _, p := range b.prepare {
-		if b.err == nil {
+		if b.err == nil && b.state == collecting {
 			b.err = p()
 		}
 	}
 	if b.err != nil {
 		return nil, b.err
 	}
+	b.state = prepared
 	var done *Committed
 	var stored []ID
 	err := b.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
 		done, stored, err = b.run(tx)
 		return err
 	})
+	if err == nil || errors.Is(err, kv.ErrUnknownOutcome) {
+		b.state = committed
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +108,8 @@ func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
 	}
 	t.what = b.what
 	b.group.join(t)
-	if b.key != "" {
-		if known, err := t.known(b.key, b.again); err != nil || known {
-			return &Committed{Context: t.id, Title: t.rec.Title, Branch: t.target.Name, Revision: t.target.Revision}, nil, err
-		}
+	if again, err := b.again(t); err != nil || again {
+		return &Committed{Context: t.id, Title: t.rec.Title, Branch: t.target.Name, Revision: t.target.Revision}, nil, err
 	}
 	for _, step := range b.steps {
 		if err := step(t); err != nil {
@@ -102,75 +117,57 @@ func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
 		}
 	}
 	done, err := t.finish()
-	if err == nil && b.key != "" {
-		b.again.Revision = done.Revision
-		err = t.keep(b.key, b.again)
+	for _, a := range b.appends {
+		if err == nil {
+			err = a.finish(t)
+		}
 	}
-	return done, t.stored, err
+	return done, t.written, err
 }
 
 // AppendOptions of Append. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
-// happen once: a second one with the same key within 24 hours gives what the first made.
+// happen once: a second one with the same key within 24 hours gives what the first made. Copies gives a message whose id this context does not have an
+// id of its own, and notes the other one as what it is a copy of.
 type AppendOptions struct {
 	Expect *uint64
 	Key    string
+	Copies bool
 }
 
-// Placement is where a message was put.
+// Placement is where a message stands. Known: it stood there before.
 type Placement struct {
-	Message  ID  `cbor:"1,keyasint"`
-	Position int `cbor:"2,keyasint"`
+	Message  ID   `cbor:"1,keyasint"`
+	Position int  `cbor:"2,keyasint"`
+	Known    bool `cbor:"-"`
 }
 
 // Appended is what an append made.
 type Appended struct {
-	Context  ID          `cbor:"1,keyasint"`
-	Branch   string      `cbor:"2,keyasint"`
-	Placed   []Placement `cbor:"3,keyasint"`
-	Revision uint64      `cbor:"4,keyasint"`
-	Again    bool        `cbor:"-"` // the idempotency key was known: nothing was added
+	Context  ID
+	Branch   string // "" where the key was known and the branch is gone
+	Placed   []Placement
+	Revision uint64
+	Again    bool // the idempotency key was known: nothing was added
 }
 
-// Append adds messages at the end of the branch. They get ids, and their calls a state, if they have none.
+// Append adds messages at the end of the branch. They get ids, and their calls a state, if they have none. An id names one message for good: one that the branch
+// holds already stays where it is, one that the context has elsewhere is put on the branch as a fork would hold it, and one with another content
+// is an ErrConflict. Ids of other contexts are for Copies. A batch whose appends have keys that are all known does nothing.
 func (b *Batch) Append(msgs []*Message, o AppendOptions) *Appended {
-	res := &Appended{}
+	a := &appending{msgs: msgs, o: o, res: &Appended{}}
+	a.copyIDs()
+	if slices.ContainsFunc(b.appends, func(other *appending) bool { return o.Key != "" && other.o.Key == o.Key }) {
+		b.err = invalid("two appends of a batch have the key %q", o.Key)
+	}
+	b.appends = append(b.appends, a)
 	b.ready(msgs)
-	b.key, b.again = o.Key, res
-	b.step("append", func(t *txn) error {
-		if o.Expect != nil && *o.Expect != t.target.Revision {
-			return conflict("the branch %q is at revision %d, not %d: read it again", t.target.Name, t.target.Revision, *o.Expect)
-		}
-		placed, err := t.append(t.target, msgs)
-		*res = Appended{Context: t.id, Branch: t.target.Name, Placed: placed, Revision: t.target.Revision + 1}
-		return err
-	})
-	return res
+	b.step("append", a.step)
+	return a.res
 }
 
-// ready prepares messages for being stored: ids, times, states of calls, the embedder's hook, validity.
+// ready prepares messages for being stored.
 func (b *Batch) ready(msgs []*Message) {
 	b.prepare = append(b.prepare, func() error { return b.store.ready(msgs) })
-}
-
-func (s *Store) ready(msgs []*Message) error {
-	for i, m := range msgs {
-		if m.ID == (ID{}) {
-			m.ID = pool.NewID()
-		}
-		if m.Created == 0 {
-			m.Created = s.now()
-		}
-		if s.before != nil {
-			if err := s.before(m); err != nil {
-				return err
-			}
-		}
-		if err := m.Validate(); err != nil {
-			return fmt.Errorf("message %d: %w", i+1, err)
-		}
-	}
-	settle(msgs)
-	return nil
 }
 
 // Moved counts what a change of a history did.
@@ -196,7 +193,7 @@ func (b *Batch) moved(what string, fn func(*txn, *Moved) error) *Moved {
 	return res
 }
 
-// Insert puts new messages before another.
+// Insert puts messages before another. For their ids holds what Append says.
 func (b *Batch) Insert(before Ref, msgs []*Message) *Moved {
 	b.ready(msgs)
 	return b.moved("insert", func(t *txn, res *Moved) error {
@@ -204,12 +201,7 @@ func (b *Batch) Insert(before Ref, msgs []*Message) *Moved {
 		if err != nil {
 			return err
 		}
-		p, err := t.put(t.target, msgs)
-		if err != nil {
-			return err
-		}
-		res.Added = placements(msgs, at)
-		if err := t.splice(t.target, at-1, 0, []branch.Piece{p}); err != nil {
+		if res.Added, err = t.place(t.target, at-1, msgs); err != nil {
 			return err
 		}
 		return t.merge(t.target)
@@ -265,6 +257,7 @@ type EditOptions struct {
 // Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
 func (b *Batch) Edit(ref Ref, text string, o EditOptions) *Forked {
 	res := &Forked{}
+	b.texts("edit", &text)
 	b.step("edit", func(t *txn) error {
 		made, err := t.edit(t.target, ref, text, o, res)
 		if err != nil {
@@ -322,8 +315,12 @@ func (b *Batch) Clear() *Moved {
 func (b *Batch) Interrupt(all bool) *Moved {
 	b.prepare = append(b.prepare, func() error { return b.store.stopReply(b.context, b.branch) })
 	return b.moved("interrupt", func(t *txn, res *Moved) error {
-		if err := t.tx.Delete(claimBucket, under(t.id, t.target.ID[:]...)); err != nil {
+		claim, err := claimOf(t.tx, t.id, t.target.ID)
+		if err != nil {
 			return err
+		}
+		if claim != nil { // another than the one that was stopped
+			return conflict("a reply of %s began on branch %q meanwhile: interrupt once more", claim.Program, t.target.Name)
 		}
 		start, finished, err := t.lastTurn(t.target)
 		if err != nil || finished {
@@ -359,6 +356,12 @@ func (b *Batch) Pick(from string, refs ...Ref) *Moved {
 
 // Merge appends what from holds since the common ancestor; with a summary, one message with that text that links to where it came from.
 func (b *Batch) Merge(from string, summary *string) *Moved {
+	var message *Message
+	if summary != nil {
+		message = pool.NewText(pool.User, *summary)
+		message.Kind = "summary"
+		b.ready([]*Message{message})
+	}
 	return b.moved("merge", func(t *txn, res *Moved) error {
 		src, err := t.branch(from)
 		if err != nil {
@@ -371,10 +374,10 @@ func (b *Batch) Merge(from string, summary *string) *Moved {
 		if err != nil || n == src.Len() {
 			return err
 		}
-		if summary == nil {
+		if message == nil {
 			return t.take(branch.Slice(src.Pieces, n, src.Len()), res)
 		}
-		return t.mergeSummary(src, *summary, res)
+		return t.mergeSummary(src, *message, res)
 	})
 }
 
@@ -503,6 +506,7 @@ func (b *Batch) Mark(ref Ref, mark string) {
 
 // SetTitle names the context.
 func (b *Batch) SetTitle(title string) {
+	b.texts("title", &title)
 	b.step("rename", func(t *txn) error {
 		if err := checkTitle(title); err != nil {
 			return err
@@ -524,13 +528,15 @@ func (b *Batch) SetPrompt(text *string) {
 }
 
 func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *string) {
+	own := ""
+	if text != nil {
+		own = *text
+	}
+	b.texts("prompt", &own)
 	b.step(what, func(t *txn) error {
-		id := ""
-		if text != nil {
-			var err error
-			if id, err = t.putPrompt(*text); err != nil {
-				return err
-			}
+		id, err := t.putPrompt(own)
+		if err != nil {
+			return err
 		}
 		if f := field(t.target); *f != id {
 			*f = id
@@ -542,6 +548,7 @@ func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *st
 
 // SetSettings sets the branch's settings, or the context's; a null value takes a key away.
 func (b *Batch) SetSettings(onContext bool, set map[string]json.RawMessage) {
+	b.values("setting", &set)
 	b.step("config", func(t *txn) error {
 		have := &t.target.Settings
 		if onContext {
@@ -572,6 +579,7 @@ func (b *Batch) SetTokens(tokens branch.Tokens) {
 
 // SetContextData sets what a program keeps under its name on the context; null takes it away.
 func (b *Batch) SetContextData(name string, v json.RawMessage) {
+	b.value("data", &v)
 	b.step("data", func(t *txn) error {
 		merged, changed, err := mergeSettings(t.rec.AppData, map[string]json.RawMessage{name: v})
 		t.rec.AppData = merged
@@ -582,6 +590,7 @@ func (b *Batch) SetContextData(name string, v json.RawMessage) {
 
 // SetBranchData sets what a program keeps under its name on the branch; null takes it away.
 func (b *Batch) SetBranchData(name string, v json.RawMessage) {
+	b.value("data", &v)
 	b.step("data", func(t *txn) error {
 		merged, changed, err := mergeSettings(t.target.AppData, map[string]json.RawMessage{name: v})
 		if err == nil && changed {
@@ -594,6 +603,7 @@ func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 
 // SetMessageData sets what a program keeps under its name on a message; null takes it away.
 func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
+	b.value("data", &v)
 	b.rewrite("data", ref, func(m *Message) error {
 		merged, _, err := mergeSettings(m.AppData, map[string]json.RawMessage{name: v})
 		m.AppData = merged
@@ -603,6 +613,7 @@ func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
 
 // SetCompactSummary sets the short form of a tool result.
 func (b *Batch) SetCompactSummary(ref Ref, text string) {
+	b.texts("summary", &text)
 	b.rewrite("summary", ref, func(m *Message) error {
 		if m.Result == nil {
 			return invalid("message %s is no tool result", Short(m.ID))
@@ -640,6 +651,10 @@ func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
 
 // SetSessions puts a branch's sessions.
 func (b *Batch) SetSessions(sessions []branch.Session) {
+	b.prepare = append(b.prepare, func() (err error) {
+		sessions, err = b.store.sessions(sessions)
+		return err
+	})
 	b.step("sessions", func(t *txn) error {
 		t.target.Sessions = slices.Clone(sessions)
 		t.touch(t.target)
@@ -653,6 +668,6 @@ func (b *Batch) PutLoose(m *Message) ID {
 		m.ID = pool.NewID()
 	}
 	b.ready([]*Message{m})
-	b.step("loose", func(t *txn) error { return t.store1(m) })
+	b.step("loose", func(t *txn) error { return t.storeLoose(m) })
 	return m.ID
 }

@@ -69,8 +69,14 @@ func (v *Verdict) by(s *Store) (kind, name string) {
 // the state where the call cannot be decided so: of several who try, one wins. What the returned Call says is filled in by Commit.
 func (b *Batch) Decide(ref CallRef, v Verdict) *Call {
 	res := &Call{}
-	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: v.denialText(), IsError: true}}
+	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}
 	b.prepare = append(b.prepare, v.check)
+	b.texts("reason", &v.Reason)
+	b.value("arguments", &v.Arguments)
+	b.prepare = append(b.prepare, func() error {
+		denial.Result.Text = v.denialText()
+		return nil
+	})
 	b.settle(ref)
 	if v.Status == pool.Denied {
 		b.ready([]*Message{denial})

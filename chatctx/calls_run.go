@@ -279,14 +279,14 @@ func (t *txn) mayResolve(a *callAt, by *Answer) error {
 	switch {
 	case err != nil:
 		return err
+	case claim != nil && by.Token != (ID{}) && claim.Token != by.Token:
+		return conflict("call %s is claimed by another: the claim %s has ended", a.name(), Short(by.Token))
 	case a.rec.Execution == pool.Uncertain || d != nil && d.execution == pool.Uncertain:
 		return nil
 	case a.rec.Execution != pool.Running:
 		return a.wrongState("answered: only a call that runs or is uncertain can")
 	case claim.Token == by.Token:
 		return nil
-	case by.Token != (ID{}):
-		return conflict("call %s is claimed by another: the claim %s has ended", a.name(), Short(by.Token))
 	case claim.PID > 0 && claim.PID != os.Getpid():
 		return conflict("call %s is %s by %s, process %d: it will answer", a.name(), a.rec.state(), claim.Program, claim.PID)
 	}

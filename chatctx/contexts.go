@@ -39,10 +39,7 @@ type NewContext struct {
 
 // New makes a context with the branch main.
 func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
-	if err := checkTitle(n.Title); err != nil {
-		return nil, err
-	}
-	if err := s.ready(n.Messages); err != nil {
+	if err := n.ready(s); err != nil {
 		return nil, err
 	}
 	id := pool.NewID()

@@ -12,6 +12,9 @@ import (
 // Copy makes a new context, which becomes current, with everything of another but its journal: a deep copy, whose messages have ids of their own and name what they are copies of. Calls that
 // wait there wait in the copy too, undecided. An empty title takes the other's.
 func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, error) {
+	if err := s.texts("title", &title); err != nil {
+		return nil, err
+	}
 	if err := checkTitle(title); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Incoming struct {
 	Digest pool.Hash
 
 	prepared bool      // by Ready
+	stored   bool      // by Import
 	print    pool.Hash // the fingerprint of what the file says, by Ready
 }
 
@@ -123,11 +124,19 @@ func (in *Incoming) ready(s *Store) error {
 		return invalid("conversation %q has no branch", in.Conversation)
 	}
 	in.print = in.fingerprint()
+	if err := in.texts(s); err != nil {
+		return fmt.Errorf("conversation %q: %w", in.Conversation, err)
+	}
+	ids := map[ID]bool{}
 	for _, m := range append(msgs, in.Loose...) {
+		if m.ID != (ID{}) && ids[m.ID] {
+			return invalid("two messages of conversation %q have the id %s", in.Conversation, m.ID)
+		}
 		unknown := m.Created == 0
 		if err := s.ready([]*Message{m}); err != nil {
 			return fmt.Errorf("conversation %q: %w", in.Conversation, err)
 		}
+		ids[m.ID] = true
 		if unknown {
 			m.Created = 0
 		}
@@ -138,6 +147,42 @@ func (in *Incoming) ready(s *Store) error {
 		}
 	}
 	return nil
+}
+
+// texts passes what a conversation has beside its messages through the embedder's hook.
+func (in *Incoming) texts(s *Store) error {
+	if err := s.texts("title", &in.Title); err != nil {
+		return err
+	}
+	if err := s.texts("prompt", &in.System, &in.Prompt); err != nil {
+		return err
+	}
+	if err := s.values("setting", &in.Settings); err != nil {
+		return err
+	}
+	if err := s.values("data", &in.AppData); err != nil {
+		return err
+	}
+	for i := range in.Branches {
+		b := &in.Branches[i]
+		if err := s.branchTexts(&b.System, &b.Prompt, &b.Settings, &b.Sessions); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// branchTexts passes the texts of a branch on its way in.
+func (s *Store) branchTexts(system, prompt *string, settings *map[string]json.RawMessage, sessions *[]branch.Session) error {
+	if err := s.texts("prompt", system, prompt); err != nil {
+		return err
+	}
+	if err := s.values("setting", settings); err != nil {
+		return err
+	}
+	var err error
+	*sessions, err = s.sessions(*sessions)
+	return err
 }
 
 // ImportRun makes the imports of one command, which one undo takes back.
@@ -184,6 +229,9 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 	}
 	r.files = nil
+	for _, c := range in {
+		c.stored = true
+	}
 	return out, nil
 }
 
@@ -316,6 +364,9 @@ func (st *storeTxn) importOne(in *Incoming) (Imported, error) {
 }
 
 func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
+	if in.stored { // its messages have their ids in another context
+		return Imported{}, invalid("conversation %q was imported already: read it anew to import it once more", in.Title)
+	}
 	id := pool.NewID()
 	t, err := st.newContext(id, in.Title, ID{}, in.Settings)
 	if err != nil {
@@ -484,6 +535,9 @@ func (g *graft) path(leaf int) []int {
 func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 	var out []branch.Piece
 	for i := 0; i < len(path); {
+		if err := g.there(path[i]); err != nil {
+			return nil, err
+		}
 		if h := g.home[path[i]]; h.Segment != 0 {
 			out = branch.Join(out, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
 			i++
@@ -491,7 +545,13 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 		}
 		j := i
 		var msgs []*Message
-		for ; j < len(path) && g.home[path[j]].Segment == 0; j++ {
+		for ; j < len(path); j++ {
+			if err := g.there(path[j]); err != nil {
+				return nil, err
+			}
+			if g.home[path[j]].Segment != 0 {
+				break
+			}
 			msgs = append(msgs, g.in.Nodes[path[j]].Message)
 		}
 		p, err := g.t.put(b, msgs)
@@ -509,6 +569,18 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 		i = j
 	}
 	return out, nil
+}
+
+// there notes where the message of a node stands that the context has already under that id.
+func (g *graft) there(node int) error {
+	if g.home[node].Segment != 0 {
+		return nil
+	}
+	was, err := g.t.stored(g.in.Nodes[node].Message)
+	if was != nil {
+		g.home[node] = was.Home
+	}
+	return err
 }
 
 // newBranch makes the branch i of a conversation. The first one of a new context takes the place of main where it has that name.
@@ -703,7 +775,7 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 		}
 		for _, m := range g.in.Loose {
 			if m.ID == s.Summary && g.stored != nil && !ok {
-				if err := g.t.store1(m); err != nil {
+				if err := g.t.storeLoose(m); err != nil {
 					return nil, err
 				}
 				g.stored[m.ID] = m.ID

@@ -149,6 +149,9 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	if n.ID == (ID{}) {
 		return nil, invalid("a context without an id")
 	}
+	if err := n.texts(r.store); err != nil {
+		return nil, err
+	}
 	if err := checkTitle(n.Title); err != nil {
 		return nil, err
 	}
@@ -165,6 +168,44 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	return i, err
 }
 
+// texts passes the texts of a context on its way in through the embedder's hook.
+func (n *Native) texts(s *Store) error {
+	if err := s.texts("title", &n.Title); err != nil {
+		return err
+	}
+	if err := s.values("setting", &n.Settings); err != nil {
+		return err
+	}
+	if err := s.values("data", &n.AppData); err != nil {
+		return err
+	}
+	if n.Task == nil {
+		return nil
+	}
+	task := *n.Task
+	n.Task = &task
+	if err := s.texts("goal", &task.Goal); err != nil {
+		return err
+	}
+	return s.texts("reason", &task.Reason)
+}
+
+// texts passes the texts of a call's record.
+func (c *NativeCall) texts(s *Store) error {
+	c.Decisions = slices.Clone(c.Decisions)
+	reasons := []*string{&c.Reason}
+	for i := range c.Decisions {
+		reasons = append(reasons, &c.Decisions[i].Reason)
+		if err := s.value("arguments", &c.Decisions[i].Arguments); err != nil {
+			return err
+		}
+	}
+	if err := s.value("arguments", &c.Effective); err != nil {
+		return err
+	}
+	return s.texts("reason", reasons...)
+}
+
 // Branch begins a branch.
 func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if err := branch.CheckName(n.Name); err != nil {
@@ -172,6 +213,12 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	}
 	if i.named(n.Name) != nil {
 		return invalid("two branches are named %q", n.Name)
+	}
+	if err := i.run.store.branchTexts(&n.System, &n.Prompt, &n.Settings, &n.Sessions); err != nil {
+		return err
+	}
+	if err := i.run.store.values("data", &n.AppData); err != nil {
+		return err
 	}
 	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, From: n.From, At: n.At,
 		Created: n.Created, Tokens: n.Tokens}
@@ -257,7 +304,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*Message, calls []Nati
 	if len(i.branches) == 0 {
 		return invalid("a message before any branch")
 	}
-	if err := i.ready(msgs); err != nil {
+	if err := i.ready(msgs, calls); err != nil {
 		return err
 	}
 	if i.more != nil {
@@ -316,8 +363,13 @@ func putNativeCalls(t *txn, msgs []*Message, calls []NativeCall) error {
 	return nil
 }
 
-// ready checks messages. A call's state is left as it is.
-func (i *NativeImport) ready(msgs []*Message) error {
+// ready prepares messages and the states of calls. A call's state is left as it is.
+func (i *NativeImport) ready(msgs []*Message, calls []NativeCall) error {
+	for n := range calls {
+		if err := calls[n].texts(i.run.store); err != nil {
+			return err
+		}
+	}
 	for _, m := range msgs {
 		if m.ID == (ID{}) {
 			return invalid("a message without an id")
@@ -325,10 +377,8 @@ func (i *NativeImport) ready(msgs []*Message) error {
 		if _, twice := i.homes[m.ID]; twice {
 			return invalid("message %s stands there twice", m.ID)
 		}
-		if before := i.run.store.before; before != nil {
-			if err := before(m); err != nil {
-				return err
-			}
+		if err := i.run.store.message(m); err != nil {
+			return err
 		}
 		if err := m.Validate(); err != nil {
 			return err
@@ -359,7 +409,7 @@ func (i *NativeImport) Again(ctx context.Context, ids []ID) error {
 
 // Loose adds a message that no branch holds: the summary of a session, or one that is tagged; and the states of its calls.
 func (i *NativeImport) Loose(ctx context.Context, m *Message, calls []NativeCall) error {
-	if err := i.ready([]*Message{m}); err != nil {
+	if err := i.ready([]*Message{m}, calls); err != nil {
 		return err
 	}
 	if len(i.branches) == 0 {
@@ -603,7 +653,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 		}
 	}
 	for n := range g.in.Nodes {
-		m, err := pool.Get(g.t.tx, g.t.id, g.in.Nodes[n].Message.ID)
+		m, err := g.t.stored(g.in.Nodes[n].Message)
 		if err != nil {
 			return err
 		}
@@ -612,16 +662,16 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 		}
 	}
 	for _, m := range g.in.Loose {
-		has, err := pool.Has(g.t.tx, g.t.id, m.ID)
+		was, err := g.t.stored(m)
 		if err != nil {
 			return err
 		}
-		if has {
+		if was != nil {
 			res.Known++
 			continue
 		}
 		res.Messages++
-		if err := g.t.store1(m); err != nil {
+		if err := g.t.keepNew(m); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -30,6 +31,7 @@ type Reply struct {
 	store   *Store
 	id      ID // of the branch
 	token   ID
+	mu      sync.Mutex // of what follows, and held while something is stored as the reply's
 	// group has the operations that this reply made one after the other, with nothing else on the branch in between; last is the newest of them.
 	group *group
 	last  uint64
@@ -37,8 +39,10 @@ type Reply struct {
 
 // Together makes what the reply ends with a part of one command with a batch that was committed: Undo takes them back together.
 func (r *Reply) Together(with *Batch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if with.group != nil {
-		r.group, r.last = with.group, with.group.first[r.Context]
+		r.group, r.last = with.group, with.group.begun(r.Context)
 	}
 }
 
@@ -71,7 +75,8 @@ type Begun struct {
 }
 
 // BeginReply claims the branch ("" the active one) for a reply and appends msgs, the user's, in one transaction. What a dead program left
-// there is settled first. If a reply runs already, msgs are queued; without any, that is an ErrConflict.
+// there is settled first. If a reply runs already, msgs are queued; without any, that is an ErrConflict. Where the key of o is known, msgs are neither appended
+// nor queued again: Again says so, Placed where they went (Position 0: into the queue), and the claim is had all the same, unless a reply runs.
 func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []*Message, o AppendOptions) (*Begun, error) {
 	if err := c.store.ready(msgs); err != nil {
 		return nil, err
@@ -84,39 +89,55 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []
 		if err != nil {
 			return err
 		}
-		if o.Expect != nil && *o.Expect != t.target.Revision {
-			return conflict("the branch %q is at revision %d, not %d: read it again", t.target.Name, t.target.Revision, *o.Expect)
-		}
-		out = &Begun{Appended: Appended{Context: t.id, Branch: t.target.Name}}
-		done, err = t.beginReply(msgs, claim, out)
+		out, done, err = t.beginReply(msgs, claim, o)
 		return err
 	})
-	if err == nil && out.Reply != nil {
+	if err != nil {
+		return nil, err
+	}
+	if out.Reply != nil {
 		out.Reply.made(done)
 	}
-	return out, err
+	return out, nil
 }
 
-func (t *txn) beginReply(msgs []*Message, claim *Claim, out *Begun) (*Committed, error) {
+func (t *txn) beginReply(msgs []*Message, claim *Claim, o AppendOptions) (*Begun, *Committed, error) {
+	out := &Begun{Appended: Appended{Context: t.id, Branch: t.target.Name}}
+	again, err := t.known(o.Key, &out.Appended)
+	if err != nil {
+		return nil, nil, err
+	}
+	if again {
+		msgs = nil
+	} else if err := t.expect(o.Expect); err != nil {
+		return nil, nil, err
+	}
 	holder, err := claimOf(t.tx, t.id, t.target.ID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.what = "send"
-	if holder != nil && !holder.Dead(t.now) {
+	var waiting []Placement
+	switch {
+	case holder == nil || holder.Dead(t.now):
+		err = t.startReply(msgs, claim, out)
+	case again:
 		out.Holder = holder
-		if err := t.queue(msgs); err != nil {
-			return nil, err
-		}
-	} else if err := t.startReply(msgs, claim, out); err != nil {
-		return nil, err
+	default:
+		out.Holder = holder
+		waiting, err = t.queue(msgs)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	done, err := t.finish()
-	if err != nil {
-		return nil, err
+	if err != nil || again {
+		return out, done, err
 	}
 	out.Revision = done.Revision
-	return done, nil
+	made := out.Appended
+	made.Placed = append(waiting, made.Placed...)
+	return out, done, t.keep(o.Key, t.target.ID, &made)
 }
 
 func (t *txn) startReply(msgs []*Message, claim *Claim, out *Begun) (err error) {
@@ -140,12 +161,17 @@ func (t *txn) replyKey(b *branch.Branch) []byte { return under(t.id, b.ID[:]...)
 
 // settleReply ends a reply that nobody works on: what had come of it goes to the end of the branch, unfinished.
 func (t *txn) settleReply(b *branch.Branch) (*Message, error) {
-	key := t.replyKey(b)
-	raw, err := t.tx.Get(partialBucket, key)
-	if err != nil {
+	if err := t.tx.Delete(claimBucket, t.replyKey(b)); err != nil {
 		return nil, err
 	}
-	if err := t.tx.Delete(claimBucket, key); err != nil || raw == nil {
+	return t.settlePartial(b)
+}
+
+// settlePartial puts what was saved of a reply at the end of the branch, unfinished; nil where nothing was.
+func (t *txn) settlePartial(b *branch.Branch) (*Message, error) {
+	key := t.replyKey(b)
+	raw, err := t.tx.Get(partialBucket, key)
+	if raw == nil || err != nil {
 		return nil, err
 	}
 	m := &Message{}
@@ -153,6 +179,9 @@ func (t *txn) settleReply(b *branch.Branch) (*Message, error) {
 		return nil, err
 	}
 	if err := t.tx.Delete(partialBucket, key); err != nil {
+		return nil, err
+	}
+	if has, err := pool.Has(t.tx, t.id, m.ID); has || err != nil { // the whole of it was stored already
 		return nil, err
 	}
 	m.Unfinished = true
@@ -163,34 +192,51 @@ func (t *txn) settleReply(b *branch.Branch) (*Message, error) {
 	return m, err
 }
 
-// queue puts messages aside until the reply that runs is done.
-func (t *txn) queue(msgs []*Message) error {
+// queue puts messages aside until the reply that runs is done, but for those that wait or stand on the branch already.
+func (t *txn) queue(msgs []*Message) ([]Placement, error) {
 	if len(msgs) == 0 {
-		return conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.target.Name)
+		return nil, conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.target.Name)
 	}
 	t.what = "queue"
 	prefix := t.replyKey(t.target)
-	last := uint64(0)
-	r := kv.Prefix(prefix)
-	r.Reverse = true
-	err := t.tx.Scan(queuedBucket, r, func(key, _ []byte) error {
-		last = binary.BigEndian.Uint64(key[len(prefix):])
-		return kv.ErrStop
-	})
+	keys, ids, err := queuedOn(t.tx, t.id, t.target.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	last := uint64(0)
+	if n := len(keys); n > 0 {
+		last = binary.BigEndian.Uint64(keys[n-1][len(prefix):])
+	}
+	out := make([]Placement, 0, len(msgs))
 	for _, m := range msgs {
+		at, err := t.queueable(m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, at)
+		if at.Position > 0 || slices.Contains(ids, m.ID) {
+			continue
+		}
 		last = max(last+1, uint64(t.now))
-		if err := t.store1(m); err != nil {
-			return err
-		}
 		if err := t.putRaw(queuedBucket, binary.BigEndian.AppendUint64(slices.Clone(prefix), last), m.ID[:]); err != nil {
-			return err
+			return nil, err
 		}
+		ids = append(ids, m.ID)
+		t.touch(t.target)
 	}
-	t.touch(t.target)
-	return nil
+	return out, nil
+}
+
+// queueable stores a message that is to wait, if it is not there, and says where the branch holds it, if it does.
+func (t *txn) queueable(m *Message) (Placement, error) {
+	was, err := t.stored(m)
+	if err != nil {
+		return Placement{}, err
+	}
+	if was == nil {
+		return Placement{Message: m.ID}, t.keepNew(m)
+	}
+	return t.standing(t.target, was)
 }
 
 // unqueue puts the messages that wait at the end of the branch.
@@ -207,7 +253,6 @@ func (t *txn) unqueue(b *branch.Branch) ([]Placement, error) {
 		if err := t.putRaw(queuedBucket, keys[i], nil); err != nil {
 			return nil, err
 		}
-		t.rec.Messages-- // it is stored again, at its home
 	}
 	return t.append(b, msgs)
 }
@@ -265,6 +310,11 @@ func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Cl
 // Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. With force it
 // ends one that runs too, whose program then stops within a second. The message is nil where nothing had come.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, force bool) (*Message, error) {
+	return c.settle(ctx, branchName, func(claim *Claim) bool { return force || claim.Dead(c.store.now()) })
+}
+
+// settle ends the reply on a branch if its claim is one to be ended.
+func (c *ChatContext) settle(ctx context.Context, branchName string, ends func(*Claim) bool) (*Message, error) {
 	var m *Message
 	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
 		m = nil
@@ -273,7 +323,7 @@ func (c *ChatContext) Settle(ctx context.Context, branchName string, force bool)
 			return err
 		}
 		holder, err := claimOf(tx, c.ID, t.target.ID)
-		if err != nil || holder == nil || !force && !holder.Dead(t.now) {
+		if err != nil || holder == nil || !ends(holder) {
 			return err
 		}
 		t.what = "reply"
@@ -331,7 +381,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 	var raw []byte
 	if partial != nil {
 		var err error
-		if raw, err = encodePartial(partial); err != nil {
+		if raw, err = r.store.encodePartial(partial); err != nil {
 			return err
 		}
 	}
@@ -352,14 +402,25 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 	})
 }
 
-// encodePartial leaves out what is not in a record: images that were not stored yet.
-func encodePartial(m *Message) ([]byte, error) {
+// encodePartial leaves out what is not in a record: images that were not stored yet. The hook gets a copy, since the message goes on growing.
+func (s *Store) encodePartial(m *Message) ([]byte, error) {
 	c := *m
 	c.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p pool.Part) bool { return p.Data != nil })
 	if c.ID == (ID{}) {
 		c.ID = pool.NewID()
 	}
-	return pool.Encode(&c)
+	raw, err := pool.Encode(&c)
+	if err != nil || s.before == nil {
+		return raw, err
+	}
+	own := &Message{}
+	if err := pool.Decode(raw, own); err != nil {
+		return nil, err
+	}
+	if err := s.message(own); err != nil {
+		return nil, err
+	}
+	return pool.Encode(own)
 }
 
 // Ending is what a reply ends with, or goes on after.
@@ -385,21 +446,28 @@ type Ended struct {
 }
 
 // Finish appends messages and ends the reply, or goes on with it, in one transaction. ErrStopped where the claim is gone: nothing
-// is stored then.
+// is stored then. A reply that ends without messages leaves what Save stored of it, unfinished.
 func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	if err := r.store.ready(e.Messages); err != nil {
 		return nil, err
 	}
+	var err error
+	if e.Sessions, err = r.store.sessions(e.Sessions); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var out *Ended
 	var done *Committed
-	err := r.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
+	err = r.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
 		out, done, err = r.finish(tx, &e)
 		return err
 	})
-	if err == nil {
-		r.made(done)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	r.made(done)
+	return out, nil
 }
 
 func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
@@ -411,9 +479,12 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
 	r.join(t)
 	out := &Ended{Appended: Appended{Context: t.id, Branch: t.target.Name}}
 	if len(e.Messages) > 0 {
-		if out.Placed, err = t.append(t.target, e.Messages); err != nil {
-			return nil, nil, err
-		}
+		out.Placed, err = t.append(t.target, e.Messages)
+	} else if !e.GoOn {
+		_, err = t.settlePartial(t.target)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if e.Sessions != nil && sameSessions(t.target.Sessions, e.Sessions) {
 		t.target.Sessions = slices.Clone(e.Sessions)
@@ -474,7 +545,7 @@ func (s *Store) stopReply(contextRef, branchName string) error {
 	}
 	claim, err := c.Running(ctx, branchName)
 	if claim != nil && err == nil {
-		_, err = c.Settle(ctx, branchName, true)
+		_, err = c.settle(ctx, branchName, func(now *Claim) bool { return now.Token == claim.Token })
 	}
 	return err
 }

@@ -299,12 +299,17 @@ func (r reader) placeOf(b *branch.Branch, id ID) (int, error) {
 	if m == nil {
 		return 0, NotFound("message", id.String())
 	}
+	return r.standsAt(b, m)
+}
+
+// standsAt is placeOf for a message that was read.
+func (r reader) standsAt(b *branch.Branch, m *Message) (int, error) {
 	if i := branch.Place(b.Pieces, m.Home.Segment, m.Home.Position); i >= 0 && m.Home.Segment > 0 {
 		return i + 1, nil
 	}
 	pos := 0
-	err = branch.Read(r.tx, r.id, b.Pieces, func(i int, at ID) error {
-		if at == id {
+	err := branch.Read(r.tx, r.id, b.Pieces, func(i int, at ID) error {
+		if at == m.ID {
 			pos = i + 1
 			return kv.ErrStop
 		}

@@ -60,6 +60,7 @@ func (b *Batch) AddRule(r *Rule, scope RuleScope) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
 	}
+	b.texts("reason", &r.Reason)
 	b.step("rules add", func(t *txn) error {
 		rule := *r
 		rule.Context, rule.By, rule.Created = t.id, t.store.by, t.now
@@ -106,6 +107,9 @@ func (b *Batch) RemoveRule(ref string) *Rule {
 func (s *Store) AddRule(ctx context.Context, r *Rule) (*Committed, error) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
+	}
+	if err := s.texts("reason", &r.Reason); err != nil {
+		return nil, err
 	}
 	r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = ID{}, ID{}, ID{}, 0, s.by, s.now()
 	return s.storeOperation(ctx, "rules add", func(t *storeTxn) error {

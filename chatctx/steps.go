@@ -368,18 +368,13 @@ func (t *txn) copyHeld(pieces []branch.Piece, ids []ID, held map[ID]bool) ([]bra
 }
 
 // mergeSummary appends one message in place of what a branch holds.
-func (t *txn) mergeSummary(src *branch.Branch, text string, res *Moved) error {
+func (t *txn) mergeSummary(src *branch.Branch, m Message, res *Moved) error {
 	head, err := branch.Head(t.tx, t.id, src.Pieces)
 	if err != nil {
 		return err
 	}
-	m := pool.NewText(pool.User, text)
-	m.ID, m.Created, m.Kind, m.CopiedFrom = pool.NewID(), t.now, "summary", &head
-	if err := m.Validate(); err != nil {
-		return err
-	}
-	placed, err := t.append(t.target, []*Message{m})
-	res.Added = placed
+	m.CopiedFrom = &head
+	res.Added, err = t.append(t.target, []*Message{&m})
 	return err
 }
 

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
@@ -38,8 +40,11 @@ type Options struct {
 	IdleHold time.Duration // how long to keep the file for a next use; 0: 2 ms; negative: not at all
 	Program  string        // stands on the journal as who did it; "": the executable's name
 	By       string        // the person who decides; "": the user's name
-	// BeforeStore is called for each message before it is stored, and may change it (redaction). It runs outside
-	// transactions.
+	// BeforeStore, if not nil, is called with every text before it is stored, through whatever door it comes, and may change it (redaction) or refuse it with
+	// an error. It gets each message, whole or partial. A text that is no message comes as one too: with the zero ID, one text part, and a Kind that says
+	// what it is: title, prompt, setting, data (a program's own), edit, summary, digest, reason, arguments, goal, tool (what a tool says
+	// of itself), artifact; what Text then gives is stored. Names, keys and patterns do not come, and how a tool is run does not. It runs outside
+	// transactions, on several goroutines at once, and may get a text twice.
 	BeforeStore func(*Message) error
 	// Clock gives the time; nil: the system's. No order depends on it.
 	Clock func() time.Time
@@ -189,6 +194,9 @@ func storeSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 
 // SetSettings sets the store's defaults; a null value takes a key away.
 func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage) (*Committed, error) {
+	if err := s.values("setting", &set); err != nil {
+		return nil, err
+	}
 	return s.storeOperation(ctx, "config", func(t *storeTxn) error {
 		have, err := storeSettings(t.tx)
 		if err != nil {
@@ -247,6 +255,13 @@ func (s *Store) Artifact(ctx context.Context, h pool.Hash) (data []byte, mediaTy
 
 // PutArtifact stores bytes under their hash. What nothing refers to after a day is collected by gc.
 func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) (h pool.Hash, err error) {
+	if textual(mediaType) && utf8.Valid(data) {
+		text := string(data)
+		if err := s.texts("artifact", &text); err != nil {
+			return h, err
+		}
+		data = []byte(text)
+	}
 	err = s.db.Update(ctx, func(tx kv.RwTx) (err error) {
 		if h, err = pool.PutArtifact(tx, data, mediaType); err != nil {
 			return err
@@ -254,4 +269,9 @@ func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) 
 		return tx.Put(looseBucket, h[:], binary.BigEndian.AppendUint64(nil, uint64(s.now())))
 	})
 	return h, err
+}
+
+// textual reports whether contents of a media type are text.
+func textual(mediaType string) bool {
+	return strings.HasPrefix(mediaType, "text/") || strings.HasPrefix(mediaType, "application/json")
 }

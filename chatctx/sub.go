@@ -3,6 +3,7 @@ package chatctx
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -52,16 +53,17 @@ type NewTask struct {
 
 // StartTask makes a sub-context of a context, from one of its branches ("" the active one). It does not become the current context.
 func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTask) (*ChatContext, error) {
-	if err := checkTitle(n.Title); err != nil {
+	if err := n.NewContext.ready(c.store); err != nil {
 		return nil, err
 	}
+	if err := c.store.texts("goal", &n.Goal); err != nil {
+		return nil, err
+	}
+	n.Tools = slices.Clone(n.Tools)
 	for i := range n.Tools {
-		if err := n.Tools[i].Check(); err != nil {
+		if err := n.Tools[i].ready(c.store); err != nil {
 			return nil, err
 		}
-	}
-	if err := c.store.ready(n.Messages); err != nil {
-		return nil, err
 	}
 	id := pool.NewID()
 	_, err := c.store.storeOperation(ctx, "sub start", func(st *storeTxn) error {
@@ -233,6 +235,9 @@ type TaskEnded struct {
 // puts a user's message there that names it, and one that did not puts nothing. ErrConflict where it has ended already, and where parent or branch are gone: then nothing is lost, and a task may
 // return to another branch, or be abandoned.
 func (c *ChatContext) EndTask(ctx context.Context, e TaskEnd) (*TaskEnded, error) {
+	if err := c.store.texts("summary", &e.Summary); err != nil {
+		return nil, err
+	}
 	m, err := c.endMessage(ctx, &e)
 	if err != nil {
 		return nil, err
@@ -329,7 +334,7 @@ func (s *Store) tellParent(st *storeTxn, child *txn, e *TaskEnd, m *Message, out
 	}
 	t.what = "sub " + e.State
 	if task.Message != (ID{}) {
-		if done, err := t.answerTask(task, e, m, out); done || err != nil {
+		if done, err := t.answerTask(child.id, task, e, m, out); done || err != nil {
 			return err
 		}
 	}
@@ -369,14 +374,19 @@ func (t *txn) taskBranch(child *txn, name string) (*branch.Branch, error) {
 	return t.branch(b.Name)
 }
 
-// answerTask answers the call that started a task, if that still runs for it.
-func (t *txn) answerTask(task *Task, e *TaskEnd, m *Message, out *TaskEnded) (bool, error) {
+// answerTask answers the call that started a task, if that still runs for it or for nobody.
+func (t *txn) answerTask(child ID, task *Task, e *TaskEnd, m *Message, out *TaskEnded) (bool, error) {
 	at, err := t.reader().callOf(task.Message, task.Index-1, "")
 	if err != nil {
 		return false, err
 	}
 	if at.rec.Execution != pool.Running && at.rec.Execution != pool.Uncertain {
 		return false, nil
+	}
+	claim := &Claim{}
+	claimed, err := getRecord(t.tx, claimBucket, callKey(t.id, task.Message, task.Index-1), claim)
+	if err != nil || claimed && claim.Task != child {
+		return false, err
 	}
 	holders, err := t.holders(at.rec.Home)
 	if err != nil || len(holders) == 0 && e.State == TaskReturned {

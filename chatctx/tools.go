@@ -53,7 +53,7 @@ func (t *Tool) Check() error {
 
 // PutTool adds a tool to the context, or replaces the one of that name.
 func (b *Batch) PutTool(tool Tool) {
-	b.prepare = append(b.prepare, tool.Check)
+	b.prepare = append(b.prepare, func() error { return tool.ready(b.store) })
 	b.step("tools add", func(t *txn) error {
 		raw, err := encodeRecord(tool)
 		if err != nil {
@@ -82,7 +82,7 @@ func (b *Batch) RemoveTool(name string) {
 
 // PutTool adds a tool for all contexts.
 func (s *Store) PutTool(ctx context.Context, tool Tool) (*Committed, error) {
-	if err := tool.Check(); err != nil {
+	if err := tool.ready(s); err != nil {
 		return nil, err
 	}
 	return s.storeOperation(ctx, "tools add", func(t *storeTxn) error {

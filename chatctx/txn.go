@@ -29,7 +29,7 @@ type txn struct {
 	// onContext: the operation is one on the context itself, not on branches alone.
 	onContext bool
 	what      string
-	stored    []ID // messages
+	written   []ID // messages
 	group     uint64
 }
 
@@ -254,14 +254,19 @@ func (t *txn) merge(b *branch.Branch) error {
 	return nil
 }
 
-// put stores messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
+// put stores new messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
 func (t *txn) put(b *branch.Branch, msgs []*Message) (branch.Piece, error) {
+	return t.writeAs(b, msgs, t.store1)
+}
+
+// writeAs is put with the function that stores a message.
+func (t *txn) writeAs(b *branch.Branch, msgs []*Message, store func(*Message) error) (branch.Piece, error) {
 	t.segment(b)
 	items := make([]branch.Item, len(msgs))
 	for i, m := range msgs {
 		m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(i)}
 		items[i] = branch.ItemOf(m)
-		if err := t.store1(m); err != nil {
+		if err := store(m); err != nil {
 			return branch.Piece{}, err
 		}
 	}
@@ -277,40 +282,13 @@ func (t *txn) put(b *branch.Branch, msgs []*Message) (branch.Piece, error) {
 	return p, nil
 }
 
-// store1 puts one message into the pool.
-func (t *txn) store1(m *Message) error {
-	t.rec.Messages++
-	t.stored = append(t.stored, m.ID)
-	return putMessage(t.tx, t.id, m, t.now)
-}
-
-// append stores messages at the end of a branch.
+// append puts messages at the end of a branch, those that it does not hold yet.
 func (t *txn) append(b *branch.Branch, msgs []*Message) ([]Placement, error) {
-	at := b.Len()
-	for _, m := range msgs {
-		if m.Result != nil {
-			if err := t.answer(b, m.Result); err != nil {
-				return nil, err
-			}
-		}
+	placed, err := t.place(b, b.Len(), msgs)
+	if err == nil {
+		t.deriveTitle(msgs)
 	}
-	p, err := t.put(b, msgs)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.splice(b, at, 0, []branch.Piece{p}); err != nil {
-		return nil, err
-	}
-	t.deriveTitle(msgs)
-	return placements(msgs, at+1), nil
-}
-
-func placements(msgs []*Message, first int) []Placement {
-	out := make([]Placement, len(msgs))
-	for i, m := range msgs {
-		out[i] = Placement{Message: m.ID, Position: first + i}
-	}
-	return out
+	return placed, err
 }
 
 // deriveTitle names a context after the first words that somebody wrote in it.

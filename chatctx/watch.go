@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -15,9 +16,12 @@ type Change struct {
 	Branch    string // "" where the change is not on one branch
 	Kind      string // the operation's What: append, fork, undo …
 	Operation string
+	// Err, if not nil, says why the watch could not look; all else is zero then. It goes on, and with the next change it tells of all since.
+	Err error
 }
 
-// Watch tells of changes, also by other processes, within 300 ms. The channel is closed when ctx ends; until then it has to be read.
+// Watch tells of changes, also by other processes, within 300 ms; those of one context in the order they were made. The channel is closed when ctx
+// ends; until then it has to be read.
 func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	signal, err := s.db.Watch(ctx, recentBucket, nil)
 	if err != nil {
@@ -32,8 +36,11 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 		defer close(out)
 		for range signal {
 			changes, err := w.news(ctx)
-			if err != nil && ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return
+			}
+			if err != nil {
+				changes = []Change{{Err: err}}
 			}
 			for _, c := range changes {
 				select {
@@ -55,33 +62,45 @@ type watcher struct {
 	started bool
 }
 
+// look is what one look at the store found. It counts as seen once it was had without an error.
+type look struct {
+	changes []Change
+	seen    map[ID]pool.Time
+	next    map[ID]uint64
+}
+
 // news finds the operations since the last call; the first call only looks.
 func (w *watcher) news(ctx context.Context) ([]Change, error) {
-	var out []Change
+	var l look
 	err := w.store.db.View(ctx, func(tx kv.Tx) error {
-		out = out[:0]
-		touched, err := w.touched(tx)
+		l = look{seen: map[ID]pool.Time{}, next: map[ID]uint64{}}
+		touched, err := w.touched(tx, &l)
 		if err != nil {
 			return err
 		}
 		for _, id := range append([]ID{{}}, touched...) {
-			if out, err = w.since(tx, id, out); err != nil {
+			if err := w.since(tx, id, &l); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	w.started = w.started || err == nil
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(w.seen, l.seen)
+	maps.Copy(w.next, l.next)
+	w.started = true
+	return l.changes, nil
 }
 
 // touched gives the contexts whose time of last change is another than before.
-func (w *watcher) touched(tx kv.Tx) ([]ID, error) {
+func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 	var out []ID
 	err := tx.Scan(recentBucket, kv.Range{}, func(key, _ []byte) error {
 		at, id := pool.Time(binary.BigEndian.Uint64(key)), ID(key[8:])
 		if w.seen[id] != at {
-			w.seen[id] = at
+			l.seen[id] = at
 			out = append(out, id)
 		}
 		return nil
@@ -89,31 +108,26 @@ func (w *watcher) touched(tx kv.Tx) ([]ID, error) {
 	return out, err
 }
 
-// since adds the operations of a journal that are new.
-func (w *watcher) since(tx kv.Tx, id ID, out []Change) ([]Change, error) {
-	from, known := w.next[id]
+// since adds the operations of a journal that are new, oldest first; of the first look only the newest one's number.
+func (w *watcher) since(tx kv.Tx, id ID, l *look) error {
 	r := kv.Prefix(id[:])
-	r.From = operationKey(id, from)
-	if !w.started || !known {
-		r.Reverse = true
-	}
+	r.From, r.Reverse = operationKey(id, w.next[id]), !w.started
 	mark := ""
 	if id == (ID{}) {
 		mark = "s"
 	}
-	err := tx.Scan(operationBucket, r, func(key, value []byte) error {
+	return tx.Scan(operationBucket, r, func(key, value []byte) error {
 		n := binary.BigEndian.Uint64(key[16:])
-		if w.next[id] = max(w.next[id], n+1); !w.started {
+		if l.next[id] = n + 1; !w.started {
 			return kv.ErrStop
 		}
 		op := &operation{}
 		if err := decMode.Unmarshal(value, op); err != nil {
 			return damaged("operation %x: %v", key, err)
 		}
-		out = append(out, changesOf(id, fmt.Sprintf("%s%d", mark, n), op)...)
+		l.changes = append(l.changes, changesOf(id, fmt.Sprintf("%s%d", mark, n), op)...)
 		return nil
 	})
-	return out, err
 }
 
 func changesOf(id ID, n string, op *operation) []Change {

@@ -15,7 +15,7 @@ var ErrTokens = errors.New("the limit of tokens is reached: send --continue goes
 func (s *sending) resume(ctx context.Context) (ask bool, err error) {
 	m, err := s.waitingFor(ctx)
 	if err != nil {
-		return false, errors.Join(err, s.giveUp(ctx))
+		return false, err
 	}
 	if m == nil {
 		return true, nil

@@ -123,12 +123,10 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 		t.show(Event{Settled: begun.Settled})
 	}
 	s := &sending{Turn: t, reply: begun.Reply, out: out}
-	if len(messages)+len(begun.FromQueue) == 0 {
-		if ask, err := s.resume(ctx); err != nil || !ask {
-			return out, err
-		}
+	if err := s.answer(ctx, len(messages)+len(begun.FromQueue) > 0); err != nil {
+		return out, errors.Join(err, s.giveUp(ctx))
 	}
-	return out, s.all(ctx)
+	return out, nil
 }
 
 // sending is one Send that has the claim.
@@ -138,7 +136,17 @@ type sending struct {
 	out   *Outcome
 }
 
-// all asks until the model stops, a call waits, or an error ends it. The claim is given up in any case.
+// answer asks for what stands on the branch; asked: a message is new. Without an error the claim has ended with it.
+func (s *sending) answer(ctx context.Context, asked bool) error {
+	if !asked {
+		if ask, err := s.resume(ctx); err != nil || !ask {
+			return err
+		}
+	}
+	return s.all(ctx)
+}
+
+// all asks until the model stops, a call waits, or an error ends it.
 func (s *sending) all(ctx context.Context) error {
 	rounds := s.Rounds
 	if rounds == 0 {
@@ -150,26 +158,23 @@ func (s *sending) all(ctx context.Context) error {
 			return err
 		}
 		if s.Tokens > 0 && s.out.spent() >= s.Tokens {
-			return errors.Join(ErrTokens, s.giveUp(ctx))
+			return ErrTokens
 		}
 	}
-	return errors.Join(ErrRounds, s.giveUp(ctx))
+	return ErrRounds
 }
 
 // round asks once. more: the claim is kept, and what stands on the branch now wants an answer.
 func (s *sending) round(ctx context.Context) (more bool, err error) {
 	req, err := s.request(ctx, s.reply.Branch)
 	if err != nil {
-		return false, errors.Join(err, s.giveUp(ctx))
+		return false, err
 	}
 	s.out.Request = req
 	s.show(Event{Request: req})
 	m, failed := s.ask(ctx, req)
-	if errors.Is(failed, chatctx.ErrStopped) {
+	if m == nil || errors.Is(failed, chatctx.ErrStopped) {
 		return false, failed
-	}
-	if m == nil {
-		return false, errors.Join(failed, s.giveUp(ctx))
 	}
 	e := chatctx.Ending{Messages: []*chatctx.Message{m}, Sessions: req.sessions(), Provider: req.Provider, Request: req.record(),
 		GoOn: failed == nil && s.Calls != nil && len(m.Calls) > 0, Stop: failed != nil}
@@ -215,11 +220,8 @@ func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 // afterCalls lets the calls of a reply be decided and run.
 func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, queued bool) (bool, error) {
 	goOn, err := s.runCalls(ctx, m)
-	if errors.Is(err, chatctx.ErrStopped) {
-		return false, err
-	}
 	if err != nil {
-		return false, errors.Join(err, s.giveUp(ctx))
+		return false, err
 	}
 	if goOn {
 		s.out.Waiting = 0
@@ -248,7 +250,7 @@ func (s *sending) runCalls(ctx context.Context, m *chatctx.Message) (bool, error
 	return goOn, err
 }
 
-// giveUp ends the claim without a reply. What waits in the queue stays there.
+// giveUp ends the claim without a reply, if it is still held. What waits in the queue stays there.
 func (s *sending) giveUp(ctx context.Context) error {
 	_, err := s.reply.Finish(unstoppable(ctx), chatctx.Ending{Stop: true})
 	if errors.Is(err, chatctx.ErrStopped) {

@@ -23,7 +23,7 @@ type appender struct {
 	lines  *lines
 	expect *uint64
 	stored int            // messages added
-	known  int            // messages whose key was known
+	known  int            // messages that were there, or whose key was known
 	line   int            // the last line that is stored
 	first  *chatctx.Batch // which the others are one operation with
 	newest string         // the newest operation of them: to undo that undoes all
@@ -60,7 +60,7 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 		ref, name = a.last.Context.String(), a.last.Branch
 	}
 	b := a.r.st.Begin(ref, name)
-	o := chatctx.AppendOptions{Expect: a.expect}
+	o := chatctx.AppendOptions{Expect: a.expect, Copies: true}
 	if key := a.r.flag("key"); key != "" {
 		o.Key = fmt.Sprintf("%s:%d", key, numbers[0])
 	}
@@ -84,10 +84,12 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 }
 
 func (a *appender) report(c *chatctx.Committed, added *chatctx.Appended) {
-	if added.Again {
-		a.known += len(added.Placed)
-	} else {
-		a.stored += len(added.Placed)
+	for _, p := range added.Placed {
+		if added.Again || p.Known {
+			a.known++
+		} else {
+			a.stored++
+		}
 	}
 	if a.r.json() {
 		for _, p := range placedToJSON(added, c.Operation) {

@@ -58,7 +58,7 @@ type placedJSON struct {
 func placedToJSON(a *chatctx.Appended, operation string) []placedJSON {
 	list := make([]placedJSON, len(a.Placed))
 	for i, p := range a.Placed {
-		list[i] = placedJSON{where{operation, a.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again}
+		list[i] = placedJSON{where{operation, a.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again || p.Known}
 	}
 	return list
 }

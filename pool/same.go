@@ -1,0 +1,67 @@
+package pool
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// Same reports whether two messages say the same: role, parts, calls (id, tool, arguments) and result. How JSON is spaced, the state of calls, a
+// result's compact summary and all that is known about a message beside it do not count. Contents count the same whether they are
+// there or, as in a stored message, named by their hash.
+func Same(a, b *Message) (bool, error) {
+	x, err := Encode(said(a))
+	if err != nil {
+		return false, err
+	}
+	y, err := Encode(said(b))
+	return bytes.Equal(x, y), err
+}
+
+// said is what a message says, in one form.
+func said(m *Message) *Message {
+	out := &Message{Role: m.Role, Content: saidParts(m.Content)}
+	for _, c := range m.Calls {
+		args := compact(c.Arguments)
+		if len(args) == 0 {
+			args = json.RawMessage("null")
+		}
+		out.Calls = append(out.Calls, Call{ID: c.ID, Tool: c.Tool, Arguments: args})
+	}
+	if m.Result != nil {
+		r := *m.Result
+		r.JSON, r.Parts, r.CompactSummary = compact(r.JSON), saidParts(r.Parts), ""
+		if r.JSON != nil || r.Text != "" {
+			r.SHA256, r.Size, r.MediaType = Hash{}, 0, ""
+		}
+		out.Result = &r
+	}
+	return out
+}
+
+func saidParts(parts []Part) []Part {
+	out := slices.Clone(parts)
+	for i := range out {
+		p := &out[i]
+		p.Raw = compact(p.Raw)
+		switch {
+		case p.Data != nil:
+			p.SHA256, p.Size, p.Data = HashOf(p.Data), int64(len(p.Data)), nil
+		case p.Type == TextPart && p.Text != "":
+			p.SHA256, p.Size = Hash{}, 0
+		}
+	}
+	return out
+}
+
+// compact takes the white space out of JSON. What is none stays as it is.
+func compact(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return raw
+	}
+	return b.Bytes()
+}
