@@ -4,13 +4,14 @@
 package secrets
 
 import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/spf13/viper"
-	"github.com/zricethezav/gitleaks/v8/config"
 )
 
 // Match is a secret in a text, in bytes, and the name of the rule that found it.
@@ -19,25 +20,50 @@ type Match struct {
 	Rule     string
 }
 
-// rules are gitleaks' own, read once.
-var rules = sync.OnceValues(func() ([]config.Rule, error) {
-	v := viper.New()
-	v.SetConfigType("toml")
-	if err := v.ReadConfig(strings.NewReader(config.DefaultConfig)); err != nil {
-		return nil, err
+//go:generate go run -C ../../internal/secretsgen . ../../chatctx/secrets/rules.json
+
+//go:embed rules.json
+var table []byte
+
+// rule is a shape of secrets, as it lies in the table that internal/secretsgen makes of gitleaks' rules.
+type rule struct {
+	ID       string      `json:"id"`
+	Regex    string      `json:"regex"`
+	Group    int         `json:"group,omitempty"`    // of the expression, that is the secret; 0: the first that is not empty
+	Entropy  float64     `json:"entropy,omitempty"`  // that a secret has more of, in bits a character
+	Keywords []string    `json:"keywords,omitempty"` // in lower case; one of them is in every text with such a secret
+	Allowed  []allowance `json:"allowed,omitempty"`
+
+	expression func() *regexp.Regexp
+}
+
+// allowance are matches of a rule that are no secrets: examples and words that only look like keys.
+type allowance struct {
+	InMatch bool     `json:"in_match,omitempty"` // Regexes look at all that the rule's expression found, not only at the secret
+	Regexes []string `json:"regexes,omitempty"`
+	Words   []string `json:"words,omitempty"` // in lower case, anywhere in the secret
+
+	expressions func() []*regexp.Regexp
+}
+
+// rules are read once, and each expression is compiled when a text has one of its keywords.
+var rules = sync.OnceValues(func() ([]rule, error) {
+	var list []rule
+	if err := json.Unmarshal(table, &list); err != nil {
+		return nil, fmt.Errorf("the table of rules for secrets is damaged: %w", err)
 	}
-	var raw config.ViperConfig
-	if err := v.Unmarshal(&raw); err != nil {
-		return nil, err
-	}
-	c, err := raw.Translate()
-	if err != nil {
-		return nil, err
-	}
-	var list []config.Rule
-	for _, r := range c.GetOrderedRules() {
-		if r.Regex != nil {
-			list = append(list, r)
+	for i := range list {
+		r := &list[i]
+		r.expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+		for k := range r.Allowed {
+			a := &r.Allowed[k]
+			a.expressions = sync.OnceValue(func() []*regexp.Regexp {
+				var out []*regexp.Regexp
+				for _, x := range a.Regexes {
+					out = append(out, regexp.MustCompile(x))
+				}
+				return out
+			})
 		}
 	}
 	return list, nil
@@ -74,26 +100,26 @@ func Find(text string) ([]Match, error) {
 }
 
 // mayMatch reports whether a rule's expression is to be tried: it takes much longer than looking for its words.
-func mayMatch(r *config.Rule, lower string) bool {
-	return len(r.Keywords) == 0 || slices.ContainsFunc(r.Keywords, func(k string) bool { return strings.Contains(lower, strings.ToLower(k)) })
+func mayMatch(r *rule, lower string) bool {
+	return len(r.Keywords) == 0 || slices.ContainsFunc(r.Keywords, func(k string) bool { return strings.Contains(lower, k) })
 }
 
-func matches(r *config.Rule, text string) []Match {
+func matches(r *rule, text string) []Match {
 	var out []Match
-	for _, at := range r.Regex.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range r.expression().FindAllStringSubmatchIndex(text, -1) {
 		from, to := secret(r, at)
 		s := text[from:to]
 		if s == "" || r.Entropy > 0 && entropy(s) <= r.Entropy || allowed(r, text[at[0]:at[1]], s) {
 			continue
 		}
-		out = append(out, Match{from, to, r.RuleID})
+		out = append(out, Match{from, to, r.ID})
 	}
 	return out
 }
 
 // secret is the part of a match that is the secret: the rule's group, else the first that is not empty, else all.
-func secret(r *config.Rule, at []int) (from, to int) {
-	if g := 2 * r.SecretGroup; g > 0 && g+1 < len(at) && at[g] >= 0 {
+func secret(r *rule, at []int) (from, to int) {
+	if g := 2 * r.Group; g > 0 && g+1 < len(at) && at[g] >= 0 {
 		return at[g], at[g+1]
 	}
 	for g := 2; g+1 < len(at); g += 2 {
@@ -105,14 +131,15 @@ func secret(r *config.Rule, at []int) (from, to int) {
 }
 
 // allowed reports whether a rule knows a match as none: examples and words that only look like keys.
-func allowed(r *config.Rule, match, secret string) bool {
-	for _, a := range r.Allowlists {
-		target := secret
-		if a.RegexTarget == "match" || a.RegexTarget == "line" {
+func allowed(r *rule, match, secret string) bool {
+	lower := strings.ToLower(secret)
+	for i := range r.Allowed {
+		a, target := &r.Allowed[i], secret
+		if a.InMatch {
 			target = match
 		}
-		stop, _ := a.ContainsStopWord(secret)
-		if a.RegexAllowed(target) || stop {
+		if slices.ContainsFunc(a.expressions(), func(x *regexp.Regexp) bool { return x.MatchString(target) }) ||
+			slices.ContainsFunc(a.Words, func(w string) bool { return strings.Contains(lower, w) }) {
 			return true
 		}
 	}

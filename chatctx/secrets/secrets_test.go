@@ -1,6 +1,8 @@
 package secrets
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -39,6 +41,44 @@ func TestFind(t *testing.T) {
 	for _, text := range []string{"", "Where should we go in May?", "sk-ant is how they begin", "the key is under the mat", "AKIAIOSFODNN7EXAMPLE"} {
 		if found, err := Find(text); err != nil || len(found) != 0 {
 			t.Errorf("%q: found %v, %v", text, found, err)
+		}
+	}
+}
+
+// TestTable holds the table to what is read of it: no field is unknown, every expression compiles, and every keyword can be met.
+func TestTable(t *testing.T) {
+	d := json.NewDecoder(bytes.NewReader(table))
+	d.DisallowUnknownFields()
+	var list []rule
+	if err := d.Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 200 {
+		t.Errorf("only %d rules", len(list))
+	}
+	var all strings.Builder
+	for _, r := range list {
+		if r.ID == "" || r.Regex == "" {
+			t.Errorf("a rule without a name or an expression: %+v", r)
+		}
+		for _, k := range r.Keywords {
+			if k != strings.ToLower(k) {
+				t.Errorf("%s: the keyword %q is not in lower case", r.ID, k)
+			}
+			all.WriteString(k + " = \"" + made("", alnum, 40) + "\"\n")
+		}
+	}
+	if found, err := Find(all.String()); err != nil || len(found) < 20 {
+		t.Errorf("found %d, %v", len(found), err)
+	}
+	own, err := rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range own {
+		own[i].expression()
+		for k := range own[i].Allowed {
+			own[i].Allowed[k].expressions()
 		}
 	}
 }
