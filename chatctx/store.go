@@ -60,7 +60,7 @@ type Store struct {
 }
 
 // sequential are the buckets whose keys mostly come in order, so that their pages can be filled.
-var sequential = []string{"pool", branch.EntryBucket, operationBucket, "artifact"}
+var sequential = []string{"pool", branch.EntryBucket, operationBucket, "artifact", index.DocBucket, index.TermBucket}
 
 // Open opens the store in a file. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
 func Open(path string, o Options) (*Store, error) {

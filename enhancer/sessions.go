@@ -296,7 +296,7 @@ func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string,
 }
 
 // noBudget is a budget that nothing reaches.
-const noBudget = 1 << 40
+const noBudget = 1 << 30
 
 // Pruning says what pruning did.
 type Pruning struct {

@@ -61,7 +61,7 @@ func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.wha
 const errTruncated = "the JSON ends too early"
 
 // maxDocument bounds a document: token offsets are 32 bits.
-const maxDocument = math.MaxUint32 - 1
+const maxDocument = min(math.MaxUint32-1, math.MaxInt)
 
 // maxDepth bounds nesting, as messages do for what they keep.
 const maxDepth = 1000

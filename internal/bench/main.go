@@ -3,6 +3,7 @@
 //	go run .                 all of them; some minutes, 4 GB of disk
 //	go run . append fork     those named
 //	go run . -small          a tenth of the sizes, to see that it works
+//	go run . -profile F used what takes the processor's time, for go tool pprof
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"sort"
 	"strings"
@@ -60,7 +62,13 @@ func main() {
 		return
 	}
 	small := flag.Bool("small", false, "a tenth of the sizes")
+	profile := flag.String("profile", "", "write a profile of the processor's time to this `file`")
 	flag.Parse()
+	if *profile != "" {
+		f := value(os.Create(*profile))
+		must(pprof.StartCPUProfile(f))
+		defer pprof.StopCPUProfile()
+	}
 	for _, b := range benches {
 		if flag.NArg() > 0 && !slices.Contains(flag.Args(), b.name) {
 			continue

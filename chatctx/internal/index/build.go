@@ -68,8 +68,8 @@ func (l *building) settle() {
 	}
 }
 
-// maxDocs is how many documents one record of the doc bucket has.
-const maxDocs = 256
+// maxDocs is how many documents one record of the doc bucket has: some kilobyte, so that pages are full.
+const maxDocs = 64
 
 // Write makes a block of the documents, and puts it into the state.
 func (b *Builder) Write(tx kv.RwTx, s *State) error {
@@ -108,20 +108,42 @@ func (b *Builder) Write(tx kv.RwTx, s *State) error {
 
 func docKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// putDocs writes one record of documents. Those of one context stand together: how many, kind and context, then what each is.
+// putDocs writes one record of documents. Those of one context stand together: how many, kind and context, how many bytes all begin with and these, then the rest
+// of each.
 func putDocs(tx kv.RwTx, from uint64, docs []Doc) error {
 	var b []byte
 	for i := 0; i < len(docs); {
 		j := i + 1
-		for j < len(docs) && bytes.Equal(docs[i][:17], docs[j][:17]) {
+		for j < len(docs) && bytes.Equal(docs[i][:docHead], docs[j][:docHead]) {
 			j++
 		}
-		b = append(binary.AppendUvarint(b, uint64(j-i)), docs[i][:17]...)
+		b = append(binary.AppendUvarint(b, uint64(j-i)), docs[i][:docHead]...)
+		same := sharedStart(docs[i:j])
+		b = append(append(b, byte(same)), docs[i][docHead:docHead+same]...)
 		for ; i < j; i++ {
-			b = append(b, docs[i][17:]...)
+			b = append(b, docs[i][docHead+same:]...)
 		}
 	}
 	return tx.Put(DocBucket, docKey(from), seal(b))
+}
+
+// docHead is the length of a document's kind and context.
+const docHead = 17
+
+// sharedStart is how many bytes documents of one context have in common after that.
+func sharedStart(docs []Doc) int {
+	first := docs[0][docHead:]
+	n := len(first)
+	for i := range docs {
+		id := docs[i][docHead:]
+		for j := range n {
+			if id[j] != first[j] {
+				n = j
+				break
+			}
+		}
+	}
+	return n
 }
 
 func parseDocs(value []byte) ([]Doc, error) {
@@ -132,16 +154,21 @@ func parseDocs(value []byte) ([]Doc, error) {
 	var docs []Doc
 	for len(b) > 0 {
 		n, k := binary.Uvarint(b)
-		if k <= 0 || n > maxDocs || len(b) < k+17+16*int(n) || n == 0 {
+		if k <= 0 || n > maxDocs || n == 0 || len(b) < k+docHead+1 {
 			return nil, damaged("a record of documents that does not fit")
 		}
-		head := b[k : k+17]
-		b = b[k+17:]
+		var d Doc
+		copy(d[:], b[k:k+docHead])
+		same := int(b[k+docHead])
+		rest := len(d) - docHead - same
+		if b = b[k+docHead+1:]; rest < 0 || len(b) < same+rest*int(n) {
+			return nil, damaged("a record of documents that does not fit")
+		}
+		copy(d[docHead:], b[:same])
+		b = b[same:]
 		for range n {
-			var d Doc
-			copy(d[:], head)
-			copy(d[17:], b)
-			docs, b = append(docs, d), b[16:]
+			copy(d[docHead+same:], b)
+			docs, b = append(docs, d), b[rest:]
 		}
 	}
 	return docs, nil

@@ -3,14 +3,15 @@ package index
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 // A term's list is cut into pieces of so many bytes, and entries are packed into records of so many.
 const (
-	maxList  = 4 << 10
-	maxChunk = 6 << 10
+	maxList  = 2 << 10
+	maxChunk = 2 << 10
 )
 
 // entry is a piece of a term's list: n documents from first to last. Each stands as the varint of how far it is from the one before (from first for the first one),
@@ -135,7 +136,7 @@ func decode(value []byte, fn func(*entry) bool) error {
 	var e entry
 	next := func() (v int) {
 		n, k := binary.Uvarint(b)
-		if k <= 0 || n > 1<<31 {
+		if k <= 0 || n > math.MaxInt32 {
 			b, err = nil, damaged("a record that does not fit")
 			return 0
 		}

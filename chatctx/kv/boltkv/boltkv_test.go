@@ -1,6 +1,9 @@
 package boltkv_test
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -31,4 +34,52 @@ func TestModel(t *testing.T) {
 			return open(t, path, boltkv.Options{Create: true, Sequential: []string{"sequential"}, IdleHold: -1})
 		})
 	}
+}
+
+// TestPagesAreFilled: keys that come in order, one in each transaction, leave no room in the pages behind them, and a vacuum changes nothing of that.
+func TestPagesAreFilled(t *testing.T) {
+	db := open(t, newPath(t), boltkv.Options{Create: true, Sequential: []string{"sequential"}})
+	value := bytes.Repeat([]byte{7}, 1100)
+	n := 0
+	fill := func(upTo int) {
+		t.Helper()
+		for ; n < upTo; n++ {
+			put(t, db, "sequential", fmt.Sprintf("%06d", n), string(value))
+		}
+		space, err := db.(kv.Keeper).Space(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// 14 records of 1,122 bytes fit into a page of 16,384; 6 more pages are for the tree, the list of free ones and bbolt's own.
+		if most := int64(n/14+1+6) * 16384; space.Used > most {
+			t.Errorf("%d records take %d bytes, more than %d", n, space.Used, most)
+		}
+	}
+	fill(280)
+	if err := db.(kv.Keeper).Rewrite(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	fill(560)
+	tail := bytes.Repeat([]byte{0xff}, 41)
+	err := db.Update(ctx, func(tx kv.RwTx) error { return tx.Put("sequential", tail, value) })
+	if err == nil || errors.Is(err, kv.ErrDamaged) {
+		t.Errorf("the engine's own key: %v", err)
+	}
+	err = db.Update(ctx, func(tx kv.RwTx) error { return errors.Join(tx.Delete("sequential", tail), tx.Put("other", tail, value)) })
+	if err != nil {
+		t.Errorf("that key in another bucket: %v", err)
+	}
+	seen := 0
+	err = db.View(ctx, func(tx kv.Tx) error {
+		return tx.Scan("sequential", kv.Range{Reverse: true}, func(key, _ []byte) error {
+			if seen++; string(key) != fmt.Sprintf("%06d", n-seen) {
+				t.Errorf("key %q is the %dth from the end", key, seen)
+			}
+			return nil
+		})
+	})
+	if err != nil || seen != n {
+		t.Errorf("%d of %d keys, %v", seen, n, err)
+	}
+	closeDB(t, db)
 }

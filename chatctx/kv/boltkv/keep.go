@@ -288,8 +288,12 @@ func (c *copier) begin(name []byte) (err error) {
 			return err
 		}
 	}
-	if c.into, err = c.tx.CreateBucketIfNotExists(name); err == nil {
-		c.into.FillPercent = 1
+	if c.into, err = c.tx.CreateBucketIfNotExists(name); err != nil {
+		return err
+	}
+	c.into.FillPercent = 1
+	if slices.Contains(c.from.sequential, string(name)) {
+		err = addTail(c.into)
 	}
 	return err
 }

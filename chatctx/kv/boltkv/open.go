@@ -34,10 +34,13 @@ var (
 )
 
 const (
-	// allocSize is by how much the file grows.
-	allocSize = 1 << 20
+	// The file grows by an eighth, within these bounds.
+	leastGrowth = 4 * pageSize
+	mostGrowth  = 1 << 20
 	// mapSize is how much of it is mapped from the start, so that growing seldom has to wait for Views to end.
 	mapSize = 1 << 30
+	// wide: addresses have more than 32 bits.
+	wide = ^uintptr(0)>>32 != 0
 )
 
 func boltOptions(write bool) *bolt.Options {
@@ -48,7 +51,7 @@ func boltOptions(write bool) *bolt.Options {
 		NoStatistics: true,
 		Timeout:      1, // one try: whoever waits does so at the lock file
 	}
-	if write && runtime.GOOS != "windows" && ^uint(0)>>32 != 0 {
+	if write && runtime.GOOS != "windows" && wide {
 		o.InitialMmapSize = mapSize
 	}
 	return o
@@ -121,7 +124,6 @@ func (o *opened) start(options *bolt.Options) (err error) {
 	var errno syscall.Errno
 	switch {
 	case err == nil:
-		o.db.AllocSize = allocSize
 		return nil
 	case errors.Is(err, berrors.ErrTimeout):
 		return errBusy
@@ -211,6 +213,7 @@ func (o *opened) commit(tx *bolt.Tx) (err error) {
 			o.rollback(tx)
 		}
 	}()
+	o.db.AllocSize = int(min(max(tx.Size()/8, leastGrowth), mostGrowth)) // bbolt asks for it when the pages do not fit
 	if err = tx.Commit(); err == nil {
 		return nil
 	}
@@ -244,8 +247,12 @@ func (o *opened) fault(err *error) {
 	}
 }
 
-// maps tells whether an address is one that a value of this file could lead to: spoilt ones reach some gigabytes out of it.
+// maps tells whether an address is one that a value of this file could lead to: spoilt ones reach some gigabytes out of it, on a
+// system of 32 bits around all memory.
 func (o *opened) maps(address uintptr) bool {
+	if !wide {
+		return true
+	}
 	base := o.db.Info().Data
-	return address >= base && address-base < uintptr(o.info.Size())+16*mapSize
+	return address >= base && uint64(address-base) < uint64(o.info.Size())+16*mapSize
 }

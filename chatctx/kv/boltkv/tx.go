@@ -3,6 +3,7 @@ package boltkv
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -87,6 +88,35 @@ func (s *session) bucket(name string) (b *bolt.Bucket, err error) {
 	return b, nil
 }
 
+// makeBucket makes a bucket, one whose keys come in order with its tail.
+func (s *session) makeBucket(name string) (*bolt.Bucket, error) {
+	b, err := s.bolt.CreateBucket([]byte(name))
+	if err == nil && slices.Contains(s.sequential, name) {
+		err = addTail(b)
+	}
+	if err == nil {
+		s.keep(name, b)
+	}
+	return b, err
+}
+
+// tail are the names of two empty buckets behind all keys of a bucket whose keys come in order. Of a page that is full bbolt always takes
+// the last two keys over to the next one: if these are real ones, a page for 14 records has 12 for good.
+var tail = [][]byte{bytes.Repeat([]byte{0xff}, 41), bytes.Repeat([]byte{0xff}, 42)}
+
+func addTail(b *bolt.Bucket) error {
+	for _, name := range tail {
+		if _, err := b.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) inTail(bucket string, key []byte) bool {
+	return slices.ContainsFunc(tail, func(name []byte) bool { return bytes.Equal(name, key) }) && slices.Contains(s.sequential, bucket)
+}
+
 // keep remembers a bucket. bbolt forgets the fill with each transaction.
 func (s *session) keep(name string, b *bolt.Bucket) {
 	if slices.Contains(s.sequential, name) {
@@ -115,13 +145,15 @@ func (s *session) put(bucket string, key, value []byte) (err error) {
 	}
 	defer s.caught(&err)
 	if b == nil {
-		if b, err = s.bolt.CreateBucket([]byte(bucket)); err != nil {
+		if b, err = s.makeBucket(bucket); err != nil {
 			return s.wrong(err)
 		}
-		s.keep(bucket, b)
 	}
 	if value == nil {
 		value = []byte{} // bbolt takes nil for a bucket
+	}
+	if s.inTail(bucket, key) {
+		return fmt.Errorf("a key of %d bytes 255 in bucket %s is the engine's own: take another", len(key), bucket)
 	}
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: key})
 	return s.wrong(b.Put(key, value))
