@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -45,9 +47,18 @@ func (s *Store) Repair(ctx context.Context, o RepairOptions) (*Repaired, error) 
 	if err != nil || len(found) == 0 {
 		return out, err
 	}
+	pages := slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 0 && p.Where == "file" })
+	if pages && o.DryRun {
+		return s.rehearse(ctx)
+	}
 	if o.Path != "" && !o.DryRun {
 		if out.Backup, err = s.copyBeside(ctx, o.Path, "before-repair"); err != nil {
 			return nil, err
+		}
+	}
+	if pages {
+		if found, err = s.mendPages(ctx, out); err != nil {
+			return out, err
 		}
 	}
 	if err := s.mend(ctx, o.DryRun, out); err != nil {
@@ -58,6 +69,39 @@ func (s *Store) Repair(ctx context.Context, o RepairOptions) (*Repaired, error) 
 	}
 	out.Left, err = s.problems(ctx)
 	return out, err
+}
+
+// mendPages writes the file anew before anything else is mended: in pages whose keys are out of order nothing is found where it is looked for. It gives what a check
+// finds then.
+func (s *Store) mendPages(ctx context.Context, out *Repaired) ([]Problem, error) {
+	if err := s.Vacuum(ctx); err != nil {
+		return nil, fmt.Errorf("it cannot be mended in place: %w", err)
+	}
+	out.Mended = append(out.Mended, Mended{0, "file", "is written anew, page by page"})
+	return s.problems(ctx)
+}
+
+// rehearse repairs a copy to see what a repair would do: with pages that have to be written anew nothing else shows it.
+func (s *Store) rehearse(ctx context.Context) (*Repaired, error) {
+	dir, err := os.MkdirTemp("", "chatctx-repair-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	f, err := os.OpenFile(filepath.Join(dir, "copy.db"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.Backup(ctx, f), f.Close()); err != nil {
+		return nil, err
+	}
+	c, err := Open(f.Name(), Options{Program: s.program, By: s.by, Clock: s.clock})
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.Repair(ctx, RepairOptions{})
+	out.Left = nil
+	return out, errors.Join(err, c.Close())
 }
 
 // problems is what a full check finds.
@@ -94,14 +138,16 @@ func (s *Store) copyBeside(ctx context.Context, path, what string) (string, erro
 
 // mend mends all in one transaction.
 func (s *Store) mend(ctx context.Context, dry bool, out *Repaired) error {
+	var done []Mended
 	err := s.db.Update(ctx, func(tx kv.RwTx) error {
 		m := &mender{tx: tx, store: s, now: s.now()}
 		err := m.all()
-		if out.Mended = m.done; err == nil && dry {
+		if done = m.done; err == nil && dry {
 			err = errDry
 		}
 		return err
 	})
+	out.Mended = append(out.Mended, done...)
 	if errors.Is(err, errDry) {
 		return nil
 	}
@@ -171,26 +217,14 @@ func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
 	}
 }
 
-// mendRest makes the index and the pages anew where something is wrong with them.
+// mendRest makes the search index anew where something is wrong with it.
 func (s *Store) mendRest(ctx context.Context, dry bool, found []Problem, out *Repaired) error {
-	pages, words := false, len(out.Mended) > 0
-	for _, p := range found {
-		pages = pages || p.Invariant == 0 && p.Where == "file"
-		words = words || p.Invariant == 10
+	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 10 }) {
+		return nil
 	}
-	if words {
-		out.Mended = append(out.Mended, Mended{10, "search index", "is made anew"})
-		if !dry {
-			if err := s.Reindex(ctx, nil); err != nil {
-				return err
-			}
-		}
+	out.Mended = append(out.Mended, Mended{10, "search index", "is made anew"})
+	if dry {
+		return nil
 	}
-	if _, ok := s.db.(kv.Keeper); pages && ok {
-		out.Mended = append(out.Mended, Mended{0, "file", "is written anew, page by page"})
-		if !dry {
-			return s.Vacuum(ctx)
-		}
-	}
-	return nil
+	return s.Reindex(ctx, nil)
 }
