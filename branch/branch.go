@@ -25,7 +25,7 @@ func (p Piece) Len() int { return int(p.To - p.From) }
 // Branch is a branch's record.
 type Branch struct {
 	ID     pool.ID `cbor:"1,keyasint"`
-	Name   string  `cbor:"-"` // stands in the key
+	Name   string  `cbor:"17,keyasint"`
 	Pieces []Piece `cbor:"2,keyasint,omitempty"`
 	// Segment is the one that this branch appends to, 0 before the first append. High is its high-water mark: the next position to write.
 	// It never goes back, not even by an undo.
@@ -36,10 +36,10 @@ type Branch struct {
 	Prompt   string                     `cbor:"6,keyasint,omitempty"`
 	Settings map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
 	Sessions []Session                  `cbor:"8,keyasint,omitempty"`
-	// From and At: the branch that this one was forked from, by name then, and the last message they shared.
-	From string  `cbor:"9,keyasint,omitempty"`
+	// From and At: the branch that this one was forked from, which may be gone by now, and the last message they shared.
+	From pool.ID `cbor:"9,keyasint,omitzero"`
 	At   pool.ID `cbor:"10,keyasint,omitzero"`
-	// Revision goes up by one with each change of the branch, undo included.
+	// Revision goes up by one with each change of the branch, undo included, and never back: one number never names two states.
 	Revision uint64                     `cbor:"11,keyasint,omitempty"`
 	AppData  map[string]json.RawMessage `cbor:"12,keyasint,omitempty"`
 	Created  pool.Time                  `cbor:"13,keyasint,omitempty"`
@@ -48,6 +48,9 @@ type Branch struct {
 	Newest uint64 `cbor:"15,keyasint,omitempty"`
 	// Tokens are figures that a program set for the branch, nil for none.
 	Tokens *Tokens `cbor:"16,keyasint,omitempty"`
+	// Removed is when the branch was removed, 0 for one that is there. The record of a removed branch stays for as long as something can bring it back, so
+	// that its mark and its revision do not begin anew; it has no name in the index and counts nowhere.
+	Removed pool.Time `cbor:"18,keyasint,omitempty"`
 }
 
 // Tokens are the figures of a branch as a whole.

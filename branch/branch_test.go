@@ -213,7 +213,7 @@ func TestDamagedEntriesAreErrors(t *testing.T) {
 	db := memkv.New()
 	defer db.Close()
 	ctx := pool.NewID()
-	b := &Branch{Name: "b", Segment: 1}
+	b := &Branch{ID: pool.NewID(), Name: "b", Segment: 1}
 	err := db.Update(t.Context(), func(tx kv.RwTx) error {
 		p, err := Write(tx, ctx, b, []Item{{ID: pool.NewID()}, {ID: pool.NewID()}, {ID: pool.NewID()}})
 		if err != nil {
@@ -231,11 +231,66 @@ func TestDamagedEntriesAreErrors(t *testing.T) {
 		if _, err := IDs(tx, ctx, []Piece{p}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("a short entry: %v", err)
 		}
-		if err := tx.Put(Bucket, Key(ctx, "b"), []byte("no record")); err != nil {
+		if err := tx.Put(Bucket, Key(ctx, b.ID), []byte("no record")); err != nil {
 			return err
 		}
-		if _, err := Get(tx, ctx, "b"); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := Get(tx, ctx, b.ID); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("a broken record: %v", err)
+		}
+		other := &Branch{ID: pool.NewID(), Name: "other"}
+		raw, err := Encode(other)
+		if err != nil {
+			return err
+		}
+		if _, err := Decode(b.ID, raw); !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("a record under the id of another: %v", err)
+		}
+		if err := PutName(tx, ctx, "nowhere", pool.NewID()); err != nil {
+			return err
+		}
+		if _, err := Find(tx, ctx, "nowhere"); !errors.Is(err, kv.ErrDamaged) {
+			t.Errorf("a name that leads nowhere: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFreeName gives the first number that no branch has, among names that only look like numbered ones.
+func TestFreeName(t *testing.T) {
+	db := memkv.New()
+	ctx, id := pool.NewID(), pool.NewID()
+	free := func(tx kv.Tx) string {
+		name, err := FreeName(tx, ctx, "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	err := db.Update(t.Context(), func(tx kv.RwTx) error {
+		for _, name := range []string{"main", "main.02", "main.x", "main.3", "main.-2", "mainly.2", "main.2.2", "main.99999999999999999999"} {
+			if err := PutName(tx, ctx, name, id); err != nil {
+				return err
+			}
+		}
+		if got := free(tx); got != "main.2" {
+			t.Errorf("the first is %q", got)
+		}
+		for n := 2; n <= 120; n++ {
+			if err := PutName(tx, ctx, fmt.Sprint("main.", n), id); err != nil {
+				return err
+			}
+		}
+		if got := free(tx); got != "main.121" {
+			t.Errorf("after main.120 comes %q", got)
+		}
+		if err := DeleteName(tx, ctx, "main.17"); err != nil {
+			return err
+		}
+		if got := free(tx); got != "main.17" {
+			t.Errorf("the gap is %q", got)
 		}
 		return nil
 	})

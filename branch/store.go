@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,9 +17,10 @@ import (
 
 // The buckets of this package.
 const (
-	Bucket       = "branch" // context, branch name: the record
-	EntryBucket  = "entry"  // context, segment, position: message id, count of turns
-	PromptBucket = "prompt" // context, prompt id: text
+	Bucket       = "branch"     // context, branch id: the record
+	NameBucket   = "branchname" // context, name: id of the branch that has it
+	EntryBucket  = "entry"      // context, segment, position: message id, count of turns
+	PromptBucket = "prompt"     // context, prompt id: text
 )
 
 var (
@@ -52,56 +54,137 @@ func CheckName(name string) error {
 }
 
 // Key is the key of a branch's record.
-func Key(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
+func Key(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
 
-// Encode gives the record's bytes, with a checksum over the name and them.
+func nameKey(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
+
+// Encode gives the record's bytes, with a checksum.
 func Encode(b *Branch) ([]byte, error) {
 	raw, err := encMode.Marshal(b)
 	if err != nil {
 		return nil, err
 	}
-	return pool.AddChecksum(raw, []byte(b.Name)), nil
+	return pool.AddChecksum(raw, nil), nil
 }
 
-// Decode reads a record's bytes; the name comes from the key.
-func Decode(name string, raw []byte) (*Branch, error) {
-	if err := pool.CheckRecord(raw, []byte(name)); err != nil {
-		return nil, fmt.Errorf("%w: the record of branch %q: %w", kv.ErrDamaged, name, err)
+// Decode reads the record of the branch with this id. ErrDamaged also where it is that of another.
+func Decode(id pool.ID, raw []byte) (*Branch, error) {
+	if err := pool.CheckRecord(raw, nil); err != nil {
+		return nil, fmt.Errorf("%w: the record of branch %s: %w", kv.ErrDamaged, id, err)
 	}
-	return DecodeFields(name, raw)
+	b, err := DecodeFields(raw)
+	if err == nil && b.ID != id {
+		return nil, fmt.Errorf("%w: the record of branch %s is that of %s", kv.ErrDamaged, id, b.ID)
+	}
+	return b, err
 }
 
 // DecodeFields reads some of a record's keys, without a checksum.
-func DecodeFields(name string, raw []byte) (*Branch, error) {
-	b := &Branch{Name: name}
+func DecodeFields(raw []byte) (*Branch, error) {
+	b := &Branch{}
 	if err := decMode.Unmarshal(raw, b); err != nil {
-		return nil, fmt.Errorf("%w: the record of branch %q: %w", kv.ErrDamaged, name, err)
+		return nil, fmt.Errorf("%w: the record of a branch: %w", kv.ErrDamaged, err)
 	}
 	return b, nil
 }
 
-// Get reads a branch; nil if there is none of that name.
-func Get(tx kv.Tx, ctx pool.ID, name string) (*Branch, error) {
-	raw, err := tx.Get(Bucket, Key(ctx, name))
+// Get reads a branch, removed or not; nil if there is no record of it.
+func Get(tx kv.Tx, ctx, id pool.ID) (*Branch, error) {
+	raw, err := tx.Get(Bucket, Key(ctx, id))
 	if raw == nil || err != nil {
 		return nil, err
 	}
-	return Decode(name, raw)
+	return Decode(id, raw)
 }
 
-// Put writes a branch's record.
+// Lookup gives the id of the branch that has a name, the zero id where none has it.
+func Lookup(tx kv.Tx, ctx pool.ID, name string) (pool.ID, error) {
+	id, err := tx.Get(NameBucket, nameKey(ctx, name))
+	switch {
+	case id == nil || err != nil:
+		return pool.ID{}, err
+	case len(id) != 16:
+		return pool.ID{}, fmt.Errorf("%w: the branch name %q leads to no branch", kv.ErrDamaged, name)
+	}
+	return pool.ID(id), nil
+}
+
+// Find reads the branch that has a name; nil where none has it.
+func Find(tx kv.Tx, ctx pool.ID, name string) (*Branch, error) {
+	id, err := Lookup(tx, ctx, name)
+	if id == (pool.ID{}) || err != nil {
+		return nil, err
+	}
+	b, err := Get(tx, ctx, id)
+	if err == nil && (b == nil || b.Removed != 0) {
+		err = fmt.Errorf("%w: the branch name %q leads to no branch: chatctx repair", kv.ErrDamaged, name)
+	}
+	return b, err
+}
+
+// NameOf is the name of a branch, removed or not; "" where there is no record of it.
+func NameOf(tx kv.Tx, ctx, id pool.ID) (string, error) {
+	b, err := Get(tx, ctx, id)
+	if b == nil || err != nil {
+		return "", err
+	}
+	return b.Name, nil
+}
+
+// FreeName is the first of BASE.2, BASE.3 … that no branch has. It reads the names that begin with BASE and a dot, and no records.
+func FreeName(tx kv.Tx, ctx pool.ID, base string) (string, error) {
+	prefix := nameKey(ctx, base+".")
+	taken := map[int]bool{}
+	err := tx.Scan(NameBucket, kv.Prefix(prefix), func(key, _ []byte) error {
+		digits := string(key[len(prefix):])
+		if n, err := strconv.Atoi(digits); err == nil && strconv.Itoa(n) == digits {
+			taken[n] = true
+		}
+		return nil
+	})
+	n := 2
+	for taken[n] {
+		n++
+	}
+	return fmt.Sprintf("%s.%d", base, n), err
+}
+
+// Put writes a branch's record. Its name is put by PutName, once.
 func Put(tx kv.RwTx, ctx pool.ID, b *Branch) error {
 	raw, err := Encode(b)
 	if err != nil {
 		return err
 	}
-	return tx.Put(Bucket, Key(ctx, b.Name), raw)
+	return tx.Put(Bucket, Key(ctx, b.ID), raw)
 }
 
-// List calls fn for each branch of a context, by name.
+// PutName makes a name lead to a branch.
+func PutName(tx kv.RwTx, ctx pool.ID, name string, id pool.ID) error {
+	return tx.Put(NameBucket, nameKey(ctx, name), id[:])
+}
+
+// DeleteName makes a name lead to no branch.
+func DeleteName(tx kv.RwTx, ctx pool.ID, name string) error {
+	return tx.Delete(NameBucket, nameKey(ctx, name))
+}
+
+// List calls fn for each branch of a context that is not removed, by id. ErrStop ends it.
 func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
+	return All(tx, ctx, func(b *Branch) error {
+		if b.Removed != 0 {
+			return nil
+		}
+		return fn(b)
+	})
+}
+
+// All is List with the removed branches.
+func All(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	return tx.Scan(Bucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
-		b, err := Decode(string(key[len(ctx):]), value)
+		if len(key) != 32 {
+			return fmt.Errorf("%w: a branch with a key of %d bytes", kv.ErrDamaged, len(key))
+		}
+		b, err := Decode(pool.ID(key[16:]), value)
 		if err != nil {
 			return err
 		}

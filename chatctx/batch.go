@@ -243,7 +243,7 @@ func (b *Batch) Fork(name string, at Ref, stay bool) *Forked {
 func (t *txn) goTo(b *branch.Branch, stay bool) {
 	t.onContext = t.onContext || stay
 	if !stay {
-		t.rec.Active, t.target = b.Name, b
+		t.rec.Active, t.target = b.ID, b
 	}
 }
 
@@ -388,22 +388,22 @@ func (b *Batch) Switch(name string) {
 		if err != nil {
 			return err
 		}
-		if to.Name != t.rec.Active {
+		if to.ID != t.rec.Active {
 			t.onContext = true
 		}
-		t.rec.Active, t.target = to.Name, to
+		t.rec.Active, t.target = to.ID, to
 		return nil
 	})
 }
 
-// RemoveBranch takes a branch away. The active and the last one stay (ErrConflict).
+// RemoveBranch removes a branch; what it alone holds stays until gc, so that undo can bring it back. The active and the last one stay (ErrConflict).
 func (b *Batch) RemoveBranch(name string) {
 	b.step("branch rm", func(t *txn) error {
 		gone, err := t.branch(name)
 		if err != nil {
 			return err
 		}
-		if gone.Name == t.rec.Active {
+		if gone.ID == t.rec.Active {
 			return conflict("%q is the active branch: chatctx switch to another first", gone.Name)
 		}
 		t.onContext = true
@@ -418,24 +418,8 @@ func (b *Batch) RenameBranch(name, to string) {
 		if err != nil || old.Name == to {
 			return err
 		}
-		made, err := t.create(to, nil)
-		if err != nil {
-			return err
-		}
-		if err := t.remove(old); err != nil {
-			return err
-		}
-		moved := *old
-		moved.Name = to
-		*made = moved
-		if t.rec.Active == old.Name {
-			t.rec.Active = to
-		}
-		if t.target == old {
-			t.target = made
-		}
 		t.onContext = true
-		return t.show(made.Pieces, true)
+		return t.rename(old, to)
 	})
 }
 

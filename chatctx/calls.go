@@ -228,17 +228,11 @@ func callOfKey(key []byte) (message ID, index int) {
 // holders names the branches that hold a place, at most two of them: the ones that this operation has read come first.
 func (t *txn) holders(home pool.Home) ([]string, error) {
 	var names []string
-	holds := func(b *branch.Branch) bool { return branch.Place(b.Pieces, home.Segment, home.Position) >= 0 }
-	for _, name := range t.names() {
-		if l := t.branches[name]; !l.removed && holds(l.Branch) && len(names) < 2 {
-			names = append(names, name)
-		}
-	}
-	err := branch.List(t.tx, t.id, func(b *branch.Branch) error {
+	err := t.each(func(b *branch.Branch) error {
 		if len(names) == 2 {
 			return kv.ErrStop
 		}
-		if _, read := t.branches[b.Name]; !read && holds(b) {
+		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
 			names = append(names, b.Name)
 		}
 		return nil

@@ -133,6 +133,9 @@ func (c *checker) context(id ID) error {
 	if err := c.callIndexes(id); err != nil {
 		return err
 	}
+	if err := c.operations(id); err != nil {
+		return err
+	}
 	if err := c.kept(id); err != nil {
 		return err
 	}
@@ -222,21 +225,27 @@ func whole(p branch.Piece, there []uint64) bool {
 	return p.From < p.To && uint64(to-from) == p.To-p.From
 }
 
-// branches checks the context's branches and gives the pieces that they hold.
+// branches checks the context's branches and gives the pieces of those that are not removed.
 func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64, there map[uint64][]uint64) ([][]branch.Piece, error) {
 	var held [][]branch.Piece
-	active := false
+	names := map[ID]string{}
 	owners := map[uint64]string{}
 	err := c.tx.Scan(branch.Bucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		name := string(key[16:])
-		where := fmt.Sprintf("context %s, branch %q", id, name)
-		b, err := branch.Decode(name, value)
+		if len(key) != 32 {
+			c.problem(3, "context "+id.String(), "has a branch with a key of %d bytes", len(key))
+			return nil
+		}
+		where := fmt.Sprintf("context %s, branch %s", id, ID(key[16:]))
+		b, err := branch.Decode(ID(key[16:]), value)
 		if err != nil {
 			c.problem(3, where, "%v", err)
 			return nil
 		}
-		active = active || name == rec.Active
-		held = append(held, b.Pieces)
+		where = fmt.Sprintf("context %s, branch %q", id, b.Name)
+		if b.Removed == 0 {
+			names[b.ID] = b.Name
+			held = append(held, b.Pieces)
+		}
 		for _, p := range b.Pieces {
 			if !whole(p, there[p.Segment]) {
 				c.problem(2, where, "has the piece %d to %d of segment %d, where entries are missing (it ends at %d)", p.From, p.To, p.Segment, ends[p.Segment])
@@ -245,19 +254,67 @@ func (c *checker) branches(id ID, rec *contextRecord, ends map[uint64]uint64, th
 		if other, ok := owners[b.Segment]; ok && b.Segment != 0 {
 			c.problem(2, where, "writes to the segment %d of branch %q", b.Segment, other)
 		}
-		owners[b.Segment] = name
+		owners[b.Segment] = b.Name
 		if b.Segment != 0 && b.High != ends[b.Segment] {
 			c.problem(2, where, "writes at %d of segment %d, which has %d entries", b.High, b.Segment, ends[b.Segment])
 		}
 		return c.branchRest(where, id, b)
 	})
-	if !active {
-		c.problem(3, "context "+id.String(), "its active branch %q is not there", rec.Active)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := names[rec.Active]; !ok {
+		c.problem(3, "context "+id.String(), "its active branch %s is not there", rec.Active)
 	}
 	if len(held) != int(rec.Branches) {
 		c.problem(3, "context "+id.String(), "counts %d branches, there are %d", rec.Branches, len(held))
 	}
-	return held, err
+	return held, c.names(id, names)
+}
+
+// operations checks that the branches have their records, removed or not, that an operation which can be undone is about.
+func (c *checker) operations(id ID) error {
+	there := map[ID]bool{{}: true}
+	return c.tx.Scan(operationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		op := &operation{}
+		if decMode.Unmarshal(value, op) != nil || op.Expired {
+			return nil // named tells of those that cannot be read
+		}
+		for _, link := range op.Chains {
+			if there[link.Branch] {
+				continue
+			}
+			raw, err := c.tx.Get(branch.Bucket, branch.Key(id, link.Branch))
+			if err != nil {
+				return err
+			}
+			if there[link.Branch] = raw != nil; raw == nil {
+				c.problem(7, "context "+id.String(), "the operation %d is about the branch %q (%s), of which there is no record", binary.BigEndian.Uint64(key[16:]), link.Name, link.Branch)
+			}
+		}
+		return nil
+	})
+}
+
+// names checks that each name leads to the branch that has it. names has the branches that are not removed.
+func (c *checker) names(id ID, names map[ID]string) error {
+	where := "context " + id.String()
+	led := map[ID]bool{}
+	err := c.tx.Scan(branch.NameBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		name := string(key[16:])
+		if len(value) == 16 && names[ID(value)] == name {
+			led[ID(value)] = true
+		} else {
+			c.problem(11, where, "the branch name %q leads to %x, which is not called so", name, value)
+		}
+		return nil
+	})
+	for branchID, name := range names {
+		if !led[branchID] {
+			c.problem(11, where, "the name of branch %q (%s) does not lead to it", name, branchID)
+		}
+	}
+	return err
 }
 
 func (c *checker) branchRest(where string, id ID, b *branch.Branch) error {
@@ -287,7 +344,7 @@ func (c *checker) branchRest(where string, id ID, b *branch.Branch) error {
 	return c.newest(where, id, b.Newest, b.ID, b.Revision)
 }
 
-// newest checks that an operation led to a revision. An operation that gave a branch another name is also about the old name, which is gone.
+// newest checks that an operation led to a revision.
 func (c *checker) newest(where string, id ID, n uint64, of ID, revision uint64) error {
 	op, err := getOperation(c.tx, id, n)
 	if errors.Is(err, kv.ErrDamaged) {
@@ -302,7 +359,7 @@ func (c *checker) newest(where string, id ID, n uint64, of ID, revision uint64) 
 		return nil
 	}
 	for _, link := range op.Chains {
-		if link.Branch == of && !link.Gone {
+		if link.Branch == of {
 			if link.Revision != revision {
 				c.problem(7, where, "is at revision %d, its newest operation %d led to %d", revision, n, link.Revision)
 			}

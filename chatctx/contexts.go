@@ -65,9 +65,11 @@ func (st *storeTxn) newContext(id ID, title string, parent ID, settings map[stri
 	if err != nil {
 		return nil, err
 	}
-	t := &txn{tx: st.tx, store: st.store, now: st.now, id: id, branches: map[string]*loaded{},
-		rec: &contextRecord{Title: title, Parent: parent, Settings: set, Active: MainBranch, Created: st.now, NextOperation: 1}}
-	t.target, err = t.create(MainBranch, nil)
+	t := &txn{tx: st.tx, store: st.store, now: st.now, id: id, branches: map[ID]*loaded{},
+		rec: &contextRecord{Title: title, Parent: parent, Settings: set, Created: st.now, NextOperation: 1}}
+	if t.target, err = t.create(MainBranch, nil); err == nil {
+		t.rec.Active = t.target.ID
+	}
 	return t, err
 }
 
@@ -129,7 +131,11 @@ type ContextInfo struct {
 
 func infoOf(tx kv.Tx, id ID, rec *contextRecord) (*ContextInfo, error) {
 	current, err := currentContext(tx)
-	info := &ContextInfo{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: rec.Active, Branches: int(rec.Branches),
+	if err != nil {
+		return nil, err
+	}
+	active, err := branch.NameOf(tx, id, rec.Active)
+	info := &ContextInfo{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active, Branches: int(rec.Branches),
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Trashed: rec.Trashed, Parent: rec.Parent,
 		Settings: rec.Settings, AppData: rec.AppData}
 	if err == nil && rec.Parent != (ID{}) {
@@ -290,6 +296,7 @@ func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Com
 // BranchInfo describes a branch.
 type BranchInfo struct {
 	branch.Branch
+	From       string // what the branch is called that it was forked from; "" where it is of none, or of one that is gone
 	Active     bool
 	Messages   int
 	Head       ID // zero on an empty branch
@@ -298,8 +305,14 @@ type BranchInfo struct {
 }
 
 func branchInfo(tx kv.Tx, id ID, rec *contextRecord, b *branch.Branch) (*BranchInfo, error) {
-	info := &BranchInfo{Branch: *b, Active: b.Name == rec.Active, Messages: b.Len()}
-	var err error
+	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
+	from, err := branch.Get(tx, id, b.From)
+	if err != nil {
+		return nil, err
+	}
+	if from != nil && from.Removed == 0 {
+		info.From = from.Name
+	}
 	if info.Head, err = branch.Head(tx, id, b.Pieces); err != nil {
 		return nil, err
 	}
@@ -348,11 +361,19 @@ func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, err
 
 func branchOf(tx kv.Tx, id ID, rec *contextRecord, name string) (*branch.Branch, error) {
 	if name == "" {
-		name = rec.Active
+		return activeBranch(tx, id, rec)
 	}
-	b, err := branch.Get(tx, id, name)
+	b, err := branch.Find(tx, id, name)
 	if err == nil && b == nil {
 		err = NotFound("branch", name)
+	}
+	return b, err
+}
+
+func activeBranch(tx kv.Tx, id ID, rec *contextRecord) (*branch.Branch, error) {
+	b, err := branch.Get(tx, id, rec.Active)
+	if err == nil && (b == nil || b.Removed != 0) {
+		err = damaged("the active branch of context %s is not there: chatctx repair", id)
 	}
 	return b, err
 }

@@ -32,12 +32,13 @@ func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, erro
 	return &ChatContext{ID: id, store: s}, nil
 }
 
-// copier copies a context; ids says which message became which, home where each stands.
+// copier copies a context; branches and ids say what each branch and message became, home where each message stands.
 type copier struct {
-	t    *txn
-	from reader
-	ids  map[ID]ID
-	home map[pool.Home]pool.Home
+	t        *txn
+	from     reader
+	branches map[ID]*branch.Branch
+	ids      map[ID]ID
+	home     map[pool.Home]pool.Home
 }
 
 func (st *storeTxn) copyContext(from, id ID, title string) error {
@@ -53,7 +54,7 @@ func (st *storeTxn) copyContext(from, id ID, title string) error {
 		return err
 	}
 	t.rec.Derived, t.rec.AppData = rec.Derived && title == rec.Title, rec.AppData
-	c := &copier{t: t, from: reader{st.tx, from}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
+	c := &copier{t: t, from: reader{st.tx, from}, branches: map[ID]*branch.Branch{}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
 	infos, err := branchInfos(st.tx, from, rec)
 	if err != nil {
 		return err
@@ -63,34 +64,41 @@ func (st *storeTxn) copyContext(from, id ID, title string) error {
 			return err
 		}
 	}
-	t.rec.Active = rec.Active
-	if err := c.dropMain(infos); err != nil {
+	if err := c.lineage(infos, rec.Active); err != nil {
 		return err
 	}
 	if err := c.named(); err != nil {
 		return err
 	}
-	if err := c.rules(infos); err != nil {
+	if err := c.rules(); err != nil {
 		return err
 	}
-	for _, name := range t.names() {
-		if err := branch.Put(t.tx, id, t.branches[name].Branch); err != nil {
-			return err
-		}
+	if err := t.putBranches(); err != nil {
+		return err
 	}
 	return st.made(t, true)
 }
 
-// dropMain forgets the branch that every context begins with where the other has none of that name.
-func (c *copier) dropMain(infos []*BranchInfo) error {
+// lineage makes the copies of branches name copies, once all are there, and forgets the branch that every context begins with where the other has none of that name.
+func (c *copier) lineage(infos []*BranchInfo, active ID) error {
+	hasMain := false
 	for _, info := range infos {
-		if info.Name == MainBranch {
-			return nil
-		}
+		c.branches[info.ID].From = c.copyOf(info.Branch.From)
+		hasMain = hasMain || info.Name == MainBranch
 	}
-	delete(c.t.branches, MainBranch)
-	c.t.rec.Branches--
-	return nil
+	c.t.rec.Active = c.copyOf(active)
+	if hasMain {
+		return nil
+	}
+	return c.t.unmake(c.t.target)
+}
+
+// copyOf is the id of a branch's copy, the zero id where it has none.
+func (c *copier) copyOf(id ID) ID {
+	if b := c.branches[id]; b != nil {
+		return b.ID
+	}
+	return ID{}
 }
 
 func (c *copier) branch(info *BranchInfo) error {
@@ -108,7 +116,8 @@ func (c *copier) branch(info *BranchInfo) error {
 	if err := c.t.splice(b, 0, 0, pieces); err != nil {
 		return err
 	}
-	b.Settings, b.AppData, b.From, b.At, b.Tokens = info.Settings, info.AppData, info.From, c.ids[info.At], info.Tokens
+	c.branches[info.ID] = b
+	b.Settings, b.AppData, b.At, b.Tokens = info.Settings, info.AppData, c.ids[info.At], info.Tokens
 	if b.System, err = c.t.putPrompt(info.SystemText); err != nil {
 		return err
 	}
@@ -232,19 +241,15 @@ func (c *copier) named() error {
 }
 
 // rules copies the rules, each with the copy of what it is about.
-func (c *copier) rules(infos []*BranchInfo) error {
+func (c *copier) rules() error {
 	all, err := rulesOf(c.from.tx, c.from.id)
 	if err != nil {
 		return err
 	}
-	branches := map[ID]ID{{}: {}}
-	for _, info := range infos {
-		branches[info.ID] = c.t.branches[info.Name].ID
-	}
 	for _, r := range all {
-		to, ok := branches[r.Branch]
+		to := c.copyOf(r.Branch)
 		message := c.ids[r.Message]
-		if !ok || r.Message != (ID{}) && message == (ID{}) {
+		if r.Branch != (ID{}) && to == (ID{}) || r.Message != (ID{}) && message == (ID{}) {
 			continue
 		}
 		r.ID, r.Branch, r.Message = pool.NewID(), to, message

@@ -43,6 +43,11 @@ func wholeStore(t *testing.T) string {
 		b.Mark("@1", "pinned")
 		b.Fork("fork", "@3", true)
 		b.Edit("@4", "other", EditOptions{Stay: true})
+		b.Fork("gone", "@2", true)
+		commit(t, b)
+		b = c.Begin("")
+		b.RemoveBranch("gone")
+		b.RenameBranch("main.2", "edited")
 		commit(t, b)
 		if _, err := c.Append(t.Context(), "fork", says("five", ">six")...); err != nil {
 			t.Fatal(err)

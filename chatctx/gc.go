@@ -21,7 +21,7 @@ const looseBucket = "loose"
 const looseLife = pool.Time(24 * time.Hour / time.Microsecond)
 
 // ownBuckets are those whose keys begin with a context's id, its record apart.
-var ownBuckets = []string{pool.Bucket, branch.Bucket, branch.EntryBucket, branch.PromptBucket, callBucket, unansweredBucket, callIDBucket, claimBucket,
+var ownBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, callBucket, unansweredBucket, callIDBucket, claimBucket,
 	tagBucket, markBucket, operationBucket, keyBucket, toolBucket, ruleBucket, countBucket, partialBucket, queuedBucket, requestBucket}
 
 // GCOptions say what GC may take. A zero field takes nothing for its reason.
@@ -48,8 +48,8 @@ type Collected struct {
 // errDry ends a transaction that was only made to see what it would do.
 var errDry = errors.New("a dry run")
 
-// GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the
-// messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
+// GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the removed branches
+// and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
 func (s *Store) GC(ctx context.Context, o GCOptions) (*Collected, error) {
 	ctx = kv.WithPurpose(ctx, "gc")
 	var err error
@@ -241,36 +241,45 @@ func (c *collector) forgetSources() error {
 	return err
 }
 
-// operations removes those that are old. Those that a branch or the context points to stay as a line that says what was done, and can no longer be undone.
+// operations removes those that are old, with the removed branches that only these could bring back. Those that a branch or the context points to stay as a line that says
+// what was done, and can no longer be undone.
 func (c *collector) operations(rec *contextRecord, age pool.Time) error {
-	if c.o.OlderThan <= 0 {
-		return nil
-	}
-	needed := map[uint64]bool{rec.Newest: true, rec.Last: true}
-	err := branch.List(c.tx, c.id, func(b *branch.Branch) error {
-		needed[b.Newest], needed[b.Last] = true, true
+	old := map[uint64]*operation{}
+	held := map[ID]bool{} // branches that the others are about
+	r := kv.Prefix(c.id[:])
+	r.Reverse = true
+	seen := 0
+	err := c.tx.Scan(operationBucket, r, func(key, value []byte) error {
+		op := &operation{}
+		if err := decMode.Unmarshal(value, op); err != nil {
+			return damaged("operation %x: %v", key, err)
+		}
+		if seen++; op.Expired || c.o.OlderThan > 0 && seen > c.o.KeepOperations && op.At+age < c.now {
+			old[binary.BigEndian.Uint64(key[16:])] = op
+			return nil
+		}
+		for _, link := range op.Chains {
+			held[link.Branch] = true
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	old := map[uint64]*operation{}
-	r := kv.Prefix(c.id[:])
-	r.Reverse = true
-	seen := 0
-	err = c.tx.Scan(operationBucket, r, func(key, value []byte) error {
-		op := &operation{}
-		if err := decMode.Unmarshal(value, op); err != nil {
-			return damaged("operation %x: %v", key, err)
-		}
-		if seen++; seen > c.o.KeepOperations && op.At+age < c.now && !op.Expired {
-			old[binary.BigEndian.Uint64(key[16:])] = op
-		}
+	if err := c.branches(held); err != nil {
+		return err
+	}
+	needed := map[uint64]bool{rec.Newest: true, rec.Last: true}
+	err = branch.All(c.tx, c.id, func(b *branch.Branch) error {
+		needed[b.Newest], needed[b.Last] = true, true
 		return nil
 	})
 	for n, op := range old {
 		if err != nil {
 			return err
+		}
+		if needed[n] && op.Expired {
+			continue
 		}
 		c.out.Operations++
 		if err = c.delete(operationBucket, operationKey(c.id, n)); err == nil && needed[n] {
@@ -281,9 +290,37 @@ func (c *collector) operations(rec *contextRecord, age pool.Time) error {
 	return err
 }
 
+// branches takes the removed branches that are not among those held, with what waits and runs on them.
+func (c *collector) branches(held map[ID]bool) error {
+	var gone []ID
+	err := branch.All(c.tx, c.id, func(b *branch.Branch) error {
+		if b.Removed != 0 && !held[b.ID] {
+			gone = append(gone, b.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		for _, bucket := range []string{branch.Bucket, claimBucket, partialBucket, queuedBucket, requestBucket} {
+			keys, err := keysWith(c.tx, bucket, under(c.id, id[:]...))
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				if err := c.delete(bucket, key); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // live is what a context still needs.
 type live struct {
-	pieces   [][]branch.Piece // by branches and by what can be undone
+	pieces   [][]branch.Piece // of branches, then of what can be brought back
 	onBranch map[ID]bool
 	messages map[ID]string // why, of those that no branch holds
 	prompts  map[string]bool
@@ -293,15 +330,20 @@ type live struct {
 // findLive reads what a context's branches and its journal need.
 func findLive(tx kv.Tx, id ID) (*live, error) {
 	l := &live{onBranch: map[ID]bool{}, messages: map[ID]string{}, prompts: map[string]bool{}, ends: map[uint64]uint64{}}
-	var held [][]branch.Piece
-	err := branch.List(tx, id, func(b *branch.Branch) error {
-		held = append(held, b.Pieces)
+	var held, removed [][]branch.Piece
+	err := branch.All(tx, id, func(b *branch.Branch) error {
 		l.branch(b)
+		if b.Removed != 0 {
+			removed = append(removed, b.Pieces)
+		} else {
+			held = append(held, b.Pieces)
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	l.pieces = append(held, removed...)
 	for _, pieces := range held {
 		if err := branch.Read(tx, id, pieces, func(_ int, mid ID) error { l.onBranch[mid] = true; return nil }); err != nil {
 			return nil, err
@@ -320,7 +362,6 @@ func findLive(tx kv.Tx, id ID) (*live, error) {
 
 // branch notes what a branch's record needs.
 func (l *live) branch(b *branch.Branch) {
-	l.pieces = append(l.pieces, b.Pieces)
 	l.prompts[b.System], l.prompts[b.Prompt] = true, true
 	l.ends[b.Segment] = max(l.ends[b.Segment], b.High)
 	l.sessions(b.Sessions)
@@ -354,18 +395,12 @@ func (l *live) change(c change) error {
 	switch {
 	case c.Kind == spliceChange:
 		l.pieces = append(l.pieces, c.Removed, c.Inserted)
-	case c.Bucket == branch.Bucket && c.Kind == recordChange && c.Old != nil:
-		b, err := branch.Decode(string(c.Key[16:]), c.Old)
-		if err != nil {
-			return err
-		}
-		l.branch(b)
 	case c.Bucket == branch.Bucket && c.Kind == fieldsChange:
 		raw, _, err := replaceFields(nil, c.Fields)
 		if err != nil {
 			return err
 		}
-		b, err := branch.DecodeFields(string(c.Key[16:]), raw)
+		b, err := branch.DecodeFields(raw)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -397,19 +399,21 @@ func (st *storeTxn) importNew(in *Incoming, key []byte) (Imported, error) {
 			return res, err
 		}
 	}
-	t.rec.Active = in.Branches[0].Name
-	if err := st.dropUnusedMain(t, in); err != nil {
+	if err := t.dropUnusedMain(in); err != nil {
 		return res, err
 	}
+	first, err := t.branch(in.Branches[0].Name)
+	if err != nil {
+		return res, err
+	}
+	t.rec.Active = first.ID
 	t.deriveTitle(nodeMessages(in))
 	res.Title, res.Branches, res.NewBranches = t.rec.Title, int(t.rec.Branches), len(in.Branches)
 	if err := st.writeSources(in, key, id, nil); err != nil {
 		return res, err
 	}
-	for _, name := range t.names() {
-		if err := branch.Put(t.tx, id, t.branches[name].Branch); err != nil {
-			return res, err
-		}
+	if err := t.putBranches(); err != nil {
+		return res, err
 	}
 	if in.Updated != 0 && in.Updated < t.now { // a time that is still to come would keep it in front of what changes now
 		t.now = in.Updated
@@ -446,15 +450,13 @@ func (st *storeTxn) linkCopy(in *Incoming, n *Node) error {
 }
 
 // dropUnusedMain forgets the branch that every context begins with where the conversation has none of that name.
-func (st *storeTxn) dropUnusedMain(t *txn, in *Incoming) error {
+func (t *txn) dropUnusedMain(in *Incoming) error {
 	for _, b := range in.Branches {
 		if b.Name == MainBranch {
 			return nil
 		}
 	}
-	delete(t.branches, MainBranch)
-	t.rec.Branches--
-	return nil
+	return t.unmake(t.target)
 }
 
 func nodeMessages(in *Incoming) []*Message {
@@ -621,11 +623,11 @@ func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {
 	if first && name == MainBranch {
 		return g.t.target, nil
 	}
-	l, err := g.t.load(name)
+	id, err := branch.Lookup(g.t.tx, g.t.id, name)
 	if err != nil {
 		return nil, err
 	}
-	if l != nil {
+	if id != (ID{}) {
 		if name, err = g.t.freeName(name); err != nil {
 			return nil, err
 		}
@@ -790,49 +792,42 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 // somebody's own and is not changed.
 func (g *graft) longest(path []int) (held, error) {
 	var best held
-	names, err := g.branchNames()
+	all, err := g.branches()
 	if err != nil {
 		return best, err
 	}
-	for _, name := range names {
-		l, err := g.t.load(name)
-		if err != nil || l == nil {
-			return best, err
-		}
-		ids, err := branch.IDs(g.t.tx, g.t.id, l.Pieces)
+	for _, b := range all {
+		ids, err := branch.IDs(g.t.tx, g.t.id, b.Pieces)
 		if err != nil {
 			return best, err
 		}
-		h := held{Branch: l.Branch}
+		h := held{Branch: b}
 		h.same, h.fits = g.same(ids, path)
+		own := b.From != ID{}
 		switch {
-		case h.fits == len(path) && (h.same == h.fits || l.From == ""):
+		case h.fits == len(path) && (h.same == h.fits || !own):
 			return h, nil
-		case h.fits == len(ids) && h.fits > best.fits && l.From == "":
+		case h.fits == len(ids) && h.fits > best.fits && !own:
 			best = h
 		}
 	}
 	return best, nil
 }
 
-// branchNames are the names of all branches, those of this operation included.
-func (g *graft) branchNames() ([]string, error) {
-	seen := map[string]bool{}
-	for _, name := range g.t.names() {
-		seen[name] = true
+// branches are all branches by name, those of this operation included, ready to be changed.
+func (g *graft) branches() ([]*branch.Branch, error) {
+	var ids []ID
+	if err := g.t.each(func(b *branch.Branch) error { ids = append(ids, b.ID); return nil }); err != nil {
+		return nil, err
 	}
-	err := branch.List(g.t.tx, g.t.id, func(b *branch.Branch) error {
-		if !seen[b.Name] {
-			_, err := g.t.load(b.Name)
-			return err
+	out := make([]*branch.Branch, len(ids))
+	for i, id := range ids {
+		l, err := g.t.load(id)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	var names []string
-	for _, name := range g.t.names() {
-		if !g.t.branches[name].removed {
-			names = append(names, name)
-		}
+		out[i] = l.Branch
 	}
-	return names, err
+	slices.SortFunc(out, func(a, b *branch.Branch) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
 }

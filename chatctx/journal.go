@@ -30,21 +30,20 @@ type operation struct {
 }
 
 // chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation
-// on the same before it, Revision the one it led to.
+// on the same before it, Revision the one it led to. Name is what the branch was called then, for whoever reads the journal.
 type chain struct {
 	_        struct{} `cbor:",toarray"`
 	Name     string
 	Branch   ID
 	Prev     uint64
 	Revision uint64
-	Gone     bool // the operation removed it
 }
 
 // The kinds of a change.
 const (
 	recordChange = 1 // Key in Bucket had the value Old, nil for none
 	fieldsChange = 2 // the record Key in Bucket had these Fields
-	spliceChange = 3 // the branch named Key: at At, counted from 0, Removed gave way to Inserted
+	spliceChange = 3 // the branch with the id Key: at At, counted from 0, Removed gave way to Inserted
 )
 
 // change is one thing that an operation did, with what it takes to take it back.
@@ -92,6 +91,9 @@ func (t *txn) revert(op *operation) error {
 			}
 		}
 	}
+	if err := t.reindex(); err != nil {
+		return err
+	}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
 		if c := op.Changes[i]; c.Bucket == contextBucket {
 			if err := t.revertContext(c, onContext); err != nil {
@@ -106,8 +108,6 @@ func (t *txn) revertChange(c change) error {
 	switch {
 	case c.Kind == spliceChange:
 		return t.revertSplice(c)
-	case c.Kind == recordChange && c.Bucket == branch.Bucket:
-		return t.revertBranch(c)
 	case c.Kind == recordChange && c.Bucket == callBucket:
 		return t.revertCall(c)
 	case c.Kind == recordChange && c.Bucket == pool.Bucket:
@@ -124,10 +124,11 @@ func (t *txn) revertChange(c change) error {
 }
 
 func (t *txn) revertSplice(c change) error {
-	b, err := t.branch(string(c.Key))
+	l, err := t.changedBranch(c.Key)
 	if err != nil {
 		return err
 	}
+	b := l.Branch
 	n := branch.Count(c.Inserted)
 	if !branch.Same(branch.Slice(b.Pieces, c.At, c.At+n), c.Inserted) {
 		return conflict("the history of branch %q has changed since: it cannot be taken back on its own", b.Name)
@@ -140,29 +141,17 @@ func (t *txn) revertSplice(c change) error {
 	return nil
 }
 
-func (t *txn) revertBranch(c change) error {
-	name := string(c.Key[16:])
-	l, err := t.load(name)
-	if err != nil {
-		return err
+// changedBranch reads the branch that a change is about, by its id or its record's key.
+func (t *txn) changedBranch(key []byte) (*loaded, error) {
+	if len(key) < 16 {
+		return nil, damaged("an operation that changed the branch %x", key)
 	}
-	if c.Old == nil {
-		if l == nil {
-			return nil
-		}
-		return t.remove(l.Branch)
+	id := ID(key[len(key)-16:])
+	l, err := t.load(id)
+	if err == nil && l == nil {
+		err = NotFound("branch", id.String())
 	}
-	if l != nil {
-		return conflict("there is a branch %q again: rename it first", name)
-	}
-	b, err := branch.Decode(name, c.Old)
-	if err != nil {
-		return err
-	}
-	t.changes = append(t.changes, change{Kind: recordChange, Bucket: c.Bucket, Key: c.Key})
-	t.branches[name] = &loaded{Branch: b, raw: c.Old, touched: true, created: true}
-	t.rec.Branches++
-	return t.show(b.Pieces, true)
+	return l, err
 }
 
 // revertCall puts a call's state back, unless it has begun to run: that cannot be taken back. What was decided stays on its record, with the undo as one step
@@ -192,12 +181,13 @@ func (t *txn) revertCall(c change) error {
 	return t.putCall(message, index, back)
 }
 
+// revertBranchFields puts fields of a branch back. Names come into the index at the end of the whole.
 func (t *txn) revertBranchFields(c change) error {
-	b, err := t.branch(string(c.Key[16:]))
+	l, err := t.changedBranch(c.Key)
 	if err != nil {
 		return err
 	}
-	raw, err := branch.Encode(b)
+	raw, err := branch.Encode(l.Branch)
 	if err != nil {
 		return err
 	}
@@ -206,12 +196,20 @@ func (t *txn) revertBranchFields(c change) error {
 		return err
 	}
 	t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
-	back, err := branch.DecodeFields(b.Name, raw)
+	back, err := branch.DecodeFields(raw)
 	if err != nil {
 		return err
 	}
-	*b = *back
-	t.touch(b)
+	removed := l.Removed != 0
+	*l.Branch, l.touched = *back, true
+	switch {
+	case removed && l.Removed == 0:
+		t.rec.Branches++
+		return t.show(l.Pieces, true)
+	case !removed && l.Removed != 0:
+		t.rec.Branches--
+		return t.show(l.Pieces, false)
+	}
 	return nil
 }
 
@@ -219,7 +217,7 @@ func (t *txn) revertBranchFields(c change) error {
 // other one was just brought back.
 func (t *txn) revertContext(c change, onContext bool) error {
 	if !onContext {
-		var before string
+		var before ID
 		if err := decMode.Unmarshal(c.Fields[activeField], &before); err != nil {
 			return damaged("an operation with the active branch %x", c.Fields[activeField])
 		}
@@ -227,7 +225,8 @@ func (t *txn) revertContext(c change, onContext bool) error {
 		if err != nil {
 			return err
 		}
-		if back := t.branches[before]; l != nil && (back == nil || !back.created) {
+		back := t.branches[before]
+		if l != nil && l.Removed == 0 && (back == nil || back.was.Removed == 0 || back.Removed != 0) {
 			return nil
 		}
 	}
@@ -247,64 +246,40 @@ func (t *txn) revertContext(c change, onContext bool) error {
 
 // fixActive chooses another active branch where that is gone.
 func (t *txn) fixActive() error {
-	if l, err := t.load(t.rec.Active); err != nil || l != nil {
+	if l, err := t.load(t.rec.Active); err != nil || l != nil && l.Removed == 0 {
 		return err
 	}
-	for _, name := range t.names() {
-		if !t.branches[name].removed {
-			t.rec.Active = name
-			return nil
-		}
-	}
-	return branch.List(t.tx, t.id, func(b *branch.Branch) error {
-		if l, err := t.load(b.Name); err != nil || l == nil {
-			return err
-		}
-		t.rec.Active = b.Name
+	return t.each(func(b *branch.Branch) error {
+		t.rec.Active = b.ID
 		return kv.ErrStop
 	})
 }
 
-// dropRedo forgets the undos that can no longer be redone, now that something else was done on what chains name: those about the same, those of branches that are gone,
-// and the older ones about what any of these is about, which would be redone on top of it.
+// dropRedo forgets the undos that can no longer be redone, now that something else was done on what chains name: those about the same, those of which gc has
+// taken what it needs, and the older ones about what any of these is about, which would be redone on top of it.
 func (t *txn) dropRedo(chains []chain) error {
 	var kept []uint64
-	back := map[ID]bool{} // branches that are there again once later undos are redone
-	for _, n := range slices.Backward(t.rec.Redo) {
-		op, err := getOperation(t.tx, t.id, n)
-		if err != nil || op == nil {
-			return err
-		}
-		lost, err := t.lost(op, back)
+	for _, u := range slices.Backward(t.rec.Redo) {
+		undo, err := getOperation(t.tx, t.id, u)
 		if err != nil {
 			return err
 		}
-		if lost || touches(op, chains) {
-			chains = append(slices.Clip(chains), op.Chains...)
+		if undo == nil {
+			break // the older ones are gone with it
+		}
+		op, err := getOperation(t.tx, t.id, undo.Undoes)
+		if err != nil {
+			return err
+		}
+		if op == nil || op.Expired || undo.Expired || touches(undo, chains) {
+			chains = append(slices.Clip(chains), undo.Chains...)
 		} else {
-			kept = append(kept, n)
-			for _, c := range op.Chains {
-				back[c.Branch] = back[c.Branch] || c.Gone
-			}
+			kept = append(kept, u)
 		}
 	}
 	slices.Reverse(kept)
 	t.rec.Redo = kept
 	return nil
-}
-
-// lost reports whether an undo is about a branch that is gone, other than by the undo itself or by one that brings it back.
-func (t *txn) lost(undo *operation, back map[ID]bool) (bool, error) {
-	for _, c := range undo.Chains {
-		if c.Branch == (ID{}) || c.Gone || back[c.Branch] {
-			continue
-		}
-		l, err := t.load(c.Name)
-		if err != nil || l == nil || l.ID != c.Branch {
-			return true, err
-		}
-	}
-	return false, nil
 }
 
 // touches reports whether an operation has a chain in common with others.
@@ -336,7 +311,7 @@ func (t *txn) undo(n uint64) (*operation, error) {
 		if err != nil {
 			return nil, err
 		}
-		if top != n && !c.Gone {
+		if top != n {
 			return nil, conflict("operation %d (%s) stands on %d (%s): undo that first, or chatctx op log shows what to do", top, t.whatOf(top), n, op.What)
 		}
 	}
@@ -402,13 +377,13 @@ func (t *txn) holding(n uint64) (*operation, error) {
 	return op, nil
 }
 
-// top is the newest operation that holds on what a chain names; 0 where that is gone.
+// top is the newest operation that holds on what a chain names, removed or not; 0 where there is no record of it.
 func (t *txn) top(c chain) (uint64, error) {
 	if c.Branch == (ID{}) {
 		return t.rec.Last, nil
 	}
-	l, err := t.load(c.Name)
-	if err != nil || l == nil || l.ID != c.Branch {
+	l, err := t.load(c.Branch)
+	if err != nil || l == nil {
 		return 0, err
 	}
 	return l.Last, nil
@@ -424,15 +399,18 @@ func (t *txn) whatOf(n uint64) string {
 // finishUndo writes an undo or a redo of op; last says what each chain's newest operation is then.
 func (t *txn) finishUndo(op *operation, undoes uint64, last func(chain) uint64) error {
 	n := t.number()
-	chains := t.undoChains(op, n, last)
+	chains, err := t.undoChains(op, n, last)
+	if err != nil {
+		return err
+	}
 	entry := &operation{What: t.what, At: t.now, By: t.store.program, Chains: chains, Changes: t.changes, Undoes: undoes}
 	return t.writeAll(n, entry)
 }
 
-func (t *txn) undoChains(op *operation, n uint64, last func(chain) uint64) []chain {
+func (t *txn) undoChains(op *operation, n uint64, last func(chain) uint64) ([]chain, error) {
 	var chains []chain
 	for _, c := range op.Chains {
-		next := chain{Name: c.Name, Branch: c.Branch, Prev: c.Prev}
+		next := chain{Branch: c.Branch, Prev: c.Prev}
 		if c.Branch == (ID{}) {
 			t.rec.Revision++
 			t.rec.Last, t.rec.Newest = last(c), n
@@ -440,18 +418,17 @@ func (t *txn) undoChains(op *operation, n uint64, last func(chain) uint64) []cha
 			chains = append(chains, next)
 			continue
 		}
-		l := t.branches[c.Name]
-		if l == nil || l.removed || l.ID != c.Branch {
-			next.Gone = true
-		} else {
-			l.touched = true
-			l.Revision++
-			l.Last, l.Newest = last(c), n
-			next.Revision = l.Revision
+		l, err := t.changedBranch(c.Branch[:])
+		if err != nil {
+			return nil, err
 		}
+		l.touched = true
+		l.Revision++
+		l.Last, l.Newest = last(c), n
+		next.Name, next.Revision = l.Name, l.Revision
 		chains = append(chains, next)
 	}
-	return chains
+	return chains, nil
 }
 
 // writeContextAgain writes the context's record once more in the same operation.

@@ -87,10 +87,8 @@ func (a *appending) finish(t *txn) error {
 	if a.res.Again {
 		return nil
 	}
-	for _, l := range t.branches {
-		if l.ID == a.on && !l.removed {
-			a.res.Branch, a.res.Revision = l.Name, l.Revision
-		}
+	if l := t.branches[a.on]; l != nil {
+		a.res.Branch, a.res.Revision = l.Name, l.Revision
 	}
 	return t.keep(a.o.Key, a.on, a.res)
 }

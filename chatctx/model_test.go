@@ -54,6 +54,7 @@ type model struct {
 	ops   []*done
 	redo  []*done
 	ids   map[string]string // branch name to the branch's id
+	from  map[string]string // branch id to that of the branch it was forked from
 	calls bool              // messages ask for tools; forks then copy some
 	roots map[ID]ID
 	open  int // open calls seen
@@ -140,6 +141,7 @@ func (m *model) learnIDs() {
 	}
 	for _, info := range infos {
 		m.ids[info.Name] = info.ID.String()
+		m.from[info.ID.String()] = info.Branch.From.String()
 	}
 }
 
@@ -366,16 +368,40 @@ func (m *model) alive(id string) bool {
 
 func (m *model) doRedo(name string) {
 	m.dropRedo(map[string]bool{})
-	if len(m.redo) == 0 {
+	at := len(m.redo) - 1
+	for at >= 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(m.redo[at].on)), func(id string) bool { return m.redoneOn(id, name) }) {
+		at--
+	}
+	_, err := m.store.Redo(m.ctx(), m.c.ID.String(), name)
+	if at < 0 {
+		if !errors.Is(err, ErrNotFound) {
+			m.t.Fatalf("redo with nothing to redo: %v", err)
+		}
 		return
 	}
-	op := m.redo[len(m.redo)-1]
-	if _, err := m.store.Redo(m.ctx(), m.c.ID.String(), name); err != nil {
+	op := m.redo[at]
+	for _, later := range m.redo[at+1:] {
+		for id := range op.on {
+			if later.on[id] {
+				if !errors.Is(err, ErrConflict) {
+					m.t.Fatalf("redo under a later undo: %v", err)
+				}
+				return
+			}
+		}
+	}
+	if err != nil {
 		m.t.Fatalf("redo: %v", err)
 	}
-	m.redo = m.redo[:len(m.redo)-1]
+	m.redo = slices.Delete(m.redo, at, at+1)
 	op.undone = false
 	m.restore(op, op.before, op.after)
+}
+
+// redoneOn says what of a branch, by its id, is redone on the branch name: its own, the context's, and that of branches which are not there and came from it,
+// or from none that is.
+func (m *model) redoneOn(id, name string) bool {
+	return id == "" || id == m.ids[name] || !m.alive(id) && (m.from[id] == m.ids[name] || !m.alive(m.from[id]))
 }
 
 // lost reports whether an undone operation was on a branch that is gone, other than one that it made itself.
@@ -513,7 +539,7 @@ func (m *model) reopen() {
 }
 
 func newModel(t *testing.T, seed int64, file bool) *model {
-	m := &model{t: t, rng: rand.New(rand.NewSource(seed)), ids: map[string]string{}, roots: map[ID]ID{}, state: &state{branches: map[string][]ID{MainBranch: nil},
+	m := &model{t: t, rng: rand.New(rand.NewSource(seed)), ids: map[string]string{}, from: map[string]string{}, roots: map[ID]ID{}, state: &state{branches: map[string][]ID{MainBranch: nil},
 		system: map[string]string{}, active: MainBranch, tags: map[string]ID{}}}
 	var err error
 	if file {

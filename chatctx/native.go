@@ -78,8 +78,12 @@ type NativeView struct {
 func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 	v := &NativeView{}
 	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+		active, err := activeBranch(tx, c.ID, rec)
+		if err != nil {
+			return err
+		}
 		*v = NativeView{Context: Native{ID: c.ID, Title: rec.Title, Derived: rec.Derived, Parent: rec.Parent, Settings: rec.Settings,
-			AppData: rec.AppData, Active: rec.Active, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}}
+			AppData: rec.AppData, Active: active.Name, Created: rec.Created, Updated: rec.Updated, Task: rec.Task}}
 		infos, err := branchInfos(tx, c.ID, rec)
 		if err != nil {
 			return err
@@ -132,6 +136,7 @@ type NativeImport struct {
 	branches []*branch.Branch
 	homes    map[ID]pool.Home   // of the messages that are stored
 	sessions [][]branch.Session // of each branch; they are put when their summaries are there
+	from     []string           // of each branch; it is put when all are there
 	sources  []nativeSource
 	tags     map[string]ID
 	marks    map[ID]string
@@ -163,7 +168,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		}
 		return err
 	})
-	i.rec = contextRecord{Title: n.Title, Derived: n.Derived, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData, Active: n.Active,
+	i.rec = contextRecord{Title: n.Title, Derived: n.Derived, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
 		Created: n.Created, NextOperation: 1, Task: n.Task}
 	return i, err
 }
@@ -220,10 +225,13 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if err := i.run.store.values("data", &n.AppData); err != nil {
 		return err
 	}
-	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, From: n.From, At: n.At,
+	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, At: n.At,
 		Created: n.Created, Tokens: n.Tokens}
 	if b.ID == (ID{}) {
 		b.ID = pool.NewID()
+	}
+	if slices.ContainsFunc(i.branches, func(other *branch.Branch) bool { return other.ID == b.ID }) {
+		return invalid("two branches have the id %s", b.ID)
 	}
 	if n.Shared > 0 {
 		like := i.named(n.Like)
@@ -242,12 +250,15 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 		if b.System, err = t.putPrompt(n.System); err != nil {
 			return err
 		}
-		b.Prompt, err = t.putPrompt(n.Prompt)
-		return err
+		if b.Prompt, err = t.putPrompt(n.Prompt); err != nil {
+			return err
+		}
+		return branch.PutName(t.tx, t.id, b.Name, b.ID)
 	})
 	if err == nil {
 		i.branches = append(i.branches, b)
 		i.sessions = append(i.sessions, n.Sessions)
+		i.from = append(i.from, n.From)
 	}
 	return err
 }
@@ -270,7 +281,7 @@ func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(
 			return err
 		}
 		if rec.Trashed == 0 {
-			rec.Trashed, rec.Updated, rec.Active = max(t.now, 1), max(i.context.Updated, 1), b.Name
+			rec.Trashed, rec.Updated, rec.Active = max(t.now, 1), max(i.context.Updated, 1), b.ID
 			if err := tx.Put(recentBucket, recentKey(rec.Updated, t.id), []byte{}); err != nil {
 				return err
 			}
@@ -459,10 +470,13 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 
 func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
 	id, rec := i.context.ID, i.rec
-	t := &txn{tx: st.tx, store: st.store, now: max(i.context.Updated, 1), id: id, rec: &rec, branches: map[string]*loaded{}}
+	t := &txn{tx: st.tx, store: st.store, now: max(i.context.Updated, 1), id: id, rec: &rec, branches: map[ID]*loaded{}}
 	for n := range i.branches {
 		b := *i.branches[n]
 		b.Sessions = i.sessions[n]
+		if from := i.named(i.from[n]); from != nil {
+			b.From = from.ID
+		}
 		if err := branch.Put(t.tx, id, &b); err != nil {
 			return Imported{}, err
 		}
@@ -476,7 +490,7 @@ func (i *NativeImport) finishNew(st *storeTxn) (Imported, error) {
 	if err := t.tx.Delete(recentBucket, recentKey(rec.Updated, id)); err != nil {
 		return Imported{}, err
 	}
-	rec.Active, rec.Trashed, rec.Updated = i.context.Active, 0, 0
+	rec.Active, rec.Trashed, rec.Updated = i.named(i.context.Active).ID, 0, 0
 	if err := st.made(t, false); err != nil {
 		return Imported{}, err
 	}

@@ -17,8 +17,8 @@ func TestNativeTypesAreWhole(t *testing.T) {
 	}{
 		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed; the id is the key.
 		{"context", count(contextRecord{}), count(Native{}) - 1, 11},
-		// Pieces, Segment, High, Revision, Last, Newest; Like and Shared stand for the pieces.
-		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 2, 6},
+		// Pieces, Segment, High, Revision, Last, Newest, Removed; Like and Shared stand for the pieces.
+		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 2, 7},
 		// Home; the message and the index are the key.
 		{"call", count(callRecord{}), count(NativeCall{}) - 2, 1},
 	} {

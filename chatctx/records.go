@@ -31,8 +31,8 @@ const (
 
 // FormatVersion is the version of the file format that this program writes, and OldestVersion the oldest that it reads.
 const (
-	FormatVersion = 1
-	OldestVersion = 1
+	FormatVersion = 2
+	OldestVersion = 2
 )
 
 var (
@@ -53,7 +53,7 @@ type contextRecord struct {
 	Derived  bool                       `cbor:"2,keyasint,omitempty"`
 	Parent   ID                         `cbor:"3,keyasint,omitzero"`
 	Settings map[string]json.RawMessage `cbor:"4,keyasint,omitempty"`
-	Active   string                     `cbor:"5,keyasint,omitempty"`
+	Active   ID                         `cbor:"5,keyasint,omitzero"` // branch
 	Created  pool.Time                  `cbor:"6,keyasint,omitempty"`
 	Updated  pool.Time                  `cbor:"7,keyasint,omitempty"` // the time in its key in recent
 	Trashed  pool.Time                  `cbor:"8,keyasint,omitempty"`
@@ -82,8 +82,11 @@ var contextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true,
 // activeField is the key of contextRecord.Active, derivedFields those of a title made from a message.
 const activeField = 5
 
+// removedField is the key of branch.Branch.Removed.
+const removedField = 18
+
 // The keys of a branch.Branch that an undo puts back as they are. Pieces go by splices; the rest only counts.
-var branchFields = map[uint64]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 12: true, 16: true}
+var branchFields = map[uint64]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 12: true, 16: true, 17: true, removedField: true}
 
 func getContext(tx kv.Tx, id ID) (*contextRecord, []byte, error) {
 	raw, err := tx.Get(contextBucket, id[:])

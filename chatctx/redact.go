@@ -263,7 +263,7 @@ func (r *redactor) messages(id ID) error {
 // branches redacts prompts, settings and app data of branches. A prompt with another text has another id.
 func (r *redactor) branches(t *txn) error {
 	var all []*branch.Branch
-	if err := branch.List(t.tx, t.id, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
+	if err := branch.All(t.tx, t.id, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
 		return err
 	}
 	for _, b := range all {
@@ -288,6 +288,7 @@ func (r *redactor) branches(t *txn) error {
 		r.data("app data", b.AppData)
 		if any = any || r.hit; any {
 			r.changed[docOf(titleDoc, t.id, ID{})] = true
+			b.Revision++
 			if err := branch.Put(t.tx, t.id, b); err != nil {
 				return err
 			}

@@ -33,13 +33,13 @@ type mended struct {
 	messages map[ID]*Message // without contents
 	entries  map[uint64]map[uint64]ID
 	branches []*branch.Branch
-	lost     bool // the record of a branch is gone: what no other holds may have been its
-	unsure   map[string]bool
+	lost     bool        // the record of a branch is gone: what no other holds may have been its
+	unsure   map[ID]bool // branches
 }
 
 // context makes the invariants of one context hold.
 func (m *mender) context(id ID) error {
-	c := &mended{id: id, messages: map[ID]*Message{}, entries: map[uint64]map[uint64]ID{}, unsure: map[string]bool{}}
+	c := &mended{id: id, messages: map[ID]*Message{}, entries: map[uint64]map[uint64]ID{}, unsure: map[ID]bool{}}
 	m.where = "context " + id.String()
 	if ghost, err := m.ghost(id); ghost || err != nil {
 		return err
@@ -144,7 +144,7 @@ func (m *mender) record(c *mended) error {
 	}
 	if rec == nil {
 		m.say(3, m.where, "has no record that can be read: it gets one with the title Recovered; settings and app data are lost")
-		rec, c.lost = &contextRecord{Title: "Recovered " + Short(c.id), Created: m.now, Updated: m.now, Active: MainBranch}, true
+		rec, c.lost = &contextRecord{Title: "Recovered " + Short(c.id), Created: m.now, Updated: m.now}, true
 	}
 	c.rec = rec
 	return nil
@@ -249,7 +249,11 @@ func (m *mender) lostContents(msg *Message) (bool, error) {
 func (m *mender) readBranches(c *mended) error {
 	var bad [][]byte
 	err := m.tx.Scan(branch.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
-		b, err := branch.Decode(string(key[16:]), value)
+		var b *branch.Branch
+		err := fmt.Errorf("a key of %d bytes", len(key))
+		if len(key) == 32 {
+			b, err = branch.Decode(ID(key[16:]), value)
+		}
 		if err != nil || branch.CheckName(b.Name) != nil {
 			bad = append(bad, bytes.Clone(key))
 			return nil
@@ -259,11 +263,11 @@ func (m *mender) readBranches(c *mended) error {
 	})
 	for _, key := range bad {
 		if err == nil {
-			m.say(3, m.where, "the record of branch %q cannot be read: what it alone held comes onto the branch %s", key[16:], RecoveredBranch)
+			m.say(3, m.where, "the record of branch %x cannot be read: what it alone held comes onto the branch %s", key[16:], RecoveredBranch)
 			err = m.tx.Delete(branch.Bucket, key)
 		}
 	}
-	c.lost = c.lost || len(bad) > 0 || len(c.branches) != int(c.rec.Branches) || len(c.branches) == 0
+	c.lost = c.lost || len(bad) > 0 || c.living() != int(c.rec.Branches) || c.living() == 0
 	return err
 }
 
@@ -414,7 +418,10 @@ func (m *mender) branchRecords(c *mended) error {
 		if err != nil {
 			return err
 		}
-		c.unsure[b.Name] = !bytes.Equal(before, after)
+		if !bytes.Equal(before, after) {
+			c.unsure[b.ID] = true
+			b.Revision++
+		}
 	}
 	return nil
 }
@@ -485,17 +492,34 @@ func (m *mender) recovered(c *mended) error {
 			}
 		}
 	}
-	if len(pieces) == 0 && len(c.branches) > 0 {
+	if len(pieces) == 0 && c.living() > 0 {
 		return nil
 	}
-	name := RecoveredBranch
-	for i := 2; slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return b.Name == name }); i++ {
-		name = fmt.Sprintf("%s.%d", RecoveredBranch, i)
-	}
-	m.say(3, m.where, "%d messages that have lost their place are on the branch %s", branch.Count(pieces), name)
-	c.branches = append(c.branches, &branch.Branch{ID: pool.NewID(), Name: name, Pieces: pieces, Created: m.now})
-	c.unsure[name] = true
+	b := &branch.Branch{ID: pool.NewID(), Name: c.free(RecoveredBranch), Pieces: pieces, Created: m.now}
+	m.say(3, m.where, "%d messages that have lost their place are on the branch %s", branch.Count(pieces), b.Name)
+	c.branches = append(c.branches, b)
+	c.unsure[b.ID] = true
 	return nil
+}
+
+// living counts the branches that are not removed.
+func (c *mended) living() int {
+	n := 0
+	for _, b := range c.branches {
+		if b.Removed == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// free is name, or name with the first number that no branch has.
+func (c *mended) free(name string) string {
+	next := name
+	for i := 2; slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return b.Removed == 0 && b.Name == next }); i++ {
+		next = fmt.Sprintf("%s.%d", name, i)
+	}
+	return next
 }
 
 func (c *mended) held(home pool.Home) bool {

@@ -2,6 +2,8 @@ package chatctx
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,6 +49,9 @@ func (m *mender) journal(c *mended) error {
 	if err := m.take(7, operationBucket, kv.Prefix(c.id[:]), unchecked); err != nil {
 		return err
 	}
+	if err := m.orphans(c); err != nil {
+		return err
+	}
 	last, err := lastOperation(m.tx, c.id)
 	if err != nil {
 		return err
@@ -60,7 +65,7 @@ func (m *mender) journal(c *mended) error {
 		if err != nil {
 			return err
 		}
-		if b.Newest != 0 && (!fits || c.unsure[b.Name]) {
+		if b.Newest != 0 && (!fits || c.unsure[b.ID]) {
 			m.say(7, fmt.Sprintf("%s, branch %q", m.where, b.Name), "what was done on it before can no longer be undone")
 			b.Last, b.Newest = 0, 0
 		}
@@ -78,6 +83,32 @@ func (m *mender) journal(c *mended) error {
 		return op == nil || err != nil
 	})
 	return nil
+}
+
+// orphans ends undo of the operations that are about a branch of which no record is left.
+func (m *mender) orphans(c *mended) error {
+	there := map[ID]bool{{}: true}
+	for _, b := range c.branches {
+		there[b.ID] = true
+	}
+	lost := map[uint64]*operation{}
+	err := m.tx.Scan(operationBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		op := &operation{}
+		if len(key) == 24 && decMode.Unmarshal(value, op) == nil && !op.Expired && slices.ContainsFunc(op.Chains, func(link chain) bool { return !there[link.Branch] }) {
+			lost[binary.BigEndian.Uint64(key[16:])] = op
+		}
+		return nil
+	})
+	for _, n := range slices.Sorted(maps.Keys(lost)) {
+		if err != nil {
+			return err
+		}
+		m.say(7, m.where, "the operation %d is about a branch that is lost: it can no longer be undone", n)
+		op := lost[n]
+		op.Changes, op.Expired = nil, true
+		err = putRecord(m.tx, operationBucket, operationKey(c.id, n), op)
+	}
+	return err
 }
 
 // leads reports whether an operation is there and led to a revision.
@@ -301,10 +332,11 @@ func (m *mender) named(c *mended) error {
 
 // finish writes the branches and the context's record with counts that are right.
 func (m *mender) finish(c *mended) error {
+	if err := m.names(c); err != nil {
+		return err
+	}
 	r := c.rec
-	names := make([]string, len(c.branches))
-	for i, b := range c.branches {
-		names[i] = b.Name
+	for _, b := range c.branches {
 		if err := branch.Put(m.tx, c.id, b); err != nil {
 			return err
 		}
@@ -315,19 +347,65 @@ func (m *mender) finish(c *mended) error {
 	for segment := range c.entries {
 		r.NextSegment = max(r.NextSegment, segment)
 	}
-	if !slices.Contains(names, r.Active) {
-		to := names[0]
-		if slices.Contains(names, MainBranch) {
-			to = MainBranch
-		}
-		m.say(3, m.where, "its active branch %q is not there: it is %q now", r.Active, to)
-		r.Active = to
+	if to := c.active(); to.ID != r.Active {
+		m.say(3, m.where, "its active branch %s is not there: it is %q now", r.Active, to.Name)
+		r.Active = to.ID
 	}
-	if int(r.Messages) != len(c.messages) || int(r.Branches) != len(names) {
-		m.say(1, m.where, "has %d messages and %d branches, and counted %d and %d", len(c.messages), len(names), r.Messages, r.Branches)
-		r.Messages, r.Branches = uint64(len(c.messages)), uint64(len(names))
+	if n := c.living(); int(r.Messages) != len(c.messages) || int(r.Branches) != n {
+		m.say(1, m.where, "has %d messages and %d branches, and counted %d and %d", len(c.messages), n, r.Messages, r.Branches)
+		r.Messages, r.Branches = uint64(len(c.messages)), uint64(n)
 	}
 	return putRecord(m.tx, contextBucket, c.id[:], r)
+}
+
+// active is the branch that is to be the active one: the one that is, else main, else the first.
+func (c *mended) active() *branch.Branch {
+	var to *branch.Branch
+	for _, b := range c.branches {
+		switch {
+		case b.Removed != 0:
+		case b.ID == c.rec.Active:
+			return b
+		case to == nil || b.Name == MainBranch:
+			to = b
+		}
+	}
+	return to
+}
+
+// names makes the index of names from the branches' records. Of two with one name the one that was made later gets a number.
+func (m *mender) names(c *mended) error {
+	slices.SortStableFunc(c.branches, func(a, b *branch.Branch) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	want := map[string]ID{}
+	for _, b := range c.branches {
+		if b.Removed != 0 {
+			continue
+		}
+		if _, taken := want[b.Name]; taken {
+			name := c.free(b.Name)
+			m.say(11, m.where, "a second branch is called %q: its name is %q now", b.Name, name)
+			b.Name = name
+			b.Revision++
+			b.Last, b.Newest = 0, 0
+		}
+		want[b.Name] = b.ID
+	}
+	err := m.take(11, branch.NameBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if id, ok := want[string(key[16:])]; !ok || string(value) != string(id[:]) {
+			return "leads to a branch that is not called so", nil
+		}
+		delete(want, string(key[16:]))
+		return "", nil
+	})
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if err == nil {
+			m.say(11, m.where, "the name %q leads to its branch again", name)
+			err = branch.PutName(m.tx, c.id, name, want[name])
+		}
+	}
+	return err
 }
 
 // artifacts gives artifacts without a header theirs, if their bytes are right, and takes those away that are not.

@@ -342,23 +342,14 @@ func (r *Reply) at(tx kv.RwTx) (*txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := ""
-	err = branch.List(tx, r.Context, func(b *branch.Branch) error {
-		if b.ID == r.id {
-			name = b.Name
-			return kv.ErrStop
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, kv.ErrStop) {
+	l, err := t.load(r.id)
+	if err != nil {
 		return nil, err
 	}
-	if name == "" {
+	if l == nil || l.Removed != 0 {
 		return nil, fmt.Errorf("%w: the branch %q was removed", ErrStopped, r.Branch)
 	}
-	if t.target, err = t.branch(name); err != nil {
-		return nil, err
-	}
+	t.target = l.Branch
 	return t, r.held(tx)
 }
 

@@ -122,7 +122,7 @@ func (v *salvager) flush() (err error) {
 func bucketOf(key, value []byte) string {
 	switch len(key) {
 	case 16:
-		if rec, err := decodeContext(ID(key), value); err == nil && rec.Active != "" {
+		if rec, err := decodeContext(ID(key), value); err == nil && rec.Active != (ID{}) {
 			return contextBucket
 		}
 	case 32:
@@ -136,9 +136,6 @@ func bucketOf(key, value []byte) string {
 		if rec, err := decodeCall(key, value); err == nil && rec.Status != "" && rec.Execution != "" {
 			return callBucket
 		}
-	}
-	if len(key) > 16 && branch.CheckName(string(key[16:])) == nil && pool.CheckRecord(value, key[16:]) == nil {
-		return branch.Bucket
 	}
 	return ""
 }
@@ -160,7 +157,7 @@ func bucketOf32(key, value []byte) string {
 			return branch.EntryBucket
 		}
 	}
-	if branch.CheckName(string(key[16:])) == nil && pool.CheckRecord(value, key[16:]) == nil {
+	if b, err := branch.Decode(ID(key[16:]), value); err == nil && branch.CheckName(b.Name) == nil {
 		return branch.Bucket
 	}
 	return ""
@@ -173,8 +170,8 @@ func newer(r *record, old []byte) bool {
 	}
 	switch r.bucket {
 	case branch.Bucket:
-		a, errA := branch.Decode(string(r.key[16:]), r.value)
-		b, errB := branch.Decode(string(r.key[16:]), old)
+		a, errA := branch.Decode(ID(r.key[16:]), r.value)
+		b, errB := branch.Decode(ID(r.key[16:]), old)
 		return errA == nil && errB == nil && (a.Revision > b.Revision || a.Revision == b.Revision && a.High > b.High)
 	case contextBucket:
 		a, errA := decodeContext(ID(r.key), r.value)

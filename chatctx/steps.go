@@ -1,7 +1,6 @@
 package chatctx
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -240,14 +239,7 @@ func replaceText(parts []pool.Part, text string) []pool.Part {
 
 // freeName is the first of NAME.2, NAME.3 … that no branch has; NAME without such an ending of its own.
 func (t *txn) freeName(name string) (string, error) {
-	base := trimNumber(name)
-	for i := 2; ; i++ {
-		next := fmt.Sprintf("%s.%d", base, i)
-		l, err := t.load(next)
-		if err != nil || l == nil {
-			return next, err
-		}
-	}
+	return branch.FreeName(t.tx, t.id, trimNumber(name))
 }
 
 func trimNumber(name string) string {

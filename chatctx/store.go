@@ -142,7 +142,7 @@ func checkFormat(tx kv.Tx) error {
 	case version > FormatVersion:
 		return fmt.Errorf("%w: its format is %d, this program reads up to %d: update chatctx", kv.ErrTooNew, version, FormatVersion)
 	case version < OldestVersion:
-		return fmt.Errorf("%w: its format is %d, this program reads %d and later: upgrade it with an older chatctx", kv.ErrTooOld, version, OldestVersion)
+		return fmt.Errorf("%w: its format is %d, this program reads %d and later: export it with the chatctx that wrote it", kv.ErrTooOld, version, OldestVersion)
 	}
 	return nil
 }

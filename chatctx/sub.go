@@ -190,15 +190,11 @@ func (i *TaskInfo) lookUp(tx kv.Tx, rec *contextRecord) error {
 
 // branchByID finds a branch by its id, nil for none.
 func branchByID(tx kv.Tx, ctx, id ID) (*branch.Branch, error) {
-	var found *branch.Branch
-	err := branch.List(tx, ctx, func(b *branch.Branch) error {
-		if b.ID == id {
-			found = b
-			return kv.ErrStop
-		}
-		return nil
-	})
-	return found, err
+	b, err := branch.Get(tx, ctx, id)
+	if b != nil && b.Removed != 0 {
+		b = nil
+	}
+	return b, err
 }
 
 // openIn counts the open calls that a context's branches hold.

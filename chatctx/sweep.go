@@ -195,18 +195,17 @@ func (s *Store) PurgeBranch(ctx context.Context, contextRef, name string, dry bo
 		if err != nil {
 			return err
 		}
-		if t.target.Name == t.rec.Active {
+		if t.target.ID == t.rec.Active {
 			return conflict("%q is the active branch: chatctx switch to another first", t.target.Name)
 		}
 		out.begin("branch", t.id, t.rec.Title)
 		out.Branches = []string{t.target.Name}
-		if err := t.show(t.target.Pieces, false); err != nil {
+		if err := t.remove(t.target); err != nil {
 			return err
 		}
-		if err := tx.Delete(branch.Bucket, branch.Key(t.id, t.target.Name)); err != nil {
+		if err := tx.Delete(branch.Bucket, branch.Key(t.id, t.target.ID)); err != nil {
 			return err
 		}
-		t.rec.Branches--
 		return t.forget(&out.Collected)
 	})
 }
@@ -284,21 +283,22 @@ func (s *Store) purgeFrom(tx kv.RwTx, id ID, doomed map[ID]bool, out *Purged) er
 	if err != nil {
 		return err
 	}
-	var names []string
-	if err := branch.List(tx, id, func(b *branch.Branch) error { names = append(names, b.Name); return nil }); err != nil {
+	var ids []ID
+	if err := branch.List(tx, id, func(b *branch.Branch) error { ids = append(ids, b.ID); return nil }); err != nil {
 		return err
 	}
-	for _, name := range names {
-		b, err := t.branch(name)
+	for _, branchID := range ids {
+		l, err := t.load(branchID)
 		if err != nil {
 			return err
 		}
+		b := l.Branch
 		n, err := t.takeOff(b, doomed)
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			out.Branches = append(out.Branches, name)
+			out.Branches = append(out.Branches, b.Name)
 			b.Revision++
 			if err := branch.Put(tx, id, b); err != nil {
 				return err
@@ -386,6 +386,9 @@ func (t *txn) forget(out *Collected) error {
 	if err := t.unlink(); err != nil {
 		return err
 	}
+	if err := c.branches(nil); err != nil {
+		return err
+	}
 	live, err := findLive(t.tx, t.id)
 	if err != nil {
 		return err
@@ -402,7 +405,7 @@ func (t *txn) forget(out *Collected) error {
 func (t *txn) unlink() error {
 	t.rec.Last, t.rec.Newest, t.rec.Redo = 0, 0, nil
 	var all []*branch.Branch
-	err := branch.List(t.tx, t.id, func(b *branch.Branch) error { all = append(all, b); return nil })
+	err := branch.All(t.tx, t.id, func(b *branch.Branch) error { all = append(all, b); return nil })
 	for _, b := range all {
 		b.Last, b.Newest = 0, 0
 		if err == nil {

@@ -2,9 +2,10 @@ package chatctx
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -21,10 +22,10 @@ type txn struct {
 	now      pool.Time
 	id       ID
 	rec      *contextRecord
-	recRaw   []byte             // as it was
-	was      contextRecord      // the same
-	branches map[string]*loaded // those that were read
-	target   *branch.Branch     // the branch that the steps are about
+	recRaw   []byte         // as it was
+	was      contextRecord  // the same
+	branches map[ID]*loaded // those that were read
+	target   *branch.Branch // the branch that the steps are about
 	changes  []change
 	// onContext: the operation is one on the context itself, not on branches alone.
 	onContext bool
@@ -39,8 +40,16 @@ type loaded struct {
 	raw     []byte
 	was     branch.Branch // raw decoded
 	touched bool
-	// created and removed: by this operation. A created branch needs no changes beyond its record: undo takes all of it away.
-	created, removed bool
+	created bool   // by this operation: undo removes it whole, so it needs no other changes
+	named   string // what it is called in the index, "" for nothing
+}
+
+// holds is the name that the branch is to have in the index.
+func (l *loaded) holds() string {
+	if l.Removed != 0 {
+		return ""
+	}
+	return l.Name
 }
 
 // begin reads the context and the branch that an operation is about.
@@ -69,86 +78,176 @@ func (s *Store) beginAt(tx kv.RwTx, id ID) (*txn, error) {
 	if rec == nil {
 		return nil, NotFound("context", id.String())
 	}
-	return &txn{tx: tx, store: s, now: s.now(), id: id, rec: rec, recRaw: bytes.Clone(raw), was: *rec, branches: map[string]*loaded{}}, nil
+	return &txn{tx: tx, store: s, now: s.now(), id: id, rec: rec, recRaw: bytes.Clone(raw), was: *rec, branches: map[ID]*loaded{}}, nil
 }
 
 // branch reads a branch by name, "" for the active one.
 func (t *txn) branch(name string) (*branch.Branch, error) {
-	if name == "" {
-		name = t.rec.Active
+	id := t.rec.Active
+	if name != "" {
+		var err error
+		if id, err = branch.Lookup(t.tx, t.id, name); err != nil {
+			return nil, err
+		}
 	}
-	l, err := t.load(name)
+	l, err := t.load(id)
 	if err != nil {
 		return nil, err
 	}
-	if l == nil {
-		return nil, t.noBranch(name)
+	if l == nil || l.Removed != 0 {
+		return nil, NotFound("branch", name)
 	}
 	return l.Branch, nil
 }
 
-func (t *txn) noBranch(name string) error { return NotFound("branch", name) }
-
-func (t *txn) load(name string) (*loaded, error) {
-	if l := t.branches[name]; l != nil {
-		if l.removed {
-			return nil, nil
-		}
+// load reads a branch by id, removed or not; nil where there is no record of it.
+func (t *txn) load(id ID) (*loaded, error) {
+	if l := t.branches[id]; l != nil {
 		return l, nil
 	}
-	raw, err := t.tx.Get(branch.Bucket, branch.Key(t.id, name))
+	raw, err := t.tx.Get(branch.Bucket, branch.Key(t.id, id))
 	if raw == nil || err != nil {
 		return nil, err
 	}
-	b, err := branch.Decode(name, raw)
+	b, err := branch.Decode(id, raw)
 	if err != nil {
 		return nil, err
 	}
 	l := &loaded{Branch: b, raw: bytes.Clone(raw), was: *b}
-	t.branches[name] = l
+	l.named = l.holds()
+	t.branches[id] = l
 	return l, nil
 }
 
-// touch marks a branch as changed by this operation.
-func (t *txn) touch(b *branch.Branch) { t.branches[b.Name].touched = true }
-
-// create makes an empty branch with the prompts and settings of like.
-func (t *txn) create(name string, like *branch.Branch) (*branch.Branch, error) {
-	if err := branch.CheckName(name); err != nil {
-		return nil, err
+// each calls fn for the branches that are there now, first those that this operation has read, as they are in it. ErrStop ends it.
+func (t *txn) each(fn func(*branch.Branch) error) error {
+	for _, l := range t.read() {
+		if l.Removed != 0 {
+			continue
+		}
+		if err := fn(l.Branch); errors.Is(err, kv.ErrStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
-	if l, err := t.load(name); err != nil {
+	return branch.List(t.tx, t.id, func(b *branch.Branch) error {
+		if t.branches[b.ID] != nil {
+			return nil
+		}
+		return fn(b)
+	})
+}
+
+// read are the branches that this operation has read or made, by id, so that it always does the same in the same order.
+func (t *txn) read() []*loaded {
+	return slices.SortedFunc(maps.Values(t.branches), func(a, b *loaded) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+}
+
+// touch marks a branch as changed by this operation.
+func (t *txn) touch(b *branch.Branch) { t.branches[b.ID].touched = true }
+
+// create makes an empty branch with the prompts and settings of like. To take that back is to remove it.
+func (t *txn) create(name string, like *branch.Branch) (*branch.Branch, error) {
+	if err := t.free(name); err != nil {
 		return nil, err
-	} else if l != nil {
-		return nil, conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
 	}
 	b := &branch.Branch{ID: pool.NewID(), Name: name, Created: t.now}
 	if like != nil {
 		b.System, b.Prompt, b.Settings = like.System, like.Prompt, like.Settings
-		b.Sessions, b.From = slices.Clone(like.Sessions), like.Name
+		b.Sessions, b.From = slices.Clone(like.Sessions), like.ID
 	}
-	var raw []byte
-	if old := t.branches[name]; old != nil {
-		raw = old.raw
-	}
-	t.branches[name] = &loaded{Branch: b, raw: raw, touched: true, created: true}
-	if err := t.remember(branch.Bucket, branch.Key(t.id, name), raw); err != nil {
+	removed, err := encMode.Marshal(max(t.now, 1))
+	if err != nil {
 		return nil, err
 	}
+	t.branches[b.ID] = &loaded{Branch: b, touched: true, created: true}
+	t.changes = append(t.changes, branchChange(t.id, b.ID, map[uint64]cbor.RawMessage{removedField: removed}))
 	t.rec.Branches++
-	return b, nil
+	return b, t.reindex()
 }
 
-// remove takes a branch's record away. Its entries stay: other branches may hold them.
-func (t *txn) remove(b *branch.Branch) error {
-	l := t.branches[b.Name]
-	t.changes = slices.DeleteFunc(t.changes, func(c change) bool { return c.Kind == spliceChange && string(c.Key) == b.Name })
-	if err := t.remember(branch.Bucket, branch.Key(t.id, b.Name), l.raw); err != nil {
+// free says why a branch cannot be given a name; nil if it can.
+func (t *txn) free(name string) error {
+	if err := branch.CheckName(name); err != nil {
 		return err
 	}
-	l.touched, l.removed = true, true
+	id, err := branch.Lookup(t.tx, t.id, name)
+	if err == nil && id != (ID{}) {
+		err = conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
+	}
+	return err
+}
+
+// remove marks a branch as removed. Its record stays, so that its mark and revision go on from where they are if it comes back.
+func (t *txn) remove(b *branch.Branch) error {
+	b.Removed = max(t.now, 1)
+	t.touch(b)
 	t.rec.Branches--
-	return t.show(b.Pieces, false)
+	if err := t.show(b.Pieces, false); err != nil {
+		return err
+	}
+	return t.reindex()
+}
+
+// rename gives a branch another name.
+func (t *txn) rename(b *branch.Branch, name string) error {
+	if err := t.free(name); err != nil {
+		return err
+	}
+	b.Name = name
+	t.touch(b)
+	return t.reindex()
+}
+
+// reindex makes the names lead to the branches that have them now. The names that are given up go first, so that branches can have swapped theirs.
+func (t *txn) reindex() error {
+	var moved []*loaded
+	for _, l := range t.read() {
+		if l.named == l.holds() {
+			continue
+		}
+		moved = append(moved, l)
+		if l.named == "" {
+			continue
+		}
+		if err := branch.DeleteName(t.tx, t.id, l.named); err != nil {
+			return err
+		}
+	}
+	for _, l := range moved {
+		if l.named = l.holds(); l.named == "" {
+			continue
+		}
+		id, err := branch.Lookup(t.tx, t.id, l.named)
+		if err == nil && id != (ID{}) {
+			err = conflict("there is a branch %q again: rename it first", l.named)
+		}
+		if err == nil {
+			err = branch.PutName(t.tx, t.id, l.named, l.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putBranches writes the records of a new context's branches.
+func (t *txn) putBranches() error {
+	for _, l := range t.read() {
+		if err := branch.Put(t.tx, t.id, l.Branch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmake forgets a branch of a new context before anything of it is written but its name.
+func (t *txn) unmake(b *branch.Branch) error {
+	delete(t.branches, b.ID)
+	t.rec.Branches--
+	return branch.DeleteName(t.tx, t.id, b.Name)
 }
 
 // remember puts the value that a key had before this operation on the journal.
@@ -198,9 +297,12 @@ func (t *txn) splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	if removed == 0 && branch.Count(insert) == 0 {
 		return nil
 	}
+	if b.Removed != 0 {
+		return conflict("the branch %q is removed: its history cannot change", b.Name)
+	}
 	b.Pieces = branch.Splice(b.Pieces, at, removed, insert)
-	if !t.branches[b.Name].created {
-		t.changes = append(t.changes, change{Kind: spliceChange, Key: []byte(b.Name), At: at, Removed: gone, Inserted: insert})
+	if !t.branches[b.ID].created {
+		t.changes = append(t.changes, change{Kind: spliceChange, Key: b.ID[:], At: at, Removed: gone, Inserted: insert})
 	}
 	t.moveSessions(b, at, removed, branch.Count(insert))
 	t.touch(b)
@@ -248,8 +350,8 @@ func (t *txn) merge(b *branch.Branch) error {
 		return err
 	}
 	b.Pieces = after
-	if !t.branches[b.Name].created {
-		t.changes = append(t.changes, change{Kind: spliceChange, Key: []byte(b.Name), Removed: before, Inserted: after})
+	if !t.branches[b.ID].created {
+		t.changes = append(t.changes, change{Kind: spliceChange, Key: b.ID[:], Removed: before, Inserted: after})
 	}
 	return nil
 }
@@ -342,17 +444,11 @@ func (t *txn) finish() (*Committed, error) {
 // number is the number of this operation.
 func (t *txn) number() uint64 { return max(t.rec.NextOperation, 1) }
 
-// finishBranches gives each changed branch its new revision and finds which of its fields changed. Branches come by name, so that one operation
-// always has the same bytes.
+// finishBranches gives each changed branch its new revision and finds which of its fields changed.
 func (t *txn) finishBranches() ([]chain, error) {
 	var chains []chain
-	for _, name := range t.names() {
-		l := t.branches[name]
+	for _, l := range t.read() {
 		if !l.touched {
-			continue
-		}
-		if l.removed {
-			chains = append(chains, chain{Name: name, Branch: l.ID, Prev: l.Last, Gone: true})
 			continue
 		}
 		set, err := l.changed()
@@ -360,16 +456,16 @@ func (t *txn) finishBranches() ([]chain, error) {
 			return nil, err
 		}
 		if set != nil {
-			t.changes = append(t.changes, change{Kind: fieldsChange, Bucket: branch.Bucket, Key: branch.Key(t.id, name), Fields: set})
+			t.changes = append(t.changes, branchChange(t.id, l.ID, set))
 		}
 		l.Revision++
-		chains = append(chains, chain{Name: name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
+		chains = append(chains, chain{Name: l.Name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
 		l.Last, l.Newest = t.number(), t.number()
 	}
 	return chains, nil
 }
 
-// changed gives the old values of the branch's fields that are not what they were. A created branch has none: its record is all there is to take back.
+// changed gives the old values of the branch's fields that are not what they were. A created branch has none: to take it back is to remove it.
 func (l *loaded) changed() (map[uint64]cbor.RawMessage, error) {
 	if l.created {
 		return nil, nil
@@ -386,15 +482,6 @@ func (l *loaded) changed() (map[uint64]cbor.RawMessage, error) {
 		return nil, err
 	}
 	return changedFields(l.raw, after, branchFields)
-}
-
-func (t *txn) names() []string {
-	names := make([]string, 0, len(t.branches))
-	for name := range t.branches {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }
 
 // diffContext finds the fields of the context that changed. Only the active branch counts where the operation is not one on the context.
@@ -417,24 +504,21 @@ func (t *txn) diffContext() error {
 	return err
 }
 
+func branchChange(ctx, id ID, set map[uint64]cbor.RawMessage) change {
+	return change{Kind: fieldsChange, Bucket: branch.Bucket, Key: branch.Key(ctx, id), Fields: set}
+}
+
 func contextChange(id ID, set map[uint64]cbor.RawMessage) change {
 	return change{Kind: fieldsChange, Bucket: contextBucket, Key: under(id), Fields: set}
 }
 
 // writeAll writes the branches, the operation as number n, and the context.
 func (t *txn) writeAll(n uint64, op *operation) error {
-	for _, name := range t.names() {
-		l := t.branches[name]
+	for _, l := range t.read() {
 		if !l.touched {
 			continue
 		}
-		var err error
-		if l.removed {
-			err = t.tx.Delete(branch.Bucket, branch.Key(t.id, name))
-		} else {
-			err = branch.Put(t.tx, t.id, l.Branch)
-		}
-		if err != nil {
+		if err := branch.Put(t.tx, t.id, l.Branch); err != nil {
 			return err
 		}
 	}

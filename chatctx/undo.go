@@ -3,12 +3,14 @@ package chatctx
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -165,6 +167,9 @@ func (t *txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := t.dropRedo(nil); err != nil {
+			return nil, err
+		}
 		at := slices.Index(t.rec.Redo, n)
 		switch {
 		case op.Undoes == 0:
@@ -186,29 +191,66 @@ func (t *txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 	return t.undoGroup(n, branchName)
 }
 
-// redoNamed redoes the undo at a place of the list of those that can be, where no later one is about the same.
+// redoNamed redoes the undo at a place of the list of those that can be, with the others that took back the same command, where no later one is about what these
+// are about.
 func (t *txn) redoNamed(at int, branchName string) (*Undone, error) {
-	u := t.rec.Redo[at]
-	undo, err := t.holding(u)
+	undo, err := t.holding(t.rec.Redo[at])
 	if err != nil {
 		return nil, err
 	}
-	for _, later := range t.rec.Redo[at+1:] {
-		op, err := t.holding(later)
-		if err != nil {
-			return nil, err
-		}
-		if touches(op, undo.Chains) {
-			return nil, conflict("operation %d (undo) stands on %d (undo): redo that first", later, u)
-		}
+	op, err := t.undoneBy(undo)
+	if err != nil {
+		return nil, err
 	}
-	return t.redoGroup(at, branchName)
+	first, err := t.groupEnd(at, -1, op.Group)
+	if err != nil {
+		return nil, err
+	}
+	last, err := t.groupEnd(at, 1, op.Group)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.standsFree(first, last); err != nil {
+		return nil, err
+	}
+	return t.redoFrom(last, last-first+1, branchName)
 }
 
-// redoGroup redoes the undo at a place of the list of those that can be, and those before it that took back the same command.
-func (t *txn) redoGroup(at int, branchName string) (*Undone, error) {
-	done := &Undone{}
+// groupEnd goes on from a place of the list of undos by steps of 1 or -1, as long as the undos took back operations of a group.
+func (t *txn) groupEnd(at, step int, group uint64) (int, error) {
 	for {
+		more, err := t.tookBack(at+step, group)
+		if err != nil || !more {
+			return at, err
+		}
+		at += step
+	}
+}
+
+// standsFree says why the undos at the places from first to last cannot be redone yet: a later one is about the same.
+func (t *txn) standsFree(first, last int) error {
+	for _, later := range t.rec.Redo[last+1:] {
+		op, err := t.holding(later)
+		if err != nil {
+			return err
+		}
+		for _, u := range t.rec.Redo[first : last+1] {
+			undo, err := t.holding(u)
+			if err != nil {
+				return err
+			}
+			if touches(op, undo.Chains) {
+				return conflict("operation %d (undo) stands on %d (undo): redo that first", later, u)
+			}
+		}
+	}
+	return nil
+}
+
+// redoFrom redoes n undos, the one at a place of the list and those before it.
+func (t *txn) redoFrom(at, n int, branchName string) (*Undone, error) {
+	done := &Undone{}
+	for left := n; ; left-- {
 		u := t.rec.Redo[at]
 		t.rec.Redo = slices.Delete(t.rec.Redo, at, at+1)
 		op, err := t.redo(u)
@@ -218,32 +260,78 @@ func (t *txn) redoGroup(at int, branchName string) (*Undone, error) {
 		if done.Undid == nil {
 			done.Undid = describe(t.id, u, op)
 		}
-		at--
-		more, err := t.tookBack(at, op.Group)
-		if err != nil {
-			return nil, err
-		}
-		if !more {
+		if left == 1 {
 			done.Committed, err = t.outcome(branchName)
 			return done, err
 		}
+		at--
 		if t, err = t.again(); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// undoneBy reads the operation that an undo took back.
+func (t *txn) undoneBy(undo *operation) (*operation, error) {
+	op, err := getOperation(t.tx, t.id, undo.Undoes)
+	if err == nil && op == nil {
+		err = NotFound("operation", fmt.Sprint(undo.Undoes))
+	}
+	return op, err
+}
+
 // tookBack reports whether the undo at a place of the list of those that can be redone took back an operation of a group.
 func (t *txn) tookBack(at int, group uint64) (bool, error) {
-	if group == 0 || at < 0 {
+	if group == 0 || at < 0 || at >= len(t.rec.Redo) {
 		return false, nil
 	}
-	undo, err := getOperation(t.tx, t.id, t.rec.Redo[at])
-	if err != nil || undo == nil {
+	undo, err := t.holding(t.rec.Redo[at])
+	if err != nil {
 		return false, err
 	}
-	op, err := getOperation(t.tx, t.id, undo.Undoes)
-	return op != nil && op.Group == group, err
+	op, err := t.undoneBy(undo)
+	return err == nil && op.Group == group, err
+}
+
+// newestUndo finds the place in the list of undos that can be redone of the newest that is for a branch; -1 for none. A branch that is not there is found by its
+// name if an undo took it away.
+func (t *txn) newestUndo(branchName string) (int, error) {
+	b, notFound := t.branch(branchName)
+	if notFound != nil && !errors.Is(notFound, ErrNotFound) {
+		return -1, notFound
+	}
+	for at, u := range slices.Backward(t.rec.Redo) {
+		undo, err := t.holding(u)
+		if err != nil {
+			return -1, err
+		}
+		for _, c := range undo.Chains {
+			if mine, err := t.redoneOn(c.Branch, b, branchName); err != nil || mine {
+				return at, err
+			}
+		}
+	}
+	return -1, notFound
+}
+
+// redoneOn reports whether an undo about the branch id, zero for the context, is redone on the branch b, nil where none has the name that was asked for. What is about
+// the context is for all. A branch that the undo took away is asked for by its name or on the branch that it had come from, and on all others if that is gone too.
+func (t *txn) redoneOn(id ID, b *branch.Branch, name string) (bool, error) {
+	if b != nil && (id == ID{} || id == b.ID) {
+		return true, nil
+	}
+	l, err := t.load(id)
+	if err != nil || l == nil || l.Removed == 0 {
+		return false, err
+	}
+	if b == nil {
+		return l.Name == name, nil
+	}
+	if l.From == b.ID {
+		return true, nil
+	}
+	from, err := t.load(l.From)
+	return from == nil || from.Removed != 0, err
 }
 
 // newest finds the operation to take back.
@@ -345,13 +433,13 @@ func (t *txn) again() (*txn, error) { return t.store.beginAt(t.tx, t.id) }
 
 // outcome says where an undo or a redo has led.
 func (t *txn) outcome(branchName string) (Committed, error) {
-	done := Committed{Operation: fmt.Sprint(t.rec.NextOperation - 1), What: t.what, Context: t.id, Title: t.rec.Title, Branch: branchName}
-	if l, err := t.load(branchName); branchName == "" || l == nil || err != nil {
-		done.Branch = t.rec.Active
+	done := Committed{Operation: fmt.Sprint(t.rec.NextOperation - 1), What: t.what, Context: t.id, Title: t.rec.Title}
+	b, err := t.branch(branchName)
+	if errors.Is(err, ErrNotFound) { // it went with what was taken back
+		b, err = t.branch("")
 	}
-	b, err := t.branch(done.Branch)
 	if err == nil {
-		done.Revision = b.Revision
+		done.Branch, done.Revision = b.Name, b.Revision
 	}
 	return done, err
 }
@@ -401,7 +489,10 @@ func (s *Store) undoStore(tx kv.RwTx, op string) (*Undone, error) {
 	if rec, _, err := getContext(tx, done.Context); err != nil {
 		return nil, err
 	} else if rec != nil {
-		done.Title, done.Branch = rec.Title, rec.Active
+		done.Title = rec.Title
+		if done.Branch, err = branch.NameOf(tx, done.Context, rec.Active); err != nil {
+			return nil, err
+		}
 	}
 	return done, nil
 }
@@ -425,7 +516,9 @@ func groupOf(tx kv.Tx, id ID, group uint64, undos bool) ([]uint64, error) {
 	return all, err
 }
 
-// Redo brings back what the newest undo took away: the newest on the branch or the context that nothing was done after, else the store's newest.
+// Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what the store's newest did.
+// Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
+// stands on it; ErrNotFound where there is nothing to bring back.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
 	var done *Undone
 	err := s.db.Update(ctx, func(tx kv.RwTx) error {
@@ -446,11 +539,14 @@ func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undon
 		if err := t.dropRedo(nil); err != nil {
 			return err
 		}
-		if len(t.rec.Redo) == 0 {
+		at, err := t.newestUndo(branchName)
+		switch {
+		case err != nil:
+		case at < 0:
 			done, err = s.redoStore(tx, id)
-			return err
+		default:
+			done, err = t.redoNamed(at, branchName)
 		}
-		done, err = t.redoGroup(len(t.rec.Redo)-1, branchName)
 		return err
 	})
 	return done, err

@@ -193,4 +193,4 @@ func Purpose(ctx context.Context) string {
 }
 
 // LongPurposes are the uses that may hold a file for as long as the disk takes.
-var LongPurposes = []string{"backup", "vacuum", "purge", "upgrade", "check", "gc", "redact", "repair", "restore", "index"}
+var LongPurposes = []string{"backup", "vacuum", "purge", "check", "gc", "redact", "repair", "restore", "index"}

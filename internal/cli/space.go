@@ -35,9 +35,8 @@ else needs go too; a branch or a message takes its context's undo along. Nothing
 chatctx purge --message @-2 --yes`},
 		redactCommand(),
 		{name: "vacuum", does: "write the file anew, without free space", scope: onStore, do: doVacuum,
-			flags: []urfave.Flag{&urfave.BoolFlag{Name: "upgrade", Usage: "also bring it to the newest format, after a backup beside it"}},
-			more:  "Other programs wait meanwhile, and go on with the new file.",
-			json:  "file_bytes_before, file_bytes, format, backup", example: "chatctx vacuum"},
+			more: "Other programs wait meanwhile, and go on with the new file.",
+			json: "file_bytes_before, file_bytes, format", example: "chatctx vacuum"},
 	}
 }
 
@@ -247,33 +246,15 @@ func doVacuum(r *run) error {
 	if err != nil {
 		return err
 	}
-	up := &chatctx.Upgraded{From: chatctx.FormatVersion, To: chatctx.FormatVersion}
-	if r.is("upgrade") {
-		path, err := r.storePath()
-		if err != nil {
-			return err
-		}
-		if up, err = st.Upgrade(r.ctx, path); err != nil {
-			return err
-		}
-	}
-	if up.From == up.To {
-		if err := st.Vacuum(r.ctx); err != nil {
-			return err
-		}
+	if err := st.Vacuum(r.ctx); err != nil {
+		return err
 	}
 	after, err := st.Stats(r.ctx)
 	if err != nil {
 		return err
 	}
-	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": up.To, "backup": stringOrNull(up.Backup)}, func() {
+	return r.emit(map[string]any{"file_bytes_before": before.File, "file_bytes": after.File, "format": chatctx.FormatVersion}, func() {
 		r.printf("written anew: %s, it was %s\n", size(after.File), size(before.File))
-		switch {
-		case up.Backup != "":
-			r.printf("format %d is %d now; the file as it was: %s\n", up.From, up.To, clean(up.Backup))
-		case r.is("upgrade"):
-			r.printf("format %d is the newest already\n", up.To)
-		}
 	})
 }
 

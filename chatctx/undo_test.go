@@ -1,0 +1,580 @@
+package chatctx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// picture shows all branches with their texts, and marks the active one.
+func picture(t *testing.T, c *ChatContext) string {
+	t.Helper()
+	infos, err := c.Branches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make([]string, len(infos))
+	for i, info := range infos {
+		mark := ""
+		if info.Active {
+			mark = "*"
+		}
+		lines[i] = fmt.Sprintf("%s%s: %s", info.Name, mark, texts(t, c, info.Name))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
+
+// states remembers what each branch was at each revision, and fails where one number names two states.
+type states map[string]string
+
+func (s states) look(t *testing.T, c *ChatContext) {
+	t.Helper()
+	infos, err := c.Branches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		at := fmt.Sprint(info.ID, info.Revision)
+		is := info.Name + ": " + texts(t, c, info.Name)
+		if was, ok := s[at]; ok && was != is {
+			t.Errorf("revision %d names %q and %q", info.Revision, was, is)
+		}
+		s[at] = is
+	}
+}
+
+func undoOp(t *testing.T, c *ChatContext, name, op string) {
+	t.Helper()
+	if _, err := c.Store().Undo(t.Context(), c.ID.String(), name, op); err != nil {
+		t.Fatalf("undo %s: %v", op, err)
+	}
+}
+
+func redoOn(t *testing.T, c *ChatContext, name string) {
+	t.Helper()
+	if _, err := c.Store().Redo(t.Context(), c.ID.String(), name); err != nil {
+		t.Fatalf("redo on %q: %v", name, err)
+	}
+}
+
+// TestUndoKeepsWhatAForkShares writes after an undo of a rename, of a removal and of a branch's making, where a fork holds what was there before.
+func TestUndoKeepsWhatAForkShares(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s)
+		add := func(name string, all ...string) {
+			t.Helper()
+			if _, err := c.Append(t.Context(), name, says(all...)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := states{}
+		add("", "one")
+		seen.look(t, c)
+		b := c.Begin("")
+		b.RenameBranch("main", "x")
+		commit(t, b)
+		seen.look(t, c)
+		add("", "two")
+		b = c.Begin("")
+		b.Fork("y", "", false)
+		commit(t, b)
+		seen.look(t, c)
+		undoOp(t, c, "x", "3")
+		seen.look(t, c)
+		undoOp(t, c, "x", "2")
+		seen.look(t, c)
+		add("main", "three")
+		seen.look(t, c)
+		want(t, picture(t, c), "main: one three; y*: one two")
+
+		b = c.Begin("main")
+		b.RenameBranch("main", "z")
+		b.Append(says("four"), AppendOptions{})
+		commit(t, b)
+		b = c.Begin("z")
+		b.Fork("w", "", true)
+		commit(t, b)
+		undoOp(t, c, "z", "") // the fork, which is on the context's journal
+		b = c.Begin("z")
+		b.Fork("v", "", false)
+		commit(t, b)
+		undoOp(t, c, "z", "")
+		want(t, picture(t, c), "main: one three; v*: one three four; y: one two")
+		add("main", "five")
+		seen.look(t, c)
+		want(t, picture(t, c), "main: one three five; v*: one three four; y: one two")
+
+		// A branch whose making was undone goes on where its segment ends.
+		add("v", "six")
+		b = c.Begin("v")
+		b.Fork("u", "", false)
+		commit(t, b)
+		undoOp(t, c, "v", "")
+		undoOp(t, c, "v", "")
+		want(t, picture(t, c), "main: one three five; u*: one three four six; y: one two")
+		redoOn(t, c, "v")
+		add("v", "seven")
+		seen.look(t, c)
+		want(t, picture(t, c), "main: one three five; u*: one three four six; v: one three four seven; y: one two")
+	})
+}
+
+// TestBranchesTradeNamesInOneBatch removes, makes and renames branches of the same names in one batch, and takes that back and forth.
+func TestBranchesTradeNamesInOneBatch(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		do    func(*Batch)
+		after string
+	}{
+		{"remove, fork", func(b *Batch) { b.RemoveBranch("a"); b.Fork("a", "@1", true) }, "a: one; b: one b; main*: one two"},
+		{"remove, fork, append", func(b *Batch) {
+			b.RemoveBranch("a")
+			b.Fork("a", "@1", false)
+			b.Append(says("new"), AppendOptions{})
+		}, "a*: one new; b: one b; main: one two"},
+		{"append, remove", func(b *Batch) {
+			b.Pick("a", "@2")
+			b.Switch("a")
+			b.Append(says("more"), AppendOptions{})
+			b.Switch("main")
+			b.RemoveBranch("a")
+		}, "b: one b; main*: one two a"},
+		{"fork, remove", func(b *Batch) { b.Fork("c", "@1", true); b.RemoveBranch("c") }, "a: one a; b: one b; main*: one two"},
+		{"remove, rename", func(b *Batch) { b.RemoveBranch("a"); b.RenameBranch("b", "a") }, "a: one b; main*: one two"},
+		{"swap", func(b *Batch) { b.RenameBranch("a", "tmp"); b.RenameBranch("b", "a"); b.RenameBranch("tmp", "b") }, "a: one b; b: one a; main*: one two"},
+		{"swap with the active one", func(b *Batch) {
+			b.RenameBranch("main", "tmp")
+			b.RenameBranch("b", "main")
+			b.RenameBranch("tmp", "b")
+			b.Append(says("three"), AppendOptions{})
+		}, "a: one a; b*: one two three; main: one b"},
+		{"around", func(b *Batch) {
+			b.RenameBranch("a", "tmp")
+			b.RemoveBranch("b")
+			b.RenameBranch("main", "b")
+			b.Fork("a", "@1", true)
+			b.RenameBranch("tmp", "main")
+		}, "a: one; b*: one two; main: one a"},
+		{"rename and back", func(b *Batch) { b.RenameBranch("a", "tmp"); b.RenameBranch("tmp", "a") }, "a: one a; b: one b; main*: one two"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			engines(t, func(t *testing.T, s *Store) {
+				cc := newContext(t, s, "one", "two")
+				for _, name := range []string{"a", "b"} {
+					b := cc.Begin("main")
+					b.Fork(name, "@1", true)
+					commit(t, b)
+					if _, err := cc.Append(t.Context(), name, says(name)...); err != nil {
+						t.Fatal(err)
+					}
+				}
+				seen := states{}
+				const before = "a: one a; b: one b; main*: one two"
+				want(t, picture(t, cc), before)
+				seen.look(t, cc)
+				b := cc.Begin("main")
+				c.do(b)
+				op := commit(t, b).Operation
+				want(t, picture(t, cc), c.after)
+				for range 2 {
+					seen.look(t, cc)
+					undoOp(t, cc, "", op)
+					want(t, picture(t, cc), before)
+					seen.look(t, cc)
+					checkStore(t, s)
+					undos := newestOperation(t, cc)
+					undoOp(t, cc, "", undos) // to undo an undo is to redo it
+					want(t, picture(t, cc), c.after)
+					checkStore(t, s)
+				}
+			})
+		})
+	}
+}
+
+func newestOperation(t *testing.T, c *ChatContext) string {
+	t.Helper()
+	for op, err := range c.Store().Operations(t.Context(), c.ID.String()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return op.ID
+	}
+	return ""
+}
+
+// TestARemovedBranchTakesNothing refuses a batch that goes on writing to the branch that it removed, and gives its name to others.
+func TestARemovedBranchTakesNothing(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "one")
+		b := c.Begin("")
+		b.Fork("a", "", true)
+		commit(t, b)
+		b = c.Begin("a")
+		b.RemoveBranch("a")
+		b.Append(says("lost?"), AppendOptions{})
+		if _, err := b.Commit(t.Context()); !errors.Is(err, ErrConflict) {
+			t.Errorf("an append to a branch that the batch removed: %v", err)
+		}
+		b = c.Begin("")
+		b.RemoveBranch("a")
+		op := commit(t, b).Operation
+		want(t, picture(t, c), "main*: one")
+		if _, err := c.Branch(t.Context(), "a"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a removed branch: %v", err)
+		}
+		b = c.Begin("")
+		b.Fork("a", "", true)
+		commit(t, b)
+		if _, err := s.Undo(t.Context(), c.ID.String(), "", op); !errors.Is(err, ErrConflict) {
+			t.Errorf("to bring a removed branch back under a name that is taken: %v", err)
+		}
+		info, err := c.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Branches != 2 {
+			t.Errorf("counts %d branches", info.Branches)
+		}
+	})
+}
+
+// records counts a context's branch records, removed ones included.
+func records(t *testing.T, s *Store, id ID) int {
+	t.Helper()
+	n := 0
+	err := s.db.View(t.Context(), func(tx kv.Tx) error {
+		n = 0
+		return branch.All(tx, id, func(*branch.Branch) error { n++; return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestGCTakesRemovedBranches keeps a removed branch for as long as an operation can bring it back, and no longer.
+func TestGCTakesRemovedBranches(t *testing.T) {
+	s, now := clocked(t)
+	c := newContext(t, s, "one")
+	b := c.Begin("")
+	b.Fork("a", "", true)
+	commit(t, b)
+	if _, err := c.Append(t.Context(), "a", says("of a")...); err != nil {
+		t.Fatal(err)
+	}
+	b = c.Begin("")
+	b.RemoveBranch("a")
+	op := commit(t, b).Operation
+	gc := func() {
+		t.Helper()
+		if _, err := s.GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		checkStore(t, s)
+	}
+	gc()
+	undoOp(t, c, "", op)
+	want(t, picture(t, c), "a: one of a; main*: one")
+	b = c.Begin("")
+	b.RemoveBranch("a")
+	commit(t, b)
+	now.move(2 * time.Hour)
+	gc()
+	if n := records(t, s, c.ID); n != 1 {
+		t.Errorf("%d branch records are left", n)
+	}
+	want(t, picture(t, c), "main*: one")
+	info, err := c.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Messages != 1 {
+		t.Errorf("%d messages are left", info.Messages)
+	}
+	if _, err := s.Undo(t.Context(), c.ID.String(), "", ""); !errors.Is(err, ErrConflict) {
+		t.Errorf("undo of what gc took: %v", err)
+	}
+}
+
+// TestGCEndsRedo refuses to redo what gc has let go of, or what something newer was done on.
+func TestGCEndsRedo(t *testing.T) {
+	for _, newer := range []bool{false, true} {
+		s, now := clocked(t)
+		c := newContext(t, s, "one")
+		if _, err := c.Append(t.Context(), "", says("two")...); err != nil {
+			t.Fatal(err)
+		}
+		undoOp(t, c, "", "")
+		now.move(2 * time.Hour)
+		if _, err := s.GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if newer {
+			if _, err := c.Append(t.Context(), "", says("three")...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if done, err := s.Redo(t.Context(), c.ID.String(), ""); !errors.Is(err, ErrNotFound) {
+			t.Errorf("redo after gc, newer %t: %v %v", newer, done, err)
+		}
+		want(t, picture(t, c), map[bool]string{false: "main*: one", true: "main*: one three"}[newer])
+	}
+}
+
+// TestRedoIsPerBranch lets three programs append, undo and redo, each on a branch of its own, beside plain stacks.
+func TestRedoIsPerBranch(t *testing.T) {
+	for seed := range int64(6) {
+		rng := rand.New(rand.NewSource(seed))
+		file := ""
+		if seed == 0 {
+			file = filepath.Join(t.TempDir(), "chats.db")
+		}
+		s := open(t, file)
+		c := newContext(t, s, "begin")
+		names := []string{"main", "a", "b"}
+		for _, name := range names[1:] {
+			b := c.Begin("main")
+			b.Fork(name, "", true)
+			commit(t, b)
+		}
+		b := c.Begin("")
+		b.SetTitle("nothing is undone below this")
+		commit(t, b)
+		type stacks struct{ done, undone []string }
+		plain := map[string]*stacks{}
+		for _, name := range names {
+			plain[name] = &stacks{}
+		}
+		for i := range 150 {
+			name := names[rng.Intn(len(names))]
+			p := plain[name]
+			switch n := rng.Intn(5); {
+			case n < 2:
+				text := fmt.Sprint("m", i)
+				if _, err := c.Append(t.Context(), name, says(text)...); err != nil {
+					t.Fatal(err)
+				}
+				p.done, p.undone = append(p.done, text), nil
+			case n == 2 && len(p.done) > 0:
+				undoOp(t, c, name, "")
+				last := len(p.done) - 1
+				p.done, p.undone = p.done[:last], append(p.undone, p.done[last])
+			case n > 2 && len(p.undone) > 0:
+				redoOn(t, c, name)
+				last := len(p.undone) - 1
+				p.done, p.undone = append(p.done, p.undone[last]), p.undone[:last]
+			case n > 2:
+				if done, err := s.Redo(t.Context(), c.ID.String(), name); !errors.Is(err, ErrNotFound) {
+					t.Fatalf("seed %d: redo on %s with nothing to redo: %v %v", seed, name, done, err)
+				}
+			}
+			for _, name := range names {
+				if got, is := texts(t, c, name), strings.Join(append([]string{"begin"}, plain[name].done...), " "); got != is {
+					t.Fatalf("seed %d, step %d: %s has %q, want %q", seed, i, name, got, is)
+				}
+			}
+		}
+	}
+}
+
+// TestRedoOfOneCommandOnSeveralBranches brings all of it back, on whichever of its branches it is asked for, and not before what was undone after it.
+func TestRedoOfOneCommandOnSeveralBranches(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "begin")
+	b := c.Begin("main")
+	b.Fork("a", "", true)
+	commit(t, b)
+	first := c.Begin("main")
+	first.Append(says("one"), AppendOptions{})
+	second := c.Begin("a").Together(first)
+	second.Append(says("one"), AppendOptions{})
+	commit(t, first)
+	commit(t, second)
+	both := "a: begin one; main*: begin one"
+	for _, name := range []string{"main", "a"} {
+		undoOp(t, c, "main", "")
+		want(t, picture(t, c), "a: begin; main*: begin")
+		redoOn(t, c, name)
+		want(t, picture(t, c), both)
+	}
+	b = c.Begin("")
+	b.RenameBranch("a", "x")
+	b.RenameBranch("main", "a")
+	op := commit(t, b).Operation
+	undoOp(t, c, "", op)
+	undoOp(t, c, "a", "")
+	want(t, picture(t, c), "a: begin; main*: begin")
+	redoOn(t, c, "main")
+	redoOn(t, c, "main")
+	want(t, picture(t, c), "a*: begin one; x: begin one")
+}
+
+// TestRedoOfABranch brings a branch back on its own name and on the one that it came from, and on no other.
+func TestRedoOfABranch(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "begin")
+	b := c.Begin("main")
+	b.Fork("a", "", true)
+	commit(t, b)
+	b = c.Begin("main")
+	b.Fork("y", "", false)
+	commit(t, b)
+	for _, name := range []string{"main", "y", ""} {
+		undoOp(t, c, "", "")
+		want(t, picture(t, c), "a: begin; main*: begin")
+		if _, err := s.Redo(t.Context(), c.ID.String(), "a"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("redo on another branch: %v", err)
+		}
+		if _, err := s.Redo(t.Context(), c.ID.String(), "nowhere"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("redo on no branch: %v", err)
+		}
+		redoOn(t, c, name)
+		want(t, picture(t, c), "a: begin; main: begin; y*: begin")
+	}
+}
+
+// TestKeysFollowARenamedBranch gives a known key's branch by the name that it has now.
+func TestKeysFollowARenamedBranch(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s)
+	add := func() *Appended {
+		t.Helper()
+		b := c.Begin("")
+		res := b.Append([]*Message{pool.NewText(pool.User, "once")}, AppendOptions{Key: "k"})
+		commit(t, b)
+		return res
+	}
+	add()
+	b := c.Begin("")
+	b.RenameBranch("main", "x")
+	commit(t, b)
+	if res := add(); !res.Again || res.Branch != "x" {
+		t.Errorf("the key made %+v", res)
+	}
+}
+
+// TestLineageFollowsTheBranch names the branch that another came from as it is called now, and not at all once it is gone.
+func TestLineageFollowsTheBranch(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "one")
+	from := func() string {
+		t.Helper()
+		info, err := c.Branch(t.Context(), "y")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.From
+	}
+	b := c.Begin("")
+	b.Fork("y", "", false)
+	commit(t, b)
+	want(t, from(), "main")
+	b = c.Begin("")
+	b.RenameBranch("main", "x")
+	commit(t, b)
+	want(t, from(), "x")
+	copied, err := s.Copy(t.Context(), c.ID.String(), "copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := copied.Branch(t.Context(), "y"); err != nil || info.From != "x" {
+		t.Errorf("the copy came from %q: %v", info.From, err)
+	}
+	b = c.Begin("")
+	b.RemoveBranch("x")
+	commit(t, b)
+	want(t, from(), "")
+}
+
+// TestNamesAreMended breaks the index of names and the names themselves: check tells of each, repair puts them right.
+func TestNamesAreMended(t *testing.T) {
+	for what, harm := range map[string]func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error{
+		"a name is missing": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error { return branch.DeleteName(tx, id, "a") },
+		"a name leads to another": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
+			return branch.PutName(tx, id, "a", b["main"].ID)
+		},
+		"a name leads nowhere": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
+			return branch.PutName(tx, id, "z", pool.NewID())
+		},
+		"a name leads to no id": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
+			return tx.Put(branch.NameBucket, append(under(id), 'z'), []byte("short"))
+		},
+		"a removed branch has a name": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
+			return branch.PutName(tx, id, "gone", b["gone"].ID)
+		},
+		"two branches have one name": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
+			b["b"].Name = "a"
+			return branch.Put(tx, id, b["b"])
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := open(t, "")
+			c := newContext(t, s, "one")
+			for _, name := range []string{"a", "b", "gone"} {
+				b := c.Begin("main")
+				b.Fork(name, "", true)
+				commit(t, b)
+				if _, err := c.Append(t.Context(), name, says(name)...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b := c.Begin("")
+			b.RemoveBranch("gone")
+			commit(t, b)
+			err := s.db.Update(t.Context(), func(tx kv.RwTx) error {
+				all := map[string]*branch.Branch{}
+				if err := branch.All(tx, c.ID, func(b *branch.Branch) error { all[b.Name] = b; return nil }); err != nil {
+					return err
+				}
+				if names := slices.Sorted(maps.Keys(all)); len(names) != 4 {
+					t.Fatalf("the records are of %q", names)
+				}
+				return harm(tx, c.ID, all)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := map[int]bool{}
+			if err := s.Check(t.Context(), false, func(p Problem) { found[p.Invariant] = true }); err != nil || !found[11] {
+				t.Errorf("check found %v: %v", found, err)
+			}
+			if _, err := s.Repair(t.Context(), RepairOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			is := "a: one a; b: one b; main*: one"
+			if what == "two branches have one name" {
+				is = "a.2: one b; a: one a; main*: one"
+			}
+			want(t, picture(t, c), is)
+		})
+	}
+}
+
+// TestNativeBranchesHaveTheirOwnIDs refuses a file in which two branches have one id: the second would take the first one's place.
+func TestNativeBranchesHaveTheirOwnIDs(t *testing.T) {
+	s := open(t, "")
+	run := s.ImportRun()
+	n, err := run.Native(t.Context(), Native{ID: pool.NewID(), Title: "twice", Active: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := pool.NewID()
+	if err := n.Branch(t.Context(), NativeBranch{ID: id, Name: "main"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Branch(t.Context(), NativeBranch{ID: id, Name: "other"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a second branch with the id: %v", err)
+	}
+}
