@@ -75,7 +75,7 @@ const (
 
 // others are settings that concern no request. A name that ends in a dot stands for all that begin with it.
 var others = []string{"mode", "provider", "system", "system.", "prompt", "base_url", "key_env", "organisation", "organization", "profile",
-	"budget", "headroom", "keep_blocks", "digest_tokens", "squeeze", "edits", "notify", "prices", "prune", "prune.", "compact", "compact.",
+	"budget", "headroom", "keep_blocks", "digest_tokens", "squeeze", "notify", "prices", "prune", "prune.", "compact", "compact.",
 	"resume", "resume.", "cache", "cache.", "window", "window.", "tokens.", "embed.", "embedding.", "search.", "calls.", "tools.", "rules.", "sub.",
 	"subtask.", "turn.", "rounds", "timeout", "retries", "limits.", "app."}
 

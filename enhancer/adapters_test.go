@@ -26,7 +26,7 @@ func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
 					d.Messages = newWriter(int64(seed)).random(2 + seed%30).d.Messages
 				}
 				o := options(200 + seed%23*300)
-				o.KeepBlocks, o.Edits = 1+seed%3, seed%3 == 0
+				o.KeepBlocks, o.TextRules = seed%4, textRules[:seed%3]
 				o.PruneThreshold, o.PruneKeep = 500*(seed%5), 300*(seed%3)
 				if send(t, seed, provider, model, d, o) {
 					sent++

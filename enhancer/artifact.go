@@ -69,7 +69,7 @@ const pageSize = 6 << 10
 
 // ReadArtifact answers a call of ArtifactTool: a page of the output, and how many there are. An unknown key and bad arguments are told to the model in the text,
 // failed is true then.
-func ReadArtifact(ctx context.Context, c *chatctx.ChatContext, branchName string, arguments json.RawMessage) (text string, failed bool, err error) {
+func ReadArtifact(ctx context.Context, from ArtifactStore, arguments json.RawMessage) (text string, failed bool, err error) {
 	var a struct {
 		Key  string `json:"key"`
 		Page int    `json:"page"`
@@ -77,7 +77,7 @@ func ReadArtifact(ctx context.Context, c *chatctx.ChatContext, branchName string
 	if json.Unmarshal(arguments, &a) != nil || a.Key == "" {
 		return "key is missing: give the KEY that stands in the brackets", true, nil
 	}
-	found, err := FindArtifact(ctx, c, branchName, a.Key)
+	found, err := from.Find(ctx, a.Key)
 	if err != nil {
 		return "", false, err
 	}
@@ -126,12 +126,65 @@ type Artifact struct {
 	MediaType string
 	Name      string
 	Size      int
-	Data      []byte // of an attachment: read by FindArtifact only
+	Data      []byte // of an attachment: ArtifactStore.Find reads it
 }
 
-// Artifacts lists what of a branch is, or can be, put aside: outputs over SmallOutput or binary, and all images and documents, each once.
-func Artifacts(ctx context.Context, c *chatctx.ChatContext, branchName string) ([]Artifact, error) {
-	snapshot, err := c.Snapshot(ctx, branchName)
+// ArtifactStore keeps what is put aside. Its methods may be called by many goroutines. BranchArtifacts is the built-in one.
+type ArtifactStore interface {
+	// Keep keeps an artifact, with its Data, before a pointer stands for it. It is called for each request in which the pointer stands, so with what it has already, too.
+	// An output that it cannot keep is sent as it is.
+	Keep(ctx context.Context, a Artifact) error
+	// List lists what a model may ask for, each once; Data may be missing.
+	List(ctx context.Context) ([]Artifact, error)
+	// Find gives, with Data, all whose key begins with the given digits, of which there are four at least.
+	Find(ctx context.Context, key string) ([]Artifact, error)
+}
+
+// keep hands what is put aside to the program's store. Where that fails it is not put aside, and a note says why.
+func (s *steps) keep(m *chatctx.DraftMessage, aside func() (Artifact, error)) bool {
+	if aside == nil || s.o.Artifacts == nil {
+		return true
+	}
+	a, err := aside()
+	if err == nil {
+		a.Message, a.Key = m.ID, fullKey(a.Data)
+		err = s.o.Artifacts.Keep(s.ctx, a)
+	}
+	if err != nil {
+		s.d.Notes = append(s.d.Notes, chatctx.Note{Step: "tools", Message: m.ID, What: "not put aside: " + err.Error()})
+	}
+	return err == nil
+}
+
+// attachment is an image or a document with its bytes.
+func (s *steps) attachment(p *pool.Part, tool string) func() (Artifact, error) {
+	part := *p
+	return func() (Artifact, error) {
+		a := Artifact{Tool: tool, Kind: Binary, MediaType: part.MediaType, Name: part.Name, Data: part.Data}
+		var err error
+		if a.Data == nil && s.d.Artifact != nil {
+			a.Data, err = s.d.Artifact(part.SHA256)
+		}
+		a.Size = len(a.Data)
+		return a, err
+	}
+}
+
+// BranchArtifacts is the store that a branch is: what of it is, or can be, put aside stands in its messages. Those are outputs over SmallOutput or binary, and all images
+// and documents. Keep has nothing to do.
+func BranchArtifacts(c *chatctx.ChatContext, branchName string) ArtifactStore {
+	return branchArtifacts{c, branchName}
+}
+
+type branchArtifacts struct {
+	c      *chatctx.ChatContext
+	branch string
+}
+
+func (b branchArtifacts) Keep(context.Context, Artifact) error { return nil }
+
+func (b branchArtifacts) List(ctx context.Context) ([]Artifact, error) {
+	snapshot, err := b.c.Snapshot(ctx, b.branch)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +204,30 @@ func Artifacts(ctx context.Context, c *chatctx.ChatContext, branchName string) (
 				out = append(out, a)
 			}
 		}
+	}
+	return out, nil
+}
+
+func (b branchArtifacts) Find(ctx context.Context, key string) ([]Artifact, error) {
+	key = strings.ToLower(strings.TrimSpace(key))
+	if len(key) < 4 {
+		return nil, nil
+	}
+	all, err := b.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Artifact
+	for _, a := range all {
+		if !strings.HasPrefix(a.Key, key) {
+			continue
+		}
+		if a.Data == nil {
+			if a.Data, a.MediaType, err = readArtifact(ctx, b.c, a); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, a)
 	}
 	return out, nil
 }
@@ -188,31 +265,6 @@ func artifactsOf(m *pool.Message, names map[string]string) []Artifact {
 func fullKey(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
-}
-
-// FindArtifact finds by the beginning of a key, of at least four digits, with the bytes. It gives every one that fits.
-func FindArtifact(ctx context.Context, c *chatctx.ChatContext, branchName, key string) ([]Artifact, error) {
-	key = strings.ToLower(strings.TrimSpace(key))
-	if len(key) < 4 {
-		return nil, nil
-	}
-	all, err := Artifacts(ctx, c, branchName)
-	if err != nil {
-		return nil, err
-	}
-	var out []Artifact
-	for _, a := range all {
-		if !strings.HasPrefix(a.Key, key) {
-			continue
-		}
-		if a.Data == nil {
-			if a.Data, a.MediaType, err = readArtifact(ctx, c, a); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, a)
-	}
-	return out, nil
 }
 
 func readArtifact(ctx context.Context, c *chatctx.ChatContext, a Artifact) ([]byte, string, error) {

@@ -163,9 +163,9 @@ func TestBlocks(t *testing.T) {
 	w.add(&pool.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}}) // 7
 	var got []string
 	for _, b := range Blocks(w.d.Messages) {
-		got = append(got, fmt.Sprintf("%s %d-%d %v", b.Kind, b.From, b.To, b.Expecting))
+		got = append(got, fmt.Sprintf("%d-%d", b.From, b.To))
 	}
-	want := "assistant 0-1 false, user 1-5 false, user 5-6 true, user 6-8 true"
+	want := "0-1, 1-5, 5-6, 6-8"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
@@ -174,9 +174,9 @@ func TestBlocks(t *testing.T) {
 	w.add(&pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "gone"}})
 	got = nil
 	for _, b := range Blocks(w.d.Messages) {
-		got = append(got, string(b.Kind))
+		got = append(got, fmt.Sprintf("%d-%d", b.From, b.To))
 	}
-	if strings.Join(got, " ") != "other tool" {
+	if strings.Join(got, " ") != "0-1 1-2" {
 		t.Errorf("%v", got)
 	}
 }

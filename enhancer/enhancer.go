@@ -63,6 +63,8 @@ type Report struct {
 	Messages      []*chatctx.DraftMessage
 	Before, After int // tokens
 	Limit         int // the budget less the headroom; 0: none
+	// Rules say what each rule did, in the order in which they came to do anything.
+	Rules []RuleFigures
 }
 
 // Pipeline runs enhancers in order.
@@ -92,7 +94,7 @@ func (p *Pipeline) Run(ctx context.Context, d *chatctx.Draft) (*Report, error) {
 		step.Notes = append(step.Notes, d.Notes[seen:]...)
 		r.Steps = append(r.Steps, step)
 	}
-	r.After = p.Window.Size(d)
+	r.After, r.Rules = p.Window.Size(d), p.Window.rules
 	return r, nil
 }
 

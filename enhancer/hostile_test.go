@@ -43,7 +43,7 @@ func TestHostileOutputs(t *testing.T) {
 			w.assistant(r.Text[:min(len(r.Text), 200_000)])
 			w.user("and now?")
 			o := options(3000)
-			o.Edits = true
+			o.TextRules = textRules
 			report, err := Standard(o, nil, nil).Run(t.Context(), w.d)
 			if err != nil {
 				t.Fatal(err)
@@ -51,16 +51,11 @@ func TestHostileOutputs(t *testing.T) {
 			if report.After > report.Limit {
 				t.Errorf("%d tokens, may be %d", report.After, report.Limit)
 			}
-			text := r.Text[:min(len(r.Text), editMost)]
-			for _, rule := range EditRules {
-				if once := rule.Apply(text); rule.Apply(once) != once {
-					t.Errorf("%s is not idempotent", rule.Name)
-				}
-			}
-			for kind, rule := range OutputRules {
+			text := r.Text[:min(len(r.Text), 64<<10)]
+			for _, rule := range OutputRules() {
 				once := rule.Apply(text)
 				if rule.Apply(once) != once {
-					t.Errorf("%s as %s is not idempotent", rule.Name, kind)
+					t.Errorf("%s as %s is not idempotent", rule.Name, rule.Kind)
 				}
 			}
 		})
@@ -94,7 +89,8 @@ func TestOutputsBySizeAndKind(t *testing.T) {
 		{name: "code", in: strings.Repeat("word ", 500) + "\n```go\n" + strings.Repeat("code() ", 100) + "\n```\n", holds: []string{strings.Repeat("code() ", 100), "words left out"}},
 		{name: "no spaces", in: strings.Repeat("ab漢", 1000), holds: []string{"bytes left out"}},
 	} {
-		text, what := smaller(&pool.Result{Text: c.in}, true)
+		f := smaller(nil, "", &pool.Result{Text: c.in}, true)
+		text, what := f.text, f.what
 		if c.whole {
 			if what != "" {
 				t.Errorf("%s: %s", c.name, what)

@@ -24,7 +24,7 @@ type mark struct {
 const (
 	outputsMark   = "outputs"   // tool outputs are shortened or put aside
 	summariesMark = "summaries" // a compact summary stands for an output that has one
-	editsMark     = "edits"     // the optional edits are made
+	textsMark     = "texts"     // the rules for answers are applied
 	trimMark      = "trim"      // what may be dropped is dropped
 )
 
@@ -82,7 +82,7 @@ func Recall(w *Window, o Options) Enhancer {
 		if err := w.Measure(ctx, d); err != nil || w.Budget == 0 {
 			return err
 		}
-		s := steps{w: w, d: d, o: o}
+		s := steps{ctx: ctx, w: w, d: d, o: o}
 		s.dropStale()
 		if d.Session.PrunedTo == 0 && len(d.Session.Digests) == 0 && len(marksOf(&d.Session)) == 0 {
 			return nil
@@ -90,7 +90,7 @@ func Recall(w *Window, o Options) Enhancer {
 		names := toolNames(d.Messages)
 		s.pruneTo(d.Session.PrunedTo, names)
 		s.outputsTo(s.marked(outputsMark), s.marked(summariesMark), names)
-		s.editsTo(s.marked(editsMark))
+		s.textsTo(s.marked(textsMark))
 		s.digests()
 		s.trimTo(s.marked(trimMark))
 		return nil
@@ -99,9 +99,10 @@ func Recall(w *Window, o Options) Enhancer {
 
 // steps is what the parts of the built-in steps share.
 type steps struct {
-	w *Window
-	d *chatctx.Draft
-	o Options
+	ctx context.Context // of the step, where it puts things aside
+	w   *Window
+	d   *chatctx.Draft
+	o   Options
 }
 
 // index is the index of the first message after a position.

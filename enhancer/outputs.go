@@ -17,19 +17,19 @@ const (
 
 // Outputs makes tool outputs smaller, by their kind, until the draft fits: first those before the kept tail, oldest first, then the rest of them. A result that carries its
 // own compact summary is replaced by that before the tail, small outputs stay, middling ones are shortened, large and binary ones are put aside: a pointer stands for them
-// that names the artifact, and ReadArtifact reads it back. With Options.Edits it then edits old answers, too (see EditRules).
+// that names the artifact, and ReadArtifact reads it back. Then Options.TextRules, if there are any, shorten old answers.
 func Outputs(w *Window, o Options) Enhancer {
 	return Func("tools", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
 			return err
 		}
-		s := steps{w: w, d: d, o: o}
+		s := steps{ctx: ctx, w: w, d: d, o: o}
 		kept, names := tail(d.Messages, o.KeepBlocks), toolNames(d.Messages)
 		to := s.shrink(s.index(s.marked(outputsMark)), kept, names, true, w.goal(w.Over(d)))
 		s.setMark(outputsMark, to)
 		s.setMark(summariesMark, to)
-		if o.Edits && w.Over(d) > 0 {
-			s.setMark(editsMark, s.edit(s.index(s.marked(editsMark)), kept, w.goal(w.Over(d))))
+		if len(o.TextRules) > 0 && w.Over(d) > 0 {
+			s.setMark(textsMark, s.shortenTexts(s.index(s.marked(textsMark)), kept, w.goal(w.Over(d))))
 		}
 		if over := w.Over(d); over > 0 {
 			s.setMark(outputsMark, s.shrink(kept, len(d.Messages), names, false, over))
@@ -68,72 +68,92 @@ func (s *steps) shrinkOne(i int, tool string, summary bool) int {
 	}
 	before := s.w.of(s.d, m)
 	if len(m.Result.Parts) > 0 {
-		return s.shrinkParts(m, before)
+		return s.shrinkParts(m, tool, before)
 	}
-	text, what := smaller(m.Result, summary)
-	if what == "" {
+	f := smaller(s.o.Rules, tool, m.Result, summary)
+	if f.rule == "" {
 		return 0
 	}
-	after := tokens.PerMessage + s.w.Counter.Text(text)
-	if after >= before {
+	after := tokens.PerMessage + s.w.Counter.Text(f.text)
+	if after >= before || !s.keep(m, f.aside) {
 		return 0
 	}
-	setResult(m, text, after)
-	note(s.d, "tools", m, Pruned, what, before)
+	s.w.replace(m, withResult(m, f.text), after)
+	s.w.count(f.rule, before, after)
+	note(s.d, "tools", m, Pruned, f.what, before)
 	return before - after
 }
 
-// smaller is what stands for a result's text or JSON, and what was done; "" for nothing.
-func smaller(r *pool.Result, summary bool) (text, what string) {
+// form is what stands for an output.
+type form struct {
+	text  string
+	rule  string                   // "": nothing stands for it
+	what  string                   // was done
+	aside func() (Artifact, error) // what the text points to
+}
+
+// smaller is what stands for a result's text or JSON.
+func smaller(own []Rule, tool string, r *pool.Result, summary bool) form {
 	if summary && r.CompactSummary != "" {
-		return r.CompactSummary, "its compact summary stands for it"
+		return form{text: r.CompactSummary, rule: "compact summary", what: "its compact summary stands for it"}
 	}
 	content := r.Text
 	if r.JSON != nil {
 		content = string(r.JSON)
 	}
-	return smallerText(content, r)
+	return smallerText(own, tool, content, r)
 }
 
 // smallerText is what stands for an output's text. r tells more of it and may be nil.
-func smallerText(content string, r *pool.Result) (text, what string) {
+func smallerText(own []Rule, tool, content string, r *pool.Result) form {
 	if strings.HasPrefix(content, pointerMark) || strings.HasPrefix(content, prunedMark) {
-		return "", ""
+		return form{}
 	}
-	if len(content) <= SmallOutput && !isBinary(content) {
-		return "", ""
+	small := len(content) <= SmallOutput && !isBinary(content)
+	if small && len(own) == 0 {
+		return form{}
 	}
 	kind := KindOf(content, r != nil && r.IsError)
+	if text, rule := shorten(own, tool, kind, content); rule != "" && len(text) <= LargeOutput {
+		return form{text: text, rule: rule, what: "shortened by the rule " + rule}
+	}
+	if small {
+		return form{}
+	}
 	if kind == Binary || len(content) > LargeOutput {
-		return pointer(keyOf(content, r), string(kind), describe(kind, content), len(content)), "put aside, " + string(kind)
+		return form{text: pointer(keyOf(content, r), string(kind), describe(kind, content), len(content)), rule: asideRule, what: "put aside, " + string(kind),
+			aside: func() (Artifact, error) {
+				return Artifact{Tool: tool, Kind: kind, Size: len(content), Data: []byte(content)}, nil
+			}}
 	}
-	short := Shorten(kind, content)
-	if len(short) >= len(content) {
-		return "", ""
+	if text, rule := shorten(outputRules, tool, kind, content); rule != "" {
+		return form{text: text, rule: rule, what: "shortened, " + string(kind)}
 	}
-	return short, "shortened, " + string(kind)
+	return form{}
 }
 
+const asideRule = "put aside"
+
 // shrinkParts puts the images and documents of a result aside, and makes its texts smaller.
-func (s *steps) shrinkParts(m *chatctx.DraftMessage, before int) int {
+func (s *steps) shrinkParts(m *chatctx.DraftMessage, tool string, before int) int {
 	parts := append([]pool.Part(nil), m.Result.Parts...)
-	changed := false
+	rule := ""
 	for i := range parts {
 		p := &parts[i]
-		text, what := "", ""
+		var f form
 		switch p.Type {
 		case pool.TextPart:
-			text, what = smallerText(p.Text, nil)
+			f = smallerText(s.o.Rules, tool, p.Text, nil)
 		case pool.ImagePart, pool.DocumentPart:
 			if key, size := partKey(p); key != "" {
-				text, what = pointer(key, string(Binary), strings.TrimSpace(p.Type+" "+p.MediaType+" "+p.Name), size), "put aside"
+				f = form{text: pointer(key, string(Binary), strings.TrimSpace(p.Type+" "+p.MediaType+" "+p.Name), size), rule: asideRule, aside: s.attachment(p, tool)}
 			}
 		}
-		if what != "" {
-			*p, changed = pool.Part{Type: pool.TextPart, Text: text}, true
+		if f.rule != "" && s.keep(m, f.aside) {
+			*p, rule = pool.Part{Type: pool.TextPart, Text: f.text}, f.rule
 		}
 	}
-	if !changed {
+	if rule == "" {
 		return 0
 	}
 	message, result := *m.Message, *m.Result
@@ -142,7 +162,8 @@ func (s *steps) shrinkParts(m *chatctx.DraftMessage, before int) int {
 	if after >= before {
 		return 0
 	}
-	m.Message, m.Tokens = &message, after
+	s.w.replace(m, &message, after)
+	s.w.count(rule, before, after)
 	note(s.d, "tools", m, Pruned, "put aside or shortened", before)
 	return before - after
 }

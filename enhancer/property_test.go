@@ -36,8 +36,8 @@ func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Option
 	for seed := range n {
 		w := newWriter(int64(seed)).random(1 + seed%40)
 		o := options(500 + seed%17*700)
-		o.Edits, o.Squeeze = seed%3 == 0, seed%5 == 0
-		o.KeepBlocks = 1 + seed%4
+		o.TextRules, o.Squeeze = textRules[:seed%3], seed%5 == 0
+		o.KeepBlocks = seed % 5
 		o.PrunePolicy = []string{PruneAuto, KeepAll, KeepNone}[seed%3]
 		o.PruneThreshold, o.PruneKeep = 1000*(seed%9), 500*(seed%4)
 		w.d.System = "You are an assistant."
@@ -300,20 +300,10 @@ func TestRulesAreIdempotent(t *testing.T) {
 	for range seeds / 2 {
 		r := w.output(w.size())
 		text := r.Text + string(r.JSON)
-		for kind, rule := range OutputRules {
+		for _, rule := range OutputRules() {
 			once := rule.Apply(text)
 			if twice := rule.Apply(once); twice != once {
-				t.Fatalf("%s (%s): %s", rule.Name, kind, diff(twice, once))
-			}
-		}
-		answer := w.words(w.rng.Intn(900))
-		if w.rng.Intn(2) == 0 {
-			answer = "Ann: " + answer + "\nBob: um, " + w.words(20) + "\nAnn: well, you know\n" + "```\num, code\n```\n" + answer
-		}
-		for _, rule := range EditRules {
-			once := rule.Apply(answer)
-			if twice := rule.Apply(once); twice != once {
-				t.Fatalf("%s: %s", rule.Name, diff(twice, once))
+				t.Fatalf("%s (%s): %s", rule.Name, rule.Kind, diff(twice, once))
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func (s *steps) pruneTo(position int, names []string) {
 		before := s.w.of(s.d, m)
 		line := prunedLine(m.Result, names[i])
 		if after := tokens.PerMessage + s.w.Counter.Text(line); after < before {
-			setResult(m, line, after)
+			s.w.replace(m, withResult(m, line), after)
 			note(s.d, "prune", m, Pruned, "an old result: one line stands for it", before)
 		}
 	}
@@ -181,11 +181,11 @@ func resultSize(r *pool.Result) int {
 	return len(r.Text)
 }
 
-// setResult puts a text of count tokens, with the message's overhead, in place of a message's result, in the draft alone.
-func setResult(m *chatctx.DraftMessage, text string, count int) {
+// withResult is a message with a text in place of its result.
+func withResult(m *chatctx.DraftMessage, text string) *pool.Message {
 	message, result := *m.Message, *m.Result
 	result.Text, result.JSON, result.Parts = text, nil, nil
 	result.SHA256, result.Size = pool.Hash{}, 0
 	message.Result = &result
-	m.Message, m.Tokens = &message, count
+	return &message
 }

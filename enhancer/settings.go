@@ -17,7 +17,6 @@ type Options struct {
 	KeepBlocks     int
 	DigestTokens   int // for all digests together
 	Squeeze        bool
-	Edits          bool
 	PruneThreshold int // tokens
 	PruneKeep      int // tokens
 	PrunePolicy    string
@@ -34,8 +33,16 @@ type Options struct {
 	Cache               bool
 	CacheTTL            string // 5m or 1h
 	Prices              json.RawMessage
-	// Offer gives the model ArtifactTool once an output was put aside. It is no setting: a program that answers such calls by ReadArtifact sets it.
+	// What follows is no setting: a program sets it.
+
+	// Offer gives the model ArtifactTool once an output was put aside, for a program that answers such calls by ReadArtifact.
 	Offer bool
+	// Rules are tried on outputs before OutputRules, outputs of any size: the first that fits and makes one shorter wins.
+	Rules []Rule
+	// TextRules shorten old answers, one after the other, where the outputs were not enough. Texts of users are never changed.
+	TextRules []Rule
+	// Artifacts keeps what is put aside; nil: nothing needs to be kept, since the branch has it.
+	Artifacts ArtifactStore
 }
 
 // DefaultOptions are the settings where nothing is set.
@@ -58,7 +65,6 @@ func OptionsOf(settings map[string]json.RawMessage, getenv func(string) string) 
 	r.count("keep_blocks", &o.KeepBlocks)
 	r.count("digest_tokens", &o.DigestTokens)
 	r.truth("squeeze", &o.Squeeze)
-	r.truth("edits", &o.Edits)
 	r.count("prune.threshold", &o.PruneThreshold)
 	r.count("prune.keep", &o.PruneKeep)
 	r.word("prune.policy", &o.PrunePolicy, PruneAuto, KeepAll, KeepNone)

@@ -10,30 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// Rule is a named change of a text. Doing it twice is doing it once.
-type Rule struct {
-	Name  string
-	Apply func(text string) string
-}
-
-// OutputRules are the rules for outputs, by kind. Binary has none: it is put aside.
-var OutputRules = map[Kind]Rule{
-	JSON:  {"json", shortenJSON},
-	YAML:  {"yaml", shortenYAML},
-	Log:   {"log", shortenLog},
-	Error: {"error", shortenError},
-	Text:  {"words", shortenText},
-}
-
-// Shorten shortens an output by the rule for its kind. It is made for outputs of up to LargeOutput bytes and takes time linear in the length of any.
-func Shorten(kind Kind, content string) string {
-	rule, ok := OutputRules[kind]
-	if !ok {
-		return content
-	}
-	return rule.Apply(content)
-}
-
 // How much shortening leaves.
 const (
 	itemsKept  = 10 // of a list of more than itemsMost

@@ -1,19 +1,70 @@
 package enhancer
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
 // Standard is the pipeline that a request goes through: what is marked excluded goes, what earlier requests left out is left out again, and then the steps run in
 // order, each only as far as the draft does not fit: prune, tools, history, squeeze, trim; at last the cache plan. cache keeps counts, c asks a model; both
-// may be nil. first are enhancers that run before the steps: what they add counts.
-func Standard(o Options, cache tokens.Cache, c Completer, first ...Enhancer) *Pipeline {
+// may be nil. own are a program's enhancers: they run after exclude, so that what they add counts, or where Before and After put them. What one does after trim nobody
+// makes fit.
+func Standard(o Options, cache tokens.Cache, c Completer, own ...Enhancer) *Pipeline {
 	w := o.Window(cache)
-	all := append([]Enhancer{Exclude()}, first...)
-	all = append(all, Recall(w, o), Prune(w, o), IfOver(Outputs(w, o)))
+	all := []Enhancer{Exclude(), Recall(w, o), Prune(w, o), IfOver(Outputs(w, o))}
 	if o.Offer {
 		all = append(all, OfferArtifacts())
 	}
 	all = append(all, IfOver(History(w, o)), IfOver(Squeeze(w, o, c)), IfOver(Trim(w, o)), CachePlan(o))
-	return &Pipeline{Window: w, Enhancers: all}
+	return &Pipeline{Window: w, Enhancers: place(all, own)}
+}
+
+// Before has a program's enhancer run right before the step of Standard with a name: exclude, recall, prune, tools, history, squeeze, trim, cache. Of several with one
+// place the first runs first. A step that is not there is an error of the request.
+func Before(step string, e Enhancer) Enhancer { return placed{e, step, 0} }
+
+// After has it run right after the step.
+func After(step string, e Enhancer) Enhancer { return placed{e, step, 1} }
+
+type placed struct {
+	Enhancer
+	step   string
+	behind int // 1: after the step
+}
+
+// place puts own enhancers among the steps.
+func place(steps, own []Enhancer) []Enhancer {
+	groups := make([][]Enhancer, 2*len(steps)) // before and after each step
+	for _, e := range own {
+		p, ok := e.(placed)
+		if !ok {
+			p = placed{e, steps[0].Name(), 1}
+		}
+		at := slices.IndexFunc(steps, func(s Enhancer) bool { return s.Name() == p.step })
+		if at < 0 {
+			at, p.Enhancer = 0, misplaced(p, steps)
+		}
+		groups[2*at+p.behind] = append(groups[2*at+p.behind], p.Enhancer)
+	}
+	var out []Enhancer
+	for i, s := range steps {
+		out = append(append(append(out, groups[2*i]...), s), groups[2*i+1]...)
+	}
+	return out
+}
+
+// misplaced fails in place of an enhancer whose step is not there.
+func misplaced(p placed, steps []Enhancer) Enhancer {
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		names[i] = s.Name()
+	}
+	return Func(p.Name(), func(context.Context, *chatctx.Draft) error {
+		return fmt.Errorf("it is to stand at the step %q, which is not there; the steps are %s", p.step, strings.Join(names, ", "))
+	})
 }

@@ -100,62 +100,28 @@ func (l *layout) setStay(messages []*chatctx.DraftMessage) {
 }
 
 // Block is a stretch of messages that belong together: From to To, indexes, To not included.
-type Block struct {
-	From, To int
-	Kind     BlockKind
-	// Expecting: no assistant has answered yet.
-	Expecting bool
-}
+type Block struct{ From, To int }
 
-// BlockKind says what begins a block.
-type BlockKind string
-
-// A user's block is a user message and all that answers it.
-const (
-	UserBlock      BlockKind = "user"
-	AssistantBlock BlockKind = "assistant" // a standalone answer
-	ToolBlock      BlockKind = "tool"      // a standalone result
-	OtherBlock     BlockKind = "other"
-)
-
-// Blocks groups messages. A digest, a summary and a system message before the first user message are blocks of their own.
+// Blocks groups messages: a user message and all that answers it, an answer that nobody asked for with its results, and any other message. A digest, a summary and a system
+// message before the first user message are blocks of their own.
 func Blocks(messages []*chatctx.DraftMessage) []Block {
 	var out []Block
+	asked, alone := false, false // the last block begins with a user message; takes nothing more
 	for i, m := range messages {
-		switch {
-		case m.Role == pool.User && m.Kind == "":
-			out = append(out, Block{From: i, Kind: UserBlock, Expecting: true})
-		case m.Kind == "digest" || m.Kind == "summary" || len(out) == 0 || out[len(out)-1].Kind == OtherBlock || ends(out[len(out)-1].Kind, m):
-			out = append(out, Block{From: i, Kind: kindOf(m)})
+		starts := startsTurn(m)
+		if starts || len(out) == 0 || alone || m.Kind == "digest" || m.Kind == "summary" || !asked && m.Role != pool.ToolRole {
+			out = append(out, Block{From: i})
+			asked, alone = starts, !starts && m.Role != pool.Assistant && m.Role != pool.ToolRole
 		}
-		last := &out[len(out)-1]
-		last.To = i + 1
-		if m.Role == pool.Assistant {
-			last.Expecting = len(m.Calls) > 0
-		}
+		out[len(out)-1].To = i + 1
 	}
 	return out
 }
 
-// ends reports whether m ends a standalone block: an assistant's goes on with its results only.
-func ends(kind BlockKind, m *chatctx.DraftMessage) bool {
-	return kind != UserBlock && m.Role != pool.ToolRole
-}
-
-func kindOf(m *chatctx.DraftMessage) BlockKind {
-	switch m.Role {
-	case pool.Assistant:
-		return AssistantBlock
-	case pool.ToolRole:
-		return ToolBlock
-	}
-	return OtherBlock
-}
-
-// tail is the index at which the last keep blocks begin.
+// tail is the index at which the last keep blocks begin. The last block is always kept: what it holds waits for an answer, or was just given.
 func tail(messages []*chatctx.DraftMessage, keep int) int {
 	blocks := Blocks(messages)
-	if len(blocks) <= keep {
+	if keep = max(1, keep); len(blocks) <= keep {
 		return 0
 	}
 	return blocks[len(blocks)-keep].From

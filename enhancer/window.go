@@ -25,6 +25,25 @@ type Window struct {
 	// The messages behind each digest of the draft, by what the digest stands for and by its id.
 	behind   map[pool.Hash][]*chatctx.DraftMessage
 	byDigest map[pool.ID][]*chatctx.DraftMessage
+	// The messages that a shorter form stands for, as they were, and what each rule did.
+	whole map[pool.ID]*pool.Message
+	rules []RuleFigures
+}
+
+// replace puts a shorter form of count tokens in place of a message, in the draft alone.
+func (w *Window) replace(m *chatctx.DraftMessage, shorter *pool.Message, count int) {
+	if w.whole[m.ID] == nil {
+		w.whole[m.ID] = m.Message
+	}
+	m.Message, m.Tokens = shorter, count
+}
+
+// wholeOf is a message as it was before any step made it shorter.
+func (w *Window) wholeOf(m *chatctx.DraftMessage) *pool.Message {
+	if whole := w.whole[m.ID]; whole != nil {
+		return whole
+	}
+	return m.Message
 }
 
 // remember keeps the messages that a digest took the place of.
@@ -33,7 +52,13 @@ func (w *Window) remember(of pool.Hash, id pool.ID, messages []*chatctx.DraftMes
 }
 
 // Limit is the budget less the headroom, 0 without a budget.
-func (w *Window) Limit() int { return int(float64(w.Budget) * (1 - w.Headroom)) }
+func (w *Window) Limit() int {
+	limit := float64(w.Budget) * (1 - w.Headroom)
+	if limit >= float64(w.Budget) { // also what no int could hold
+		return w.Budget
+	}
+	return int(limit)
+}
 
 // Measure counts the draft's messages and settles how counts stand to the provider's figures. It is done once for a draft, before the first step; a
 // step that runs outside a pipeline does it itself. A ratio below 1 is taken for 1: what fits by our count must fit.
@@ -45,6 +70,7 @@ func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 		return err
 	}
 	w.measured, w.ratio = d, 1
+	w.whole, w.rules = map[pool.ID]*pool.Message{}, nil
 	w.behind, w.byDigest = map[pool.Hash][]*chatctx.DraftMessage{}, map[pool.ID][]*chatctx.DraftMessage{}
 	if !w.Counter.Model.Own {
 		if ratio, ok := w.Counter.Ratio(d); ok {

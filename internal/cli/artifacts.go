@@ -31,7 +31,7 @@ func doArtifacts(r *run) error {
 	if err != nil {
 		return err
 	}
-	list, err := enhancer.Artifacts(r.ctx, c, snap.Info.Name)
+	list, err := enhancer.BranchArtifacts(c, snap.Info.Name).List(r.ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func doArtifact(r *run) error {
 	if err != nil {
 		return err
 	}
-	found, err := enhancer.FindArtifact(r.ctx, c, snap.Info.Name, key)
+	found, err := enhancer.BranchArtifacts(c, snap.Info.Name).Find(r.ctx, key)
 	if err != nil {
 		return err
 	}

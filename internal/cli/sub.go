@@ -336,7 +336,7 @@ func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
 	return map[string]approval.Function{
 		subtask.Tool.Name: r.runner().Spawn(c, subtask.Options{}),
 		enhancer.ArtifactTool.Name: func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
-			text, failed, err := enhancer.ReadArtifact(ctx, c, in.Call.Branch, in.Arguments)
+			text, failed, err := enhancer.ReadArtifact(ctx, enhancer.BranchArtifacts(c, in.Call.Branch), in.Arguments)
 			return pool.Result{Text: text, IsError: failed}, err
 		},
 	}

@@ -1,0 +1,118 @@
+package enhancer
+
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Rule is a named change of a text that makes it shorter, or leaves it as it is. The same text gives the same text, and doing it twice is doing it once: a rule is
+// applied anew to each request.
+type Rule struct {
+	Name string
+	// Tool and Kind say which outputs the rule is for: those of one tool, of one kind; "" is any.
+	Tool string
+	Kind Kind
+	// Apply may be called by several goroutines.
+	Apply func(text string) string
+}
+
+func (r *Rule) fits(tool string, kind Kind) bool {
+	return (r.Tool == "" || r.Tool == tool) && (r.Kind == "" || r.Kind == kind)
+}
+
+// OutputRules are the built-in rules for outputs, one a kind. Binary has none: it is put aside. They are made for outputs of up to LargeOutput bytes
+// and take time linear in the length of any.
+func OutputRules() []Rule {
+	return []Rule{
+		{Name: "json", Kind: JSON, Apply: shortenJSON},
+		{Name: "yaml", Kind: YAML, Apply: shortenYAML},
+		{Name: "log", Kind: Log, Apply: shortenLog},
+		{Name: "error", Kind: Error, Apply: shortenError},
+		{Name: "words", Kind: Text, Apply: shortenText},
+	}
+}
+
+var outputRules = OutputRules()
+
+// shorten applies the first of some rules that fits an output and makes it shorter, and names it; "" for none.
+func shorten(rules []Rule, tool string, kind Kind, content string) (text, rule string) {
+	for i := range rules {
+		if r := &rules[i]; r.fits(tool, kind) {
+			if next := r.Apply(content); len(next) < len(content) {
+				return next, r.Name
+			}
+		}
+	}
+	return content, ""
+}
+
+// RuleFigures say what a rule did for a request. "put aside" and "compact summary" stand among the rules.
+type RuleFigures struct {
+	Name          string
+	Times         int // messages that it made shorter
+	Before, After int // their tokens
+}
+
+// count adds what a rule did to a message.
+func (w *Window) count(rule string, before, after int) {
+	i := slices.IndexFunc(w.rules, func(f RuleFigures) bool { return f.Name == rule })
+	if i < 0 {
+		i = len(w.rules)
+		w.rules = append(w.rules, RuleFigures{Name: rule})
+	}
+	f := &w.rules[i]
+	f.Times, f.Before, f.After = f.Times+1, f.Before+before, f.After+after
+}
+
+// shortenTexts applies Options.TextRules to the answers from an index to another until goal tokens are cleared, and returns the position that it came to.
+func (s *steps) shortenTexts(from, to, goal int) int {
+	cleared, last := 0, 0
+	for i := from; i < to && cleared < goal; i++ {
+		if saved := s.shortenAnswer(s.d.Messages[i]); saved > 0 {
+			cleared += saved
+			last = s.position(i + 1)
+		}
+	}
+	return last
+}
+
+// textsTo applies the text rules to the answers up to a position.
+func (s *steps) textsTo(position int) {
+	if position > 0 {
+		s.shortenTexts(0, s.index(position), int(^uint(0)>>1))
+	}
+}
+
+// shortenAnswer applies the text rules to an answer's texts, one after the other, and returns the tokens that this saved.
+func (s *steps) shortenAnswer(m *chatctx.DraftMessage) int {
+	if m.Pinned || m.Kind != "" || m.Role != pool.Assistant {
+		return 0
+	}
+	saved := 0
+	for i := range s.o.TextRules {
+		rule := &s.o.TextRules[i]
+		message := *m.Message
+		message.Content = slices.Clone(m.Content)
+		changed := false
+		for k := range message.Content {
+			if p := &message.Content[k]; p.Type == pool.TextPart {
+				if next := rule.Apply(p.Text); len(next) < len(p.Text) {
+					*p, changed = pool.Part{Type: pool.TextPart, Text: next}, true
+				}
+			}
+		}
+		before := s.w.of(s.d, m)
+		if !changed {
+			continue
+		}
+		if after := s.w.Counter.Message(&message, s.d.Artifact); after < before {
+			s.w.replace(m, &message, after)
+			s.w.count(rule.Name, before, after)
+			note(s.d, "tools", m, Pruned, "shortened by the rule "+rule.Name, before)
+			saved += before - after
+		}
+	}
+	return saved
+}
