@@ -627,16 +627,17 @@ func testContext(t *testing.T, db kv.DB) {
 		t.Errorf("a context that has ended: %v, %v, ran %t", err, err2, ran)
 	}
 	// An Update that waits for another one can be given up.
+	inLane := kv.WithLane(ctx, "lane")
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- db.Update(ctx, func(tx kv.RwTx) error {
+		done <- db.Update(inLane, func(tx kv.RwTx) error {
 			close(inside)
 			<-release
 			return tx.Put("b", []byte("k"), []byte("first"))
 		})
 	}()
 	<-inside
-	waits, cancel := context.WithCancel(ctx)
+	waits, cancel := context.WithCancel(inLane)
 	given := make(chan error, 1)
 	go func() {
 		given <- db.Update(waits, func(tx kv.RwTx) error { return tx.Put("b", []byte("k"), []byte("second")) })

@@ -70,6 +70,20 @@ func (h *Hub) Wrote(keys []Key) {
 	}
 }
 
+// Near signals the watchers of keys of which only the beginnings are known: those of any key that may be meant.
+func (h *Hub) Near(keys []Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.watchers {
+		for _, k := range keys {
+			if k.Bucket == w.bucket && (bytes.HasPrefix(k.Key, w.prefix) || bytes.HasPrefix(w.prefix, k.Key)) {
+				w.wake()
+				break
+			}
+		}
+	}
+}
+
 // All signals every watcher: something has changed, and nobody knows what.
 func (h *Hub) All() {
 	h.mu.Lock()

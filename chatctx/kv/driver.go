@@ -1,0 +1,142 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Driver is an engine that is chosen by the scheme of a URL. Its package registers it, so a program has the engines whose
+// packages it imports.
+type Driver struct {
+	// Open opens a database that Init made. Its errors are ErrNotExist, ErrNotOurs, ErrTooNew, ErrAway, fs.ErrPermission where
+	// the user has no rights, what OpenOptions.Check returned, or the engine's own.
+	Open func(ctx context.Context, url string, o OpenOptions) (DB, error)
+	// Init makes a database and has fill write what belongs into a new one; both are there afterwards, or neither. One that is
+	// there already gives fs.ErrExist.
+	Init func(ctx context.Context, url string, fill func(RwTx) error) error
+}
+
+// OpenOptions say how a database is opened by its URL.
+type OpenOptions struct {
+	ReadOnly bool          // refuses every Update with ErrReadOnly
+	Wait     time.Duration // bounds how long a transaction waits for others; 0: 5 s
+	Program  string        // the name that others see; "": the executable's
+	Check    func(Tx) error
+}
+
+// known names the packages of this module that bring an engine along.
+var known = map[string]string{
+	"postgres":   "github.com/chatctx/chatctx/chatctx/kv/pgkv",
+	"postgresql": "github.com/chatctx/chatctx/chatctx/kv/pgkv",
+}
+
+var drivers = struct {
+	sync.Mutex
+	of map[string]Driver
+}{of: map[string]Driver{}}
+
+// Register makes a driver known for a scheme, in lower case. It panics if the scheme has one already.
+func Register(scheme string, d Driver) {
+	drivers.Lock()
+	defer drivers.Unlock()
+	if _, there := drivers.of[scheme]; there {
+		panic("kv: a second driver for " + scheme)
+	}
+	drivers.of[scheme] = d
+}
+
+// Scheme is the scheme of a URL in lower case, "" where the text is the path of a file.
+func Scheme(text string) string {
+	scheme, _, is := strings.Cut(text, "://")
+	if !is || scheme == "" || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+") != "" {
+		return ""
+	}
+	return strings.ToLower(scheme)
+}
+
+// Open opens the database at a URL with the driver of its scheme.
+func Open(ctx context.Context, url string, o OpenOptions) (DB, error) {
+	d, err := driver(url)
+	if err != nil {
+		return nil, err
+	}
+	return d.Open(ctx, url, o)
+}
+
+// Init makes a database at a URL with the driver of its scheme.
+func Init(ctx context.Context, url string, fill func(RwTx) error) error {
+	d, err := driver(url)
+	if err != nil {
+		return err
+	}
+	return d.Init(ctx, url, fill)
+}
+
+func driver(url string) (Driver, error) {
+	scheme := Scheme(url)
+	drivers.Lock()
+	defer drivers.Unlock()
+	if d, there := drivers.of[scheme]; there {
+		return d, nil
+	}
+	if path, is := known[scheme]; is {
+		return Driver{}, fmt.Errorf("this program was built without the engine for %s:// stores: import _ %q", scheme, path)
+	}
+	have := "none"
+	if len(drivers.of) > 0 {
+		have = strings.Join(slices.Sorted(maps.Keys(drivers.of)), "://, ") + "://"
+	}
+	return Driver{}, fmt.Errorf("no engine opens %s:// stores; this program has: %s", scheme, have)
+}
+
+// Shown is a URL as it may be shown to others: without its passwords.
+func Shown(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return Scheme(text) + "://…"
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), "***")
+	}
+	if q := u.Query(); q.Has("password") || q.Has("sslpassword") {
+		for _, key := range []string{"password", "sslpassword"} {
+			if q.Has(key) {
+				q.Set(key, "***")
+			}
+		}
+		u.RawQuery = q.Encode()
+	}
+	return strings.ReplaceAll(u.String(), "%2A%2A%2A", "***")
+}
+
+// Clock is what an engine offers whose clock all its users share.
+type Clock interface {
+	// Now is the server's time. It seldom asks the server: what it answers is right to within a tenth of a second or the time
+	// that an answer of the server takes, whichever is longer.
+	Now(ctx context.Context) (time.Time, error)
+}
+
+// ErrAway: the server that keeps the database does not answer.
+var ErrAway = errors.New("the store's server cannot be reached")
+
+type laneKey struct{}
+
+// WithLane says that the Updates under ctx mostly meet others of the same lane, a conversation for example. An engine whose
+// writers do not wait for each other by themselves has those of one lane run one after another, which spares them from
+// running again. It changes nothing of what an Update does.
+func WithLane(ctx context.Context, lane string) context.Context {
+	return context.WithValue(ctx, laneKey{}, lane)
+}
+
+// Lane is what WithLane said, or "".
+func Lane(ctx context.Context) string {
+	lane, _ := ctx.Value(laneKey{}).(string)
+	return lane
+}

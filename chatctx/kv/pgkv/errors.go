@@ -1,0 +1,82 @@
+package pgkv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// SQLSTATE codes that pgkv tells apart.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
+	cannotConnectNow     = "57P03"
+	insufficientRights   = "42501"
+	readOnlyTransaction  = "25006"
+	undefinedTable       = "42P01"
+	undefinedColumn      = "42703"
+	undefinedSchema      = "3F000"
+	undefinedDatabase    = "3D000"
+	statementCanceled    = "57014"
+	tooManyConnections   = "53300"
+	dataCorrupted        = "XX001"
+	indexCorrupted       = "XX002"
+	notNullViolation     = "23502"
+)
+
+// code is the SQLSTATE of an error of the server, "" for any other.
+func code(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+// fatal: the server ended the connection with this error.
+func fatal(pg *pgconn.PgError) bool {
+	return pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC" || pg.Severity == "FATAL" || pg.Severity == "PANIC"
+}
+
+// conflict: the transaction was rolled back since another one came between, and may be run again.
+func conflict(err error) bool {
+	c := code(err)
+	return c == serializationFailure || c == deadlockDetected
+}
+
+// explain makes one of the seam's errors of an error of the server or the network, with what to do. Others stay as they are.
+func (d *database) explain(err error) error {
+	var connect *pgconn.ConnectError
+	switch c := code(err); c {
+	case "":
+	case insufficientRights:
+		return fmt.Errorf("%w: the database user %s lacks a right: %w", fs.ErrPermission, d.user(), err)
+	case readOnlyTransaction:
+		return fmt.Errorf("%w: the server takes no writes: %w", kv.ErrReadOnly, err)
+	case undefinedTable, undefinedSchema:
+		return fmt.Errorf("%w: schema %s of database %s", kv.ErrNotExist, d.schema, d.name())
+	case undefinedDatabase:
+		return fmt.Errorf("%w: no database %s on the server", kv.ErrNotExist, d.name())
+	case lockNotAvailable:
+		return fmt.Errorf("%w: another transaction held a record for longer than %s", kv.ErrLocked, d.wait)
+	case statementCanceled:
+		return fmt.Errorf("the server ended a statement that took too long (raise statement_timeout in the store's URL): %w", err)
+	case tooManyConnections, cannotConnectNow:
+		return fmt.Errorf("%w: %w", kv.ErrAway, err)
+	case dataCorrupted, indexCorrupted:
+		return fmt.Errorf("%w: %w", kv.ErrDamaged, err)
+	default:
+		if c[:2] == "28" {
+			return fmt.Errorf("%w: the server refuses the database user %s: %w", fs.ErrPermission, d.user(), err)
+		}
+	}
+	if errors.Is(err, errLost) || errors.As(err, &connect) {
+		return fmt.Errorf("%w: %w", kv.ErrAway, d.clean(err))
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package pgkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// version is that of the tables. It stands in the table kv, in the bucket without a name, which nobody else can write to.
+const version = 1
+
+var versionKey = []byte("pgkv")
+
+// oldestServer is the oldest version of PostgreSQL that this is tested with.
+const oldestServer = 15
+
+// checkVersion says whether the tables are ones that this program knows.
+func (d *database) checkVersion(tx *reader) error {
+	data, err := tx.get("", versionKey)
+	if err != nil {
+		return err
+	}
+	if err := d.checkServer(tx); err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(string(data))
+	switch {
+	case data == nil || err != nil:
+		return d.notOurs()
+	case n > version:
+		return fmt.Errorf("%w: its tables are of version %d, this program knows up to %d: update chatctx", kv.ErrTooNew, n, version)
+	}
+	return nil
+}
+
+func (d *database) checkServer(tx *reader) error {
+	text := tx.link().conn.ParameterStatus("server_version")
+	var major int
+	if _, err := fmt.Sscanf(text, "%d", &major); err == nil && major < oldestServer {
+		return fmt.Errorf("the server is PostgreSQL %s: a store needs version %d or newer", text, oldestServer)
+	}
+	return nil
+}
+
+func (d *database) notOurs() error {
+	return fmt.Errorf("%w: schema %s of database %s holds something else", kv.ErrNotOurs, d.schema, d.name())
+}
+
+// identify tells what is there where no store could be read: nothing, something else, or what the user may not see.
+func (d *database) identify(ctx context.Context, err error) error {
+	switch code(err) {
+	case undefinedColumn, "42883", "42804", "42P18": // a table kv of another form
+		return d.notOurs()
+	}
+	if !errors.Is(err, kv.ErrNotExist) || code(err) == undefinedDatabase {
+		return err
+	}
+	conn, connErr := d.acquire(ctx)
+	if connErr != nil {
+		return err
+	}
+	defer conn.Release()
+	results, connErr := linkOf(conn.Conn()).run(ctx, d.limit(), do(plain(
+		"select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text"), []byte(d.schema)))
+	if connErr == nil && string(results[0].rows[0][0]) != string(int8(0)) {
+		return d.notOurs()
+	}
+	return err
+}
+
+// tables makes a store's schema and tables. Records that are written again and again find room beside themselves, so that the
+// index need not change.
+func (a *address) tables() []string {
+	return []string{
+		"create table " + a.table("kv") + ` (bucket text collate "C" not null, key bytea not null, value bytea not null, primary key (bucket, key)) with (fillfactor = 85)`,
+		"create table " + a.table("connection") + ` (id bytea primary key, last bytea not null, fenced boolean not null default false, at timestamptz not null default now()) with (fillfactor = 50)`,
+	}
+}
+
+// Init makes the schema of the URL, where it is not there, and in it a store's tables, and has fill write what belongs into a new
+// one; all of it or nothing. Its errors are those of kv.Driver.
+func Init(ctx context.Context, url string, fill func(kv.RwTx) error) error {
+	d, err := connect(ctx, url, Options{})
+	if err != nil {
+		return err
+	}
+	err = d.build(ctx, fill)
+	return errors.Join(d.told(ctx, err), d.Close())
+}
+
+func (d *database) build(ctx context.Context, fill func(kv.RwTx) error) error {
+	conn, err := d.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	s := d.newSession(ctx, d.sql.beginUpdate)
+	s.conn, s.begun = conn, true
+	tx := &writer{reader{session: s, page: updatePage}}
+	defer func() {
+		tx.ended = true
+		s.end()
+	}()
+	schema := pgx.Identifier{d.schema}.Sanitize()
+	results, err := s.ask(do(plain("begin")), // each statement sees what others made before it
+		do(plain("select pg_advisory_xact_lock(hashtext('chatctx init ' || $1::text))"), []byte(d.schema)),
+		do(plain("select (select count(*) from pg_namespace where nspname = $1::text), (select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text)"), []byte(d.schema)))
+	if err != nil {
+		return err
+	}
+	if err := d.checkServer(&tx.reader); err != nil {
+		return err
+	}
+	if none := string(int8(0)); string(results[2].rows[0][1]) != none {
+		if err := d.checkVersion(&tx.reader); err != nil {
+			return d.identify(ctx, err)
+		}
+		return fmt.Errorf("there is a store in schema %s of database %s already: %w", d.schema, d.name(), fs.ErrExist)
+	} else if string(results[2].rows[0][0]) == none {
+		if _, err := s.ask(do(plain("create schema " + schema))); err != nil {
+			return err
+		}
+	}
+	for _, sql := range d.tables() {
+		if _, err := s.ask(do(plain(sql))); err != nil {
+			return err
+		}
+	}
+	if err := s.write("", versionKey, strconv.AppendInt(nil, version, 10)); err != nil {
+		return err
+	}
+	if fill != nil {
+		if err := fill(tx); err != nil {
+			return err
+		}
+	}
+	return s.finish()
+}

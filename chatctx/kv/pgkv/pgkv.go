@@ -1,0 +1,215 @@
+// Package pgkv is the kv engine for a PostgreSQL server, version 15 or newer, that many machines use at the same time.
+//
+// A program that imports it opens stores by URL, with all that libpq knows: TLS modes, several hosts, PGPASSWORD, .pgpass, a
+// service file.
+//
+//	postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA
+//
+// The schema (chatctx where the URL names none) holds two tables: kv with bucket, key and value, and connection, by which the
+// outcome of a commit is found out whose answer was lost. Init makes them; nothing else ever changes a table's form.
+//
+// What a program notices of it, beside what package kv promises:
+//
+//   - A View reads the state at its first read, and an Update likewise. Neither makes others wait; an Update that another one
+//     came between runs again. Updates of one lane (kv.WithLane) queue instead.
+//   - Reads that are asked for one by one cost a round trip each. Writes are kept and go out with the commit.
+//   - An Update returns nil or an error other than kv.ErrUnknownOutcome only when it is certain which it is. After a lost
+//     connection it asks a server, for as long as Options.Outcome says.
+//   - The keys of a bucket are smaller than in a file: MaxKey.
+//
+// Poolers: with PgBouncer in session mode all works. In transaction mode the URL needs default_query_exec_mode=exec; then
+// statements are parsed each time, Watch polls instead of listening, and Updates of a lane in different processes queue less
+// strictly. PgBouncer has to pass on no setting. Statement mode does not work.
+package pgkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+)
+
+// MaxKey is how many bytes a bucket's name and a key may have together: what fits into a page of an index.
+const MaxKey = 2600
+
+// Options of Open. The zero Options are those of the driver.
+type Options struct {
+	// ReadOnly refuses every Update with kv.ErrReadOnly.
+	ReadOnly bool
+	// Wait bounds how long a transaction waits for a connection or for a record that another one holds; 0 is 5 seconds.
+	Wait time.Duration
+	// Outcome bounds how long an Update whose connection broke asks for a server, to find out whether it was stored or to run
+	// again; 0 is 30 seconds.
+	Outcome time.Duration
+	// Program is the application_name where the URL has none; "" is the executable's.
+	Program string
+	// Check looks whether the database is what the caller takes it for. Open runs it, and returns its error.
+	Check func(kv.Tx) error
+}
+
+func init() {
+	d := kv.Driver{
+		Open: func(ctx context.Context, url string, o kv.OpenOptions) (kv.DB, error) {
+			return Open(ctx, url, Options{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: o.Check})
+		},
+		Init: Init,
+	}
+	kv.Register("postgres", d)
+	kv.Register("postgresql", d)
+}
+
+// database is one Open.
+type database struct {
+	*address
+	Options
+	wait, outcomeWait time.Duration
+	pool              *pgxpool.Pool
+	sql               statements
+	lanes             lanes
+	hub               watch.Hub
+	news              *news
+	ears              ears
+	clock             clock
+
+	mu     sync.Mutex
+	closed bool
+	active sync.WaitGroup
+}
+
+// Open connects to the database at url. It is a kv.Clock. For its errors see kv.Driver.
+func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
+	d, err := connect(ctx, url, o)
+	if err != nil {
+		return nil, err
+	}
+	err = d.View(ctx, func(tx kv.Tx) error {
+		if err := d.checkVersion(tx.(*reader)); err != nil || o.Check == nil {
+			return err
+		}
+		return o.Check(tx)
+	})
+	if err != nil {
+		err = errors.Join(d.identify(ctx, err), d.Close())
+		return nil, err
+	}
+	return d, nil
+}
+
+// connect makes the pool, which connects when somebody needs it.
+func connect(ctx context.Context, url string, o Options) (*database, error) {
+	a, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	a.introduce(o.Program)
+	d := &database{address: a, Options: o, wait: o.Wait, outcomeWait: o.Outcome, sql: a.statements()}
+	if d.wait <= 0 {
+		d.wait = 5 * time.Second
+	}
+	if d.outcomeWait <= 0 {
+		d.outcomeWait = 30 * time.Second
+	}
+	c := a.config
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		newLink(conn, a.pooled)
+		if a.pooled {
+			return nil
+		}
+		return a.settle(ctx, conn, d.wait)
+	}
+	// A connection that broke while nobody used it is noticed by the first statement, which is sent again then.
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
+		return nil, a.parseError(err)
+	}
+	d.news = newNews(d)
+	return d, nil
+}
+
+func (d *database) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return kv.ErrClosed
+	}
+	d.active.Add(1)
+	return nil
+}
+
+// View implements kv.DB.
+func (d *database) View(ctx context.Context, fn func(kv.Tx) error) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	defer d.active.Done()
+	s := d.newSession(ctx, d.sql.beginView)
+	tx := &reader{session: s, page: viewPage}
+	defer func() {
+		tx.ended = true
+		d.active.Go(s.end) // the caller does not wait for the server to hear of the end
+	}()
+	if err := fn(tx); err != nil {
+		if s.failed != nil && errors.Is(err, s.failed) {
+			return d.told(ctx, err)
+		}
+		return err
+	}
+	return d.told(ctx, s.failed)
+}
+
+// told is an error of the engine as the caller gets it.
+func (d *database) told(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return ctx.Err()
+	}
+	return d.explain(err)
+}
+
+// acquire takes a connection out of the pool.
+func (d *database) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, d.wait)
+	defer cancel()
+	c, err := d.pool.Acquire(limited)
+	switch {
+	case err == nil:
+		return c, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() == nil:
+		return nil, err
+	case d.pool.Stat().AcquiredConns() >= d.pool.Config().MaxConns:
+		return nil, fmt.Errorf("%w: all %d connections of this program were in use for %s: raise pool_max_conns in the store's URL",
+			kv.ErrLocked, d.pool.Config().MaxConns, d.wait)
+	}
+	return nil, fmt.Errorf("%w within %s: %w", kv.ErrAway, d.wait, d.clean(err))
+}
+
+// Close implements kv.DB.
+func (d *database) Close() error {
+	d.mu.Lock()
+	closed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	d.active.Wait()
+	if closed {
+		return nil
+	}
+	d.news.close()
+	d.ears.close()
+	d.hub.Close()
+	d.pool.Close()
+	return nil
+}

@@ -1,0 +1,272 @@
+package pgkv
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+)
+
+// statements are those of one database.
+type statements struct {
+	get, many, put, delete         statement
+	scan                           [2][2]statement // [reverse][with an upper bound]
+	mark, fence, notify, now       statement
+	beginView, beginUpdate, commit statement
+	hold, lock, unlock, forget     statement
+}
+
+func (a *address) statements() statements {
+	from := " from " + a.table("kv") + " where bucket = $1::text and key "
+	pairs := "select key, value" + from
+	s := statements{
+		get:    statement{"get", "select value" + from + "= $2::bytea"},
+		many:   statement{"many", pairs + "= any($2::bytea[])"},
+		put:    statement{"put", "insert into " + a.table("kv") + " (bucket, key, value) select * from unnest($1::text[], $2::bytea[], $3::bytea[]) on conflict (bucket, key) do update set value = excluded.value"},
+		delete: statement{"delete", "delete" + from + "= any($2::bytea[])"},
+		mark: statement{"mark", "insert into " + a.table("connection") + " as c (id, last) values ($1::bytea, $2::bytea)" +
+			" on conflict (id) do update set last = case when not c.fenced then excluded.last end, at = excluded.at"},
+		fence: plain("insert into " + a.table("connection") + " (id, last, fenced) values ($1::bytea, '', true)" +
+			" on conflict (id) do update set fenced = true returning last"),
+		notify: statement{"notify", "select pg_notify($1::text, $2::text)"},
+		now:    statement{"now", "select (extract(epoch from clock_timestamp()) * 1000000)::int8"},
+
+		beginView:   plain("begin isolation level repeatable read read only"),
+		beginUpdate: plain("begin isolation level serializable read write"),
+		commit:      plain("commit"),
+		hold:        plain("lock table " + a.table("kv") + " in share row exclusive mode"),
+		forget: plain("delete from " + a.table("connection") + " where ctid = any(array(select ctid from " + a.table("connection") +
+			" where at < now() - interval '1 day' limit 1000 for update skip locked))"),
+		lock:   statement{"lock", "select pg_advisory_lock($1::int8)"},
+		unlock: statement{"unlock", "select pg_advisory_unlock($1::int8)"},
+	}
+	for reverse, order := range []string{" order by bucket, key limit $3::int4", " order by bucket desc, key desc limit $3::int4"} {
+		s.scan[reverse][0] = statement{"scan" + order[:len(order)-len(" limit $3::int4")], pairs + ">= $2::bytea" + order}
+		s.scan[reverse][1] = statement{"scan to" + order[:len(order)-len(" limit $3::int4")], pairs + ">= $2::bytea and key < $4::bytea" + order}
+	}
+	return s
+}
+
+// session is one transaction on one connection, which it takes when it first needs it.
+type session struct {
+	db     *database
+	ctx    context.Context
+	begin  statement
+	hold   bool // no other transaction may write from its begin on
+	conn   *pgxpool.Conn
+	begun  bool
+	locked int64 // the advisory lock that it has, 0 for none
+	known  known
+	wrote  []watch.Key
+	failed error // the first failure of the engine: nothing can be read or written any more
+}
+
+func (d *database) newSession(ctx context.Context, begin statement) *session {
+	return &session{db: d, ctx: ctx, begin: begin, known: known{of: map[place]*value{}}}
+}
+
+// ask sends calls, after the writes that wait and, with the first ones, the begin. It gives the results of the calls.
+func (s *session) ask(calls ...call) ([]result, error) {
+	if s.failed != nil {
+		return nil, s.failed
+	}
+	all := append(s.writes(), calls...)
+	var results []result
+	var err error
+	if s.begun {
+		results, err = s.link().run(s.ctx, s.db.limit(), all...)
+	} else {
+		results, err = s.first(all)
+	}
+	if err != nil {
+		s.failed = err
+		return nil, err
+	}
+	s.known.clean()
+	return results[len(results)-len(calls):], nil
+}
+
+// first begins the transaction with its first calls. A connection may have been lost while nobody used it: then it begins anew
+// on a fresh one, once.
+func (s *session) first(calls []call) ([]result, error) {
+	for try := 0; ; try++ {
+		fresh := s.conn == nil
+		if fresh {
+			conn, err := s.db.acquire(s.ctx)
+			if err != nil {
+				return nil, err
+			}
+			s.conn = conn
+		}
+		head, sent := s.head(), time.Now()
+		results, err := s.link().run(s.ctx, s.db.limit(), append(head, calls...)...)
+		s.begun = err == nil || code(err) != ""
+		if err == nil {
+			s.db.clock.heard(sent, head, results)
+		}
+		if !isLost(err) || s.ctx.Err() != nil || !fresh || try > 0 {
+			return results, err
+		}
+		s.drop()
+		s.db.pool.Reset()
+	}
+}
+
+// head is what a transaction begins with.
+func (s *session) head() []call {
+	head := []call{do(s.begin)}
+	if s.hold {
+		// Before all that reads, even settings: the snapshot has to be younger than the lock.
+		head = append(head, do(plain("set local lock_timeout = "+milliseconds(s.db.wait))), do(s.db.sql.hold))
+	}
+	if s.db.pooled {
+		head = append(head, do(s.db.settingsCall(s.db.wait)))
+	}
+	if !s.hold && s.db.clock.stale() {
+		head = append(head, do(s.db.sql.now))
+	}
+	return head
+}
+
+func (s *session) link() *link { return linkOf(s.conn.Conn()) }
+
+// drop closes the connection.
+func (s *session) drop() {
+	_ = s.conn.Conn().Close(context.Background())
+	s.conn.Release()
+	s.conn, s.begun, s.locked = nil, false, 0
+}
+
+// end rolls back what was not committed and gives the connection back.
+func (s *session) end() {
+	if s.conn == nil {
+		return
+	}
+	var calls []call
+	if s.link().conn.TxStatus() != 'I' {
+		calls = append(calls, do(plain("rollback")))
+	}
+	if s.locked != 0 {
+		calls = append(calls, do(s.db.sql.unlock, int8(s.locked)))
+	}
+	if len(calls) > 0 && !s.link().conn.IsClosed() {
+		if _, err := s.link().run(context.WithoutCancel(s.ctx), s.db.limit(), calls...); err != nil {
+			s.drop()
+			return
+		}
+	}
+	s.conn.Release()
+	s.conn = nil
+}
+
+// writes are the calls that write what waits, in the order of their keys, so that two transactions that write the same records
+// wait for each other in the same order.
+func (s *session) writes() []call {
+	dirty := s.known.dirty()
+	var calls []call
+	var buckets, keys, values [][]byte
+	gone := map[string][][]byte{}
+	var goneFrom []string
+	for _, p := range dirty {
+		v := s.known.of[p]
+		if v.data == nil {
+			if gone[p.bucket] == nil {
+				goneFrom = append(goneFrom, p.bucket)
+			}
+			gone[p.bucket] = append(gone[p.bucket], []byte(p.key))
+			continue
+		}
+		buckets, keys, values = append(buckets, []byte(p.bucket)), append(keys, []byte(p.key)), append(values, v.data)
+	}
+	for _, bucket := range goneFrom {
+		calls = append(calls, do(s.db.sql.delete, []byte(bucket), byteaArray(gone[bucket])))
+	}
+	if len(keys) > 0 {
+		calls = append(calls, do(s.db.sql.put, textArray(buckets), byteaArray(keys), byteaArray(values)))
+	}
+	return calls
+}
+
+// place is where a value stands.
+type place struct{ bucket, key string }
+
+func (p place) compare(q place) int {
+	if c := strings.Compare(p.bucket, q.bucket); c != 0 {
+		return c
+	}
+	return strings.Compare(p.key, q.key)
+}
+
+// value is what a transaction knows of a place: data is nil where there is none.
+type value struct {
+	data  []byte
+	dirty bool // not sent to the server yet
+}
+
+// known is all that a transaction has read by key or written, as far as it keeps it.
+type known struct {
+	of      map[place]*value
+	size    int
+	waiting int // the size of what is dirty
+}
+
+const (
+	knownLimit   = 8 << 20
+	waitingLimit = 4 << 20
+	smallValue   = 512 << 10 // larger ones are not kept once they are read
+)
+
+func (k *known) set(p place, data []byte, dirty bool) {
+	size := len(p.bucket) + len(p.key) + len(data)
+	if old := k.of[p]; old != nil {
+		before := len(p.bucket) + len(p.key) + len(old.data)
+		k.size -= before
+		if old.dirty {
+			k.waiting -= before
+		}
+	}
+	k.of[p] = &value{data, dirty}
+	k.size += size
+	if dirty {
+		k.waiting += size
+	}
+}
+
+// clean notes that everything was sent, and forgets it where it is much.
+func (k *known) clean() {
+	if k.waiting > 0 {
+		for _, v := range k.of {
+			v.dirty = false
+		}
+		k.waiting = 0
+	}
+	if k.size > knownLimit {
+		clear(k.of)
+		k.size = 0
+	}
+}
+
+func (k *known) dirty() []place {
+	if k.waiting == 0 {
+		return nil
+	}
+	var out []place
+	for p, v := range k.of {
+		if v.dirty {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, place.compare)
+	return out
+}
+
+// after is the first key behind key.
+func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
+
+var _ kv.Tx = (*reader)(nil)

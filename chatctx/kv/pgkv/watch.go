@@ -1,0 +1,332 @@
+package pgkv
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
+)
+
+// What an Update wrote is told to other processes after its commit, by one sender a process: a NOTIFY within the transaction
+// would have all commits of the database wait for each other. A program that is killed in between tells nobody, so listeners
+// look for themselves from time to time.
+
+const (
+	// toldKey is how much of a key others are told: a conversation's id.
+	toldKey = 16
+	// mostTold is the size of a notification, of which PostgreSQL takes less than 8,000 bytes.
+	mostTold = 7900
+	// slowPoll is how often all watchers of a listening process look for what nobody told them.
+	slowPoll = 30 * time.Second
+	// fastPoll is how often a process asks whether anything was written where it cannot listen.
+	fastPoll = 200 * time.Millisecond
+)
+
+// notice is what is told of some commits. Keys is nil where it would be too much: anything may have changed.
+type notice struct {
+	From string              `json:"from"`
+	Keys map[string][][]byte `json:"keys,omitempty"`
+}
+
+func (a *address) channel() string {
+	sum := sha256.Sum256([]byte(a.schema))
+	return "chatctx_" + hex.EncodeToString(sum[:12])
+}
+
+// news sends notices.
+type news struct {
+	d    *database
+	from string // names this process's to its own listener, which passes them over
+
+	mu      sync.Mutex
+	keys    map[place]struct{}
+	sending bool
+	cleaned bool // the rows of old connections were removed
+	ctx     context.Context
+	stop    context.CancelFunc
+	sends   sync.WaitGroup
+}
+
+func newNews(d *database) *news {
+	n := &news{d: d, from: rand.Text(), keys: map[place]struct{}{}}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	return n
+}
+
+// tell wakes the watchers of this process and has the others told.
+func (d *database) tell(wrote []watch.Key) {
+	if len(wrote) == 0 {
+		return
+	}
+	d.hub.Wrote(wrote)
+	n := d.news
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, k := range wrote {
+		n.keys[place{k.Bucket, string(k.Key[:min(len(k.Key), toldKey)])}] = struct{}{}
+	}
+	if !n.sending {
+		n.sending = true
+		n.sends.Go(n.send)
+	}
+}
+
+// send tells what there is until there is no more. What cannot be sent now is left for the next time, and to the slow poll.
+func (n *news) send() {
+	for {
+		keys := n.take()
+		if keys == nil {
+			return
+		}
+		calls := []call{do(n.d.sql.notify, []byte(n.d.channel()), n.text(keys))}
+		if !n.cleaned {
+			n.cleaned = true
+			calls = append(calls, do(n.d.sql.forget))
+		}
+		conn, err := n.d.acquire(n.ctx)
+		if err == nil {
+			_, err = linkOf(conn.Conn()).run(n.ctx, n.d.limit(), calls...)
+			conn.Release()
+		}
+		if err != nil {
+			n.mu.Lock()
+			for k := range keys {
+				n.keys[k] = struct{}{}
+			}
+			n.sending = false
+			n.mu.Unlock()
+			return
+		}
+	}
+}
+
+// take gives what is to be told, nil where nothing is: then the sender ends.
+func (n *news) take() map[place]struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.keys) == 0 {
+		n.sending = false
+		return nil
+	}
+	keys := n.keys
+	n.keys = map[place]struct{}{}
+	return keys
+}
+
+func (n *news) text(keys map[place]struct{}) []byte {
+	told := notice{From: n.from, Keys: map[string][][]byte{}}
+	for k := range keys {
+		told.Keys[k.bucket] = append(told.Keys[k.bucket], []byte(k.key))
+	}
+	text, err := json.Marshal(told)
+	if err != nil || len(text) > mostTold {
+		text, _ = json.Marshal(notice{From: n.from})
+	}
+	return text
+}
+
+// close sends what is left, if the server is there.
+func (n *news) close() {
+	limit := time.AfterFunc(n.d.wait, n.stop)
+	n.sends.Wait()
+	limit.Stop()
+	n.stop()
+}
+
+// ears is the listener of a process. It has a connection of its own while somebody watches.
+type ears struct {
+	mu   sync.Mutex
+	now  *listening // nil where nothing listens
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// listening is one run of the listener.
+type listening struct {
+	ready chan struct{} // closed once the first connection listens, or failed to
+	err   error         // why it failed
+}
+
+// Watch implements kv.DB. It returns once the server tells of changes.
+func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (<-chan struct{}, error) {
+	if err := d.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer d.active.Done()
+	watched, cancel := context.WithCancel(ctx)
+	c, err := d.hub.Add(watched, bucket, prefix)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l := d.startListening()
+	select {
+	case <-l.ready:
+		err = l.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		return nil, d.told(ctx, err)
+	}
+	context.AfterFunc(ctx, cancel)
+	return c, nil
+}
+
+func (d *database) startListening() *listening {
+	e := &d.ears
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.now == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		l := &listening{ready: make(chan struct{})}
+		e.now, e.stop = l, stop
+		e.done.Go(func() { d.listen(ctx, l) })
+	}
+	return e.now
+}
+
+func (e *ears) close() {
+	e.mu.Lock()
+	if e.stop != nil {
+		e.stop()
+	}
+	e.mu.Unlock()
+	e.done.Wait()
+}
+
+// listen hears until nobody watches any more or the database is closed, over one connection after the other.
+func (d *database) listen(ctx context.Context, l *listening) {
+	heard := false
+	for try := 0; ; try++ {
+		err := d.hear(ctx, func() {
+			try = 0
+			if heard {
+				d.hub.All() // nobody knows what happened while there was no connection
+				return
+			}
+			heard = true
+			close(l.ready)
+		})
+		switch {
+		case errors.Is(err, errDeaf):
+			return
+		case !heard:
+			d.deaf()
+			l.err = err
+			close(l.ready)
+			return
+		case ctx.Err() != nil:
+			d.deaf()
+			return
+		}
+		pause(ctx, try+6)
+	}
+}
+
+// deaf notes that nothing listens any more.
+func (d *database) deaf() {
+	d.ears.mu.Lock()
+	defer d.ears.mu.Unlock()
+	d.ears.now = nil
+}
+
+// errDeaf: nobody watches.
+var errDeaf = errors.New("pgkv: nobody watches")
+
+// hear connects and passes on what it hears until the connection is lost.
+func (d *database) hear(ctx context.Context, listening func()) error {
+	conn, err := pgx.ConnectConfig(ctx, d.config.ConnConfig.Copy())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	if d.pooled {
+		return d.poll(ctx, newLink(conn, true), listening)
+	}
+	if _, err := conn.PgConn().Exec(ctx, "listen "+d.channel()).ReadAll(); err != nil {
+		return err
+	}
+	listening()
+	for {
+		limited, cancel := context.WithTimeout(ctx, slowPoll)
+		n, err := conn.WaitForNotification(limited)
+		quiet := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case err == nil:
+			d.heard(n.Payload)
+		case !quiet:
+			return err
+		case !d.look():
+			return errDeaf
+		}
+	}
+}
+
+// look has all watchers look for themselves, and says whether there are any. Where there are none the listener ends: a Watch that
+// comes from then on starts another one.
+func (d *database) look() bool {
+	e := &d.ears
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d.hub.Len() == 0 {
+		e.now = nil
+		return false
+	}
+	d.hub.All()
+	return true
+}
+
+func (d *database) heard(text string) {
+	var told notice
+	if err := json.Unmarshal([]byte(text), &told); err != nil || told.Keys == nil && told.From != d.news.from {
+		d.hub.All()
+		return
+	}
+	if told.From == d.news.from {
+		return
+	}
+	var keys []watch.Key
+	for bucket, of := range told.Keys {
+		for _, key := range of {
+			keys = append(keys, watch.Key{Bucket: bucket, Key: key})
+		}
+	}
+	d.hub.Near(keys)
+}
+
+// poll asks whether the server wrote anything at all, of whatever database.
+func (d *database) poll(ctx context.Context, l *link, listening func()) error {
+	last := ""
+	tick := time.NewTicker(fastPoll)
+	defer tick.Stop()
+	for {
+		results, err := l.run(ctx, d.limit(), do(plain("select pg_current_wal_insert_lsn()::text")))
+		if err != nil {
+			return err
+		}
+		now := string(results[0].rows[0][0])
+		switch {
+		case last == "":
+			listening()
+		case now != last && !d.look():
+			return errDeaf
+		}
+		last = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package pgkv
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Statements go to the server as pipelines: any number of them, and the answers, in one round trip. A statement with a name is
+// prepared in the same trip in which a connection first uses it.
+
+// statement is one of the few that a database uses. Parameters and results are binary.
+type statement struct{ name, sql string }
+
+func plain(sql string) statement { return statement{sql: sql} }
+
+// call is a statement with its parameters.
+type call struct {
+	statement
+	args [][]byte
+}
+
+func do(s statement, args ...[]byte) call { return call{s, args} }
+
+// result is what one call gave.
+type result struct {
+	rows [][][]byte
+	tag  string
+}
+
+// link is a connection and what pgkv knows of it.
+type link struct {
+	conn     *pgconn.PgConn
+	id       [16]byte // names its row in the table connection
+	prepared map[string]bool
+	unnamed  bool // statements are not prepared: another one's backend may run the next transaction
+}
+
+const linkKey = "chatctx"
+
+// newLink notes what is known of a new connection.
+func newLink(c *pgx.Conn, unnamed bool) *link {
+	l := &link{conn: c.PgConn(), prepared: map[string]bool{}, unnamed: unnamed}
+	rand.Read(l.id[:])
+	c.PgConn().CustomData()[linkKey] = l
+	return l
+}
+
+func linkOf(c *pgx.Conn) *link { return c.PgConn().CustomData()[linkKey].(*link) }
+
+var binaryFormat = []int16{pgtype.BinaryFormatCode}
+
+// errLost: the connection broke, so it is not known what the server did of what was sent.
+var errLost = errors.New("the connection to the server was lost")
+
+// run sends the calls in one pipeline and collects their results. After an error of the server the later calls had no effect,
+// and the connection can be used again; errLost says that it cannot.
+func (l *link) run(ctx context.Context, limit time.Duration, calls ...call) ([]result, error) {
+	sent, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	results, err := l.pipeline(sent, calls)
+	var pg *pgconn.PgError
+	if err == nil || errors.As(err, &pg) && !fatal(pg) && !l.conn.IsClosed() {
+		return results, err
+	}
+	_ = l.conn.Close(sent)
+	if ctx.Err() != nil {
+		return nil, errors.Join(errLost, ctx.Err())
+	}
+	return nil, fmt.Errorf("%w: %w", errLost, err)
+}
+
+func (l *link) pipeline(ctx context.Context, calls []call) ([]result, error) {
+	p := l.conn.StartPipeline(ctx)
+	var fresh []string
+	awaits := make([]bool, 0, 2*len(calls)) // true: an answer to a call, false: to a preparation
+	for _, c := range calls {
+		if c.name == "" || l.unnamed {
+			p.SendQueryParams(c.sql, c.args, nil, binaryFormat, binaryFormat)
+			awaits = append(awaits, true)
+			continue
+		}
+		if !l.prepared[c.name] {
+			p.SendPrepare(c.name, c.sql, nil)
+			l.prepared[c.name] = true
+			fresh = append(fresh, c.name)
+			awaits = append(awaits, false)
+		}
+		p.SendQueryPrepared(c.name, c.args, binaryFormat, binaryFormat)
+		awaits = append(awaits, true)
+	}
+	err := p.Sync()
+	results := make([]result, 0, len(calls))
+	for _, isCall := range awaits {
+		if err != nil {
+			break
+		}
+		if err = l.take(p, isCall, &results); err == nil && !isCall {
+			fresh = fresh[1:]
+		}
+	}
+	if closeErr := p.Close(); err == nil {
+		err = closeErr
+	}
+	for _, name := range fresh { // an error came before them
+		delete(l.prepared, name)
+	}
+	return results, err
+}
+
+func (l *link) take(p *pgconn.Pipeline, isCall bool, results *[]result) error {
+	answer, err := p.GetResults()
+	if err != nil || !isCall {
+		return err
+	}
+	reader, ok := answer.(*pgconn.ResultReader)
+	if !ok {
+		return fmt.Errorf("pgkv: the server answered with %T", answer)
+	}
+	var r result
+	for reader.NextRow() {
+		values := reader.Values()
+		row := make([][]byte, len(values))
+		for i, v := range values {
+			if v != nil {
+				row[i] = append(make([]byte, 0, len(v)), v...)
+			}
+		}
+		r.rows = append(r.rows, row)
+	}
+	tag, err := reader.Close()
+	r.tag = tag.String()
+	*results = append(*results, r)
+	return err
+}
+
+// encodeArray makes a one-dimensional array of PostgreSQL's binary form.
+func encodeArray(elem uint32, items [][]byte) []byte {
+	size := 20
+	for _, item := range items {
+		size += 4 + len(item)
+	}
+	b := make([]byte, 0, size)
+	if len(items) == 0 {
+		b = binary.BigEndian.AppendUint32(b, 0)
+		b = binary.BigEndian.AppendUint32(b, 0)
+		return binary.BigEndian.AppendUint32(b, elem)
+	}
+	for _, n := range []uint32{1, 0, elem, uint32(len(items)), 1} {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
+	for _, item := range items {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(item)))
+		b = append(b, item...)
+	}
+	return b
+}
+
+func byteaArray(items [][]byte) []byte { return encodeArray(pgtype.ByteaOID, items) }
+
+func textArray(items [][]byte) []byte { return encodeArray(pgtype.TextOID, items) }
+
+func int4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+
+func int8(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
