@@ -66,8 +66,6 @@ func TestConformancePooled(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(2) {
-		url := made(t)
-		kvtest.Reopen(t, seed, func() kv.DB { return open(t, url) })
-	}
+	url := made(t)
+	kvtest.Reopen(t, 7, func() kv.DB { return open(t, url) })
 }
