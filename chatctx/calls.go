@@ -23,6 +23,7 @@ type callRecord struct {
 	Effective json.RawMessage `cbor:"8,keyasint,omitempty"` // the arguments that an approval put in place of the proposed ones
 	Expires   pool.Time       `cbor:"9,keyasint,omitempty"`
 	Decisions []Decision      `cbor:"10,keyasint,omitempty"`
+	Token     ID              `cbor:"11,keyasint,omitzero"` // of the last claim
 }
 
 // Decision is one step in the life of a call, on record. From and To are what CallState gives.

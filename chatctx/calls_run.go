@@ -89,6 +89,7 @@ func (t *txn) claim(c *Call, claim *Claim, o ClaimOptions) (*Call, error) {
 	if again {
 		d = Decision{ByKind: ByPerson, ByName: t.store.by, Reason: "run again"}
 	}
+	at.rec.Token = claim.Token
 	if err := t.stepCall(at, pool.Approved, pool.Running, d); err != nil {
 		return nil, err
 	}
@@ -279,13 +280,13 @@ func (t *txn) mayResolve(a *callAt, by *Answer) error {
 	switch {
 	case err != nil:
 		return err
-	case claim != nil && by.Token != (ID{}) && claim.Token != by.Token:
+	case by.Token != (ID{}) && a.rec.Token != by.Token:
 		return conflict("call %s is claimed by another: the claim %s has ended", a.name(), Short(by.Token))
 	case a.rec.Execution == pool.Uncertain || d != nil && d.execution == pool.Uncertain:
 		return nil
 	case a.rec.Execution != pool.Running:
 		return a.wrongState("answered: only a call that runs or is uncertain can")
-	case claim.Token == by.Token:
+	case by.Token != (ID{}):
 		return nil
 	case claim.PID > 0 && claim.PID != os.Getpid():
 		return conflict("call %s is %s by %s, process %d: it will answer", a.name(), a.rec.state(), claim.Program, claim.PID)

@@ -19,8 +19,8 @@ func TestNativeTypesAreWhole(t *testing.T) {
 		{"context", count(contextRecord{}), count(Native{}) - 1, 11},
 		// Pieces, Segment, High, Revision, Last, Newest, Removed; Like and Shared stand for the pieces.
 		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 2, 7},
-		// Home; the message and the index are the key.
-		{"call", count(callRecord{}), count(NativeCall{}) - 2, 1},
+		// Home, Token; the message and the index are the key.
+		{"call", count(callRecord{}), count(NativeCall{}) - 2, 2},
 	} {
 		if c.record != c.native+c.leftOut {
 			t.Errorf("the record of a %s has %d fields, an export carries %d and leaves out %d", c.what, c.record, c.native, c.leftOut)

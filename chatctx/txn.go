@@ -422,7 +422,10 @@ func (t *txn) finish() (*Committed, error) {
 		return nil, err
 	}
 	if len(chains) == 0 && !t.onContext && len(t.changes) == 0 {
-		return done, nil
+		if len(t.written) == 0 {
+			return done, nil
+		}
+		return done, t.putRecord() // a loose message is counted, and on no journal
 	}
 	n := t.number()
 	if t.onContext {

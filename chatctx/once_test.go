@@ -1,0 +1,513 @@
+package chatctx
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// A door takes a message into a context, on the branch main where it is one to a branch.
+type door struct {
+	name  string
+	loose bool // it puts messages on no branch
+	take  func(t *testing.T, c *ChatContext, m *Message) error
+}
+
+func byBatch(fn func(*Batch, *Message)) func(*testing.T, *ChatContext, *Message) error {
+	return func(t *testing.T, c *ChatContext, m *Message) error {
+		b := c.Begin("main")
+		fn(b, m)
+		_, err := b.Commit(t.Context())
+		return err
+	}
+}
+
+// doors are all ways into a context for a message whose id somebody gave.
+var doors = []door{
+	{"append", false, byBatch(func(b *Batch, m *Message) { b.Append([]*Message{m}, AppendOptions{}) })},
+	{"append copies", false, byBatch(func(b *Batch, m *Message) { b.Append([]*Message{m}, AppendOptions{Copies: true}) })},
+	{"append with a key", false, byBatch(func(b *Batch, m *Message) { b.Append([]*Message{m}, AppendOptions{Key: "k"}) })},
+	{"insert", false, byBatch(func(b *Batch, m *Message) { b.Insert("@1", []*Message{m}) })},
+	{"loose", true, byBatch(func(b *Batch, m *Message) { b.PutLoose(m) })},
+	{"twice in one batch", false, byBatch(func(b *Batch, m *Message) {
+		other := *m
+		b.Append([]*Message{m, &other}, AppendOptions{})
+	})},
+	{"begin reply", false, func(t *testing.T, c *ChatContext, m *Message) error {
+		begun, err := c.BeginReply(t.Context(), "main", []*Message{m}, AppendOptions{})
+		if err == nil {
+			_, err = begun.Reply.Finish(t.Context(), Ending{})
+		}
+		return err
+	}},
+	{"reply", false, func(t *testing.T, c *ChatContext, m *Message) error {
+		begun, err := c.BeginReply(t.Context(), "main", nil, AppendOptions{})
+		if err != nil {
+			return err
+		}
+		_, err = begun.Reply.Finish(t.Context(), Ending{Messages: []*Message{m}})
+		if err != nil {
+			_, giveUp := begun.Reply.Finish(t.Context(), Ending{})
+			err = errors.Join(err, giveUp)
+		}
+		return err
+	}},
+	{"queue", false, func(t *testing.T, c *ChatContext, m *Message) error {
+		begun, err := c.BeginReply(t.Context(), "main", nil, AppendOptions{})
+		if err != nil {
+			return err
+		}
+		_, err = c.BeginReply(t.Context(), "main", []*Message{m}, AppendOptions{})
+		for range 2 { // the second ends the claim that is kept for what waited
+			if _, ended := begun.Reply.Finish(t.Context(), Ending{}); ended != nil && !errors.Is(ended, ErrStopped) {
+				err = errors.Join(err, ended)
+			}
+		}
+		return err
+	}},
+	{"native import", false, func(t *testing.T, c *ChatContext, m *Message) error {
+		snap, err := c.Snapshot(t.Context(), "main")
+		if err != nil {
+			return err
+		}
+		ids, err := snap.IDs(t.Context())
+		if err != nil {
+			return err
+		}
+		i, err := c.store.ImportRun().Native(t.Context(), Native{ID: c.ID, Title: "T", Active: "main"})
+		if err != nil {
+			return err
+		}
+		if err := i.Branch(t.Context(), NativeBranch{Name: "main"}); err != nil {
+			return err
+		}
+		var all []*Message
+		for _, id := range ids {
+			have, err := c.Message(t.Context(), id)
+			if err != nil {
+				return err
+			}
+			if id != m.ID {
+				all = append(all, have)
+			}
+		}
+		if slices.Contains(ids, m.ID) {
+			all = slices.Insert(all, slices.Index(ids, m.ID), m)
+		} else {
+			all = append(all, m)
+		}
+		if err := i.Append(t.Context(), all, nil); err != nil {
+			return err
+		}
+		_, err = i.Finish(t.Context())
+		return err
+	}},
+}
+
+// TestAMessageIsStoredOnce holds every door to the rule that an id names one content in its context.
+func TestAMessageIsStoredOnce(t *testing.T) {
+	for _, d := range doors {
+		t.Run(d.name, func(t *testing.T) {
+			s := open(t, "")
+			c := newContext(t, s, "a", ">b")
+			snap, err := c.Snapshot(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, err := snap.IDs(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, _ := c.Info(t.Context())
+
+			same := &Message{ID: ids[0], Role: pool.User, Content: says("a")[0].Content}
+			if err := d.take(t, c, same); err != nil {
+				t.Fatal(err)
+			}
+			want(t, texts(t, c, "main"), "a >b")
+
+			for what, m := range map[string]*Message{
+				"text": {ID: ids[0], Role: pool.User, Content: says("other")[0].Content},
+				"role": {ID: ids[0], Role: pool.Assistant, Content: says("a")[0].Content},
+				"calls": {ID: ids[1], Role: pool.Assistant, Content: says(">b")[0].Content,
+					Calls: []pool.Call{{ID: "c", Tool: "t", Arguments: json.RawMessage(`{}`)}}},
+			} {
+				if err := d.take(t, c, m); !errors.Is(err, ErrConflict) && d.name != "append with a key" {
+					t.Errorf("another %s: %v", what, err)
+				}
+				want(t, texts(t, c, "main"), "a >b")
+			}
+			after, _ := c.Info(t.Context())
+			if after.Messages != before.Messages {
+				t.Errorf("%d messages, there were %d", after.Messages, before.Messages)
+			}
+		})
+	}
+}
+
+// TestAMessageComesBackOnItsBranch: a message of the pool that the branch does not hold is put there, without being stored again, and undo and
+// redo hold.
+func TestAMessageComesBackOnItsBranch(t *testing.T) {
+	for _, d := range doors {
+		if d.loose || d.name == "native import" {
+			continue
+		}
+		t.Run(d.name, func(t *testing.T) {
+			s := open(t, "")
+			c := newContext(t, s, "a", "b", "c")
+			m, err := c.Message(t.Context(), appendTo(t, c, "", says("d")...).Placed[0].Message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := c.Begin("")
+			b.Rewind("@2")
+			commit(t, b)
+			before, _ := c.Info(t.Context())
+			if err := d.take(t, c, m); err != nil {
+				t.Fatal(err)
+			}
+			placed := map[bool]string{true: "d a b", false: "a b d"}[d.name == "insert"]
+			want(t, texts(t, c, "main"), placed)
+			after, _ := c.Info(t.Context())
+			if after.Messages != before.Messages {
+				t.Errorf("%d messages, there were %d", after.Messages, before.Messages)
+			}
+			if _, err := s.Undo(t.Context(), c.ID.String(), "main", ""); err != nil {
+				t.Fatal(err)
+			}
+			want(t, texts(t, c, "main"), "a b")
+			if _, err := s.Redo(t.Context(), c.ID.String(), "main"); err != nil {
+				t.Fatal(err)
+			}
+			want(t, texts(t, c, "main"), placed)
+			if _, err := s.Undo(t.Context(), c.ID.String(), "main", ""); err != nil {
+				t.Fatal(err)
+			}
+			if d.name == "append with a key" {
+				return // it is known from now on
+			}
+			if err := d.take(t, c, m); err != nil {
+				t.Fatal(err)
+			}
+			want(t, texts(t, c, "main"), placed)
+		})
+	}
+}
+
+// TestCallsOfAMessageThatComesAgain: what waits on another branch waits on its own in a copy, once.
+func TestCallsOfAMessageThatComesAgain(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	b := c.Begin("main")
+	b.Fork("other", "", true)
+	commit(t, b)
+	asks := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t", Arguments: json.RawMessage(`{"k": 1}`)}}}
+	id := appendTo(t, c, "main", asks).Placed[0].Message
+	given := func() *Message {
+		return &Message{ID: id, Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t", Arguments: json.RawMessage(`{"k":1}`)}}}
+	}
+	first := appendTo(t, c, "other", given()).Placed[0]
+	if first.Message == id || first.Known {
+		t.Fatalf("%+v, not a copy", first)
+	}
+	again := appendTo(t, c, "other", given()).Placed[0]
+	if again != (Placement{Message: first.Message, Position: 2, Known: true}) {
+		t.Errorf("again %+v, was %+v", again, first)
+	}
+	copied, err := c.Message(t.Context(), first.Message)
+	if err != nil || copied.CopiedFrom == nil || *copied.CopiedFrom != id {
+		t.Errorf("%+v %v", copied, err)
+	}
+	if n := len(openRefs(t, s, CallFilter{Context: c.ID})); n != 2 {
+		t.Errorf("%d calls wait, want 2", n)
+	}
+	// Its result comes along: the call of the copy is answered by it.
+	result := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "x", Text: "r"}}
+	appendTo(t, c, "other", given(), result)
+	if n := len(openRefs(t, s, CallFilter{Context: c.ID})); n != 1 {
+		t.Errorf("%d calls wait, want 1", n)
+	}
+}
+
+// TestARunOfMessagesGoesToAnotherBranch: a call and its result from one branch are shared by the other.
+func TestARunOfMessagesGoesToAnotherBranch(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	b := c.Begin("main")
+	b.Fork("other", "", true)
+	commit(t, b)
+	placed := appendTo(t, c, "main", &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}},
+		&Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "x", Text: "r"}}, says(">b")[0]).Placed
+	var all []*Message
+	for _, p := range placed {
+		m, err := c.Message(t.Context(), p.Message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	got := appendTo(t, c, "other", slices.Concat(says("new"), all, says("last"))...).Placed
+	for i, p := range placed {
+		if got[i+1].Message != p.Message || got[i+1].Position != i+3 || got[i+1].Known {
+			t.Errorf("%+v, want %v", got[i+1], p)
+		}
+	}
+	want(t, texts(t, c, "other"), "a new  =r >b last")
+	if refs := openRefs(t, s, CallFilter{Context: c.ID}); len(refs) > 0 {
+		t.Errorf("%v wait", refs)
+	}
+}
+
+func TestInsertOfKnownMessagesSaysWhereTheyAre(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a", "b")
+	snap, _ := c.Snapshot(t.Context(), "")
+	ids, err := snap.IDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	x, y := says("x")[0], says("y")[0]
+	moved := b.Insert("@1", []*Message{x, {ID: ids[1], Role: pool.User, Content: says("b")[0].Content}, y})
+	commit(t, b)
+	if !slices.Equal(moved.Added, []Placement{{Message: x.ID, Position: 1}, {Message: ids[1], Position: 4, Known: true}, {Message: y.ID, Position: 2}}) {
+		t.Errorf("%+v", moved.Added)
+	}
+	want(t, texts(t, c, ""), "x y a b")
+}
+
+func TestABatchIsCommittedOnce(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	b := c.Begin("")
+	b.Append(says("b"), AppendOptions{})
+	b.Fork("x", "", false)
+	commit(t, b)
+	if _, err := b.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a second commit: %v", err)
+	}
+	want(t, texts(t, c, "main"), "a b")
+	failed := c.Begin("main")
+	one := uint64(99)
+	failed.Append(says("c"), AppendOptions{Expect: &one})
+	for range 2 { // nothing was stored: it may be tried again, and says the same
+		if _, err := failed.Commit(t.Context()); !errors.Is(err, ErrConflict) {
+			t.Errorf("at another revision: %v", err)
+		}
+	}
+}
+
+func TestAppendsCopiesOfOtherContexts(t *testing.T) {
+	s := open(t, "")
+	from, to := newContext(t, s, "a", ">b"), newContext(t, s)
+	snap, _ := from.Snapshot(t.Context(), "")
+	page, err := snap.Page(t.Context(), 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := to.Begin("")
+	a := b.Append([]*Message{page[0].Message, page[1].Message, page[0].Message}, AppendOptions{Copies: true})
+	commit(t, b)
+	want(t, texts(t, to, ""), "a >b")
+	for i, p := range a.Placed[:2] {
+		m, err := to.Message(t.Context(), p.Message)
+		if err != nil || m.ID == page[i].ID || m.CopiedFrom == nil || *m.CopiedFrom != page[i].ID {
+			t.Errorf("%+v %v", m, err)
+		}
+	}
+	if !a.Placed[2].Known || a.Placed[2].Message != a.Placed[0].Message {
+		t.Errorf("%+v", a.Placed)
+	}
+}
+
+func TestEachAppendKeepsItsKey(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "a")
+	make2 := func() (*Appended, *Appended) {
+		b := c.Begin("main")
+		x, y := b.Append(says("x"), AppendOptions{Key: "x"}), b.Append(says("y"), AppendOptions{Key: "y"})
+		b.Fork("f", "", true)
+		commit(t, b)
+		return x, y
+	}
+	x, y := make2()
+	b := c.Begin("main")
+	b.RenameBranch("main", "trunk")
+	commit(t, b)
+	again := c.Begin("")
+	x2, y2 := again.Append(says("x"), AppendOptions{Key: "x"}), again.Append(says("y"), AppendOptions{Key: "y"})
+	again.Fork("f", "", true) // it would be a conflict: nothing of the batch is done again
+	commit(t, again)
+	for i, pair := range [][2]*Appended{{x, x2}, {y, y2}} {
+		if got := pair[1]; !got.Again || got.Branch != "trunk" || !slices.Equal(got.Placed, pair[0].Placed) || got.Revision != pair[0].Revision {
+			t.Errorf("%d: %+v, was %+v", i, got, pair[0])
+		}
+	}
+	mixed := c.Begin("")
+	known, fresh := mixed.Append(says("x"), AppendOptions{Key: "x"}), mixed.Append(says("z"), AppendOptions{Key: "z"})
+	done := commit(t, mixed)
+	if !known.Again || fresh.Again || fresh.Revision != done.Revision {
+		t.Errorf("%+v %+v", known, fresh)
+	}
+	want(t, texts(t, c, ""), "a x y z")
+	twice := c.Begin("")
+	twice.Append(says("1"), AppendOptions{Key: "t"})
+	twice.Append(says("2"), AppendOptions{Key: "t"})
+	if _, err := twice.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("one key twice: %v", err)
+	}
+}
+
+func TestBeginReplyHappensOnce(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s)
+	o := AppendOptions{Key: "k"}
+	first, err := c.BeginReply(t.Context(), "", says("a"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, err := c.BeginReply(t.Context(), "", says("a"), o)
+	if err != nil || !busy.Again || busy.Reply != nil || busy.Holder == nil || !slices.Equal(busy.Placed, first.Placed) {
+		t.Errorf("%+v %v", busy, err)
+	}
+	late, err := c.BeginReply(t.Context(), "", says("b"), AppendOptions{Key: "q"})
+	if err != nil || late.Reply != nil || late.Again {
+		t.Errorf("%+v %v", late, err)
+	}
+	if late, err = c.BeginReply(t.Context(), "", says("b"), AppendOptions{Key: "q"}); err != nil || !late.Again || len(late.Placed) != 1 || late.Placed[0].Position != 0 {
+		t.Errorf("%+v %v", late, err)
+	}
+	if _, err := first.Reply.Finish(t.Context(), Ending{Messages: says(">r")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Reply.Finish(t.Context(), Ending{}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.BeginReply(t.Context(), "", says("a"), o)
+	if err != nil || !again.Again || again.Reply == nil {
+		t.Fatalf("%+v %v", again, err)
+	}
+	if _, err := again.Reply.Finish(t.Context(), Ending{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, texts(t, c, ""), "a >r b")
+}
+
+func TestImportsKeepIdsApart(t *testing.T) {
+	s := open(t, "")
+	id := pool.NewID()
+	in := func(text string) *Incoming {
+		return &Incoming{Format: "f", Title: "T", Nodes: []Node{{Parent: -1, Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
+			Branches: []IncomingBranch{{Name: "main", Leaf: 0}}}
+	}
+	twice := in("a")
+	twice.Nodes = append(twice.Nodes, Node{Parent: 0, Message: &Message{ID: id, Role: pool.User, Content: says("b")[0].Content}})
+	if _, err := s.Import(t.Context(), []*Incoming{twice}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("one id twice: %v", err)
+	}
+	one := in("a")
+	if _, err := s.Import(t.Context(), []*Incoming{one}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Import(t.Context(), []*Incoming{one}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("the same conversation once more: %v", err)
+	}
+}
+
+// TestClaimsOfTasksAreTheirOwn: the end of a task does not end a claim that another program has on the call by then.
+func TestClaimsOfTasksAreTheirOwn(t *testing.T) {
+	s, clock := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}})
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := c.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: "child"}, Call: k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Trash(t.Context(), child.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	clock.move(2 * ClaimLife)
+	other, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{Again: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(t.Context(), child.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	ended, err := child.EndTask(t.Context(), TaskEnd{State: TaskReturned, Summary: "s"})
+	if err != nil || ended.CallState != "" {
+		t.Fatalf("%+v %v", ended, err)
+	}
+	if err := other.Held(t.Context()); err != nil {
+		t.Errorf("the other's claim: %v", err)
+	}
+	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
+		t.Errorf("with the claim that ended: %v", err)
+	}
+	clock.move(2 * ClaimLife) // the other is dead too, and its claim on record
+	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
+		t.Errorf("with a claim that is not the dead one: %v", err)
+	}
+	if _, err := other.Resolve(t.Context(), Answer{Result: pool.Result{Text: "done"}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchTellsInOrder: what happens in a new context is told oldest first.
+func TestWatchTellsInOrder(t *testing.T) {
+	s := open(t, "")
+	changes, err := s.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newContext(t, s, "a")
+	for i := range 5 {
+		appendTo(t, c, "", says(fmt.Sprint(i))...)
+	}
+	var got []string
+	for len(got) < 5 {
+		ch := <-changes
+		if ch.Err != nil {
+			t.Fatal(ch.Err)
+		}
+		if ch.Context == c.ID && ch.Kind == "append" {
+			got = append(got, ch.Operation)
+		}
+	}
+	if !slices.Equal(got, []string{"1", "2", "3", "4", "5"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestSessionsAreTheCallers: the hook changes what is stored, and not what the caller has.
+func TestSessionsAreTheCallers(t *testing.T) {
+	s, err := OpenMemory(Options{BeforeStore: func(m *Message) error {
+		for i := range m.Content {
+			m.Content[i].Text = "-"
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	given := []branch.Session{{Digests: []branch.Digest{{Text: "d"}}, Data: map[string]json.RawMessage{"k": json.RawMessage(`{"d":"d"}`)}}}
+	got, err := s.sessions(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, given[0].Digests[0].Text+string(given[0].Data["k"]), `d{"d":"d"}`)
+	want(t, got[0].Digests[0].Text+string(got[0].Data["k"]), `-{"d":"-"}`)
+}
