@@ -56,8 +56,10 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	"tool": batched(func(b *Batch) {
 		b.PutTool(Tool{Name: "n", Description: secret, Schema: json.RawMessage(`{"description":"` + secret + `"}`), Remotes: []Remote{{Name: "r", Description: secret}}})
 	}),
-	"deny":    batched(func(b *Batch) { b.Decide("x", Verdict{Status: pool.Denied, Reason: secret}) }),
-	"approve": batched(func(b *Batch) { b.Decide("x", Verdict{Status: pool.Approved, Reason: secret, Arguments: secretJSON()["k"]}) }),
+	"deny": batched(func(b *Batch) { b.Decide("x", Verdict{Status: pool.Denied, Reason: secret}) }),
+	"approve": batched(func(b *Batch) {
+		b.Decide("x", Verdict{Status: pool.Approved, Reason: secret, Arguments: secretJSON()["k"]})
+	}),
 	"merge": func(t *testing.T, _ *Store, c *ChatContext) error {
 		b := c.Begin("")
 		b.Fork("from", "", true)

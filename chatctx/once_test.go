@@ -1,13 +1,17 @@
 package chatctx
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -510,4 +514,52 @@ func TestSessionsAreTheCallers(t *testing.T) {
 	}
 	want(t, given[0].Digests[0].Text+string(given[0].Data["k"]), `d{"d":"d"}`)
 	want(t, got[0].Digests[0].Text+string(got[0].Data["k"]), `-{"d":"-"}`)
+}
+
+// flaky is an engine that cannot read for a while.
+type flaky struct {
+	kv.DB
+	fails atomic.Bool
+}
+
+func (f *flaky) View(ctx context.Context, fn func(kv.Tx) error) error {
+	if f.fails.Load() {
+		return ErrLocked
+	}
+	return f.DB.View(ctx, fn)
+}
+
+// TestWatchTellsOfErrors: what the watch could not read it tells of later, and says so meanwhile.
+func TestWatchTellsOfErrors(t *testing.T) {
+	db := &flaky{DB: memkv.New()}
+	s, err := OpenDB(db, Options{Program: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := newContext(t, s)
+	changes, err := s.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.fails.Store(true)
+	b := c.Begin("")
+	b.Append(says("a"), AppendOptions{})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ch := <-changes; !errors.Is(ch.Err, ErrLocked) {
+		t.Errorf("%+v", ch)
+	}
+	db.fails.Store(false)
+	appendTo(t, c, "", says("b")...)
+	var got []string
+	for len(got) < 2 {
+		if ch := <-changes; ch.Err == nil {
+			got = append(got, ch.Operation)
+		}
+	}
+	if !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("%v", got)
+	}
 }

@@ -3,6 +3,7 @@ package chatctx_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -381,4 +382,103 @@ func TestUndoOfBranches(t *testing.T) {
 	}
 	wantTexts(t, a, "one", "why", "one")
 	wantTexts(t, a, "two", "why", "two")
+}
+
+// TestInterruptTakesNoOtherClaim: a reply that was not stopped first keeps its claim.
+func TestInterruptTakesNoOtherClaim(t *testing.T) {
+	a, b, _ := twoPrograms(t)
+	batch := a.Begin("main")
+	batch.Fork("other", "", true)
+	if _, err := batch.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := a.BeginReply(t.Context(), "other", user("one"), chatctx.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch = b.Begin("main")
+	batch.Switch("other")
+	batch.Interrupt(true)
+	if _, err := batch.Commit(t.Context()); !errors.Is(err, chatctx.ErrConflict) {
+		t.Errorf("interrupt: %v", err)
+	}
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")}); err != nil {
+		t.Error(err)
+	}
+	wantTexts(t, a, "other", "one", "1")
+}
+
+// TestAReplyThatEndsKeepsWhatWasSaved: without messages it leaves what was saved; what was saved of a message that is there is not put there again.
+func TestAReplyThatEndsKeepsWhatWasSaved(t *testing.T) {
+	a, _, _ := twoPrograms(t)
+	r := begin(t, a, user("one")).Reply
+	half := pool.NewText(pool.Assistant, "half")
+	if err := r.Save(t.Context(), half); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Finish(t.Context(), chatctx.Ending{}); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, a, "main", "one", "half*")
+	r = begin(t, a, user("two")).Reply
+	whole := pool.NewText(pool.Assistant, "whole")
+	whole.ID = pool.NewID()
+	if _, err := r.Finish(t.Context(), chatctx.Ending{Messages: []*chatctx.Message{whole}, GoOn: true}); err != nil {
+		t.Fatal(err)
+	}
+	late := pool.NewText(pool.Assistant, "who")
+	late.ID = whole.ID
+	if err := r.Save(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := a.Settle(t.Context(), "main", true); m != nil || err != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+	wantTexts(t, a, "main", "one", "half*", "two", "whole")
+}
+
+// TestRepliesAreSafe uses replies of one command from several goroutines. The race detector looks.
+func TestRepliesAreSafe(t *testing.T) {
+	a, _, _ := twoPrograms(t)
+	batch := a.Begin("main")
+	batch.Fork("other", "", true)
+	if _, err := batch.Together(batch).Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const n = 20
+	var all sync.WaitGroup
+	run := func(fn func() error) {
+		all.Go(func() {
+			for range n {
+				if err := fn(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, name := range []string{"main", "other"} {
+		begun, err := a.BeginReply(t.Context(), name, nil, chatctx.AppendOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := begun.Reply
+		for range 2 {
+			run(func() error {
+				_, err := r.Finish(t.Context(), chatctx.Ending{Messages: answer("x"), GoOn: true})
+				return err
+			})
+		}
+		run(func() error { return r.Held(t.Context()) })
+		run(func() error { return r.Save(t.Context(), pool.NewText(pool.Assistant, "half")) })
+		run(func() error { r.Together(batch); return nil })
+	}
+	all.Wait()
+	for _, name := range []string{"main", "other"} {
+		if _, err := a.Settle(t.Context(), name, true); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(texts(t, a, name)); got != 2*n && got != 2*n+1 { // with what was saved last
+			t.Errorf("%d messages on %s", got, name)
+		}
+	}
 }

@@ -10,9 +10,15 @@ import (
 // watchMargin is how far back new calls are looked for, since the clocks of programs differ: a minute.
 const watchMargin = pool.Time(60_000_000)
 
+// News is an open call that came up, or an error that kept Watch from looking.
+type News struct {
+	Call *chatctx.Call
+	Err  error
+}
+
 // Watch tells of open calls that come up, also by other processes, within 300 ms; of each once. Those that are open already are told of first where existing is set.
-// The channel is closed when ctx ends; until then it has to be read.
-func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter, existing bool) (<-chan *chatctx.Call, error) {
+// After an error it goes on, and with the next change it tells of all since. The channel is closed when ctx ends; until then it has to be read.
+func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter, existing bool) (<-chan News, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	changes, err := store.Watch(ctx)
 	if err != nil {
@@ -28,15 +34,19 @@ func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter,
 	if !existing {
 		first = nil
 	}
-	out := make(chan *chatctx.Call)
+	out := make(chan News)
 	go func() {
 		defer cancel()
 		defer close(out)
 		send(ctx, out, first)
-		for range changes {
-			calls, err := w.fresh(ctx)
-			if err != nil {
-				calls = nil // the next change tries again
+		for change := range changes {
+			var calls []*chatctx.Call
+			err := change.Err
+			if err == nil {
+				calls, err = w.fresh(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
+				deliver(ctx, out, News{Err: err})
 			}
 			send(ctx, out, calls)
 		}
@@ -44,13 +54,16 @@ func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter,
 	return out, nil
 }
 
-func send(ctx context.Context, out chan<- *chatctx.Call, calls []*chatctx.Call) {
+func send(ctx context.Context, out chan<- News, calls []*chatctx.Call) {
 	for _, c := range calls {
-		select {
-		case out <- c:
-		case <-ctx.Done():
-			return
-		}
+		deliver(ctx, out, News{Call: c})
+	}
+}
+
+func deliver(ctx context.Context, out chan<- News, n News) {
+	select {
+	case out <- n:
+	case <-ctx.Done():
 	}
 }
 
@@ -62,7 +75,7 @@ type watcher struct {
 	last   pool.Time
 }
 
-// fresh gives the open calls that were not told of yet.
+// fresh gives the open calls that were not told of yet. With an error none counts as told of.
 func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 	var out []*chatctx.Call
 	f := w.filter
@@ -73,11 +86,13 @@ func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.last = max(w.last, c.Since)
 		if !w.seen[c.Ref()] {
-			w.seen[c.Ref()] = true
 			out = append(out, c)
 		}
+	}
+	for _, c := range out {
+		w.last = max(w.last, c.Since)
+		w.seen[c.Ref()] = true
 	}
 	return out, nil
 }

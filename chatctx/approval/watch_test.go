@@ -16,12 +16,12 @@ func TestWatchTellsOfNewCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := <-calls; c.ID != "c1" {
+	if c := (<-calls).Call; c.ID != "c1" {
 		t.Errorf("first comes %s", c.ID)
 	}
 	b.ask("t", `{}`, "u", `{}`)
 	for _, id := range []string{"c2", "c3"} {
-		if c := <-calls; c.ID != id {
+		if c := (<-calls).Call; c.ID != id {
 			t.Errorf("then comes %s, want %s", c.ID, id)
 		}
 	}
@@ -30,7 +30,7 @@ func TestWatchTellsOfNewCalls(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	b.ask("t", `{}`)
-	if c := <-calls; c.ID != "c4" {
+	if c := (<-calls).Call; c.ID != "c4" {
 		t.Errorf("then comes %s", c.ID)
 	}
 	cancel()

@@ -491,3 +491,39 @@ func TestBetasAreAHeader(t *testing.T) {
 		t.Errorf("%v, %q, %s", err, got, p.bodies)
 	}
 }
+
+// TestAReplyThatCannotBeStoredKeepsNoClaim: the claim ends with every error, also with one of the store.
+func TestAReplyThatCannotBeStoredKeepsNoClaim(t *testing.T) {
+	no := errors.New("no such words here")
+	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test", BeforeStore: func(m *chatctx.Message) error {
+		if strings.Contains(m.Text(), "rude") {
+			return no
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	turn := newTurn(t, newProvider(t, says("rude"), calls, says("Fine.")))
+	if turn.Context, err = s.New(t.Context(), chatctx.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
+		t.Fatal(err)
+	}
+	free := func() {
+		t.Helper()
+		if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
+			t.Errorf("the claim stays: %+v, %v", claim, err)
+		}
+	}
+	if _, err := turn.Send(t.Context(), user("Hi")); !errors.Is(err, no) {
+		t.Errorf("%v", err)
+	}
+	want(t, turn.Context, "user: Hi")
+	free()
+	bad := errors.New("the tool is out of order")
+	turn.Calls = func(context.Context, string, *chatctx.Message) (bool, error) { return false, bad }
+	if _, err := turn.Send(t.Context()); !errors.Is(err, bad) {
+		t.Errorf("%v", err)
+	}
+	free()
+}

@@ -325,7 +325,10 @@ func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, c
 			expires = time.After(time.Until(now.Expires.Time()) + time.Millisecond)
 		}
 		select {
-		case <-changes:
+		case change := <-changes:
+			if change.Err != nil {
+				return nil, change.Err
+			}
 		case <-expires:
 		case <-ctx.Done():
 			if r.ctx.Err() != nil {
@@ -356,7 +359,11 @@ func doCallsWatch(r *run) error {
 	}
 	n := 0
 	titles := map[chatctx.ID]string{}
-	for c := range calls {
+	for news := range calls {
+		if news.Err != nil {
+			return news.Err
+		}
+		c := news.Call
 		if err := r.emit(callToJSON(c), func() { r.callLine(st, c, titles) }); err != nil {
 			return err
 		}

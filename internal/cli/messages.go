@@ -30,7 +30,7 @@ func messageCommands() []*command {
 			json: placed, example: `chatctx add user "Where should we go in May?"
 git diff | chatctx add user - --key diff-42`},
 		{name: "append", args: "FILE|-", does: "put many messages at the end of the branch: JSON, one a line", scope: onBranch, do: doAppend,
-			more: "A line needs role and content (text or parts), tool_calls or tool_result. They are stored in batches, each durable when its lines are printed; where it stops it says how many are stored.",
+			more: "A line needs role and content (text or parts), tool_calls or tool_result. A line with the id of a message of this conversation puts that message on the branch, unless it is there; one with any other id becomes a copy with an id of its own. They are stored in batches, each durable when its lines are printed; where it stops it says how many are stored.",
 			flags: []urfave.Flag{
 				&urfave.StringFlag{Name: "key", Usage: "add each line once for this `KEY` and its number"},
 				&urfave.Uint64Flag{Name: "expect", Usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
