@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
@@ -32,12 +34,14 @@ func docOf(kind byte, ctx, id ID) (d index.Doc) {
 func docContext(d index.Doc) ID { return ID(d[1:17]) }
 func docID(d index.Doc) ID      { return ID(d[17:]) }
 
-// How much is put into the index at once: by whoever just stored something, and by whoever asks for it.
+// How much is put into the index at once: beside those who store something, and by whoever asks for it.
 const (
 	enoughWaiting = 1000 // nobody but a reindexing begins with less
 	smallPortion  = 2000
 	largePortion  = 8192
 	portionBytes  = 16 << 20
+	portionTime   = 50 * time.Millisecond // of a small one
+	maxBehind     = 64                    // times 256 messages may come while the goroutine runs, before who stores waits for it
 	mergeBytes    = 2 << 20
 )
 
@@ -142,35 +146,69 @@ type indexer struct {
 	bytes   int
 }
 
-// add reads a document and gives the block its words. One that is gone is passed over.
-func (x *indexer) add(tx kv.Tx, w index.Waiting) error {
-	x.waiting = append(x.waiting, w)
-	ctx, id := docContext(w.Doc), docID(w.Doc)
-	switch w.Doc[0] {
+// document is what one that waits holds. One that is gone has neither text nor message.
+type document struct {
+	index.Doc
+	text    *string
+	message *Message
+}
+
+// readDocument reads what a document holds.
+func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
+	d := document{Doc: doc}
+	ctx, id := docContext(doc), docID(doc)
+	switch doc[0] {
 	case titleDoc:
 		rec, _, err := getContext(tx, ctx)
 		if rec == nil || err != nil {
-			return err
+			return d, err
 		}
-		x.begin(w.Doc)
-		x.text(rec.Title)
+		d.text = &rec.Title
 	case promptDoc:
 		text, err := tx.Get(branch.PromptBucket, under(ctx, id[:]...))
 		if text == nil || err != nil {
-			return err
+			return d, err
 		}
-		x.begin(w.Doc)
-		x.text(string(text))
+		copied := string(text)
+		d.text = &copied
 	case messageDoc:
 		m, err := pool.Get(tx, ctx, id)
 		if errors.Is(err, kv.ErrDamaged) {
-			return nil // check tells of it
+			return d, nil // check tells of it
 		}
-		if m == nil || err != nil {
-			return err
+		d.message = m
+		return d, err
+	}
+	return d, nil
+}
+
+// add reads documents in one short transaction, and gives the block their words after it, when nobody waits for it.
+func (x *indexer) add(ctx context.Context, db kv.DB, batch []index.Waiting) error {
+	var docs []document
+	err := db.View(ctx, func(tx kv.Tx) error {
+		docs = docs[:0]
+		for _, w := range batch {
+			d, err := readDocument(tx, w.Doc)
+			if err != nil {
+				return err
+			}
+			docs = append(docs, d)
 		}
-		x.begin(w.Doc)
-		x.message(m)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x.waiting = append(x.waiting, batch...)
+	for _, d := range docs {
+		switch {
+		case d.text != nil:
+			x.begin(d.Doc)
+			x.text(*d.text)
+		case d.message != nil:
+			x.begin(d.Doc)
+			x.message(d.message)
+		}
 	}
 	return nil
 }
@@ -201,42 +239,102 @@ func (x *indexer) text(text string) {
 	})
 }
 
-// indexAfter puts what waits into the index, if it is enough by now. It is called after something was stored, by a few of those who store: a store in which no index
-// can be made is no reason to fail.
+// indexing is the goroutine that puts what waits into the index, beside those who store and not in their way. There is at most one for a Store.
+type indexing struct {
+	mu     sync.Mutex
+	runs   chan struct{} // closed when it ends; nil while there is none
+	behind int           // how often somebody asked for it since it began
+	closed bool
+}
+
+// indexAfter has what waits put into the index, if it is enough by now. It is called after something was stored, and does something for a few of all messages. Who stores does not wait for
+// it, unless much more came than it could take in.
 func (s *Store) indexAfter(ctx context.Context, stored []ID) {
+	lots := 0
 	for _, id := range stored {
 		if id[15] == 0 { // one of 256
-			_, _ = s.indexSome(ctx, enoughWaiting, smallPortion)
-			return
+			lots++
 		}
+	}
+	if lots == 0 {
+		return
+	}
+	if ended := s.indexing.ask(s, lots); ended != nil {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ask sees that the goroutine runs. It gives what ends with it where that is too far behind.
+func (i *indexing) ask(s *Store, lots int) <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		return nil
+	}
+	i.behind += lots
+	if i.runs == nil {
+		i.runs = make(chan struct{})
+		go i.run(s)
+	}
+	if i.behind <= maxBehind {
+		return nil
+	}
+	return i.runs
+}
+
+// run ends when less than a portion waits or the store is closed. Where no index can be made, nothing fails for it: what waits is found all the same.
+func (i *indexing) run(s *Store) {
+	for more := true; more && !i.ending(); {
+		var err error
+		if more, err = s.indexSome(context.Background(), enoughWaiting, smallPortion, portionTime); err != nil {
+			break
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	close(i.runs)
+	i.runs, i.behind = nil, 0
+}
+
+func (i *indexing) ending() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.closed
+}
+
+// close waits for the step that is under way.
+func (i *indexing) close() {
+	i.mu.Lock()
+	i.closed = true
+	runs := i.runs
+	i.mu.Unlock()
+	if runs != nil {
+		<-runs
 	}
 }
 
 // errChanged ends a transaction for which the index was prepared from what is no longer so.
 var errChanged = errors.New("changed meanwhile")
 
-// indexSome puts up to most documents that wait into a block, if there are at least as many as least, and reports whether more wait.
-func (s *Store) indexSome(ctx context.Context, least, most int) (more bool, err error) {
+// indexSome puts up to most documents that wait into a block, if there are at least as many as least, and reports whether more wait. It reads no more of them after
+// the time within.
+func (s *Store) indexSome(ctx context.Context, least, most int, within time.Duration) (more bool, err error) {
 	waiting, err := s.waiting(ctx, most+1)
 	if err != nil || len(waiting) < max(least, 1) {
 		return false, err
 	}
 	more = len(waiting) > most
 	x := &indexer{Builder: index.NewBuilder(), segment: words.NewSegmenter()}
+	begun := time.Now()
 	for _, batch := range batches(waiting[:min(most, len(waiting))], entryBatch/4) {
-		if x.bytes >= portionBytes {
+		if x.bytes >= portionBytes || time.Since(begun) > within {
 			more = true
 			break
 		}
-		err := s.db.View(ctx, func(tx kv.Tx) error {
-			for _, w := range batch {
-				if err := x.add(tx, w); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := x.add(ctx, s.db, batch); err != nil {
 			return false, err
 		}
 	}
@@ -307,7 +405,7 @@ func (x *indexer) store(tx kv.RwTx) error {
 func (s *Store) Index(ctx context.Context, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	for done := 0; ; {
-		more, err := s.indexSome(ctx, 1, largePortion)
+		more, err := s.indexSome(ctx, 1, largePortion, time.Minute)
 		if err != nil || !more {
 			return err
 		}

@@ -55,8 +55,8 @@ func resolveContextIn(tx kv.Tx, ref string, trash bool) (ID, error) {
 		return id, err
 	}
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
-		rec, _, err := getContext(tx, id)
-		if err == nil && rec == nil {
+		raw, err := tx.Get(contextBucket, id[:])
+		if err == nil && raw == nil {
 			err = NotFound("context", ref)
 		}
 		return id, err

@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -198,7 +200,7 @@ func (r *searched) step() error {
 		}
 		return err
 	case 9:
-		_, err := r.store.indexSome(ctx, 1, 1+r.rnd.IntN(20))
+		_, err := r.store.indexSome(ctx, 1, 1+r.rnd.IntN(20), time.Minute)
 		return err
 	case 10:
 		b.Drop(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))))
@@ -293,5 +295,57 @@ func (r *searched) compare(step int) {
 				r.t.Fatalf("step %d: %+v, %s first\n got %s\nwant %s", step, o, name, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 			}
 		}
+	}
+}
+
+// TestIndexFollows: what is stored comes into the index without anybody asking for it, beside those who store, and all of it is found at any time.
+func TestIndexFollows(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	s, err := Open(file, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.New(t.Context(), NewContext{Title: "T"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const goroutines, batches, each = 4, 10, 300
+	var group sync.WaitGroup
+	for g := range goroutines {
+		group.Go(func() {
+			for i := range batches {
+				texts := make([]string, each)
+				for j := range texts {
+					texts[j] = fmt.Sprintf("word%d from g%d", i*each+j, g)
+				}
+				if _, err := c.Append(t.Context(), "", says(texts...)...); err != nil {
+					t.Error(err)
+				}
+				last := fmt.Sprintf("word%d g%d", i*each+each-1, g)
+				n := 0
+				for _, err := range s.Search(t.Context(), SearchOptions{Text: last}) {
+					if n++; err != nil {
+						t.Error(err)
+					}
+				}
+				if n != 1 {
+					t.Errorf("%q is found %d times", last, n)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := s.Close(); err != nil { // it waits for the step under way
+		t.Fatal(err)
+	}
+	s = open(t, file)
+	checkStore(t, s)
+	var st *index.State
+	err = s.db.View(t.Context(), func(tx kv.Tx) (err error) {
+		st, err = index.Load(tx, words.Version)
+		return err
+	})
+	if err != nil || st == nil || st.Next < enoughWaiting {
+		t.Errorf("in the index: %+v, %v", st, err)
 	}
 }

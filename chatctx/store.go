@@ -57,6 +57,8 @@ type Store struct {
 	by      string
 	before  func(*Message) error
 	clock   func() time.Time
+
+	indexing indexing
 }
 
 // sequential are the buckets whose keys mostly come in order, so that their pages can be filled.
@@ -112,7 +114,10 @@ func newStore(db kv.DB, o Options) *Store {
 func (s *Store) now() pool.Time { return pool.TimeOf(s.clock()) }
 
 // Close ends the use of the store. Everything that had returned without an error is durable already.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	s.indexing.close()
+	return s.db.Close()
+}
 
 // Program is what stands on the journal as who did it, By the person who decides.
 func (s *Store) Program() string { return s.program }

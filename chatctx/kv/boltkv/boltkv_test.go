@@ -65,7 +65,9 @@ func TestPagesAreFilled(t *testing.T) {
 	if err == nil || errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("the engine's own key: %v", err)
 	}
-	err = db.Update(ctx, func(tx kv.RwTx) error { return errors.Join(tx.Delete("sequential", tail), tx.Put("other", tail, value)) })
+	err = db.Update(ctx, func(tx kv.RwTx) error {
+		return errors.Join(tx.Delete("sequential", tail), tx.Put("other", tail, value))
+	})
 	if err != nil {
 		t.Errorf("that key in another bucket: %v", err)
 	}

@@ -3,6 +3,7 @@ package boltkv
 import (
 	"context"
 	"errors"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -23,12 +24,15 @@ type updates struct {
 	mu      sync.Mutex
 	queue   []*member
 	leading bool // somebody leads, or was told to
+	last    int  // members of the group that was committed last
 }
 
 const (
 	groupSize = 256
 	groupTime = 5 * time.Millisecond // a group older than that takes no more members
-	grace     = glance               // to wait for other programs, for one who waited for this one all the time
+	// gather is how long a group waits for as many members as the last one had. They were woken by its commit and are about to come again.
+	gather = 200 * time.Microsecond
+	grace  = glance // to wait for other programs, for one who waited for this one all the time
 )
 
 // member is one Update.
@@ -235,6 +239,7 @@ func (g *group) try() (again bool, err error) {
 	}
 	g.bolt = nil
 	err = g.file.commit(tx)
+	g.last = len(g.members)
 	if err == nil {
 		leader.handle.file.wrote(s.wrote)
 	}
@@ -246,12 +251,27 @@ func (g *group) grow() bool {
 	if g.full || len(g.members) >= groupSize || time.Since(g.begun) > groupTime {
 		return false
 	}
-	m := g.pop()
+	m := g.next()
 	if m == nil {
 		return false
 	}
 	g.members = append(g.members, m)
 	return true
+}
+
+// next takes the first of the queue. Where the last group was larger than this one it waits for a moment; who is alone never does.
+func (g *group) next() *member {
+	m := g.pop()
+	if m != nil || len(g.members) >= g.last {
+		return m
+	}
+	for begun := time.Now(); m == nil && time.Since(begun) < gather; m = g.pop() {
+		runtime.Gosched()
+	}
+	if m == nil {
+		g.last = 0 // nobody comes: not to be waited for again
+	}
+	return m
 }
 
 // takeOut leaves those before the member i to run again. It will lead the next group, those after it follow.
