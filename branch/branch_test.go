@@ -298,3 +298,24 @@ func TestFreeName(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func BenchmarkFreeName(b *testing.B) {
+	db := memkv.New()
+	ctx, id := pool.NewID(), pool.NewID()
+	err := db.Update(b.Context(), func(tx kv.RwTx) error {
+		for n := range 10_000 {
+			if err := PutName(tx, ctx, fmt.Sprint("main.", n), id); err != nil {
+				return err
+			}
+		}
+		for b.Loop() {
+			if name, err := FreeName(tx, ctx, "main"); err != nil || name != "main.10000" {
+				b.Fatal(name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -578,3 +578,100 @@ func TestNativeBranchesHaveTheirOwnIDs(t *testing.T) {
 		t.Errorf("a second branch with the id: %v", err)
 	}
 }
+
+// walker makes random batches of several steps.
+type walker struct {
+	t     *testing.T
+	rng   *rand.Rand
+	c     *ChatContext
+	texts int
+}
+
+func (w *walker) name() string {
+	return []string{"main", "a", "b", "c", "d"}[w.rng.Intn(5)]
+}
+
+// step adds a step to a batch. Many are refused: the name is taken, or free, or the branch is the active one.
+func (w *walker) step(b *Batch) {
+	w.texts++
+	switch w.rng.Intn(11) {
+	case 0:
+		b.Fork(w.name(), "", w.rng.Intn(2) == 0)
+	case 1:
+		b.RemoveBranch(w.name())
+	case 2, 3:
+		b.RenameBranch(w.name(), w.name())
+	case 4:
+		b.Switch(w.name())
+	case 5:
+		b.Rewind("@1")
+	case 6:
+		b.Edit("@1", fmt.Sprint("e", w.texts), EditOptions{Name: w.name(), KeepRest: true, Stay: w.rng.Intn(2) == 0})
+	case 7:
+		b.Insert("@1", says(fmt.Sprint("i", w.texts)))
+	case 8:
+		b.Merge(w.name(), nil)
+	case 9:
+		asks := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: fmt.Sprint("call", w.texts), Tool: "look", Arguments: []byte(`{}`)}}}
+		b.Append([]*Message{asks}, AppendOptions{})
+	default:
+		b.Append(says(fmt.Sprint("m", w.texts)), AppendOptions{})
+	}
+}
+
+// TestUndoGivesBackWhatWas makes random batches and takes each that went through back and forth, with undos, redos and gc at random in between. What was comes
+// back whole, no revision names two states, and check finds nothing wrong.
+func TestUndoGivesBackWhatWas(t *testing.T) {
+	for seed := range int64(4 * long()) {
+		s, clock := clocked(t)
+		w := &walker{t: t, rng: rand.New(rand.NewSource(seed)), c: newContext(t, s, "begin")}
+		seen := states{}
+		went := 0
+		for i := range 400 {
+			before := picture(t, w.c)
+			b := w.c.Begin("")
+			for range 1 + w.rng.Intn(5) {
+				w.step(b)
+			}
+			done, err := b.Commit(t.Context())
+			if err != nil {
+				want(t, picture(t, w.c), before)
+			} else if done.Operation != "" {
+				went++
+				after := picture(t, w.c)
+				seen.look(t, w.c)
+				undoOp(t, w.c, "", done.Operation)
+				want(t, picture(t, w.c), before)
+				seen.look(t, w.c)
+				undoOp(t, w.c, "", newestOperation(t, w.c))
+				want(t, picture(t, w.c), after)
+				seen.look(t, w.c)
+			}
+			switch w.rng.Intn(6) {
+			case 0, 1:
+				var u *Undone
+				if u, err = s.Undo(t.Context(), w.c.ID.String(), w.name(), ""); err == nil && u.Undid.Context == (ID{}) {
+					_, err = s.Restore(t.Context(), w.c.ID.String()) // it was the making of the context
+				}
+			case 2:
+				_, err = s.Redo(t.Context(), w.c.ID.String(), w.name())
+			case 3:
+				clock.move(time.Minute)
+				_, err = s.GC(t.Context(), GCOptions{OlderThan: 3 * time.Minute})
+			}
+			if errors.Is(err, ErrDamaged) {
+				t.Fatalf("seed %d, step %d: %v", seed, i, err)
+			}
+			seen.look(t, w.c)
+			if i%10 == 0 {
+				checkStore(t, s)
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d, step %d, after %s", seed, i, before)
+			}
+		}
+		if went < 50 {
+			t.Errorf("only %d batches went through", went)
+		}
+	}
+}
