@@ -19,7 +19,7 @@ const module = "github.com/chatctx/chatctx/"
 // rooms lists the packages from the bottom up; imports go down only. A package that is not listed may not exist.
 var rooms = []string{
 	"chatctx/kv", "chatctx/kv/internal/watch", "chatctx/kv/memkv", "chatctx/kv/boltkv", "chatctx/kv/pgkv", "chatctx/kv/kvtest", "internal/pgtest",
-	"pool", "branch", "chatctx/internal/words", "chatctx/internal/index", "chatctx",
+	"internal/sqlite", "pool", "branch", "chatctx/internal/words", "chatctx/internal/index", "chatctx",
 	"chatctx/approval", "chatctx/exchange/internal/show", "chatctx/exchange/internal/exchangetest", "chatctx/exchange", "chatctx/exchange/html", "chatctx/exchange/all", "chatctx/secrets",
 	"adapter/internal/out", "adapter/wire", "adapter/wire/wiretest", "adapter", "adapter/anthropic", "adapter/openai", "adapter/responses", "adapter/gemini", "adapter/ollama",
 	"adapter/all", "adapter/adaptertest",

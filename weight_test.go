@@ -16,6 +16,8 @@ var weights = []struct {
 }{
 	{"chatctx", core, heavy},
 	{"pool", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
+	{"chatctx/exchange", append([]string{"klauspost/compress"}, core...), append([]string{"database/sql"}, heavy...)},
+	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), []string{"net/http", "database/sql"}},
 	{"adapter", core, []string{"html/template", "database/sql"}},
 }
 

@@ -52,7 +52,7 @@ func (im *importer) endNote(f *file, sum *summing) error {
 	p, now := im.passing, im.report
 	im.passing = nil
 	warnings := now.Warnings[len(p.before.Warnings):]
-	if im.note == nil || sum.n != f.size || len(warnings) > maxNotedWarnings || now.MoreWarnings > p.before.MoreWarnings {
+	if im.note == nil || sum.n != f.size || f.logged() || len(warnings) > maxNotedWarnings || now.MoreWarnings > p.before.MoreWarnings {
 		return nil
 	}
 	text, err := json.Marshal(noted{
@@ -71,7 +71,7 @@ func (im *importer) endNote(f *file, sum *summing) error {
 
 // again puts a file on the report that is known, and there, as a whole.
 func (im *importer) again(f *file) (bool, error) {
-	if im.knownFile == nil || f.size < 0 {
+	if im.knownFile == nil || f.size < 0 || f.logged() {
 		return false, nil
 	}
 	before := im.exact

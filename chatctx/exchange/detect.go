@@ -11,9 +11,10 @@ const headSize = 1 << 20
 
 // head is the beginning of a file, as detection sees it.
 type head struct {
-	text  []byte // as UTF-8, without a byte order mark
-	whole bool   // text is all of the file
-	array bool   // the file is a JSON array, and values are its items
+	text  []byte    // as UTF-8, without a byte order mark
+	whole bool      // text is all of the file
+	db    *database // where the file is an SQLite database
+	array bool      // the file is a JSON array, and values are its items
 	// values are the items of the array, or the values that stand one after another (JSON Lines; one for a file that is one
 	// object). The last may be cut off: what its beginning holds is there.
 	values []value
@@ -130,7 +131,7 @@ func (h *head) seen() string {
 		return "the file is empty"
 	case bytes.HasPrefix(low, []byte("<!doctype html")), bytes.HasPrefix(low, []byte("<html")), bytes.HasPrefix(low, []byte("<head")):
 		return "an HTML page, not an export as JSON"
-	case bytes.HasPrefix(text, []byte("SQLite format 3\x00")):
+	case h.db != nil:
 		return "an SQLite database that is no conversation log"
 	case h.first().has("error"):
 		return "an error message, not an export: " + show.Clip(string(h.first().get("error").raw()), 200)

@@ -9,7 +9,7 @@
 // A format that needs nothing but this package is one file here, of some 150 lines: a constant with its name, a function that detects it in a
 // head, one that reads it from a reading, and a line in the table of formats.go, above the formats whose signature is wider. What a
 // reader has at hand is the reading (its input as items or lines, and the report), values of JSON with tolerant
-// accessors, and thread, which makes of records that name their parents an Incoming with named branches and closed calls.
+// accessors, the rows of an SQLite database (detected by its tables, head.db.has), other files of the same folder or archive (file.sibling), and thread, which makes of records that name their parents an Incoming with named branches and closed calls.
 //
 // A format that needs a library of its own is a package of its own below this one. Its init function calls Register, or RegisterExport for
 // one to write, and package all imports it for the command. A program that does not import it does not carry it. In the same way a program adds formats of its own.

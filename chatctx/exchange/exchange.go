@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -329,6 +331,9 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 	outer := im.notOurs
 	im.notOurs = nil
 	for _, n := range names {
+		if companion(n, names) {
+			continue
+		}
 		f, err := c.get(n)
 		if err == nil {
 			err = im.file(f, depth, false)
@@ -347,6 +352,16 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 	}
 	im.notOurs = outer
 	return nil
+}
+
+// companion tells whether a file belongs to a database beside it and is read with that.
+func companion(name string, names []string) bool {
+	for _, ending := range []string{"-wal", "-shm"} {
+		if of, ok := strings.CutSuffix(name, ending); ok && slices.Contains(names, of) {
+			return true
+		}
+	}
+	return false
 }
 
 // file imports one file. named: the person asked for this very file, so that an unknown format is an error.
@@ -369,6 +384,18 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return im.zip(f, c, depth)
 	}
 	h := newHead(text, err == io.EOF)
+	if strings.HasPrefix(string(text[:min(len(text), len(sqlite.Magic))]), sqlite.Magic) {
+		db, done, err := im.openDatabase(f, c)
+		if errors.Is(err, sqlite.ErrDamaged) && !named {
+			im.notOurs = append(im.notOurs, fmt.Sprintf("%s (%v)", f.path, err))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer done()
+		h.db = db
+	}
 	if h.array && h.whole && len(h.values) == 0 {
 		im.report.Files++ // an empty list: of whatever format, nothing is in it
 		return nil
@@ -382,12 +409,17 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return nil
 	}
 	im.report.Files++
-	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, buf: c.Reader, limits: im.limits, report: im.report,
+	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report,
 		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
 	im.beginNote()
 	if err := fm.read(r); err != nil || fm.name == nativeName {
 		im.passing = nil
 		return err
+	}
+	if h.db != nil && h.db.Changed() {
+		r.warn(place{}, "another program wrote to the database while it was read: import it again")
+		im.passing = nil
+		return nil
 	}
 	return im.endNote(f, sum)
 }
@@ -410,12 +442,7 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 		im.report.warn(Warning{File: f.name, Text: "a ZIP in a ZIP in a ZIP is not opened"})
 		return nil
 	}
-	spoolable := *f
-	if f.disk == "" || c.packed {
-		spoolable.disk = ""
-		spoolable.open = func() (io.ReadCloser, error) { return io.NopCloser(c.Reader), nil }
-	}
-	disk, done, err := spoolable.spool(im.ctx, im.limits)
+	disk, done, err := im.onDisk(f, c)
 	if err != nil {
 		return err
 	}

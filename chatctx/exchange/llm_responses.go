@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -12,32 +13,35 @@ import (
 
 // llmRows are the rows that belong to responses, by the response.
 type llmRows struct {
-	attachments, fragments, systemFragments, calls, results map[string][]row
-	resultAttachments                                       map[string][]row // by the tool result
-	fragment                                                map[string]string
-	titles                                                  map[string]row
+	attachments, fragments, systemFragments, calls, results *groups
+	resultAttachments                                       *groups // by the tool result
+	titles                                                  map[string]string
+	fragment                                                *groups
 }
 
 func (l *llm) rows() (*llmRows, error) {
-	m := &llmRows{fragment: map[string]string{}, titles: map[string]row{}}
+	m := &llmRows{titles: map[string]string{}}
 	for _, t := range []struct {
-		to            *map[string][]row
-		table, column string
-		order         string
+		to                   **groups
+		table, column, order string
 	}{
 		{&m.attachments, "prompt_attachments", "response_id", "order"}, {&m.fragments, "prompt_fragments", "response_id", "order"},
 		{&m.systemFragments, "system_fragments", "response_id", "order"}, {&m.calls, "tool_calls", "response_id", "id"},
 		{&m.results, "tool_results", "response_id", "id"}, {&m.resultAttachments, "tool_results_attachments", "tool_result_id", "order"},
+		{&m.fragment, "fragments", "id", "id"},
 	} {
 		var err error
-		if *t.to, err = l.by(t.table, t.column, t.order); err != nil {
+		if *t.to, err = l.r.db.grouped(t.table, t.column, t.order); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.each("fragments", "", func(w row) error { m.fragment[w.str("id")] = w.str("content"); return nil }); err != nil {
-		return nil, err
+	for w, err := range l.r.db.rows("conversations") {
+		if err != nil {
+			return nil, err
+		}
+		m.titles[w.str("id")] = w.str("name")
 	}
-	return m, l.each("conversations", "", func(w row) error { m.titles[w.str("id")] = w; return nil })
+	return m, nil
 }
 
 // responses reads the rows, a conversation after the other; rows without one are each their own.
@@ -46,15 +50,14 @@ func (l *llm) responses() error {
 	if err != nil {
 		return err
 	}
-	order := "ORDER BY id"
-	for _, c := range l.columns["responses"] {
-		if c == "conversation_id" {
-			order = "ORDER BY conversation_id, id"
-		}
-	}
 	c := &llmChat{l: l, more: more}
-	if err := l.each("responses", order, c.response); err != nil {
-		return err
+	for w, err := range l.r.db.sorted("responses", "conversation_id", "id") {
+		if err != nil {
+			return l.r.atEnd(err, c.emit)
+		}
+		if err := c.response(w); err != nil {
+			return err
+		}
 	}
 	return c.emit()
 }
@@ -79,7 +82,7 @@ func (c *llmChat) response(w row) error {
 			return err
 		}
 		c.id, c.t, c.system = id, c.l.r.thread(place{what: "conversation " + id}), ""
-		c.in = &chatctx.Incoming{Conversation: id, Title: c.more.titles[id].str("name"), Created: w.time("datetime_utc")}
+		c.in = &chatctx.Incoming{Conversation: id, Title: c.more.titles[id], Created: w.time("datetime_utc")}
 	}
 	c.in.Updated = w.time("datetime_utc")
 	rid := w.str("id")
@@ -88,8 +91,7 @@ func (c *llmChat) response(w row) error {
 	if err := c.prompt(at, rid, w, created); err != nil {
 		return err
 	}
-	c.answer(at, rid, w, created)
-	return nil
+	return c.answer(at, rid, w, created)
 }
 
 func (c *llmChat) emit() error {
@@ -103,19 +105,28 @@ func (c *llmChat) emit() error {
 
 // prompt adds what went to the model: a system text that is new, results, and what was asked.
 func (c *llmChat) prompt(at place, rid string, w row, created pool.Time) error {
-	system := c.fragments(c.more.systemFragments[rid]) + w.str("system")
+	text, err := c.fragments(c.more.systemFragments.of(rid))
+	if err != nil {
+		return err
+	}
+	system := text + w.str("system")
 	if system != "" && system != c.system {
 		c.t.next(at, rid+"/system", &chatctx.Message{Role: pool.System, Created: created, Content: []pool.Part{textPart(system)}})
 		c.system = system
 	}
-	for i, res := range c.more.results[rid] {
+	results := 0
+	for res, err := range c.more.results.of(rid) {
+		if err != nil {
+			return err
+		}
+		results++
 		m := toolResult(res.str("tool_call_id"), res.str("name"), []pool.Part{textPart(res.str("output"))})
 		m.Created = created
 		if e := res.str("exception"); e != "" {
 			m.Result.IsError = true
 			m.Meta.Error = e
 		}
-		if err := c.attach(c.more.resultAttachments[res.str("id")], func(p pool.Part) {
+		if err := c.attach(c.more.resultAttachments.of(res.str("id")), func(p pool.Part) {
 			if m.Result.Parts == nil {
 				m.Result.Parts, m.Result.Text = []pool.Part{textPart(m.Result.Text)}, ""
 			}
@@ -123,26 +134,32 @@ func (c *llmChat) prompt(at place, rid string, w row, created pool.Time) error {
 		}); err != nil {
 			return err
 		}
-		c.t.next(at, rid+"/result-"+itoa(i+1), m)
+		c.t.next(at, rid+"/result-"+itoa(results), m)
 	}
 	m := &chatctx.Message{Role: pool.User, Created: created}
-	if text := c.fragments(c.more.fragments[rid]); text != "" {
+	if text, err = c.fragments(c.more.fragments.of(rid)); err != nil {
+		return err
+	}
+	if text != "" {
 		m.Content = append(m.Content, textPart(text))
 	}
 	if text := w.str("prompt"); text != "" {
 		m.Content = append(m.Content, textPart(text))
 	}
-	if err := c.attach(c.more.attachments[rid], func(p pool.Part) { m.Content = append(m.Content, p) }); err != nil {
+	if err := c.attach(c.more.attachments.of(rid), func(p pool.Part) { m.Content = append(m.Content, p) }); err != nil {
 		return err
 	}
-	if len(m.Content) > 0 || !w.null("prompt") && len(c.more.results[rid]) == 0 {
+	if len(m.Content) > 0 || !w.null("prompt") && results == 0 {
 		c.t.next(at, rid+"/prompt", m)
 	}
 	return nil
 }
 
-func (c *llmChat) attach(list []row, add func(pool.Part)) error {
-	for _, a := range list {
+func (c *llmChat) attach(list iter.Seq2[row, error], add func(pool.Part)) error {
+	for a, err := range list {
+		if err != nil {
+			return err
+		}
 		p, err := c.l.attachment(a.str("attachment_id"))
 		if err != nil {
 			return err
@@ -152,15 +169,24 @@ func (c *llmChat) attach(list []row, add func(pool.Part)) error {
 	return nil
 }
 
-func (c *llmChat) fragments(list []row) string {
+func (c *llmChat) fragments(list iter.Seq2[row, error]) (string, error) {
 	text := ""
-	for _, f := range list {
-		text += c.more.fragment[f.str("fragment_id")] + "\n"
+	for f, err := range list {
+		if err != nil {
+			return "", err
+		}
+		for content, err := range c.more.fragment.of(f.str("fragment_id")) {
+			if err != nil {
+				return "", err
+			}
+			text += content.str("content")
+		}
+		text += "\n"
 	}
-	return text
+	return text, nil
 }
 
-func (c *llmChat) answer(at place, rid string, w row, created pool.Time) {
+func (c *llmChat) answer(at place, rid string, w row, created pool.Time) error {
 	m := &chatctx.Message{Role: pool.Assistant, Created: created}
 	m.Meta.Model = firstOf(w.str("resolved_model"), w.str("model"))
 	m.Meta.InputTokens, m.Meta.OutputTokens = w.count("input_tokens"), w.count("output_tokens")
@@ -177,11 +203,15 @@ func (c *llmChat) answer(at place, rid string, w row, created pool.Time) {
 	if text := w.str("response"); text != "" {
 		m.Content = append(m.Content, textPart(text))
 	}
-	for _, call := range c.more.calls[rid] {
+	for call, err := range c.more.calls.of(rid) {
+		if err != nil {
+			return err
+		}
 		args, _ := argumentText(call.str("arguments"))
 		addCall(m, pool.Call{ID: call.str("tool_call_id"), Tool: firstOf(call.str("name"), "unknown"), Arguments: args}, rid)
 	}
 	if len(m.Content) > 0 || !w.null("response") {
 		c.t.next(at, rid+"/answer", m)
 	}
+	return nil
 }

@@ -2,30 +2,36 @@ package exchange
 
 import (
 	"bytes"
-	"database/sql"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/sqlite"
 )
 
-// database makes a database of a file of SQL.
-func database(t testing.TB, file string) string {
+// databaseOf gives a copy of the database that internal/sqlitecheck made of a file of SQL beside it.
+func databaseOf(t testing.TB, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	whole, err := os.ReadFile(strings.TrimSuffix(file, ".sql") + ".db")
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "logs.db")
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if _, err := db.Exec(string(text)); err != nil {
-		t.Fatal(err)
+	return path
+}
+
+// databaseFrom makes a database of SQL that lies elsewhere, with SQLite.
+func databaseFrom(t testing.TB, file string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "logs.db")
+	if out, err := exec.Command("go", "run", "-C", filepath.Join("..", "..", "internal", "sqlitecheck"), ".", file, path).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
 }
@@ -38,7 +44,7 @@ func TestLLM(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			path := database(t, file)
+			path := databaseOf(t, file)
 			before, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -72,11 +78,11 @@ func TestLLM(t *testing.T) {
 
 // TestLLMDamaged reads databases that are cut off or hold something else.
 func TestLLMDamaged(t *testing.T) {
-	whole, err := os.ReadFile(database(t, "testdata/llm/responses.sql"))
+	whole, err := os.ReadFile(databaseOf(t, "testdata/llm/responses.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []int{100, 4096, len(whole) / 2, len(whole) - 1000} {
+	for _, size := range []int{100, 512, 4096, len(whole) / 2, len(whole) - 1000} {
 		path := filepath.Join(t.TempDir(), "cut.db")
 		if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
 			t.Fatal(err)
@@ -86,11 +92,7 @@ func TestLLMDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := filepath.Join(t.TempDir(), "other.sql")
-	if err := os.WriteFile(other, []byte("CREATE TABLE songs (id INTEGER)"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, rep := readAll(t, Options{}, database(t, other))
+	_, rep := readAll(t, Options{}, filepath.Join("..", "..", "internal", "sqlite", "testdata", "logged.db"))
 	if rep.Outcome() != Nothing || !strings.Contains(rep.Warnings[0].Text, "no conversation log") {
 		t.Errorf("%+v", rep.Warnings)
 	}
@@ -102,7 +104,7 @@ func TestSharedLLM(t *testing.T) {
 	if err != nil || len(folders) != 1 {
 		t.Fatal(folders, err)
 	}
-	all, _ := readAll(t, Options{}, database(t, filepath.Join(folders[0], "input.sql")))
+	all, _ := readAll(t, Options{}, databaseFrom(t, filepath.Join(folders[0], "input.sql")))
 	want := "system Be brief | user hi | assistant Hello! | user 2+2? | assistant | tool | assistant It is 4."
 	if len(all) != 2 || visible(all[1]) != want || all[1].Title != "hi" {
 		t.Errorf("%d conversations, %s", len(all), visible(all[len(all)-1]))
@@ -117,7 +119,7 @@ func FuzzLLM(f *testing.F) {
 	}
 	var seeds [][]byte
 	for _, file := range files {
-		b, err := os.ReadFile(database(f, file))
+		b, err := os.ReadFile(databaseOf(f, file))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -127,7 +129,7 @@ func FuzzLLM(f *testing.F) {
 	f.Add(1, 5000, []byte{0, 0, 255})
 	f.Add(2, 9000, []byte("responses"))
 	f.Fuzz(func(t *testing.T, which, at int, change []byte) {
-		if which < 0 || at < len(sqliteMagic) {
+		if which < 0 || at < len(sqlite.Magic) {
 			return
 		}
 		b := bytes.Clone(seeds[which%len(seeds)])
@@ -140,4 +142,53 @@ func FuzzLLM(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestDatabaseWithLog reads a database most of which lies in its log, in a folder and in a ZIP; it is read again each time, since neither its size nor its bytes
+// tell that the log has grown.
+func TestDatabaseWithLog(t *testing.T) {
+	dir := t.TempDir()
+	contents := map[string]string{}
+	var members []member
+	for _, name := range []string{"logged.db", "logged.db-wal"} {
+		b, err := os.ReadFile(filepath.Join("testdata", "llm", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents[name] = string(b)
+		members = append(members, member{name: name, text: string(b)})
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "user is it in the log? | assistant It is. | user all of it? | assistant To the last change."
+	packed := filepath.Join(t.TempDir(), "both.zip")
+	if err := os.WriteFile(packed, []byte(zipOf(t, members...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "logged.db"), packed} {
+		all, rep := readAll(t, Options{}, path)
+		if len(all) != 1 || visible(all[0]) != want || rep.Outcome() != Complete || len(rep.Warnings) > 0 {
+			t.Errorf("%s: %d conversations, %+v", path, len(all), rep)
+		}
+	}
+	s := memoryStore(t)
+	path := filepath.Join(dir, "logged.db")
+	log := []byte(contents["logged.db-wal"])
+	if err := os.WriteFile(path+"-wal", log[:len(log)-536], 0o600); err != nil { // before the second change
+		t.Fatal(err)
+	}
+	first := importInto(t, s, path)
+	if err := os.WriteFile(path+"-wal", log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if second := importInto(t, s, path); first.Messages != 2 || second.Messages != 2 || second.Duplicated != 2 {
+		t.Errorf("%d messages, then %d and %d that were there", first.Messages, second.Messages, second.Duplicated)
+	}
+	if err := os.WriteFile(path+"-journal", []byte("\xd9\xd5"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, rep := readAll(t, Options{}, path); rep.Outcome() != Nothing || !strings.Contains(rep.Warnings[0].Text, "in the middle of a change") {
+		t.Errorf("beside a journal: %+v", rep)
+	}
 }

@@ -20,28 +20,31 @@ func (l *llm) threads() error {
 	all := map[string]*llmMessage{}
 	var order []*llmMessage
 	below := map[string][]*llmMessage{}
-	err := l.each("messages", "ORDER BY rowid", func(w row) error {
+	for w, err := range l.r.db.rows("messages") {
+		if err != nil {
+			return err
+		}
 		m := &llmMessage{hash: w.str("hash"), parent: w.str("parent_hash"), role: w.str("role"), data: w.json("provider_metadata")}
 		all[m.hash], order = m, append(order, m)
 		below[m.parent] = append(below[m.parent], m)
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	turns, err := l.by("turns", "tip_message_hash", "id")
-	if err != nil {
-		return err
-	}
-	tips, err := l.by("threads", "tip_message_hash", "datetime_utc")
-	if err != nil {
-		return err
+	var turns, tips, parts *groups
+	for _, t := range []struct {
+		to                   **groups
+		table, column, order string
+	}{
+		{&turns, "turns", "tip_message_hash", "id"}, {&tips, "threads", "tip_message_hash", "datetime_utc"}, {&parts, "parts", "message_hash", "position"},
+	} {
+		var err error
+		if *t.to, err = l.r.db.grouped(t.table, t.column, t.order); err != nil {
+			return err
+		}
 	}
 	for _, root := range order {
 		if root.parent != "" && all[root.parent] != nil {
 			continue
 		}
-		c := &llmTree{l: l, t: l.r.thread(place{what: "message " + root.hash}), turns: turns}
+		c := &llmTree{l: l, t: l.r.thread(place{what: "message " + root.hash}), turns: turns, parts: parts}
 		if err := c.read(root, below); err != nil {
 			return err
 		}
@@ -55,7 +58,8 @@ func (l *llm) threads() error {
 type llmTree struct {
 	l      *llm
 	t      *thread
-	turns  map[string][]row
+	turns  *groups
+	parts  *groups
 	hashes []string
 }
 
@@ -79,11 +83,14 @@ func (c *llmTree) read(root *llmMessage, below map[string][]*llmMessage) error {
 }
 
 // emit hands the tree on. It stands at the tip of the newest thread.
-func (c *llmTree) emit(root string, tips map[string][]row) error {
+func (c *llmTree) emit(root string, tips *groups) error {
 	in := &chatctx.Incoming{Conversation: root}
 	active, w := "", objectWriter{}
 	for _, h := range c.hashes {
-		for _, t := range tips[h] {
+		for t, err := range tips.of(h) {
+			if err != nil {
+				return err
+			}
 			if at := t.time("datetime_utc"); active == "" || at >= in.Updated {
 				active, in.Updated, in.Title = h, at, firstOf(t.str("name"), in.Title)
 			}
@@ -107,14 +114,24 @@ func (c *llmTree) message(m *llmMessage) ([]*chatctx.Message, error) {
 	if m.data != nil && string(m.data) != "{}" {
 		p.m.Meta.ProviderData = map[string]json.RawMessage{llmName: m.data}
 	}
-	for _, w := range c.turns[m.hash] {
+	for w, err := range c.turns.of(m.hash) {
+		if err != nil {
+			return nil, err
+		}
 		p.m.Created = w.time("datetime_utc")
 		p.m.Meta.Model = firstOf(w.str("resolved_model"), w.str("model"))
 		p.m.Meta.InputTokens, p.m.Meta.OutputTokens = w.count("input_tokens"), w.count("output_tokens")
 		p.m.Meta.Usage = w.json("token_details")
 	}
-	err := c.l.each("parts", "WHERE message_hash = ? ORDER BY position", func(w row) error { return p.part(w) }, m.hash)
-	return p.messages(), err
+	for w, err := range c.parts.of(m.hash) {
+		if err == nil {
+			err = p.part(w)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p.messages(), nil
 }
 
 type llmParts struct {

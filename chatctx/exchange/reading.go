@@ -38,7 +38,9 @@ type reading struct {
 	format string
 	file   *file
 	head   *head         // what detection saw
+	db     *database     // where the file is an SQLite database
 	buf    *bufio.Reader // the content as UTF-8, unpacked, from its beginning
+	onDisk func() (path string, done func(), err error)
 	limits Limits
 	report *Report
 	sink   func(*chatctx.Incoming) error

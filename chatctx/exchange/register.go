@@ -27,8 +27,8 @@ type Reading struct{ r *reading }
 // Content is the file, unpacked and as UTF-8, from its beginning. It ends with an error when the import ends.
 func (r *Reading) Content() io.Reader { return r.r.buf }
 
-// OnDisk gives the path of a file with the bytes as they were packed or sent, for what has to be read at random. done removes it where it
-// is a copy. Call it in place of Content, not after it.
+// OnDisk gives the path of the file, unpacked, for what has to be read at random. done removes it where it is a copy. Call it in place of
+// Content, not after it.
 func (r *Reading) OnDisk() (path string, done func(), err error) { return r.r.onDisk() }
 
 // Beside reads another file of the same folder or archive, of at most max bytes, by its path there. A path that leads out of it is an error.

@@ -1,0 +1,301 @@
+package exchange
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/internal/sqlite"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Formats that are SQLite databases find an opened one in head.db and reading.db. Which tables and columns there are depends on the version of the
+// program that wrote it: a table that is missing has no rows, and a column that is missing reads as null.
+
+// database is an SQLite database that is being read.
+type database struct {
+	*sqlite.DB
+	ended func() error // the error that ends the import, between two rows
+}
+
+// has tells whether there is a table with all of these columns.
+func (d *database) has(table string, columns ...string) bool {
+	if d == nil {
+		return false
+	}
+	t := d.Table(table)
+	return t != nil && !slices.ContainsFunc(columns, func(c string) bool { return t.Column(c) < 0 })
+}
+
+// rows are a table's, in the order of their ids. An error ends them.
+func (d *database) rows(table string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		t := d.Table(table)
+		if t == nil {
+			return
+		}
+		for r, err := range t.Rows() {
+			if err == nil {
+				err = d.ended()
+			}
+			if !yield(row{t, r}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// sorted are a table's rows in the order of columns, and then of their ids. Only what sorts them is held in memory, but for a table without row ids.
+func (d *database) sorted(table string, columns ...string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		all, err := d.grouped(table, "", columns...)
+		if err != nil {
+			yield(row{}, err)
+			return
+		}
+		for r, err := range all.of("") {
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// grouped finds a table's rows by the text of a column, or all under "" where column is "". Those of a group are in the order of columns, then of their ids.
+func (d *database) grouped(table, column string, order ...string) (*groups, error) {
+	g := &groups{d: d, places: map[string][]rowPlace{}}
+	for w, err := range d.rows(table) {
+		if err != nil {
+			return nil, err
+		}
+		p := rowPlace{id: w.ID, order: make([]any, len(order))}
+		for i, c := range order {
+			p.order[i] = w.value(c)
+		}
+		if g.table = w.table; g.table.Keyed() {
+			p.whole = &w
+		}
+		key := ""
+		if column != "" {
+			key = w.str(column)
+		}
+		g.places[key] = append(g.places[key], p)
+	}
+	if len(order) > 0 {
+		for _, list := range g.places {
+			slices.SortStableFunc(list, func(a, b rowPlace) int { return slices.CompareFunc(a.order, b.order, compareValues) })
+		}
+	}
+	return g, nil
+}
+
+// groups are a table's rows by a column.
+type groups struct {
+	d      *database
+	table  *sqlite.Table
+	places map[string][]rowPlace
+}
+
+// rowPlace is where a row is found again.
+type rowPlace struct {
+	id    int64
+	order []any
+	whole *row // of a table without row ids
+}
+
+// of gives the rows of a group.
+func (g *groups) of(key string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for _, p := range g.places[key] {
+			if p.whole != nil {
+				if !yield(*p.whole, nil) {
+					return
+				}
+				continue
+			}
+			r, found, err := g.table.Row(p.id)
+			if err == nil {
+				err = g.d.ended()
+			}
+			if err == nil && !found {
+				continue // deleted while it was read
+			}
+			if !yield(row{g.table, r}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// compareValues orders values as SQLite does: null, numbers, texts, bytes.
+func compareValues(a, b any) int {
+	rank := func(v any) int {
+		switch v.(type) {
+		case nil:
+			return 0
+		case int64, float64:
+			return 1
+		case string:
+			return 2
+		}
+		return 3
+	}
+	if d := rank(a) - rank(b); d != 0 || a == nil {
+		return d
+	}
+	switch x := a.(type) {
+	case string:
+		return strings.Compare(x, b.(string))
+	case []byte:
+		return slices.Compare(x, b.([]byte))
+	case int64:
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, y)
+		}
+	}
+	return cmp.Compare(number(a), number(b))
+}
+
+func number(v any) float64 {
+	if n, ok := v.(int64); ok {
+		return float64(n)
+	}
+	f, _ := v.(float64)
+	return f
+}
+
+// row is a row by its columns. The zero row has none.
+type row struct {
+	table *sqlite.Table
+	sqlite.Row
+}
+
+func (w row) value(name string) any {
+	if w.table == nil {
+		return nil
+	}
+	if i := w.table.Column(name); i >= 0 {
+		return w.Values[i]
+	}
+	return nil
+}
+
+func (w row) str(name string) string {
+	switch x := w.value(name).(type) {
+	case string:
+		return strings.ToValidUTF8(x, "\uFFFD")
+	case []byte:
+		return strings.ToValidUTF8(string(x), "\uFFFD")
+	case int64:
+		return strconv.FormatInt(x, 10)
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return ""
+}
+
+// bytes is a column that holds bytes; nil for one that does not.
+func (w row) bytes(name string) []byte {
+	b, _ := w.value(name).([]byte)
+	return b
+}
+
+func (w row) null(name string) bool { return w.value(name) == nil }
+
+func (w row) count(name string) *int64 {
+	if n, ok := w.value(name).(int64); ok && n >= 0 {
+		return &n
+	}
+	return nil
+}
+
+func (w row) time(name string) pool.Time { return parseTime(w.str(name)) }
+
+// json is a column that holds JSON; nil for one that does not.
+func (w row) json(name string) json.RawMessage {
+	raw, bad := argumentText(w.str(name))
+	if bad {
+		return nil
+	}
+	return raw
+}
+
+// object is a JSON object of columns that are not null.
+func (w row) object(names ...string) json.RawMessage {
+	o := objectWriter{}
+	for _, n := range names {
+		switch {
+		case w.null(n):
+		case w.json(n) != nil:
+			o.addRaw(n, w.json(n))
+		default:
+			o.addRaw(n, jsonText(w.str(n)))
+		}
+	}
+	return o.done()
+}
+
+// openDatabase opens a file that begins as an SQLite database does, as a copy where it is packed or lies in an archive.
+func (im *importer) openDatabase(f *file, c *content) (*database, func(), error) {
+	disk, done, err := im.onDisk(f, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if disk != f.disk {
+		removeFile := done
+		done = func() { removeFile(); os.Remove(disk + "-wal") }
+		if err := im.copyLog(f, disk+"-wal"); err != nil {
+			done()
+			return nil, nil, err
+		}
+	}
+	db, err := sqlite.Open(disk)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return &database{DB: db, ended: im.ctx.Err}, func() { db.Close(); done() }, nil
+}
+
+// copyLog copies the log of a database that lies in an archive, where there is one.
+func (im *importer) copyLog(f *file, to string) error {
+	log, err := f.sibling(f.path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	from, done, err := log.spool(im.ctx, im.limits)
+	if err != nil || log.disk != "" {
+		return err
+	}
+	defer done()
+	return os.Rename(from, to)
+}
+
+// onDisk gives a file as one on disk, unpacked, that can be read at random. done removes it where it is a copy.
+func (im *importer) onDisk(f *file, c *content) (path string, done func(), err error) {
+	out := *f
+	if out.disk == "" || c.packed {
+		out.disk = ""
+		out.open = func() (io.ReadCloser, error) { return io.NopCloser(c.Reader), nil }
+	}
+	return out.spool(im.ctx, im.limits)
+}
+
+// logged tells whether a database has changes in a log beside it, which neither its size nor its bytes show.
+func (f *file) logged() bool {
+	if f.disk == "" {
+		return false
+	}
+	info, err := os.Stat(f.disk + "-wal")
+	return err == nil && info.Size() > 0
+}

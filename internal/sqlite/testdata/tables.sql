@@ -1,0 +1,10 @@
+PRAGMA encoding = 'UTF-16le';
+CREATE TABLE many (id INTEGER PRIMARY KEY, text TEXT, size REAL, bytes BLOB);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO many SELECT i * 3, 'número ' || i, i / 2, zeroblob(i % 5) FROM n;
+INSERT INTO many VALUES (1000, replace(hex(zeroblob(700)), '00', 'long '), -1.5, NULL), (-7, '', 1e300, x'00ff');
+CREATE TABLE "key ed" (word TEXT, rank INTEGER, note, PRIMARY KEY (rank, word)) WITHOUT ROWID;
+INSERT INTO "key ed" VALUES ('two', 2, 'b'), ('one', 1, 'a'), ('a third', 1, NULL);
+ALTER TABLE many ADD COLUMN later TEXT DEFAULT 'before it was there';
+INSERT INTO many (id, later) VALUES (2000, 'now'), (9223372036854775807, NULL);
+CREATE VIEW v AS SELECT * FROM many;
+CREATE INDEX i ON many (text);
