@@ -52,6 +52,9 @@ func conflict(err error) bool {
 // explain makes one of the seam's errors of an error of the server or the network, with what to do. Others stay as they are.
 func (d *database) explain(err error) error {
 	var connect *pgconn.ConnectError
+	if errors.Is(err, kv.ErrAway) {
+		return err
+	}
 	switch c := code(err); c {
 	case "":
 	case insufficientRights:

@@ -118,7 +118,7 @@ func (d *database) build(ctx context.Context, fill func(kv.RwTx) error) error {
 	}
 	if none := string(int8(0)); string(results[2].rows[0][1]) != none {
 		if err := d.checkVersion(&tx.reader); err != nil {
-			return d.identify(ctx, err)
+			return d.identify(ctx, d.told(ctx, err))
 		}
 		return fmt.Errorf("there is a store in schema %s of database %s already: %w", d.schema, d.name(), fs.ErrExist)
 	} else if string(results[2].rows[0][0]) == none {

@@ -15,6 +15,7 @@
 //   - Reads that are asked for one by one cost a round trip each. Writes are kept and go out with the commit.
 //   - An Update returns nil or an error other than kv.ErrUnknownOutcome only when it is certain which it is. After a lost
 //     connection it asks a server, for as long as Options.Outcome says.
+//   - A server that does not answer is kv.ErrAway: at once in Open, after Options.Wait later, since it may be starting again.
 //   - The keys of a bucket are smaller than in a file: MaxKey.
 //
 // Poolers: with PgBouncer in session mode all works. In transaction mode the URL needs default_query_exec_mode=exec; then
@@ -27,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,6 +80,8 @@ type database struct {
 	ears              ears
 	clock             clock
 
+	opened atomic.Bool // Open has succeeded
+
 	mu     sync.Mutex
 	closed bool
 	active sync.WaitGroup
@@ -99,6 +103,7 @@ func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
 		err = errors.Join(d.identify(ctx, err), d.Close())
 		return nil, err
 	}
+	d.opened.Store(true)
 	return d, nil
 }
 
@@ -178,23 +183,36 @@ func (d *database) told(ctx context.Context, err error) error {
 	return d.explain(err)
 }
 
-// acquire takes a connection out of the pool.
+// acquire takes a connection out of the pool. A server that was there before may be just starting again: that is waited for.
 func (d *database) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()
-	c, err := d.pool.Acquire(limited)
+	for try := 0; ; try++ {
+		c, err := d.pool.Acquire(limited)
+		if err == nil {
+			return c, nil
+		}
+		if away := code(err) == "" || code(err) == cannotConnectNow; limited.Err() == nil && away && d.opened.Load() {
+			pause(limited, try+2)
+			continue
+		}
+		return nil, d.acquireError(ctx, limited, err)
+	}
+}
+
+func (d *database) acquireError(ctx, limited context.Context, err error) error {
 	switch {
-	case err == nil:
-		return c, nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
+	case limited.Err() == nil && code(err) != "":
+		return err
 	case limited.Err() == nil:
-		return nil, err
+		return fmt.Errorf("%w: %w", kv.ErrAway, d.clean(err))
 	case d.pool.Stat().AcquiredConns() >= d.pool.Config().MaxConns:
-		return nil, fmt.Errorf("%w: all %d connections of this program were in use for %s: raise pool_max_conns in the store's URL",
+		return fmt.Errorf("%w: all %d connections of this program were in use for %s: raise pool_max_conns in the store's URL",
 			kv.ErrLocked, d.pool.Config().MaxConns, d.wait)
 	}
-	return nil, fmt.Errorf("%w within %s: %w", kv.ErrAway, d.wait, d.clean(err))
+	return fmt.Errorf("%w within %s: %w", kv.ErrAway, d.wait, d.clean(err))
 }
 
 // Close implements kv.DB.
