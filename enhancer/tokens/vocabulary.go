@@ -1,14 +1,10 @@
 package tokens
 
 import (
-	"bytes"
-	"encoding/base64"
+	"embed"
 	"fmt"
-	"strconv"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
 // Encoding is a way to cut text into tokens.
@@ -100,29 +96,28 @@ func (v *vocabulary) rank(b string) uint32 {
 	return r
 }
 
-// readVocabulary reads a file of lines: a token in base64, a blank, its rank. The files are part of the program, so one that cannot be read is a fault of the
-// build.
+// files are the vocabularies that OpenAI publishes with tiktoken (MIT).
+//
+//go:embed o200k_base.tokens cl100k_base.tokens
+var files embed.FS
+
+// readVocabulary reads a file of tokens in the order of their ranks, each with its length in a byte before it. The files are part of the program, so
+// one that cannot be read is a fault of the build.
 func readVocabulary(e Encoding) *vocabulary {
-	data, err := assets.Assets.ReadFile(string(e) + ".tiktoken")
+	data, err := files.ReadFile(string(e) + ".tokens")
 	if err != nil {
 		panic(fmt.Sprintf("tokens: the vocabulary %s is missing from the program: %v", e, err))
 	}
 	v := &vocabulary{short: make(map[uint64]uint32, 130_000), long: make(map[string]uint32, 90_000)}
-	var token [256]byte
-	for line := range bytes.Lines(data) {
-		coded, rank, ok := bytes.Cut(bytes.TrimSpace(line), []byte{' '})
-		if !ok {
-			continue
-		}
-		n, err := base64.StdEncoding.Decode(token[:], coded)
-		r, err2 := strconv.ParseUint(string(rank), 10, 32)
-		if err != nil || err2 != nil {
-			panic(fmt.Sprintf("tokens: the vocabulary %s has a bad line %q", e, line))
-		}
+	text := string(data)
+	for rank := uint32(0); text != ""; rank++ {
+		n := int(text[0])
+		token := text[1 : 1+n]
+		text = text[1+n:]
 		if n < 8 {
-			v.short[key(string(token[:n]))] = uint32(r)
+			v.short[key(token)] = rank
 		} else {
-			v.long[string(token[:n])] = uint32(r)
+			v.long[token] = rank
 		}
 	}
 	return v
