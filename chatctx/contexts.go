@@ -101,15 +101,20 @@ func (s *Store) FromHistory(ctx context.Context, title string, messages []*Messa
 
 // Context finds a context by title, id, unique prefix or ending; "" is the store's current one. Errors to test for: ErrNotFound, ErrAmbiguous.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
-	var id ID
-	err := s.db.View(ctx, func(tx kv.Tx) (err error) {
-		id, err = resolveContext(tx, ref)
-		return err
-	})
+	id, err := s.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	return &ChatContext{ID: id, store: s}, nil
+}
+
+// find resolves a reference to a context in a transaction of its own.
+func (s *Store) find(ctx context.Context, ref string) (id ID, err error) {
+	err = s.db.View(ctx, func(tx kv.Tx) error {
+		id, err = resolveContext(tx, ref)
+		return err
+	})
+	return id, err
 }
 
 // ContextInfo describes a context.

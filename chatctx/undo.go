@@ -42,12 +42,12 @@ func describe(id ID, n uint64, op *operation) *Operation {
 // Operations gives a context's journal, newest first; "" is the current context.
 func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
-		c, err := s.Context(ctx, contextRef)
+		id, err := s.find(ctx, contextRef)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		s.journal(ctx, c.ID, yield)
+		s.journal(ctx, id, yield)
 	}
 }
 
