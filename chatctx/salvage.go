@@ -71,11 +71,11 @@ type salvager struct {
 	ctx   context.Context
 	begin func() (*Store, error)
 	store *Store
-	held  []record
+	held  []foundRecord
 	bytes int
 }
 
-type record struct {
+type foundRecord struct {
 	bucket     string
 	key, value []byte
 }
@@ -86,7 +86,7 @@ func (v *salvager) take(key, value []byte) error {
 	if bucket == "" {
 		return nil
 	}
-	v.held = append(v.held, record{bucket, bytes.Clone(key), bytes.Clone(value)})
+	v.held = append(v.held, foundRecord{bucket, bytes.Clone(key), bytes.Clone(value)})
 	if v.bytes += len(key) + len(value); v.bytes < 4<<20 {
 		return nil
 	}
@@ -164,7 +164,7 @@ func bucketOf32(key, value []byte) string {
 }
 
 // newer reports whether a record is to take the place of another one with its key: pages that are free now still have what was before.
-func newer(r *record, old []byte) bool {
+func newer(r *foundRecord, old []byte) bool {
 	if old == nil {
 		return true
 	}
