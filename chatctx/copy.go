@@ -207,11 +207,11 @@ func (c *copier) loose(id ID) (ID, error) {
 
 // named copies tags, marks and tools.
 func (c *copier) named() error {
-	type record struct{ bucket, key, value []byte }
-	var all []record
+	type pair struct{ bucket, key, value []byte }
+	var all []pair
 	for _, bucket := range []string{tagBucket, markBucket, toolBucket} {
 		err := c.from.tx.Scan(bucket, kv.Prefix(c.from.id[:]), func(key, value []byte) error {
-			all = append(all, record{[]byte(bucket), bytes.Clone(key[16:]), bytes.Clone(value)})
+			all = append(all, pair{[]byte(bucket), bytes.Clone(key[16:]), bytes.Clone(value)})
 			return nil
 		})
 		if err != nil {

@@ -138,10 +138,10 @@ func (s *Store) Offered(ctx context.Context, context ID) ([]Tool, error) {
 
 // copyTools puts the tools of one context with another.
 func copyTools(tx kv.RwTx, from, to ID) error {
-	type record struct{ name, value []byte }
-	var all []record
+	type pair struct{ name, value []byte }
+	var all []pair
 	err := tx.Scan(toolBucket, kv.Prefix(from[:]), func(key, value []byte) error {
-		all = append(all, record{append([]byte(nil), key[16:]...), append([]byte(nil), value...)})
+		all = append(all, pair{append([]byte(nil), key[16:]...), append([]byte(nil), value...)})
 		return nil
 	})
 	for _, r := range all {
