@@ -96,6 +96,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []
 		return nil, err
 	}
 	if out.Reply != nil {
+		out.Reply.store = c.store
 		out.Reply.made(done)
 	}
 	return out, nil
@@ -152,7 +153,7 @@ func (t *txn) startReply(msgs []*Message, claim *Claim, out *Begun) (err error) 
 			return err
 		}
 	}
-	out.Reply = &Reply{Context: t.id, Branch: t.target.Name, store: t.store, id: t.target.ID, token: claim.Token}
+	out.Reply = &Reply{Context: t.id, Branch: t.target.Name, id: t.target.ID, token: claim.Token}
 	out.Reply.join(t)
 	return putRecord(t.tx, claimBucket, t.replyKey(t.target), claim)
 }
