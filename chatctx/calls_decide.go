@@ -236,7 +236,7 @@ func (s *Store) settleNamed(contextRef, branchName string, refs []CallRef) error
 			if err != nil {
 				return err
 			}
-			d, _, err := reader{tx, id}.due(at.message.ID, at.index, at.rec, s.now())
+			d, _, err := reader{tx: tx, id: id}.due(at.message.ID, at.index, at.rec, s.now())
 			if err != nil {
 				return err
 			}

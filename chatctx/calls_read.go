@@ -336,7 +336,7 @@ func (l *callLister) context(tx kv.Tx, id ID) (bool, error) {
 // one reads an open call of the index into the page.
 func (l *callLister) one(tx kv.Tx, key []byte, held map[ID][]*branch.Branch, now pool.Time) error {
 	name := callName{ID(key[8:24]), ID(key[24:40]), int(binary.BigEndian.Uint16(key[40:]))}
-	r := reader{tx, name.ctx}
+	r := reader{tx: tx, id: name.ctx}
 	at, err := r.callOf(name.message, name.index, CallRef(name.message.String()))
 	if err != nil {
 		return err
@@ -419,7 +419,7 @@ func findCall(tx kv.Tx, contextRef, branchName string, ref CallRef) (reader, *ca
 	if err == nil {
 		at, err := callIn(tx, id, branchName, ref)
 		if err == nil || contextRef != "" || !errors.Is(err, ErrNotFound) {
-			return reader{tx, id}, at, err
+			return reader{tx: tx, id: id}, at, err
 		}
 		first = err
 	}
@@ -439,7 +439,7 @@ func callIn(tx kv.Tx, id ID, branchName string, ref CallRef) (*callAt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reader{tx, id}.call(b, branchName != "", ref)
+	return reader{tx: tx, id: id}.call(b, branchName != "", ref)
 }
 
 // callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.
@@ -474,7 +474,7 @@ func callAnywhere(tx kv.Tx, but ID, ref CallRef, otherwise error) (reader, *call
 	case len(found) > 1:
 		return reader{}, nil, Ambiguous("call", string(ref), words[:min(len(words), maxCandidates)])
 	}
-	return reader{tx, in[0]}, found[0], nil
+	return reader{tx: tx, id: in[0]}, found[0], nil
 }
 
 // CallStep is one step in the life of a call: its beginning, with From "", or a decision.
@@ -520,7 +520,7 @@ func (s *Store) callSteps(ctx context.Context, id ID) ([]*CallStep, error) {
 				return err
 			}
 			message, index := callOfKey(key)
-			d, _, err := reader{tx, id}.due(message, index, rec, s.now())
+			d, _, err := reader{tx: tx, id: id}.due(message, index, rec, s.now())
 			if d != nil {
 				stale = append(stale, callName{id, message, index})
 			}
@@ -577,11 +577,11 @@ func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*Call
 			return err
 		}
 		for _, u := range calls {
-			at, err := reader{tx, c.ID}.callOf(u.message, u.index, "")
+			at, err := reader{tx: tx, id: c.ID}.callOf(u.message, u.index, "")
 			if err != nil {
 				return err
 			}
-			call, err := reader{tx, c.ID}.describeCall(at, c.store.now(), b.Name)
+			call, err := reader{tx: tx, id: c.ID}.describeCall(at, c.store.now(), b.Name)
 			if err != nil {
 				return err
 			}

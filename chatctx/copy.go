@@ -54,7 +54,7 @@ func (st *storeTxn) copyContext(from, id ID, title string) error {
 		return err
 	}
 	t.rec.Derived, t.rec.AppData = rec.Derived && title == rec.Title, rec.AppData
-	c := &copier{t: t, from: reader{st.tx, from}, branches: map[ID]*branch.Branch{}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
+	c := &copier{t: t, from: reader{tx: st.tx, id: from}, branches: map[ID]*branch.Branch{}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
 	infos, err := branchInfos(st.tx, from, rec)
 	if err != nil {
 		return err

@@ -207,7 +207,7 @@ func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 	var e *Entry
 	err := s.ctx.store.db.View(ctx, func(tx kv.Tx) error {
-		id, pos, err := (reader{tx, s.ctx.ID}).find(&s.Info.Branch, ref)
+		id, pos, err := (reader{tx: tx, id: s.ctx.ID}).find(&s.Info.Branch, ref)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func finder(expr string) func(string) ([]Secret, error) {
 	return func(text string) ([]Secret, error) {
 		var out []Secret
 		for _, at := range re.FindAllStringIndex(text, -1) {
-			out = append(out, Secret{at[0], at[1], "test"})
+			out = append(out, Secret{From: at[0], To: at[1], What: "test"})
 		}
 		return out, nil
 	}

@@ -137,7 +137,7 @@ type reader struct {
 	id ID
 }
 
-func (t *txn) reader() reader { return reader{t.tx, t.id} }
+func (t *txn) reader() reader { return reader{tx: t.tx, id: t.id} }
 
 // position is the place on a branch, from 1, of the message that ref names there.
 func (t *txn) position(b *branch.Branch, ref Ref) (int, error) {
