@@ -239,8 +239,8 @@ func (x *indexer) text(text string) {
 	})
 }
 
-// indexing is the goroutine that puts what waits into the index, beside those who store and not in their way. There is at most one for a Store.
-type indexing struct {
+// beside is a goroutine that does work in steps beside those who store and not in their way: puts what waits into the search index. There is at most one for a Store.
+type beside struct {
 	mu     sync.Mutex
 	runs   chan struct{} // closed when it ends; nil while there is none
 	behind int           // how often somebody asked for it since it began
@@ -259,7 +259,8 @@ func (s *Store) indexAfter(ctx context.Context, stored []ID) {
 	if lots == 0 {
 		return
 	}
-	if ended := s.indexing.ask(s, lots); ended != nil {
+	step := func() (bool, error) { return s.indexSome(context.Background(), enoughWaiting, smallPortion, portionTime) }
+	if ended := s.indexing.ask(lots, step); ended != nil {
 		select {
 		case <-ended:
 		case <-ctx.Done():
@@ -267,8 +268,8 @@ func (s *Store) indexAfter(ctx context.Context, stored []ID) {
 	}
 }
 
-// ask sees that the goroutine runs. It gives what ends with it where that is too far behind.
-func (i *indexing) ask(s *Store, lots int) <-chan struct{} {
+// ask sees that the goroutine runs, a step after the other. It gives what ends with it where that is too far behind.
+func (i *beside) ask(lots int, step func() (more bool, err error)) <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
@@ -277,7 +278,7 @@ func (i *indexing) ask(s *Store, lots int) <-chan struct{} {
 	i.behind += lots
 	if i.runs == nil {
 		i.runs = make(chan struct{})
-		go i.run(s)
+		go i.run(step)
 	}
 	if i.behind <= maxBehind {
 		return nil
@@ -285,11 +286,11 @@ func (i *indexing) ask(s *Store, lots int) <-chan struct{} {
 	return i.runs
 }
 
-// run ends when less than a portion waits or the store is closed. Where no index can be made, nothing fails for it: what waits is found all the same.
-func (i *indexing) run(s *Store) {
+// run ends when no more is to be done, a step fails or the store is closed. Where no index can be made, nothing fails for it: what waits is found all the same.
+func (i *beside) run(step func() (more bool, err error)) {
 	for more := true; more && !i.ending(); {
 		var err error
-		if more, err = s.indexSome(context.Background(), enoughWaiting, smallPortion, portionTime); err != nil {
+		if more, err = step(); err != nil {
 			break
 		}
 	}
@@ -299,14 +300,14 @@ func (i *indexing) run(s *Store) {
 	i.runs, i.behind = nil, 0
 }
 
-func (i *indexing) ending() bool {
+func (i *beside) ending() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.closed
 }
 
 // close waits for the step that is under way.
-func (i *indexing) close() {
+func (i *beside) close() {
 	i.mu.Lock()
 	i.closed = true
 	runs := i.runs

@@ -58,7 +58,7 @@ type Store struct {
 	before  func(*Message) error
 	clock   func() time.Time
 
-	indexing indexing
+	indexing beside
 }
 
 // sequential are the buckets whose keys mostly come in order, so that their pages can be filled.
