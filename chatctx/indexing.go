@@ -41,7 +41,6 @@ const (
 	largePortion  = 8192
 	portionBytes  = 16 << 20
 	portionTime   = 50 * time.Millisecond // of a small one
-	maxBehind     = 64                    // times 256 messages may come while the goroutine runs, before who stores waits for it
 	mergeBytes    = 2 << 20
 )
 
@@ -239,6 +238,9 @@ func (x *indexer) text(text string) {
 	})
 }
 
+// maxBehind times 256 messages may come while the goroutine runs, before who stores waits for it.
+const maxBehind = 64
+
 // beside is a goroutine that does work in steps beside those who store and not in their way: puts what waits into the search index. There is at most one for a Store.
 type beside struct {
 	mu     sync.Mutex
@@ -259,7 +261,9 @@ func (s *Store) indexAfter(ctx context.Context, stored []ID) {
 	if lots == 0 {
 		return
 	}
-	step := func() (bool, error) { return s.indexSome(context.Background(), enoughWaiting, smallPortion, portionTime) }
+	step := func() (bool, error) {
+		return s.indexSome(context.Background(), enoughWaiting, smallPortion, portionTime)
+	}
 	if ended := s.indexing.ask(lots, step); ended != nil {
 		select {
 		case <-ended:
