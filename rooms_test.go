@@ -19,7 +19,8 @@ const module = "github.com/chatctx/chatctx/"
 // rooms lists the packages from the bottom up; imports go down only. A package that is not listed may not exist.
 var rooms = []string{
 	"chatctx/kv", "chatctx/kv/internal/watch", "chatctx/kv/memkv", "chatctx/kv/boltkv", "chatctx/kv/pgkv", "chatctx/kv/kvtest", "internal/pgtest",
-	"internal/sqlite", "pool", "branch", "chatctx/internal/words", "chatctx/internal/index", "chatctx",
+	"internal/sqlite",
+	"pool", "branch", "chatctx/internal/words", "chatctx/internal/index", "chatctx/internal/record", "chatctx/internal/view", "chatctx/internal/find", "chatctx/internal/journal", "chatctx/internal/toolcall", "chatctx/internal/intake", "chatctx/internal/care", "chatctx",
 	"chatctx/approval", "chatctx/exchange/internal/show", "chatctx/exchange/internal/exchangetest", "chatctx/exchange", "chatctx/exchange/html", "chatctx/exchange/all", "chatctx/secrets",
 	"adapter/internal/out", "adapter/wire", "adapter/wire/wiretest", "adapter", "adapter/anthropic", "adapter/openai", "adapter/responses", "adapter/gemini", "adapter/ollama",
 	"adapter/all", "adapter/adaptertest",

@@ -7,6 +7,10 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -19,12 +23,12 @@ type Batch struct {
 	context string
 	branch  string
 	what    string
-	steps   []func(*txn) error
+	steps   []func(*journal.Txn) error
 	err     error
 	prepare []func() error // run once, before the transaction
 	state   batchState
-	appends []*appending
-	group   *group
+	appends []*journal.Appending
+	group   *journal.Group
 	calls   []CallRef // that are decided; they are settled first
 }
 
@@ -48,7 +52,7 @@ func (c *ChatContext) Begin(branchName string) *Batch {
 }
 
 // step adds a step; the first names the operation.
-func (b *Batch) step(what string, fn func(*txn) error) {
+func (b *Batch) step(what string, fn func(*journal.Txn) error) {
 	if b.what == "" {
 		b.what = what
 	}
@@ -58,21 +62,11 @@ func (b *Batch) step(what string, fn func(*txn) error) {
 // Name says what the operation is called on the journal, in place of its first step.
 func (b *Batch) Name(what string) { b.what = what }
 
-// Committed says what a batch did.
-type Committed struct {
-	Operation string // how op log and undo name it: a number; the store's begin with s. "" where nothing changed
-	What      string
-	Context   ID
-	Title     string
-	Branch    string // the one that the steps left as theirs: after a fork, the new one
-	Revision  uint64
-}
-
 // Commit makes the changes. Either all of them are stored, durably, or none. A second Commit does nothing and gives ErrInvalid, unless the first one
 // stored nothing.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if b.state == committed {
-		return nil, invalid("the batch was committed already: begin another one")
+		return nil, record.Invalidf("the batch was committed already: begin another one")
 	}
 	for _, p := range b.prepare {
 		if b.err == nil && b.state == collecting {
@@ -85,7 +79,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	b.state = prepared
 	var done *Committed
 	var stored []ID
-	err := b.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
+	err := b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
 		done, stored, err = b.run(tx)
 		return err
 	})
@@ -95,99 +89,66 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.store.indexAfter(ctx, stored)
-	b.group.remember(done)
+	find.IndexAfter(ctx, b.store.at, stored)
+	b.group.Remember(done)
 	return done, nil
 }
 
 // run makes the changes in a transaction, and gives the messages that it stored.
 func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
-	t, err := b.store.begin(tx, b.context, b.branch)
+	t, err := journal.Begin(b.store.at, tx, b.context, b.branch)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.what = b.what
-	b.group.join(t)
+	t.What = b.what
+	b.group.Join(t)
 	if again, err := b.again(t); err != nil || again {
-		return &Committed{Context: t.id, Title: t.rec.Title, Branch: t.target.Name, Revision: t.target.Revision}, nil, err
+		return &Committed{Context: t.ID, Title: t.Rec.Title, Branch: t.Target.Name, Revision: t.Target.Revision}, nil, err
 	}
 	for _, step := range b.steps {
 		if err := step(t); err != nil {
 			return nil, nil, err
 		}
 	}
-	done, err := t.finish()
+	done, err := t.Finish()
 	for _, a := range b.appends {
 		if err == nil {
-			err = a.finish(t)
+			err = a.Finish(t)
 		}
 	}
-	return done, t.written, err
-}
-
-// AppendOptions of Append. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
-// happen once: a second one with the same key within 24 hours gives what the first made. Copies gives a message whose id this context does not have an
-// id of its own, and notes the other one as what it is a copy of.
-type AppendOptions struct {
-	Expect *uint64
-	Key    string
-	Copies bool
-}
-
-// Placement is where a message stands. Known: it stood there before.
-type Placement struct {
-	Message  ID   `cbor:"1,keyasint"`
-	Position int  `cbor:"2,keyasint"`
-	Known    bool `cbor:"-"`
-}
-
-// Appended is what an append made.
-type Appended struct {
-	Context  ID
-	Branch   string // "" where the key was known and the branch is gone
-	Placed   []Placement
-	Revision uint64
-	Again    bool // the idempotency key was known: nothing was added
+	return done, t.Written, err
 }
 
 // Append adds messages at the end of the branch. They get ids, and their calls a state, if they have none. An id names one message for good: one that the branch
 // holds already stays where it is, one that the context has elsewhere is put on the branch as a fork would hold it, and one with another content
 // is an ErrConflict. Ids of other contexts are for Copies. A batch whose appends have keys that are all known does nothing.
 func (b *Batch) Append(msgs []*Message, o AppendOptions) *Appended {
-	a := &appending{msgs: msgs, o: o, res: &Appended{}}
-	a.copyIDs()
-	if slices.ContainsFunc(b.appends, func(other *appending) bool { return o.Key != "" && other.o.Key == o.Key }) {
-		b.err = invalid("two appends of a batch have the key %q", o.Key)
+	a := &journal.Appending{Msgs: msgs, O: o, Res: &Appended{}}
+	a.CopyIDs()
+	if slices.ContainsFunc(b.appends, func(other *journal.Appending) bool { return o.Key != "" && other.O.Key == o.Key }) {
+		b.err = record.Invalidf("two appends of a batch have the key %q", o.Key)
 	}
 	b.appends = append(b.appends, a)
 	b.ready(msgs)
-	b.step("append", a.step)
-	return a.res
+	b.step("append", a.Step)
+	return a.Res
 }
 
 // ready prepares messages for being stored.
 func (b *Batch) ready(msgs []*Message) {
-	b.prepare = append(b.prepare, func() error { return b.store.ready(msgs) })
-}
-
-// Moved counts what a change of a history did.
-type Moved struct {
-	Added    []Placement
-	Removed  int
-	Head     ID
-	Messages int // on the branch afterwards
+	b.prepare = append(b.prepare, func() error { return b.store.at.Ready(msgs) })
 }
 
 // moved adds a step that changes the target's history.
-func (b *Batch) moved(what string, fn func(*txn, *Moved) error) *Moved {
+func (b *Batch) moved(what string, fn func(*journal.Txn, *Moved) error) *Moved {
 	res := &Moved{}
-	b.step(what, func(t *txn) error {
+	b.step(what, func(t *journal.Txn) error {
 		*res = Moved{}
 		if err := fn(t, res); err != nil {
 			return err
 		}
-		head, err := branch.Head(t.tx, t.id, t.target.Pieces)
-		res.Head, res.Messages = head, t.target.Len()
+		head, err := branch.Head(t.Tx, t.ID, t.Target.Pieces)
+		res.Head, res.Messages = head, t.Target.Len()
 		return err
 	})
 	return res
@@ -196,74 +157,51 @@ func (b *Batch) moved(what string, fn func(*txn, *Moved) error) *Moved {
 // Insert puts messages before another. For their ids holds what Append says.
 func (b *Batch) Insert(before Ref, msgs []*Message) *Moved {
 	b.ready(msgs)
-	return b.moved("insert", func(t *txn, res *Moved) error {
-		at, err := t.position(t.target, before)
+	return b.moved("insert", func(t *journal.Txn, res *Moved) error {
+		at, err := t.Position(t.Target, before)
 		if err != nil {
 			return err
 		}
-		if res.Added, err = t.place(t.target, at-1, msgs); err != nil {
+		if res.Added, err = t.Place(t.Target, at-1, msgs); err != nil {
 			return err
 		}
-		return t.merge(t.target)
+		return t.Merge(t.Target)
 	})
-}
-
-// Forked is a new branch.
-type Forked struct {
-	Branch   string
-	From     string
-	At       ID // the last message shared; zero for none
-	Messages int
 }
 
 // Fork makes a branch with everything up to and with at ("" the head) and goes on in it; stay: does not.
 func (b *Batch) Fork(name string, at Ref, stay bool) *Forked {
 	res := &Forked{}
-	b.step("fork", func(t *txn) error {
-		from := t.target
+	b.step("fork", func(t *journal.Txn) error {
+		from := t.Target
 		n := from.Len()
 		if at != "" {
-			pos, err := t.position(from, at)
+			pos, err := t.Position(from, at)
 			if err != nil {
 				return err
 			}
 			n = pos
 		}
-		made, err := t.fork(from, name, n, res)
+		made, err := t.Fork(from, name, n, res)
 		if err != nil {
 			return err
 		}
-		t.goTo(made, stay)
+		t.GoTo(made, stay)
 		return nil
 	})
 	return res
-}
-
-// goTo makes a branch the active one and the steps' own. A branch that was only made is looked for on the context's journal.
-func (t *txn) goTo(b *branch.Branch, stay bool) {
-	t.onContext = t.onContext || stay
-	if !stay {
-		t.rec.Active, t.target = b.ID, b
-	}
-}
-
-// EditOptions of Edit. Name "" takes main.2, main.3 … ; KeepRest carries what followed along; Stay does not go on in the new branch.
-type EditOptions struct {
-	Name     string
-	KeepRest bool
-	Stay     bool
 }
 
 // Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
 func (b *Batch) Edit(ref Ref, text string, o EditOptions) *Forked {
 	res := &Forked{}
 	b.texts("edit", &text)
-	b.step("edit", func(t *txn) error {
-		made, err := t.edit(t.target, ref, text, o, res)
+	b.step("edit", func(t *journal.Txn) error {
+		made, err := t.Edit(t.Target, ref, text, o, res)
 		if err != nil {
 			return err
 		}
-		t.goTo(made, o.Stay)
+		t.GoTo(made, o.Stay)
 		return nil
 	})
 	return res
@@ -271,41 +209,41 @@ func (b *Batch) Edit(ref Ref, text string, o EditOptions) *Forked {
 
 // Rewind makes ref the head.
 func (b *Batch) Rewind(ref Ref) *Moved {
-	return b.moved("rewind", func(t *txn, res *Moved) error {
-		pos, err := t.position(t.target, ref)
+	return b.moved("rewind", func(t *journal.Txn, res *Moved) error {
+		pos, err := t.Position(t.Target, ref)
 		if err != nil {
 			return err
 		}
-		res.Removed = t.target.Len() - pos
-		return t.splice(t.target, pos, res.Removed, nil)
+		res.Removed = t.Target.Len() - pos
+		return t.Splice(t.Target, pos, res.Removed, nil)
 	})
 }
 
 // Drop takes messages off the branch; with a call go its results.
 func (b *Batch) Drop(refs ...Ref) *Moved {
-	return b.moved("drop", func(t *txn, res *Moved) error {
-		all, err := t.withResults(t.target, refs)
+	return b.moved("drop", func(t *journal.Txn, res *Moved) error {
+		all, err := t.WithResults(t.Target, refs)
 		if err != nil {
 			return err
 		}
 		for i := len(all) - 1; i >= 0; i-- {
-			if err := t.splice(t.target, all[i]-1, 1, nil); err != nil {
+			if err := t.Splice(t.Target, all[i]-1, 1, nil); err != nil {
 				return err
 			}
 		}
 		res.Removed = len(all)
-		return t.merge(t.target)
+		return t.Merge(t.Target)
 	})
 }
 
 // Clear empties the history; sessions and figures go with it.
 func (b *Batch) Clear() *Moved {
-	return b.moved("clear", func(t *txn, res *Moved) error {
-		res.Removed = t.target.Len()
-		if err := t.splice(t.target, 0, res.Removed, nil); err != nil {
+	return b.moved("clear", func(t *journal.Txn, res *Moved) error {
+		res.Removed = t.Target.Len()
+		if err := t.Splice(t.Target, 0, res.Removed, nil); err != nil {
 			return err
 		}
-		t.target.Sessions, t.target.Tokens = nil, nil
+		t.Target.Sessions, t.Target.Tokens = nil, nil
 		return nil
 	})
 }
@@ -314,15 +252,15 @@ func (b *Batch) Clear() *Moved {
 // reply there is told to stop.
 func (b *Batch) Interrupt(all bool) *Moved {
 	b.prepare = append(b.prepare, func() error { return b.store.stopReply(b.context, b.branch) })
-	return b.moved("interrupt", func(t *txn, res *Moved) error {
-		claim, err := claimOf(t.tx, t.id, t.target.ID)
+	return b.moved("interrupt", func(t *journal.Txn, res *Moved) error {
+		claim, err := view.ClaimOf(t.Tx, t.ID, t.Target.ID)
 		if err != nil {
 			return err
 		}
 		if claim != nil { // another than the one that was stopped
-			return conflict("a reply of %s began on branch %q meanwhile: interrupt once more", claim.Program, t.target.Name)
+			return record.Conflict("a reply of %s began on branch %q meanwhile: interrupt once more", claim.Program, t.Target.Name)
 		}
-		start, finished, err := t.lastTurn(t.target)
+		start, finished, err := t.LastTurn(t.Target)
 		if err != nil || finished {
 			return err
 		}
@@ -330,19 +268,19 @@ func (b *Batch) Interrupt(all bool) *Moved {
 			start++
 		}
 		start = max(start, 0)
-		res.Removed = t.target.Len() - start
-		return t.splice(t.target, start, res.Removed, nil)
+		res.Removed = t.Target.Len() - start
+		return t.Splice(t.Target, start, res.Removed, nil)
 	})
 }
 
 // Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied.
 func (b *Batch) Pick(from string, refs ...Ref) *Moved {
-	return b.moved("pick", func(t *txn, res *Moved) error {
-		src, err := t.branch(from)
+	return b.moved("pick", func(t *journal.Txn, res *Moved) error {
+		src, err := t.Branch(from)
 		if err != nil {
 			return err
 		}
-		all, err := t.withResults(src, refs)
+		all, err := t.WithResults(src, refs)
 		if err != nil {
 			return err
 		}
@@ -350,7 +288,7 @@ func (b *Batch) Pick(from string, refs ...Ref) *Moved {
 		for _, pos := range all {
 			pieces = append(pieces, branch.Slice(src.Pieces, pos-1, pos)...)
 		}
-		return t.take(pieces, res)
+		return t.Take(pieces, res)
 	})
 }
 
@@ -362,82 +300,82 @@ func (b *Batch) Merge(from string, summary *string) *Moved {
 		message.Kind = "summary"
 		b.ready([]*Message{message})
 	}
-	return b.moved("merge", func(t *txn, res *Moved) error {
-		src, err := t.branch(from)
+	return b.moved("merge", func(t *journal.Txn, res *Moved) error {
+		src, err := t.Branch(from)
 		if err != nil {
 			return err
 		}
-		if src == t.target {
-			return invalid("a branch is not merged into itself")
+		if src == t.Target {
+			return record.Invalidf("a branch is not merged into itself")
 		}
-		n, err := branch.Shared(t.tx, t.id, src.Pieces, t.target.Pieces)
+		n, err := branch.Shared(t.Tx, t.ID, src.Pieces, t.Target.Pieces)
 		if err != nil || n == src.Len() {
 			return err
 		}
 		if message == nil {
-			return t.take(branch.Slice(src.Pieces, n, src.Len()), res)
+			return t.Take(branch.Slice(src.Pieces, n, src.Len()), res)
 		}
-		return t.mergeSummary(src, *message, res)
+		return t.MergeSummary(src, *message, res)
 	})
 }
 
 // Switch makes a branch the active one.
 func (b *Batch) Switch(name string) {
-	b.step("switch", func(t *txn) error {
-		to, err := t.branch(name)
+	b.step("switch", func(t *journal.Txn) error {
+		to, err := t.Branch(name)
 		if err != nil {
 			return err
 		}
-		if to.ID != t.rec.Active {
-			t.onContext = true
+		if to.ID != t.Rec.Active {
+			t.OnContext = true
 		}
-		t.rec.Active, t.target = to.ID, to
+		t.Rec.Active, t.Target = to.ID, to
 		return nil
 	})
 }
 
 // RemoveBranch removes a branch; what it alone holds stays until gc, so that undo can bring it back. The active and the last one stay (ErrConflict).
 func (b *Batch) RemoveBranch(name string) {
-	b.step("branch rm", func(t *txn) error {
-		gone, err := t.branch(name)
+	b.step("branch rm", func(t *journal.Txn) error {
+		gone, err := t.Branch(name)
 		if err != nil {
 			return err
 		}
-		if gone.ID == t.rec.Active {
-			return conflict("%q is the active branch: chatctx switch to another first", gone.Name)
+		if gone.ID == t.Rec.Active {
+			return record.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
 		}
-		t.onContext = true
-		return t.remove(gone)
+		t.OnContext = true
+		return t.Remove(gone)
 	})
 }
 
 // RenameBranch gives a branch another name.
 func (b *Batch) RenameBranch(name, to string) {
-	b.step("branch mv", func(t *txn) error {
-		old, err := t.branch(name)
+	b.step("branch mv", func(t *journal.Txn) error {
+		old, err := t.Branch(name)
 		if err != nil || old.Name == to {
 			return err
 		}
-		t.onContext = true
-		return t.rename(old, to)
+		t.OnContext = true
+		return t.Rename(old, to)
 	})
 }
 
 // Tag gives a message a second name, unique in the context; a name that is in use for another message is a conflict.
 func (b *Batch) Tag(name string, ref Ref) {
-	b.step("tag", func(t *txn) error {
+	b.step("tag", func(t *journal.Txn) error {
 		if err := branch.CheckName(name); err != nil {
 			return err
 		}
 		if name[0] == '@' {
-			return invalid("a tag does not begin with @")
+			return record.Invalidf("a tag does not begin with @")
 		}
-		id, err := t.message(t.target, ref)
+		id, err := t.Message(t.Target, ref)
 		if err != nil {
 			return err
 		}
-		key := under(t.id, []byte(name)...)
-		old, err := t.tx.Get(tagBucket, key)
+		key := record.Under(t.ID, []byte(name)...)
+		old, err := t.Tx.Get(record.TagBucket, key)
 		if err != nil {
 			return err
 		}
@@ -445,58 +383,58 @@ func (b *Batch) Tag(name string, ref Ref) {
 			if ID(old) == id {
 				return nil
 			}
-			return conflict("the tag %q is on %s: chatctx tag rm %q first", name, Short(ID(old)), name)
+			return record.Conflict("the tag %q is on %s: chatctx tag rm %q first", name, Short(ID(old)), name)
 		}
-		t.onContext = true
-		return t.putRaw(tagBucket, key, id[:])
+		t.OnContext = true
+		return t.PutRaw(record.TagBucket, key, id[:])
 	})
 }
 
 // Untag takes a tag away.
 func (b *Batch) Untag(name string) {
-	b.step("tag rm", func(t *txn) error {
-		key := under(t.id, []byte(name)...)
-		old, err := t.tx.Get(tagBucket, key)
+	b.step("tag rm", func(t *journal.Txn) error {
+		key := record.Under(t.ID, []byte(name)...)
+		old, err := t.Tx.Get(record.TagBucket, key)
 		if err != nil {
 			return err
 		}
 		if old == nil {
 			return NotFound("tag", name)
 		}
-		t.onContext = true
-		return t.putRaw(tagBucket, key, nil)
+		t.OnContext = true
+		return t.PutRaw(record.TagBucket, key, nil)
 	})
 }
 
 // Mark marks a message, usually pinned or excluded; "" takes the mark away.
 func (b *Batch) Mark(ref Ref, mark string) {
-	b.step("mark", func(t *txn) error {
-		id, err := t.message(t.target, ref)
+	b.step("mark", func(t *journal.Txn) error {
+		id, err := t.Message(t.Target, ref)
 		if err != nil {
 			return err
 		}
-		key := under(t.id, id[:]...)
-		old, err := t.tx.Get(markBucket, key)
+		key := record.Under(t.ID, id[:]...)
+		old, err := t.Tx.Get(record.MarkBucket, key)
 		if err != nil || string(old) == mark {
 			return err
 		}
-		t.onContext = true
+		t.OnContext = true
 		if mark == "" {
-			return t.putRaw(markBucket, key, nil)
+			return t.PutRaw(record.MarkBucket, key, nil)
 		}
-		return t.putRaw(markBucket, key, []byte(mark))
+		return t.PutRaw(record.MarkBucket, key, []byte(mark))
 	})
 }
 
 // SetTitle names the context.
 func (b *Batch) SetTitle(title string) {
 	b.texts("title", &title)
-	b.step("rename", func(t *txn) error {
-		if err := checkTitle(title); err != nil {
+	b.step("rename", func(t *journal.Txn) error {
+		if err := view.CheckTitle(title); err != nil {
 			return err
 		}
-		t.onContext = t.onContext || title != t.rec.Title
-		t.rec.Title, t.rec.Derived = title, false
+		t.OnContext = t.OnContext || title != t.Rec.Title
+		t.Rec.Title, t.Rec.Derived = title, false
 		return nil
 	})
 }
@@ -517,14 +455,14 @@ func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *st
 		own = *text
 	}
 	b.texts("prompt", &own)
-	b.step(what, func(t *txn) error {
-		id, err := t.putPrompt(own)
+	b.step(what, func(t *journal.Txn) error {
+		id, err := t.PutPrompt(own)
 		if err != nil {
 			return err
 		}
-		if f := field(t.target); *f != id {
+		if f := field(t.Target); *f != id {
 			*f = id
-			t.touch(t.target)
+			t.Touch(t.Target)
 		}
 		return nil
 	})
@@ -533,20 +471,20 @@ func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *st
 // SetSettings sets the branch's settings, or the context's; a null value takes a key away.
 func (b *Batch) SetSettings(onContext bool, set map[string]json.RawMessage) {
 	b.values("setting", &set)
-	b.step("config", func(t *txn) error {
-		have := &t.target.Settings
+	b.step("config", func(t *journal.Txn) error {
+		have := &t.Target.Settings
 		if onContext {
-			have = &t.rec.Settings
+			have = &t.Rec.Settings
 		}
-		merged, changed, err := mergeSettings(*have, set)
+		merged, changed, err := view.MergeSettings(*have, set)
 		if err != nil || !changed {
 			return err
 		}
 		*have = merged
 		if onContext {
-			t.onContext = true
+			t.OnContext = true
 		} else {
-			t.touch(t.target)
+			t.Touch(t.Target)
 		}
 		return nil
 	})
@@ -554,9 +492,9 @@ func (b *Batch) SetSettings(onContext bool, set map[string]json.RawMessage) {
 
 // SetTokens sets the figures of the branch.
 func (b *Batch) SetTokens(tokens branch.Tokens) {
-	b.step("tokens", func(t *txn) error {
-		t.target.Tokens = &tokens
-		t.touch(t.target)
+	b.step("tokens", func(t *journal.Txn) error {
+		t.Target.Tokens = &tokens
+		t.Touch(t.Target)
 		return nil
 	})
 }
@@ -564,10 +502,10 @@ func (b *Batch) SetTokens(tokens branch.Tokens) {
 // SetContextData sets what a program keeps under its name on the context; null takes it away.
 func (b *Batch) SetContextData(name string, v json.RawMessage) {
 	b.value("data", &v)
-	b.step("data", func(t *txn) error {
-		merged, changed, err := mergeSettings(t.rec.AppData, map[string]json.RawMessage{name: v})
-		t.rec.AppData = merged
-		t.onContext = t.onContext || changed
+	b.step("data", func(t *journal.Txn) error {
+		merged, changed, err := view.MergeSettings(t.Rec.AppData, map[string]json.RawMessage{name: v})
+		t.Rec.AppData = merged
+		t.OnContext = t.OnContext || changed
 		return err
 	})
 }
@@ -575,11 +513,11 @@ func (b *Batch) SetContextData(name string, v json.RawMessage) {
 // SetBranchData sets what a program keeps under its name on the branch; null takes it away.
 func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 	b.value("data", &v)
-	b.step("data", func(t *txn) error {
-		merged, changed, err := mergeSettings(t.target.AppData, map[string]json.RawMessage{name: v})
+	b.step("data", func(t *journal.Txn) error {
+		merged, changed, err := view.MergeSettings(t.Target.AppData, map[string]json.RawMessage{name: v})
 		if err == nil && changed {
-			t.target.AppData = merged
-			t.touch(t.target)
+			t.Target.AppData = merged
+			t.Touch(t.Target)
 		}
 		return err
 	})
@@ -589,7 +527,7 @@ func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.rewrite("data", ref, func(m *Message) error {
-		merged, _, err := mergeSettings(m.AppData, map[string]json.RawMessage{name: v})
+		merged, _, err := view.MergeSettings(m.AppData, map[string]json.RawMessage{name: v})
 		m.AppData = merged
 		return err
 	})
@@ -600,7 +538,7 @@ func (b *Batch) SetCompactSummary(ref Ref, text string) {
 	b.texts("summary", &text)
 	b.rewrite("summary", ref, func(m *Message) error {
 		if m.Result == nil {
-			return invalid("message %s is no tool result", Short(m.ID))
+			return record.Invalidf("message %s is no tool result", Short(m.ID))
 		}
 		m.Result.CompactSummary = text
 		return nil
@@ -609,39 +547,39 @@ func (b *Batch) SetCompactSummary(ref Ref, text string) {
 
 // rewrite changes one of the few fields of a stored message that may change.
 func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
-	b.step(what, func(t *txn) error {
-		id, err := t.message(t.target, ref)
+	b.step(what, func(t *journal.Txn) error {
+		id, err := t.Message(t.Target, ref)
 		if err != nil {
 			return err
 		}
-		m, err := pool.Get(t.tx, t.id, id)
+		m, err := pool.Get(t.Tx, t.ID, id)
 		if err != nil {
 			return err
 		}
 		if err := fn(m); err != nil {
 			return err
 		}
-		old, err := t.tx.Get(pool.Bucket, under(t.id, id[:]...))
+		old, err := t.Tx.Get(pool.Bucket, record.Under(t.ID, id[:]...))
 		if err != nil {
 			return err
 		}
-		t.onContext = true
-		if err := t.remember(pool.Bucket, under(t.id, id[:]...), old); err != nil {
+		t.OnContext = true
+		if err := t.Remember(pool.Bucket, record.Under(t.ID, id[:]...), old); err != nil {
 			return err
 		}
-		return putMessage(t.tx, t.id, m, t.now)
+		return find.PutMessage(t.Tx, t.ID, m, t.Now)
 	})
 }
 
 // SetSessions puts a branch's sessions.
 func (b *Batch) SetSessions(sessions []branch.Session) {
 	b.prepare = append(b.prepare, func() (err error) {
-		sessions, err = b.store.sessions(sessions)
+		sessions, err = b.store.at.Sessions(sessions)
 		return err
 	})
-	b.step("sessions", func(t *txn) error {
-		t.target.Sessions = slices.Clone(sessions)
-		t.touch(t.target)
+	b.step("sessions", func(t *journal.Txn) error {
+		t.Target.Sessions = slices.Clone(sessions)
+		t.Touch(t.Target)
 		return nil
 	})
 }
@@ -652,6 +590,6 @@ func (b *Batch) PutLoose(m *Message) ID {
 		m.ID = pool.NewID()
 	}
 	b.ready([]*Message{m})
-	b.step("loose", func(t *txn) error { return t.storeLoose(m) })
+	b.step("loose", func(t *journal.Txn) error { return t.StoreLoose(m) })
 	return m.ID
 }

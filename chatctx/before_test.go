@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/pool"
@@ -196,7 +197,7 @@ func hooked(t *testing.T, hook *func(*Message) error) (*Store, *ChatContext) {
 	}
 	t.Cleanup(func() {
 		checkStore(t, s)
-		s.Close()
+		s.at.Close()
 	})
 	c := newContext(t, s, "a")
 	appendTo(t, c, "", &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}},
@@ -208,7 +209,7 @@ func hooked(t *testing.T, hook *func(*Message) error) (*Store, *ChatContext) {
 func contents(t *testing.T, s *Store) string {
 	t.Helper()
 	var all strings.Builder
-	err := s.db.View(t.Context(), func(tx kv.Tx) error {
+	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
 		all.Reset()
 		for _, bucket := range everyBucket {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
@@ -301,13 +302,13 @@ func TestTheHookSeesWhatATextIs(t *testing.T) {
 
 // TestTheHookKeepsJSONBytes: only the texts in a value change.
 func TestTheHookKeepsJSONBytes(t *testing.T) {
-	s := &Store{before: redacting}
+	s := &Store{at: &record.Store{Before: redacting}}
 	for in, out := range map[string]string{
 		` { "hunter2" : [ 1.50, "hunter2 <\u00e9>", "\"", "\\" ] , "a":"b" } `: ` { "hunter2" : [ 1.50, "******* <é>", "\"", "\\" ] , "a":"b" } `,
 		`"hunter2"`: `"*******"`, `{}`: `{}`, `12`: `12`, `""`: `""`, `{"a":"hunter2`: `{"a":"hunter2`,
 	} {
 		raw := json.RawMessage(in)
-		if err := s.value("data", &raw); err != nil {
+		if err := s.at.Value("data", &raw); err != nil {
 			t.Error(in, err)
 		}
 		want(t, string(raw), out)

@@ -562,7 +562,7 @@ func BenchmarkOpenCalls(b *testing.B) {
 				b.StartTimer()
 			}
 		})
-		if err := s.Close(); err != nil {
+		if err := s.at.Close(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -639,7 +639,7 @@ func TestReadersSeeWhatIsDue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer r.at.Close()
 	want(t, fmt.Sprint(openRefs(t, r, CallFilter{})), "[y approved/uncertain main]")
 	want(t, findC(t, r, "", "", "x").State(), "denied/none")
 	if _, err := r.CallLog(t.Context(), ID{}); err != nil {

@@ -1,18 +1,18 @@
 package chatctx
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
 	"strings"
 
-	"github.com/fxamacker/cbor/v2"
-	"golang.org/x/text/cases"
-
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
+	"golang.org/x/text/cases"
 )
 
 // ChatContext is one conversation with all its branches. It holds nothing but its id and its store.
@@ -24,74 +24,26 @@ type ChatContext struct {
 // Store is the store that the context lies in.
 func (c *ChatContext) Store() *Store { return c.store }
 
-// MainBranch is the branch that every context begins with.
-const MainBranch = "main"
-
-// NewContext is what a new context begins with.
-type NewContext struct {
-	Title          string
-	System, Prompt string
-	Settings       map[string]json.RawMessage
-	Parent         ID         // of a sub-context
-	Messages       []*Message // its history
-	Stay           bool       // do not make it the store's current context
-}
-
 // New makes a context with the branch main.
 func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
-	if err := n.ready(s); err != nil {
+	if err := n.Ready(s.at); err != nil {
 		return nil, err
 	}
 	id := pool.NewID()
-	_, err := s.storeOperation(ctx, "new", func(st *storeTxn) error {
-		t, err := st.newContext(id, n.Title, n.Parent, n.Settings)
+	_, err := journal.StoreOperation(ctx, s.at, "new", func(st *journal.StoreTxn) error {
+		t, err := st.NewContext(id, n.Title, n.Parent, n.Settings)
 		if err != nil {
 			return err
 		}
-		if err := st.beginWith(t, &n); err != nil {
+		if err := st.BeginWith(t, &n); err != nil {
 			return err
 		}
-		return st.made(t, !n.Stay)
+		return st.Made(t, !n.Stay)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &ChatContext{ID: id, store: s}, nil
-}
-
-// newContext begins a context in a transaction; made ends it.
-func (st *storeTxn) newContext(id ID, title string, parent ID, settings map[string]json.RawMessage) (*txn, error) {
-	set, _, err := mergeSettings(nil, settings)
-	if err != nil {
-		return nil, err
-	}
-	t := &txn{tx: st.tx, store: st.store, now: st.now, id: id, branches: map[ID]*loaded{},
-		rec: &contextRecord{Title: title, Parent: parent, Settings: set, Created: st.now, NextOperation: 1}}
-	if t.target, err = t.create(MainBranch, nil); err == nil {
-		t.rec.Active = t.target.ID
-	}
-	return t, err
-}
-
-// made writes the record of a new context. To undo its making is to trash it.
-func (st *storeTxn) made(t *txn, current bool) error {
-	was, err := encMode.Marshal(max(t.now, 1))
-	if err != nil {
-		return err
-	}
-	if current {
-		old, err := t.tx.Get(metaBucket, metaCurrent)
-		if err != nil {
-			return err
-		}
-		st.changes = append(st.changes, change{Kind: recordChange, Bucket: metaBucket, Key: metaCurrent, Old: bytes.Clone(old)})
-		if err := t.tx.Put(metaBucket, metaCurrent, t.id[:]); err != nil {
-			return err
-		}
-	}
-	st.changes = append(st.changes, contextChange(t.id, map[uint64]cbor.RawMessage{trashedField: was}))
-	st.subjects = append(st.subjects, t)
-	return t.putRecord()
 }
 
 // FromHistory makes a context of messages.
@@ -101,20 +53,11 @@ func (s *Store) FromHistory(ctx context.Context, title string, messages []*Messa
 
 // Context finds a context by title, id, unique prefix or ending; "" is the store's current one. Errors to test for: ErrNotFound, ErrAmbiguous.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
-	id, err := s.find(ctx, ref)
+	id, err := view.Find(ctx, s.at, ref)
 	if err != nil {
 		return nil, err
 	}
 	return &ChatContext{ID: id, store: s}, nil
-}
-
-// find resolves a reference to a context in a transaction of its own.
-func (s *Store) find(ctx context.Context, ref string) (id ID, err error) {
-	err = s.db.View(ctx, func(tx kv.Tx) error {
-		id, err = resolveContext(tx, ref)
-		return err
-	})
-	return id, err
 }
 
 // ContextInfo describes a context.
@@ -134,8 +77,8 @@ type ContextInfo struct {
 	AppData          map[string]json.RawMessage
 }
 
-func infoOf(tx kv.Tx, id ID, rec *contextRecord) (*ContextInfo, error) {
-	current, err := currentContext(tx)
+func infoOf(tx kv.Tx, id ID, rec *record.ContextRecord) (*ContextInfo, error) {
+	current, err := view.CurrentContext(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +87,7 @@ func infoOf(tx kv.Tx, id ID, rec *contextRecord) (*ContextInfo, error) {
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Trashed: rec.Trashed, Parent: rec.Parent,
 		Settings: rec.Settings, AppData: rec.AppData}
 	if err == nil && rec.Parent != (ID{}) {
-		parent, _, err := getContext(tx, rec.Parent)
+		parent, _, err := record.GetContext(tx, rec.Parent)
 		if err != nil {
 			return nil, err
 		}
@@ -156,25 +99,11 @@ func infoOf(tx kv.Tx, id ID, rec *contextRecord) (*ContextInfo, error) {
 // Info reads what there is to say about the context.
 func (c *ChatContext) Info(ctx context.Context) (*ContextInfo, error) {
 	var info *ContextInfo
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) (err error) {
 		info, err = infoOf(tx, c.ID, rec)
 		return err
 	})
 	return info, err
-}
-
-// view reads the context in a short transaction.
-func (c *ChatContext) view(ctx context.Context, fn func(kv.Tx, *contextRecord) error) error {
-	return c.store.db.View(ctx, func(tx kv.Tx) error {
-		rec, _, err := getContext(tx, c.ID)
-		if err != nil {
-			return err
-		}
-		if rec == nil {
-			return NotFound("context", c.ID.String())
-		}
-		return fn(tx, rec)
-	})
 }
 
 // ListOptions narrow a list of contexts.
@@ -197,7 +126,7 @@ const listBatch = 256
 // Contexts gives contexts, last changed first. They are read in short transactions: one that changes meanwhile is given once, as it is then.
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
-		ids, err := s.recent(ctx)
+		ids, err := view.Recent(ctx, s.at)
 		fold := cases.Fold()
 		for len(ids) > 0 && err == nil {
 			n := min(len(ids), listBatch)
@@ -218,25 +147,12 @@ func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextI
 	}
 }
 
-// recent gives the ids of all contexts, last changed first.
-func (s *Store) recent(ctx context.Context) ([]ID, error) {
-	var ids []ID
-	err := s.db.View(ctx, func(tx kv.Tx) error {
-		ids = ids[:0]
-		return tx.Scan(recentBucket, kv.Range{Reverse: true}, func(key, _ []byte) error {
-			ids = append(ids, ID(key[8:]))
-			return nil
-		})
-	})
-	return ids, err
-}
-
 func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
 	var out []*ContextInfo
-	err := s.db.View(ctx, func(tx kv.Tx) error {
+	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
 		out = out[:0]
 		for _, id := range ids {
-			rec, _, err := getContext(tx, id)
+			rec, _, err := record.GetContext(tx, id)
 			if err != nil {
 				return err
 			}
@@ -257,15 +173,15 @@ func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
 // Use makes a context the store's current one.
 func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 	var info *ContextInfo
-	err := s.db.Update(ctx, func(tx kv.RwTx) error {
-		t, err := s.begin(tx, ref, "")
+	err := s.at.DB.Update(ctx, func(tx kv.RwTx) error {
+		t, err := journal.Begin(s.at, tx, ref, "")
 		if err != nil {
 			return err
 		}
-		if err := tx.Put(metaBucket, metaCurrent, t.id[:]); err != nil {
+		if err := tx.Put(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
 			return err
 		}
-		info, err = infoOf(tx, t.id, t.rec)
+		info, err = infoOf(tx, t.ID, t.Rec)
 		return err
 	})
 	return info, err
@@ -273,7 +189,7 @@ func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 
 // Trash moves a context to the trash. Nothing of it is lost.
 func (s *Store) Trash(ctx context.Context, ref string) (*Committed, error) {
-	return s.trash(ctx, "rm", ref, s.now())
+	return s.trash(ctx, "rm", ref, s.at.Now())
 }
 
 // Restore takes a context out of the trash.
@@ -282,139 +198,66 @@ func (s *Store) Restore(ctx context.Context, ref string) (*Committed, error) {
 }
 
 func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Committed, error) {
-	return s.storeOperation(ctx, what, func(st *storeTxn) error {
-		id, err := resolveContextIn(st.tx, ref, at == 0)
+	return journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
+		id, err := view.ResolveContextIn(st.Tx, ref, at == 0)
 		if err != nil {
 			return err
 		}
-		t, err := s.beginAt(st.tx, id)
+		t, err := journal.BeginAt(s.at, st.Tx, id)
 		if err != nil {
 			return err
 		}
-		if (at == 0) == (t.rec.Trashed == 0) {
-			return conflict("%q is %s already", t.rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
+		if (at == 0) == (t.Rec.Trashed == 0) {
+			return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
 		}
-		return st.trash(t, at)
+		return st.Trash(t, at)
 	})
-}
-
-// BranchInfo describes a branch.
-type BranchInfo struct {
-	branch.Branch
-	From       string // what the branch is called that it was forked from; "" where it is of none, or of one that is gone
-	Active     bool
-	Messages   int
-	Head       ID // zero on an empty branch
-	SystemText string
-	PromptText string
-}
-
-func branchInfo(tx kv.Tx, id ID, rec *contextRecord, b *branch.Branch) (*BranchInfo, error) {
-	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
-	from, err := branch.Get(tx, id, b.From)
-	if err != nil {
-		return nil, err
-	}
-	if from != nil && from.Removed == 0 {
-		info.From = from.Name
-	}
-	if info.Head, err = branch.Head(tx, id, b.Pieces); err != nil {
-		return nil, err
-	}
-	if info.SystemText, err = branch.Prompt(tx, id, b.System); err != nil {
-		return nil, err
-	}
-	info.PromptText, err = branch.Prompt(tx, id, b.Prompt)
-	return info, err
 }
 
 // Branches are all branches, in the order they were made, main first.
 func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 	var out []*BranchInfo
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		var err error
-		out, err = branchInfos(tx, c.ID, rec)
+		out, err = view.BranchInfos(tx, c.ID, rec)
 		return err
 	})
-	return out, err
-}
-
-func branchInfos(tx kv.Tx, id ID, rec *contextRecord) ([]*BranchInfo, error) {
-	var out []*BranchInfo
-	err := branch.List(tx, id, func(b *branch.Branch) error {
-		info, err := branchInfo(tx, id, rec, b)
-		out = append(out, info)
-		return err
-	})
-	sortBranches(out)
 	return out, err
 }
 
 // Branch is one branch; "" is the active one.
 func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, error) {
 	var info *BranchInfo
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		b, err := branchOf(tx, c.ID, rec, name)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, name)
 		if err != nil {
 			return err
 		}
-		info, err = branchInfo(tx, c.ID, rec, b)
+		info, err = view.DescribeBranch(tx, c.ID, rec, b)
 		return err
 	})
 	return info, err
 }
 
-func branchOf(tx kv.Tx, id ID, rec *contextRecord, name string) (*branch.Branch, error) {
-	if name == "" {
-		return activeBranch(tx, id, rec)
-	}
-	b, err := branch.Find(tx, id, name)
-	if err == nil && b == nil {
-		err = NotFound("branch", name)
-	}
-	return b, err
-}
-
-func activeBranch(tx kv.Tx, id ID, rec *contextRecord) (*branch.Branch, error) {
-	b, err := branch.Get(tx, id, rec.Active)
-	if err == nil && (b == nil || b.Removed != 0) {
-		err = damaged("the active branch of context %s is not there: chatctx repair", id)
-	}
-	return b, err
-}
-
 // Effective are the settings in force on a branch: the store's, the context's, the branch's, later ones winning.
 func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		b, err := branchOf(tx, c.ID, rec, branchName)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
 		}
-		out, err = effective(tx, rec, b)
+		out, err = view.Effective(tx, rec, b)
 		return err
 	})
 	return out, err
 }
 
-func effective(tx kv.Tx, rec *contextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
-	out, err := storeSettings(tx)
-	if err != nil {
-		return nil, err
-	}
-	for _, level := range []map[string]json.RawMessage{rec.Settings, b.Settings} {
-		for k, v := range level {
-			out[k] = v
-		}
-	}
-	return out, nil
-}
-
 // Tags are the context's tags: name to message.
 func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 	out := map[string]ID{}
-	err := c.view(ctx, func(tx kv.Tx, _ *contextRecord) error {
-		return tx.Scan(tagBucket, kv.Prefix(c.ID[:]), func(key, value []byte) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) error {
+		return tx.Scan(record.TagBucket, kv.Prefix(c.ID[:]), func(key, value []byte) error {
 			out[string(key[16:])] = ID(value)
 			return nil
 		})
@@ -425,18 +268,9 @@ func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 // Marks are the context's marked messages: pinned or excluded.
 func (c *ChatContext) Marks(ctx context.Context) (map[ID]string, error) {
 	var out map[ID]string
-	err := c.view(ctx, func(tx kv.Tx, _ *contextRecord) (err error) {
-		out, err = marks(tx, c.ID)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
+		out, err = view.Marks(tx, c.ID)
 		return err
-	})
-	return out, err
-}
-
-func marks(tx kv.Tx, id ID) (map[ID]string, error) {
-	out := map[ID]string{}
-	err := tx.Scan(markBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		out[ID(key[16:])] = string(value)
-		return nil
 	})
 	return out, err
 }
@@ -444,14 +278,14 @@ func marks(tx kv.Tx, id ID) (map[ID]string, error) {
 // Message reads one message of the context. ErrNotFound where it is not there.
 func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 	var m *Message
-	err := c.view(ctx, func(tx kv.Tx, _ *contextRecord) (err error) {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
 		if m, err = pool.Get(tx, c.ID, id); err != nil {
 			return err
 		}
 		if m == nil {
 			return NotFound("message", id.String())
 		}
-		return fillCalls(tx, c.ID, m)
+		return view.FillCalls(tx, c.ID, m)
 	})
 	return m, err
 }

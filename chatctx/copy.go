@@ -5,6 +5,9 @@ import (
 	"context"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -12,19 +15,19 @@ import (
 // Copy makes a new context, which becomes current, with everything of another but its journal: a deep copy, whose messages have ids of their own and name what they are copies of. Calls that
 // wait there wait in the copy too, undecided. An empty title takes the other's.
 func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, error) {
-	if err := s.texts("title", &title); err != nil {
+	if err := s.at.Texts("title", &title); err != nil {
 		return nil, err
 	}
-	if err := checkTitle(title); err != nil {
+	if err := view.CheckTitle(title); err != nil {
 		return nil, err
 	}
 	id := pool.NewID()
-	_, err := s.storeOperation(ctx, "copy", func(st *storeTxn) error {
-		from, err := resolveContext(st.tx, ref)
+	_, err := journal.StoreOperation(ctx, s.at, "copy", func(st *journal.StoreTxn) error {
+		from, err := view.ResolveContext(st.Tx, ref)
 		if err != nil {
 			return err
 		}
-		return st.copyContext(from, id, title)
+		return copyContext(st, from, id, title)
 	})
 	if err != nil {
 		return nil, err
@@ -34,28 +37,28 @@ func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, erro
 
 // copier copies a context; branches and ids say what each branch and message became, home where each message stands.
 type copier struct {
-	t        *txn
-	from     reader
+	t        *journal.Txn
+	from     view.Reader
 	branches map[ID]*branch.Branch
 	ids      map[ID]ID
 	home     map[pool.Home]pool.Home
 }
 
-func (st *storeTxn) copyContext(from, id ID, title string) error {
-	rec, _, err := getContext(st.tx, from)
+func copyContext(st *journal.StoreTxn, from, id ID, title string) error {
+	rec, _, err := record.GetContext(st.Tx, from)
 	if err != nil {
 		return err
 	}
 	if title == "" {
 		title = rec.Title
 	}
-	t, err := st.newContext(id, title, rec.Parent, rec.Settings)
+	t, err := st.NewContext(id, title, rec.Parent, rec.Settings)
 	if err != nil {
 		return err
 	}
-	t.rec.Derived, t.rec.AppData = rec.Derived && title == rec.Title, rec.AppData
-	c := &copier{t: t, from: reader{tx: st.tx, id: from}, branches: map[ID]*branch.Branch{}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
-	infos, err := branchInfos(st.tx, from, rec)
+	t.Rec.Derived, t.Rec.AppData = rec.Derived && title == rec.Title, rec.AppData
+	c := &copier{t: t, from: view.Reader{Tx: st.Tx, ID: from}, branches: map[ID]*branch.Branch{}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
+	infos, err := view.BranchInfos(st.Tx, from, rec)
 	if err != nil {
 		return err
 	}
@@ -73,10 +76,10 @@ func (st *storeTxn) copyContext(from, id ID, title string) error {
 	if err := c.rules(); err != nil {
 		return err
 	}
-	if err := t.putBranches(); err != nil {
+	if err := t.PutBranches(); err != nil {
 		return err
 	}
-	return st.made(t, true)
+	return st.Made(t, true)
 }
 
 // lineage makes the copies of branches name copies, once all are there, and forgets the branch that every context begins with where the other has none of that name.
@@ -86,11 +89,11 @@ func (c *copier) lineage(infos []*BranchInfo, active ID) error {
 		c.branches[info.ID].From = c.copyOf(info.Branch.From)
 		hasMain = hasMain || info.Name == MainBranch
 	}
-	c.t.rec.Active = c.copyOf(active)
+	c.t.Rec.Active = c.copyOf(active)
 	if hasMain {
 		return nil
 	}
-	return c.t.unmake(c.t.target)
+	return c.t.Unmake(c.t.Target)
 }
 
 // copyOf is the id of a branch's copy, the zero id where it has none.
@@ -102,10 +105,10 @@ func (c *copier) copyOf(id ID) ID {
 }
 
 func (c *copier) branch(info *BranchInfo) error {
-	b := c.t.target
+	b := c.t.Target
 	if info.Name != MainBranch {
 		var err error
-		if b, err = c.t.create(info.Name, nil); err != nil {
+		if b, err = c.t.Create(info.Name, nil); err != nil {
 			return err
 		}
 	}
@@ -113,15 +116,15 @@ func (c *copier) branch(info *BranchInfo) error {
 	if err != nil {
 		return err
 	}
-	if err := c.t.splice(b, 0, 0, pieces); err != nil {
+	if err := c.t.Splice(b, 0, 0, pieces); err != nil {
 		return err
 	}
 	c.branches[info.ID] = b
 	b.Settings, b.AppData, b.At, b.Tokens = info.Settings, info.AppData, c.ids[info.At], info.Tokens
-	if b.System, err = c.t.putPrompt(info.SystemText); err != nil {
+	if b.System, err = c.t.PutPrompt(info.SystemText); err != nil {
 		return err
 	}
-	if b.Prompt, err = c.t.putPrompt(info.PromptText); err != nil {
+	if b.Prompt, err = c.t.PutPrompt(info.PromptText); err != nil {
 		return err
 	}
 	for _, s := range info.Sessions {
@@ -154,7 +157,7 @@ func (c *copier) pieces(b *branch.Branch, from []branch.Piece) ([]branch.Piece, 
 }
 
 func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
-	id, err := branch.IDAt(c.from.tx, c.from.id, []branch.Piece{{Segment: at.Segment, From: at.Position, To: at.Position + 1}}, 0)
+	id, err := branch.IDAt(c.from.Tx, c.from.ID, []branch.Piece{{Segment: at.Segment, From: at.Position, To: at.Position + 1}}, 0)
 	if err != nil {
 		return pool.Home{}, err
 	}
@@ -163,24 +166,24 @@ func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
 		return pool.Home{}, err
 	}
 	if p := c.ids[id]; p != (ID{}) { // the same message at another place
-		out, err := c.t.write(b, []branch.Item{{ID: p, Turn: branch.ItemOf(m).Turn}})
+		out, err := c.t.Write(b, []branch.Item{{ID: p, Turn: branch.ItemOf(m).Turn}})
 		return pool.Home{Segment: out.Segment, Position: out.From}, err
 	}
 	c.ids[id] = m.ID
-	p, err := c.t.put(b, []*Message{m})
+	p, err := c.t.Put(b, []*Message{m})
 	return pool.Home{Segment: p.Segment, Position: p.From}, err
 }
 
 // message reads a message and makes it one of its own.
 func (c *copier) message(id ID) (*Message, error) {
-	m, err := pool.Get(c.from.tx, c.from.id, id)
+	m, err := pool.Get(c.from.Tx, c.from.ID, id)
 	if err != nil {
 		return nil, err
 	}
 	if m == nil {
-		return nil, damaged("message %s is missing", id)
+		return nil, record.Damaged("message %s is missing", id)
 	}
-	if err := fillCalls(c.from.tx, c.from.id, m); err != nil {
+	if err := view.FillCalls(c.from.Tx, c.from.ID, m); err != nil {
 		return nil, err
 	}
 	m.ID, m.CopiedFrom = pool.NewID(), &id
@@ -202,15 +205,15 @@ func (c *copier) loose(id ID) (ID, error) {
 		return ID{}, err
 	}
 	c.ids[id] = m.ID
-	return m.ID, c.t.store1(m)
+	return m.ID, c.t.Store1(m)
 }
 
 // named copies tags, marks and tools.
 func (c *copier) named() error {
 	type pair struct{ bucket, key, value []byte }
 	var all []pair
-	for _, bucket := range []string{tagBucket, markBucket, toolBucket} {
-		err := c.from.tx.Scan(bucket, kv.Prefix(c.from.id[:]), func(key, value []byte) error {
+	for _, bucket := range []string{record.TagBucket, record.MarkBucket, record.ToolBucket} {
+		err := c.from.Tx.Scan(bucket, kv.Prefix(c.from.ID[:]), func(key, value []byte) error {
 			all = append(all, pair{[]byte(bucket), bytes.Clone(key[16:]), bytes.Clone(value)})
 			return nil
 		})
@@ -220,20 +223,20 @@ func (c *copier) named() error {
 	}
 	for _, r := range all {
 		switch string(r.bucket) {
-		case tagBucket:
+		case record.TagBucket:
 			id, ok := c.ids[ID(r.value)]
 			if !ok {
 				continue
 			}
 			r.value = id[:]
-		case markBucket:
+		case record.MarkBucket:
 			id, ok := c.ids[ID(r.key)]
 			if !ok {
 				continue
 			}
 			r.key = id[:]
 		}
-		if err := c.t.tx.Put(string(r.bucket), under(c.t.id, r.key...), r.value); err != nil {
+		if err := c.t.Tx.Put(string(r.bucket), record.Under(c.t.ID, r.key...), r.value); err != nil {
 			return err
 		}
 	}
@@ -242,7 +245,7 @@ func (c *copier) named() error {
 
 // rules copies the rules, each with the copy of what it is about.
 func (c *copier) rules() error {
-	all, err := rulesOf(c.from.tx, c.from.id)
+	all, err := view.RulesOf(c.from.Tx, c.from.ID)
 	if err != nil {
 		return err
 	}
@@ -253,7 +256,7 @@ func (c *copier) rules() error {
 			continue
 		}
 		r.ID, r.Branch, r.Message = pool.NewID(), to, message
-		if err := putRecord(c.t.tx, ruleBucket, ruleKey(c.t.id, r.ID), r); err != nil {
+		if err := record.PutRecord(c.t.Tx, record.RuleBucket, view.RuleKey(c.t.ID, r.ID), r); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
-
-// countBucket keeps token counts: context, message, encoding to a number. It can be lost without harm.
-const countBucket = "count"
 
 func countKeys(id ID, encoding string, ids []ID) [][]byte {
 	size := len(id) + len(ID{}) + len(encoding)
@@ -30,11 +28,11 @@ const scanFrom = 256
 // Counts gives the token counts that are kept for messages in an encoding, 0 for each that has none.
 func (c *ChatContext) Counts(ctx context.Context, encoding string, ids []ID) ([]int, error) {
 	out := make([]int, len(ids))
-	err := c.store.db.View(ctx, func(tx kv.Tx) error {
+	err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
 		if len(ids) >= scanFrom {
 			return c.scanCounts(tx, encoding, ids, out)
 		}
-		return tx.GetMany(countBucket, countKeys(c.ID, encoding, ids), func(i int, value []byte) error {
+		return tx.GetMany(record.CountBucket, countKeys(c.ID, encoding, ids), func(i int, value []byte) error {
 			n, _ := binary.Uvarint(value)
 			out[i] = int(n)
 			return nil
@@ -46,7 +44,7 @@ func (c *ChatContext) Counts(ctx context.Context, encoding string, ids []ID) ([]
 func (c *ChatContext) scanCounts(tx kv.Tx, encoding string, ids []ID, out []int) error {
 	known := make(map[ID]int, len(ids))
 	name := []byte(encoding)
-	err := tx.Scan(countBucket, kv.Prefix(c.ID[:]), func(key, value []byte) error {
+	err := tx.Scan(record.CountBucket, kv.Prefix(c.ID[:]), func(key, value []byte) error {
 		if bytes.Equal(key[2*len(ID{}):], name) {
 			n, _ := binary.Uvarint(value)
 			known[ID(key[len(ID{}):2*len(ID{})])] = int(n)
@@ -62,9 +60,9 @@ func (c *ChatContext) scanCounts(tx kv.Tx, encoding string, ids []ID, out []int)
 // SetCounts keeps token counts. On a store that can only be read it does nothing.
 func (c *ChatContext) SetCounts(ctx context.Context, encoding string, ids []ID, counts []int) error {
 	keys := countKeys(c.ID, encoding, ids)
-	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
+	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		for i, key := range keys {
-			if err := tx.Put(countBucket, key, binary.AppendUvarint(nil, uint64(max(counts[i], 0)))); err != nil {
+			if err := tx.Put(record.CountBucket, key, binary.AppendUvarint(nil, uint64(max(counts[i], 0)))); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,10 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -71,7 +74,7 @@ func wholeStore(t *testing.T) string {
 func dump(t *testing.T, s *Store) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := s.db.View(t.Context(), func(tx kv.Tx) error {
+	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
 		for _, bucket := range everyBucket {
 			err := tx.Scan(bucket, kv.Range{}, func(key, value []byte) error {
 				out[bucket+"\x00"+string(key)] = string(value)
@@ -89,14 +92,14 @@ func dump(t *testing.T, s *Store) map[string]string {
 	return out
 }
 
-var everyBucket = append([]string{metaBucket, contextBucket, recentBucket, openBucket, sourceBucket, pool.ArtifactBucket, looseBucket, index.DocBucket, index.TermBucket, index.WaitingBucket}, ownBuckets...)
+var everyBucket = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.OpenBucket, record.SourceBucket, pool.ArtifactBucket, record.LooseBucket, index.DocBucket, index.TermBucket, index.WaitingBucket}, care.OwnBuckets...)
 
 // mayBeAbsent are the buckets whose records nothing needs: one that is missing, or has another name, is no damage.
-var mayBeAbsent = map[string]bool{tagBucket: true, markBucket: true, countBucket: true, looseBucket: true, sourceBucket: true, keyBucket: true, ruleBucket: true, toolBucket: true,
-	requestBucket: true, partialBucket: true, queuedBucket: true, operationBucket: true, metaBucket: true, branch.PromptBucket: true}
+var mayBeAbsent = map[string]bool{record.TagBucket: true, record.MarkBucket: true, record.CountBucket: true, record.LooseBucket: true, record.SourceBucket: true, record.KeyBucket: true, record.RuleBucket: true, record.ToolBucket: true,
+	record.RequestBucket: true, record.PartialBucket: true, record.QueuedBucket: true, record.OperationBucket: true, record.MetaBucket: true, branch.PromptBucket: true}
 
 // unsealed are those of whose records a part has no second place to be compared with.
-var unsealed = map[string]bool{tagBucket: true, markBucket: true, metaBucket: true, sourceBucket: true, index.WaitingBucket: true}
+var unsealed = map[string]bool{record.TagBucket: true, record.MarkBucket: true, record.MetaBucket: true, record.SourceBucket: true, index.WaitingBucket: true}
 
 // damage copies a file, does something to it, and gives the copy.
 func damage(t *testing.T, whole string, fn func(file string)) string {
@@ -117,10 +120,10 @@ func damage(t *testing.T, whole string, fn func(file string)) string {
 func inRecord(t *testing.T, file, bucket string, at float64, fn func(tx kv.RwTx, key, value []byte) error) bool {
 	t.Helper()
 	s := opened(t, file)
-	defer s.Close()
+	defer s.at.Close()
 	var keys [][]byte
-	err := s.db.Update(t.Context(), func(tx kv.RwTx) (err error) {
-		if keys, err = keysWith(tx, bucket, nil); err != nil || len(keys) == 0 {
+	err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) (err error) {
+		if keys, err = view.KeysWith(tx, bucket, nil); err != nil || len(keys) == 0 {
 			return err
 		}
 		key := keys[min(int(at*float64(len(keys))), len(keys)-1)]
@@ -204,9 +207,9 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 		salvageAndLook(t, whole, file, err)
 		return
 	}
-	defer s.Close()
+	defer s.at.Close()
 	before := dump(t, s)
-	problems, err := s.problems(t.Context())
+	problems, err := care.Problems(t.Context(), s.at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +218,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 		if same := fmt.Sprint(dump(t, was)) == fmt.Sprint(before); !same && !harmless {
 			t.Error("nothing was found")
 		}
-		if err := was.Close(); err != nil {
+		if err := was.at.Close(); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -3,35 +3,13 @@ package chatctx
 import (
 	"context"
 	"encoding/json"
-	"sort"
-	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// Tool is a tool that a model may call.
-type Tool struct {
-	Name        string          `cbor:"1,keyasint"`
-	Description string          `cbor:"2,keyasint,omitempty"`
-	Schema      json.RawMessage `cbor:"3,keyasint,omitempty"` // JSON Schema of the arguments; nil: any object
-	// How it is run: a command's argument list, or an MCP server's or its URL; none of them: by a Go function of the program.
-	Command    []string          `cbor:"4,keyasint,omitempty"`
-	MCP        bool              `cbor:"5,keyasint,omitempty"`
-	URL        string            `cbor:"6,keyasint,omitempty"`
-	Dir        string            `cbor:"7,keyasint,omitempty"`
-	Env        map[string]string `cbor:"8,keyasint,omitempty"`
-	Timeout    time.Duration     `cbor:"9,keyasint,omitempty"`  // 0: the executor's
-	Repeatable bool              `cbor:"10,keyasint,omitempty"` // running it twice does no harm
-	Prune      string            `cbor:"11,keyasint,omitempty"` // prune, summarise, keep; "": the policy's
-	Remotes    []Remote          `cbor:"12,keyasint,omitempty"` // of an MCP server's record: the tools that it offers
-	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
-	Remote string `cbor:"-"`
-}
-
-// toolBucket has a context's tools, and under the zero id those for all contexts.
-const toolBucket = "tool"
 
 // Draft is a branch on its way to a provider: a copy that enhancers change and adapters read.
 type Draft struct {
@@ -78,24 +56,24 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 	}}
 	var snap *Snapshot
 	var marked map[ID]string
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		b, err := branchOf(tx, c.ID, rec, branchName)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
 		}
-		info, err := branchInfo(tx, c.ID, rec, b)
+		info, err := view.DescribeBranch(tx, c.ID, rec, b)
 		if err != nil {
 			return err
 		}
 		snap = &Snapshot{ctx: c, Info: info}
 		d.Branch, d.Revision, d.System, d.Prompt = b.Name, b.Revision, info.SystemText, info.PromptText
-		if d.Settings, err = effective(tx, rec, b); err != nil {
+		if d.Settings, err = view.Effective(tx, rec, b); err != nil {
 			return err
 		}
-		if d.Tools, err = toolsFor(tx, c.ID); err != nil {
+		if d.Tools, err = view.ToolsFor(tx, c.ID); err != nil {
 			return err
 		}
-		if marked, err = marks(tx, c.ID); err != nil {
+		if marked, err = view.Marks(tx, c.ID); err != nil {
 			return err
 		}
 		return d.setSession(tx, b)
@@ -138,45 +116,8 @@ func (d *Draft) setSession(tx kv.Tx, b *branch.Branch) error {
 		return err
 	}
 	if m == nil {
-		return damaged("the summary %s of a session of branch %q is missing", d.Session.Summary, b.Name)
+		return record.Damaged("the summary %s of a session of branch %q is missing", d.Session.Summary, b.Name)
 	}
 	d.Summary = draftMessage(Entry{Message: m, Session: len(b.Sessions) - 1}, "")
 	return nil
-}
-
-// toolsFor gives the tools of a context, its own winning over those for all, by name. Those of MCP servers come one by one.
-func toolsFor(tx kv.Tx, id ID) ([]Tool, error) {
-	kept, err := keptTools(tx, id)
-	if err != nil {
-		return nil, err
-	}
-	tools := make([]Tool, 0, len(kept))
-	for _, t := range kept {
-		tools = append(tools, t.offers()...)
-	}
-	return tools, nil
-}
-
-// keptTools gives the tools of a context and those for all as they are kept.
-func keptTools(tx kv.Tx, id ID) ([]KeptTool, error) {
-	byName := map[string]KeptTool{}
-	for _, scope := range []ID{{}, id} {
-		err := tx.Scan(toolBucket, kv.Prefix(scope[:]), func(key, value []byte) error {
-			t := KeptTool{Store: scope == ID{}}
-			if err := decMode.Unmarshal(value, &t.Tool); err != nil {
-				return damaged("the tool %q: %v", key[16:], err)
-			}
-			byName[t.Name] = t
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	tools := make([]KeptTool, 0, len(byName))
-	for _, t := range byName {
-		tools = append(tools, t)
-	}
-	sort.Slice(tools, func(i, j int) bool { return tools[i].Name < tools[j].Name })
-	return tools, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -13,7 +14,7 @@ func TestExpectRefusesAnOldRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.at.Close()
 	c, err := s.New(t.Context(), NewContext{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestSessionsOfARequestGiveWayToNewerOnes(t *testing.T) {
 		{"moved meanwhile", []branch.Session{{ID: a, Start: 3}}, one, false},
 		{"another one", []branch.Session{{ID: b, Start: 1}}, one, false},
 	} {
-		if got := sameSessions(c.now, c.used); got != c.want {
+		if got := journal.SameSessions(c.now, c.used); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -68,7 +69,7 @@ func TestForkAndRewindCutMarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.at.Close()
 	var msgs []*Message
 	for range 10 {
 		msgs = append(msgs, pool.NewText(pool.User, "x"))

@@ -37,7 +37,7 @@ func TestGCTakesNothingThatIsNeeded(t *testing.T) {
 func TestGCTakesWhatNothingNeeds(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		s.clock = func() time.Time { return now }
+		s.at.Clock = func() time.Time { return now }
 		c := newContext(t, s, "a", ">b", "c", ">d")
 		if _, err := c.Append(t.Context(), "", &Message{Role: pool.User, Content: []pool.Part{{Type: pool.ImagePart, MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}}); err != nil {
 			t.Fatal(err)

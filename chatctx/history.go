@@ -2,32 +2,15 @@ package chatctx
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// sortBranches puts branches in the order they were made; of those made in one operation main comes first, then by name.
-func sortBranches(infos []*BranchInfo) {
-	slices.SortStableFunc(infos, func(a, b *BranchInfo) int {
-		switch {
-		case a.Created != b.Created && a.Created < b.Created:
-			return -1
-		case a.Created != b.Created:
-			return 1
-		case a.Name == MainBranch:
-			return -1
-		case b.Name == MainBranch:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-}
 
 // Snapshot is a branch as it was at one moment. It holds nothing: no file, no lock, no memory to speak of; entries and messages never change, so the
 // branch's pieces are enough. Writers do not change it and are not held up by it.
@@ -48,9 +31,6 @@ func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapsho
 // Len is the number of messages.
 func (s *Snapshot) Len() int { return s.Info.Messages }
 
-// entryBatch is how many messages are read in one transaction: some milliseconds of it.
-const entryBatch = 256
-
 // Entries gives the messages at positions from to to, both included, counted from 1; backwards where from is after to. 0 for to is the last. Messages are read
 // in batches, a short transaction each, and nothing is held between them, so the caller may take its time. ErrDamaged where a message is missing.
 func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, error] {
@@ -64,9 +44,9 @@ func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, 
 			return
 		}
 		for lo <= hi {
-			a, b := lo, min(lo+entryBatch-1, hi)
+			a, b := lo, min(lo+view.EntryBatch-1, hi)
 			if back {
-				a, b = max(hi-entryBatch+1, lo), hi
+				a, b = max(hi-view.EntryBatch+1, lo), hi
 			}
 			page, err := s.read(ctx, a, b)
 			if err != nil {
@@ -111,7 +91,7 @@ func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
 // Turns is the number of turns on the branch.
 func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	n := 0
-	err := s.ctx.store.db.View(ctx, func(tx kv.Tx) (err error) {
+	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
 		n, err = branch.Turns(tx, s.ctx.ID, s.Info.Pieces, s.Len())
 		return err
 	})
@@ -120,83 +100,17 @@ func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 
 func (s *Snapshot) read(ctx context.Context, from, to int) ([]*Entry, error) {
 	var page []*Entry
-	err := s.ctx.store.db.View(ctx, func(tx kv.Tx) (err error) {
-		page, err = readEntries(tx, s.ctx.ID, &s.Info.Branch, from, to)
+	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+		page, err = view.ReadEntries(tx, s.ctx.ID, &s.Info.Branch, from, to)
 		return err
 	})
 	return page, err
 }
 
-// readEntries reads the messages at positions from to to of a branch, calls as they are now.
-func readEntries(tx kv.Tx, id ID, b *branch.Branch, from, to int) ([]*Entry, error) {
-	ids, err := branch.IDs(tx, id, branch.Slice(b.Pieces, max(from-2, 0), to))
-	if err != nil {
-		return nil, err
-	}
-	var parent ID
-	if from > 1 {
-		parent, ids = ids[0], ids[1:]
-	}
-	turns, err := branch.Turns(tx, id, b.Pieces, from-1)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := tagsOf(tx, id)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*Entry, 0, len(ids))
-	err = pool.GetMany(tx, id, ids, func(i int, m *Message) error {
-		if m == nil {
-			return damaged("message %s is missing", ids[i])
-		}
-		if err := fillCalls(tx, id, m); err != nil {
-			return err
-		}
-		e := &Entry{Message: m, Position: from + i, Parent: parent, Tags: tags[m.ID], Session: sessionAt(b, from+i)}
-		if branch.ItemOf(m).Turn {
-			turns++
-		}
-		e.Turn = turnName(m, turns)
-		parent = m.ID
-		out = append(out, e)
-		return nil
-	})
-	return out, err
-}
-
-// turnName names a message's turn: u3 for the words that begin the third, a3 for all that answers them.
-func turnName(m *Message, n int) string {
-	if branch.ItemOf(m).Turn {
-		return fmt.Sprintf("u%d", n)
-	}
-	return fmt.Sprintf("a%d", n)
-}
-
-// sessionAt is the number of the session that a position lies in, from 1.
-func sessionAt(b *branch.Branch, pos int) int {
-	n := 1
-	for i, s := range b.Sessions {
-		if i > 0 && s.Start <= pos {
-			n = i + 1
-		}
-	}
-	return n
-}
-
-func tagsOf(tx kv.Tx, id ID) (map[ID][]string, error) {
-	out := map[ID][]string{}
-	err := tx.Scan(tagBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		out[ID(value)] = append(out[ID(value)], string(key[16:]))
-		return nil
-	})
-	return out, err
-}
-
 // IDs are the ids of the whole history, in order.
 func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 	var ids []ID
-	err := s.ctx.store.db.View(ctx, func(tx kv.Tx) (err error) {
+	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
 		ids, err = branch.IDs(tx, s.ctx.ID, s.Info.Pieces)
 		return err
 	})
@@ -206,13 +120,13 @@ func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 // Find resolves a reference on this branch. A message of the context that the branch does not hold has the Position 0.
 func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 	var e *Entry
-	err := s.ctx.store.db.View(ctx, func(tx kv.Tx) error {
-		id, pos, err := (reader{tx: tx, id: s.ctx.ID}).find(&s.Info.Branch, ref)
+	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+		id, pos, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(&s.Info.Branch, ref)
 		if err != nil {
 			return err
 		}
 		if pos > 0 {
-			page, err := readEntries(tx, s.ctx.ID, &s.Info.Branch, pos, pos)
+			page, err := view.ReadEntries(tx, s.ctx.ID, &s.Info.Branch, pos, pos)
 			if err == nil {
 				e = page[0]
 			}
@@ -222,12 +136,12 @@ func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 		if err != nil || m == nil {
 			return err
 		}
-		tags, err := tagsOf(tx, s.ctx.ID)
+		tags, err := view.TagsOf(tx, s.ctx.ID)
 		if err != nil {
 			return err
 		}
 		e = &Entry{Message: m, Tags: tags[id]}
-		return fillCalls(tx, s.ctx.ID, m)
+		return view.FillCalls(tx, s.ctx.ID, m)
 	})
 	return e, err
 }
@@ -242,12 +156,12 @@ type Difference struct {
 // Diff compares the histories of two branches.
 func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error) {
 	var d *Difference
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		left, err := branchOf(tx, c.ID, rec, a)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		left, err := view.BranchOf(tx, c.ID, rec, a)
 		if err != nil {
 			return err
 		}
-		right, err := branchOf(tx, c.ID, rec, b)
+		right, err := view.BranchOf(tx, c.ID, rec, b)
 		if err != nil {
 			return err
 		}
@@ -257,16 +171,16 @@ func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error
 		}
 		d = &Difference{A: left.Name, B: right.Name}
 		if n > 0 {
-			page, err := readEntries(tx, c.ID, left, n, n)
+			page, err := view.ReadEntries(tx, c.ID, left, n, n)
 			if err != nil {
 				return err
 			}
 			d.Ancestor = page[0]
 		}
-		if d.OnlyA, err = readEntries(tx, c.ID, left, n+1, left.Len()); err != nil {
+		if d.OnlyA, err = view.ReadEntries(tx, c.ID, left, n+1, left.Len()); err != nil {
 			return err
 		}
-		d.OnlyB, err = readEntries(tx, c.ID, right, n+1, right.Len())
+		d.OnlyB, err = view.ReadEntries(tx, c.ID, right, n+1, right.Len())
 		return err
 	})
 	return d, err
@@ -282,8 +196,8 @@ type TreeBranch struct {
 // Tree gives the branches so that each leaves one before it in the list: the one with which it shares most, of equals the earliest.
 func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 	var out []*TreeBranch
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		infos, err := branchInfos(tx, c.ID, rec)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		infos, err := view.BranchInfos(tx, c.ID, rec)
 		if err != nil {
 			return err
 		}
@@ -309,8 +223,8 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 // Tokens are the figures of a branch: those that were set, else the last reply's; zero after clear.
 func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tokens, error) {
 	var out branch.Tokens
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		b, err := branchOf(tx, c.ID, rec, branchName)
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
 		}
@@ -327,7 +241,7 @@ func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tok
 // lastTokens are the figures of the last reply, zero where it has none. It looks no further back than maxResults messages.
 func lastTokens(tx kv.Tx, id ID, b *branch.Branch) (branch.Tokens, error) {
 	n := b.Len()
-	for i := n - 1; i >= max(0, n-maxResults); i-- {
+	for i := n - 1; i >= max(0, n-view.MaxResults); i-- {
 		at, err := branch.IDAt(tx, id, b.Pieces, i)
 		if err != nil {
 			return branch.Tokens{}, err

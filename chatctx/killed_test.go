@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
@@ -35,7 +37,7 @@ func play(what, file string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.at.Close()
 	fmt.Println("ready")
 	switch what {
 	case "append":
@@ -65,7 +67,7 @@ func play(what, file string) error {
 	case "redact":
 		_, err = s.Redact(ctx, RedactOptions{Find: finder("planted-[a-z]+")})
 	case "backup":
-		_, err = s.backupBeside(ctx, file, "copy")
+		_, err = care.BackupBeside(ctx, s.at, file, "copy")
 	}
 	if err == nil {
 		fmt.Println("done")
@@ -148,11 +150,11 @@ func killed(t *testing.T, what string, i int) {
 	if _, err := s.Trash(t.Context(), "trash"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Index(t.Context(), nil), s.Close()); err != nil {
+	if err := errors.Join(s.Index(t.Context(), nil), s.at.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if what == "repair" {
-		inRecord(t, file, recentBucket, 0, func(tx kv.RwTx, key, _ []byte) error { return tx.Put(recentBucket, key, []byte{1}) })
+		inRecord(t, file, record.RecentBucket, 0, func(tx kv.RwTx, key, _ []byte) error { return tx.Put(record.RecentBucket, key, []byte{1}) })
 	}
 	adds, reads := startPlayer(t, "append", file), startPlayer(t, "read", file)
 	doing := startPlayer(t, what, file)
@@ -174,7 +176,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.at.Close()
 	kept, err := s.Context(t.Context(), "kept")
 	if err != nil {
 		t.Fatal(err)
@@ -210,8 +212,8 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		if err := c.sound(t.Context()); err != nil {
+		defer c.at.Close()
+		if err := care.Sound(t.Context(), c.at); err != nil {
 			t.Error(err)
 		}
 	}

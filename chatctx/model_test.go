@@ -526,7 +526,7 @@ func (m *model) reopen() {
 	if m.path == "" {
 		return
 	}
-	if err := m.store.Close(); err != nil {
+	if err := m.store.at.Close(); err != nil {
 		m.t.Fatal(err)
 	}
 	var err error
@@ -574,7 +574,7 @@ func TestModel(t *testing.T) {
 				}
 			}
 			checkStore(t, m.store)
-			if err := m.store.Close(); err != nil {
+			if err := m.store.at.Close(); err != nil {
 				t.Fatal(err)
 			}
 		})

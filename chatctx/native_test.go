@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 )
 
 // TestNativeTypesAreWhole fails when a record gets a field that an export between stores does not carry yet. The fields that are left out on
@@ -16,11 +17,11 @@ func TestNativeTypesAreWhole(t *testing.T) {
 		record, native, leftOut int
 	}{
 		// Messages, Branches, NextOperation, NextSegment, Last, Newest, Redo, StoreLast, StoreAt, Revision, Trashed; the id is the key.
-		{"context", count(contextRecord{}), count(Native{}) - 1, 11},
+		{"context", count(record.ContextRecord{}), count(Native{}) - 1, 11},
 		// Pieces, Segment, High, Revision, Last, Newest, Removed; Like and Shared stand for the pieces.
 		{"branch", count(branch.Branch{}), count(NativeBranch{}) - 2, 7},
 		// Home, Token; the message and the index are the key.
-		{"call", count(callRecord{}), count(NativeCall{}) - 2, 2},
+		{"call", count(record.CallRecord{}), count(NativeCall{}) - 2, 2},
 	} {
 		if c.record != c.native+c.leftOut {
 			t.Errorf("the record of a %s has %d fields, an export carries %d and leaves out %d", c.what, c.record, c.native, c.leftOut)

@@ -506,9 +506,9 @@ func TestSessionsAreTheCallers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.at.Close()
 	given := []branch.Session{{Digests: []branch.Digest{{Text: "d"}}, Data: map[string]json.RawMessage{"k": json.RawMessage(`{"d":"d"}`)}}}
-	got, err := s.sessions(given)
+	got, err := s.at.Sessions(given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -536,7 +536,7 @@ func TestWatchTellsOfErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.at.Close()
 	c := newContext(t, s)
 	changes, err := s.Watch(t.Context())
 	if err != nil {

@@ -3,25 +3,18 @@ package chatctx
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"sync"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
-
-const (
-	partialBucket = "partial" // context, branch: what has come of the reply that runs
-	queuedBucket  = "queued"  // context, branch, time: id of a message that waits, which lies in the pool and on no branch
-	requestBucket = "request" // context, branch, provider: hash chain of the last body sent
-)
-
-// ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
-var ErrStopped = errors.New("the reply was stopped by another program")
 
 // Reply is the right to answer on a branch. One program has it at a time; it lasts while it is renewed by Save. Its methods may be
 // called by several goroutines.
@@ -33,7 +26,7 @@ type Reply struct {
 	token   ID
 	mu      sync.Mutex // of what follows, and held while something is stored as the reply's
 	// group has the operations that this reply made one after the other, with nothing else on the branch in between; last is the newest of them.
-	group *group
+	group *journal.Group
 	last  uint64
 }
 
@@ -42,23 +35,23 @@ func (r *Reply) Together(with *Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if with.group != nil {
-		r.group, r.last = with.group, with.group.begun(r.Context)
+		r.group, r.last = with.group, with.group.Begun(r.Context)
 	}
 }
 
 // join makes an operation part of the command that the reply is of: the question, and the answer right after it.
-func (r *Reply) join(t *txn) {
-	if r.group == nil || t.target.Last != r.last {
-		r.group = newGroup()
+func (r *Reply) join(t *journal.Txn) {
+	if r.group == nil || t.Target.Last != r.last {
+		r.group = journal.NewGroup()
 	}
-	r.group.join(t)
+	r.group.Join(t)
 }
 
 // made notes an operation that was stored.
 func (r *Reply) made(done *Committed) {
 	if done.Operation != "" {
-		r.group.remember(done)
-		r.last = operationNumber(done.Operation)
+		r.group.Remember(done)
+		r.last = journal.OperationNumber(done.Operation)
 	}
 }
 
@@ -78,18 +71,18 @@ type Begun struct {
 // there is settled first. If a reply runs already, msgs are queued; without any, that is an ErrConflict. Where the key of o is known, msgs are neither appended
 // nor queued again: Again says so, Placed where they went (Position 0: into the queue), and the claim is had all the same, unless a reply runs.
 func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []*Message, o AppendOptions) (*Begun, error) {
-	if err := c.store.ready(msgs); err != nil {
+	if err := c.store.at.Ready(msgs); err != nil {
 		return nil, err
 	}
 	var out *Begun
 	var done *Committed
-	claim := c.store.newClaim()
-	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
-		t, err := c.store.begin(tx, c.ID.String(), branchName)
+	claim := c.store.at.NewClaim()
+	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
+		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
 		}
-		out, done, err = t.beginReply(msgs, claim, o)
+		out, done, err = beginReply(t, msgs, claim, o)
 		return err
 	})
 	if err != nil {
@@ -102,76 +95,76 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []
 	return out, nil
 }
 
-func (t *txn) beginReply(msgs []*Message, claim *Claim, o AppendOptions) (*Begun, *Committed, error) {
-	out := &Begun{Appended: Appended{Context: t.id, Branch: t.target.Name}}
-	again, err := t.known(o.Key, &out.Appended)
+func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) (*Begun, *Committed, error) {
+	out := &Begun{Appended: Appended{Context: t.ID, Branch: t.Target.Name}}
+	again, err := t.Known(o.Key, &out.Appended)
 	if err != nil {
 		return nil, nil, err
 	}
 	if again {
 		msgs = nil
-	} else if err := t.expect(o.Expect); err != nil {
+	} else if err := t.Expect(o.Expect); err != nil {
 		return nil, nil, err
 	}
-	holder, err := claimOf(t.tx, t.id, t.target.ID)
+	holder, err := view.ClaimOf(t.Tx, t.ID, t.Target.ID)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.what = "send"
+	t.What = "send"
 	var waiting []Placement
 	switch {
-	case holder == nil || holder.Dead(t.now):
-		err = t.startReply(msgs, claim, out)
+	case holder == nil || holder.Dead(t.Now):
+		err = startReply(t, msgs, claim, out)
 	case again:
 		out.Holder = holder
 	default:
 		out.Holder = holder
-		waiting, err = t.queue(msgs)
+		waiting, err = queue(t, msgs)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	done, err := t.finish()
+	done, err := t.Finish()
 	if err != nil || again {
 		return out, done, err
 	}
 	out.Revision = done.Revision
 	made := out.Appended
 	made.Placed = append(waiting, made.Placed...)
-	return out, done, t.keep(o.Key, t.target.ID, &made)
+	return out, done, t.Keep(o.Key, t.Target.ID, &made)
 }
 
-func (t *txn) startReply(msgs []*Message, claim *Claim, out *Begun) (err error) {
-	if out.Settled, err = t.settleReply(t.target); err != nil {
+func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun) (err error) {
+	if out.Settled, err = settleReply(t, t.Target); err != nil {
 		return err
 	}
-	if out.FromQueue, err = t.unqueue(t.target); err != nil {
+	if out.FromQueue, err = unqueue(t, t.Target); err != nil {
 		return err
 	}
 	if len(msgs) > 0 {
-		if out.Placed, err = t.append(t.target, msgs); err != nil {
+		if out.Placed, err = t.Append(t.Target, msgs); err != nil {
 			return err
 		}
 	}
-	out.Reply = &Reply{Context: t.id, Branch: t.target.Name, id: t.target.ID, token: claim.Token}
+	out.Reply = &Reply{Context: t.ID, Branch: t.Target.Name, id: t.Target.ID, token: claim.Token}
 	out.Reply.join(t)
-	return putRecord(t.tx, claimBucket, t.replyKey(t.target), claim)
+	return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, t.Target), claim)
 }
 
-func (t *txn) replyKey(b *branch.Branch) []byte { return under(t.id, b.ID[:]...) }
+func replyKey(t *journal.Txn, b *branch.Branch) []byte { return record.Under(t.ID, b.ID[:]...) }
 
 // settleReply ends a reply that nobody works on: what had come of it goes to the end of the branch, unfinished.
-func (t *txn) settleReply(b *branch.Branch) (*Message, error) {
-	if err := t.tx.Delete(claimBucket, t.replyKey(b)); err != nil {
+func settleReply(t *journal.Txn, b *branch.Branch) (*Message, error) {
+	if err := t.Tx.Delete(record.ClaimBucket, replyKey(t, b)); err != nil {
 		return nil, err
 	}
-	return t.settlePartial(b)
+	return settlePartial(t, b)
 }
 
 // settlePartial puts what was saved of a reply at the end of the branch, unfinished; nil where nothing was.
-func (t *txn) settlePartial(b *branch.Branch) (*Message, error) {
-	key := t.replyKey(b)
-	raw, err := t.tx.Get(partialBucket, key)
+func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
+	key := replyKey(t, b)
+	raw, err := t.Tx.Get(record.PartialBucket, key)
 	if raw == nil || err != nil {
 		return nil, err
 	}
@@ -179,28 +172,28 @@ func (t *txn) settlePartial(b *branch.Branch) (*Message, error) {
 	if err := pool.Decode(raw, m); err != nil {
 		return nil, err
 	}
-	if err := t.tx.Delete(partialBucket, key); err != nil {
+	if err := t.Tx.Delete(record.PartialBucket, key); err != nil {
 		return nil, err
 	}
-	if has, err := pool.Has(t.tx, t.id, m.ID); has || err != nil { // the whole of it was stored already
+	if has, err := pool.Has(t.Tx, t.ID, m.ID); has || err != nil { // the whole of it was stored already
 		return nil, err
 	}
 	m.Unfinished = true
 	if m.Meta.Error == "" {
 		m.Meta.Error = "the program that received the reply ended"
 	}
-	_, err = t.append(b, []*Message{m})
+	_, err = t.Append(b, []*Message{m})
 	return m, err
 }
 
 // queue puts messages aside until the reply that runs is done, but for those that wait or stand on the branch already.
-func (t *txn) queue(msgs []*Message) ([]Placement, error) {
+func queue(t *journal.Txn, msgs []*Message) ([]Placement, error) {
 	if len(msgs) == 0 {
-		return nil, conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.target.Name)
+		return nil, record.Conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.Target.Name)
 	}
-	t.what = "queue"
-	prefix := t.replyKey(t.target)
-	keys, ids, err := queuedOn(t.tx, t.id, t.target.ID)
+	t.What = "queue"
+	prefix := replyKey(t, t.Target)
+	keys, ids, err := queuedOn(t.Tx, t.ID, t.Target.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +203,7 @@ func (t *txn) queue(msgs []*Message) ([]Placement, error) {
 	}
 	out := make([]Placement, 0, len(msgs))
 	for _, m := range msgs {
-		at, err := t.queueable(m)
+		at, err := queueable(t, m)
 		if err != nil {
 			return nil, err
 		}
@@ -218,51 +211,51 @@ func (t *txn) queue(msgs []*Message) ([]Placement, error) {
 		if at.Position > 0 || slices.Contains(ids, m.ID) {
 			continue
 		}
-		last = max(last+1, uint64(t.now))
-		if err := t.putRaw(queuedBucket, binary.BigEndian.AppendUint64(slices.Clone(prefix), last), m.ID[:]); err != nil {
+		last = max(last+1, uint64(t.Now))
+		if err := t.PutRaw(record.QueuedBucket, binary.BigEndian.AppendUint64(slices.Clone(prefix), last), m.ID[:]); err != nil {
 			return nil, err
 		}
 		ids = append(ids, m.ID)
-		t.touch(t.target)
+		t.Touch(t.Target)
 	}
 	return out, nil
 }
 
 // queueable stores a message that is to wait, if it is not there, and says where the branch holds it, if it does.
-func (t *txn) queueable(m *Message) (Placement, error) {
-	was, err := t.stored(m)
+func queueable(t *journal.Txn, m *Message) (Placement, error) {
+	was, err := t.Stored(m)
 	if err != nil {
 		return Placement{}, err
 	}
 	if was == nil {
-		return Placement{Message: m.ID}, t.keepNew(m)
+		return Placement{Message: m.ID}, t.KeepNew(m)
 	}
-	return t.standing(t.target, was)
+	return t.Standing(t.Target, was)
 }
 
 // unqueue puts the messages that wait at the end of the branch.
-func (t *txn) unqueue(b *branch.Branch) ([]Placement, error) {
-	keys, ids, err := queuedOn(t.tx, t.id, b.ID)
+func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
+	keys, ids, err := queuedOn(t.Tx, t.ID, b.ID)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	msgs := make([]*Message, len(ids))
 	for i, id := range ids {
-		if msgs[i], err = t.get(id); err != nil {
+		if msgs[i], err = t.Get(id); err != nil {
 			return nil, err
 		}
-		if err := t.putRaw(queuedBucket, keys[i], nil); err != nil {
+		if err := t.PutRaw(record.QueuedBucket, keys[i], nil); err != nil {
 			return nil, err
 		}
 	}
-	return t.append(b, msgs)
+	return t.Append(b, msgs)
 }
 
 // queuedOn gives the keys and messages of a branch's queue, oldest first.
 func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
-	err = tx.Scan(queuedBucket, kv.Prefix(under(ctx, branchID[:]...)), func(key, value []byte) error {
+	err = tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)), func(key, value []byte) error {
 		if len(value) != len(ID{}) {
-			return damaged("a message in the queue of branch %s has no id", branchID)
+			return record.Damaged("a message in the queue of branch %s has no id", branchID)
 		}
 		keys, ids = append(keys, slices.Clone(key)), append(ids, ID(value))
 		return nil
@@ -273,9 +266,9 @@ func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
 // Queued gives the messages that wait for a place on the branch, oldest first.
 func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
 	var out []*Entry
-	err := c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		out = nil
-		b, err := branchOf(tx, c.ID, rec, branchName)
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
 		}
@@ -285,7 +278,7 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 		}
 		return pool.GetMany(tx, c.ID, ids, func(i int, m *Message) error {
 			if m == nil {
-				return damaged("message %s of the queue is missing", ids[i])
+				return record.Damaged("message %s of the queue is missing", ids[i])
 			}
 			out = append(out, &Entry{Message: m, Queued: true})
 			return nil
@@ -297,12 +290,12 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 // Running is who works on a reply on the branch, and what of it is stored. It is nil where nobody does; a claim that is dead is
 // given: Settle puts what it left on the branch.
 func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
-	err = c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		b, err := branchOf(tx, c.ID, rec, branchName)
+	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
 		}
-		claim, err = claimOf(tx, c.ID, b.ID)
+		claim, err = view.ClaimOf(tx, c.ID, b.ID)
 		return err
 	})
 	return claim, err
@@ -311,51 +304,51 @@ func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Cl
 // Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. With force it
 // ends one that runs too, whose program then stops within a second. The message is nil where nothing had come.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, force bool) (*Message, error) {
-	return c.settle(ctx, branchName, func(claim *Claim) bool { return force || claim.Dead(c.store.now()) })
+	return c.settle(ctx, branchName, func(claim *Claim) bool { return force || claim.Dead(c.store.at.Now()) })
 }
 
 // settle ends the reply on a branch if its claim is one to be ended.
 func (c *ChatContext) settle(ctx context.Context, branchName string, ends func(*Claim) bool) (*Message, error) {
 	var m *Message
-	err := c.store.db.Update(ctx, func(tx kv.RwTx) error {
+	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		m = nil
-		t, err := c.store.begin(tx, c.ID.String(), branchName)
+		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
 		}
-		holder, err := claimOf(tx, c.ID, t.target.ID)
+		holder, err := view.ClaimOf(tx, c.ID, t.Target.ID)
 		if err != nil || holder == nil || !ends(holder) {
 			return err
 		}
-		t.what = "reply"
-		if m, err = t.settleReply(t.target); err != nil {
+		t.What = "reply"
+		if m, err = settleReply(t, t.Target); err != nil {
 			return err
 		}
-		_, err = t.finish()
+		_, err = t.Finish()
 		return err
 	})
 	return m, err
 }
 
 // at begins an operation on the branch that the reply is for, if the claim still holds.
-func (r *Reply) at(tx kv.RwTx) (*txn, error) {
-	t, err := r.store.beginAt(tx, r.Context)
+func (r *Reply) at(tx kv.RwTx) (*journal.Txn, error) {
+	t, err := journal.BeginAt(r.store.at, tx, r.Context)
 	if err != nil {
 		return nil, err
 	}
-	l, err := t.load(r.id)
+	l, err := t.Load(r.id)
 	if err != nil {
 		return nil, err
 	}
 	if l == nil || l.Removed != 0 {
 		return nil, fmt.Errorf("%w: the branch %q was removed", ErrStopped, r.Branch)
 	}
-	t.target = l.Branch
+	t.Target = l.Branch
 	return t, r.held(tx)
 }
 
 func (r *Reply) held(tx kv.Tx) error {
-	claim, err := claimOf(tx, r.Context, r.id)
+	claim, err := view.ClaimOf(tx, r.Context, r.id)
 	if err == nil && (claim == nil || claim.Token != r.token) {
 		err = ErrStopped
 	}
@@ -364,7 +357,7 @@ func (r *Reply) held(tx kv.Tx) error {
 
 // Held is nil while the claim is this reply's, else ErrStopped.
 func (r *Reply) Held(ctx context.Context) error {
-	return r.store.db.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
+	return r.store.at.DB.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
 }
 
 // Save renews the claim and, if partial is not nil, stores what has come of the reply so far, so that a crash does not lose it. ErrStopped
@@ -377,20 +370,20 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 			return err
 		}
 	}
-	return r.store.db.Update(ctx, func(tx kv.RwTx) error {
+	return r.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		if err := r.held(tx); err != nil {
 			return err
 		}
-		claim, err := claimOf(tx, r.Context, r.id)
+		claim, err := view.ClaimOf(tx, r.Context, r.id)
 		if err != nil {
 			return err
 		}
-		claim.Renewed, claim.PID = r.store.now(), os.Getpid()
-		key := under(r.Context, r.id[:]...)
-		if err := putRecord(tx, claimBucket, key, claim); err != nil || raw == nil {
+		claim.Renewed, claim.PID = r.store.at.Now(), os.Getpid()
+		key := record.Under(r.Context, r.id[:]...)
+		if err := record.PutRecord(tx, record.ClaimBucket, key, claim); err != nil || raw == nil {
 			return err
 		}
-		return tx.Put(partialBucket, key, raw)
+		return tx.Put(record.PartialBucket, key, raw)
 	})
 }
 
@@ -402,14 +395,14 @@ func (s *Store) encodePartial(m *Message) ([]byte, error) {
 		c.ID = pool.NewID()
 	}
 	raw, err := pool.Encode(&c)
-	if err != nil || s.before == nil {
+	if err != nil || s.at.Before == nil {
 		return raw, err
 	}
 	own := &Message{}
 	if err := pool.Decode(raw, own); err != nil {
 		return nil, err
 	}
-	if err := s.message(own); err != nil {
+	if err := s.at.Message(own); err != nil {
 		return nil, err
 	}
 	return pool.Encode(own)
@@ -440,18 +433,18 @@ type Ended struct {
 // Finish appends messages and ends the reply, or goes on with it, in one transaction. ErrStopped where the claim is gone: nothing
 // is stored then. A reply that ends without messages leaves what Save stored of it, unfinished.
 func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
-	if err := r.store.ready(e.Messages); err != nil {
+	if err := r.store.at.Ready(e.Messages); err != nil {
 		return nil, err
 	}
 	var err error
-	if e.Sessions, err = r.store.sessions(e.Sessions); err != nil {
+	if e.Sessions, err = r.store.at.Sessions(e.Sessions); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out *Ended
 	var done *Committed
-	err = r.store.db.Update(ctx, func(tx kv.RwTx) (err error) {
+	err = r.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
 		out, done, err = r.finish(tx, &e)
 		return err
 	})
@@ -467,29 +460,29 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t.what = "reply"
+	t.What = "reply"
 	r.join(t)
-	out := &Ended{Appended: Appended{Context: t.id, Branch: t.target.Name}}
+	out := &Ended{Appended: Appended{Context: t.ID, Branch: t.Target.Name}}
 	if len(e.Messages) > 0 {
-		out.Placed, err = t.append(t.target, e.Messages)
+		out.Placed, err = t.Append(t.Target, e.Messages)
 	} else if !e.GoOn {
-		_, err = t.settlePartial(t.target)
+		_, err = settlePartial(t, t.Target)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if e.Sessions != nil && sameSessions(t.target.Sessions, e.Sessions) {
-		t.target.Sessions = slices.Clone(e.Sessions)
-		t.touch(t.target)
+	if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {
+		t.Target.Sessions = slices.Clone(e.Sessions)
+		t.Touch(t.Target)
 	}
 	if e.Provider != "" {
-		key := append(t.replyKey(t.target), e.Provider...)
-		if err := tx.Put(requestBucket, key, e.Request); err != nil {
+		key := append(replyKey(t, t.Target), e.Provider...)
+		if err := tx.Put(record.RequestBucket, key, e.Request); err != nil {
 			return nil, nil, err
 		}
 	}
 	if !e.Stop {
-		if out.FromQueue, err = t.unqueue(t.target); err != nil {
+		if out.FromQueue, err = unqueue(t, t.Target); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -497,7 +490,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
 	if err := r.release(tx, out.Held); err != nil {
 		return nil, nil, err
 	}
-	done, err := t.finish()
+	done, err := t.Finish()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -507,21 +500,21 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
 
 // release ends the claim unless it is kept, and what was stored of the reply.
 func (r *Reply) release(tx kv.RwTx, keep bool) error {
-	key := under(r.Context, r.id[:]...)
-	if err := tx.Delete(partialBucket, key); err != nil || keep {
+	key := record.Under(r.Context, r.id[:]...)
+	if err := tx.Delete(record.PartialBucket, key); err != nil || keep {
 		return err
 	}
-	return tx.Delete(claimBucket, key)
+	return tx.Delete(record.ClaimBucket, key)
 }
 
 // LastRequest is what Finish stored for a provider on the branch, nil for nothing.
 func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider string) (raw []byte, err error) {
-	err = c.view(ctx, func(tx kv.Tx, rec *contextRecord) error {
-		b, err := branchOf(tx, c.ID, rec, branchName)
+	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
 		}
-		v, err := tx.Get(requestBucket, append(under(c.ID, b.ID[:]...), provider...))
+		v, err := tx.Get(record.RequestBucket, append(record.Under(c.ID, b.ID[:]...), provider...))
 		raw = slices.Clone(v)
 		return err
 	})

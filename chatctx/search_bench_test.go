@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/rivo/uniseg"
 )
 
 // BenchmarkReindex makes the index of 20,000 messages of 1 KB and gives the ratios to reading and segmenting the same texts, with our own way through ASCII and with the
@@ -22,7 +21,7 @@ func BenchmarkReindex(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
+	defer s.at.Close()
 	c, err := s.New(b.Context(), NewContext{Title: "bench"})
 	if err != nil {
 		b.Fatal(err)
@@ -44,7 +43,7 @@ func BenchmarkReindex(b *testing.B) {
 	var building, reading, library time.Duration
 	read := func(fn func(text string)) time.Duration {
 		start := time.Now()
-		err := s.db.View(b.Context(), func(tx kv.Tx) error {
+		err := s.at.DB.View(b.Context(), func(tx kv.Tx) error {
 			return pool.Scan(tx, c.ID, func(_ ID, m *Message, err error) error {
 				fn(m.Text())
 				return err

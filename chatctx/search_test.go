@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -40,11 +41,11 @@ func found(t *testing.T, s *Store, o SearchOptions) []string {
 func plainly(t *testing.T, s *Store, o SearchOptions) []string {
 	t.Helper()
 	var out []string
-	q, err := s.newSearch(t.Context(), o)
+	q, err := find.NewSearch(t.Context(), s.at, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.yield = func(h *Hit) bool {
+	q.Yield = func(h *Hit) bool {
 		line := fmt.Sprintf("%s %s in %s of %s: %s", h.What, h.Field, h.Snippet, Short(h.Context), h.Snippet[h.Match.From:h.Match.To])
 		for _, b := range h.Branches {
 			line += fmt.Sprintf(" %s:%d", b.Name, b.Position)
@@ -52,7 +53,7 @@ func plainly(t *testing.T, s *Store, o SearchOptions) []string {
 		out = append(out, line)
 		return true
 	}
-	if err := q.everything(); err != nil && err != kv.ErrStop {
+	if err := q.Everything(); err != nil && err != kv.ErrStop {
 		t.Fatal(err)
 	}
 	return out
@@ -200,7 +201,7 @@ func (r *searched) step() error {
 		}
 		return err
 	case 9:
-		_, err := r.store.indexSome(ctx, 1, 1+r.rnd.IntN(20), time.Minute)
+		_, err := find.IndexSome(ctx, r.store.at, 1, 1+r.rnd.IntN(20), time.Minute)
 		return err
 	case 10:
 		b.Drop(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))))
@@ -222,7 +223,7 @@ func (r *searched) step() error {
 
 // merge does a small step of merging.
 func (r *searched) merge(ctx context.Context) error {
-	return r.store.db.Update(ctx, func(tx kv.RwTx) error {
+	return r.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		st, err := index.Load(tx, 1)
 		if st == nil || err != nil {
 			return err
@@ -335,17 +336,17 @@ func TestIndexFollows(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if err := s.Close(); err != nil { // it waits for the step under way
+	if err := s.at.Close(); err != nil { // it waits for the step under way
 		t.Fatal(err)
 	}
 	s = open(t, file)
 	checkStore(t, s)
 	var st *index.State
-	err = s.db.View(t.Context(), func(tx kv.Tx) (err error) {
+	err = s.at.DB.View(t.Context(), func(tx kv.Tx) (err error) {
 		st, err = index.Load(tx, words.Version)
 		return err
 	})
-	if err != nil || st == nil || st.Next < enoughWaiting {
+	if err != nil || st == nil || st.Next < find.EnoughWaiting {
 		t.Errorf("in the index: %+v, %v", st, err)
 	}
 }

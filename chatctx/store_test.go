@@ -36,7 +36,7 @@ func open(t *testing.T, file string) *Store {
 	}
 	t.Cleanup(func() {
 		checkStore(t, s)
-		if err := s.Close(); err != nil {
+		if err := s.at.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -131,7 +131,7 @@ func TestAppendExpectsARevision(t *testing.T) {
 func TestAppendWithAKeyHappensOnce(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		s.clock = func() time.Time { return now }
+		s.at.Clock = func() time.Time { return now }
 		c := newContext(t, s)
 		add := func() *Appended {
 			b := c.Begin("")
@@ -682,7 +682,7 @@ func TestNothingOfAFailedBatchStays(t *testing.T) {
 func TestTheClockSetsNoOrder(t *testing.T) {
 	s := open(t, "")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	s.clock = func() time.Time { now = now.Add(-time.Hour); return now }
+	s.at.Clock = func() time.Time { now = now.Add(-time.Hour); return now }
 	c := newContext(t, s)
 	var all []string
 	for i := range 20 {
@@ -741,7 +741,7 @@ func appendElsewhere(t *testing.T) {
 	if _, err := c.Append(t.Context(), "", says("elsewhere")...); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
+	if err := s.at.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

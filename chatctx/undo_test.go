@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -254,7 +255,7 @@ func TestARemovedBranchTakesNothing(t *testing.T) {
 func records(t *testing.T, s *Store, id ID) int {
 	t.Helper()
 	n := 0
-	err := s.db.View(t.Context(), func(tx kv.Tx) error {
+	err := s.at.DB.View(t.Context(), func(tx kv.Tx) error {
 		n = 0
 		return branch.All(tx, id, func(*branch.Branch) error { n++; return nil })
 	})
@@ -509,7 +510,7 @@ func TestNamesAreMended(t *testing.T) {
 			return branch.PutName(tx, id, "z", pool.NewID())
 		},
 		"a name leads to no id": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
-			return tx.Put(branch.NameBucket, append(under(id), 'z'), []byte("short"))
+			return tx.Put(branch.NameBucket, append(record.Under(id), 'z'), []byte("short"))
 		},
 		"a removed branch has a name": func(tx kv.RwTx, id ID, b map[string]*branch.Branch) error {
 			return branch.PutName(tx, id, "gone", b["gone"].ID)
@@ -533,7 +534,7 @@ func TestNamesAreMended(t *testing.T) {
 			b := c.Begin("")
 			b.RemoveBranch("gone")
 			commit(t, b)
-			err := s.db.Update(t.Context(), func(tx kv.RwTx) error {
+			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
 				all := map[string]*branch.Branch{}
 				if err := branch.All(tx, c.ID, func(b *branch.Branch) error { all[b.Name] = b; return nil }); err != nil {
 					return err

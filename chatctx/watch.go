@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -23,7 +24,7 @@ type Change struct {
 // Watch tells of changes, also by other processes, within 300 ms; those of one context in the order they were made. The channel is closed when ctx
 // ends; until then it has to be read.
 func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
-	signal, err := s.db.Watch(ctx, recentBucket, nil)
+	signal, err := s.at.DB.Watch(ctx, record.RecentBucket, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ type look struct {
 // news finds the operations since the last call; the first call only looks.
 func (w *watcher) news(ctx context.Context) ([]Change, error) {
 	var l look
-	err := w.store.db.View(ctx, func(tx kv.Tx) error {
+	err := w.store.at.DB.View(ctx, func(tx kv.Tx) error {
 		l = look{seen: map[ID]pool.Time{}, next: map[ID]uint64{}}
 		touched, err := w.touched(tx, &l)
 		if err != nil {
@@ -97,7 +98,7 @@ func (w *watcher) news(ctx context.Context) ([]Change, error) {
 // touched gives the contexts whose time of last change is another than before.
 func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 	var out []ID
-	err := tx.Scan(recentBucket, kv.Range{}, func(key, _ []byte) error {
+	err := tx.Scan(record.RecentBucket, kv.Range{}, func(key, _ []byte) error {
 		at, id := pool.Time(binary.BigEndian.Uint64(key)), ID(key[8:])
 		if w.seen[id] != at {
 			l.seen[id] = at
@@ -111,26 +112,26 @@ func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 // since adds the operations of a journal that are new, oldest first; of the first look only the newest one's number.
 func (w *watcher) since(tx kv.Tx, id ID, l *look) error {
 	r := kv.Prefix(id[:])
-	r.From, r.Reverse = operationKey(id, w.next[id]), !w.started
+	r.From, r.Reverse = record.OperationKey(id, w.next[id]), !w.started
 	mark := ""
 	if id == (ID{}) {
 		mark = "s"
 	}
-	return tx.Scan(operationBucket, r, func(key, value []byte) error {
+	return tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
 		n := binary.BigEndian.Uint64(key[16:])
 		if l.next[id] = n + 1; !w.started {
 			return kv.ErrStop
 		}
-		op := &operation{}
-		if err := decMode.Unmarshal(value, op); err != nil {
-			return damaged("operation %x: %v", key, err)
+		op := &record.Operation{}
+		if err := record.DecMode.Unmarshal(value, op); err != nil {
+			return record.Damaged("operation %x: %v", key, err)
 		}
 		l.changes = append(l.changes, changesOf(id, fmt.Sprintf("%s%d", mark, n), op)...)
 		return nil
 	})
 }
 
-func changesOf(id ID, n string, op *operation) []Change {
+func changesOf(id ID, n string, op *record.Operation) []Change {
 	var out []Change
 	if len(op.Chains) == 0 {
 		out = append(out, Change{Context: id, Kind: op.What, Operation: n})

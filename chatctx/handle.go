@@ -1,0 +1,28 @@
+package chatctx
+
+import (
+	"github.com/chatctx/chatctx/chatctx/internal/care"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Open opens the store in a file. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
+func Open(path string, o Options) (*Store, error) { return frontOf(care.Open(path, o)) }
+
+// OpenMemory makes a store in memory, gone with Close.
+func OpenMemory(o Options) (*Store, error) { return frontOf(care.OpenMemory(o)) }
+
+// OpenDB uses an engine that the caller opened; an empty one becomes a store. Close closes it.
+func OpenDB(db kv.DB, o Options) (*Store, error) { return frontOf(care.OpenDB(db, o)) }
+
+func frontOf(at *record.Store, err error) (*Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Store{at: at}, nil
+}
+
+// at is the context as the rooms below know it.
+func (c *ChatContext) at() *record.Conversation {
+	return &record.Conversation{ID: c.ID, Store: c.store.at}
+}

@@ -1,0 +1,135 @@
+package care
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+)
+
+// Backup writes a copy of the store, one state of it, while others go on. The copy is a store. ErrInvalid on an engine that keeps no file.
+func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
+	k, ok := s.DB.(kv.Keeper)
+	if !ok {
+		return record.Invalidf("a store in memory has no file to copy")
+	}
+	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
+}
+
+// backupBeside writes a copy of the store into a new file beside path, named after it and what it is for, and gives its name.
+func BackupBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
+	name, err := freeFile(path, what)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	err = Backup(ctx, s, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(name))
+	}
+	return name, nil
+}
+
+// freeFile is a name beside path that no file has: chats.db.before-restore, chats.db.before-restore.2 …
+func freeFile(path, what string) (string, error) {
+	for n := 1; n < 1000; n++ {
+		name := path + "." + what
+		if n > 1 {
+			name += fmt.Sprintf(".%d", n)
+		}
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return "", record.Conflict("there are a thousand files %s.%s… already: remove some", path, what)
+}
+
+// Restored says what Restore did. Kept is where the store that was there before lies now, "" where there was none.
+type Restored struct {
+	Kept  string
+	Stats Stats // of the restored store
+}
+
+// Restore puts a copy of a backup in the place of the store at path, or where there is none yet. The backup is read whole first: one with a problem is refused
+// (ErrDamaged). What was at path before, whole or not, is kept beside it. Whoever uses the store goes on with the restored one.
+func Restore(ctx context.Context, path, backup string) (*Restored, error) {
+	if same, err := sameFile(path, backup); err != nil || same {
+		if same {
+			err = record.Invalidf("%s is the store itself", backup)
+		}
+		return nil, err
+	}
+	from, err := Open(backup, record.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	out := &Restored{}
+	if err := Sound(ctx, from); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	fresh, err := BackupBeside(ctx, from, path, "restoring")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(fresh) // gone already where it took its place
+	stats, err := Measure(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	out.Stats = *stats
+	if _, err := os.Lstat(path); err == nil {
+		if out.Kept, err = freeFile(path, "before-restore"); err != nil {
+			return nil, err
+		}
+	}
+	return out, boltkv.Replace(ctx, path, fresh, out.Kept, boltkv.Options{})
+}
+
+// sound is nil where a full check finds nothing, else ErrDamaged with the first problem.
+func Sound(ctx context.Context, s *record.Store) error {
+	var first *Problem
+	n := 0
+	err := Check(ctx, s, true, func(p Problem) {
+		if n++; first == nil {
+			first = &p
+		}
+	})
+	if err == nil && first != nil {
+		err = record.Damaged("a check finds %d problems, the first: %s: %s", n, first.Where, first.Text)
+	}
+	return err
+}
+
+func sameFile(a, b string) (bool, error) {
+	ia, err := os.Stat(a)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	ib, err := os.Stat(b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // Open says so better
+	}
+	return err == nil && os.SameFile(ia, ib), err
+}

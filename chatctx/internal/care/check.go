@@ -1,0 +1,515 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Problem is something that Check found. Invariant is the number in docs/design.md, 0 for a fault of the file itself.
+type Problem struct {
+	Invariant int
+	Where     string
+	Text      string
+}
+
+// checker reads a store and tells of what breaks an invariant.
+type checker struct {
+	tx      kv.Tx
+	full    bool
+	report  func(Problem)
+	home    map[pool.ID]pool.ID // which context a message belongs to
+	wanted  map[pool.Hash]bool  // artifacts that are referred to
+	parents map[pool.ID]pool.ID // contexts, with the parent of each
+}
+
+func (c *checker) problem(invariant int, where, format string, args ...any) {
+	c.report(Problem{invariant, where, fmt.Sprintf(format, args...)})
+}
+
+// Check reads the store, a context in each transaction, and calls problem for what breaks an invariant of docs/design.md. full also reads every page and every
+// artifact's bytes. The error is for what kept it from reading on; a store that is only broken gives problems and no error.
+func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem)) error {
+	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
+	ids, err := checkStore(ctx, s, c)
+	if err != nil {
+		return c.damage(err)
+	}
+	for _, id := range ids {
+		err := s.DB.View(ctx, func(tx kv.Tx) error {
+			c.tx = tx
+			return c.context(id)
+		})
+		if err := c.damage(err); err != nil {
+			return err
+		}
+	}
+	if err := c.damage(s.DB.View(ctx, func(tx kv.Tx) error { c.tx = tx; return c.rest() })); err != nil {
+		return err
+	}
+	if full {
+		if err := c.damage(s.DB.View(ctx, func(tx kv.Tx) error { c.tx = tx; return c.index() })); err != nil {
+			return err
+		}
+	}
+	if k, ok := s.DB.(kv.Keeper); ok && full {
+		return c.damage(k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }))
+	}
+	return nil
+}
+
+// damage turns an error that says damaged into a problem.
+func (c *checker) damage(err error) error {
+	if errors.Is(err, kv.ErrDamaged) {
+		c.problem(0, "file", "%v", err)
+		return nil
+	}
+	return err
+}
+
+// checkStore looks at what belongs to no context, and lists the contexts.
+func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, error) {
+	var ids []pool.ID
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		c.tx, ids = tx, nil
+		if err := view.CheckFormat(tx); err != nil {
+			c.problem(9, "meta", "%v", err)
+		}
+		return tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+			if len(key) != 16 {
+				c.problem(0, "context", "a key of %d bytes", len(key))
+				return nil
+			}
+			rec, err := record.DecodeContext(pool.ID(key), value)
+			if err != nil {
+				c.problem(0, "context "+pool.ID(key).String(), "%v", err)
+				return nil
+			}
+			ids = append(ids, pool.ID(key))
+			c.parents[pool.ID(key)] = rec.Parent
+			return nil
+		})
+	})
+	return ids, err
+}
+
+// context checks one context.
+func (c *checker) context(id pool.ID) error {
+	rec, _, err := record.GetContext(c.tx, id)
+	if rec == nil || err != nil {
+		return err
+	}
+	where := "context " + id.String()
+	if at, err := c.tx.Get(record.RecentBucket, record.RecentKey(rec.Updated, id)); err != nil {
+		return err
+	} else if at == nil {
+		c.problem(3, where, "is not in the list of recent contexts")
+	}
+	messages, err := c.pool(id)
+	if err != nil {
+		return err
+	}
+	if len(messages) != int(rec.Messages) {
+		c.problem(1, where, "counts %d messages, the pool has %d", rec.Messages, len(messages))
+	}
+	ends, there, err := c.entries(id, messages)
+	if err != nil {
+		return err
+	}
+	held, err := c.branches(id, rec, ends, there)
+	if err != nil {
+		return err
+	}
+	if err := c.openCalls(id, messages, held); err != nil {
+		return err
+	}
+	if err := c.callIndexes(id); err != nil {
+		return err
+	}
+	if err := c.operations(id); err != nil {
+		return err
+	}
+	if err := c.kept(id); err != nil {
+		return err
+	}
+	if err := c.named(id, messages); err != nil {
+		return err
+	}
+	if rec.Newest != 0 {
+		return c.newest(where, id, rec.Newest, pool.ID{}, rec.Revision)
+	}
+	return nil
+}
+
+// pool reads a context's messages and gives their ids.
+func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
+	out := map[pool.ID]*pool.Message{}
+	err := pool.Scan(c.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+		where := "message " + mid.String()
+		if err != nil {
+			c.problem(1, where, "%v", err)
+			out[mid] = nil
+			return nil
+		}
+		if other, ok := c.home[mid]; ok && other != id {
+			c.problem(4, where, "is in the contexts %s and %s", other, id)
+		}
+		c.home[mid] = id
+		if m.ID != mid {
+			c.problem(1, where, "calls itself %s", m.ID)
+		}
+		for _, h := range pool.Artifacts(m) {
+			c.wanted[h] = true
+		}
+		out[mid] = known(m)
+		return c.unrecorded(id, m)
+	})
+	return out, err
+}
+
+// known keeps of a message what the rest of the check asks for.
+func known(m *pool.Message) *pool.Message {
+	k := &pool.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Hidden: m.Hidden, Home: m.Home}
+	for i := range m.Calls {
+		k.Calls = append(k.Calls, pool.Call{ID: m.Calls[i].ID})
+	}
+	return k
+}
+
+// entries checks that each entry's message is there, and gives each segment's end and the positions in it that have a message.
+func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends map[uint64]uint64, there map[uint64][]uint64, err error) {
+	ends, there = map[uint64]uint64{}, map[uint64][]uint64{}
+	var count turnCount
+	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		if len(key) != 32 {
+			c.problem(2, "context "+id.String(), "has an entry with a key of %d bytes", len(key))
+			return nil
+		}
+		segment, position := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
+		where := fmt.Sprintf("context %s, segment %d, entry %d", id, segment, position)
+		if len(value) < 17 {
+			c.problem(1, where, "is cut short")
+			return nil
+		}
+		if segment != count.segment || position != count.next {
+			count = turnCount{segment: segment, unsure: position > 0}
+		}
+		count.next = position + 1
+		if text := count.wrong(value, messages[pool.ID(value[:16])]); text != "" {
+			c.problem(2, where, "%s", text)
+		}
+		there[segment] = append(there[segment], position)
+		mid := pool.ID(value[:16])
+		if mid == (pool.ID{}) { // gc took its message: it only counts turns
+			there[segment] = there[segment][:len(there[segment])-1]
+		} else if _, ok := messages[mid]; !ok {
+			c.problem(1, where, "names the message %s, which is not there", mid)
+		}
+		ends[segment] = position + 1
+		return nil
+	})
+	return ends, there, err
+}
+
+// whole reports whether all entries of a piece are there, given the positions of its segment in order.
+func whole(p branch.Piece, there []uint64) bool {
+	from, _ := slices.BinarySearch(there, p.From)
+	to, _ := slices.BinarySearch(there, p.To)
+	return p.From < p.To && uint64(to-from) == p.To-p.From
+}
+
+// branches checks the context's branches and gives the pieces of those that are not removed.
+func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint64]uint64, there map[uint64][]uint64) ([][]branch.Piece, error) {
+	var held [][]branch.Piece
+	names := map[pool.ID]string{}
+	owners := map[uint64]string{}
+	err := c.tx.Scan(branch.Bucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		if len(key) != 32 {
+			c.problem(3, "context "+id.String(), "has a branch with a key of %d bytes", len(key))
+			return nil
+		}
+		where := fmt.Sprintf("context %s, branch %s", id, pool.ID(key[16:]))
+		b, err := branch.Decode(pool.ID(key[16:]), value)
+		if err != nil {
+			c.problem(3, where, "%v", err)
+			return nil
+		}
+		where = fmt.Sprintf("context %s, branch %q", id, b.Name)
+		if b.Removed == 0 {
+			names[b.ID] = b.Name
+			held = append(held, b.Pieces)
+		}
+		for _, p := range b.Pieces {
+			if !whole(p, there[p.Segment]) {
+				c.problem(2, where, "has the piece %d to %d of segment %d, where entries are missing (it ends at %d)", p.From, p.To, p.Segment, ends[p.Segment])
+			}
+		}
+		if other, ok := owners[b.Segment]; ok && b.Segment != 0 {
+			c.problem(2, where, "writes to the segment %d of branch %q", b.Segment, other)
+		}
+		owners[b.Segment] = b.Name
+		if b.Segment != 0 && b.High != ends[b.Segment] {
+			c.problem(2, where, "writes at %d of segment %d, which has %d entries", b.High, b.Segment, ends[b.Segment])
+		}
+		return c.branchRest(where, id, b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := names[rec.Active]; !ok {
+		c.problem(3, "context "+id.String(), "its active branch %s is not there", rec.Active)
+	}
+	if len(held) != int(rec.Branches) {
+		c.problem(3, "context "+id.String(), "counts %d branches, there are %d", rec.Branches, len(held))
+	}
+	return held, c.names(id, names)
+}
+
+// operations checks that the branches have their records, removed or not, that an operation which can be undone is about.
+func (c *checker) operations(id pool.ID) error {
+	there := map[pool.ID]bool{{}: true}
+	return c.tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		op := &record.Operation{}
+		if record.DecMode.Unmarshal(value, op) != nil || op.Expired {
+			return nil // named tells of those that cannot be read
+		}
+		for _, link := range op.Chains {
+			if there[link.Branch] {
+				continue
+			}
+			raw, err := c.tx.Get(branch.Bucket, branch.Key(id, link.Branch))
+			if err != nil {
+				return err
+			}
+			if there[link.Branch] = raw != nil; raw == nil {
+				c.problem(7, "context "+id.String(), "the operation %d is about the branch %q (%s), of which there is no record", binary.BigEndian.Uint64(key[16:]), link.Name, link.Branch)
+			}
+		}
+		return nil
+	})
+}
+
+// names checks that each name leads to the branch that has it. names has the branches that are not removed.
+func (c *checker) names(id pool.ID, names map[pool.ID]string) error {
+	where := "context " + id.String()
+	led := map[pool.ID]bool{}
+	err := c.tx.Scan(branch.NameBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		name := string(key[16:])
+		if len(value) == 16 && names[pool.ID(value)] == name {
+			led[pool.ID(value)] = true
+		} else {
+			c.problem(11, where, "the branch name %q leads to %x, which is not called so", name, value)
+		}
+		return nil
+	})
+	for branchID, name := range names {
+		if !led[branchID] {
+			c.problem(11, where, "the name of branch %q (%s) does not lead to it", name, branchID)
+		}
+	}
+	return err
+}
+
+func (c *checker) branchRest(where string, id pool.ID, b *branch.Branch) error {
+	for _, prompt := range []string{b.System, b.Prompt} {
+		text, err := branch.Prompt(c.tx, id, prompt)
+		if err != nil {
+			c.problem(3, where, "%v", err)
+		} else if branch.PromptID(text) != prompt {
+			c.problem(3, where, "the text of its prompt %s is not the one that was stored", prompt)
+		}
+	}
+	for _, s := range b.Sessions {
+		if s.Summary == (pool.ID{}) {
+			continue
+		}
+		has, err := pool.Has(c.tx, id, s.Summary)
+		if err != nil {
+			return err
+		}
+		if !has {
+			c.problem(1, where, "the summary %s of a session is not there", s.Summary)
+		}
+	}
+	if b.Newest == 0 {
+		return nil
+	}
+	return c.newest(where, id, b.Newest, b.ID, b.Revision)
+}
+
+// newest checks that an operation led to a revision.
+func (c *checker) newest(where string, id pool.ID, n uint64, of pool.ID, revision uint64) error {
+	op, err := record.GetOperation(c.tx, id, n)
+	if errors.Is(err, kv.ErrDamaged) {
+		c.problem(7, where, "its newest operation %d: %v", n, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if op == nil {
+		c.problem(7, where, "its newest operation %d is not on the journal", n)
+		return nil
+	}
+	for _, link := range op.Chains {
+		if link.Branch == of {
+			if link.Revision != revision {
+				c.problem(7, where, "is at revision %d, its newest operation %d led to %d", revision, n, link.Revision)
+			}
+			return nil
+		}
+	}
+	c.problem(7, where, "its newest operation %d is not about it", n)
+	return nil
+}
+
+// openCalls checks that calls that wait are in the indexes, and nothing else is.
+func (c *checker) openCalls(id pool.ID, messages map[pool.ID]*pool.Message, held [][]branch.Piece) error {
+	return c.tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		message, index := pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
+		where := fmt.Sprintf("call %s:%d", message, index)
+		rec, err := record.DecodeCall(key, value)
+		if err != nil {
+			c.problem(5, where, "%v", err)
+			return nil
+		}
+		m := messages[message]
+		if m == nil || index >= len(m.Calls) {
+			c.problem(5, where, "its message has no such call")
+			return nil
+		}
+		onBranch := false
+		for _, pieces := range held {
+			onBranch = onBranch || branch.Place(pieces, rec.Home.Segment, rec.Home.Position) >= 0
+		}
+		return c.indexed(where, id, message, index, rec, onBranch)
+	})
+}
+
+func (c *checker) indexed(where string, id, message pool.ID, index int, rec *record.CallRecord, onBranch bool) error {
+	open, err := c.tx.Get(record.OpenBucket, record.OpenKey(rec, id, message, index))
+	if err != nil {
+		return err
+	}
+	waits, err := c.tx.Get(record.UnansweredBucket, record.UnansweredKey(id, rec.Home, index))
+	if err != nil {
+		return err
+	}
+	if open != nil && !bytes.Equal(open, record.HomeBytes(rec.Home)) {
+		c.problem(5, where, "is listed as open at another place than it stands")
+	}
+	if (open != nil) != (rec.Open() && onBranch) {
+		c.problem(5, where, "is %s, and in the list of open calls: %t", rec.State(), open != nil)
+	}
+	if (waits != nil) != rec.Open() {
+		c.problem(5, where, "is %s, and among the unanswered: %t", rec.State(), waits != nil)
+	}
+	return nil
+}
+
+// rest checks what spans contexts: artifacts, parents, records of contexts that are not there.
+func (c *checker) rest() error {
+	for h := range c.wanted {
+		if err := c.artifact(h); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range OwnBuckets {
+		if err := c.strays(bucket); err != nil {
+			return err
+		}
+	}
+	if err := c.store(); err != nil {
+		return err
+	}
+	return c.tx.Scan(record.OpenBucket, kv.Range{}, func(key, _ []byte) error {
+		if len(key) != 42 {
+			c.problem(5, "open", "a key of %d bytes", len(key))
+			return nil
+		}
+		has, err := c.tx.Get(record.CallBucket, key[8:])
+		if err == nil && has == nil {
+			c.problem(5, fmt.Sprintf("call %s:%d", pool.ID(key[24:40]), binary.BigEndian.Uint16(key[40:])), "is listed as open and has no record")
+		}
+		return err
+	})
+}
+
+func (c *checker) artifact(h pool.Hash) error {
+	has, err := pool.HasArtifact(c.tx, h)
+	if err != nil {
+		return err
+	}
+	where := fmt.Sprintf("artifact %x", h[:])
+	if !has {
+		c.problem(6, where, "is not there")
+		return nil
+	}
+	if c.full {
+		if _, _, err := pool.Artifact(c.tx, h); err != nil {
+			c.problem(6, where, "%v", err)
+		}
+	}
+	return nil
+}
+
+// strays finds records of contexts that are not there. It reads one record a context.
+func (c *checker) strays(bucket string) error {
+	return eachOwner(c.tx, bucket, func(id []byte) {
+		if _, ok := c.parents[pool.ID(append(bytes.Clone(id), make([]byte, 16-len(id))...))]; !ok && !bytes.Equal(id, make([]byte, 16)) {
+			c.problem(3, fmt.Sprintf("%s %x", bucket, id), "belongs to a context that is not there")
+		}
+	})
+}
+
+// Stats are sizes, in bytes, and counts.
+type Stats struct {
+	kv.Space
+	Contexts, Branches, Messages, Artifacts, Operations int
+}
+
+// Stats counts what the store holds. A store in memory has no sizes.
+func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
+	out := &Stats{}
+	if k, ok := s.DB.(kv.Keeper); ok {
+		space, err := k.Space(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Space = space
+	}
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		space := out.Space
+		*out = Stats{Space: space}
+		err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+			rec, err := record.DecodeContext(pool.ID(key), value)
+			if err != nil {
+				return err
+			}
+			out.Contexts++
+			out.Branches += int(rec.Branches)
+			out.Messages += int(rec.Messages)
+			out.Operations += int(max(rec.NextOperation, 1)) - 1
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var journal record.ContextRecord
+		if _, err := record.GetRecord(tx, record.MetaBucket, record.MetaJournal, &journal); err != nil {
+			return err
+		}
+		out.Operations += int(max(journal.NextOperation, 1)) - 1
+		return pool.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { out.Artifacts++; return nil })
+	})
+	return out, err
+}

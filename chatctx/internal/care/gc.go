@@ -1,0 +1,555 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ownBuckets are those whose keys begin with a context's id, its record apart.
+var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, record.CallBucket, record.UnansweredBucket, record.CallIDBucket, record.ClaimBucket,
+	record.TagBucket, record.MarkBucket, record.OperationBucket, record.KeyBucket, record.ToolBucket, record.RuleBucket, record.CountBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket}
+
+// GCOptions say what GC may take. A zero field takes nothing for its reason.
+type GCOptions struct {
+	// OlderThan: conversations that have been in the trash for longer, and operations older than that, go.
+	OlderThan time.Duration
+	// KeepOperations: in each context at least so many of the newest operations stay, whatever their age.
+	KeepOperations int
+	// MaxSize, in bytes: where more would be used afterwards, OlderThan is shortened as far as it takes, at most to a minute.
+	MaxSize int64
+	// DryRun says what would go and takes nothing.
+	DryRun bool
+}
+
+// Collected is what GC took, or would take. Bytes count keys and values.
+type Collected struct {
+	Contexts, Messages, Operations, Artifacts int
+	Bytes                                     int64
+	OlderThan                                 time.Duration // the age that counted
+	// Kept says how many messages that no branch holds stay, and why: an operation that can be undone, a tag, a mark, a session's summary, the queue.
+	Kept map[string]int
+}
+
+// errDry ends a transaction that was only made to see what it would do.
+var errDry = errors.New("a dry run")
+
+// GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the removed branches
+// and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
+func GC(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
+	ctx = kv.WithPurpose(ctx, "gc")
+	var err error
+	if o.OlderThan, err = fitting(ctx, s, o); err != nil {
+		return nil, err
+	}
+	return collect(ctx, s, o)
+}
+
+func collect(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
+	out := &Collected{Kept: map[string]int{}, OlderThan: o.OlderThan}
+	ids, err := view.Recent(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	gone, lost := map[pool.ID]bool{}, map[pool.ID]bool{}
+	for _, id := range ids {
+		var one Collected
+		var c *collector
+		err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+			c = &collector{tx: tx, id: id, o: o, now: s.Now(), out: &one, gone: map[pool.ID]bool{}}
+			one = Collected{Kept: map[string]int{}}
+			err := c.context()
+			if err == nil && o.DryRun {
+				err = errDry
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errDry) {
+			return out, err
+		}
+		maps.Copy(gone, c.gone)
+		if len(c.gone) > 0 {
+			lost[id] = true
+		}
+		out.add(&one)
+	}
+	if len(lost) > 0 && !o.DryRun {
+		if err := s.DB.Update(ctx, func(tx kv.RwTx) error { return find.DropFromIndex(tx, lost, nil, s.Now()) }); err != nil {
+			return out, err
+		}
+	}
+	return out, sweepArtifacts(ctx, s, o.DryRun, gone, out)
+}
+
+func (c *Collected) add(o *Collected) {
+	c.Contexts += o.Contexts
+	c.Messages += o.Messages
+	c.Operations += o.Operations
+	c.Bytes += o.Bytes
+	for why, n := range o.Kept {
+		c.Kept[why] += n
+	}
+}
+
+// collector takes from one context what nothing needs.
+type collector struct {
+	tx  kv.RwTx
+	id  pool.ID
+	o   GCOptions
+	now pool.Time
+	out *Collected
+	// gone has the ids of what was removed: messages, or the context as a whole. Nil: nobody asks.
+	gone map[pool.ID]bool
+}
+
+func (c *collector) context() error {
+	rec, _, err := record.GetContext(c.tx, c.id)
+	if rec == nil || err != nil {
+		return err
+	}
+	age := pool.Time(c.o.OlderThan / time.Microsecond)
+	if rec.Trashed != 0 && c.o.OlderThan > 0 && rec.Trashed+age < c.now {
+		c.gone[c.id] = true
+		return c.removeContext(rec)
+	}
+	if err := c.operations(rec, age); err != nil {
+		return err
+	}
+	live, err := findLive(c.tx, c.id)
+	if err != nil {
+		return err
+	}
+	before := c.out.Messages
+	if err := c.messages(live); err != nil {
+		return err
+	}
+	if c.out.Messages == before {
+		return nil
+	}
+	rec.Messages -= uint64(c.out.Messages - before)
+	return record.PutRecord(c.tx, record.ContextBucket, c.id[:], rec)
+}
+
+// delete removes a record and counts its bytes.
+func (c *collector) delete(bucket string, key []byte) error {
+	value, err := c.tx.Get(bucket, key)
+	if value == nil || err != nil {
+		return err
+	}
+	c.out.Bytes += int64(len(key) + len(value))
+	return c.tx.Delete(bucket, key)
+}
+
+// removeContext takes a context with all that belongs to it. Calls of it that waited are no longer listed; imports of it are forgotten.
+func (c *collector) removeContext(rec *record.ContextRecord) error {
+	open, err := c.openKeys()
+	if err != nil {
+		return err
+	}
+	for _, key := range open {
+		if err := c.delete(record.OpenBucket, key); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range OwnBuckets {
+		keys, err := view.KeysWith(c.tx, bucket, c.id[:])
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := c.delete(bucket, key); err != nil {
+				return err
+			}
+		}
+		if bucket == pool.Bucket {
+			c.out.Messages += len(keys)
+		}
+		if bucket == record.OperationBucket {
+			c.out.Operations += len(keys)
+		}
+	}
+	if err := c.forgetSources(); err != nil {
+		return err
+	}
+	if err := c.delete(record.RecentBucket, record.RecentKey(rec.Updated, c.id)); err != nil {
+		return err
+	}
+	if current, err := view.CurrentContext(c.tx); err != nil || current == c.id {
+		if err != nil {
+			return err
+		}
+		if err := c.tx.Delete(record.MetaBucket, record.MetaCurrent); err != nil {
+			return err
+		}
+	}
+	c.out.Contexts++
+	return c.delete(record.ContextBucket, c.id[:])
+}
+
+// openKeys gives the keys in the list of open calls that are about this context. They are found by its calls.
+func (c *collector) openKeys() ([][]byte, error) {
+	var keys [][]byte
+	err := c.tx.Scan(record.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		var rec record.CallRecord
+		if err := record.DecMode.Unmarshal(value, &rec); err != nil {
+			return record.Damaged("the record of call %x: %v", key, err)
+		}
+		keys = append(keys, record.OpenKey(&rec, c.id, pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))))
+		return nil
+	})
+	return keys, err
+}
+
+// forgetSources removes what is known of imports into this context.
+func (c *collector) forgetSources() error {
+	var keys [][]byte
+	err := c.tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if intake.SourceOf(value, c.id) {
+			keys = append(keys, bytes.Clone(key))
+		}
+		return nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			err = c.delete(record.SourceBucket, key)
+		}
+	}
+	return err
+}
+
+// operations removes those that are old, with the removed branches that only these could bring back. Those that a branch or the context points to stay as a line that says
+// what was done, and can no longer be undone.
+func (c *collector) operations(rec *record.ContextRecord, age pool.Time) error {
+	old := map[uint64]*record.Operation{}
+	held := map[pool.ID]bool{} // branches that the others are about
+	r := kv.Prefix(c.id[:])
+	r.Reverse = true
+	seen := 0
+	err := c.tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
+		op := &record.Operation{}
+		if err := record.DecMode.Unmarshal(value, op); err != nil {
+			return record.Damaged("operation %x: %v", key, err)
+		}
+		if seen++; op.Expired || c.o.OlderThan > 0 && seen > c.o.KeepOperations && op.At+age < c.now {
+			old[binary.BigEndian.Uint64(key[16:])] = op
+			return nil
+		}
+		for _, link := range op.Chains {
+			held[link.Branch] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.branches(held); err != nil {
+		return err
+	}
+	needed := map[uint64]bool{rec.Newest: true, rec.Last: true}
+	err = branch.All(c.tx, c.id, func(b *branch.Branch) error {
+		needed[b.Newest], needed[b.Last] = true, true
+		return nil
+	})
+	for n, op := range old {
+		if err != nil {
+			return err
+		}
+		if needed[n] && op.Expired {
+			continue
+		}
+		c.out.Operations++
+		if err = c.delete(record.OperationBucket, record.OperationKey(c.id, n)); err == nil && needed[n] {
+			op.Changes, op.Expired = nil, true
+			err = record.PutRecord(c.tx, record.OperationBucket, record.OperationKey(c.id, n), op)
+		}
+	}
+	return err
+}
+
+// branches takes the removed branches that are not among those held, with what waits and runs on them.
+func (c *collector) branches(held map[pool.ID]bool) error {
+	var gone []pool.ID
+	err := branch.All(c.tx, c.id, func(b *branch.Branch) error {
+		if b.Removed != 0 && !held[b.ID] {
+			gone = append(gone, b.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		for _, bucket := range []string{branch.Bucket, record.ClaimBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket} {
+			keys, err := view.KeysWith(c.tx, bucket, record.Under(c.id, id[:]...))
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				if err := c.delete(bucket, key); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// live is what a context still needs.
+type live struct {
+	pieces   [][]branch.Piece // of branches, then of what can be brought back
+	onBranch map[pool.ID]bool
+	messages map[pool.ID]string // why, of those that no branch holds
+	prompts  map[string]bool
+	ends     map[uint64]uint64 // high-water marks
+}
+
+// findLive reads what a context's branches and its journal need.
+func findLive(tx kv.Tx, id pool.ID) (*live, error) {
+	l := &live{onBranch: map[pool.ID]bool{}, messages: map[pool.ID]string{}, prompts: map[string]bool{}, ends: map[uint64]uint64{}}
+	var held, removed [][]branch.Piece
+	err := branch.All(tx, id, func(b *branch.Branch) error {
+		l.branch(b)
+		if b.Removed != 0 {
+			removed = append(removed, b.Pieces)
+		} else {
+			held = append(held, b.Pieces)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.pieces = append(held, removed...)
+	for _, pieces := range held {
+		if err := branch.Read(tx, id, pieces, func(_ int, mid pool.ID) error { l.onBranch[mid] = true; return nil }); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.journal(tx, id); err != nil {
+		return nil, err
+	}
+	for _, pieces := range l.pieces[len(held):] {
+		if err := branch.Read(tx, id, pieces, func(_ int, mid pool.ID) error { l.messages[mid] = "an operation that can be undone"; return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return l, l.named(tx, id)
+}
+
+// branch notes what a branch's record needs.
+func (l *live) branch(b *branch.Branch) {
+	l.prompts[b.System], l.prompts[b.Prompt] = true, true
+	l.ends[b.Segment] = max(l.ends[b.Segment], b.High)
+	l.sessions(b.Sessions)
+}
+
+func (l *live) sessions(sessions []branch.Session) {
+	for _, s := range sessions {
+		if s.Summary != (pool.ID{}) {
+			l.messages[s.Summary] = "a session's summary"
+		}
+	}
+}
+
+// journal notes what the operations need to be undone.
+func (l *live) journal(tx kv.Tx, id pool.ID) error {
+	return tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		op := &record.Operation{}
+		if err := record.DecMode.Unmarshal(value, op); err != nil {
+			return record.Damaged("operation %x: %v", key, err)
+		}
+		for _, c := range op.Changes {
+			if err := l.change(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (l *live) change(c record.Change) error {
+	switch {
+	case c.Kind == record.SpliceChange:
+		l.pieces = append(l.pieces, c.Removed, c.Inserted)
+	case c.Bucket == branch.Bucket && c.Kind == record.FieldsChange:
+		raw, _, err := record.ReplaceFields(nil, c.Fields)
+		if err != nil {
+			return err
+		}
+		b, err := branch.DecodeFields(raw)
+		if err != nil {
+			return err
+		}
+		l.prompts[b.System], l.prompts[b.Prompt] = true, true
+		l.sessions(b.Sessions)
+	case (c.Bucket == record.CallBucket || c.Bucket == record.MarkBucket) && len(c.Key) >= 32:
+		l.messages[pool.ID(c.Key[16:32])] = "an operation that can be undone"
+	case c.Bucket == record.TagBucket && len(c.Old) == 16:
+		l.messages[pool.ID(c.Old)] = "an operation that can be undone"
+	}
+	return nil
+}
+
+// named notes the messages that have a tag or a mark, or wait in the queue.
+func (l *live) named(tx kv.Tx, id pool.ID) error {
+	err := tx.Scan(record.TagBucket, kv.Prefix(id[:]), func(_, value []byte) error { l.messages[pool.ID(value)] = "a tag"; return nil })
+	if err != nil {
+		return err
+	}
+	err = tx.Scan(record.MarkBucket, kv.Prefix(id[:]), func(key, _ []byte) error { l.messages[pool.ID(key[16:])] = "a mark"; return nil })
+	if err != nil {
+		return err
+	}
+	return tx.Scan(record.QueuedBucket, kv.Prefix(id[:]), func(_, value []byte) error {
+		if len(value) >= 16 {
+			l.messages[pool.ID(value[:16])] = "the queue"
+		}
+		return nil
+	})
+}
+
+// messages removes the messages and entries that are not live, with what belongs to them.
+func (c *collector) messages(l *live) error {
+	var dead []pool.ID
+	err := c.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, _ []byte) error {
+		mid := pool.ID(key[16:])
+		why, kept := l.messages[mid]
+		switch {
+		case l.onBranch[mid]:
+		case kept:
+			c.out.Kept[why]++
+		default:
+			dead = append(dead, mid)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.entries(l); err != nil {
+		return err
+	}
+	if err := c.prompts(l); err != nil {
+		return err
+	}
+	for _, mid := range dead {
+		if err := c.removeMessage(mid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeMessage takes a message with the records that belong to it: its calls, counts, the import's key stays and means nothing without it.
+func (c *collector) removeMessage(mid pool.ID) error {
+	c.out.Messages++
+	if c.gone != nil {
+		c.gone[mid] = true
+	}
+	calls, err := view.KeysWith(c.tx, record.CallBucket, record.Under(c.id, mid[:]...))
+	if err != nil {
+		return err
+	}
+	for _, key := range calls {
+		var rec record.CallRecord
+		if _, err := record.GetRecord(c.tx, record.CallBucket, key, &rec); err != nil {
+			return err
+		}
+		index := int(binary.BigEndian.Uint16(key[32:]))
+		if err := c.tx.Delete(record.OpenBucket, record.OpenKey(&rec, c.id, mid, index)); err != nil {
+			return err
+		}
+		if err := c.tx.Delete(record.UnansweredBucket, record.UnansweredKey(c.id, rec.Home, index)); err != nil {
+			return err
+		}
+		if err := c.tx.Delete(record.CallIDBucket, record.CallIDKey(c.id, rec.CallID, key[16:]...)); err != nil {
+			return err
+		}
+		if err := c.delete(record.CallBucket, key); err != nil {
+			return err
+		}
+	}
+	counts, err := view.KeysWith(c.tx, record.CountBucket, record.Under(c.id, mid[:]...))
+	if err != nil {
+		return err
+	}
+	for _, key := range counts {
+		if err := c.delete(record.CountBucket, key); err != nil {
+			return err
+		}
+	}
+	return c.delete(pool.Bucket, record.Under(c.id, mid[:]...))
+}
+
+// entries removes those that no live piece has. The one before a piece, and a segment's last, stay without their message: they count turns.
+func (c *collector) entries(l *live) error {
+	covered := map[uint64][]branch.Piece{}
+	for _, pieces := range l.pieces {
+		for _, p := range pieces {
+			covered[p.Segment] = append(covered[p.Segment], p)
+		}
+	}
+	for _, pieces := range covered {
+		slices.SortFunc(pieces, func(a, b branch.Piece) int { return int(int64(a.From) - int64(b.From)) })
+	}
+	type dead struct {
+		key, value []byte
+		counts     bool
+	}
+	var all []dead
+	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		segment, at := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
+		in, before := inPieces(covered[segment], at)
+		if in || len(value) < 17 {
+			return nil
+		}
+		all = append(all, dead{bytes.Clone(key), bytes.Clone(value), before || l.ends[segment] == at+1})
+		return nil
+	})
+	for _, d := range all {
+		if err != nil {
+			return err
+		}
+		if d.counts {
+			clear(d.value[:16])
+			err = c.tx.Put(branch.EntryBucket, d.key, d.value)
+		} else {
+			err = c.delete(branch.EntryBucket, d.key)
+		}
+	}
+	return err
+}
+
+// inPieces reports whether a position lies in one of a segment's pieces, sorted by their beginning, and whether one begins right after it.
+func inPieces(pieces []branch.Piece, at uint64) (in, before bool) {
+	for _, p := range pieces {
+		if p.From > at+1 {
+			break
+		}
+		in = in || p.From <= at && at < p.To
+		before = before || p.From == at+1
+	}
+	return in, before
+}
+
+func (c *collector) prompts(l *live) error {
+	keys, err := view.KeysWith(c.tx, branch.PromptBucket, c.id[:])
+	for _, key := range keys {
+		if err == nil && !l.prompts[string(key[16:])] {
+			err = c.delete(branch.PromptBucket, key)
+		}
+	}
+	return err
+}

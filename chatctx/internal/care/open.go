@@ -1,0 +1,101 @@
+package care
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/internal/words"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// sequential are the buckets whose keys mostly come in order, so that their pages can be filled.
+var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
+
+// Open opens the store in a file. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
+func Open(path string, o record.Options) (*record.Store, error) {
+	db, err := boltkv.Open(path, boltkv.Options{Create: o.Create, ReadOnly: o.ReadOnly, Wait: o.Wait, IdleHold: o.IdleHold,
+		Sequential: sequential, Check: view.CheckFormat, Init: func(tx kv.RwTx) error { return initStore(tx) }})
+	if err != nil {
+		return nil, err
+	}
+	s := newStore(db, o)
+	if !o.ReadOnly {
+		if err := resumePurge(context.Background(), s); err != nil && !errors.Is(err, record.ErrReadOnly) {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	return s, nil
+}
+
+// OpenMemory makes a store in memory, gone with Close.
+func OpenMemory(o record.Options) (*record.Store, error) { return OpenDB(memkv.New(), o) }
+
+// OpenDB uses an engine that the caller opened; an empty one becomes a store. Close closes it.
+func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
+	err := db.View(context.Background(), view.CheckFormat)
+	if errors.Is(err, record.ErrNotOurs) {
+		err = db.Update(context.Background(), initEmpty)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newStore(db, o), nil
+}
+
+func newStore(db kv.DB, o record.Options) *record.Store {
+	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock}
+	if s.Program == "" {
+		s.Program = filepath.Base(os.Args[0])
+	}
+	if s.Person == "" {
+		if u, err := user.Current(); err == nil {
+			s.Person = u.Username
+		}
+	}
+	if s.Clock == nil {
+		s.Clock = time.Now
+	}
+	return s
+}
+
+func initEmpty(tx kv.RwTx) error {
+	for _, bucket := range []string{record.MetaBucket, record.ContextBucket, pool.Bucket} {
+		err := tx.Scan(bucket, kv.Range{}, func(_, _ []byte) error {
+			return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return initStore(tx)
+}
+
+// initStore writes the marks of a new store.
+func initStore(tx kv.RwTx) error {
+	id := pool.NewID()
+	created, err := json.Marshal(time.Now().UTC().Format(time.RFC3339))
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct{ key, value []byte }{
+		{record.MetaFormat, fmt.Append(nil, record.FormatVersion)}, {record.MetaStore, id[:]}, {record.MetaCreated, created},
+	} {
+		if err := tx.Put(record.MetaBucket, p.key, p.value); err != nil {
+			return err
+		}
+	}
+	return index.Save(tx, index.New(words.Version, false))
+}

@@ -1,0 +1,545 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// sweepArtifacts removes the artifacts that no message and no kept operation refers to. Contexts are read in a short transaction each; those that changed
+// meanwhile are read again in the one that deletes. gone are contexts and messages that count as removed already.
+func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[pool.ID]bool, out *Collected) error {
+	u := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}, gone: gone}
+	ids, err := view.Recent(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := s.DB.View(ctx, func(tx kv.Tx) error { return u.context(tx, id) }); err != nil {
+			return err
+		}
+	}
+	var took Collected
+	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
+		took = Collected{}
+		if err := u.changed(tx); err != nil {
+			return err
+		}
+		if err := u.sweep(tx, s.Now(), &took); err != nil {
+			return err
+		}
+		if dry {
+			return errDry
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errDry) {
+		return err
+	}
+	out.Artifacts += took.Artifacts
+	out.Bytes += took.Bytes
+	return nil
+}
+
+// usedArtifacts collects the hashes that contexts refer to.
+type usedArtifacts struct {
+	hashes map[pool.Hash]bool
+	seen   map[pool.ID]pool.Time // when each context had last changed
+	gone   map[pool.ID]bool
+}
+
+func (u *usedArtifacts) context(tx kv.Tx, id pool.ID) error {
+	rec, _, err := record.GetContext(tx, id)
+	if rec == nil || err != nil || u.gone[id] {
+		return err
+	}
+	u.seen[id] = rec.Updated
+	err = pool.Scan(tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+		if err == nil && !u.gone[mid] {
+			u.message(m)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(_, value []byte) error { return u.operation(value) })
+}
+
+func (u *usedArtifacts) message(m *pool.Message) {
+	for _, h := range pool.Artifacts(m) {
+		u.hashes[h] = true
+	}
+}
+
+// operation notes what the records that an operation would put back refer to.
+func (u *usedArtifacts) operation(raw []byte) error {
+	op := &record.Operation{}
+	if err := record.DecMode.Unmarshal(raw, op); err != nil {
+		return record.Damaged("an operation: %v", err)
+	}
+	for _, c := range op.Changes {
+		if c.Kind != record.RecordChange || c.Bucket != pool.Bucket || c.Old == nil {
+			continue
+		}
+		m := &pool.Message{}
+		if err := pool.Decode(c.Old, m); err != nil {
+			return err
+		}
+		u.message(m)
+	}
+	return nil
+}
+
+// changed reads those contexts again that are not as they were.
+func (u *usedArtifacts) changed(tx kv.Tx) error {
+	var again []pool.ID
+	err := tx.Scan(record.RecentBucket, kv.Range{}, func(key, _ []byte) error {
+		if id := pool.ID(key[8:]); u.seen[id] != pool.Time(binary.BigEndian.Uint64(key)) {
+			again = append(again, id)
+		}
+		return nil
+	})
+	for _, id := range again {
+		if err == nil {
+			err = u.context(tx, id)
+		}
+	}
+	return err
+}
+
+// sweep deletes what is not used, but for artifacts that were stored a short while ago and that nothing refers to yet.
+func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
+	var old [][]byte
+	err := tx.Scan(record.LooseBucket, kv.Range{}, func(key, value []byte) error {
+		if len(key) == 32 && len(value) == 8 && pool.Time(binary.BigEndian.Uint64(value))+record.LooseLife > now {
+			u.hashes[pool.Hash(key)] = true
+			return nil
+		}
+		old = append(old, bytes.Clone(key))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range old {
+		if err := tx.Delete(record.LooseBucket, key); err != nil {
+			return err
+		}
+	}
+	var dead []pool.ArtifactInfo
+	err = pool.ScanArtifacts(tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+		if err == nil && !u.hashes[a.SHA256] {
+			dead = append(dead, a)
+		}
+		return nil
+	})
+	for _, a := range dead {
+		if err == nil {
+			err = pool.DeleteArtifact(tx, a.SHA256)
+		}
+		out.Artifacts++
+		out.Bytes += a.Size
+	}
+	return err
+}
+
+// Purged says what a purge removed, or would remove.
+type Purged struct {
+	What      string // context, branch or message
+	Context   pool.ID
+	Title     string
+	Branches  []string // those that held something of it
+	Copies    int      // of messages, on forks and in other contexts, that went too
+	Collected Collected
+	touched   map[pool.ID]bool // contexts
+	rewritten map[index.Doc]bool
+}
+
+func (p *Purged) begin(what string, id pool.ID, title string) {
+	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}}
+}
+
+// PurgeContext removes a context for good: its messages, branches, decisions, journal, and artifacts that nothing else refers to. Then the file is written
+// anew, so that the bytes are gone. One line on the store's journal stays that says that it was done. dry only says what would go.
+func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*Purged, error) {
+	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
+		id, err := view.ResolveContext(tx, ref)
+		if err != nil {
+			return err
+		}
+		rec, _, err := record.GetContext(tx, id)
+		if err != nil {
+			return err
+		}
+		out.begin("context", id, rec.Title)
+		c := &collector{tx: tx, id: id, now: s.Now(), out: &out.Collected}
+		if err := c.removeContext(rec); err != nil {
+			return err
+		}
+		return scrubStoreJournal(tx, id)
+	})
+}
+
+// PurgeBranch removes a branch for good, with the messages that no other branch holds. The context's history of undo goes with it: what it could bring back is gone.
+// The active branch is not purged (ErrConflict).
+func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, dry bool) (*Purged, error) {
+	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
+		t, err := journal.Begin(s, tx, contextRef, name)
+		if err != nil {
+			return err
+		}
+		if t.Target.ID == t.Rec.Active {
+			return record.Conflict("%q is the active branch: chatctx switch to another first", t.Target.Name)
+		}
+		out.begin("branch", t.ID, t.Rec.Title)
+		out.Branches = []string{t.Target.Name}
+		if err := t.Remove(t.Target); err != nil {
+			return err
+		}
+		if err := tx.Delete(branch.Bucket, branch.Key(t.ID, t.Target.ID)); err != nil {
+			return err
+		}
+		return forget(t, &out.Collected)
+	})
+}
+
+// PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. The contexts' history of undo goes with
+// them, sessions that summarise them are opened again, and a title that was made from one is taken away.
+func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref, dry bool) (*Purged, error) {
+	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
+		t, err := journal.Begin(s, tx, contextRef, branchName)
+		if err != nil {
+			return err
+		}
+		out.begin("message", t.ID, t.Rec.Title)
+		doomed := map[pool.ID]bool{}
+		for _, ref := range refs {
+			id, err := t.Message(t.Target, ref)
+			if err != nil {
+				return err
+			}
+			doomed[id] = true
+		}
+		where, err := copiesOf(tx, doomed)
+		if err != nil {
+			return err
+		}
+		out.Copies = len(doomed) - len(refs)
+		for _, id := range where {
+			out.touched[id] = true
+			if err := purgeFrom(s, tx, id, doomed, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// copiesOf adds to doomed all copies of its messages, and copies of those, and gives the contexts that hold any.
+func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
+	var ids []pool.ID
+	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
+	if err != nil {
+		return nil, err
+	}
+	holds := map[pool.ID]bool{}
+	for again := true; again; {
+		again = false
+		for _, id := range ids {
+			err := pool.Scan(tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+				if err != nil {
+					return err
+				}
+				if m.CopiedFrom != nil && doomed[*m.CopiedFrom] && !doomed[mid] {
+					doomed[mid], again = true, true
+				}
+				holds[id] = holds[id] || doomed[mid]
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	var out []pool.ID
+	for _, id := range ids {
+		if holds[id] {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// purgeFrom takes doomed messages out of one context.
+func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, out *Purged) error {
+	t, err := journal.BeginAt(s, tx, id)
+	if err != nil {
+		return err
+	}
+	var ids []pool.ID
+	if err := branch.List(tx, id, func(b *branch.Branch) error { ids = append(ids, b.ID); return nil }); err != nil {
+		return err
+	}
+	for _, branchID := range ids {
+		l, err := t.Load(branchID)
+		if err != nil {
+			return err
+		}
+		b := l.Branch
+		n, err := takeOff(t, b, doomed)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			out.Branches = append(out.Branches, b.Name)
+			b.Revision++
+			if err := branch.Put(tx, id, b); err != nil {
+				return err
+			}
+		}
+	}
+	if err := unname(t, doomed); err != nil {
+		return err
+	}
+	return forget(t, &out.Collected)
+}
+
+// takeOff removes messages from a branch's history, and the sessions whose summaries speak of them.
+func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, error) {
+	ids, err := branch.IDs(t.Tx, t.ID, b.Pieces)
+	if err != nil {
+		return 0, err
+	}
+	n, first := 0, len(ids)
+	for i := len(ids) - 1; i >= 0; i-- {
+		if !doomed[ids[i]] {
+			continue
+		}
+		if err := t.Splice(b, i, 1, nil); err != nil {
+			return n, err
+		}
+		n, first = n+1, i
+	}
+	for i, s := range b.Sessions {
+		if s.Start > first+1 || doomed[s.Summary] {
+			b.Sessions = b.Sessions[:i]
+			n++
+			break
+		}
+	}
+	if doomed[b.At] {
+		b.At = pool.ID{}
+		n++
+	}
+	return n, nil
+}
+
+// unname takes tags, marks and the derived title of doomed messages away.
+func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
+	for _, bucket := range []string{record.TagBucket, record.MarkBucket} {
+		keys, err := view.KeysWith(t.Tx, bucket, t.ID[:])
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			value, err := t.Tx.Get(bucket, key)
+			if err != nil {
+				return err
+			}
+			if bucket == record.TagBucket && doomed[pool.ID(value)] || bucket == record.MarkBucket && doomed[pool.ID(key[16:])] {
+				if err := t.Tx.Delete(bucket, key); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if t.Rec.Derived {
+		t.Rec.Title, t.Rec.Derived = "Untitled", false
+	}
+	return nil
+}
+
+// forget drops the context's journal and everything that only it could bring back.
+func forget(t *journal.Txn, out *Collected) error {
+	c := &collector{tx: t.Tx, id: t.ID, now: t.Now, out: out}
+	for _, bucket := range []string{record.OperationBucket, record.KeyBucket, record.PartialBucket, record.RequestBucket} {
+		keys, err := view.KeysWith(t.Tx, bucket, t.ID[:])
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := c.delete(bucket, key); err != nil {
+				return err
+			}
+		}
+		if bucket == record.OperationBucket {
+			out.Operations += len(keys)
+		}
+	}
+	if err := unlink(t); err != nil {
+		return err
+	}
+	if err := c.branches(nil); err != nil {
+		return err
+	}
+	live, err := findLive(t.Tx, t.ID)
+	if err != nil {
+		return err
+	}
+	before := out.Messages
+	if err := c.messages(live); err != nil {
+		return err
+	}
+	t.Rec.Messages -= uint64(out.Messages - before)
+	return t.WriteContext()
+}
+
+// unlink makes the context and its branches point to no operation.
+func unlink(t *journal.Txn) error {
+	t.Rec.Last, t.Rec.Newest, t.Rec.Redo = 0, 0, nil
+	var all []*branch.Branch
+	err := branch.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil })
+	for _, b := range all {
+		b.Last, b.Newest = 0, 0
+		if err == nil {
+			err = branch.Put(t.Tx, t.ID, b)
+		}
+	}
+	return err
+}
+
+// scrubStoreJournal takes a context out of the store's operations. An operation that was about it alone goes.
+func scrubStoreJournal(tx kv.RwTx, id pool.ID) error {
+	type entry struct {
+		key []byte
+		op  *record.Operation
+	}
+	var all []entry
+	err := tx.Scan(record.OperationBucket, kv.Prefix(make([]byte, 16)), func(key, value []byte) error {
+		op := &record.Operation{}
+		if err := record.DecMode.Unmarshal(value, op); err != nil {
+			return record.Damaged("operation %x: %v", key, err)
+		}
+		if journal.Touches(op, []record.Chain{{Branch: id}}) || op.Current == id {
+			all = append(all, entry{bytes.Clone(key), op})
+		}
+		return nil
+	})
+	for _, e := range all {
+		if err != nil {
+			return err
+		}
+		if without(e.op, id); len(e.op.Chains) == 0 {
+			err = tx.Delete(record.OperationBucket, e.key)
+		} else {
+			err = record.PutRecord(tx, record.OperationBucket, e.key, e.op)
+		}
+	}
+	return err
+}
+
+// without takes what is about a context out of an operation of the store.
+func without(op *record.Operation, id pool.ID) {
+	var chains []record.Chain
+	for _, c := range op.Chains {
+		if c.Branch != id {
+			chains = append(chains, c)
+		}
+	}
+	var changes []record.Change
+	for _, c := range op.Changes {
+		about := bytes.Equal(c.Key, id[:]) || bytes.Equal(c.Old, id[:])
+		if !about && c.Bucket != record.SourceBucket {
+			changes = append(changes, c)
+		}
+	}
+	op.Chains, op.Changes = chains, changes
+	if op.Current == id {
+		op.Current, op.CurrentAt = pool.ID{}, 0
+	}
+}
+
+// purge makes the removal, notes that it was done, sweeps artifacts and writes the file anew.
+func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
+	ctx = kv.WithPurpose(ctx, "purge")
+	out := &Purged{}
+	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		if err := fn(tx, out); err != nil {
+			return err
+		}
+		if dry {
+			return errDry
+		}
+		if err := find.DropFromIndex(tx, out.touched, out.rewritten, s.Now()); err != nil {
+			return err
+		}
+		return notePurge(s, tx, out)
+	})
+	if errors.Is(err, errDry) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, finishPurge(ctx, s, &out.Collected)
+}
+
+// metaPurging is there from the moment that a purge has removed records until the file is written anew without them.
+var metaPurging = []byte("purging")
+
+// finishPurge does what is left once the records are gone: artifacts, and the bytes in the file.
+func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
+	if err := sweepArtifacts(ctx, s, false, nil, out); err != nil {
+		return err
+	}
+	done := func(tx kv.RwTx) error { return tx.Delete(record.MetaBucket, metaPurging) }
+	if k, ok := s.DB.(kv.Keeper); ok {
+		return k.Rewrite(ctx, done)
+	}
+	return s.DB.Update(ctx, done)
+}
+
+// resumePurge finishes a purge that was cut short by the end of its process.
+func resumePurge(ctx context.Context, s *record.Store) error {
+	var begun []byte
+	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
+		begun, err = tx.Get(record.MetaBucket, metaPurging)
+		return err
+	})
+	if err != nil || begun == nil {
+		return err
+	}
+	return finishPurge(kv.WithPurpose(ctx, "purge"), s, &Collected{})
+}
+
+// notePurge leaves the one line that says that something was purged, and not what.
+func notePurge(s *record.Store, tx kv.RwTx, out *Purged) error {
+	t, err := journal.BeginStore(s, tx)
+	if err != nil {
+		return err
+	}
+	n := max(t.Rec.NextOperation, 1)
+	what := "purge " + out.What
+	if out.What == "redact" {
+		what = out.What
+	}
+	if err := tx.Put(record.MetaBucket, metaPurging, []byte{1}); err != nil {
+		return err
+	}
+	op := &record.Operation{What: what, At: t.Now, By: s.Program, Undone: n}
+	if out.What == "branch" || out.What == "message" {
+		op.Current = out.Context
+	}
+	return t.Write(n, op)
+}

@@ -1,0 +1,354 @@
+package care
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Secret is something in a text that is to go, in bytes, and what it is: the name of a rule or an expression.
+type Secret struct {
+	From, To int
+	What     string
+}
+
+// RedactOptions of Redact.
+type RedactOptions struct {
+	// Context is a reference; "": all contexts, those in the trash too.
+	Context string
+	// Find gives the secrets of a text, in order, none overlapping another. It may be called more than once for a text.
+	Find func(text string) ([]Secret, error)
+	// DryRun only says what would go.
+	DryRun bool
+}
+
+// Redaction is a secret that was found. Shown is its beginning.
+type Redaction struct {
+	Context pool.ID
+	Title   string
+	Message pool.ID // zero: the title, a prompt or settings
+	Field   string  // text, thinking, call, result, title, prompt, settings …
+	What    string
+	Shown   string
+	Left    string // why it stays; "" where it goes
+}
+
+// Redacted says what Redact did, or would do.
+type Redacted struct {
+	Found     []Redaction
+	Collected Collected
+}
+
+// RedactedMark stands in the place of what was redacted.
+const RedactedMark = "[redacted]"
+
+// Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back: they
+// stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written anew, so that the bytes are gone.
+func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
+	out := &Redacted{}
+	p, err := purge(ctx, s, o.DryRun, func(tx kv.RwTx, p *Purged) error {
+		p.begin("redact", pool.ID{}, "")
+		p.touched, out.Found = map[pool.ID]bool{}, nil
+		ids, err := toRedact(s, tx, o.Context)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			r := &redactor{tx: tx, store: s, find: o.Find, changed: map[index.Doc]bool{}}
+			if err := r.context(id, &p.Collected); err != nil {
+				return err
+			}
+			out.Found = append(out.Found, r.found...)
+			if len(r.changed) > 0 {
+				p.touched[id] = true
+				p.changed(r.changed)
+			}
+		}
+		if len(p.touched) == 0 {
+			return errDry
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Collected = p.Collected
+	return out, nil
+}
+
+func (p *Purged) changed(docs map[index.Doc]bool) {
+	if p.rewritten == nil {
+		p.rewritten = map[index.Doc]bool{}
+	}
+	for d := range docs {
+		p.rewritten[d] = true
+	}
+}
+
+func toRedact(s *record.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
+	if ref != "" {
+		id, err := view.ResolveContext(tx, ref)
+		return []pool.ID{id}, err
+	}
+	var ids []pool.ID
+	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
+	return ids, err
+}
+
+// redactor goes through one context.
+type redactor struct {
+	tx      kv.RwTx
+	store   *record.Store
+	find    func(string) ([]Secret, error)
+	found   []Redaction
+	changed map[index.Doc]bool
+	at      Redaction // where it is now
+	hit     bool      // something was put in place
+	err     error
+}
+
+// text redacts a text. left: it stays as it is for that reason, and is named.
+func (r *redactor) text(field, left string, text *string) {
+	if *text == "" || r.err != nil {
+		return
+	}
+	secrets, err := r.find(*text)
+	if err != nil || len(secrets) == 0 {
+		r.err = err
+		return
+	}
+	var b strings.Builder
+	last := 0
+	for _, s := range secrets {
+		at := r.at
+		at.Field, at.What, at.Left, at.Shown = field, s.What, left, shown((*text)[s.From:s.To])
+		r.found = append(r.found, at)
+		b.WriteString((*text)[last:s.From] + RedactedMark)
+		last = s.To
+	}
+	if left == "" {
+		*text, r.hit = b.String()+(*text)[last:], true
+	}
+}
+
+// shown is the beginning of a secret: enough to know it by, not enough to use it.
+func shown(secret string) string {
+	runes := []rune(secret)
+	return string(runes[:min(len(runes)/4, 6)]) + "…"
+}
+
+// json redacts the strings within JSON. What would be no JSON afterwards stays.
+func (r *redactor) json(field, left string, raw *json.RawMessage) {
+	if len(*raw) == 0 || r.err != nil {
+		return
+	}
+	text, n := string(*raw), len(r.found)
+	hit := r.hit
+	r.text(field, left, &text)
+	if !json.Valid([]byte(text)) {
+		r.hit = hit
+		for i := range r.found[n:] {
+			r.found[n+i].Left = "it would be no JSON any more"
+		}
+		return
+	}
+	if text != string(*raw) {
+		*raw = json.RawMessage(text)
+	}
+}
+
+func (r *redactor) data(field string, m map[string]json.RawMessage) {
+	for name, v := range m {
+		r.json(field, "", &v)
+		m[name] = v
+	}
+}
+
+const signed = "the provider has signed it"
+
+func (r *redactor) parts(field string, parts []pool.Part) {
+	for i := range parts {
+		p := &parts[i]
+		left, name := "", field
+		if p.Signature != "" || p.Redacted != "" {
+			left = signed
+		}
+		if p.Type == pool.ThinkingPart {
+			name = "thinking"
+		}
+		r.text(name, left, &p.Text)
+		r.text("file", left, &p.Name)
+		r.text("file", left, &p.URL)
+		r.json(name, map[bool]string{true: signed}[left != "" || p.Text != ""], &p.Raw)
+	}
+}
+
+func (r *redactor) message(m *pool.Message) {
+	r.parts("text", m.Content)
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		left := map[bool]string{true: signed}[len(c.Raw) > 0]
+		r.json("call", left, &c.Arguments)
+		r.json("call", left, &c.Raw)
+		r.text("call", "", &c.Reason)
+	}
+	if t := m.Result; t != nil {
+		r.text("result", "", &t.Text)
+		r.json("result", "", &t.JSON)
+		r.parts("result", t.Parts)
+		r.text("summary", "", &t.CompactSummary)
+	}
+	r.text("error", "", &m.Meta.Error)
+	r.json("usage", "", &m.Meta.Usage)
+	r.data("provider data", m.Meta.ProviderData)
+	r.data("app data", m.AppData)
+	if m.Source != nil {
+		raw := string(m.Source.Raw)
+		r.text("source", "", &raw)
+		if raw != string(m.Source.Raw) {
+			m.Source.Raw = []byte(raw)
+		}
+	}
+}
+
+// context redacts one context.
+func (r *redactor) context(id pool.ID, out *Collected) error {
+	t, err := journal.BeginAt(r.store, r.tx, id)
+	if err != nil {
+		return err
+	}
+	r.at = Redaction{Context: id, Title: t.Rec.Title}
+	if err := r.messages(id); err != nil {
+		return err
+	}
+	for _, step := range []func(*journal.Txn) error{r.branches, r.calls, r.record} {
+		if err := step(t); err != nil {
+			return err
+		}
+	}
+	if r.err != nil || len(r.changed) == 0 {
+		return r.err
+	}
+	return forget(t, out)
+}
+
+func (r *redactor) messages(id pool.ID) error {
+	var changed []*pool.Message
+	err := pool.Scan(r.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
+		if err != nil {
+			return err
+		}
+		r.at.Message, r.hit = mid, false
+		if r.message(m); r.hit {
+			changed = append(changed, m)
+		}
+		return r.err
+	})
+	r.at.Message = pool.ID{}
+	for _, m := range changed {
+		r.changed[find.DocOf(find.MessageDoc, id, m.ID)] = true
+		if err == nil {
+			err = find.PutMessage(r.tx, id, m, r.store.Now())
+		}
+	}
+	return err
+}
+
+// branches redacts prompts, settings and app data of branches. A prompt with another text has another id.
+func (r *redactor) branches(t *journal.Txn) error {
+	var all []*branch.Branch
+	if err := branch.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
+		return err
+	}
+	for _, b := range all {
+		any := false
+		for _, p := range []*string{&b.System, &b.Prompt} {
+			text, err := branch.Prompt(t.Tx, t.ID, *p)
+			if err != nil {
+				return err
+			}
+			r.hit = false
+			if r.text("prompt", "", &text); !r.hit {
+				continue
+			}
+			any = true
+			r.changed[find.DocOf(find.PromptDoc, t.ID, pool.ID([]byte(*p)))] = true
+			if *p, err = t.PutPrompt(text); err != nil {
+				return err
+			}
+		}
+		r.hit = false
+		r.data("settings", b.Settings)
+		r.data("app data", b.AppData)
+		if any = any || r.hit; any {
+			r.changed[find.DocOf(find.TitleDoc, t.ID, pool.ID{})] = true
+			b.Revision++
+			if err := branch.Put(t.Tx, t.ID, b); err != nil {
+				return err
+			}
+		}
+	}
+	return r.err
+}
+
+// calls redacts what was decided about calls.
+func (r *redactor) calls(t *journal.Txn) error {
+	keys, err := view.KeysWith(t.Tx, record.CallBucket, t.ID[:])
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		rec := &record.CallRecord{}
+		if _, err := record.GetRecord(t.Tx, record.CallBucket, key, rec); err != nil {
+			return err
+		}
+		r.at.Message, r.hit = pool.ID(key[16:32]), false
+		r.json("call", "", &rec.Effective)
+		r.text("call", "", &rec.Reason)
+		for i := range rec.Decisions {
+			r.text("call", "", &rec.Decisions[i].Reason)
+			r.json("call", "", &rec.Decisions[i].Arguments)
+		}
+		if r.hit {
+			r.changed[find.DocOf(find.TitleDoc, t.ID, pool.ID{})] = true
+			if err := record.PutRecord(t.Tx, record.CallBucket, key, rec); err != nil {
+				return err
+			}
+		}
+	}
+	r.at.Message = pool.ID{}
+	return r.err
+}
+
+// record redacts the context's own record.
+func (r *redactor) record(t *journal.Txn) error {
+	r.hit = false
+	r.text("title", "", &t.Rec.Title)
+	r.data("settings", t.Rec.Settings)
+	r.data("app data", t.Rec.AppData)
+	if t.Rec.Task != nil {
+		raw, err := json.Marshal(t.Rec.Task)
+		if err != nil {
+			return err
+		}
+		text := json.RawMessage(raw)
+		r.json("task", "", &text)
+		if err := json.Unmarshal(text, t.Rec.Task); err != nil {
+			return fmt.Errorf("the task of %s: %w", record.Short(t.ID), err)
+		}
+	}
+	if r.hit {
+		r.changed[find.DocOf(find.TitleDoc, t.ID, pool.ID{})] = true
+	}
+	return r.err
+}

@@ -1,0 +1,233 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// RepairOptions of Repair.
+type RepairOptions struct {
+	// Path is the store's file: its backup is written beside it. "": none is made.
+	Path string
+	// DryRun says what would be done, and does nothing.
+	DryRun bool
+}
+
+// Mended is something that Repair did, or would do. Invariant is a number of docs/design.md, 0 for the file itself.
+type Mended struct {
+	Invariant int
+	Where     string
+	Text      string
+}
+
+// Repaired says what Repair did.
+type Repaired struct {
+	Backup string // the file as it was; "" where nothing had to be done
+	Mended []Mended
+	Left   []Problem // what it cannot mend; after a dry run nothing
+}
+
+// RecoveredBranch is the name of the branch that gets what has lost its place.
+const RecoveredBranch = "recovered"
+
+// Repair makes every invariant hold again, as far as what is left allows, after a backup. A context is one transaction. What is readable stays; what has lost its place comes onto the
+// branch recovered; what cannot be read is in the backup alone. Where the pages themselves cannot be read it fails with ErrDamaged: Salvage reads what it can into a new file.
+func Repair(ctx context.Context, s *record.Store, o RepairOptions) (*Repaired, error) {
+	ctx = kv.WithPurpose(ctx, "repair")
+	out := &Repaired{}
+	found, err := Problems(ctx, s)
+	if err != nil || len(found) == 0 {
+		return out, err
+	}
+	pages := slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 0 && p.Where == "file" })
+	if pages && o.DryRun {
+		return rehearse(ctx, s)
+	}
+	if o.Path != "" && !o.DryRun {
+		if out.Backup, err = copyBeside(ctx, s, o.Path, "before-repair"); err != nil {
+			return nil, err
+		}
+	}
+	if pages {
+		if found, err = mendPages(ctx, s, out); err != nil {
+			return out, err
+		}
+	}
+	if err := mend(ctx, s, o.DryRun, out); err != nil {
+		return out, fmt.Errorf("it cannot be mended in place: %w", err)
+	}
+	if err := mendRest(ctx, s, o.DryRun, found, out); err != nil || o.DryRun {
+		return out, err
+	}
+	out.Left, err = Problems(ctx, s)
+	return out, err
+}
+
+// mendPages writes the file anew before anything else is mended: in pages whose keys are out of order nothing is found where it is looked for. It gives what a check
+// finds then.
+func mendPages(ctx context.Context, s *record.Store, out *Repaired) ([]Problem, error) {
+	if err := Vacuum(ctx, s); err != nil {
+		return nil, fmt.Errorf("it cannot be mended in place: %w", err)
+	}
+	out.Mended = append(out.Mended, Mended{0, "file", "is written anew, page by page"})
+	return Problems(ctx, s)
+}
+
+// rehearse repairs a copy to see what a repair would do: with pages that have to be written anew nothing else shows it.
+func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
+	dir, err := os.MkdirTemp("", "chatctx-repair-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	f, err := os.OpenFile(filepath.Join(dir, "copy.db"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(Backup(ctx, s, f), f.Close()); err != nil {
+		return nil, err
+	}
+	c, err := Open(f.Name(), record.Options{Program: s.Program, By: s.Person, Clock: s.Clock})
+	if err != nil {
+		return nil, err
+	}
+	out, err := Repair(ctx, c, RepairOptions{})
+	out.Left = nil
+	return out, errors.Join(err, c.Close())
+}
+
+// problems is what a full check finds.
+func Problems(ctx context.Context, s *record.Store) ([]Problem, error) {
+	var all []Problem
+	err := Check(ctx, s, true, func(p Problem) { all = append(all, p) })
+	return all, err
+}
+
+// copyBeside copies the file, as a backup or, where that cannot be made of it, byte for byte.
+func copyBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
+	name, err := BackupBeside(ctx, s, path, what)
+	if !errors.Is(err, kv.ErrDamaged) {
+		return name, err
+	}
+	if name, err = freeFile(path, what); err != nil {
+		return "", err
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(name))
+	}
+	return name, nil
+}
+
+// mend mends all in one transaction.
+func mend(ctx context.Context, s *record.Store, dry bool, out *Repaired) error {
+	var done []Mended
+	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		m := &mender{tx: tx, store: s, now: s.Now()}
+		err := m.all()
+		if done = m.done; err == nil && dry {
+			err = errDry
+		}
+		return err
+	})
+	out.Mended = append(out.Mended, done...)
+	if errors.Is(err, errDry) {
+		return nil
+	}
+	return err
+}
+
+// all mends everything.
+func (m *mender) all() error {
+	if err := m.artifacts(); err != nil {
+		return err
+	}
+	ids, err := m.owners()
+	if err != nil {
+		return err
+	}
+	if err := m.strayed(ids); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := m.context(id); err != nil {
+			return err
+		}
+	}
+	return m.rest()
+}
+
+// owners lists the contexts that have a record or anything else.
+func (m *mender) owners() ([]pool.ID, error) {
+	var ids []pool.ID
+	seen := map[pool.ID]bool{{}: true}
+	for _, bucket := range append([]string{record.ContextBucket}, OwnBuckets...) {
+		err := eachOwner(m.tx, bucket, func(id []byte) {
+			if len(id) == 16 && !seen[pool.ID(id)] {
+				seen[pool.ID(id)] = true
+				ids = append(ids, pool.ID(id))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// eachOwner calls fn for the ids that keys of a bucket begin with, once each; it may be given less than 16 bytes. It reads one record for each.
+func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
+	var r kv.Range
+	for {
+		var id []byte
+		err := tx.Scan(bucket, r, func(key, _ []byte) error {
+			id = bytes.Clone(key[:min(len(key), 16)])
+			return kv.ErrStop
+		})
+		if err != nil || id == nil {
+			return err
+		}
+		fn(id)
+		if len(id) < 16 {
+			r.From = append(id, 0)
+			continue
+		}
+		next := kv.Prefix(id)
+		if next.To == nil {
+			return nil
+		}
+		r.From = next.To
+	}
+}
+
+// mendRest makes the search index anew where something is wrong with it.
+func mendRest(ctx context.Context, s *record.Store, dry bool, found []Problem, out *Repaired) error {
+	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 10 }) {
+		return nil
+	}
+	out.Mended = append(out.Mended, Mended{10, "search index", "is made anew"})
+	if dry {
+		return nil
+	}
+	return find.Reindex(ctx, s, nil)
+}

@@ -1,0 +1,529 @@
+package care
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// mender mends in one transaction, and notes what it did.
+type mender struct {
+	tx    kv.RwTx
+	store *record.Store
+	now   pool.Time
+	done  []Mended
+	where string // the context
+}
+
+func (m *mender) say(invariant int, where, format string, args ...any) {
+	m.done = append(m.done, Mended{invariant, where, fmt.Sprintf(format, args...)})
+}
+
+// mended is a context while it is mended.
+type mended struct {
+	id       pool.ID
+	rec      *record.ContextRecord
+	messages map[pool.ID]*pool.Message // without contents
+	entries  map[uint64]map[uint64]pool.ID
+	branches []*branch.Branch
+	lost     bool             // the record of a branch is gone: what no other holds may have been its
+	unsure   map[pool.ID]bool // branches
+}
+
+// context makes the invariants of one context hold.
+func (m *mender) context(id pool.ID) error {
+	c := &mended{id: id, messages: map[pool.ID]*pool.Message{}, entries: map[uint64]map[uint64]pool.ID{}, unsure: map[pool.ID]bool{}}
+	m.where = "context " + id.String()
+	if ghost, err := m.ghost(id); ghost || err != nil {
+		return err
+	}
+	for _, step := range []func(*mended) error{m.record, m.pool, m.readBranches, m.history, m.counts, m.branchRecords, m.recovered, m.journal, m.calls, m.named, m.finish} {
+		if err := step(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ghost takes away what belongs to a context that has neither a record nor messages nor branches, and reports whether there was such.
+func (m *mender) ghost(id pool.ID) (bool, error) {
+	if raw, err := m.tx.Get(record.ContextBucket, id[:]); raw != nil || err != nil {
+		return false, err
+	}
+	for _, bucket := range []string{pool.Bucket, branch.Bucket} {
+		if keys, err := view.KeysWith(m.tx, bucket, id[:]); len(keys) > 0 || err != nil {
+			return false, err
+		}
+	}
+	for _, bucket := range OwnBuckets {
+		keys, err := view.KeysWith(m.tx, bucket, id[:])
+		if err != nil {
+			return false, err
+		}
+		for _, key := range keys {
+			m.say(3, fmt.Sprintf("%s %x", bucket, key), "belongs to a context that is not there: it is taken away")
+			if err := m.tx.Delete(bucket, key); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// strayed brings messages and branches home that stand under a context that is not there, where another context lacks them.
+func (m *mender) strayed(ids []pool.ID) error {
+	var real, none []pool.ID
+	for _, id := range ids {
+		raw, err := m.tx.Get(record.ContextBucket, id[:])
+		if err != nil {
+			return err
+		}
+		if raw != nil {
+			real = append(real, id)
+		} else {
+			none = append(none, id)
+		}
+	}
+	for _, from := range none {
+		keys, err := view.KeysWith(m.tx, pool.Bucket, from[:])
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := m.bringHome(key, real); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *mender) bringHome(key []byte, real []pool.ID) error {
+	value, err := m.tx.Get(pool.Bucket, key)
+	if err != nil || len(key) != 32 {
+		return err
+	}
+	msg := &pool.Message{}
+	if pool.Decode(value, msg) != nil || msg.ID != pool.ID(key[16:]) || msg.Home == (pool.Home{}) {
+		return nil
+	}
+	for _, id := range real {
+		at := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(record.Under(id), msg.Home.Segment), msg.Home.Position)
+		entry, err := m.tx.Get(branch.EntryBucket, at)
+		if err != nil {
+			return err
+		}
+		has, err := pool.Has(m.tx, id, msg.ID)
+		if err != nil {
+			return err
+		}
+		if has || len(entry) < 17 || pool.ID(entry[:16]) != msg.ID {
+			continue
+		}
+		m.say(1, "message "+msg.ID.String(), "is put back into the context %s, which lacks it", id)
+		if err := m.tx.Put(pool.Bucket, record.Under(id, msg.ID[:]...), bytes.Clone(value)); err != nil {
+			return err
+		}
+		return m.tx.Delete(pool.Bucket, key)
+	}
+	return nil
+}
+
+// record reads the context's record, or makes one.
+func (m *mender) record(c *mended) error {
+	rec, _, err := record.GetContext(m.tx, c.id)
+	if err != nil && !errors.Is(err, kv.ErrDamaged) {
+		return err
+	}
+	if rec == nil {
+		m.say(3, m.where, "has no record that can be read: it gets one with the title Recovered; settings and app data are lost")
+		rec, c.lost = &record.ContextRecord{Title: "Recovered " + record.Short(c.id), Created: m.now, Updated: m.now}, true
+	}
+	c.rec = rec
+	return nil
+}
+
+// pool reads the messages, takes away those that cannot be read, and puts a word in the place of contents that are lost.
+func (m *mender) pool(c *mended) error {
+	bad := map[string]string{}
+	changed := map[string]*pool.Message{}
+	err := m.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		msg := &pool.Message{}
+		err := pool.Decode(value, msg)
+		switch {
+		case len(key) != 32:
+			bad[string(key)] = "has a key that is none"
+			return nil
+		case err != nil:
+			bad[string(key)] = err.Error()
+			return nil
+		case msg.ID != pool.ID(key[16:]):
+			bad[string(key)] = "calls itself " + msg.ID.String()
+			return nil
+		}
+		lost, err := m.lostContents(msg)
+		if err != nil {
+			return err
+		}
+		if lost {
+			changed[string(key)] = msg
+		}
+		k := known(msg)
+		k.Calls = msg.Calls
+		c.messages[msg.ID] = k
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(bad)) {
+		m.say(1, "message "+fmt.Sprintf("%x", key[min(16, len(key)):]), "cannot be read (%s): it is taken away", bad[key])
+		if err := m.tx.Delete(pool.Bucket, []byte(key)); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(changed)) {
+		m.say(6, "message "+changed[key].ID.String(), "a content of it is lost: a word stands in its place")
+		raw, err := pool.Encode(changed[key])
+		if err == nil {
+			err = m.tx.Put(pool.Bucket, []byte(key), raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lostContents puts a text in the place of artifacts that are not there, and reports whether it did.
+func (m *mender) lostContents(msg *pool.Message) (bool, error) {
+	any := false
+	gone := func(h pool.Hash) (string, error) {
+		if h == (pool.Hash{}) {
+			return "", nil
+		}
+		has, err := pool.HasArtifact(m.tx, h)
+		if has || err != nil {
+			return "", err
+		}
+		any = true
+		return fmt.Sprintf("(lost: the contents %s)", h), nil
+	}
+	parts := func(parts []pool.Part) error {
+		for i := range parts {
+			text, err := gone(parts[i].SHA256)
+			if err != nil {
+				return err
+			}
+			if text != "" {
+				parts[i] = pool.Part{Type: pool.TextPart, Text: text}
+			}
+		}
+		return nil
+	}
+	if err := parts(msg.Content); err != nil {
+		return any, err
+	}
+	r := msg.Result
+	if r == nil {
+		return any, nil
+	}
+	text, err := gone(r.SHA256)
+	if err != nil {
+		return any, err
+	}
+	if text != "" {
+		r.SHA256, r.Size, r.MediaType, r.JSON, r.Text = pool.Hash{}, 0, "", nil, text
+	}
+	return any, parts(r.Parts)
+}
+
+// readBranches reads the records of branches. Those that cannot be read go.
+func (m *mender) readBranches(c *mended) error {
+	var bad [][]byte
+	err := m.tx.Scan(branch.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		var b *branch.Branch
+		err := fmt.Errorf("a key of %d bytes", len(key))
+		if len(key) == 32 {
+			b, err = branch.Decode(pool.ID(key[16:]), value)
+		}
+		if err != nil || branch.CheckName(b.Name) != nil {
+			bad = append(bad, bytes.Clone(key))
+			return nil
+		}
+		c.branches = append(c.branches, b)
+		return nil
+	})
+	for _, key := range bad {
+		if err == nil {
+			m.say(3, m.where, "the record of branch %x cannot be read: what it alone held comes onto the branch %s", key[16:], RecoveredBranch)
+			err = m.tx.Delete(branch.Bucket, key)
+		}
+	}
+	c.lost = c.lost || len(bad) > 0 || c.living() != int(c.rec.Branches) || c.living() == 0
+	return err
+}
+
+// needs reports whether a branch has a place in its history, or one may have had it whose record is lost.
+func (c *mended) needs(home pool.Home) bool {
+	owned := false
+	for _, b := range c.branches {
+		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+			return true
+		}
+		owned = owned || b.Segment == home.Segment
+	}
+	return c.lost && !owned
+}
+
+// history reads the entries, takes away those that name nothing, and puts back those whose message knows that it stood there.
+func (m *mender) history(c *mended) error {
+	var bad [][]byte
+	err := m.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		if len(key) != 32 {
+			bad = append(bad, bytes.Clone(key))
+			return nil
+		}
+		var mid pool.ID
+		copy(mid[:], value)
+		segment := binary.BigEndian.Uint64(key[16:])
+		if c.entries[segment] == nil {
+			c.entries[segment] = map[uint64]pool.ID{}
+		}
+		c.entries[segment][binary.BigEndian.Uint64(key[24:])] = mid
+		return nil
+	})
+	for _, key := range bad {
+		if err == nil {
+			m.say(2, m.where, "an entry with a key of %d bytes is taken away", len(key))
+			err = m.tx.Delete(branch.EntryBucket, key)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	at := map[pool.Home]pool.ID{}
+	for id, msg := range c.messages {
+		if msg.Home.Segment != 0 {
+			at[msg.Home] = id
+		}
+	}
+	for home, id := range at {
+		had, there := c.entries[home.Segment][home.Position]
+		if _, known := c.messages[had]; known || !c.needs(home) {
+			continue
+		}
+		if c.entries[home.Segment] == nil {
+			c.entries[home.Segment] = map[uint64]pool.ID{}
+		}
+		c.entries[home.Segment][home.Position] = id
+		m.say(1, "message "+id.String(), "is put back where it stood, at %d of segment %d%s", home.Position, home.Segment, map[bool]string{true: ", in the place of a name that nothing has"}[there && had != pool.ID{}])
+	}
+	for segment, entries := range c.entries {
+		for position, id := range entries {
+			if _, known := c.messages[id]; !known && id != (pool.ID{}) {
+				m.say(1, m.where, "the entry %d of segment %d names a message that is not there: it names none now", position, segment)
+				entries[position] = pool.ID{}
+			}
+		}
+	}
+	return nil
+}
+
+// counts writes the entries that are not as they should be. An entry without a message counts what it counted, if that can be.
+func (m *mender) counts(c *mended) error {
+	for _, segment := range slices.Sorted(maps.Keys(c.entries)) {
+		entries := c.entries[segment]
+		turns, changed, gap := uint64(0), 0, false
+		last := ^uint64(0)
+		for _, position := range slices.Sorted(maps.Keys(entries)) {
+			key := record.Under(c.id, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, segment), position)...)
+			old, err := m.tx.Get(branch.EntryBucket, key)
+			if err != nil {
+				return err
+			}
+			gap = position != last+1
+			turns = c.turns(entries[position], old, turns, gap)
+			last = position
+			id := entries[position]
+			value := binary.AppendUvarint(bytes.Clone(id[:]), turns)
+			if bytes.Equal(old, value) {
+				continue
+			}
+			changed++
+			if err := m.tx.Put(branch.EntryBucket, key, value); err != nil {
+				return err
+			}
+		}
+		if changed > 0 {
+			m.say(2, m.where, "%d entries of segment %d are written anew", changed, segment)
+		}
+	}
+	return nil
+}
+
+// turns is what the entry of a message counts after one that counts before. After a gap its own word is taken, where it is more.
+func (c *mended) turns(id pool.ID, old []byte, before uint64, gap bool) uint64 {
+	var was uint64
+	if len(old) > 16 {
+		was, _ = binary.Uvarint(old[16:])
+	}
+	msg := c.messages[id]
+	switch {
+	case gap && was >= before && was < before+1<<32:
+		return was
+	case msg != nil && branch.ItemOf(msg).Turn:
+		return before + 1
+	case msg == nil && was == before+1:
+		return was
+	}
+	return before
+}
+
+// branchRecords makes the histories what is there, and their records fit.
+func (m *mender) branchRecords(c *mended) error {
+	owners := map[uint64]bool{}
+	for _, b := range c.branches {
+		where := fmt.Sprintf("%s, branch %q", m.where, b.Name)
+		before, err := branch.Encode(b)
+		if err != nil {
+			return err
+		}
+		if pieces := c.whole(b.Pieces); !branch.Same(pieces, b.Pieces) {
+			m.say(2, where, "%d of its %d messages are gone: its history goes on without them", b.Len()-branch.Count(pieces), b.Len())
+			b.Pieces, b.Sessions = pieces, nil
+		}
+		end := c.end(b.Segment)
+		switch {
+		case owners[b.Segment] || end == 0 && b.Segment != 0:
+			m.say(2, where, "gets a segment of its own to write to")
+			b.Segment, b.High = 0, 0
+		case b.High != end:
+			m.say(2, where, "writes at %d of its segment, not at %d", end, b.High)
+			b.High = end
+		}
+		owners[b.Segment] = b.Segment != 0
+		if err := m.prompts(c, b, where); err != nil {
+			return err
+		}
+		m.sessions(c, b, where)
+		after, err := branch.Encode(b)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(before, after) {
+			c.unsure[b.ID] = true
+			b.Revision++
+		}
+	}
+	return nil
+}
+
+// whole gives the pieces without places that have no message.
+func (c *mended) whole(pieces []branch.Piece) []branch.Piece {
+	var out []branch.Piece
+	for _, p := range pieces {
+		for at := p.From; at < p.To; at++ {
+			if id, ok := c.entries[p.Segment][at]; ok && id != (pool.ID{}) {
+				out = branch.Join(out, branch.Piece{Segment: p.Segment, From: at, To: at + 1})
+			} else if !ok && at-p.From > uint64(len(c.entries[p.Segment])) {
+				break // a piece that is longer than anything there
+			}
+		}
+	}
+	return out
+}
+
+// end is where a segment goes on.
+func (c *mended) end(segment uint64) uint64 {
+	var end uint64
+	for position := range c.entries[segment] {
+		end = max(end, position+1)
+	}
+	return end
+}
+
+func (m *mender) prompts(c *mended, b *branch.Branch, where string) error {
+	for _, p := range []*string{&b.System, &b.Prompt} {
+		text, err := branch.Prompt(m.tx, c.id, *p)
+		switch {
+		case errors.Is(err, kv.ErrDamaged):
+			m.say(3, where, "its prompt %s is lost: it has none now", *p)
+			*p = ""
+		case err != nil:
+			return err
+		case branch.PromptID(text) != *p:
+			m.say(3, where, "its prompt %s has another text than was stored: it is kept as it is now", *p)
+			if *p, err = branch.PutPrompt(m.tx, c.id, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *mender) sessions(c *mended, b *branch.Branch, where string) {
+	for i, s := range b.Sessions {
+		if _, ok := c.messages[s.Summary]; !ok && s.Summary != (pool.ID{}) {
+			m.say(1, where, "the summary of a session is lost: it is open again")
+			b.Sessions = b.Sessions[:i]
+			return
+		}
+	}
+}
+
+// recovered makes a branch of what has lost its place.
+func (m *mender) recovered(c *mended) error {
+	var pieces []branch.Piece
+	if c.lost {
+		for _, segment := range slices.Sorted(maps.Keys(c.entries)) {
+			for _, position := range slices.Sorted(maps.Keys(c.entries[segment])) {
+				home := pool.Home{Segment: segment, Position: position}
+				if c.entries[segment][position] != (pool.ID{}) && c.needs(home) && !c.held(home) {
+					pieces = branch.Join(pieces, branch.Piece{Segment: segment, From: position, To: position + 1})
+				}
+			}
+		}
+	}
+	if len(pieces) == 0 && c.living() > 0 {
+		return nil
+	}
+	b := &branch.Branch{ID: pool.NewID(), Name: c.free(RecoveredBranch), Pieces: pieces, Created: m.now}
+	m.say(3, m.where, "%d messages that have lost their place are on the branch %s", branch.Count(pieces), b.Name)
+	c.branches = append(c.branches, b)
+	c.unsure[b.ID] = true
+	return nil
+}
+
+// living counts the branches that are not removed.
+func (c *mended) living() int {
+	n := 0
+	for _, b := range c.branches {
+		if b.Removed == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// free is name, or name with the first number that no branch has.
+func (c *mended) free(name string) string {
+	next := name
+	for i := 2; slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return b.Removed == 0 && b.Name == next }); i++ {
+		next = fmt.Sprintf("%s.%d", name, i)
+	}
+	return next
+}
+
+func (c *mended) held(home pool.Home) bool {
+	return slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return branch.Place(b.Pieces, home.Segment, home.Position) >= 0 })
+}

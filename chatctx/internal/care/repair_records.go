@@ -1,0 +1,604 @@
+package care
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// take takes records away for which bad gives a reason, "" for none.
+func (m *mender) take(invariant int, bucket string, r kv.Range, bad func(key, value []byte) (string, error)) error {
+	type found struct {
+		key []byte
+		why string
+	}
+	var all []found
+	err := m.tx.Scan(bucket, r, func(key, value []byte) error {
+		why, err := bad(key, value)
+		if why != "" {
+			all = append(all, found{bytes.Clone(key), why})
+		}
+		return err
+	})
+	for _, f := range all {
+		if err == nil {
+			m.say(invariant, fmt.Sprintf("%s %x", bucket, f.key), "%s: it is taken away", f.why)
+			err = m.tx.Delete(bucket, f.key)
+		}
+	}
+	return err
+}
+
+func unchecked(_, value []byte) (string, error) {
+	if err := pool.CheckRecord(value, nil); err != nil {
+		return "is not as it was stored", nil
+	}
+	return "", nil
+}
+
+// journal takes operations away that cannot be read. What pointed to them, or is not as they left it, begins anew: undo ends there.
+func (m *mender) journal(c *mended) error {
+	if err := m.take(7, record.OperationBucket, kv.Prefix(c.id[:]), unchecked); err != nil {
+		return err
+	}
+	if err := m.orphans(c); err != nil {
+		return err
+	}
+	last, err := lastOperation(m.tx, c.id)
+	if err != nil {
+		return err
+	}
+	if last >= max(c.rec.NextOperation, 1) {
+		m.say(7, m.where, "its journal goes on after operation %d", last)
+	}
+	c.rec.NextOperation = max(c.rec.NextOperation, last+1)
+	for _, b := range c.branches {
+		fits, err := m.leads(c.id, b.Newest, b.ID, b.Revision)
+		if err != nil {
+			return err
+		}
+		if b.Newest != 0 && (!fits || c.unsure[b.ID]) {
+			m.say(7, fmt.Sprintf("%s, branch %q", m.where, b.Name), "what was done on it before can no longer be undone")
+			b.Last, b.Newest = 0, 0
+		}
+	}
+	fits, err := m.leads(c.id, c.rec.Newest, pool.ID{}, c.rec.Revision)
+	if err != nil {
+		return err
+	}
+	if c.rec.Newest != 0 && !fits {
+		m.say(7, m.where, "what was done on it before can no longer be undone")
+		c.rec.Last, c.rec.Newest = 0, 0
+	}
+	c.rec.Redo = slices.DeleteFunc(c.rec.Redo, func(n uint64) bool {
+		op, err := record.GetOperation(m.tx, c.id, n)
+		return op == nil || err != nil
+	})
+	return nil
+}
+
+// orphans ends undo of the operations that are about a branch of which no record is left.
+func (m *mender) orphans(c *mended) error {
+	there := map[pool.ID]bool{{}: true}
+	for _, b := range c.branches {
+		there[b.ID] = true
+	}
+	lost := map[uint64]*record.Operation{}
+	err := m.tx.Scan(record.OperationBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		op := &record.Operation{}
+		if len(key) == 24 && record.DecMode.Unmarshal(value, op) == nil && !op.Expired && slices.ContainsFunc(op.Chains, func(link record.Chain) bool { return !there[link.Branch] }) {
+			lost[binary.BigEndian.Uint64(key[16:])] = op
+		}
+		return nil
+	})
+	for _, n := range slices.Sorted(maps.Keys(lost)) {
+		if err != nil {
+			return err
+		}
+		m.say(7, m.where, "the operation %d is about a branch that is lost: it can no longer be undone", n)
+		op := lost[n]
+		op.Changes, op.Expired = nil, true
+		err = record.PutRecord(m.tx, record.OperationBucket, record.OperationKey(c.id, n), op)
+	}
+	return err
+}
+
+// leads reports whether an operation is there and led to a revision.
+func (m *mender) leads(id pool.ID, n uint64, of pool.ID, revision uint64) (bool, error) {
+	op, err := record.GetOperation(m.tx, id, n)
+	if op == nil || err != nil {
+		return false, err
+	}
+	for _, link := range op.Chains {
+		if link.Branch == of {
+			return link.Revision == revision, nil
+		}
+	}
+	return false, nil
+}
+
+// calls makes records of calls and the indexes of them fit the messages.
+func (m *mender) calls(c *mended) error {
+	had := len(m.done)
+	err := m.take(5, record.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if _, err := record.DecodeCall(key, value); err != nil {
+			return "is not as it was stored", nil
+		}
+		if len(key) != 34 {
+			return "is no call", nil
+		}
+		message, index := record.CallOfKey(key)
+		if msg := c.messages[message]; msg == nil || index >= len(msg.Calls) {
+			return "its message has no such call", nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	for id, msg := range c.messages {
+		for i := range msg.Calls {
+			if err := m.callRecord(c, id, msg, i); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.claims(c); err != nil {
+		return err
+	}
+	wrong, err := m.indexes(c)
+	if wrong && len(m.done) == had {
+		m.say(5, m.where, "the lists of its calls that wait are made anew")
+	}
+	return err
+}
+
+// callRecord gives a call that waits and has no record one, as its message says.
+func (m *mender) callRecord(c *mended, id pool.ID, msg *pool.Message, i int) error {
+	call := &msg.Calls[i]
+	if !call.Open() || msg.Home == (pool.Home{}) {
+		return nil
+	}
+	key := record.CallKey(c.id, id, i)
+	old, err := m.tx.Get(record.CallBucket, key)
+	if old != nil || err != nil {
+		return err
+	}
+	m.say(5, fmt.Sprintf("call %s:%d", id, i+1), "has lost what was decided: it waits again")
+	rec := &record.CallRecord{CallID: call.ID, Tool: call.Tool, Status: pool.Pending, Execution: pool.NotRun, Since: m.now, Home: msg.Home}
+	return record.PutRecord(m.tx, record.CallBucket, key, rec)
+}
+
+// claims takes those away whose call does not run. A call that runs without one is uncertain.
+func (m *mender) claims(c *mended) error {
+	err := m.take(5, record.ClaimBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if why, _ := unchecked(key, value); why != "" || len(key) != 34 {
+			return why, nil
+		}
+		var rec record.CallRecord
+		ok, err := record.GetRecord(m.tx, record.CallBucket, key, &rec)
+		if err == nil && (!ok || rec.Execution != pool.Running) {
+			return "its call does not run", nil
+		}
+		return "", err
+	})
+	if err != nil {
+		return err
+	}
+	return m.eachCall(c, func(key []byte, rec *record.CallRecord) error {
+		claim, err := m.tx.Get(record.ClaimBucket, key)
+		changed := steps(rec)
+		if err == nil && claim == nil && rec.Execution == pool.Running {
+			changed = true
+			from := rec.State()
+			rec.Execution = pool.Uncertain
+			rec.Decisions = append(rec.Decisions, record.Decision{At: m.now, From: from, To: rec.State(), ByKind: record.ByProgram, ByName: m.store.Program, Program: m.store.Program, Reason: "repair: nobody runs it"})
+		}
+		if err != nil || !changed {
+			return err
+		}
+		m.say(5, fmt.Sprintf("call %x", key[16:]), "its record is made to fit: it is %s", rec.State())
+		return record.PutRecord(m.tx, record.CallBucket, key, rec)
+	})
+}
+
+// steps makes a call's steps lead to each other, and reports whether they did not.
+func steps(rec *record.CallRecord) (changed bool) {
+	for i := range rec.Decisions {
+		next := rec.State()
+		if i+1 < len(rec.Decisions) {
+			next = rec.Decisions[i+1].From
+		}
+		if rec.Decisions[i].To != next {
+			rec.Decisions[i].To, changed = next, true
+		}
+	}
+	return changed
+}
+
+func (m *mender) eachCall(c *mended, fn func(key []byte, rec *record.CallRecord) error) error {
+	keys, err := view.KeysWith(m.tx, record.CallBucket, c.id[:])
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		rec := &record.CallRecord{}
+		if _, err := record.GetRecord(m.tx, record.CallBucket, key, rec); err != nil {
+			return err
+		}
+		if err := fn(key, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexes makes the three indexes of calls from the records.
+func (m *mender) indexes(c *mended) (wrong bool, err error) {
+	want := map[string]map[string][]byte{record.UnansweredBucket: {}, record.CallIDBucket: {}, record.OpenBucket: {}}
+	err = m.eachCall(c, func(key []byte, rec *record.CallRecord) error {
+		message, index := record.CallOfKey(key)
+		if home := c.messages[message].Home; home != rec.Home {
+			rec.Home = home
+			if err := record.PutRecord(m.tx, record.CallBucket, key, rec); err != nil {
+				return err
+			}
+		}
+		want[record.CallIDBucket][string(record.CallIDKey(c.id, rec.CallID, key[16:]...))] = []byte{}
+		if !rec.Open() {
+			return nil
+		}
+		want[record.UnansweredBucket][string(record.UnansweredKey(c.id, rec.Home, index))] = append(message[:], rec.CallID...)
+		if c.held(rec.Home) {
+			want[record.OpenBucket][string(record.OpenKey(rec, c.id, message, index))] = record.HomeBytes(rec.Home)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for bucket, records := range want {
+		r := kv.Prefix(c.id[:])
+		if bucket == record.OpenBucket {
+			r = kv.Range{}
+		}
+		var gone [][]byte
+		err := m.tx.Scan(bucket, r, func(key, _ []byte) error {
+			if _, ok := records[string(key)]; !ok && (bucket != record.OpenBucket || len(key) != 42 || pool.ID(key[8:24]) == c.id) {
+				gone = append(gone, bytes.Clone(key))
+			}
+			return nil
+		})
+		if err != nil {
+			return wrong, err
+		}
+		for _, key := range gone {
+			wrong = true
+			if err := m.tx.Delete(bucket, key); err != nil {
+				return wrong, err
+			}
+		}
+		for key, value := range records {
+			old, err := m.tx.Get(bucket, []byte(key))
+			if err != nil {
+				return wrong, err
+			}
+			if old != nil && bytes.Equal(old, value) {
+				continue
+			}
+			wrong = true
+			if err := m.tx.Put(bucket, []byte(key), value); err != nil {
+				return wrong, err
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// named takes names of messages away that are not there, and other records that are not as they were stored.
+func (m *mender) named(c *mended) error {
+	of := map[string]func(key, value []byte) []byte{
+		record.TagBucket:    func(_, value []byte) []byte { return value },
+		record.MarkBucket:   func(key, _ []byte) []byte { return key[16:] },
+		record.QueuedBucket: func(_, value []byte) []byte { return value },
+	}
+	for bucket, message := range of {
+		err := m.take(3, bucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+			id := message(key, value)
+			if len(id) != 16 || c.messages[pool.ID(id)] == nil {
+				return "names a message that is not there", nil
+			}
+			return "", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, bucket := range []string{record.KeyBucket, record.ToolBucket, record.RuleBucket} {
+		if err := m.take(3, bucket, kv.Prefix(c.id[:]), unchecked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes the branches and the context's record with counts that are right.
+func (m *mender) finish(c *mended) error {
+	if err := m.names(c); err != nil {
+		return err
+	}
+	r := c.rec
+	for _, b := range c.branches {
+		if err := branch.Put(m.tx, c.id, b); err != nil {
+			return err
+		}
+		for _, p := range b.Pieces {
+			r.NextSegment = max(r.NextSegment, p.Segment)
+		}
+	}
+	for segment := range c.entries {
+		r.NextSegment = max(r.NextSegment, segment)
+	}
+	if to := c.active(); to.ID != r.Active {
+		m.say(3, m.where, "its active branch %s is not there: it is %q now", r.Active, to.Name)
+		r.Active = to.ID
+	}
+	if n := c.living(); int(r.Messages) != len(c.messages) || int(r.Branches) != n {
+		m.say(1, m.where, "has %d messages and %d branches, and counted %d and %d", len(c.messages), n, r.Messages, r.Branches)
+		r.Messages, r.Branches = uint64(len(c.messages)), uint64(n)
+	}
+	return record.PutRecord(m.tx, record.ContextBucket, c.id[:], r)
+}
+
+// active is the branch that is to be the active one: the one that is, else main, else the first.
+func (c *mended) active() *branch.Branch {
+	var to *branch.Branch
+	for _, b := range c.branches {
+		switch {
+		case b.Removed != 0:
+		case b.ID == c.rec.Active:
+			return b
+		case to == nil || b.Name == record.MainBranch:
+			to = b
+		}
+	}
+	return to
+}
+
+// names makes the index of names from the branches' records. Of two with one name the one that was made later gets a number.
+func (m *mender) names(c *mended) error {
+	slices.SortStableFunc(c.branches, func(a, b *branch.Branch) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	want := map[string]pool.ID{}
+	for _, b := range c.branches {
+		if b.Removed != 0 {
+			continue
+		}
+		if _, taken := want[b.Name]; taken {
+			name := c.free(b.Name)
+			m.say(11, m.where, "a second branch is called %q: its name is %q now", b.Name, name)
+			b.Name = name
+			b.Revision++
+			b.Last, b.Newest = 0, 0
+		}
+		want[b.Name] = b.ID
+	}
+	err := m.take(11, branch.NameBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
+		if id, ok := want[string(key[16:])]; !ok || string(value) != string(id[:]) {
+			return "leads to a branch that is not called so", nil
+		}
+		delete(want, string(key[16:]))
+		return "", nil
+	})
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if err == nil {
+			m.say(11, m.where, "the name %q leads to its branch again", name)
+			err = branch.PutName(m.tx, c.id, name, want[name])
+		}
+	}
+	return err
+}
+
+// artifacts gives artifacts without a header theirs, if their bytes are right, and takes those away that are not.
+func (m *mender) artifacts() error {
+	var bad []pool.Hash
+	err := pool.ScanArtifacts(m.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
+		if err == nil {
+			_, _, err = pool.Artifact(m.tx, a.SHA256)
+		}
+		if errors.Is(err, kv.ErrDamaged) {
+			bad, err = append(bad, a.SHA256), nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range bad {
+		var data []byte
+		err := m.tx.Scan(pool.ArtifactBucket, kv.Prefix(h[:]), func(key, value []byte) error {
+			if len(key) == 36 {
+				data = append(data, value...)
+			}
+			return nil
+		})
+		if err == nil {
+			err = pool.DeleteArtifact(m.tx, h)
+		}
+		if err != nil {
+			return err
+		}
+		if pool.HashOf(data) == h {
+			m.say(6, "artifact "+h.String(), "gets the header that it lacks")
+			if _, err := pool.PutArtifact(m.tx, data, ""); err != nil {
+				return err
+			}
+			continue
+		}
+		m.say(6, "artifact "+h.String(), "its bytes are not the ones that were stored: it is taken away")
+	}
+	return m.strayArtifacts()
+}
+
+// strayArtifacts takes records away whose keys are none of an artifact's.
+func (m *mender) strayArtifacts() error {
+	return m.take(6, pool.ArtifactBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+		if len(key) != 32 && len(key) != 36 {
+			return "is no artifact", nil
+		}
+		return "", nil
+	})
+}
+
+// rest mends what belongs to no context.
+func (m *mender) rest() error {
+	m.where = "store"
+	zero := kv.Prefix(make([]byte, 16))
+	for _, bucket := range []string{record.OperationBucket, record.ToolBucket, record.RuleBucket} {
+		if err := m.take(3, bucket, zero, unchecked); err != nil {
+			return err
+		}
+	}
+	err := m.take(3, record.SourceBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if len(value) == 32 {
+			return "", nil
+		}
+		return unchecked(key, value)
+	})
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{m.recents, m.openStrays, m.meta} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range OwnBuckets {
+		err := m.take(3, bucket, kv.Range{}, func(key, _ []byte) (string, error) {
+			if len(key) < 16 {
+				return "belongs to nothing", nil
+			}
+			return "", nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recents makes the list of contexts by their last change.
+func (m *mender) recents() error {
+	want := map[string]bool{}
+	err := m.take(3, record.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if len(key) != 16 {
+			return "is no context", nil
+		}
+		rec, err := record.DecodeContext(pool.ID(key), value)
+		if err != nil {
+			return "", err
+		}
+		want[string(record.RecentKey(rec.Updated, pool.ID(key)))] = true
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	err = m.take(3, record.RecentBucket, kv.Range{}, func(key, value []byte) (string, error) {
+		if !want[string(key)] || len(value) > 0 {
+			return "is not when its context changed last", nil
+		}
+		delete(want, string(key))
+		return "", nil
+	})
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if err == nil {
+			m.say(3, "recent", "the context %s is put on the list", pool.ID([]byte(key[8:])))
+			err = m.tx.Put(record.RecentBucket, []byte(key), []byte{})
+		}
+	}
+	return err
+}
+
+// openStrays takes entries of the open calls away whose call is not there.
+func (m *mender) openStrays() error {
+	return m.take(5, record.OpenBucket, kv.Range{}, func(key, _ []byte) (string, error) {
+		if len(key) != 42 {
+			return "is no call", nil
+		}
+		has, err := m.tx.Get(record.CallBucket, key[8:])
+		if err == nil && has == nil {
+			return "its call has no record", nil
+		}
+		return "", err
+	})
+}
+
+func (m *mender) meta() error {
+	raw, err := m.tx.Get(record.MetaBucket, record.MetaStore)
+	if err != nil {
+		return err
+	}
+	if len(raw) != 16 {
+		m.say(9, "meta", "the store gets a new id")
+		id := pool.NewID()
+		if err := m.tx.Put(record.MetaBucket, record.MetaStore, id[:]); err != nil {
+			return err
+		}
+	}
+	if _, err := view.StoreSettings(m.tx); errors.Is(err, kv.ErrDamaged) {
+		m.say(3, "meta", "the store's settings cannot be read: they are taken away")
+		if err := m.tx.Delete(record.MetaBucket, record.MetaSettings); err != nil {
+			return err
+		}
+	}
+	current, err := m.tx.Get(record.MetaBucket, record.MetaCurrent)
+	if err != nil {
+		return err
+	}
+	if current != nil {
+		var rec []byte
+		if len(current) == 16 {
+			rec, err = m.tx.Get(record.ContextBucket, current)
+		}
+		if err == nil && rec == nil {
+			m.say(3, "meta", "the current context is not there: none is current now")
+			err = m.tx.Delete(record.MetaBucket, record.MetaCurrent)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return m.storeJournal()
+}
+
+// storeJournal makes the store's journal go on after its last operation.
+func (m *mender) storeJournal() error {
+	var rec record.ContextRecord
+	_, err := record.GetRecord(m.tx, record.MetaBucket, record.MetaJournal, &rec)
+	broken := errors.Is(err, kv.ErrDamaged)
+	if err != nil && !broken {
+		return err
+	}
+	if broken {
+		rec = record.ContextRecord{}
+	}
+	last, err := lastOperation(m.tx, pool.ID{})
+	if err != nil || !broken && last < max(rec.NextOperation, 1) {
+		return err
+	}
+	m.say(7, "meta", "the store's journal goes on after operation %d", last)
+	rec.NextOperation = last + 1
+	return record.PutRecord(m.tx, record.MetaBucket, record.MetaJournal, &rec)
+}

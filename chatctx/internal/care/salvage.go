@@ -1,0 +1,188 @@
+package care
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Salvaged says what Salvage read.
+type Salvaged struct {
+	Contexts, Branches, Messages, Artifacts int
+	// Mended is what it took to make a store of it.
+	Mended []Mended
+}
+
+// Salvage reads whatever can still be read of the file from, however broken, into a new store at to, which must not be there (ErrConflict): contexts, branches, messages,
+// prompts, calls and artifacts. What was removed may come back with them. The journal does not come along, nor do tags, marks, rules and tools.
+func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salvaged, err error) {
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return nil, record.Conflict("%s is there already: name a new file", to)
+	}
+	ctx = kv.WithPurpose(ctx, "repair")
+	out = &Salvaged{}
+	o.Create, o.ReadOnly = true, false
+	var s *record.Store
+	v := &salvager{ctx: ctx, begin: func() (_ *record.Store, err error) {
+		s, err = Open(to, o)
+		return s, err
+	}}
+	defer func() {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := boltkv.Salvage(ctx, from, v.take); err != nil {
+		return nil, err
+	}
+	if err := v.flush(); err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, fmt.Errorf("%w: nothing in %s can be read", kv.ErrDamaged, from)
+	}
+	mended := &Repaired{}
+	if err := mend(ctx, s, false, mended); err != nil {
+		return nil, err
+	}
+	out.Mended = mended.Mended
+	if err := find.Reindex(ctx, s, nil); err != nil {
+		return nil, err
+	}
+	stats, err := Measure(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	out.Contexts, out.Branches, out.Messages, out.Artifacts = stats.Contexts, stats.Branches, stats.Messages, stats.Artifacts
+	return out, nil
+}
+
+// salvager puts records that it knows into a new store, in transactions of some megabytes. The store is made with the first.
+type salvager struct {
+	ctx   context.Context
+	begin func() (*record.Store, error)
+	store *record.Store
+	held  []foundRecord
+	bytes int
+}
+
+type foundRecord struct {
+	bucket     string
+	key, value []byte
+}
+
+// take keeps a record if it is one of a store's.
+func (v *salvager) take(key, value []byte) error {
+	bucket := bucketOf(key, value)
+	if bucket == "" {
+		return nil
+	}
+	v.held = append(v.held, foundRecord{bucket, bytes.Clone(key), bytes.Clone(value)})
+	if v.bytes += len(key) + len(value); v.bytes < 4<<20 {
+		return nil
+	}
+	return v.flush()
+}
+
+func (v *salvager) flush() (err error) {
+	if len(v.held) == 0 {
+		return nil
+	}
+	if v.store == nil {
+		if v.store, err = v.begin(); err != nil {
+			return err
+		}
+	}
+	err = v.store.DB.Update(v.ctx, func(tx kv.RwTx) error {
+		for _, r := range v.held {
+			old, err := tx.Get(r.bucket, r.key)
+			if err == nil && newer(&r, old) {
+				err = tx.Put(r.bucket, r.key, r.value)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	v.held, v.bytes = nil, 0
+	return err
+}
+
+// bucketOf tells by its form and its checksum what a record is; "" where it is none that can be told.
+func bucketOf(key, value []byte) string {
+	switch len(key) {
+	case 16:
+		if rec, err := record.DecodeContext(pool.ID(key), value); err == nil && rec.Active != (pool.ID{}) {
+			return record.ContextBucket
+		}
+	case 32:
+		return bucketOf32(key, value)
+	case 36:
+		if len(value) > 0 && binary.BigEndian.Uint32(key[32:]) < 1<<24 {
+			return pool.ArtifactBucket
+		}
+	}
+	if len(key) == 34 && pool.CheckRecord(value, nil) == nil {
+		if rec, err := record.DecodeCall(key, value); err == nil && rec.Status != "" && rec.Execution != "" {
+			return record.CallBucket
+		}
+	}
+	return ""
+}
+
+func bucketOf32(key, value []byte) string {
+	m := &pool.Message{}
+	if pool.Decode(value, m) == nil && m.ID == pool.ID(key[16:]) && m.Role != "" {
+		return pool.Bucket
+	}
+	if pool.IsArtifactHeader(value) {
+		return pool.ArtifactBucket
+	}
+	if branch.PromptID(string(value)) == string(key[16:]) {
+		return branch.PromptBucket
+	}
+	if len(value) >= 17 {
+		_, n := binary.Uvarint(value[16:])
+		if n > 0 && 16+n == len(value) && binary.BigEndian.Uint64(key[16:]) < 1<<40 && binary.BigEndian.Uint64(key[24:]) < 1<<40 {
+			return branch.EntryBucket
+		}
+	}
+	if b, err := branch.Decode(pool.ID(key[16:]), value); err == nil && branch.CheckName(b.Name) == nil {
+		return branch.Bucket
+	}
+	return ""
+}
+
+// newer reports whether a record is to take the place of another one with its key: pages that are free now still have what was before.
+func newer(r *foundRecord, old []byte) bool {
+	if old == nil {
+		return true
+	}
+	switch r.bucket {
+	case branch.Bucket:
+		a, errA := branch.Decode(pool.ID(r.key[16:]), r.value)
+		b, errB := branch.Decode(pool.ID(r.key[16:]), old)
+		return errA == nil && errB == nil && (a.Revision > b.Revision || a.Revision == b.Revision && a.High > b.High)
+	case record.ContextBucket:
+		a, errA := record.DecodeContext(pool.ID(r.key), r.value)
+		b, errB := record.DecodeContext(pool.ID(r.key), old)
+		return errA == nil && errB == nil && (a.NextOperation > b.NextOperation || a.NextOperation == b.NextOperation && a.Updated > b.Updated)
+	case record.CallBucket:
+		a, errA := record.DecodeCall(r.key, r.value)
+		b, errB := record.DecodeCall(r.key, old)
+		return errA == nil && errB == nil && len(a.Decisions) > len(b.Decisions)
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package care
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ContextSpace is what one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several contexts
+// share counts in each.
+type ContextSpace struct {
+	ID             pool.ID
+	Title          string
+	Trashed        pool.Time
+	Messages       int
+	Bytes          int64 // of all records
+	MessageBytes   int64 // of them in the pool
+	OperationBytes int64 // and in the journal
+	ArtifactBytes  int64
+}
+
+// SpaceByContext reads what each context takes, the largest first. It reads all keys of the store, a context in each transaction.
+func SpaceByContext(ctx context.Context, s *record.Store) ([]*ContextSpace, error) {
+	ids, err := view.Recent(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var out []*ContextSpace
+	for _, id := range ids {
+		var one *ContextSpace
+		err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
+			one, err = spaceOf(tx, id)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			out = append(out, one)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *ContextSpace) int { return int(b.Bytes + b.ArtifactBytes - a.Bytes - a.ArtifactBytes) })
+	return out, nil
+}
+
+func spaceOf(tx kv.Tx, id pool.ID) (*ContextSpace, error) {
+	rec, raw, err := record.GetContext(tx, id)
+	if rec == nil || err != nil {
+		return nil, err
+	}
+	out := &ContextSpace{ID: id, Title: rec.Title, Trashed: rec.Trashed, Messages: int(rec.Messages), Bytes: int64(len(id) + len(raw))}
+	for _, bucket := range OwnBuckets {
+		var bytes int64
+		err := tx.Scan(bucket, kv.Prefix(id[:]), func(key, value []byte) error {
+			bytes += int64(len(key) + len(value))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Bytes += bytes
+		switch bucket {
+		case pool.Bucket:
+			out.MessageBytes = bytes
+		case record.OperationBucket:
+			out.OperationBytes = bytes
+		}
+	}
+	out.ArtifactBytes, err = artifactBytes(tx, id)
+	return out, err
+}
+
+func artifactBytes(tx kv.Tx, id pool.ID) (int64, error) {
+	used := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}}
+	if err := used.context(tx, id); err != nil {
+		return 0, err
+	}
+	var n int64
+	for h := range used.hashes {
+		info, err := pool.StatArtifact(tx, h)
+		if err != nil {
+			return 0, err
+		}
+		n += info.Size
+	}
+	return n, nil
+}
+
+// fitting gives the age from which on things have to go so that the store takes at most o.MaxSize: the given one, or a half of it, or a half of that … With the
+// shortest, some of what could go is a minute old.
+func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, error) {
+	k, ok := s.DB.(kv.Keeper)
+	if !ok || o.MaxSize <= 0 {
+		return o.OlderThan, nil
+	}
+	space, err := k.Space(ctx)
+	if err != nil {
+		return 0, err
+	}
+	o.DryRun, o.OlderThan = true, max(o.OlderThan, time.Minute)
+	for {
+		took, err := collect(ctx, s, o)
+		if err != nil || space.Used-took.Bytes <= o.MaxSize || o.OlderThan == time.Minute {
+			return o.OlderThan, err
+		}
+		o.OlderThan = max(o.OlderThan/2, time.Minute)
+	}
+}

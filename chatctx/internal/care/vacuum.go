@@ -1,0 +1,17 @@
+package care
+
+import (
+	"context"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Vacuum writes the file anew without free space. Other programs wait or go on with the new file. ErrInvalid on an engine that keeps no file.
+func Vacuum(ctx context.Context, s *record.Store) error {
+	k, ok := s.DB.(kv.Keeper)
+	if !ok {
+		return record.Invalidf("a store in memory has no file to write anew")
+	}
+	return k.Rewrite(kv.WithPurpose(ctx, "vacuum"), nil)
+}

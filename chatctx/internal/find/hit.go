@@ -1,0 +1,298 @@
+package find
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/words"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// hitReader looks into documents in one transaction.
+type hitReader struct {
+	*search
+	tx       kv.Tx
+	began    time.Time
+	looked   int
+	score    float64
+	hits     []*Hit
+	contexts map[pool.ID]*record.ContextRecord
+}
+
+// view runs fn in a transaction and gives the hits that it found. kv.ErrStop: whoever asked has enough.
+func (q *search) view(fn func(*hitReader) error) error {
+	r := &hitReader{search: q}
+	err := q.store.DB.View(q.ctx, func(tx kv.Tx) error {
+		*r = hitReader{search: q, tx: tx, began: time.Now(), contexts: map[pool.ID]*record.ContextRecord{}}
+		if err := fn(r); err != nil {
+			return err
+		}
+		return r.places()
+	})
+	if err != nil {
+		return err
+	}
+	for _, h := range r.hits {
+		if h.What == "message" && len(h.Branches) == 0 && !q.o.Unheld || q.given[h.doc] {
+			continue
+		}
+		q.given[h.doc] = true
+		if !q.Yield(h) {
+			return kv.ErrStop
+		}
+	}
+	return nil
+}
+
+// full tells that the transaction should end: there are hits to give, or it took long enough.
+func (r *hitReader) full() bool {
+	return len(r.hits) >= searchBatch || r.o.Limit > 0 && len(r.hits) >= r.o.Limit || r.looked%16 == 15 && time.Since(r.began) > searchHold
+}
+
+// look looks into a document, and keeps it if it is a hit.
+func (r *hitReader) look(d index.Doc) error {
+	r.looked++
+	rec, err := r.context(docContext(d))
+	if rec == nil || err != nil || rec.Trashed != 0 && !r.o.Trash {
+		return err
+	}
+	h := &Hit{Context: docContext(d), Title: rec.Title, Trashed: rec.Trashed != 0, Score: r.score, doc: d}
+	var texts []field
+	switch d[0] {
+	case TitleDoc:
+		h.What, texts = "title", []field{{"title", rec.Title}}
+	case PromptDoc:
+		raw, err := r.tx.Get(branch.PromptBucket, record.Under(h.Context, d[17:]...))
+		if raw == nil || err != nil {
+			return err
+		}
+		h.What, texts = "prompt", []field{{"prompt", string(raw)}}
+	default:
+		m, err := pool.Get(r.tx, h.Context, docID(d))
+		if errors.Is(err, kv.ErrDamaged) {
+			return nil // check tells of it
+		}
+		if m == nil || err != nil {
+			return err
+		}
+		h.What, h.Message, texts = "message", m, fieldsOf(m)
+	}
+	if r.narrowed(h, rec) && r.matches(h, texts) {
+		r.hits = append(r.hits, h)
+	}
+	return nil
+}
+
+func (r *hitReader) context(id pool.ID) (*record.ContextRecord, error) {
+	if rec, ok := r.contexts[id]; ok {
+		return rec, nil
+	}
+	rec, _, err := record.GetContext(r.tx, id)
+	if err == nil {
+		r.contexts[id] = rec
+	}
+	return rec, err
+}
+
+// narrowed reports whether a document fits all but the words.
+func (r *hitReader) narrowed(h *Hit, rec *record.ContextRecord) bool {
+	o, m, at := &r.o, h.Message, rec.Created
+	if m != nil {
+		at = m.Created
+	}
+	if o.Since != 0 && at < o.Since || o.Until != 0 && at >= o.Until {
+		return false
+	}
+	if o.Role == "" && o.Model == "" && o.Tool == "" {
+		return true
+	}
+	return m != nil && (o.Role == "" || m.Role == o.Role) && (o.Model == "" || sameFolded(m.Meta.Model, o.Model)) &&
+		(o.Tool == "" || slices.ContainsFunc(toolsOf(m), func(name string) bool { return sameFolded(name, o.Tool) }))
+}
+
+// matches looks for the words, and makes the snippet of the first place.
+func (r *hitReader) matches(h *Hit, texts []field) bool {
+	if r.re != nil {
+		for _, f := range texts {
+			if at := r.re.FindStringIndex(f.text); at != nil {
+				h.Field = f.name
+				h.Snippet, h.Match = snippet(f.text, words.Match{From: at[0], To: at[1]})
+				return true
+			}
+		}
+		return false
+	}
+	r.finder.Begin()
+	for _, f := range texts {
+		if at, ok := r.finder.Text(f.text); ok && h.Field == "" {
+			h.Field = f.name
+			h.Snippet, h.Match = snippet(f.text, at)
+		}
+	}
+	return r.finder.All()
+}
+
+// around is how many bytes stand in a snippet on both sides of what was found, about, and longest how much of that.
+const (
+	around  = 60
+	longest = 200
+)
+
+// snippet cuts out what stands around a place, white space as single spaces and an ellipsis where something was left out.
+func snippet(text string, at words.Match) (string, words.Match) {
+	at.To = min(at.To, at.From+longest)
+	from, to := max(at.From-around, 0), min(at.To+around, len(text))
+	if from > 0 {
+		if i := strings.IndexFunc(text[from:at.From], unicode.IsSpace); i >= 0 {
+			from += i
+		}
+	}
+	if to < len(text) {
+		if i := strings.LastIndexFunc(text[at.To:to], unicode.IsSpace); i > 0 {
+			to = at.To + i
+		}
+	}
+	from, at.From, at.To, to = runeStart(text, from), runeStart(text, at.From), runeStart(text, at.To), runeStart(text, to)
+	var b strings.Builder
+	if from > 0 {
+		b.WriteString("…")
+	}
+	squeeze(&b, text[from:at.From])
+	found := words.Match{From: b.Len()}
+	squeeze(&b, text[at.From:at.To])
+	found.To = b.Len()
+	squeeze(&b, text[at.To:to])
+	s := strings.TrimRight(b.String(), " ")
+	if to < len(text) {
+		s += "…"
+	}
+	found.To = min(found.To, len(s))
+	found.From = min(found.From, found.To)
+	return s, found
+}
+
+func runeStart(text string, i int) int {
+	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	return i
+}
+
+// squeeze writes text with each run of white space as one space, none at the beginning of all.
+func squeeze(b *strings.Builder, text string) {
+	for _, c := range text {
+		if unicode.IsSpace(c) {
+			if s := b.String(); s != "" && s != "…" && s[len(s)-1] != ' ' {
+				b.WriteByte(' ')
+			}
+			continue
+		}
+		b.WriteRune(c)
+	}
+}
+
+// places finds the branches that hold the hits of this transaction.
+func (r *hitReader) places() error {
+	byContext := map[pool.ID][]*Hit{}
+	for _, h := range r.hits {
+		byContext[h.Context] = append(byContext[h.Context], h)
+	}
+	for id, hits := range byContext {
+		var branches []*branch.Branch
+		if err := branch.List(r.tx, id, func(b *branch.Branch) error { branches = append(branches, b); return nil }); err != nil {
+			return err
+		}
+		if err := r.placesIn(id, branches, hits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit) error {
+	at, err := homes(r.tx, id, branches, hits)
+	if err != nil {
+		return err
+	}
+	for _, h := range hits {
+		for _, b := range branches {
+			switch h.What {
+			case "prompt":
+				if prompt := string(h.doc[17:]); b.System == prompt || b.Prompt == prompt {
+					h.Branches = append(h.Branches, HitBranch{Name: b.Name})
+				}
+			case "message":
+				for _, home := range at[h.Message.ID] {
+					if i := branch.Place(b.Pieces, home.Segment, home.Position); i >= 0 {
+						h.Branches = append(h.Branches, HitBranch{b.Name, i + 1})
+						break
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// homes gives all places where the messages stand in entries that branches hold. A message mostly stands where it was put first; in a context with several
+// branches, edits may have copied entries, so they are read.
+func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit) (map[pool.ID][]pool.Home, error) {
+	at := map[pool.ID][]pool.Home{}
+	if len(branches) == 0 {
+		return at, nil
+	}
+	away := len(branches) > 1
+	for _, h := range hits {
+		if m := h.Message; m != nil {
+			at[m.ID] = []pool.Home{m.Home}
+			away = away || m.Home.Segment == 0 || branch.Place(branches[0].Pieces, m.Home.Segment, m.Home.Position) < 0
+		}
+	}
+	if !away || len(at) == 0 {
+		return at, nil
+	}
+	for _, p := range union(branches) {
+		position := p.From
+		err := branch.Read(tx, id, []branch.Piece{p}, func(_ int, mid pool.ID) error {
+			if homes, ok := at[mid]; ok && homes[0] != (pool.Home{Segment: p.Segment, Position: position}) {
+				at[mid] = append(homes, pool.Home{Segment: p.Segment, Position: position})
+			}
+			position++
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return at, nil
+}
+
+// union gives pieces that have each entry of branches once.
+func union(branches []*branch.Branch) []branch.Piece {
+	var all, out []branch.Piece
+	for _, b := range branches {
+		all = append(all, b.Pieces...)
+	}
+	slices.SortFunc(all, func(a, b branch.Piece) int {
+		if a.Segment != b.Segment {
+			return int(int64(a.Segment) - int64(b.Segment))
+		}
+		return int(int64(a.From) - int64(b.From))
+	})
+	for _, p := range all {
+		if n := len(out); n > 0 && out[n-1].Segment == p.Segment && p.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, p.To)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,335 @@
+package find
+
+import (
+	"context"
+	"iter"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/index"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/internal/words"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// SearchOptions say what to look for. A zero field does not narrow.
+type SearchOptions struct {
+	// Text are words, "phrases" and beginnings*, all of which a message has to have. Case, and what Unicode takes as the same, does not count.
+	Text string
+	// Regexp, in place of Text, is looked for in each text as it is. It reads everything.
+	Regexp string
+	// Context is a reference; "": all contexts.
+	Context string
+	Role    pool.Role
+	Model   string
+	Tool    string // that is called, or whose result it is
+	// Since and Until: created then or later, before.
+	Since, Until pool.Time
+	// Trash: contexts in the trash too. Unheld: messages too that no branch holds, as after a rewind.
+	Trash, Unheld bool
+	// Best puts those first that have the words most often, rarer words counting more. Else those come first that were stored last; of those that came together, the
+	// newest.
+	Best bool
+	// Limit is how many hits to give at most; 0: all.
+	Limit int
+}
+
+// Hit is something that was found.
+type Hit struct {
+	What     string // message, title or prompt
+	Context  pool.ID
+	Title    string // of the context
+	Trashed  bool
+	Message  *pool.Message // nil for titles and prompts
+	Branches []HitBranch
+	Field    string // text, thinking, call, result, summary, file, title, prompt
+	Snippet  string // what stands around the first place, white space shortened
+	Match    words.Match
+	Score    float64 // with Best
+
+	doc index.Doc
+}
+
+// HitBranch is a branch that holds a message, at a position from 1, or whose prompt was found, at 0.
+type HitBranch struct {
+	Name     string
+	Position int
+}
+
+// Search gives what fits, in short transactions. It finds everything that was stored before it began: what the index does not have yet it reads. ErrInvalid for a query
+// without words and an expression that cannot be read.
+func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hit, error] {
+	return func(yield func(*Hit, error) bool) {
+		q, err := NewSearch(ctx, s, o)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		left := o.Limit
+		q.Yield = func(h *Hit) bool {
+			left--
+			return yield(h, nil) && left != 0
+		}
+		if err := q.run(); err != nil && err != kv.ErrStop {
+			yield(nil, err)
+		}
+	}
+}
+
+// search is one search under way.
+type search struct {
+	ctx    context.Context
+	store  *record.Store
+	o      SearchOptions
+	in     pool.ID // the context; zero: all
+	query  words.Query
+	finder *words.Finder
+	re     *regexp.Regexp
+	given  map[index.Doc]bool // hits that were given: a document may come twice
+	Yield  func(*Hit) bool
+}
+
+func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, error) {
+	q := &search{ctx: ctx, store: s, o: o, given: map[index.Doc]bool{}}
+	var err error
+	if o.Regexp != "" {
+		if q.re, err = regexp.Compile(o.Regexp); err != nil {
+			return nil, record.Invalidf("the expression: %v", err)
+		}
+	} else if q.query = words.Parse(o.Text); len(q.query) == 0 {
+		return nil, record.Invalidf("%q has no word to look for", o.Text)
+	}
+	q.finder = words.NewFinder(q.query)
+	if o.Context != "" {
+		err = s.DB.View(ctx, func(tx kv.Tx) (err error) {
+			q.in, err = view.ResolveContext(tx, o.Context)
+			return err
+		})
+	}
+	return q, err
+}
+
+// run looks into the index and what waits for it, or into everything.
+func (q *search) run() error {
+	st, err := indexState(q.ctx, q.store)
+	if err != nil {
+		return err
+	}
+	switch {
+	case st == nil || q.re != nil:
+		return q.Everything()
+	case q.o.Best:
+		return q.best()
+	}
+	if err := q.waiting(); err != nil {
+		return err
+	}
+	return q.newest(st.Made)
+}
+
+// indexState reads the state of the index; nil where there is no whole one.
+func indexState(ctx context.Context, s *record.Store) (*index.State, error) {
+	var st *index.State
+	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
+		if st, err = index.Load(tx, words.Version); st != nil && st.Building {
+			st = nil
+		}
+		return err
+	})
+	return st, err
+}
+
+// Indexed reports whether there is a whole search index, and how many documents wait to come into it, counted up to 10,000.
+func Indexed(ctx context.Context, s *record.Store) (whole bool, waiting int, err error) {
+	st, err := indexState(ctx, s)
+	if st == nil || err != nil {
+		return false, 0, err
+	}
+	list, err := Waiting(ctx, s, 10_000)
+	return true, len(list), err
+}
+
+// wants are the terms that each hit has in the index.
+func (q *search) wants() []index.Want {
+	var out []index.Want
+	for _, p := range q.query {
+		for i, w := range p.Words {
+			out = append(out, index.Word([]byte(w), p.Prefix && i == len(p.Words)-1))
+		}
+	}
+	term := func(t []byte) { out = append(out, index.Word(t, false)) }
+	if q.in != (pool.ID{}) {
+		term(contextTerm(q.in))
+	}
+	if q.o.Role != "" {
+		term(roleTerm(q.o.Role))
+	}
+	if q.o.Model != "" {
+		term(modelTerm(q.o.Model))
+	}
+	if q.o.Tool != "" {
+		term(toolTerm(q.o.Tool))
+	}
+	return out
+}
+
+// A View of a search ends after so many documents, or so long.
+const (
+	searchBatch = 64
+	searchHold  = 15 * time.Millisecond
+)
+
+// waiting gives the hits among the documents that wait, the newest first.
+func (q *search) waiting() error {
+	docs, err := q.waitingDocs()
+	if err != nil {
+		return err
+	}
+	return q.look(docs)
+}
+
+func (q *search) waitingDocs() ([]index.Doc, error) {
+	var docs []index.Doc
+	err := q.store.DB.View(q.ctx, func(tx kv.Tx) error {
+		docs = docs[:0]
+		return index.ScanWaiting(tx, true, func(w index.Waiting) error {
+			if q.in == (pool.ID{}) || q.in == docContext(w.Doc) {
+				docs = append(docs, w.Doc)
+			}
+			return nil
+		})
+	})
+	return docs, err
+}
+
+// look gives the hits among documents, in their order.
+func (q *search) look(docs []index.Doc) error {
+	for len(docs) > 0 {
+		err := q.view(func(r *hitReader) error {
+			for len(docs) > 0 && !r.full() {
+				d := docs[0]
+				docs = docs[1:]
+				if err := r.look(d); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newest gives the hits of the index, from the last document back. Blocks may be merged between two Views: documents keep their numbers. Where the index is made anew
+// meanwhile, everything is read; what was given is not given again.
+func (q *search) newest(made uint64) error {
+	before, ended := ^uint64(0), false
+	for !ended {
+		anew := false
+		err := q.view(func(r *hitReader) error {
+			st, err := index.Load(r.tx, words.Version)
+			if err != nil {
+				return err
+			}
+			if anew = st == nil || st.Building || st.Made != made; anew {
+				return nil
+			}
+			docs := index.NewDocs(r.tx)
+			for _, b := range slices.Backward(st.Blocks) {
+				if b.From >= before {
+					continue
+				}
+				if err := q.block(r, docs, b, &before); err != nil || r.full() {
+					return err
+				}
+			}
+			ended = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if anew {
+			return q.Everything()
+		}
+	}
+	return nil
+}
+
+// block looks into the documents of a block that may be hits, down from before, which it moves.
+func (q *search) block(r *hitReader, docs *index.Docs, b index.Block, before *uint64) error {
+	found, err := index.Candidates(r.tx, b, q.wants(), false)
+	if err != nil {
+		return err
+	}
+	for _, doc := range found.Docs {
+		n := b.From + uint64(doc)
+		if n >= *before {
+			continue
+		}
+		if r.full() {
+			return nil
+		}
+		*before = n
+		d, err := docs.At(n)
+		if err == nil && d != (index.Doc{}) {
+			err = r.look(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !r.full() {
+		*before = b.From
+	}
+	return nil
+}
+
+// everything looks through all contexts, those changed last first, and in each through the newest messages first.
+func (q *search) Everything() error {
+	ids, err := view.Recent(q.ctx, q.store)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if q.in != (pool.ID{}) && q.in != id {
+			continue
+		}
+		docs, err := allDocs(q.ctx, q.store, id)
+		if err != nil {
+			return err
+		}
+		if err := q.look(docs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allDocs are the documents of a context: its title, its prompts, its messages.
+func allDocs(ctx context.Context, s *record.Store, id pool.ID) ([]index.Doc, error) {
+	var docs []index.Doc
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		docs = append(docs[:0], DocOf(TitleDoc, id, pool.ID{}))
+		for bucket, kind := range map[string]byte{"prompt": PromptDoc, pool.Bucket: MessageDoc} {
+			r := kv.Prefix(id[:])
+			r.Reverse = true
+			err := tx.Scan(bucket, r, func(key, _ []byte) error {
+				if len(key) == 32 {
+					docs = append(docs, DocOf(kind, id, pool.ID(key[16:])))
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return docs, err
+}

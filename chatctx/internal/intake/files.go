@@ -1,0 +1,137 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ImportedFile is a file that was imported to its end. Importing it again adds nothing as long as its conversations are as that import left them.
+type ImportedFile struct {
+	Name          string // without folders; some formats take a conversation's id from it
+	Size          int64
+	SHA256        pool.Hash
+	Reader        uint64 // version of what reads it: another one reads more, or otherwise
+	Conversations []SourceLink
+	Report        []byte // what the reader wants to know again
+}
+
+// fileRecord is an ImportedFile in the store. It is not on the journal: it holds only where the records of its conversations are the same, and
+// undoing an import changes these.
+type fileRecord struct {
+	Reader        uint64             `cbor:"10,keyasint"` // the numbers differ from sourceRecord's, in the same bucket
+	Conversations []fileConversation `cbor:"11,keyasint"`
+	Report        []byte             `cbor:"12,keyasint"`
+	SHA256        pool.Hash          `cbor:"13,keyasint"`
+}
+
+type fileConversation struct {
+	Format       string    `cbor:"1,keyasint"`
+	Conversation string    `cbor:"2,keyasint"`
+	Context      pool.ID   `cbor:"3,keyasint"`
+	Fingerprint  pool.Hash `cbor:"4,keyasint"`
+}
+
+// fileKey is the key of a file in the source bucket; with the zero hash the beginning of all that have the name and size.
+func fileKey(name string, size int64, sum pool.Hash) []byte {
+	key := record.SourceKey("file", fmt.Sprintf("%d %s", size, name), sum.String())
+	if sum == (pool.Hash{}) {
+		key = key[:len(key)-len(sum.String())]
+	}
+	return key
+}
+
+// Note has the next Import of the run remember a file, whose conversations were all given to the run before.
+func (r *ImportRun) Note(f ImportedFile) { r.files = append(r.files, f) }
+
+// noteFile remembers a file, if all its conversations are known.
+func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
+	rec := fileRecord{Reader: f.Reader, Report: f.Report, SHA256: f.SHA256}
+	for _, l := range f.Conversations {
+		var src record.SourceRecord
+		ok, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(l.Format, l.Conversation, ""), &src)
+		if err != nil || !ok || l.Conversation == "" {
+			return err
+		}
+		rec.Conversations = append(rec.Conversations, fileConversation{l.Format, l.Conversation, src.Context, src.Fingerprint})
+	}
+	return record.PutRecord(st.Tx, record.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), rec)
+}
+
+// KnownFile finds what was noted of a file and the contexts of its conversations, in order. It gives nil where the file has to be read: it was not
+// noted, or a conversation is gone, in the trash or was imported in another version since. f has the name, size and reader; sum gives
+// the SHA-256 and is called only when there is one of that name and size.
+func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
+	candidate := false
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		candidate = false
+		return tx.Scan(record.SourceBucket, kv.Prefix(fileKey(f.Name, f.Size, pool.Hash{})), func(_, _ []byte) error {
+			candidate = true
+			return kv.ErrStop
+		})
+	})
+	if err != nil || !candidate {
+		return nil, nil, err
+	}
+	if f.SHA256, err = sum(); err != nil {
+		return nil, nil, err
+	}
+	var out []Imported
+	found := false
+	err = s.DB.View(ctx, func(tx kv.Tx) error {
+		var rec fileRecord
+		out, f.Conversations = nil, nil
+		ok, err := record.GetRecord(tx, record.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), &rec)
+		if found = ok && rec.Reader == f.Reader; err != nil || !found {
+			return err
+		}
+		f.Report = rec.Report
+		for _, c := range rec.Conversations {
+			done, err := c.now(tx)
+			if found = done != nil; err != nil || !found {
+				return err
+			}
+			out = append(out, *done)
+			f.Conversations = append(f.Conversations, SourceLink{c.Format, c.Conversation})
+		}
+		return nil
+	})
+	if err != nil || !found {
+		return nil, nil, err
+	}
+	return &f, out, nil
+}
+
+// now is what a conversation comes to today; nil where it is not as it was.
+func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
+	var src record.SourceRecord
+	ok, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(c.Format, c.Conversation, ""), &src)
+	if err != nil || !ok || src.Context != c.Context || src.Fingerprint != c.Fingerprint {
+		return nil, err
+	}
+	rec, _, err := record.GetContext(tx, c.Context)
+	if err != nil || rec == nil || rec.Trashed != 0 {
+		return nil, err
+	}
+	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches)}, nil
+}
+
+// sourceOf tells whether a record of the source bucket is about a context: a message, a conversation, a file that held one.
+func SourceOf(value []byte, id pool.ID) bool {
+	if len(value) == 32 {
+		return pool.ID(value[:16]) == id
+	}
+	var rec struct {
+		record.SourceRecord
+		fileRecord
+	}
+	if record.DecMode.Unmarshal(value, &rec) != nil {
+		return false
+	}
+	return rec.Context == id || slices.ContainsFunc(rec.Conversations, func(c fileConversation) bool { return c.Context == id })
+}

@@ -1,0 +1,703 @@
+package intake
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
+)
+
+// A context can leave a store and come into another one with its ids and all it has but its journal: NativeView reads it, NativeImport takes
+// it in. Package exchange writes and reads the file in between.
+
+// NativeFormat is the name of that format in reports.
+const NativeFormat = "chatctx"
+
+// Native describes a context on its way between stores.
+type Native struct {
+	ID               pool.ID
+	Title            string
+	Derived          bool
+	Parent           pool.ID
+	Settings         map[string]json.RawMessage
+	AppData          map[string]json.RawMessage
+	Active           string
+	Created, Updated pool.Time
+	Task             *record.Task
+}
+
+// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which came before it, and what
+// Append and Again add.
+type NativeBranch struct {
+	ID             pool.ID
+	Name           string
+	System, Prompt string
+	Settings       map[string]json.RawMessage
+	AppData        map[string]json.RawMessage
+	Sessions       []branch.Session
+	From           string
+	At             pool.ID
+	Created        pool.Time
+	Tokens         *branch.Tokens
+	Like           string
+	Shared         int
+}
+
+// NativeCall is the state of a call, with the decisions about it.
+type NativeCall struct {
+	Message   pool.ID
+	Index     int // of the call in the message, from 0
+	CallID    string
+	Tool      string
+	Status    pool.Status
+	Execution pool.Execution
+	Reason    string
+	Since     pool.Time
+	Effective json.RawMessage
+	Expires   pool.Time
+	Decisions []record.Decision
+}
+
+func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
+	var out []NativeCall
+	err := tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		var rec record.CallRecord
+		if err := record.DecMode.Unmarshal(value, &rec); err != nil {
+			return record.Damaged("the record of call %x: %v", key, err)
+		}
+		out = append(out, NativeCall{Message: pool.ID(key[16:32]), Index: int(binary.BigEndian.Uint16(key[32:])), CallID: rec.CallID,
+			Tool: rec.Tool, Status: rec.Status, Execution: rec.Execution, Reason: rec.Reason, Since: rec.Since, Effective: rec.Effective,
+			Expires: rec.Expires, Decisions: rec.Decisions})
+		return nil
+	})
+	return out, err
+}
+
+// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Tag and Mark at any
+// place after that; Finish at the end. Until then what is there of the context lies in the trash, where one that is given up
+// stays; another import of it goes on from there. It is used by one goroutine.
+//
+// A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
+type NativeImport struct {
+	run      *ImportRun
+	context  Native
+	rec      record.ContextRecord
+	branches []*branch.Branch
+	homes    map[pool.ID]pool.Home // of the messages that are stored
+	sessions [][]branch.Session    // of each branch; they are put when their summaries are there
+	from     []string              // of each branch; it is put when all are there
+	sources  []nativeSource
+	tags     map[string]pool.ID
+	marks    map[pool.ID]string
+	more     *nativeMore // where the store has the context
+}
+
+// nativeSource is where a message was imported from.
+type nativeSource struct {
+	format, conversation, node string
+	message                    pool.ID
+}
+
+// Native begins to take in a context.
+func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error) {
+	if n.ID == (pool.ID{}) {
+		return nil, record.Invalidf("a context without an id")
+	}
+	if err := n.texts(r.store); err != nil {
+		return nil, err
+	}
+	if err := view.CheckTitle(n.Title); err != nil {
+		return nil, err
+	}
+	i := &NativeImport{run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{}}
+	err := r.store.DB.View(ctx, func(tx kv.Tx) error {
+		rec, _, err := record.GetContext(tx, n.ID)
+		if rec != nil {
+			i.more = &nativeMore{in: &Incoming{}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}}
+		}
+		return err
+	})
+	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
+		Created: n.Created, NextOperation: 1, Task: n.Task}
+	return i, err
+}
+
+// texts passes the texts of a context on its way in through the embedder's hook.
+func (n *Native) texts(s *record.Store) error {
+	if err := s.Texts("title", &n.Title); err != nil {
+		return err
+	}
+	if err := s.Values("setting", &n.Settings); err != nil {
+		return err
+	}
+	if err := s.Values("data", &n.AppData); err != nil {
+		return err
+	}
+	if n.Task == nil {
+		return nil
+	}
+	task := *n.Task
+	n.Task = &task
+	if err := s.Texts("goal", &task.Goal); err != nil {
+		return err
+	}
+	return s.Texts("reason", &task.Reason)
+}
+
+// texts passes the texts of a call's record.
+func (c *NativeCall) texts(s *record.Store) error {
+	c.Decisions = slices.Clone(c.Decisions)
+	reasons := []*string{&c.Reason}
+	for i := range c.Decisions {
+		reasons = append(reasons, &c.Decisions[i].Reason)
+		if err := s.Value("arguments", &c.Decisions[i].Arguments); err != nil {
+			return err
+		}
+	}
+	if err := s.Value("arguments", &c.Effective); err != nil {
+		return err
+	}
+	return s.Texts("reason", reasons...)
+}
+
+// Branch begins a branch.
+func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
+	if err := branch.CheckName(n.Name); err != nil {
+		return err
+	}
+	if i.named(n.Name) != nil {
+		return record.Invalidf("two branches are named %q", n.Name)
+	}
+	if err := branchTexts(i.run.store, &n.System, &n.Prompt, &n.Settings, &n.Sessions); err != nil {
+		return err
+	}
+	if err := i.run.store.Values("data", &n.AppData); err != nil {
+		return err
+	}
+	b := &branch.Branch{ID: n.ID, Name: n.Name, Settings: n.Settings, AppData: n.AppData, At: n.At,
+		Created: n.Created, Tokens: n.Tokens}
+	if b.ID == (pool.ID{}) {
+		b.ID = pool.NewID()
+	}
+	if slices.ContainsFunc(i.branches, func(other *branch.Branch) bool { return other.ID == b.ID }) {
+		return record.Invalidf("two branches have the id %s", b.ID)
+	}
+	if n.Shared > 0 {
+		like := i.named(n.Like)
+		if like == nil || i.length(like) < n.Shared {
+			return record.Invalidf("branch %q begins with %d messages of the branch %q, which has not that many", n.Name, n.Shared, n.Like)
+		}
+		b.Pieces = branch.Slice(like.Pieces, 0, n.Shared)
+	}
+	if i.more != nil {
+		i.branches = append(i.branches, b)
+		i.more.begin(n)
+		return nil
+	}
+	err := i.write(ctx, b, func(t *journal.Txn, b *branch.Branch) (err error) {
+		t.Rec.Branches++
+		if b.System, err = t.PutPrompt(n.System); err != nil {
+			return err
+		}
+		if b.Prompt, err = t.PutPrompt(n.Prompt); err != nil {
+			return err
+		}
+		return branch.PutName(t.Tx, t.ID, b.Name, b.ID)
+	})
+	if err == nil {
+		i.branches = append(i.branches, b)
+		i.sessions = append(i.sessions, n.Sessions)
+		i.from = append(i.from, n.From)
+	}
+	return err
+}
+
+// write makes a change of the branch b, in a transaction. The context lies in the trash meanwhile, with the first branch active.
+func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(*journal.Txn, *branch.Branch) error) error {
+	var changed branch.Branch
+	var rec record.ContextRecord
+	err := i.run.store.DB.Update(ctx, func(tx kv.RwTx) error {
+		changed, rec = *b, i.rec
+		changed.Pieces = slices.Clone(b.Pieces)
+		t := &journal.Txn{Tx: tx, Store: i.run.store, Now: i.run.store.Now(), ID: i.context.ID, Rec: &rec}
+		if rec.Trashed != 0 {
+			t.Was = rec // it was written before
+		}
+		if err := change(t, &changed); err != nil {
+			return err
+		}
+		if err := branch.Put(tx, t.ID, &changed); err != nil {
+			return err
+		}
+		if rec.Trashed == 0 {
+			rec.Trashed, rec.Updated, rec.Active = max(t.Now, 1), max(i.context.Updated, 1), b.ID
+			if err := tx.Put(record.RecentBucket, record.RecentKey(rec.Updated, t.ID), []byte{}); err != nil {
+				return err
+			}
+		}
+		return t.PutRecord()
+	})
+	if err == nil {
+		*b, i.rec = changed, rec
+	}
+	return err
+}
+
+func (i *NativeImport) named(name string) *branch.Branch {
+	for _, b := range i.branches {
+		if b.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+func (i *NativeImport) length(b *branch.Branch) int {
+	if i.more != nil {
+		return len(i.more.paths[slices.Index(i.branches, b)])
+	}
+	return b.Len()
+}
+
+// Append adds messages, which have their ids, to the branch that was begun last, and the states of their calls.
+func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls []NativeCall) error {
+	if len(i.branches) == 0 {
+		return record.Invalidf("a message before any branch")
+	}
+	if err := i.ready(msgs, calls); err != nil {
+		return err
+	}
+	if i.more != nil {
+		i.more.add(msgs)
+		return nil
+	}
+	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, b *branch.Branch) error {
+		t.Segment(b)
+		items := make([]branch.Item, len(msgs))
+		for n, m := range msgs {
+			m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(n)}
+			items[n] = branch.ItemOf(m)
+			if err := t.Store1(m); err != nil {
+				return err
+			}
+		}
+		p, err := t.Write(b, items)
+		if err != nil {
+			return err
+		}
+		b.Pieces = branch.Join(b.Pieces, p)
+		if err := putNativeCalls(t, msgs, calls); err != nil {
+			return err
+		}
+		return t.Show([]branch.Piece{p}, true)
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		i.homes[m.ID] = m.Home
+		if src := m.Source; src != nil && src.Conversation != "" {
+			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, m.ID})
+		}
+	}
+	return nil
+}
+
+// putNativeCalls writes the states of calls of messages that were just put.
+func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) error {
+	homes := make(map[pool.ID]pool.Home, len(msgs))
+	for _, m := range msgs {
+		homes[m.ID] = m.Home
+	}
+	for _, c := range calls {
+		home, ok := homes[c.Message]
+		if !ok {
+			return record.Invalidf("the call %q belongs to message %s, which does not stand before it", c.CallID, c.Message)
+		}
+		rec := &record.CallRecord{CallID: c.CallID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
+			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions}
+		if err := t.PutCall(c.Message, c.Index, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready prepares messages and the states of calls. A call's state is left as it is.
+func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
+	for n := range calls {
+		if err := calls[n].texts(i.run.store); err != nil {
+			return err
+		}
+	}
+	for _, m := range msgs {
+		if m.ID == (pool.ID{}) {
+			return record.Invalidf("a message without an id")
+		}
+		if _, twice := i.homes[m.ID]; twice {
+			return record.Invalidf("message %s stands there twice", m.ID)
+		}
+		if err := i.run.store.Message(m); err != nil {
+			return err
+		}
+		if err := m.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Again adds messages that were added before, by their ids, to the branch that was begun last.
+func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
+	if i.more != nil {
+		return i.more.again(ids)
+	}
+	if len(i.branches) == 0 {
+		return record.Invalidf("a message before any branch")
+	}
+	return i.write(ctx, i.branches[len(i.branches)-1], func(_ *journal.Txn, b *branch.Branch) error {
+		for _, id := range ids {
+			h, ok := i.homes[id]
+			if !ok || h.Segment == 0 {
+				return record.Invalidf("message %s is named before it is there", id)
+			}
+			b.Pieces = branch.Join(b.Pieces, branch.Piece{Segment: h.Segment, From: h.Position, To: h.Position + 1})
+		}
+		return nil
+	})
+}
+
+// Loose adds a message that no branch holds: the summary of a session, or one that is tagged; and the states of its calls.
+func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []NativeCall) error {
+	if err := i.ready([]*pool.Message{m}, calls); err != nil {
+		return err
+	}
+	if len(i.branches) == 0 {
+		return record.Invalidf("a message before any branch")
+	}
+	if i.more != nil {
+		i.more.in.Loose = append(i.more.in.Loose, m)
+		return nil
+	}
+	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, _ *branch.Branch) error {
+		if err := t.Store1(m); err != nil {
+			return err
+		}
+		return putNativeCalls(t, []*pool.Message{m}, calls)
+	})
+	if err == nil {
+		i.homes[m.ID] = pool.Home{}
+	}
+	return err
+}
+
+// Tag names a message.
+func (i *NativeImport) Tag(name string, message pool.ID) error {
+	i.tags[name] = message
+	return branch.CheckName(name)
+}
+
+// Mark marks a message pinned or excluded.
+func (i *NativeImport) Mark(message pool.ID, mark string) { i.marks[message] = mark }
+
+// Finish makes the context visible, as one operation.
+func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
+	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
+		return Imported{}, record.Invalidf("context %q has no branch %q, which is to be its active one", i.context.Title, i.context.Active)
+	}
+	var res Imported
+	err := i.run.update(ctx, func(st *journal.StoreTxn) (err error) {
+		if i.more != nil {
+			res, err = i.finishMore(st)
+		} else {
+			res, err = i.finishNew(st)
+		}
+		return err
+	})
+	return res, err
+}
+
+func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
+	id, rec := i.context.ID, i.rec
+	t := &journal.Txn{Tx: st.Tx, Store: st.Store, Now: max(i.context.Updated, 1), ID: id, Rec: &rec, Branches: map[pool.ID]*journal.Loaded{}}
+	for n := range i.branches {
+		b := *i.branches[n]
+		b.Sessions = i.sessions[n]
+		if from := i.named(i.from[n]); from != nil {
+			b.From = from.ID
+		}
+		if err := branch.Put(t.Tx, id, &b); err != nil {
+			return Imported{}, err
+		}
+	}
+	if err := i.putNames(t); err != nil {
+		return Imported{}, err
+	}
+	if err := i.putSources(st); err != nil {
+		return Imported{}, err
+	}
+	if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(rec.Updated, id)); err != nil {
+		return Imported{}, err
+	}
+	rec.Active, rec.Trashed, rec.Updated = i.named(i.context.Active).ID, 0, 0
+	if err := st.Made(t, false); err != nil {
+		return Imported{}, err
+	}
+	return Imported{Context: id, Title: rec.Title, Created: true, Messages: int(rec.Messages), Branches: len(i.branches),
+		NewBranches: len(i.branches)}, nil
+}
+
+// putSources notes the conversations that the context was made of as known, so that importing them again adds only what is new.
+// What another context is known for stays its own.
+func (i *NativeImport) putSources(st *journal.StoreTxn) error {
+	ours := map[[2]string]bool{}
+	for _, s := range i.sources {
+		conversation := [2]string{s.format, s.conversation}
+		mine, seen := ours[conversation]
+		if !seen {
+			key := record.SourceKey(s.format, s.conversation, "")
+			old, err := st.Tx.Get(record.SourceBucket, key)
+			if err != nil {
+				return err
+			}
+			if mine = old == nil; mine {
+				st.Changes = append(st.Changes, record.Change{Kind: record.RecordChange, Bucket: record.SourceBucket, Key: key})
+				if err := record.PutRecord(st.Tx, record.SourceBucket, key, record.SourceRecord{Context: i.context.ID}); err != nil {
+					return err
+				}
+			}
+			ours[conversation] = mine
+		}
+		if !mine || s.node == "" {
+			continue
+		}
+		if err := st.Tx.Put(record.SourceBucket, record.SourceKey(s.format, s.conversation, s.node), append(record.Under(i.context.ID), s.message[:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putNames writes tags and marks that the context does not have yet.
+func (i *NativeImport) putNames(t *journal.Txn) error {
+	put := func(bucket string, key, value []byte) error {
+		old, err := t.Tx.Get(bucket, key)
+		if err != nil || old != nil {
+			return err
+		}
+		t.OnContext = true
+		return t.PutRaw(bucket, key, value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.tags)) {
+		id := i.tags[name]
+		if err := put(record.TagBucket, append(record.Under(t.ID), name...), id[:]); err != nil {
+			return err
+		}
+	}
+	for id, mark := range i.marks {
+		if err := put(record.MarkBucket, append(record.Under(t.ID), id[:]...), []byte(mark)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nativeMore collects a context that the store has already, as a tree.
+type nativeMore struct {
+	in    *Incoming
+	paths [][]int // the nodes of each branch
+	index map[nativeStep]int
+	known map[pool.ID]*pool.Message // all messages of the file so far
+}
+
+// nativeStep is a message after the node parent.
+type nativeStep struct {
+	parent  int
+	message pool.ID
+}
+
+func (n *nativeMore) begin(b NativeBranch) {
+	var path []int
+	for at, other := range n.in.Branches {
+		if b.Shared > 0 && other.Name == b.Like {
+			path = slices.Clone(n.paths[at][:b.Shared])
+		}
+	}
+	n.paths = append(n.paths, path)
+	n.in.Branches = append(n.in.Branches, IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, Sessions: b.Sessions})
+	n.leaf()
+}
+
+func (n *nativeMore) leaf() int {
+	last := len(n.paths) - 1
+	leaf := -1
+	if p := n.paths[last]; len(p) > 0 {
+		leaf = p[len(p)-1]
+	}
+	n.in.Branches[last].Leaf = leaf
+	return leaf
+}
+
+func (n *nativeMore) add(msgs []*pool.Message) {
+	for _, m := range msgs {
+		n.known[m.ID] = m
+		n.step(m)
+	}
+}
+
+func (n *nativeMore) again(ids []pool.ID) error {
+	for _, id := range ids {
+		m := n.known[id]
+		if m == nil || len(n.paths) == 0 {
+			return record.Invalidf("message %s is named before it is there", id)
+		}
+		n.step(m)
+	}
+	return nil
+}
+
+func (n *nativeMore) step(m *pool.Message) {
+	at := nativeStep{n.leaf(), m.ID}
+	node, ok := n.index[at]
+	if !ok {
+		node = len(n.in.Nodes)
+		n.index[at] = node
+		n.in.Nodes = append(n.in.Nodes, Node{ID: m.ID.String(), Parent: at.parent, Message: m})
+	}
+	last := len(n.paths) - 1
+	n.paths[last] = append(n.paths[last], node)
+	n.leaf()
+}
+
+// finishMore adds to the context what it does not have yet.
+func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
+	res := Imported{Context: i.context.ID}
+	t, err := journal.BeginAt(st.Store, st.Tx, i.context.ID)
+	if err != nil {
+		return res, err
+	}
+	t.What = "import"
+	res.Title, res.Restored = t.Rec.Title, t.Rec.Trashed != 0
+	if res.Restored {
+		if err := bringBack(st, t); err != nil {
+			return res, err
+		}
+	}
+	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}}
+	for n := range g.in.Nodes {
+		id := g.in.Nodes[n].Message.ID
+		g.twins[id] = append(g.twins[id], n)
+	}
+	if err := i.knownByID(g, &res); err != nil {
+		return res, err
+	}
+	if err := g.extend(&res); err != nil {
+		return res, err
+	}
+	if err := i.putNames(t); err != nil {
+		return res, err
+	}
+	res.Branches = int(t.Rec.Branches)
+	_, err = t.Finish()
+	return res, err
+}
+
+// knownByID finds the messages that are there already.
+func (i *NativeImport) knownByID(g *graft, res *Imported) error {
+	for id := range i.more.known {
+		has, err := pool.Has(g.t.Tx, g.t.ID, id)
+		if err != nil {
+			return err
+		}
+		if has {
+			res.Known++
+		} else {
+			res.Messages++
+		}
+	}
+	for n := range g.in.Nodes {
+		m, err := g.t.Stored(g.in.Nodes[n].Message)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			g.home[n], g.in.Nodes[n].Message = m.Home, m
+		}
+	}
+	for _, m := range g.in.Loose {
+		was, err := g.t.Stored(m)
+		if err != nil {
+			return err
+		}
+		if was != nil {
+			res.Known++
+			continue
+		}
+		res.Messages++
+		if err := g.t.KeepNew(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Known counts the messages of a conversation that the store has already, and says whether it has the conversation. Nothing is written.
+func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, has bool, err error) {
+	err = s.DB.View(ctx, func(tx kv.Tx) error {
+		id, err := knownContext(tx, in)
+		if messages, has = 0, id != (pool.ID{}); err != nil || !has {
+			return err
+		}
+		for _, n := range in.Nodes {
+			at := n.Message.ID
+			if in.Format != NativeFormat {
+				raw, err := tx.Get(record.SourceBucket, record.SourceKey(in.Format, in.Conversation, n.ID))
+				if err != nil {
+					return err
+				}
+				if len(raw) != 32 || n.ID == "" || pool.ID(raw[:16]) != id {
+					continue
+				}
+				at = pool.ID(raw[16:])
+			}
+			there, err := pool.Has(tx, id, at)
+			if err != nil {
+				return err
+			}
+			if there {
+				messages++
+			}
+		}
+		return nil
+	})
+	return messages, has, err
+}
+
+// knownContext is the context that a conversation became, the zero id for none.
+func knownContext(tx kv.Tx, in *Incoming) (pool.ID, error) {
+	var src record.SourceRecord
+	if in.Format == NativeFormat {
+		var err error
+		if src.Context, err = uuid.Parse(in.Conversation); err != nil {
+			return pool.ID{}, nil
+		}
+	} else if in.Conversation == "" {
+		return pool.ID{}, nil
+	} else if _, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(in.Format, in.Conversation, ""), &src); err != nil {
+		return pool.ID{}, err
+	}
+	rec, _, err := record.GetContext(tx, src.Context)
+	if rec == nil {
+		return pool.ID{}, err
+	}
+	return src.Context, nil
+}

@@ -1,0 +1,32 @@
+package intake
+
+import (
+	"context"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Unchanged tells whether a conversation was imported with that digest of its record, and is there: then importing it adds nothing.
+// Known, in what it gives, is 0: only the file knows how many messages it has.
+func Unchanged(ctx context.Context, s *record.Store, from SourceLink, digest pool.Hash) (Imported, bool, error) {
+	var res Imported
+	same := false
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		var src record.SourceRecord
+		same = false
+		ok, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(from.Format, from.Conversation, ""), &src)
+		if err != nil || !ok || from.Conversation == "" || digest == (pool.Hash{}) || src.Digest != digest {
+			return err
+		}
+		rec, _, err := record.GetContext(tx, src.Context)
+		if err != nil || rec == nil || rec.Trashed != 0 {
+			return err
+		}
+		same = true
+		res = Imported{Context: src.Context, Title: rec.Title, Branches: int(rec.Branches)}
+		return nil
+	})
+	return res, same, err
+}

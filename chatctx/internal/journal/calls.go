@@ -1,0 +1,168 @@
+package journal
+
+import (
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// openCalls registers the open calls of a message that was just put at its home.
+func (t *Txn) openCalls(m *pool.Message) error {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if !c.Open() {
+			continue
+		}
+		rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home}
+		if err := t.PutCall(m.ID, i, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putCall writes a call's state, keeps its indexes, and puts what was there on the journal.
+func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error {
+	raw, err := record.EncodeRecord(rec)
+	if err != nil {
+		return err
+	}
+	return t.PutRaw(record.CallBucket, record.CallKey(t.ID, message, index), raw)
+}
+
+// callChanged keeps the indexes in step with a call's record. A call is in the open index while a branch holds its message, and among the unanswered ones
+// wherever its message is, so that it waits again when an undo brings the message back. A new call comes into the open index with its message, by show.
+func (t *Txn) callChanged(key, before, after []byte) error {
+	was, err := record.DecodeCall(key, before)
+	if err != nil {
+		return err
+	}
+	is, err := record.DecodeCall(key, after)
+	if err != nil {
+		return err
+	}
+	shown, err := t.unlistCall(key, was)
+	if err != nil {
+		return err
+	}
+	switch {
+	case is == nil:
+		return t.Tx.Delete(record.CallIDBucket, record.CallIDKey(t.ID, was.CallID, key[16:]...))
+	case was == nil:
+		if err := t.Tx.Put(record.CallIDBucket, record.CallIDKey(t.ID, is.CallID, key[16:]...), []byte{}); err != nil {
+			return err
+		}
+	case !was.Open() && is.Open():
+		holders, err := t.Holders(is.Home)
+		if err != nil {
+			return err
+		}
+		shown = len(holders) > 0
+	}
+	return t.listCall(key, is, shown)
+}
+
+// unlistCall takes a call out of the indexes of those that wait, and reports whether a branch showed it.
+func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err error) {
+	if rec == nil || !rec.Open() {
+		return false, nil
+	}
+	message, index := record.CallOfKey(key)
+	at := record.OpenKey(rec, t.ID, message, index)
+	old, err := t.Tx.Get(record.OpenBucket, at)
+	if err != nil {
+		return false, err
+	}
+	shown = old != nil
+	if err := t.Tx.Delete(record.OpenBucket, at); err != nil {
+		return false, err
+	}
+	return shown, t.Tx.Delete(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index))
+}
+
+// listCall puts a call that waits into the indexes; shown: a branch holds its message.
+func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
+	if !rec.Open() {
+		return nil
+	}
+	message, index := record.CallOfKey(key)
+	value := append(append(make([]byte, 0, 16+len(rec.CallID)), message[:]...), rec.CallID...)
+	if err := t.Tx.Put(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown {
+		return err
+	}
+	return t.Tx.Put(record.OpenBucket, record.OpenKey(rec, t.ID, message, index), record.HomeBytes(rec.Home))
+}
+
+// holders names the branches that hold a place, at most two of them: the ones that this operation has read come first.
+func (t *Txn) Holders(home pool.Home) ([]string, error) {
+	var names []string
+	err := t.Each(func(b *branch.Branch) error {
+		if len(names) == 2 {
+			return kv.ErrStop
+		}
+		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+			names = append(names, b.Name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+// show puts the calls that stand in pieces into the open index, or takes them out: their messages came onto a branch, or left it.
+func (t *Txn) Show(pieces []branch.Piece, on bool) error {
+	calls, err := view.UnansweredIn(t.Tx, t.ID, pieces)
+	if err != nil {
+		return err
+	}
+	for _, u := range calls {
+		var rec record.CallRecord
+		ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
+		if err != nil || !ok {
+			return err
+		}
+		key := record.OpenKey(&rec, t.ID, u.Message, u.Index)
+		if on {
+			err = t.Tx.Put(record.OpenBucket, key, record.HomeBytes(rec.Home))
+		} else {
+			err = t.Tx.Delete(record.OpenBucket, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer closes the open call of a branch that a result is for, if there is one: a program that brings a result has run the call.
+func (t *Txn) answer(b *branch.Branch, r *pool.Result) error {
+	for i := len(b.Pieces) - 1; i >= 0; i-- {
+		calls, err := view.UnansweredIn(t.Tx, t.ID, b.Pieces[i:i+1])
+		if err != nil {
+			return err
+		}
+		for j := len(calls) - 1; j >= 0; j-- {
+			if u := calls[j]; u.CallID == r.RequestID {
+				return t.closeCall(u, r.IsError)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Txn) closeCall(u view.Unanswered, failed bool) error {
+	var rec record.CallRecord
+	ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
+	if err != nil || !ok {
+		return err
+	}
+	from := rec.State()
+	rec.Status, rec.Execution = pool.Approved, pool.Done
+	if failed {
+		rec.Execution = pool.Failed
+	}
+	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), ByKind: "program",
+		ByName: t.Store.Program, Program: t.Store.Program, Reason: "result appended"})
+	return t.PutCall(u.Message, u.Index, &rec)
+}

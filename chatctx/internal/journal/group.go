@@ -1,0 +1,171 @@
+package journal
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// keyLife is how long an idempotency key is known.
+const keyLife = pool.Time(24 * time.Hour / time.Microsecond)
+
+// keyRecord is what an idempotency key made, by ids: names change.
+type keyRecord struct {
+	At       pool.Time   `cbor:"1,keyasint"`
+	Branch   pool.ID     `cbor:"2,keyasint"`
+	Placed   []Placement `cbor:"3,keyasint,omitempty"`
+	Revision uint64      `cbor:"4,keyasint"`
+}
+
+// known looks for what an append with this key has made already. No key is known.
+func (t *Txn) Known(key string, made *Appended) (bool, error) {
+	if key == "" {
+		return false, nil
+	}
+	var rec keyRecord
+	ok, err := record.GetRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), &rec)
+	if err != nil || !ok || rec.At+keyLife < t.Now {
+		return false, err
+	}
+	*made = Appended{Context: t.ID, Placed: rec.Placed, Revision: rec.Revision, Again: true}
+	b, err := view.BranchByID(t.Tx, t.ID, rec.Branch)
+	if b != nil {
+		made.Branch = b.Name
+	}
+	return true, err
+}
+
+// appending is an append of a batch.
+type Appending struct {
+	Msgs  []*pool.Message
+	O     AppendOptions
+	fresh map[pool.ID]pool.ID // the ids that messages of other contexts get, by those that they come with
+	Res   *Appended
+	on    pool.ID // the branch
+}
+
+// copyIDs makes the ids for messages of other contexts.
+func (a *Appending) CopyIDs() {
+	a.fresh = map[pool.ID]pool.ID{}
+	for _, m := range a.Msgs {
+		if a.O.Copies && m.ID != (pool.ID{}) && a.fresh[m.ID] == (pool.ID{}) {
+			a.fresh[m.ID] = pool.NewID()
+		}
+	}
+}
+
+func (a *Appending) Step(t *Txn) error {
+	if again, err := t.Known(a.O.Key, a.Res); again || err != nil {
+		return err
+	}
+	if err := t.Expect(a.O.Expect); err != nil {
+		return err
+	}
+	msgs, err := t.copies(a.Msgs, a.fresh)
+	if err != nil {
+		return err
+	}
+	*a.Res, a.on = Appended{Context: t.ID, Branch: t.Target.Name}, t.Target.ID
+	a.Res.Placed, err = t.Append(t.Target, msgs)
+	return err
+}
+
+// expect refuses a branch that is at another revision, if one is expected.
+func (t *Txn) Expect(revision *uint64) error {
+	if revision != nil && *revision != t.Target.Revision {
+		return record.Conflict("the branch %q is at revision %d, not %d: read it again", t.Target.Name, t.Target.Revision, *revision)
+	}
+	return nil
+}
+
+// finish notes what the finished operation made of the append, also under its key.
+func (a *Appending) Finish(t *Txn) error {
+	if a.Res.Again {
+		return nil
+	}
+	if l := t.Branches[a.on]; l != nil {
+		a.Res.Branch, a.Res.Revision = l.Name, l.Revision
+	}
+	return t.Keep(a.O.Key, a.on, a.Res)
+}
+
+// keysLooked is how many keys are looked at when one is noted: more than one is enough for the old ones to go.
+const keysLooked = 8
+
+// keep notes what a key made, and forgets those of the keys next to it that are too old.
+func (t *Txn) Keep(key string, on pool.ID, made *Appended) error {
+	if key == "" {
+		return nil
+	}
+	var old [][]byte
+	r := kv.Prefix(t.ID[:])
+	r.From = record.Under(t.ID, []byte(key)...)
+	left := keysLooked
+	err := t.Tx.Scan(record.KeyBucket, r, func(k, value []byte) error {
+		var rec keyRecord
+		if err := record.DecMode.Unmarshal(value, &rec); err != nil || rec.At+keyLife < t.Now {
+			old = append(old, bytes.Clone(k))
+		}
+		if left--; left == 0 {
+			return kv.ErrStop
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range old {
+		if err := t.Tx.Delete(record.KeyBucket, k); err != nil {
+			return err
+		}
+	}
+	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), keyRecord{At: t.Now, Branch: on, Placed: made.Placed, Revision: made.Revision})
+}
+
+// group ties the operations of several batches together, so that they are undone as the one command they are.
+type Group struct {
+	mu    sync.Mutex
+	first map[pool.ID]uint64
+}
+
+func NewGroup() *Group { return &Group{first: map[pool.ID]uint64{}} }
+
+func (g *Group) Join(t *Txn) {
+	if g == nil {
+		return
+	}
+	t.group = g.Begun(t.ID)
+	if t.group == 0 {
+		t.group = t.number()
+	}
+}
+
+func (g *Group) Remember(done *Committed) {
+	if g == nil || done.Operation == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.first[done.Context] == 0 {
+		g.first[done.Context] = OperationNumber(done.Operation)
+	}
+}
+
+// begun is the first operation that was made in a context, 0 for none.
+func (g *Group) Begun(id pool.ID) uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.first[id]
+}
+
+// operationNumber is the number of an operation of a context.
+func OperationNumber(op string) uint64 {
+	n, _ := strconv.ParseUint(op, 10, 64)
+	return n
+}

@@ -1,0 +1,72 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// NewContext is what a new context begins with.
+type NewContext struct {
+	Title          string
+	System, Prompt string
+	Settings       map[string]json.RawMessage
+	Parent         pool.ID         // of a sub-context
+	Messages       []*pool.Message // its history
+	Stay           bool            // do not make it the store's current context
+}
+
+// newContext begins a context in a transaction; made ends it.
+func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, settings map[string]json.RawMessage) (*Txn, error) {
+	set, _, err := view.MergeSettings(nil, settings)
+	if err != nil {
+		return nil, err
+	}
+	t := &Txn{Tx: st.Tx, Store: st.Store, Now: st.Now, ID: id, Branches: map[pool.ID]*Loaded{},
+		Rec: &record.ContextRecord{Title: title, Parent: parent, Settings: set, Created: st.Now, NextOperation: 1}}
+	if t.Target, err = t.Create(record.MainBranch, nil); err == nil {
+		t.Rec.Active = t.Target.ID
+	}
+	return t, err
+}
+
+// made writes the record of a new context. To undo its making is to trash it.
+func (st *StoreTxn) Made(t *Txn, current bool) error {
+	was, err := record.EncMode.Marshal(max(t.Now, 1))
+	if err != nil {
+		return err
+	}
+	if current {
+		old, err := t.Tx.Get(record.MetaBucket, record.MetaCurrent)
+		if err != nil {
+			return err
+		}
+		st.Changes = append(st.Changes, record.Change{Kind: record.RecordChange, Bucket: record.MetaBucket, Key: record.MetaCurrent, Old: bytes.Clone(old)})
+		if err := t.Tx.Put(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
+			return err
+		}
+	}
+	st.Changes = append(st.Changes, ContextChange(t.ID, map[uint64]cbor.RawMessage{trashedField: was}))
+	st.Subjects = append(st.Subjects, t)
+	return t.PutRecord()
+}
+
+// beginWith gives a new context its prompts and its first messages.
+func (st *StoreTxn) BeginWith(t *Txn, n *NewContext) (err error) {
+	b := t.Target
+	if b.System, err = t.PutPrompt(n.System); err != nil {
+		return err
+	}
+	if b.Prompt, err = t.PutPrompt(n.Prompt); err != nil {
+		return err
+	}
+	if _, err := t.Append(b, n.Messages); err != nil {
+		return err
+	}
+	return branch.Put(t.Tx, t.ID, b)
+}

@@ -1,0 +1,241 @@
+package journal
+
+import (
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// An id names one content in its context. A message that comes a second time is not stored again, through whatever door: place and stored are
+// the ways in for messages whose ids somebody gave, and store1 refuses any other write over one that is there.
+
+// stored reads the message that the context has under m's id, nil for none. ErrConflict where that says something else.
+func (t *Txn) Stored(m *pool.Message) (*pool.Message, error) {
+	was, err := pool.Get(t.Tx, t.ID, m.ID)
+	if was == nil || err != nil {
+		return nil, err
+	}
+	same, err := pool.Same(was, m)
+	if err == nil && !same {
+		err = taken(m.ID)
+	}
+	return was, err
+}
+
+func taken(id pool.ID) error {
+	return record.Conflict("message %s is there already and says something else: a message never changes; leave its id out to add it as a new one", id)
+}
+
+// store1 puts a message into the pool whose id the context does not have.
+func (t *Txn) Store1(m *pool.Message) error {
+	has, err := pool.Has(t.Tx, t.ID, m.ID)
+	if err != nil {
+		return err
+	}
+	if has {
+		return taken(m.ID)
+	}
+	return t.KeepNew(m)
+}
+
+// keepNew puts a message into the pool that is known not to be there.
+func (t *Txn) KeepNew(m *pool.Message) error {
+	t.Rec.Messages++
+	return t.keepMessage(m)
+}
+
+// keepMessage writes a message, new or with the home that it has now, and tells the search index.
+func (t *Txn) keepMessage(m *pool.Message) error {
+	t.Written = append(t.Written, m.ID)
+	return find.PutMessage(t.Tx, t.ID, m, t.Now)
+}
+
+// storeLoose puts a message into the pool and on no branch, if it is not there.
+func (t *Txn) StoreLoose(m *pool.Message) error {
+	was, err := t.Stored(m)
+	if was != nil || err != nil {
+		return err
+	}
+	return t.KeepNew(m)
+}
+
+// placing puts messages on a branch one after the other.
+type placing struct {
+	t   *Txn
+	b   *branch.Branch
+	at  int // where the next one goes, from 0
+	out []Placement
+}
+
+// place puts messages on a branch, before the place at (from 0), and says where each stands. One that the context has already is not
+// stored again: where the branch holds it, it stays there, else it is put there as a fork would hold it.
+func (t *Txn) Place(b *branch.Branch, at int, msgs []*pool.Message) ([]Placement, error) {
+	p := &placing{t: t, b: b, at: at}
+	for len(msgs) > 0 {
+		n, err := p.run(msgs)
+		if err != nil {
+			return nil, err
+		}
+		msgs = msgs[n:]
+	}
+	return p.out, nil
+}
+
+// run places the first of msgs and those after it of the same kind, and says how many these were.
+func (p *placing) run(msgs []*pool.Message) (int, error) {
+	var fresh []*pool.Message
+	var pieces []branch.Piece
+	var known []pool.ID
+	seen := map[pool.ID]bool{}
+	for _, m := range msgs {
+		was, err := p.t.Stored(m)
+		if err != nil {
+			return 0, err
+		}
+		if seen[m.ID] || was == nil && len(known) > 0 || was != nil && len(fresh) > 0 {
+			break
+		}
+		seen[m.ID] = true
+		if was == nil {
+			fresh = append(fresh, m)
+			continue
+		}
+		at, err := p.t.Standing(p.b, was)
+		if err != nil {
+			return 0, err
+		}
+		if at.Position > 0 || was.Home.Segment == 0 {
+			if len(known) > 0 {
+				break
+			}
+			return 1, p.one(was, at)
+		}
+		known = append(known, m.ID)
+		pieces = append(pieces, branch.Piece{Segment: was.Home.Segment, From: was.Home.Position, To: was.Home.Position + 1})
+	}
+	if len(fresh) > 0 {
+		return len(fresh), p.fresh(fresh)
+	}
+	return len(known), p.shared(pieces)
+}
+
+// one places a stored message that the branch holds already, or that lay beside all branches until now.
+func (p *placing) one(was *pool.Message, at Placement) error {
+	if at.Position > 0 {
+		at.Known = true
+		p.out = append(p.out, at)
+		return nil
+	}
+	piece, err := p.t.writeAs(p.b, []*pool.Message{was}, p.t.keepMessage)
+	if err != nil {
+		return err
+	}
+	return p.insert([]branch.Piece{piece}, []pool.ID{was.ID})
+}
+
+// fresh stores new messages. A result at the end of the branch answers the call that it is for.
+func (p *placing) fresh(msgs []*pool.Message) error {
+	ids := make([]pool.ID, len(msgs))
+	for i, m := range msgs {
+		ids[i] = m.ID
+		if m.Result != nil && p.at == p.b.Len() {
+			if err := p.t.answer(p.b, m.Result); err != nil {
+				return err
+			}
+		}
+	}
+	piece, err := p.t.writeAs(p.b, msgs, p.t.KeepNew)
+	if err != nil {
+		return err
+	}
+	return p.insert([]branch.Piece{piece}, ids)
+}
+
+// shared places messages of other branches. Where no branch holds one any more it comes back as it is, calls that wait too.
+func (p *placing) shared(pieces []branch.Piece) error {
+	held := false
+	for _, piece := range pieces {
+		holders, err := p.t.Holders(pool.Home{Segment: piece.Segment, Position: piece.From})
+		if err != nil {
+			return err
+		}
+		held = held || len(holders) > 0
+	}
+	if held {
+		var err error
+		if pieces, err = p.t.share(p.b, pieces, true); err != nil {
+			return err
+		}
+	}
+	ids, err := branch.IDs(p.t.Tx, p.t.ID, pieces)
+	if err != nil {
+		return err
+	}
+	return p.insert(pieces, ids)
+}
+
+func (p *placing) insert(pieces []branch.Piece, ids []pool.ID) error {
+	if err := p.t.Splice(p.b, p.at, 0, pieces); err != nil {
+		return err
+	}
+	for i := range p.out {
+		if p.out[i].Position > p.at { // it stood behind
+			p.out[i].Position += len(ids)
+		}
+	}
+	for _, id := range ids {
+		p.at++
+		p.out = append(p.out, Placement{Message: id, Position: p.at})
+	}
+	return nil
+}
+
+// standing is where a branch holds a stored message, or the copy of it that it got because calls of it waited. Position 0: nowhere.
+func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
+	pos, err := t.Reader().StandsAt(b, was)
+	if pos > 0 || err != nil || len(was.Calls) == 0 {
+		return Placement{Message: was.ID, Position: pos}, err
+	}
+	var at Placement
+	prefix := record.CallIDKey(t.ID, was.Calls[0].ID)
+	err = t.Tx.Scan(record.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
+		if len(key) != len(prefix)+18 {
+			return nil
+		}
+		m, err := pool.Get(t.Tx, t.ID, pool.ID(key[len(prefix):][:16]))
+		if err != nil || m == nil || m.CopiedFrom == nil || *m.CopiedFrom != was.ID {
+			return err
+		}
+		pos, err := t.Reader().StandsAt(b, m)
+		if pos > 0 && err == nil {
+			at, err = Placement{Message: m.ID, Position: pos}, kv.ErrStop
+		}
+		return err
+	})
+	return at, err
+}
+
+// copies gives those messages ids of their own that came from elsewhere under another one: fresh says which id each gets where the context does not
+// have the one it came with.
+func (t *Txn) copies(msgs []*pool.Message, fresh map[pool.ID]pool.ID) ([]*pool.Message, error) {
+	out := make([]*pool.Message, len(msgs))
+	for i, m := range msgs {
+		out[i] = m
+		id, given := fresh[m.ID]
+		if !given {
+			continue
+		}
+		has, err := pool.Has(t.Tx, t.ID, m.ID)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			c, from := *m, m.ID
+			c.ID, c.CopiedFrom = id, &from
+			out[i] = &c
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,370 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// revert takes back what an operation changed, newest change first and the context last, and puts the way there and back on this one.
+func (t *Txn) revert(op *record.Operation) error {
+	onContext := false
+	for _, c := range op.Chains {
+		onContext = onContext || c.Branch == pool.ID{}
+	}
+	for i := len(op.Changes) - 1; i >= 0; i-- {
+		if c := op.Changes[i]; c.Bucket != record.ContextBucket {
+			if err := t.revertChange(c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.reindex(); err != nil {
+		return err
+	}
+	for i := len(op.Changes) - 1; i >= 0; i-- {
+		if c := op.Changes[i]; c.Bucket == record.ContextBucket {
+			if err := t.revertContext(c, onContext); err != nil {
+				return err
+			}
+		}
+	}
+	return t.fixActive()
+}
+
+func (t *Txn) revertChange(c record.Change) error {
+	switch {
+	case c.Kind == record.SpliceChange:
+		return t.revertSplice(c)
+	case c.Kind == record.RecordChange && c.Bucket == record.CallBucket:
+		return t.revertCall(c)
+	case c.Kind == record.RecordChange && c.Bucket == pool.Bucket:
+		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.MessageDoc, t.ID, pool.ID(c.Key[16:]))); err != nil {
+			return err
+		}
+		return t.PutRaw(c.Bucket, c.Key, c.Old)
+	case c.Kind == record.RecordChange:
+		return t.PutRaw(c.Bucket, c.Key, c.Old)
+	case c.Kind == record.FieldsChange && c.Bucket == branch.Bucket:
+		return t.revertBranchFields(c)
+	}
+	return record.Damaged("operation with a change of the unknown kind %d", c.Kind)
+}
+
+func (t *Txn) revertSplice(c record.Change) error {
+	l, err := t.changedBranch(c.Key)
+	if err != nil {
+		return err
+	}
+	b := l.Branch
+	n := branch.Count(c.Inserted)
+	if !branch.Same(branch.Slice(b.Pieces, c.At, c.At+n), c.Inserted) {
+		return record.Conflict("the history of branch %q has changed since: it cannot be taken back on its own", b.Name)
+	}
+	sessions := b.Sessions
+	if err := t.Splice(b, c.At, n, c.Removed); err != nil {
+		return err
+	}
+	b.Sessions = sessions // they are put back as fields
+	return nil
+}
+
+// changedBranch reads the branch that a change is about, by its id or its record's key.
+func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
+	if len(key) < 16 {
+		return nil, record.Damaged("an operation that changed the branch %x", key)
+	}
+	id := pool.ID(key[len(key)-16:])
+	l, err := t.Load(id)
+	if err == nil && l == nil {
+		err = record.NotFound("branch", id.String())
+	}
+	return l, err
+}
+
+// revertCall puts a call's state back, unless it has begun to run: that cannot be taken back. What was decided stays on its record, with the undo as one step
+// more. A call that several branches hold by now, as one that was answered, does not wait again.
+func (t *Txn) revertCall(c record.Change) error {
+	raw, err := t.Tx.Get(c.Bucket, c.Key)
+	if err != nil {
+		return err
+	}
+	is, err := record.DecodeCall(c.Key, raw)
+	if err != nil || is == nil || c.Old == nil || is.Execution != pool.NotRun {
+		return err
+	}
+	back, err := record.DecodeCall(c.Key, c.Old)
+	if err != nil || back.State() == is.State() && back.Expires == is.Expires {
+		return err
+	}
+	if back.Open() && !is.Open() {
+		holders, err := t.Holders(is.Home)
+		if err != nil || len(holders) > 1 {
+			return err
+		}
+	}
+	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person,
+		Program: t.Store.Program, Reason: "undo"})
+	message, index := record.CallOfKey(c.Key)
+	return t.PutCall(message, index, back)
+}
+
+// revertBranchFields puts fields of a branch back. Names come into the index at the end of the whole.
+func (t *Txn) revertBranchFields(c record.Change) error {
+	l, err := t.changedBranch(c.Key)
+	if err != nil {
+		return err
+	}
+	raw, err := branch.Encode(l.Branch)
+	if err != nil {
+		return err
+	}
+	raw, had, err := record.ReplaceFields(raw, c.Fields)
+	if err != nil {
+		return err
+	}
+	t.changes = append(t.changes, record.Change{Kind: record.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
+	back, err := branch.DecodeFields(raw)
+	if err != nil {
+		return err
+	}
+	removed := l.Removed != 0
+	*l.Branch, l.touched = *back, true
+	switch {
+	case removed && l.Removed == 0:
+		t.Rec.Branches++
+		return t.Show(l.Pieces, true)
+	case !removed && l.Removed != 0:
+		t.Rec.Branches--
+		return t.Show(l.Pieces, false)
+	}
+	return nil
+}
+
+// revertContext puts fields of the context back. Where the operation was not one on the context that is the active branch alone, and only if that is gone, or if the
+// other one was just brought back.
+func (t *Txn) revertContext(c record.Change, onContext bool) error {
+	if !onContext {
+		var before pool.ID
+		if err := record.DecMode.Unmarshal(c.Fields[record.ActiveField], &before); err != nil {
+			return record.Damaged("an operation with the active branch %x", c.Fields[record.ActiveField])
+		}
+		l, err := t.Load(t.Rec.Active)
+		if err != nil {
+			return err
+		}
+		back := t.Branches[before]
+		if l != nil && l.Removed == 0 && (back == nil || back.was.Removed == 0 || back.Removed != 0) {
+			return nil
+		}
+	}
+	raw, err := record.EncMode.Marshal(t.Rec)
+	if err != nil {
+		return err
+	}
+	raw, had, err := record.ReplaceFields(raw, c.Fields)
+	if err != nil {
+		return err
+	}
+	t.changes = append(t.changes, ContextChange(t.ID, had))
+	t.Rec, err = record.ContextFrom(t.ID, raw)
+	t.OnContext = t.OnContext || onContext
+	return err
+}
+
+// fixActive chooses another active branch where that is gone.
+func (t *Txn) fixActive() error {
+	if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {
+		return err
+	}
+	return t.Each(func(b *branch.Branch) error {
+		t.Rec.Active = b.ID
+		return kv.ErrStop
+	})
+}
+
+// dropRedo forgets the undos that can no longer be redone, now that something else was done on what chains name: those about the same, those of which gc has
+// taken what it needs, and the older ones about what any of these is about, which would be redone on top of it.
+func (t *Txn) dropRedo(chains []record.Chain) error {
+	var kept []uint64
+	for _, u := range slices.Backward(t.Rec.Redo) {
+		undo, err := record.GetOperation(t.Tx, t.ID, u)
+		if err != nil {
+			return err
+		}
+		if undo == nil {
+			break // the older ones are gone with it
+		}
+		op, err := record.GetOperation(t.Tx, t.ID, undo.Undoes)
+		if err != nil {
+			return err
+		}
+		if op == nil || op.Expired || undo.Expired || Touches(undo, chains) {
+			chains = append(slices.Clip(chains), undo.Chains...)
+		} else {
+			kept = append(kept, u)
+		}
+	}
+	slices.Reverse(kept)
+	t.Rec.Redo = kept
+	return nil
+}
+
+// touches reports whether an operation has a chain in common with others.
+func Touches(op *record.Operation, chains []record.Chain) bool {
+	for _, a := range op.Chains {
+		for _, b := range chains {
+			if a.Branch == b.Branch {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxRedo bounds the undos that can be redone.
+const maxRedo = 100
+
+// undo takes back the operation n of the context, as a new operation.
+func (t *Txn) undo(n uint64) (*record.Operation, error) {
+	op, err := t.holding(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(op.Chains) == 0 {
+		return nil, record.Conflict("operation %d (%s) cannot be taken back: what ran has run", n, op.What)
+	}
+	for _, c := range op.Chains {
+		top, err := t.top(c)
+		if err != nil {
+			return nil, err
+		}
+		if top != n {
+			return nil, record.Conflict("operation %d (%s) stands on %d (%s): undo that first, or chatctx op log shows what to do", top, t.whatOf(top), n, op.What)
+		}
+	}
+	if err := t.revert(op); err != nil {
+		return nil, err
+	}
+	t.What = "undo"
+	u := t.number()
+	if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return c.Prev }); err != nil {
+		return nil, err
+	}
+	t.Rec.Redo = append(t.Rec.Redo, u)
+	t.Rec.Redo = t.Rec.Redo[max(0, len(t.Rec.Redo)-maxRedo):]
+	op.Undone = u
+	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, n), op); err != nil {
+		return nil, err
+	}
+	return op, t.writeContextAgain()
+}
+
+// redo takes back the undo u.
+func (t *Txn) redo(u uint64) (*record.Operation, error) {
+	undo, err := t.holding(u)
+	if err != nil {
+		return nil, err
+	}
+	n := undo.Undoes
+	op, err := record.GetOperation(t.Tx, t.ID, n)
+	if err != nil || op == nil {
+		return nil, err
+	}
+	if err := t.revert(undo); err != nil {
+		return nil, err
+	}
+	t.What = "redo"
+	if err := t.finishUndo(op, u, func(record.Chain) uint64 { return n }); err != nil {
+		return nil, err
+	}
+	op.Undone, undo.Undone = 0, t.Rec.NextOperation-1
+	for i, o := range map[uint64]*record.Operation{n: op, u: undo} {
+		if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, i), o); err != nil {
+			return nil, err
+		}
+	}
+	return op, nil
+}
+
+// holding reads an operation that has not been undone.
+func (t *Txn) holding(n uint64) (*record.Operation, error) {
+	op, err := record.GetOperation(t.Tx, t.ID, n)
+	if err != nil {
+		return nil, err
+	}
+	if op == nil {
+		return nil, record.NotFound("operation", fmt.Sprint(n))
+	}
+	if op.Undone != 0 {
+		return nil, record.Conflict("operation %d (%s) was undone already, by %d", n, op.What, op.Undone)
+	}
+	if op.Expired {
+		return nil, record.Conflict("operation %d (%s) is too old: gc has let go of what it would bring back", n, op.What)
+	}
+	return op, nil
+}
+
+// top is the newest operation that holds on what a chain names, removed or not; 0 where there is no record of it.
+func (t *Txn) top(c record.Chain) (uint64, error) {
+	if c.Branch == (pool.ID{}) {
+		return t.Rec.Last, nil
+	}
+	l, err := t.Load(c.Branch)
+	if err != nil || l == nil {
+		return 0, err
+	}
+	return l.Last, nil
+}
+
+func (t *Txn) whatOf(n uint64) string {
+	if op, err := record.GetOperation(t.Tx, t.ID, n); err == nil && op != nil {
+		return op.What
+	}
+	return "gone"
+}
+
+// finishUndo writes an undo or a redo of op; last says what each chain's newest operation is then.
+func (t *Txn) finishUndo(op *record.Operation, undoes uint64, last func(record.Chain) uint64) error {
+	n := t.number()
+	chains, err := t.undoChains(op, n, last)
+	if err != nil {
+		return err
+	}
+	entry := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, Chains: chains, Changes: t.changes, Undoes: undoes}
+	return t.writeAll(n, entry)
+}
+
+func (t *Txn) undoChains(op *record.Operation, n uint64, last func(record.Chain) uint64) ([]record.Chain, error) {
+	var chains []record.Chain
+	for _, c := range op.Chains {
+		next := record.Chain{Branch: c.Branch, Prev: c.Prev}
+		if c.Branch == (pool.ID{}) {
+			t.Rec.Revision++
+			t.Rec.Last, t.Rec.Newest = last(c), n
+			next.Revision = t.Rec.Revision
+			chains = append(chains, next)
+			continue
+		}
+		l, err := t.changedBranch(c.Branch[:])
+		if err != nil {
+			return nil, err
+		}
+		l.touched = true
+		l.Revision++
+		l.Last, l.Newest = last(c), n
+		next.Name, next.Revision = l.Name, l.Revision
+		chains = append(chains, next)
+	}
+	return chains, nil
+}
+
+// writeContextAgain writes the context's record once more in the same operation.
+func (t *Txn) writeContextAgain() error {
+	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
+}

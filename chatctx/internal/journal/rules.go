@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func (t *Txn) PutRule(r *record.Rule) error {
+	raw, err := record.EncodeRecord(r)
+	if err != nil {
+		return err
+	}
+	return t.PutRaw(record.RuleBucket, view.RuleKey(t.ID, r.ID), raw)
+}
+
+// copyRules gives a fork the rules of its branch.
+func (t *Txn) copyRules(from, to *branch.Branch) error {
+	all, err := view.RulesOf(t.Tx, t.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.Branch != from.ID {
+			continue
+		}
+		r.ID, r.Branch = pool.NewID(), to.ID
+		if err := t.PutRule(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// storeTxn is an operation on the store while it is being made: new, rm, restore, import, settings. Its journal has the zero id.
+type StoreTxn struct {
+	Tx       kv.RwTx
+	Store    *record.Store
+	Now      pool.Time
+	Rec      *record.ContextRecord // the journal's counters
+	Changes  []record.Change
+	Subjects []*Txn // contexts that the operation is about
+	Group    uint64
+}
+
+func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
+	t := &StoreTxn{Tx: tx, Store: s, Now: s.Now(), Rec: &record.ContextRecord{}}
+	_, err := record.GetRecord(tx, record.MetaBucket, record.MetaJournal, t.Rec)
+	return t, err
+}
+
+// storeOperation makes one operation on the store.
+func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
+	var done *Committed
+	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		t, err := BeginStore(s, tx)
+		if err != nil {
+			return err
+		}
+		if err := fn(t); err != nil {
+			return err
+		}
+		done, err = t.Finish(what)
+		return err
+	})
+	return done, err
+}
+
+// put writes a meta record with what it was on the journal.
+func (t *StoreTxn) Put(name []byte, v any) error {
+	old, err := t.Tx.Get(record.MetaBucket, name)
+	if err != nil {
+		return err
+	}
+	t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: record.MetaBucket, Key: name, Old: bytes.Clone(old)})
+	return record.PutRecord(t.Tx, record.MetaBucket, name, v)
+}
+
+// putRaw writes a record, nil to remove it, with what it was on the journal.
+func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
+	old, err := t.Tx.Get(bucket, key)
+	if err != nil {
+		return err
+	}
+	t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
+	if value == nil {
+		return t.Tx.Delete(bucket, key)
+	}
+	return t.Tx.Put(bucket, key, value)
+}
+
+// trash moves a context into the trash, or out of it for the zero time.
+func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
+	was, err := record.EncMode.Marshal(c.Rec.Trashed)
+	if err != nil {
+		return err
+	}
+	c.Rec.Trashed = at
+	t.Changes = append(t.Changes, ContextChange(c.ID, map[uint64]cbor.RawMessage{trashedField: was}))
+	t.Subjects = append(t.Subjects, c)
+	return nil
+}
+
+// trashedField is the key of contextRecord.Trashed.
+const trashedField = 8
+
+func (t *StoreTxn) Finish(what string) (*Committed, error) {
+	done := &Committed{What: what}
+	if len(t.Changes) == 0 {
+		return done, nil
+	}
+	n := max(t.Rec.NextOperation, 1)
+	op := &record.Operation{What: what, At: t.Now, By: t.Store.Program, Changes: t.Changes, Group: t.Group}
+	for _, c := range t.Subjects {
+		op.Chains = append(op.Chains, record.Chain{Branch: c.ID, Prev: c.Rec.StoreLast})
+		c.Rec.StoreLast, c.Rec.StoreAt = n, c.number()
+		if err := c.WriteContext(); err != nil {
+			return nil, err
+		}
+		done.Context, done.Title = c.ID, c.Rec.Title
+	}
+	if len(t.Subjects) == 0 {
+		op.Chains = []record.Chain{{Prev: t.Rec.Last}}
+		t.Rec.Last = n
+	}
+	if err := t.current(op); err != nil {
+		return nil, err
+	}
+	done.Operation = fmt.Sprintf("s%d", n)
+	return done, t.Write(n, op)
+}
+
+// current notes where the current context was, so that undo knows which came later.
+func (t *StoreTxn) current(op *record.Operation) error {
+	id, err := view.CurrentContext(t.Tx)
+	if err != nil || id == (pool.ID{}) {
+		return err
+	}
+	rec, _, err := record.GetContext(t.Tx, id)
+	if err == nil && rec != nil {
+		op.Current, op.CurrentAt = id, max(rec.NextOperation, 1)
+	}
+	return err
+}
+
+func (t *StoreTxn) Write(n uint64, op *record.Operation) error {
+	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, n), op); err != nil {
+		return err
+	}
+	t.Rec.NextOperation, t.Rec.Newest = n+1, n
+	return record.PutRecord(t.Tx, record.MetaBucket, record.MetaJournal, t.Rec)
+}
+
+// What undoing and bringing back are called on the journal.
+const (
+	undoWhat = "undo"
+	redoWhat = "redo"
+)
+
+// meant reads the operation to take back: for a redo it is the one that the redo brought back.
+func (t *StoreTxn) meant(n uint64) (uint64, *record.Operation, error) {
+	named := n
+	for {
+		op, err := record.GetOperation(t.Tx, pool.ID{}, n)
+		if err != nil {
+			return 0, nil, err
+		}
+		if op == nil {
+			return 0, nil, record.NotFound("operation", fmt.Sprintf("s%d", n))
+		}
+		if op.What != redoWhat && (n == named || op.What != undoWhat) {
+			return n, op, nil
+		}
+		n = op.Undoes
+	}
+}
+
+// undo takes back an operation of the store, an undo too, and gives what was taken back or brought back.
+func (t *StoreTxn) undo(n uint64, what string) (*record.Operation, error) {
+	op, err := record.GetOperation(t.Tx, pool.ID{}, n)
+	if err != nil {
+		return nil, err
+	}
+	if op == nil {
+		return nil, record.NotFound("operation", fmt.Sprintf("s%d", n))
+	}
+	if err := t.revert(op, n); err != nil {
+		return nil, err
+	}
+	u := max(t.Rec.NextOperation, 1)
+	entry := &record.Operation{What: what, At: t.Now, By: t.Store.Program, Changes: t.Changes, Undoes: n, Group: t.Group}
+	for _, c := range t.Subjects {
+		entry.Chains = append(entry.Chains, record.Chain{Branch: c.ID})
+	}
+	if len(t.Subjects) == 0 {
+		entry.Chains = []record.Chain{{}}
+	}
+	if err := t.current(entry); err != nil {
+		return nil, err
+	}
+	op.Undone = u
+	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, n), op); err != nil {
+		return nil, err
+	}
+	t.Changes, t.Subjects = nil, nil
+	if err := t.Write(u, entry); err != nil || op.Undoes == 0 {
+		return op, err
+	}
+	back, err := record.GetOperation(t.Tx, pool.ID{}, op.Undoes)
+	if err != nil || back == nil {
+		return op, err
+	}
+	back.Undone = 0
+	return back, record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, op.Undoes), back)
+}
+
+// revert takes back the changes of an operation, where nothing newer stands on what it is about.
+func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
+	for _, c := range op.Chains {
+		if c.Branch == (pool.ID{}) {
+			if op.Undoes == 0 && t.Rec.Last != n {
+				return record.Conflict("operation s%d stands on s%d (%s): undo that first", t.Rec.Last, n, op.What)
+			}
+			t.Rec.Last = c.Prev
+			continue
+		}
+		sub, err := BeginAt(t.Store, t.Tx, c.Branch)
+		if err != nil {
+			return err
+		}
+		if op.Undoes == 0 && sub.Rec.StoreLast != n {
+			return record.Conflict("operation s%d stands on s%d (%s): undo that first", sub.Rec.StoreLast, n, op.What)
+		}
+		t.Subjects = append(t.Subjects, sub)
+	}
+	trashed := make([]pool.Time, len(t.Subjects))
+	for i, sub := range t.Subjects {
+		trashed[i] = sub.Rec.Trashed
+	}
+	for i := len(op.Changes) - 1; i >= 0; i-- {
+		if err := t.revertChange(op.Changes[i]); err != nil {
+			return err
+		}
+	}
+	for i, sub := range t.Subjects {
+		if trashed[i] != 0 || sub.Rec.Trashed == 0 || op.Undoes != 0 {
+			continue
+		}
+		later, err := sub.wentOn()
+		if err != nil {
+			return err
+		}
+		if later != 0 {
+			return record.Conflict("operation %d of %q stands on s%d (%s): undo that first, or chatctx rm %s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
+		}
+	}
+	return t.relink(op)
+}
+
+// wentOn is the newest operation that holds in the context and that came after the store's newest about it; 0 for none.
+func (t *Txn) wentOn() (uint64, error) {
+	newest := t.Rec.Last
+	err := branch.List(t.Tx, t.ID, func(b *branch.Branch) error {
+		newest = max(newest, b.Last)
+		return nil
+	})
+	if newest < t.Rec.StoreAt || t.Rec.StoreAt == 0 {
+		newest = 0
+	}
+	return newest, err
+}
+
+func (t *StoreTxn) revertChange(c record.Change) error {
+	old, err := t.Tx.Get(c.Bucket, c.Key)
+	if err != nil {
+		return err
+	}
+	old = bytes.Clone(old)
+	if c.Kind == record.RecordChange {
+		t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: c.Bucket, Key: c.Key, Old: old})
+		if c.Old == nil {
+			return t.Tx.Delete(c.Bucket, c.Key)
+		}
+		return t.Tx.Put(c.Bucket, c.Key, c.Old)
+	}
+	_, had, err := record.ReplaceFields(old, c.Fields)
+	if err != nil {
+		return err
+	}
+	t.Changes = append(t.Changes, record.Change{Kind: record.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
+	for _, sub := range t.Subjects {
+		if bytes.Equal(c.Key, sub.ID[:]) {
+			now, err := record.EncMode.Marshal(sub.Rec)
+			if err != nil {
+				return err
+			}
+			raw, _, err := record.ReplaceFields(now, c.Fields)
+			if err != nil {
+				return err
+			}
+			if sub.Rec, err = record.ContextFrom(sub.ID, raw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// relink sets what the newest operation on each subject is now, and writes the subjects.
+func (t *StoreTxn) relink(op *record.Operation) error {
+	for i, sub := range t.Subjects {
+		if op.Undoes == 0 {
+			sub.Rec.StoreLast, sub.Rec.StoreAt = op.Chains[i].Prev, 0
+		} else {
+			sub.Rec.StoreLast, sub.Rec.StoreAt = op.Undoes, 1 // what the context did itself is undone before it
+		}
+		if err := sub.WriteContext(); err != nil {
+			return err
+		}
+	}
+	if len(t.Subjects) == 0 && op.Undoes != 0 {
+		t.Rec.Last = op.Undoes
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package journal
+
+import (
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// putPrompt writes a prompt's text and tells the search index.
+func (t *Txn) PutPrompt(text string) (string, error) {
+	id, err := branch.PutPrompt(t.Tx, t.ID, text)
+	if id == "" || err != nil {
+		return id, err
+	}
+	return id, find.Wait(t.Tx, t.Now, find.DocOf(find.PromptDoc, t.ID, pool.ID([]byte(id))))
+}
+
+// putRecord writes the context's record. Of a new title it tells the search index.
+func (t *Txn) PutRecord() error {
+	if t.Rec.Title != t.Was.Title {
+		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.TitleDoc, t.ID, pool.ID{})); err != nil {
+			return err
+		}
+	}
+	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
+}

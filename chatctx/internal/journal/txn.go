@@ -1,0 +1,565 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
+)
+
+func (t *Txn) Reader() view.Reader { return view.Reader{Tx: t.Tx, ID: t.ID} }
+
+// position is the place on a branch, from 1, of the message that ref names there.
+func (t *Txn) Position(b *branch.Branch, ref record.Ref) (int, error) {
+	id, pos, err := t.Reader().Find(b, ref)
+	if err == nil && pos == 0 {
+		err = record.NotFound(fmt.Sprintf("message on branch %q:", b.Name), record.Short(id))
+	}
+	return pos, err
+}
+
+// message is the id of the message that ref names, on the branch or elsewhere in the context.
+func (t *Txn) Message(b *branch.Branch, ref record.Ref) (pool.ID, error) {
+	id, _, err := t.Reader().Find(b, ref)
+	return id, err
+}
+
+// txn is an operation on one context while it is being made: what it changes is collected, and written with the journal entry by finish.
+// It lives in one writing transaction and may be made again in another, so it changes nothing outside.
+type Txn struct {
+	Tx       kv.RwTx
+	Store    *record.Store
+	Now      pool.Time
+	ID       pool.ID
+	Rec      *record.ContextRecord
+	RecRaw   []byte               // as it was
+	Was      record.ContextRecord // the same
+	Branches map[pool.ID]*Loaded  // those that were read
+	Target   *branch.Branch       // the branch that the steps are about
+	changes  []record.Change
+	// onContext: the operation is one on the context itself, not on branches alone.
+	OnContext bool
+	What      string
+	Written   []pool.ID // messages
+	group     uint64
+}
+
+// loaded is a branch with its record as it was. raw is nil for a new branch.
+type Loaded struct {
+	*branch.Branch
+	raw     []byte
+	was     branch.Branch // raw decoded
+	touched bool
+	created bool   // by this operation: undo removes it whole, so it needs no other changes
+	named   string // what it is called in the index, "" for nothing
+}
+
+// holds is the name that the branch is to have in the index.
+func (l *Loaded) holds() string {
+	if l.Removed != 0 {
+		return ""
+	}
+	return l.Name
+}
+
+// begin reads the context and the branch that an operation is about.
+func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
+	id, err := view.ResolveContext(tx, contextRef)
+	if err != nil {
+		return nil, err
+	}
+	t, err := BeginAt(s, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if t.Rec.Trashed != 0 {
+		return nil, record.Conflict("the conversation %q is in the trash: chatctx restore %s", t.Rec.Title, record.Short(id))
+	}
+	t.Target, err = t.Branch(branchName)
+	return t, err
+}
+
+// beginAt reads a context by its id, in the trash or not, and no branch.
+func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
+	rec, raw, err := record.GetContext(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		return nil, record.NotFound("context", id.String())
+	}
+	return &Txn{Tx: tx, Store: s, Now: s.Now(), ID: id, Rec: rec, RecRaw: bytes.Clone(raw), Was: *rec, Branches: map[pool.ID]*Loaded{}}, nil
+}
+
+// branch reads a branch by name, "" for the active one.
+func (t *Txn) Branch(name string) (*branch.Branch, error) {
+	id := t.Rec.Active
+	if name != "" {
+		var err error
+		if id, err = branch.Lookup(t.Tx, t.ID, name); err != nil {
+			return nil, err
+		}
+	}
+	l, err := t.Load(id)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil || l.Removed != 0 {
+		return nil, record.NotFound("branch", name)
+	}
+	return l.Branch, nil
+}
+
+// load reads a branch by id, removed or not; nil where there is no record of it.
+func (t *Txn) Load(id pool.ID) (*Loaded, error) {
+	if l := t.Branches[id]; l != nil {
+		return l, nil
+	}
+	raw, err := t.Tx.Get(branch.Bucket, branch.Key(t.ID, id))
+	if raw == nil || err != nil {
+		return nil, err
+	}
+	b, err := branch.Decode(id, raw)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loaded{Branch: b, raw: bytes.Clone(raw), was: *b}
+	l.named = l.holds()
+	t.Branches[id] = l
+	return l, nil
+}
+
+// each calls fn for the branches that are there now, first those that this operation has read, as they are in it. ErrStop ends it.
+func (t *Txn) Each(fn func(*branch.Branch) error) error {
+	for _, l := range t.read() {
+		if l.Removed != 0 {
+			continue
+		}
+		if err := fn(l.Branch); errors.Is(err, kv.ErrStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return branch.List(t.Tx, t.ID, func(b *branch.Branch) error {
+		if t.Branches[b.ID] != nil {
+			return nil
+		}
+		return fn(b)
+	})
+}
+
+// read are the branches that this operation has read or made, by id, so that it always does the same in the same order.
+func (t *Txn) read() []*Loaded {
+	return slices.SortedFunc(maps.Values(t.Branches), func(a, b *Loaded) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+}
+
+// touch marks a branch as changed by this operation.
+func (t *Txn) Touch(b *branch.Branch) { t.Branches[b.ID].touched = true }
+
+// create makes an empty branch with the prompts and settings of like. To take that back is to remove it.
+func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
+	if err := t.free(name); err != nil {
+		return nil, err
+	}
+	b := &branch.Branch{ID: pool.NewID(), Name: name, Created: t.Now}
+	if like != nil {
+		b.System, b.Prompt, b.Settings = like.System, like.Prompt, like.Settings
+		b.Sessions, b.From = slices.Clone(like.Sessions), like.ID
+	}
+	removed, err := record.EncMode.Marshal(max(t.Now, 1))
+	if err != nil {
+		return nil, err
+	}
+	t.Branches[b.ID] = &Loaded{Branch: b, touched: true, created: true}
+	t.changes = append(t.changes, branchChange(t.ID, b.ID, map[uint64]cbor.RawMessage{record.RemovedField: removed}))
+	t.Rec.Branches++
+	return b, t.reindex()
+}
+
+// free says why a branch cannot be given a name; nil if it can.
+func (t *Txn) free(name string) error {
+	if err := branch.CheckName(name); err != nil {
+		return err
+	}
+	id, err := branch.Lookup(t.Tx, t.ID, name)
+	if err == nil && id != (pool.ID{}) {
+		err = record.Conflict("there is a branch %q already: take another name, or chatctx switch %q", name, name)
+	}
+	return err
+}
+
+// remove marks a branch as removed. Its record stays, so that its mark and revision go on from where they are if it comes back.
+func (t *Txn) Remove(b *branch.Branch) error {
+	b.Removed = max(t.Now, 1)
+	t.Touch(b)
+	t.Rec.Branches--
+	if err := t.Show(b.Pieces, false); err != nil {
+		return err
+	}
+	return t.reindex()
+}
+
+// rename gives a branch another name.
+func (t *Txn) Rename(b *branch.Branch, name string) error {
+	if err := t.free(name); err != nil {
+		return err
+	}
+	b.Name = name
+	t.Touch(b)
+	return t.reindex()
+}
+
+// reindex makes the names lead to the branches that have them now. The names that are given up go first, so that branches can have swapped theirs.
+func (t *Txn) reindex() error {
+	var moved []*Loaded
+	for _, l := range t.read() {
+		if l.named == l.holds() {
+			continue
+		}
+		moved = append(moved, l)
+		if l.named == "" {
+			continue
+		}
+		if err := branch.DeleteName(t.Tx, t.ID, l.named); err != nil {
+			return err
+		}
+	}
+	for _, l := range moved {
+		if l.named = l.holds(); l.named == "" {
+			continue
+		}
+		id, err := branch.Lookup(t.Tx, t.ID, l.named)
+		if err == nil && id != (pool.ID{}) {
+			err = record.Conflict("there is a branch %q again: rename it first", l.named)
+		}
+		if err == nil {
+			err = branch.PutName(t.Tx, t.ID, l.named, l.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putBranches writes the records of a new context's branches.
+func (t *Txn) PutBranches() error {
+	for _, l := range t.read() {
+		if err := branch.Put(t.Tx, t.ID, l.Branch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmake forgets a branch of a new context before anything of it is written but its name.
+func (t *Txn) Unmake(b *branch.Branch) error {
+	delete(t.Branches, b.ID)
+	t.Rec.Branches--
+	return branch.DeleteName(t.Tx, t.ID, b.Name)
+}
+
+// remember puts the value that a key had before this operation on the journal.
+func (t *Txn) Remember(bucket string, key, old []byte) error {
+	t.changes = append(t.changes, record.Change{Kind: record.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
+	return nil
+}
+
+// putRaw writes a record, nil to remove it, with what it was on the journal.
+func (t *Txn) PutRaw(bucket string, key, value []byte) error {
+	old, err := t.Tx.Get(bucket, key)
+	if err != nil {
+		return err
+	}
+	old = bytes.Clone(old)
+	if err := t.Remember(bucket, key, old); err != nil {
+		return err
+	}
+	if value == nil {
+		err = t.Tx.Delete(bucket, key)
+	} else {
+		err = t.Tx.Put(bucket, key, value)
+	}
+	if err == nil && bucket == record.CallBucket {
+		err = t.callChanged(key, old, value)
+	}
+	return err
+}
+
+// segment gives the branch a segment to write to.
+func (t *Txn) Segment(b *branch.Branch) {
+	if b.Segment == 0 {
+		t.Rec.NextSegment++
+		b.Segment = t.Rec.NextSegment
+	}
+}
+
+// write puts entries into the branch's own segment.
+func (t *Txn) Write(b *branch.Branch, items []branch.Item) (branch.Piece, error) {
+	t.Segment(b)
+	return branch.Write(t.Tx, t.ID, b, items)
+}
+
+// splice changes a history: removed entries at the place at (from 0) give way to those of insert.
+func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) error {
+	gone := branch.Slice(b.Pieces, at, at+removed)
+	if removed == 0 && branch.Count(insert) == 0 {
+		return nil
+	}
+	if b.Removed != 0 {
+		return record.Conflict("the branch %q is removed: its history cannot change", b.Name)
+	}
+	b.Pieces = branch.Splice(b.Pieces, at, removed, insert)
+	if !t.Branches[b.ID].created {
+		t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at, Removed: gone, Inserted: insert})
+	}
+	t.moveSessions(b, at, removed, branch.Count(insert))
+	t.Touch(b)
+	if err := t.Show(gone, false); err != nil {
+		return err
+	}
+	return t.Show(insert, true)
+}
+
+// moveSessions keeps the starts of sessions at their messages when a history changes before them.
+func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
+	if len(b.Sessions) == 0 || removed == 0 && at >= b.Len()-inserted {
+		return
+	}
+	move := func(pos int) int { // pos counts from 1
+		switch {
+		case pos-1 < at:
+			return pos
+		case pos-1 < at+removed:
+			return at + 1
+		}
+		return pos - removed + inserted
+	}
+	var kept []branch.Session
+	for _, s := range b.Sessions {
+		s.Start = move(s.Start)
+		s.PrunedTo = min(move(s.PrunedTo), b.Len())
+		s.Digests = digestsUpTo(s.Digests, at)
+		if s.Start <= b.Len()+1 && (s.Start > 1 || s.Summary == pool.ID{}) {
+			kept = append(kept, s)
+		}
+	}
+	b.Sessions = kept
+}
+
+// merge copies short pieces together where an edit made too many. A call that waits keeps its home.
+func (t *Txn) Merge(b *branch.Branch) error {
+	before := b.Pieces
+	if calls, err := view.UnansweredIn(t.Tx, t.ID, before); err != nil || len(calls) > 0 {
+		return err
+	}
+	t.Segment(b)
+	after, err := branch.Merge(t.Tx, t.ID, b)
+	if err != nil || branch.Same(before, after) {
+		return err
+	}
+	b.Pieces = after
+	if !t.Branches[b.ID].created {
+		t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], Removed: before, Inserted: after})
+	}
+	return nil
+}
+
+// put stores new messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
+func (t *Txn) Put(b *branch.Branch, msgs []*pool.Message) (branch.Piece, error) {
+	return t.writeAs(b, msgs, t.Store1)
+}
+
+// writeAs is put with the function that stores a message.
+func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.Message) error) (branch.Piece, error) {
+	t.Segment(b)
+	items := make([]branch.Item, len(msgs))
+	for i, m := range msgs {
+		m.Home = pool.Home{Segment: b.Segment, Position: b.High + uint64(i)}
+		items[i] = branch.ItemOf(m)
+		if err := store(m); err != nil {
+			return branch.Piece{}, err
+		}
+	}
+	p, err := t.Write(b, items)
+	if err != nil {
+		return p, err
+	}
+	for _, m := range msgs {
+		if err := t.openCalls(m); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// append puts messages at the end of a branch, those that it does not hold yet.
+func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]Placement, error) {
+	placed, err := t.Place(b, b.Len(), msgs)
+	if err == nil {
+		t.DeriveTitle(msgs)
+	}
+	return placed, err
+}
+
+// deriveTitle names a context after the first words that somebody wrote in it.
+func (t *Txn) DeriveTitle(msgs []*pool.Message) {
+	if t.Rec.Title != "" {
+		return
+	}
+	for _, m := range msgs {
+		if branch.ItemOf(m).Turn {
+			if t.Rec.Title = view.TitleFrom(m.Text()); t.Rec.Title != "" {
+				t.Rec.Derived = true
+				return
+			}
+		}
+	}
+}
+
+// finish writes what the operation changed, and its journal entry. Without a change it writes nothing and returns an empty Operation.
+func (t *Txn) Finish() (*Committed, error) {
+	done := &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title}
+	if t.Target != nil {
+		done.Branch, done.Revision = t.Target.Name, t.Target.Revision
+	}
+	chains, err := t.finishBranches()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.diffContext(); err != nil {
+		return nil, err
+	}
+	if len(chains) == 0 && !t.OnContext && len(t.changes) == 0 {
+		if len(t.Written) == 0 {
+			return done, nil
+		}
+		return done, t.PutRecord() // a loose message is counted, and on no journal
+	}
+	n := t.number()
+	if t.OnContext {
+		t.Rec.Revision++
+		chains = append(chains, record.Chain{Prev: t.Rec.Last, Revision: t.Rec.Revision})
+		t.Rec.Last, t.Rec.Newest = n, n
+	}
+	op := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, Chains: chains, Changes: t.changes, Group: t.group}
+	if err := t.dropRedo(chains); err != nil {
+		return nil, err
+	}
+	done.Operation = fmt.Sprint(n)
+	if t.Target != nil {
+		done.Revision = t.Target.Revision
+	}
+	return done, t.writeAll(n, op)
+}
+
+// number is the number of this operation.
+func (t *Txn) number() uint64 { return max(t.Rec.NextOperation, 1) }
+
+// finishBranches gives each changed branch its new revision and finds which of its fields changed.
+func (t *Txn) finishBranches() ([]record.Chain, error) {
+	var chains []record.Chain
+	for _, l := range t.read() {
+		if !l.touched {
+			continue
+		}
+		set, err := l.changed()
+		if err != nil {
+			return nil, err
+		}
+		if set != nil {
+			t.changes = append(t.changes, branchChange(t.ID, l.ID, set))
+		}
+		l.Revision++
+		chains = append(chains, record.Chain{Name: l.Name, Branch: l.ID, Prev: l.Last, Revision: l.Revision})
+		l.Last, l.Newest = t.number(), t.number()
+	}
+	return chains, nil
+}
+
+// changed gives the old values of the branch's fields that are not what they were. A created branch has none: to take it back is to remove it.
+func (l *Loaded) changed() (map[uint64]cbor.RawMessage, error) {
+	if l.created {
+		return nil, nil
+	}
+	probe := *l.Branch // most operations change the history alone: that shows without taking records apart
+	probe.Pieces, probe.Segment, probe.High = l.was.Pieces, l.was.Segment, l.was.High
+	probe.Revision, probe.Last, probe.Newest = l.was.Revision, l.was.Last, l.was.Newest
+	same, err := branch.Encode(&probe)
+	if err != nil || bytes.Equal(same, l.raw) {
+		return nil, err
+	}
+	after, err := branch.Encode(l.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return record.ChangedFields(l.raw, after, record.BranchFields)
+}
+
+// diffContext finds the fields of the context that changed. Only the active branch counts where the operation is not one on the context.
+func (t *Txn) diffContext() error {
+	keys := record.ContextFields
+	if !t.OnContext {
+		if t.Rec.Active == t.Was.Active {
+			return nil
+		}
+		keys = map[uint64]bool{record.ActiveField: true}
+	}
+	after, err := record.EncMode.Marshal(t.Rec)
+	if err != nil {
+		return err
+	}
+	set, err := record.ChangedFields(t.RecRaw, after, keys)
+	if err == nil && set != nil {
+		t.changes = append(t.changes, ContextChange(t.ID, set))
+	}
+	return err
+}
+
+func branchChange(ctx, id pool.ID, set map[uint64]cbor.RawMessage) record.Change {
+	return record.Change{Kind: record.FieldsChange, Bucket: branch.Bucket, Key: branch.Key(ctx, id), Fields: set}
+}
+
+func ContextChange(id pool.ID, set map[uint64]cbor.RawMessage) record.Change {
+	return record.Change{Kind: record.FieldsChange, Bucket: record.ContextBucket, Key: record.Under(id), Fields: set}
+}
+
+// writeAll writes the branches, the operation as number n, and the context.
+func (t *Txn) writeAll(n uint64, op *record.Operation) error {
+	for _, l := range t.read() {
+		if !l.touched {
+			continue
+		}
+		if err := branch.Put(t.Tx, t.ID, l.Branch); err != nil {
+			return err
+		}
+	}
+	if err := record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(t.ID, n), op); err != nil {
+		return err
+	}
+	t.Rec.NextOperation = n + 1
+	return t.WriteContext()
+}
+
+// writeContext writes the context's record and moves it to the front of the recent ones.
+func (t *Txn) WriteContext() error {
+	if t.Rec.Updated != 0 {
+		if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(t.Rec.Updated, t.ID)); err != nil {
+			return err
+		}
+	}
+	t.Rec.Updated = max(t.Now, t.Rec.Updated+1)
+	if err := t.Tx.Put(record.RecentBucket, record.RecentKey(t.Rec.Updated, t.ID), []byte{}); err != nil {
+		return err
+	}
+	return t.PutRecord()
+}

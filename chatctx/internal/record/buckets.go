@@ -1,0 +1,42 @@
+package record
+
+import (
+	"errors"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// MainBranch is the branch that every context begins with.
+const MainBranch = "main"
+
+// countBucket keeps token counts: context, message, encoding to a number. It can be lost without harm.
+const CountBucket = "count"
+
+// toolBucket has a context's tools, and under the zero id those for all contexts.
+const ToolBucket = "tool"
+
+// looseBucket has artifacts that were stored before what will refer to them: SHA-256 to time. gc leaves them alone for a day.
+const LooseBucket = "loose"
+
+// looseLife is how long that is.
+const LooseLife = pool.Time(24 * time.Hour / time.Microsecond)
+
+const (
+	PartialBucket = "partial" // context, branch: what has come of the reply that runs
+	QueuedBucket  = "queued"  // context, branch, time: id of a message that waits, which lies in the pool and on no branch
+	RequestBucket = "request" // context, branch, provider: hash chain of the last body sent
+)
+
+// ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
+var ErrStopped = errors.New("the reply was stopped by another program")
+
+// The names in the meta bucket.
+var (
+	MetaFormat   = []byte("format")
+	MetaStore    = []byte("store")
+	MetaCreated  = []byte("created")
+	MetaCurrent  = []byte("current")
+	MetaSettings = []byte("settings")
+	MetaJournal  = []byte("journal")
+)

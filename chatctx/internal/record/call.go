@@ -1,0 +1,151 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// callRecord is the state of a call that was open in this store at some time. A call without a record is as its message says.
+type CallRecord struct {
+	CallID    string          `cbor:"1,keyasint"` // the provider's
+	Tool      string          `cbor:"2,keyasint"`
+	Status    pool.Status     `cbor:"3,keyasint"`
+	Execution pool.Execution  `cbor:"4,keyasint"`
+	Reason    string          `cbor:"5,keyasint,omitempty"`
+	Since     pool.Time       `cbor:"6,keyasint"`
+	Home      pool.Home       `cbor:"7,keyasint"`           // where its message stands
+	Effective json.RawMessage `cbor:"8,keyasint,omitempty"` // the arguments that an approval put in place of the proposed ones
+	Expires   pool.Time       `cbor:"9,keyasint,omitempty"`
+	Decisions []Decision      `cbor:"10,keyasint,omitempty"`
+	Token     pool.ID         `cbor:"11,keyasint,omitzero"` // of the last claim
+}
+
+// Decision is one step in the life of a call, on record. From and To are what CallState gives.
+type Decision struct {
+	At         pool.Time       `cbor:"1,keyasint"`
+	From       string          `cbor:"2,keyasint"`
+	To         string          `cbor:"3,keyasint"`
+	ByKind     string          `cbor:"4,keyasint"` // one of the By… constants
+	ByName     string          `cbor:"5,keyasint,omitempty"`
+	Program    string          `cbor:"6,keyasint,omitempty"`
+	Reason     string          `cbor:"7,keyasint,omitempty"`
+	ArgsSHA256 pool.Hash       `cbor:"8,keyasint,omitzero"`  // of the arguments that were decided about
+	Arguments  json.RawMessage `cbor:"9,keyasint,omitempty"` // that an approval put in place of the proposed ones
+}
+
+// The kinds of whoever takes a step with a call.
+const (
+	ByPerson    = "person"
+	ByRule      = "rule"      // named by its id
+	ByInherited = "inherited" // a rule of a parent context, named by its id
+	ByImport    = "import"
+	ByExpiry    = "expiry"
+	ByCancel    = "cancel" // a person too, who gave the call up
+	ByProgram   = "program"
+)
+
+func (c *CallRecord) Open() bool {
+	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
+}
+
+func (c *CallRecord) State() string { return CallState(c.Status, c.Execution) }
+
+// CallState names the state of a call on record: pending/none, approved/running, denied/none …
+func CallState(status pool.Status, execution pool.Execution) string {
+	return string(status) + "/" + string(execution)
+}
+
+func CallKey(ctx, message pool.ID, index int) []byte {
+	key := append(append(make([]byte, 0, 34), ctx[:]...), message[:]...)
+	return binary.BigEndian.AppendUint16(key, uint16(index))
+}
+
+func OpenKey(c *CallRecord, ctx, message pool.ID, index int) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 42), uint64(c.Since)), CallKey(ctx, message, index)...)
+}
+
+func UnansweredKey(ctx pool.ID, home pool.Home, index int) []byte {
+	key := append(make([]byte, 0, 34), ctx[:]...)
+	key = binary.BigEndian.AppendUint64(key, home.Segment)
+	key = binary.BigEndian.AppendUint64(key, home.Position)
+	return binary.BigEndian.AppendUint16(key, uint16(index))
+}
+
+// callIDKey is the key of a call in the index by the provider's ids. A long id stands there as its hash.
+func CallIDKey(ctx pool.ID, callID string, rest ...byte) []byte {
+	if len(callID) > maxCallID {
+		callID = fmt.Sprintf("%x", sha256.Sum256([]byte(callID)))
+	}
+	key := append(append(make([]byte, 0, 16+len(callID)+1+len(rest)), ctx[:]...), callID...)
+	return append(append(key, 0), rest...)
+}
+
+// maxCallID is the length in bytes up to which a provider's id is a key as it is.
+const maxCallID = 256
+
+// decodeCall reads a call's record, nil for none.
+func DecodeCall(key, raw []byte) (*CallRecord, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	rec := &CallRecord{}
+	err := pool.CheckRecord(raw, nil)
+	if err == nil {
+		err = DecMode.Unmarshal(raw, rec)
+	}
+	if err != nil {
+		return nil, Damaged("the record of call %x: %v", key, err)
+	}
+	return rec, nil
+}
+
+func CallOfKey(key []byte) (message pool.ID, index int) {
+	return pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
+}
+
+func HomeBytes(h pool.Home) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, h.Segment), h.Position)
+}
+
+// settle gives the calls of messages that are about to be appended together their state: a call whose result comes along is done.
+func settle(msgs []*pool.Message) {
+	for i, m := range msgs {
+		for j := range m.Calls {
+			c := &m.Calls[j]
+			if c.Execution == "" {
+				c.Execution = pool.NotRun
+			}
+			if c.Status == "" {
+				c.Status = pool.Pending
+			}
+			if !c.Open() {
+				continue
+			}
+			if r := ResultFor(c.ID, msgs[i+1:]); r != nil {
+				c.Status, c.Execution = pool.Approved, pool.Done
+				if r.IsError {
+					c.Execution = pool.Failed
+				}
+			}
+		}
+	}
+}
+
+// resultFor finds the result of a call among the messages after it, up to the next use of its id.
+func ResultFor(callID string, after []*pool.Message) *pool.Result {
+	for _, m := range after {
+		if m.Result != nil && m.Result.RequestID == callID {
+			return m.Result
+		}
+		for i := range m.Calls {
+			if m.Calls[i].ID == callID {
+				return nil
+			}
+		}
+	}
+	return nil
+}

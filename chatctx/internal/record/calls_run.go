@@ -1,0 +1,12 @@
+package record
+
+import (
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// hold renews a claim so that it lasts for a time without being renewed again.
+func (c *Claim) Hold(now, life pool.Time) {
+	c.Renewed = now + life - pool.Time(ClaimLife/time.Microsecond)
+}

@@ -1,0 +1,46 @@
+package record
+
+import (
+	"os"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ClaimLife is how long a claim holds without being renewed.
+const ClaimLife = 60 * time.Second
+
+// Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
+// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
+type Claim struct {
+	Token   pool.ID   `cbor:"1,keyasint"` // made anew for each claim
+	PID     int       `cbor:"2,keyasint"` // 0: no process, it ends by not being renewed
+	Host    string    `cbor:"3,keyasint,omitempty"`
+	Boot    string    `cbor:"4,keyasint,omitempty"` // of that host's kernel; "" where there is no way to know
+	Program string    `cbor:"5,keyasint,omitempty"`
+	Since   pool.Time `cbor:"6,keyasint"`
+	Renewed pool.Time `cbor:"7,keyasint"`
+	Task    pool.ID   `cbor:"8,keyasint,omitzero"` // of a call: the sub-context that answers it, for as long as that runs
+}
+
+var (
+	thisHost, _ = os.Hostname()
+	thisBoot    = bootID()
+)
+
+// newClaim is a claim of this process.
+func (s *Store) NewClaim() *Claim {
+	now := s.Now()
+	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: thisBoot, Program: s.Program, Since: now, Renewed: now}
+}
+
+// Dead reports whether nobody works on it any more.
+func (c *Claim) Dead(now pool.Time) bool {
+	if now-c.Renewed > pool.Time(ClaimLife/time.Microsecond) {
+		return true
+	}
+	if c.Host != thisHost {
+		return false
+	}
+	return c.Boot != thisBoot || c.PID > 0 && !processAlive(c.PID)
+}

@@ -1,0 +1,169 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The gate before each transaction: every text that a person, a model, a tool or a file gave passes the embedder's hook here, and nowhere else. What the hook
+// is not told of are names, keys, patterns and how tools are run.
+
+// ready prepares messages for being stored: ids, times, states of calls, the embedder's hook, validity.
+func (s *Store) Ready(msgs []*pool.Message) error {
+	for i, m := range msgs {
+		if m.ID == (pool.ID{}) {
+			m.ID = pool.NewID()
+		}
+		if m.Created == 0 {
+			m.Created = s.Now()
+		}
+		if err := s.Message(m); err != nil {
+			return err
+		}
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("message %d: %w", i+1, err)
+		}
+	}
+	settle(msgs)
+	return nil
+}
+
+// message passes a message through the hook. Its id is not the hook's to change.
+func (s *Store) Message(m *pool.Message) error {
+	if s.Before == nil {
+		return nil
+	}
+	id := m.ID
+	err := s.Before(m)
+	m.ID = id
+	return err
+}
+
+// texts pass texts that are no messages through the hook.
+func (s *Store) Texts(kind string, texts ...*string) error {
+	for _, p := range texts {
+		if s.Before == nil || *p == "" {
+			continue
+		}
+		m := pool.NewText(pool.System, *p)
+		m.Kind = kind
+		if err := s.Before(m); err != nil {
+			return err
+		}
+		*p = m.Text()
+	}
+	return nil
+}
+
+// value passes the texts in a JSON value through the hook, but for the keys of its objects. All other bytes stay as they are.
+func (s *Store) Value(kind string, raw *json.RawMessage) error {
+	if s.Before == nil || bytes.IndexByte(*raw, '"') < 0 || !json.Valid(*raw) {
+		return nil
+	}
+	var out []byte
+	rest := []byte(*raw)
+	for {
+		start := bytes.IndexByte(rest, '"')
+		if start < 0 {
+			break
+		}
+		end := start + 1
+		for ; rest[end] != '"'; end++ {
+			if rest[end] == '\\' {
+				end++
+			}
+		}
+		end++
+		quoted := rest[start:end]
+		if after := bytes.TrimLeft(rest[end:], " \t\r\n"); len(after) == 0 || after[0] != ':' {
+			var err error
+			if quoted, err = s.Quoted(kind, quoted); err != nil {
+				return err
+			}
+		}
+		out = append(append(out, rest[:start]...), quoted...)
+		rest = rest[end:]
+	}
+	*raw = append(out, rest...)
+	return nil
+}
+
+// quoted passes a JSON string through the hook.
+func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return nil, err
+	}
+	was := text
+	if err := s.Texts(kind, &text); err != nil || text == was {
+		return raw, err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(text)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// values is value for each value of maps, which are replaced and not changed.
+func (s *Store) Values(kind string, all ...*map[string]json.RawMessage) error {
+	for _, m := range all {
+		if s.Before == nil || *m == nil {
+			continue
+		}
+		*m = maps.Clone(*m)
+		for k, v := range *m {
+			if err := s.Value(kind, &v); err != nil {
+				return err
+			}
+			(*m)[k] = v
+		}
+	}
+	return nil
+}
+
+// sessions passes the digests and the enhancers' data of sessions, and gives the sessions as they are to be stored.
+func (s *Store) Sessions(all []branch.Session) ([]branch.Session, error) {
+	if s.Before == nil {
+		return all, nil
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Digests = slices.Clone(all[i].Digests)
+		for j := range all[i].Digests {
+			if err := s.Texts("digest", &all[i].Digests[j].Text); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.Values("data", &all[i].Data); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// ready passes what a tool says of itself, and checks it.
+func (t *Tool) Ready(s *Store) error {
+	if err := s.Texts("tool", &t.Description); err != nil {
+		return err
+	}
+	if err := s.Value("tool", &t.Schema); err != nil {
+		return err
+	}
+	t.Remotes = slices.Clone(t.Remotes)
+	for i := range t.Remotes {
+		if err := s.Texts("tool", &t.Remotes[i].Description); err != nil {
+			return err
+		}
+		if err := s.Value("tool", &t.Remotes[i].Schema); err != nil {
+			return err
+		}
+	}
+	return t.Check()
+}

@@ -1,0 +1,75 @@
+package record
+
+import (
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// operation is an entry of a journal as it is stored: what was done, and what it takes to take it back.
+type Operation struct {
+	What    string    `cbor:"1,keyasint"`
+	At      pool.Time `cbor:"2,keyasint"`
+	By      string    `cbor:"3,keyasint,omitempty"`
+	Chains  []Chain   `cbor:"4,keyasint,omitempty"`
+	Changes []Change  `cbor:"5,keyasint,omitempty"`
+	Undoes  uint64    `cbor:"6,keyasint,omitempty"` // the operation that this one took back, or brought back when that is an undo
+	Undone  uint64    `cbor:"7,keyasint,omitempty"` // the operation that took this one back; 0 while it holds
+	// Group is the number of the first of several operations that one command made; they are undone together. 0: it stands alone.
+	Group uint64 `cbor:"8,keyasint,omitempty"`
+	// Current and CurrentAt, in the store's journal: the current context at that time and its next operation, so that undo can tell what came later.
+	Current   pool.ID `cbor:"9,keyasint,omitzero"`
+	CurrentAt uint64  `cbor:"10,keyasint,omitempty"`
+	// Expired operations can no longer be undone: gc has taken their changes, and what only those needed.
+	Expired bool `cbor:"11,keyasint,omitempty"`
+}
+
+// chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation
+// on the same before it, Revision the one it led to. Name is what the branch was called then, for whoever reads the journal.
+type Chain struct {
+	_        struct{} `cbor:",toarray"`
+	Name     string
+	Branch   pool.ID
+	Prev     uint64
+	Revision uint64
+}
+
+// The kinds of a change.
+const (
+	RecordChange = 1 // Key in Bucket had the value Old, nil for none
+	FieldsChange = 2 // the record Key in Bucket had these Fields
+	SpliceChange = 3 // the branch with the id Key: at At, counted from 0, Removed gave way to Inserted
+)
+
+// change is one thing that an operation did, with what it takes to take it back.
+type Change struct {
+	Kind     int                        `cbor:"1,keyasint"`
+	Bucket   string                     `cbor:"2,keyasint,omitempty"`
+	Key      []byte                     `cbor:"3,keyasint,omitempty"`
+	Old      []byte                     `cbor:"4,keyasint,omitempty"`
+	Fields   map[uint64]cbor.RawMessage `cbor:"5,keyasint,omitempty"`
+	At       int                        `cbor:"6,keyasint,omitempty"`
+	Removed  []branch.Piece             `cbor:"7,keyasint,omitempty"`
+	Inserted []branch.Piece             `cbor:"8,keyasint,omitempty"`
+}
+
+func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {
+	op := &Operation{}
+	ok, err := GetRecord(tx, OperationBucket, OperationKey(id, n), op)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return op, nil
+}
+
+// names are the branches that an operation was on.
+func (op *Operation) Names() []string {
+	var names []string
+	for _, c := range op.Chains {
+		if c.Name != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,33 @@
+package record
+
+import (
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Options of Open.
+type Options struct {
+	Create   bool          // make the file when it is not there
+	ReadOnly bool          // refuse writes
+	Wait     time.Duration // for others that hold the file; 0: 5 s
+	IdleHold time.Duration // how long to keep the file for a next use; 0: 2 ms; negative: not at all
+	Program  string        // stands on the journal as who did it; "": the executable's name
+	By       string        // the person who decides; "": the user's name
+	// BeforeStore, if not nil, is called with every text before it is stored, through whatever door it comes, and may change it (redaction) or refuse it with
+	// an error. It gets each message, whole or partial. A text that is no message comes as one too: with the zero ID, one text part, and a Kind that says
+	// what it is: title, prompt, setting, data (a program's own), edit, summary, digest, reason, arguments, goal, tool (what a tool says
+	// of itself), artifact; what Text then gives is stored. Names, keys and patterns do not come, and how a tool is run does not. It runs outside
+	// transactions, on several goroutines at once, and may get a text twice.
+	BeforeStore func(*pool.Message) error
+	// Clock gives the time; nil: the system's. No order depends on it.
+	Clock func() time.Time
+}
+
+func (s *Store) Now() pool.Time { return pool.TimeOf(s.Clock()) }
+
+// Close ends the use of the store. Everything that had returned without an error is durable already.
+func (s *Store) Close() error {
+	s.Indexing.close()
+	return s.DB.Close()
+}

@@ -1,0 +1,223 @@
+package record
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// The buckets of this package; docs/format.md describes them.
+const (
+	MetaBucket       = "meta"       // name: value
+	ContextBucket    = "context"    // context: record
+	RecentBucket     = "recent"     // time of last change, context: nothing
+	TagBucket        = "tag"        // context, name: message
+	MarkBucket       = "mark"       // context, message: pinned or excluded
+	OperationBucket  = "operation"  // context or zero, number: record
+	KeyBucket        = "key"        // context, idempotency key: what it made
+	SourceBucket     = "source"     // format, conversation, node: context, message
+	CallBucket       = "call"       // context, message, index: record
+	UnansweredBucket = "unanswered" // context, segment, position, index: message, call id
+	OpenBucket       = "open"       // since, context, message, index: segment, position
+	CallIDBucket     = "callid"     // context, the provider's id, 0, message, index: nothing
+	RuleBucket       = "rule"       // context or zero, id: record
+	ClaimBucket      = "claim"      // context, branch or call: who works on it
+)
+
+// FormatVersion is the version of the file format that this program writes, and OldestVersion the oldest that it reads.
+const (
+	FormatVersion = 2
+	OldestVersion = 2
+)
+
+var (
+	EncMode = must(cbor.CoreDetEncOptions().EncMode())
+	DecMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// contextRecord is a context as it is stored. The record of the zero id in the meta bucket is the store's own: its journal's counters.
+type ContextRecord struct {
+	Title    string                     `cbor:"1,keyasint,omitempty"`
+	Derived  bool                       `cbor:"2,keyasint,omitempty"`
+	Parent   pool.ID                    `cbor:"3,keyasint,omitzero"`
+	Settings map[string]json.RawMessage `cbor:"4,keyasint,omitempty"`
+	Active   pool.ID                    `cbor:"5,keyasint,omitzero"` // branch
+	Created  pool.Time                  `cbor:"6,keyasint,omitempty"`
+	Updated  pool.Time                  `cbor:"7,keyasint,omitempty"` // the time in its key in recent
+	Trashed  pool.Time                  `cbor:"8,keyasint,omitempty"`
+	AppData  map[string]json.RawMessage `cbor:"9,keyasint,omitempty"`
+	Messages uint64                     `cbor:"10,keyasint,omitempty"` // in the pool
+	Branches uint64                     `cbor:"11,keyasint,omitempty"`
+	// The next numbers to use.
+	NextOperation uint64 `cbor:"12,keyasint,omitempty"`
+	NextSegment   uint64 `cbor:"13,keyasint,omitempty"`
+	// Last is the newest operation on the context itself that has not been undone, Newest the newest at all.
+	Last   uint64 `cbor:"14,keyasint,omitempty"`
+	Newest uint64 `cbor:"15,keyasint,omitempty"`
+	// Redo are the undos that can be redone, oldest first.
+	Redo []uint64 `cbor:"16,keyasint,omitempty"`
+	// StoreLast is the newest operation of the store's journal about this context that has not been undone, and StoreAt the NextOperation at
+	// that time: which of the two journals is newer is read from it, and not from a clock.
+	StoreLast uint64 `cbor:"17,keyasint,omitempty"`
+	StoreAt   uint64 `cbor:"18,keyasint,omitempty"`
+	Revision  uint64 `cbor:"19,keyasint,omitempty"`
+	Task      *Task  `cbor:"20,keyasint,omitempty"` // of a sub-context
+}
+
+// The keys of a contextRecord that an operation changes and an undo puts back; all others only count.
+var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true}
+
+// activeField is the key of contextRecord.Active, derivedFields those of a title made from a message.
+const ActiveField = 5
+
+// removedField is the key of branch.Branch.Removed.
+const RemovedField = 18
+
+// The keys of a branch.Branch that an undo puts back as they are. Pieces go by splices; the rest only counts.
+var BranchFields = map[uint64]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 12: true, 16: true, 17: true, RemovedField: true}
+
+func GetContext(tx kv.Tx, id pool.ID) (*ContextRecord, []byte, error) {
+	raw, err := tx.Get(ContextBucket, id[:])
+	if raw == nil || err != nil {
+		return nil, nil, err
+	}
+	rec, err := DecodeContext(id, raw)
+	return rec, raw, err
+}
+
+func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
+	if err := pool.CheckRecord(raw, nil); err != nil {
+		return nil, fmt.Errorf("%w: the record of context %s: %w", kv.ErrDamaged, id, err)
+	}
+	return ContextFrom(id, raw)
+}
+
+// contextFrom reads a record whose fields were put together here.
+func ContextFrom(id pool.ID, raw []byte) (*ContextRecord, error) {
+	rec := &ContextRecord{}
+	if err := DecMode.Unmarshal(raw, rec); err != nil {
+		return nil, fmt.Errorf("%w: the record of context %s: %w", kv.ErrDamaged, id, err)
+	}
+	return rec, nil
+}
+
+func PutRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
+	raw, err := EncodeRecord(v)
+	if err != nil {
+		return err
+	}
+	return tx.Put(bucket, key, raw)
+}
+
+// encodeRecord gives the bytes of a record, with a checksum. Settings, whose keys are names, have none.
+func EncodeRecord(v any) ([]byte, error) {
+	raw, err := EncMode.Marshal(v)
+	if _, named := v.(map[string]json.RawMessage); named || err != nil {
+		return raw, err
+	}
+	return pool.AddChecksum(raw, nil), nil
+}
+
+// getRecord reads a record into v and says whether it was there.
+func GetRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
+	raw, err := tx.Get(bucket, key)
+	if raw == nil || err != nil {
+		return false, err
+	}
+	if _, named := v.(*map[string]json.RawMessage); !named {
+		err = pool.CheckRecord(raw, nil)
+	}
+	if err == nil {
+		err = DecMode.Unmarshal(raw, v)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: a record in %s: %w", kv.ErrDamaged, bucket, err)
+	}
+	return true, nil
+}
+
+func RecentKey(at pool.Time, id pool.ID) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(at)), id[:]...)
+}
+
+func OperationKey(id pool.ID, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), n)
+}
+
+// under is the key of something that belongs to a context.
+func Under(id pool.ID, rest ...byte) []byte { return append(id[:], rest...) }
+
+// fields splits a record into its keys.
+func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
+	m := map[uint64]cbor.RawMessage{}
+	if raw == nil {
+		return m, nil
+	}
+	if err := DecMode.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("%w: a record that is no map: %w", kv.ErrDamaged, err)
+	}
+	return m, nil
+}
+
+// absent stands in a change for a key that the record did not have: CBOR's undefined.
+var absent = cbor.RawMessage{0xf7}
+
+// changedFields gives the old values of those keys in which two records differ.
+func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.RawMessage, error) {
+	was, err := fields(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := fields(after)
+	if err != nil {
+		return nil, err
+	}
+	var out map[uint64]cbor.RawMessage
+	for k := range keys {
+		if string(was[k]) == string(is[k]) {
+			continue
+		}
+		if out == nil {
+			out = map[uint64]cbor.RawMessage{}
+		}
+		out[k] = absent
+		if v, ok := was[k]; ok {
+			out[k] = v
+		}
+	}
+	return out, nil
+}
+
+// replaceFields puts values into a record and gives the new record and the values that it had.
+func ReplaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint64]cbor.RawMessage, error) {
+	m, err := fields(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	delete(m, 255) // the checksum
+	had := make(map[uint64]cbor.RawMessage, len(set))
+	for k, v := range set {
+		had[k] = absent
+		if old, ok := m[k]; ok {
+			had[k] = old
+		}
+		if string(v) == string(absent) {
+			delete(m, k)
+		} else {
+			m[k] = v
+		}
+	}
+	out, err := EncMode.Marshal(m)
+	return out, had, err
+}

@@ -1,0 +1,141 @@
+package record
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Tool is a tool that a model may call.
+type Tool struct {
+	Name        string          `cbor:"1,keyasint"`
+	Description string          `cbor:"2,keyasint,omitempty"`
+	Schema      json.RawMessage `cbor:"3,keyasint,omitempty"` // JSON Schema of the arguments; nil: any object
+	// How it is run: a command's argument list, or an MCP server's or its URL; none of them: by a Go function of the program.
+	Command    []string          `cbor:"4,keyasint,omitempty"`
+	MCP        bool              `cbor:"5,keyasint,omitempty"`
+	URL        string            `cbor:"6,keyasint,omitempty"`
+	Dir        string            `cbor:"7,keyasint,omitempty"`
+	Env        map[string]string `cbor:"8,keyasint,omitempty"`
+	Timeout    time.Duration     `cbor:"9,keyasint,omitempty"`  // 0: the executor's
+	Repeatable bool              `cbor:"10,keyasint,omitempty"` // running it twice does no harm
+	Prune      string            `cbor:"11,keyasint,omitempty"` // prune, summarise, keep; "": the policy's
+	Remotes    []Remote          `cbor:"12,keyasint,omitempty"` // of an MCP server's record: the tools that it offers
+	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
+	Remote string `cbor:"-"`
+}
+
+// Rule says what is to be done with calls that wait. Package approval applies it.
+type Rule struct {
+	ID     pool.ID `cbor:"-"` // stands in the key
+	Effect string  `cbor:"1,keyasint"`
+	// Tool is a pattern of tools' names, as path.Match knows them.
+	Tool string      `cbor:"2,keyasint"`
+	When []Condition `cbor:"3,keyasint,omitempty"` // on the arguments; all have to hold
+	// Scope: the zero Context is the store; Branch and Message narrow it to a branch or to one call of the context.
+	Context  pool.ID       `cbor:"-"` // stands in the key
+	Branch   pool.ID       `cbor:"4,keyasint,omitzero"`
+	Message  pool.ID       `cbor:"5,keyasint,omitzero"`
+	Index    int           `cbor:"6,keyasint,omitempty"` // of the call in Message, from 1
+	Priority int           `cbor:"7,keyasint,omitempty"` // the highest decides
+	Expires  pool.Time     `cbor:"8,keyasint,omitempty"` // the rule holds until then; zero: for good
+	After    time.Duration `cbor:"9,keyasint,omitempty"` // an ask: calls expire after that time; 0: never
+	Reason   string        `cbor:"10,keyasint,omitempty"`
+	Mode     string        `cbor:"11,keyasint,omitempty"` // only while the setting mode is this; "": always
+	By       string        `cbor:"12,keyasint,omitempty"`
+	Created  pool.Time     `cbor:"13,keyasint,omitempty"`
+}
+
+// Condition is one on the arguments of a call.
+type Condition struct {
+	Argument string `cbor:"1,keyasint"` // a name; a dot goes deeper: file.path, list.0
+	Op       string `cbor:"2,keyasint"` // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder)
+	Value    string `cbor:"3,keyasint"`
+}
+
+// ScopeWord names a rule's scope: call, branch, context or store.
+func (r *Rule) ScopeWord() string {
+	switch {
+	case r.Message != (pool.ID{}):
+		return "call"
+	case r.Branch != (pool.ID{}):
+		return "branch"
+	case r.Context != (pool.ID{}):
+		return "context"
+	}
+	return "store"
+}
+
+// String is the rule on one line.
+func (r *Rule) String() string {
+	words := []string{r.Effect, r.Tool}
+	for _, c := range r.When {
+		words = append(words, c.Argument, c.Op, c.Value)
+	}
+	return strings.Join(words, " ")
+}
+
+// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
+type Task struct {
+	Goal       string  `cbor:"1,keyasint,omitempty"`
+	Branch     pool.ID `cbor:"2,keyasint"` // of the parent, that it was started from
+	BranchName string  `cbor:"3,keyasint"` // its name then
+	// Message and Index (from 1) are the call that started it; its summary is that call's result. Zero: no call did.
+	Message pool.ID `cbor:"4,keyasint,omitzero"`
+	Index   int     `cbor:"5,keyasint,omitempty"`
+	State   string  `cbor:"6,keyasint"` // one of the Task… constants
+	// Depth is how many parents it has. The limits are on how deep tasks of it may go, on rounds with the model and on tokens; 0: none.
+	Depth     int   `cbor:"7,keyasint"`
+	MaxDepth  int   `cbor:"8,keyasint,omitempty"`
+	MaxRounds int   `cbor:"9,keyasint,omitempty"`
+	MaxTokens int64 `cbor:"10,keyasint,omitempty"`
+	// OwnRules: the rules of the parent do not hold. Keep: it stays when it has ended, instead of going to the trash.
+	OwnRules bool      `cbor:"11,keyasint,omitempty"`
+	Keep     bool      `cbor:"12,keyasint,omitempty"`
+	Summary  pool.ID   `cbor:"13,keyasint,omitzero"` // the message on the parent branch that it ended with; zero: none
+	Reason   string    `cbor:"14,keyasint,omitempty"`
+	Ended    pool.Time `cbor:"15,keyasint,omitempty"`
+}
+
+// The states of a task. One that runs and whose calls wait is shown as waiting.
+const (
+	TaskRunning   = "running"
+	TaskWaiting   = "waiting" // never stored
+	TaskReturned  = "returned"
+	TaskFailed    = "failed"
+	TaskAbandoned = "abandoned"
+)
+
+// Remote is a tool that an MCP server offers, as it said when it was added.
+type Remote struct {
+	Name        string          `cbor:"1,keyasint"`
+	Description string          `cbor:"2,keyasint,omitempty"`
+	Schema      json.RawMessage `cbor:"3,keyasint,omitempty"`
+}
+
+// Check says why a tool cannot be kept.
+func (t *Tool) Check() error {
+	switch {
+	case t.Name == "" || len(t.Name) > 128 || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return Invalidf("the tool's name %q: 1 to 128 bytes without spaces", t.Name)
+	case t.Schema != nil && (!json.Valid(t.Schema) || t.Schema[0] != '{'):
+		return Invalidf("the schema of tool %q is no JSON object", t.Name)
+	case t.Timeout < 0:
+		return Invalidf("the time limit of tool %q is negative", t.Name)
+	case t.Prune != "" && t.Prune != "prune" && t.Prune != "summarise" && t.Prune != "keep":
+		return Invalidf("prune of tool %q is %q: there are prune, summarise, keep", t.Name, t.Prune)
+	case t.MCP && len(t.Command) == 0 && t.URL == "":
+		return Invalidf("the MCP server %q needs a command or a URL", t.Name)
+	}
+	return nil
+}
+
+// KeptTool is a tool as it is kept, and where.
+type KeptTool struct {
+	Tool
+	Store bool // for all contexts
+}

@@ -1,0 +1,270 @@
+package toolcall
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Verdict says what is decided about a call, and who decides.
+type Verdict struct {
+	Status pool.Status // Approved or Denied
+	Kind   string      // one of the By… constants; "": ByPerson
+	Name   string      // of who decides; "": the person of the store
+	Reason string      // that of a denial goes to the model as it is
+	// Arguments, of an approval, are run in place of the proposed ones; nil: those.
+	Arguments json.RawMessage
+}
+
+// denialText is what a result says of a call that was decided against.
+func (v *Verdict) DenialText() string {
+	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired"}[v.Kind]
+	if word == "" {
+		word = "denied"
+	}
+	if v.Reason == "" {
+		return word
+	}
+	return word + ": " + v.Reason
+}
+
+// check refuses what can never be decided.
+func (v *Verdict) Check() error {
+	switch {
+	case v.Status != pool.Approved && v.Status != pool.Denied:
+		return record.Invalidf("a call is approved or denied, not %q", v.Status)
+	case v.Arguments != nil && v.Status != pool.Approved:
+		return record.Invalidf("other arguments belong to an approval")
+	case v.Arguments != nil && !json.Valid(v.Arguments):
+		return record.Invalidf("the arguments are no JSON")
+	}
+	return nil
+}
+
+// by is who decides, on record.
+func (v *Verdict) by(s *record.Store) (kind, name string) {
+	kind, name = v.Kind, v.Name
+	if kind == "" {
+		kind = record.ByPerson
+	}
+	switch {
+	case name != "":
+	case kind == record.ByPerson || kind == record.ByCancel:
+		name = s.Person
+	default:
+		name = s.Program
+	}
+	return kind, name
+}
+
+// wrongState is the error for a step that a call's state does not allow.
+func (a *callAt) WrongState(done string) error {
+	by := ""
+	if n := len(a.Rec.Decisions); n > 0 {
+		d := a.Rec.Decisions[n-1]
+		by = fmt.Sprintf(", since %s by %s %s", d.At.Time().Format("2006-01-02 15:04:05"), d.ByKind, d.ByName)
+	}
+	return record.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
+}
+
+// holderOf is the branch that holds a call's message.
+func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
+	if t.Target != nil && branch.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
+		return t.Target, nil
+	}
+	names, err := t.Holders(a.Rec.Home)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, record.Conflict("no branch holds the message of call %s any more: undo brings it back", a.name())
+	}
+	return t.Branch(names[0])
+}
+
+// decide takes a decision about a call and names the branch that holds it.
+func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string, error) {
+	cancels := v.Status == pool.Denied && v.Kind == record.ByCancel && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
+	if a.Rec.Status != pool.Pending && !cancels {
+		return "", a.WrongState(map[bool]string{true: "cancelled", false: string(v.Status)}[v.Kind == record.ByCancel])
+	}
+	holder, err := HolderOf(t, a)
+	if err != nil {
+		return "", err
+	}
+	kind, name := v.by(t.Store)
+	if v.Arguments != nil && !bytes.Equal(v.Arguments, a.Message.Calls[a.Index].Arguments) {
+		a.Rec.Effective = v.Arguments
+	}
+	t.Touch(holder)
+	d := record.Decision{ByKind: kind, ByName: name, Reason: v.Reason, Arguments: v.Arguments}
+	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied {
+		return holder.Name, err
+	}
+	last, err := inLastTurn(t, holder, a)
+	if err != nil || !last && v.Kind == record.ByExpiry {
+		return holder.Name, err
+	}
+	m, r := *denial, *denial.Result
+	r.RequestID, r.Tool, m.Result = a.Rec.CallID, a.Rec.Tool, &r
+	_, err = appendResult(t, holder, &m)
+	return holder.Name, err
+}
+
+// stepCall brings a call into another state and puts the step on its record.
+func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
+	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
+	args := a.Rec.Effective
+	if args == nil {
+		args = a.Message.Calls[a.Index].Arguments
+	}
+	d.ArgsSHA256 = sha256.Sum256(args)
+	a.Rec.Status, a.Rec.Execution = status, execution
+	if d.Reason != "" || execution == pool.NotRun {
+		a.Rec.Reason = d.Reason
+	}
+	a.Rec.Decisions = append(a.Rec.Decisions, d)
+	return t.PutCall(a.Message.ID, a.Index, a.Rec)
+}
+
+// inLastTurn reports whether no turn begins on the branch after a call's message.
+func inLastTurn(t *journal.Txn, b *branch.Branch, a *callAt) (bool, error) {
+	at := branch.Place(b.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position)
+	before, err := branch.Turns(t.Tx, t.ID, b.Pieces, at+1)
+	if err != nil {
+		return false, err
+	}
+	all, err := branch.Turns(t.Tx, t.ID, b.Pieces, b.Len())
+	return before == all, err
+}
+
+// appendResult puts the result of a call, which has its state already, at the end of a branch.
+func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Placement, error) {
+	p, err := t.Put(b, []*pool.Message{m})
+	if err != nil {
+		return journal.Placement{}, err
+	}
+	at := b.Len()
+	return journal.Placement{Message: m.ID, Position: at + 1}, t.Splice(b, at, 0, []branch.Piece{p})
+}
+
+// settleNamed settles those calls of a context that are due. A reference that names none is left to whoever reads it next.
+func SettleNamed(s *record.Store, contextRef, branchName string, refs []CallRef) error {
+	ctx := context.Background()
+	var stale []callName
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		stale = nil
+		id, err := view.ResolveContext(tx, contextRef)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			at, err := callIn(tx, id, branchName, ref)
+			if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			d, _, err := DueIn(view.Reader{Tx: tx, ID: id}, at.Message.ID, at.Index, at.Rec, s.Now())
+			if err != nil {
+				return err
+			}
+			if d != nil {
+				stale = append(stale, callName{id, at.Message.ID, at.Index})
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
+		return nil // of the context: the batch says so
+	}
+	if err != nil {
+		return err
+	}
+	return settleCalls(ctx, s, stale)
+}
+
+// settleCalls puts on record what time or a crash has brought to calls, one operation a context.
+func settleCalls(ctx context.Context, s *record.Store, names []callName) error {
+	byContext := map[pool.ID][]callName{}
+	var order []pool.ID
+	for _, n := range names {
+		if byContext[n.ctx] == nil {
+			order = append(order, n.ctx)
+		}
+		byContext[n.ctx] = append(byContext[n.ctx], n)
+	}
+	for _, id := range order {
+		if err := settleIn(ctx, s, id, byContext[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func settleIn(ctx context.Context, s *record.Store, id pool.ID, names []callName) error {
+	expired := Verdict{Status: pool.Denied, Kind: record.ByExpiry, Reason: "nobody decided in time"}
+	denials := make([]*pool.Message, len(names))
+	for i := range denials {
+		denials[i] = &pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", Text: expired.DenialText(), IsError: true}}
+	}
+	if err := s.Ready(denials); err != nil {
+		return err
+	}
+	return s.DB.Update(ctx, func(tx kv.RwTx) error {
+		t, err := journal.BeginAt(s, tx, id)
+		if err != nil {
+			return err
+		}
+		t.What = "settle"
+		for i, n := range names {
+			at, err := CallOf(t.Reader(), n.message, n.index, "")
+			if errors.Is(err, record.ErrNotFound) {
+				continue
+			}
+			if err == nil {
+				err = settleCall(t, at, &expired, denials[i])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		_, err = t.Finish()
+		return err
+	})
+}
+
+// settleCall puts on record what time or a crash has brought to a call, if anything.
+func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Message) error {
+	d, _, err := DueIn(t.Reader(), a.Message.ID, a.Index, a.Rec, t.Now)
+	if err != nil || d == nil {
+		return err
+	}
+	if d.kind == record.ByExpiry {
+		_, err := Decide(t, a, expired, denial)
+		if errors.Is(err, record.ErrConflict) { // no branch holds it: it is looked at again when one does
+			return nil
+		}
+		return err
+	}
+	return uncertain(t, a, d.reason)
+}
+
+// uncertain ends the claim of a call whose program died while it ran.
+func uncertain(t *journal.Txn, a *callAt, reason string) error {
+	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, a.Message.ID, a.Index)); err != nil {
+		return err
+	}
+	return StepCall(t, a, pool.Approved, pool.Uncertain, record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Reason: reason})
+}

@@ -1,0 +1,607 @@
+package toolcall
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// CallRef names a call: MESSAGE:INDEX, the message as a Ref names one and the index counted from 1; or the provider's id, where that is unique.
+type CallRef string
+
+// Call is a call of a stored message as it is now. A call that came answered has no Since and no Decisions.
+type Call struct {
+	pool.Call
+	Context pool.ID
+	Message pool.ID
+	Index   int    // in the message, from 1
+	Branch  string // that holds the message; "" for none: then it is in no list and cannot be decided
+	Since   pool.Time
+	Expires pool.Time // zero: never
+	// Effective are the arguments that an approval put in place of the proposed ones, nil for none.
+	Effective json.RawMessage
+	Decisions []record.Decision
+	Claim     *record.Claim // who runs it; nil for nobody
+}
+
+// Ref is the whole name of the call.
+func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index)) }
+
+// State is the call's CallState.
+func (c *Call) State() string { return record.CallState(c.Status, c.Execution) }
+
+// RunArguments are the arguments that it runs with: those that an approval put in place, else the proposed ones.
+func (c *Call) RunArguments() json.RawMessage {
+	if c.Effective != nil {
+		return c.Effective
+	}
+	return c.Arguments
+}
+
+// callAt is a call that was found in a transaction.
+type callAt struct {
+	Message *pool.Message
+	Index   int // from 0
+	Rec     *record.CallRecord
+}
+
+func (a *callAt) name() string {
+	return fmt.Sprintf("%s:%d (%s)", record.Short(a.Message.ID), a.Index+1, a.Rec.Tool)
+}
+
+// call finds a call of the context. The branch is the one that references are read on; where it was named, of several calls with one id the one that it holds counts.
+func FindCall(r view.Reader, b *branch.Branch, named bool, ref CallRef) (*callAt, error) {
+	if at := strings.LastIndexByte(string(ref), ':'); at > 0 {
+		n, err := strconv.Atoi(string(ref[at+1:]))
+		id, _, found := pool.ID{}, 0, error(nil)
+		if err == nil {
+			id, _, found = r.Find(b, record.Ref(ref[:at]))
+		}
+		if err == nil && found == nil {
+			return CallOf(r, id, n-1, ref)
+		}
+		if found != nil && !errors.Is(found, record.ErrNotFound) && !errors.Is(found, record.ErrInvalid) {
+			return nil, found
+		}
+	}
+	if !named {
+		b = nil
+	}
+	return callByID(r, b, string(ref))
+}
+
+// callByID finds a call by the provider's id: the only one, the only one on a branch if that is not nil, or the only one that is open.
+func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
+	var all []*callAt
+	var keys [][]byte
+	if id == "" {
+		return nil, record.NotFound("call", id)
+	}
+	prefix := record.CallIDKey(r.ID, id)
+	err := r.Tx.Scan(record.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
+		if len(key) == len(prefix)+18 {
+			keys = append(keys, slices.Clone(key[len(prefix):]))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		c, err := CallOf(r, pool.ID(key[:16]), int(binary.BigEndian.Uint16(key[16:])), CallRef(id))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	if b != nil {
+		all = narrow(all, func(c *callAt) bool { return branch.Place(b.Pieces, c.Rec.Home.Segment, c.Rec.Home.Position) >= 0 })
+	}
+	all = narrow(all, func(c *callAt) bool { return c.Rec.Open() })
+	switch len(all) {
+	case 0:
+		return nil, record.NotFound("call", id)
+	case 1:
+		return all[0], nil
+	}
+	var words []string
+	for _, c := range all[:min(len(all), view.MaxCandidates)] {
+		words = append(words, fmt.Sprintf("%s:%d (%s, %s)", c.Message.ID, c.Index+1, c.Rec.Tool, c.Rec.State()))
+	}
+	return nil, record.Ambiguous("call", id, words)
+}
+
+// narrow keeps those of several calls that ok takes, or all where it takes none.
+func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
+	var some []*callAt
+	for _, c := range all {
+		if ok(c) {
+			some = append(some, c)
+		}
+	}
+	if len(some) == 0 {
+		return all
+	}
+	return some
+}
+
+// callOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
+func CallOf(r view.Reader, id pool.ID, index int, ref CallRef) (*callAt, error) {
+	m, err := pool.Get(r.Tx, r.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil || index < 0 || index >= len(m.Calls) {
+		return nil, record.NotFound("call", string(ref))
+	}
+	c := &m.Calls[index]
+	rec := &record.CallRecord{}
+	ok, err := record.GetRecord(r.Tx, record.CallBucket, record.CallKey(r.ID, id, index), rec)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		rec = &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Home: m.Home}
+	}
+	return &callAt{Message: m, Index: index, Rec: rec}, nil
+}
+
+// describe gives a call as others see it: what time or a crash has brought to it counts already.
+func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*Call, error) {
+	c := &Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
+		Expires: a.Rec.Expires, Effective: a.Rec.Effective, Decisions: a.Rec.Decisions}
+	d, claim, err := DueIn(r, a.Message.ID, a.Index, a.Rec, now)
+	if err != nil {
+		return nil, err
+	}
+	c.Status, c.Execution, c.Reason, c.Claim = a.Rec.Status, a.Rec.Execution, a.Rec.Reason, claim
+	if d != nil {
+		c.Status, c.Execution, c.Reason, c.Claim = d.status, d.execution, d.reason, nil
+	}
+	return c, nil
+}
+
+// due says what time or a crash has brought to a call, nil for nothing, and who runs it, nil for nobody.
+func DueIn(r view.Reader, message pool.ID, index int, rec *record.CallRecord, now pool.Time) (*due, *record.Claim, error) {
+	if rec.Execution != pool.Running {
+		return Due(rec, nil, now), nil, nil
+	}
+	claim := &record.Claim{}
+	ok, err := record.GetRecord(r.Tx, record.ClaimBucket, record.CallKey(r.ID, message, index), claim)
+	if err != nil || !ok {
+		return Due(rec, nil, now), nil, err
+	}
+	if claim.Task != (pool.ID{}) {
+		child, _, err := record.GetContext(r.Tx, claim.Task)
+		if err != nil || child != nil && child.Trashed == 0 && child.Task != nil && child.Task.State == record.TaskRunning {
+			return nil, claim, err
+		}
+	}
+	return Due(rec, claim, now), claim, nil
+}
+
+// due is what time or a crash brings to a call.
+type due struct {
+	status    pool.Status
+	execution pool.Execution
+	reason    string
+	kind      string
+}
+
+// due says what has become of a call without anybody deciding: its time is over, or its program died while it ran. Nil: nothing.
+func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
+	switch {
+	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
+		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
+	case c.Execution == pool.Running && (claim == nil || claim.Dead(now)):
+		return &due{pool.Approved, pool.Uncertain, "the program that ran it is gone", record.ByProgram}
+	}
+	return nil
+}
+
+// CallFilter narrows a list of open calls.
+type CallFilter struct {
+	Context pool.ID   // with its sub-contexts; zero: all contexts
+	Branch  string    // of Context alone; "": all
+	Tool    string    // a pattern of names, as path.Match knows them; "": all
+	State   string    // a CallState; "": all
+	Trash   bool      // calls of contexts in the trash too
+	Since   pool.Time // those that wait since then or later; zero: all
+}
+
+// callPage is how many open calls are looked at in one transaction.
+const callPage = 128
+
+// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Where the store can be
+// written, calls whose time is over and calls whose program died are settled on the way. Calls are read in short transactions.
+func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*Call, error] {
+	return func(yield func(*Call, error) bool) {
+		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
+		if f.Since != 0 {
+			l.from = binary.BigEndian.AppendUint64(nil, uint64(f.Since))
+		}
+		for !l.done {
+			if err := l.page(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, c := range l.calls {
+				if !yield(c, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// callLister reads the open index page by page.
+type callLister struct {
+	store  *record.Store
+	filter CallFilter
+	from   []byte // key to go on at
+	done   bool
+	calls  []*Call
+	due    []callName
+	takes  map[pool.ID]bool // contexts that the filter takes
+}
+
+// callName is a call by its place in the store.
+type callName struct {
+	ctx, message pool.ID
+	index        int
+}
+
+func (l *callLister) page(ctx context.Context) error {
+	err := l.store.DB.View(ctx, l.read)
+	if err != nil {
+		return err
+	}
+	if len(l.due) == 0 {
+		return nil
+	}
+	err = settleCalls(ctx, l.store, l.due)
+	if errors.Is(err, record.ErrReadOnly) {
+		err = nil
+	}
+	return err
+}
+
+func (l *callLister) read(tx kv.Tx) error {
+	keys, from, done, err := l.keys(tx)
+	if err != nil {
+		return err
+	}
+	l.calls, l.due = nil, nil
+	held := map[pool.ID][]*branch.Branch{}
+	now := l.store.Now()
+	for _, key := range keys {
+		if err := l.one(tx, key, held, now); err != nil {
+			return err
+		}
+	}
+	l.from, l.done = from, done
+	return nil
+}
+
+// keys gives the next keys of the index that the filter takes, where to go on, and whether that was the end.
+func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err error) {
+	err = tx.Scan(record.OpenBucket, kv.Range{From: l.from}, func(key, _ []byte) error {
+		if len(key) != 42 {
+			return record.Damaged("an open call with a key of %d bytes", len(key))
+		}
+		if len(keys) == callPage {
+			from = slices.Clone(key)
+			return kv.ErrStop
+		}
+		ok, err := l.context(tx, pool.ID(key[8:24]))
+		if err == nil && ok {
+			keys = append(keys, slices.Clone(key))
+		}
+		return err
+	})
+	return keys, from, from == nil, err
+}
+
+// context reports whether the filter takes calls of a context.
+func (l *callLister) context(tx kv.Tx, id pool.ID) (bool, error) {
+	if ok, known := l.takes[id]; known {
+		return ok, nil
+	}
+	rec, _, err := record.GetContext(tx, id)
+	if err != nil {
+		return false, err
+	}
+	ok := rec != nil && (rec.Trashed == 0 || l.filter.Trash)
+	if want := l.filter.Context; ok && want != (pool.ID{}) && id != want {
+		ok = rec.Parent != (pool.ID{})
+		if ok {
+			ok, err = l.context(tx, rec.Parent)
+		}
+	}
+	l.takes[id] = ok
+	return ok, err
+}
+
+// one reads an open call of the index into the page.
+func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch, now pool.Time) error {
+	name := callName{pool.ID(key[8:24]), pool.ID(key[24:40]), int(binary.BigEndian.Uint16(key[40:]))}
+	r := view.Reader{Tx: tx, ID: name.ctx}
+	at, err := CallOf(r, name.message, name.index, CallRef(name.message.String()))
+	if err != nil {
+		return err
+	}
+	if ok, _ := path.Match(l.filter.Tool, at.Rec.Tool); !ok && l.filter.Tool != "" {
+		return nil
+	}
+	c, err := DescribeCall(r, at, now, "")
+	if err != nil {
+		return err
+	}
+	if c.Branch, err = heldOn(tx, name.ctx, at.Rec.Home, held); err != nil {
+		return err
+	}
+	if c.State() != at.Rec.State() {
+		l.due = append(l.due, name)
+	}
+	if f := l.filter; !c.Open() || f.Branch != "" && (c.Branch != f.Branch || c.Context != f.Context) || f.State != "" && f.State != c.State() {
+		return nil
+	}
+	l.calls = append(l.calls, c)
+	return nil
+}
+
+// heldOn names the branch that holds a place, "" for none. Branches that were read are kept in held.
+func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Branch) (string, error) {
+	all, ok := held[ctx]
+	if !ok {
+		if err := branch.List(tx, ctx, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
+			return "", err
+		}
+		held[ctx] = all
+	}
+	for _, b := range all {
+		if branch.Place(b.Pieces, home.Segment, home.Position) >= 0 {
+			return b.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// Call finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
+// then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
+func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref CallRef) (*Call, error) {
+	var c *Call
+	var stale bool
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		r, at, err := findCall(tx, contextRef, branchName, ref)
+		if err != nil {
+			return err
+		}
+		name, err := heldOn(tx, r.ID, at.Rec.Home, map[pool.ID][]*branch.Branch{})
+		if err != nil {
+			return err
+		}
+		c, err = DescribeCall(r, at, s.Now(), name)
+		stale = err == nil && c.State() != at.Rec.State()
+		return err
+	})
+	if err != nil || !stale {
+		return c, err
+	}
+	err = settleCalls(ctx, s, []callName{{c.Context, c.Message, c.Index - 1}})
+	if errors.Is(err, record.ErrReadOnly) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ReadCall(ctx, s, c.Context.String(), branchName, c.Ref())
+}
+
+// findCall resolves a reference to a call.
+func findCall(tx kv.Tx, contextRef, branchName string, ref CallRef) (view.Reader, *callAt, error) {
+	id, err := view.ResolveContext(tx, contextRef)
+	if err != nil && contextRef != "" {
+		return view.Reader{}, nil, err
+	}
+	first := err
+	if err == nil {
+		at, err := callIn(tx, id, branchName, ref)
+		if err == nil || contextRef != "" || !errors.Is(err, record.ErrNotFound) {
+			return view.Reader{Tx: tx, ID: id}, at, err
+		}
+		first = err
+	}
+	return callAnywhere(tx, id, ref, first)
+}
+
+// callIn finds a call in one context.
+func callIn(tx kv.Tx, id pool.ID, branchName string, ref CallRef) (*callAt, error) {
+	rec, _, err := record.GetContext(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		return nil, record.NotFound("context", id.String())
+	}
+	b, err := view.BranchOf(tx, id, rec, branchName)
+	if err != nil {
+		return nil, err
+	}
+	return FindCall(view.Reader{Tx: tx, ID: id}, b, branchName != "", ref)
+}
+
+// callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.
+func callAnywhere(tx kv.Tx, but pool.ID, ref CallRef, otherwise error) (view.Reader, *callAt, error) {
+	var found []*callAt
+	var in []pool.ID
+	var words []string
+	if strings.HasPrefix(string(ref), "@") {
+		return view.Reader{}, nil, otherwise
+	}
+	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+		id := pool.ID(key)
+		rec, err := record.DecodeContext(id, value)
+		if err != nil || id == but || rec.Trashed != 0 {
+			return err
+		}
+		at, err := callIn(tx, id, "", ref)
+		if errors.Is(err, record.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			found, in = append(found, at), append(in, id)
+			words = append(words, fmt.Sprintf("%s:%d (%s, in %s)", at.Message.ID, at.Index+1, at.Rec.Tool, rec.Title))
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return view.Reader{}, nil, err
+	case len(found) == 0:
+		return view.Reader{}, nil, record.NotFound("call", string(ref))
+	case len(found) > 1:
+		return view.Reader{}, nil, record.Ambiguous("call", string(ref), words[:min(len(words), view.MaxCandidates)])
+	}
+	return view.Reader{Tx: tx, ID: in[0]}, found[0], nil
+}
+
+// CallStep is one step in the life of a call: its beginning, with From "", or a decision.
+type CallStep struct {
+	Context pool.ID
+	Message pool.ID
+	Index   int // from 1
+	ID      string
+	Tool    string
+	record.Decision
+	order pool.Time // At, but never before that of the step before it
+}
+
+// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state.
+func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*CallStep, error) {
+	ids := []pool.ID{context}
+	if context == (pool.ID{}) {
+		var err error
+		if ids, err = view.Recent(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	var out []*CallStep
+	for _, id := range ids {
+		steps, err := callSteps(ctx, s, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, steps...)
+	}
+	slices.SortStableFunc(out, func(a, b *CallStep) int { return int(max(min(a.order-b.order, 1), -1)) })
+	return out, nil
+}
+
+func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]*CallStep, error) {
+	var out []*CallStep
+	var stale []callName
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		out, stale = nil, nil
+		return tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+			rec, err := record.DecodeCall(key, value)
+			if err != nil {
+				return err
+			}
+			message, index := record.CallOfKey(key)
+			d, _, err := DueIn(view.Reader{Tx: tx, ID: id}, message, index, rec, s.Now())
+			if d != nil {
+				stale = append(stale, callName{id, message, index})
+			}
+			if err != nil {
+				return err
+			}
+			out = append(out, stepsOf(id, message, index, rec)...)
+			return nil
+		})
+	})
+	if err != nil || len(stale) == 0 {
+		return out, err
+	}
+	err = settleCalls(ctx, s, stale)
+	if errors.Is(err, record.ErrReadOnly) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return callSteps(ctx, s, id)
+}
+
+// stepsOf are the steps of one call.
+func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallStep {
+	first := rec.State()
+	if len(rec.Decisions) > 0 {
+		first = rec.Decisions[0].From
+	}
+	step := CallStep{Context: ctx, Message: message, Index: index + 1, ID: rec.CallID, Tool: rec.Tool}
+	begin := step
+	begin.Decision, begin.order = record.Decision{At: rec.Since, To: first, ByKind: record.ByProgram}, rec.Since
+	out := []*CallStep{&begin}
+	for _, d := range rec.Decisions {
+		next := step
+		next.Decision, next.order = d, max(d.At, out[len(out)-1].order)
+		out = append(out, &next)
+	}
+	return out
+}
+
+// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, settled like those of Store.Calls.
+func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) ([]*Call, error) {
+	var out []*Call
+	var stale []callName
+	err := view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+		out, stale = nil, nil
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		calls, err := view.UnansweredIn(tx, c.ID, b.Pieces)
+		if err != nil {
+			return err
+		}
+		for _, u := range calls {
+			at, err := CallOf(view.Reader{Tx: tx, ID: c.ID}, u.Message, u.Index, "")
+			if err != nil {
+				return err
+			}
+			call, err := DescribeCall(view.Reader{Tx: tx, ID: c.ID}, at, c.Store.Now(), b.Name)
+			if err != nil {
+				return err
+			}
+			if call.State() != at.Rec.State() {
+				stale = append(stale, callName{c.ID, u.Message, u.Index})
+			}
+			if call.Open() {
+				out = append(out, call)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(stale) == 0 {
+		return out, err
+	}
+	err = settleCalls(ctx, c.Store, stale)
+	if errors.Is(err, record.ErrReadOnly) {
+		err = nil
+	}
+	return out, err
+}

@@ -1,0 +1,297 @@
+package toolcall
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ClaimOptions of ClaimCall.
+type ClaimOptions struct {
+	// Again runs a call again whose program died while it ran. Without it only an approved call that nobody has run is given.
+	Again bool
+	// PID is the process whose end ends the claim: 0 is this one, -1 none. Hold is how long the claim lasts without being renewed; 0: ClaimLife.
+	PID  int
+	Hold time.Duration
+	// Name is who runs it, on the record; "": the program.
+	Name string
+}
+
+// CallClaim is the right to run a call. It lasts while it is renewed and its process lives; after that the call is uncertain.
+type CallClaim struct {
+	Call  *Call
+	Token pool.ID // lets another process renew and resolve
+	store *record.Store
+	hold  pool.Time
+}
+
+// ClaimCall makes a call running, durably, before its tool is started: of several who try, one gets it. ErrConflict, with the state, for the others and for
+// calls that may not be run. The context and the call are named as in Store.Call.
+func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref CallRef, o ClaimOptions) (*CallClaim, error) {
+	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
+	if err != nil {
+		return nil, err
+	}
+	claim := s.NewClaim()
+	if o.PID != 0 {
+		claim.PID = max(o.PID, 0)
+	}
+	hold := pool.Time(max(o.Hold, record.ClaimLife) / time.Microsecond)
+	claim.Hold(claim.Since, hold)
+	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
+	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
+		t, err := journal.BeginAt(s, tx, found.Context)
+		if err != nil {
+			return err
+		}
+		t.What = "claim"
+		k.Call, err = ClaimFor(t, found, claim, o)
+		if err == nil {
+			_, err = t.Finish()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func ClaimFor(t *journal.Txn, c *Call, claim *record.Claim, o ClaimOptions) (*Call, error) {
+	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
+	if err != nil {
+		return nil, err
+	}
+	holder, err := HolderOf(t, at)
+	if err != nil {
+		return nil, err
+	}
+	fresh := at.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
+	again := at.Rec.Execution == pool.Uncertain && o.Again
+	if !fresh && !again {
+		return nil, at.WrongState("claimed" + map[bool]string{true: " (again is for one whose program died)"}[o.Again])
+	}
+	name := o.Name
+	if name == "" {
+		name = t.Store.Program
+	}
+	d := record.Decision{ByKind: record.ByProgram, ByName: name}
+	if again {
+		d = record.Decision{ByKind: record.ByPerson, ByName: t.Store.Person, Reason: "run again"}
+	}
+	at.Rec.Token = claim.Token
+	if err := StepCall(t, at, pool.Approved, pool.Running, d); err != nil {
+		return nil, err
+	}
+	if err := record.PutRecord(t.Tx, record.ClaimBucket, record.CallKey(t.ID, c.Message, c.Index-1), claim); err != nil {
+		return nil, err
+	}
+	return DescribeCall(t.Reader(), at, t.Now, holder.Name)
+}
+
+// Renew keeps the claim. ErrStopped where it is lost, or where no branch holds the call's message any more: the tool is then to be ended.
+func (k *CallClaim) Renew(ctx context.Context) error {
+	key := record.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
+	return k.store.DB.Update(ctx, func(tx kv.RwTx) error {
+		claim, err := k.Owned(tx)
+		if err != nil {
+			return err
+		}
+		claim.Hold(k.store.Now(), k.hold)
+		return record.PutRecord(tx, record.ClaimBucket, key, claim)
+	})
+}
+
+// Held is nil while the claim is held and a branch holds the call's message, else ErrStopped.
+func (k *CallClaim) Held(ctx context.Context) error {
+	return k.store.DB.View(ctx, func(tx kv.Tx) error {
+		_, err := k.Owned(tx)
+		return err
+	})
+}
+
+func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
+	c := k.Call
+	claim := &record.Claim{}
+	ok, err := record.GetRecord(tx, record.ClaimBucket, record.CallKey(c.Context, c.Message, c.Index-1), claim)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || claim.Token != k.Token {
+		return nil, fmt.Errorf("%w: call %s is no longer claimed by it", record.ErrStopped, c.Ref())
+	}
+	shown, err := tx.Get(record.OpenBucket, record.OpenKey(&record.CallRecord{Since: c.Since}, c.Context, c.Message, c.Index-1))
+	if err == nil && shown == nil {
+		err = fmt.Errorf("%w: no branch holds the message of call %s any more", record.ErrStopped, c.Ref())
+	}
+	return claim, err
+}
+
+// Answer is how a call ended. Of Text, JSON and Parts in Result the first that a Result has counts; its RequestID is filled in.
+type Answer struct {
+	Result pool.Result
+	// Beside is content of the message beside the result, for people and programs: the whole of an output that was cut.
+	Beside []pool.Part
+	// Kind of the message: "interrupted" for a tool that was ended.
+	Kind string
+	// By is the person that says so; "": the program that ran it, or of an uncertain call without a Token the store's person.
+	By string
+	// Token is the claim's. Without it a call is answered whose claim belongs to no process of ours, or whose program is gone.
+	Token pool.ID
+}
+
+// by is who answers: who says so, else the program that ran the call, else, where that is gone, the person of the store.
+func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
+	switch {
+	case a.By != "":
+		return record.Decision{ByKind: record.ByPerson, ByName: a.By}
+	case uncertain && a.Token == (pool.ID{}):
+		return record.Decision{ByKind: record.ByPerson, ByName: s.Person}
+	}
+	return record.Decision{ByKind: record.ByProgram, ByName: s.Program}
+}
+
+// Answered is a call that was answered, and its result.
+type Answered struct {
+	journal.Committed
+	Call              *Call
+	journal.Placement // of the result; Position 0 where no branch held the call's message: the result then lies in the pool alone
+}
+
+// Resolve ends the claim with the call's result: the result message and the end of the call are one transaction.
+func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*Answered, error) {
+	a.Token = k.Token
+	return ResolveCall(ctx, k.store, k.Call.Context.String(), k.Call.Branch, k.Call.Ref(), a)
+}
+
+// ResolveCall answers a call that runs, or that is uncertain: it is done, or failed where the result is an error, and its result goes to the end of the branch, in one
+// transaction. ErrConflict, with the state, for calls that wait or were answered, and for those that another program runs.
+func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref CallRef, a Answer) (*Answered, error) {
+	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
+	if err != nil {
+		return nil, err
+	}
+	m := found.answer(&a)
+	if err := s.Ready([]*pool.Message{m}); err != nil {
+		return nil, err
+	}
+	var out *Answered
+	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
+		out = &Answered{}
+		t, err := journal.BeginAt(s, tx, found.Context)
+		if err != nil {
+			return err
+		}
+		t.What = "resolve"
+		message := *m // put changes it
+		if err := resolve(t, found, &a, &message, out); err != nil {
+			return err
+		}
+		done, err := t.Finish()
+		if err == nil {
+			out.Committed = *done
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// answer is the message with a call's result. A call that ran with other arguments than the proposed ones says so there.
+func (c *Call) answer(a *Answer) *pool.Message {
+	r := a.Result
+	r.RequestID, r.Tool = c.ID, c.Tool
+	if c.Effective != nil {
+		words := "Run with other arguments: " + string(c.Effective) + "\n"
+		switch {
+		case len(r.Parts) > 0:
+			r.Parts = append([]pool.Part{{Type: pool.TextPart, Text: words}}, r.Parts...)
+		case len(r.JSON) > 0:
+			r.Text, r.JSON = words+string(r.JSON), nil
+		default:
+			r.Text = words + r.Text
+		}
+	}
+	return &pool.Message{Role: pool.ToolRole, Result: &r, Content: a.Beside, Kind: a.Kind}
+}
+
+func resolve(t *journal.Txn, c *Call, a *Answer, m *pool.Message, out *Answered) error {
+	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
+	if err != nil {
+		return err
+	}
+	if err := mayResolve(t, at, a); err != nil {
+		return err
+	}
+	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, c.Message, c.Index-1)); err != nil {
+		return err
+	}
+	execution := pool.Done
+	if a.Result.IsError {
+		execution = pool.Failed
+	}
+	d := a.by(t.Store, at.Rec.Execution == pool.Uncertain)
+	holders, err := t.Holders(at.Rec.Home)
+	if err != nil {
+		return err
+	}
+	if err := StepCall(t, at, pool.Approved, execution, d); err != nil {
+		return err
+	}
+	branchName := ""
+	if len(holders) == 0 {
+		out.Message, err = m.ID, t.Store1(m)
+	} else {
+		branchName = holders[0]
+		out.Placement, err = ResolveOn(t, branchName, m)
+	}
+	if err != nil {
+		return err
+	}
+	out.Call, err = DescribeCall(t.Reader(), at, t.Now, branchName)
+	return err
+}
+
+func ResolveOn(t *journal.Txn, name string, m *pool.Message) (journal.Placement, error) {
+	var b *branch.Branch
+	b, err := t.Branch(name)
+	if err != nil {
+		return journal.Placement{}, err
+	}
+	t.Target = b
+	return appendResult(t, b, m)
+}
+
+// mayResolve refuses to answer a call that does not run, or that somebody else runs.
+func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
+	d, claim, err := DueIn(t.Reader(), a.Message.ID, a.Index, a.Rec, t.Now)
+	switch {
+	case err != nil:
+		return err
+	case by.Token != (pool.ID{}) && a.Rec.Token != by.Token:
+		return record.Conflict("call %s is claimed by another: the claim %s has ended", a.name(), record.Short(by.Token))
+	case a.Rec.Execution == pool.Uncertain || d != nil && d.execution == pool.Uncertain:
+		return nil
+	case a.Rec.Execution != pool.Running:
+		return a.WrongState("answered: only a call that runs or is uncertain can")
+	case by.Token != (pool.ID{}):
+		return nil
+	case claim.PID > 0 && claim.PID != os.Getpid():
+		return record.Conflict("call %s is %s by %s, process %d: it will answer", a.name(), a.Rec.State(), claim.Program, claim.PID)
+	}
+	return nil
+}
+
+// ClaimOf is the claim of a call that another process took, by its token. Whether it is still held, Renew and Resolve say.
+func ClaimOf(s *record.Store, c *Call, token pool.ID, hold time.Duration) *CallClaim {
+	return &CallClaim{Call: c, Token: token, store: s, hold: pool.Time(max(hold, record.ClaimLife) / time.Microsecond)}
+}

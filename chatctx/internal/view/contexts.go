@@ -1,0 +1,210 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// claimOf reads the claim on a branch's reply; nil for none.
+func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
+	c := &record.Claim{}
+	ok, err := record.GetRecord(tx, record.ClaimBucket, record.Under(ctx, branchID[:]...), c)
+	if !ok {
+		return nil, err
+	}
+	return c, nil
+}
+
+// find resolves a reference to a context in a transaction of its own.
+func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err error) {
+	err = s.DB.View(ctx, func(tx kv.Tx) error {
+		id, err = ResolveContext(tx, ref)
+		return err
+	})
+	return id, err
+}
+
+// view reads the context in a short transaction.
+func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.ContextRecord) error) error {
+	return c.Store.DB.View(ctx, func(tx kv.Tx) error {
+		rec, _, err := record.GetContext(tx, c.ID)
+		if err != nil {
+			return err
+		}
+		if rec == nil {
+			return record.NotFound("context", c.ID.String())
+		}
+		return fn(tx, rec)
+	})
+}
+
+// recent gives the ids of all contexts, last changed first.
+func Recent(ctx context.Context, s *record.Store) ([]pool.ID, error) {
+	var ids []pool.ID
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		ids = ids[:0]
+		return tx.Scan(record.RecentBucket, kv.Range{Reverse: true}, func(key, _ []byte) error {
+			ids = append(ids, pool.ID(key[8:]))
+			return nil
+		})
+	})
+	return ids, err
+}
+
+// BranchInfo describes a branch.
+type BranchInfo struct {
+	branch.Branch
+	From       string // what the branch is called that it was forked from; "" where it is of none, or of one that is gone
+	Active     bool
+	Messages   int
+	Head       pool.ID // zero on an empty branch
+	SystemText string
+	PromptText string
+}
+
+func DescribeBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.Branch) (*BranchInfo, error) {
+	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
+	from, err := branch.Get(tx, id, b.From)
+	if err != nil {
+		return nil, err
+	}
+	if from != nil && from.Removed == 0 {
+		info.From = from.Name
+	}
+	if info.Head, err = branch.Head(tx, id, b.Pieces); err != nil {
+		return nil, err
+	}
+	if info.SystemText, err = branch.Prompt(tx, id, b.System); err != nil {
+		return nil, err
+	}
+	info.PromptText, err = branch.Prompt(tx, id, b.Prompt)
+	return info, err
+}
+
+func BranchInfos(tx kv.Tx, id pool.ID, rec *record.ContextRecord) ([]*BranchInfo, error) {
+	var out []*BranchInfo
+	err := branch.List(tx, id, func(b *branch.Branch) error {
+		info, err := DescribeBranch(tx, id, rec, b)
+		out = append(out, info)
+		return err
+	})
+	sortBranches(out)
+	return out, err
+}
+
+func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*branch.Branch, error) {
+	if name == "" {
+		return ActiveBranch(tx, id, rec)
+	}
+	b, err := branch.Find(tx, id, name)
+	if err == nil && b == nil {
+		err = record.NotFound("branch", name)
+	}
+	return b, err
+}
+
+func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Branch, error) {
+	b, err := branch.Get(tx, id, rec.Active)
+	if err == nil && (b == nil || b.Removed != 0) {
+		err = record.Damaged("the active branch of context %s is not there: chatctx repair", id)
+	}
+	return b, err
+}
+
+func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
+	out, err := StoreSettings(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, level := range []map[string]json.RawMessage{rec.Settings, b.Settings} {
+		for k, v := range level {
+			out[k] = v
+		}
+	}
+	return out, nil
+}
+
+func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
+	out := map[pool.ID]string{}
+	err := tx.Scan(record.MarkBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		out[pool.ID(key[16:])] = string(value)
+		return nil
+	})
+	return out, err
+}
+
+// keysWith gives copies of the keys that begin with a prefix.
+func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
+	var keys [][]byte
+	err := tx.Scan(bucket, kv.Prefix(prefix), func(key, _ []byte) error {
+		keys = append(keys, bytes.Clone(key))
+		return nil
+	})
+	return keys, err
+}
+
+// checkFormat says whether a database is a store of a version that this program reads.
+func CheckFormat(tx kv.Tx) error {
+	version, err := formatOf(tx)
+	switch {
+	case err != nil:
+		return err
+	case version > record.FormatVersion:
+		return fmt.Errorf("%w: its format is %d, this program reads up to %d: update chatctx", kv.ErrTooNew, version, record.FormatVersion)
+	case version < record.OldestVersion:
+		return fmt.Errorf("%w: its format is %d, this program reads %d and later: export it with the chatctx that wrote it", kv.ErrTooOld, version, record.OldestVersion)
+	}
+	return nil
+}
+
+func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	_, err := record.GetRecord(tx, record.MetaBucket, record.MetaSettings, &out)
+	return out, err
+}
+
+// mergeSettings gives settings with some set; a null value takes a key away.
+func MergeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
+	out := make(map[string]json.RawMessage, len(have)+len(set))
+	for k, v := range have {
+		out[k] = v
+	}
+	changed := false
+	for k, v := range set {
+		if k == "" || !json.Valid(v) {
+			return nil, false, record.Invalidf("the setting %q with the value %q: a value is JSON", k, v)
+		}
+		if string(v) == "null" {
+			_, had := out[k]
+			changed = changed || had
+			delete(out, k)
+			continue
+		}
+		changed = changed || !bytes.Equal(out[k], v)
+		out[k] = bytes.Clone(v)
+	}
+	if len(out) == 0 {
+		out = nil
+	}
+	return out, changed, nil
+}
+
+// formatOf reads the version of the format.
+func formatOf(tx kv.Tx) (int, error) {
+	raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
+	if err != nil {
+		return 0, err
+	}
+	var version int
+	if raw == nil || json.Unmarshal(raw, &version) != nil {
+		return 0, fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
+	}
+	return version, nil
+}

@@ -1,0 +1,151 @@
+package view
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// unanswered is an open call as its index names it.
+type Unanswered struct {
+	Home    pool.Home
+	Message pool.ID
+	Index   int
+	CallID  string
+}
+
+// unansweredIn gives the open calls of messages that stand in pieces, in the order of the pieces.
+func UnansweredIn(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Unanswered, error) {
+	var out []Unanswered
+	for _, p := range pieces {
+		r := kv.Range{
+			From: record.UnansweredKey(ctx, pool.Home{Segment: p.Segment, Position: p.From}, 0),
+			To:   record.UnansweredKey(ctx, pool.Home{Segment: p.Segment, Position: p.To}, 0),
+		}
+		err := tx.Scan(record.UnansweredBucket, r, func(key, value []byte) error {
+			out = append(out, Unanswered{
+				Home:    pool.Home{Segment: binary.BigEndian.Uint64(key[16:]), Position: binary.BigEndian.Uint64(key[24:])},
+				Message: pool.ID(value[:16]), Index: int(binary.BigEndian.Uint16(key[32:])), CallID: string(value[16:]),
+			})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// fillCalls sets the calls of a message that was read to their present state.
+func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		if !c.Open() {
+			continue
+		}
+		var rec record.CallRecord
+		ok, err := record.GetRecord(tx, record.CallBucket, record.CallKey(ctx, m.ID, i), &rec)
+		if err != nil {
+			return err
+		}
+		if ok {
+			c.Status, c.Execution, c.Reason = rec.Status, rec.Execution, rec.Reason
+		}
+	}
+	return nil
+}
+
+// sortBranches puts branches in the order they were made; of those made in one operation main comes first, then by name.
+func sortBranches(infos []*BranchInfo) {
+	slices.SortStableFunc(infos, func(a, b *BranchInfo) int {
+		switch {
+		case a.Created != b.Created && a.Created < b.Created:
+			return -1
+		case a.Created != b.Created:
+			return 1
+		case a.Name == record.MainBranch:
+			return -1
+		case b.Name == record.MainBranch:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+// entryBatch is how many messages are read in one transaction: some milliseconds of it.
+const EntryBatch = 256
+
+// readEntries reads the messages at positions from to to of a branch, calls as they are now.
+func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.Entry, error) {
+	ids, err := branch.IDs(tx, id, branch.Slice(b.Pieces, max(from-2, 0), to))
+	if err != nil {
+		return nil, err
+	}
+	var parent pool.ID
+	if from > 1 {
+		parent, ids = ids[0], ids[1:]
+	}
+	turns, err := branch.Turns(tx, id, b.Pieces, from-1)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := TagsOf(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*pool.Entry, 0, len(ids))
+	err = pool.GetMany(tx, id, ids, func(i int, m *pool.Message) error {
+		if m == nil {
+			return record.Damaged("message %s is missing", ids[i])
+		}
+		if err := FillCalls(tx, id, m); err != nil {
+			return err
+		}
+		e := &pool.Entry{Message: m, Position: from + i, Parent: parent, Tags: tags[m.ID], Session: sessionAt(b, from+i)}
+		if branch.ItemOf(m).Turn {
+			turns++
+		}
+		e.Turn = turnName(m, turns)
+		parent = m.ID
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}
+
+// turnName names a message's turn: u3 for the words that begin the third, a3 for all that answers them.
+func turnName(m *pool.Message, n int) string {
+	if branch.ItemOf(m).Turn {
+		return fmt.Sprintf("u%d", n)
+	}
+	return fmt.Sprintf("a%d", n)
+}
+
+// sessionAt is the number of the session that a position lies in, from 1.
+func sessionAt(b *branch.Branch, pos int) int {
+	n := 1
+	for i, s := range b.Sessions {
+		if i > 0 && s.Start <= pos {
+			n = i + 1
+		}
+	}
+	return n
+}
+
+func TagsOf(tx kv.Tx, id pool.ID) (map[pool.ID][]string, error) {
+	out := map[pool.ID][]string{}
+	err := tx.Scan(record.TagBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		out[pool.ID(value)] = append(out[pool.ID(value)], string(key[16:]))
+		return nil
+	})
+	return out, err
+}
+
+// maxResults bounds how far after a message its results are looked for.
+const MaxResults = 256

@@ -1,0 +1,16 @@
+package view
+
+import (
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// branchByID finds a branch by its id, nil for none.
+func BranchByID(tx kv.Tx, ctx, id pool.ID) (*branch.Branch, error) {
+	b, err := branch.Get(tx, ctx, id)
+	if b != nil && b.Removed != 0 {
+		b = nil
+	}
+	return b, err
+}

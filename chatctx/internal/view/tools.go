@@ -1,0 +1,80 @@
+package view
+
+import (
+	"sort"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// toolsFor gives the tools of a context, its own winning over those for all, by name. Those of MCP servers come one by one.
+func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
+	kept, err := KeptTools(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]record.Tool, 0, len(kept))
+	for _, t := range kept {
+		tools = append(tools, offers(t.Tool)...)
+	}
+	return tools, nil
+}
+
+// keptTools gives the tools of a context and those for all as they are kept.
+func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
+	byName := map[string]record.KeptTool{}
+	for _, scope := range []pool.ID{{}, id} {
+		err := tx.Scan(record.ToolBucket, kv.Prefix(scope[:]), func(key, value []byte) error {
+			t := record.KeptTool{Store: scope == pool.ID{}}
+			if err := record.DecMode.Unmarshal(value, &t.Tool); err != nil {
+				return record.Damaged("the tool %q: %v", key[16:], err)
+			}
+			byName[t.Name] = t
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	tools := make([]record.KeptTool, 0, len(byName))
+	for _, t := range byName {
+		tools = append(tools, t)
+	}
+	sort.Slice(tools, func(i, j int) bool { return tools[i].Name < tools[j].Name })
+	return tools, nil
+}
+
+func RuleKey(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
+
+// rulesOf reads the rules that are kept with a context, or with the zero id with the store, in the order they were made.
+func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
+	var out []*record.Rule
+	err := tx.Scan(record.RuleBucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
+		r := &record.Rule{}
+		if err := record.DecMode.Unmarshal(value, r); err != nil || len(key) != 32 {
+			return record.Damaged("the rule %x: %v", key, err)
+		}
+		r.ID, r.Context = pool.ID(key[16:]), ctx
+		out = append(out, r)
+		return nil
+	})
+	return out, err
+}
+
+// remoteMark stands between the name of an MCP server and that of a tool of it, in the name that a model sees.
+const remoteMark = "__"
+
+// offers are the tools that a record stands for: itself, or those of the MCP server that it names.
+func offers(t record.Tool) []record.Tool {
+	if !t.MCP {
+		return []record.Tool{t}
+	}
+	var out []record.Tool
+	for _, r := range t.Remotes {
+		one := t
+		one.Name, one.Description, one.Schema, one.Remotes, one.Remote = t.Name+remoteMark+r.Name, r.Description, r.Schema, nil, r.Name
+		out = append(out, one)
+	}
+	return out
+}
