@@ -455,8 +455,11 @@ func TestInterruptWhileToolsRun(t *testing.T) {
 		if _, err := batch.Commit(t.Context()); err != nil {
 			t.Error(err)
 		}
-		times <- time.Time{}
-		<-ctx.Done()
+		select {
+		case times <- time.Time{}:
+			<-ctx.Done()
+		case <-ctx.Done(): // the look before it saw the interrupt already
+		}
 		return true, ctx.Err()
 	}
 	if _, err := turn.Send(t.Context(), user("Time?")); !errors.Is(err, chatctx.ErrStopped) {
