@@ -118,11 +118,17 @@ func peek(path string) error {
 		return err
 	}
 	f, err := os.Open(path)
+	if held(err) {
+		return nil // the first transaction waits for it
+	}
 	if err != nil {
 		return openError(path, false, err)
 	}
 	defer f.Close()
-	return looksOurs(f)
+	if err := looksOurs(f); !errors.Is(err, errBusy) {
+		return err
+	}
+	return nil
 }
 
 // handle is one Open of a file.

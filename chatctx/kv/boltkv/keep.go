@@ -44,6 +44,9 @@ func (h *handle) Space(ctx context.Context) (kv.Space, error) {
 			return damaged(o.path, err)
 		}
 		s.File = info.Size()
+		if mapGrows && !o.db.IsReadOnly() {
+			s.File = m.size() // what is left when it is let go
+		}
 		s.Used = (int64(m.pages) - free) * m.pageSize
 		s.Free = s.File - s.Used
 		s.RewriteDue = free > duePages && free*duePart > int64(m.pages)
@@ -151,7 +154,7 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	if err := h.rewriteTo(ctx, o, temp, edit); err != nil {
 		return err
 	}
-	if err := o.replaceBy(temp); err != nil {
+	if err := o.replaceBy(newPatience(ctx, h.wait), temp); err != nil {
 		return fmt.Errorf("the store stays as it was: %w", err)
 	}
 	h.file.mu.Lock()
@@ -200,14 +203,19 @@ func trim(path string) error {
 	if err != nil {
 		return err
 	}
-	m, err := readMeta(f)
-	if err == nil {
-		err = f.Truncate(m.size())
-	}
-	if err == nil {
+	if err = cut(f); err == nil {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// cut makes a file as long as its pages are.
+func cut(f *os.File) error {
+	m, err := readMeta(f)
+	if err != nil {
+		return err
+	}
+	return f.Truncate(m.size())
 }
 
 // copyTo copies all that the session sees into an empty file.
@@ -308,7 +316,7 @@ func (c *copier) commit() error {
 }
 
 // replaceBy puts another file in this one's place, with the rights that this one has.
-func (o *opened) replaceBy(temp string) error {
+func (o *opened) replaceBy(p *patience, temp string) error {
 	if err := os.Chmod(temp, o.info.Mode().Perm()); err != nil {
 		return err
 	}
@@ -316,7 +324,7 @@ func (o *opened) replaceBy(temp string) error {
 	if !renameOpen {
 		o.close()
 	}
-	if err := rename(temp, o.path); err != nil {
+	if err := rename(p, temp, o.path); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(o.path))

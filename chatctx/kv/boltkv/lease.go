@@ -183,11 +183,22 @@ func (l *lease) rest() {
 // shut closes the file. It has no users.
 func (l *lease) shut() {
 	l.file.close()
+	if mapGrows && l.how >= toWrite && l.lock != nil { // nobody else comes in yet
+		giveBack(l.path)
+	}
 	l.file, l.yield = nil, false
 	if l.lock != nil {
 		l.lock.release()
 	}
 	l.broadcast()
+}
+
+// giveBack cuts off what the map of a file added to it. Where that cannot be, as under somebody's map, it stays for the next one who writes.
+func giveBack(path string) {
+	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+		_ = cut(f)
+		f.Close()
+	}
 }
 
 // end closes file and lock file for good. It has no users. unwanted: a lock file that this lease made goes too.

@@ -3,7 +3,6 @@ package boltkv
 import (
 	"errors"
 	"os"
-	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -58,13 +57,13 @@ func sameOwner(string, os.FileInfo) {}
 // renameOpen: a file may be renamed over one that is open.
 const renameOpen = false
 
-// rename tries for a while: others open the file for a moment to see whether it has changed, and that is in the way here.
-func rename(from, to string) (err error) {
-	for range 100 {
-		if err = os.Rename(from, to); err == nil || errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		time.Sleep(poll)
-	}
-	return err
+// mapGrows: mapping a file that is open to write gives it the size of the map.
+const mapGrows = true
+
+// held tells whether an error came of somebody else's use of the file: a virus scanner's, a backup's, a sync client's.
+func held(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
+
+// nameHeld is held for a rename, whose target somebody has open.
+func nameHeld(err error) bool { return held(err) || errors.Is(err, windows.ERROR_ACCESS_DENIED) }

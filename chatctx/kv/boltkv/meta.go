@@ -99,7 +99,11 @@ func looksOurs(f *os.File) error {
 	// One of the two records may be spoilt.
 	for _, offset := range []int64{0, pageSize} {
 		var magic [4]byte
-		if _, err := f.ReadAt(magic[:], offset+pageHead); err == nil && order.Uint32(magic[:]) == boltMagic {
+		_, err := f.ReadAt(magic[:], offset+pageHead)
+		if held(err) {
+			return errBusy
+		}
+		if err == nil && order.Uint32(magic[:]) == boltMagic {
 			return nil
 		}
 	}

@@ -27,8 +27,8 @@ type opened struct {
 }
 
 var (
-	// errBusy: somebody has bbolt's own lock.
-	errBusy = errors.New("boltkv: locked by bbolt")
+	// errBusy: somebody has bbolt's own lock, or the file open in a way that is in ours.
+	errBusy = errors.New("boltkv: in use by somebody without the lock file")
 	// errMoved: the path leads to another file than the one that was opened.
 	errMoved = errors.New("boltkv: replaced while it was opened")
 )
@@ -63,6 +63,9 @@ func openFile(path string, write bool) (o *opened, err error) {
 	options := boltOptions(write)
 	options.OpenFile = func(name string, flag int, _ os.FileMode) (*os.File, error) {
 		f, err := os.OpenFile(name, flag&^os.O_CREATE, 0)
+		if held(err) {
+			return nil, errBusy
+		}
 		if err != nil {
 			return nil, openError(name, write, err)
 		}
@@ -136,6 +139,9 @@ func (o *opened) start(options *bolt.Options) (err error) {
 // whole checks that the file is as long as it says, and that the path still leads to it.
 func (o *opened) whole(write bool) error {
 	m, err := readMeta(o.f)
+	if held(err) {
+		return errBusy
+	}
 	if err != nil {
 		return damaged(o.path, err)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -26,19 +28,20 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return openError(path, true, err)
 	}
-	if err := l.lockRoom(newPatience(kv.WithPurpose(ctx, "restore"), o.Wait), toReplace, info); err != nil {
+	p := newPatience(kv.WithPurpose(ctx, "restore"), o.Wait)
+	if err := l.lockRoom(p, toReplace, info); err != nil {
 		return err
 	}
 	if l.lock != nil {
 		defer l.lock.release()
 	}
 	if info != nil && kept != "" {
-		if err := os.Link(path, kept); err != nil {
+		if err := keepAs(path, kept); err != nil {
 			return fmt.Errorf("the store stays as it was: %w", err)
 		}
 	}
 	if info != nil {
-		err = rename(fresh, path)
+		err = rename(p, fresh, path)
 	} else {
 		err = intoPlace(fresh, path)
 	}
@@ -50,4 +53,41 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	}
 	done = true
 	return syncDir(filepath.Dir(path))
+}
+
+// keepAs gives a file a second name, or where the file system has none makes a copy.
+func keepAs(path, kept string) error {
+	err := os.Link(path, kept)
+	if err == nil || errors.Is(err, os.ErrExist) {
+		return err
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(kept, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		_ = os.Remove(kept)
+	}
+	return err
+}
+
+// rename moves a file over another one. Where somebody's use of that is in the way it waits as for a lock.
+func rename(p *patience, from, to string) error {
+	for {
+		err := os.Rename(from, to)
+		if err == nil || !nameHeld(err) {
+			return err
+		}
+		if over := p.pause(); errors.Is(over, errOutOfPatience) {
+			return fmt.Errorf("%w: %w", &kv.LockedError{Waited: time.Since(p.begun)}, err)
+		} else if over != nil {
+			return over
+		}
+	}
 }

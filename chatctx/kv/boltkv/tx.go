@@ -254,8 +254,15 @@ func (t *tx) Get(bucket string, key []byte) ([]byte, error) {
 }
 
 func (t *tx) GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) error) error {
+	if t.ended {
+		return kv.ErrEnded
+	}
+	get := func(key []byte) ([]byte, error) { return t.Get(bucket, key) }
+	if b, err := t.bucket(bucket); err == nil && b != nil && !t.bolt.Writable() { // what fn writes would move a cursor
+		get = (&walk{tx: t, cursor: b.Cursor()}).get
+	}
 	for i, key := range keys {
-		value, err := t.Get(bucket, key)
+		value, err := get(key)
 		if err == nil {
 			err = fn(i, value)
 		}
@@ -264,6 +271,41 @@ func (t *tx) GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) 
 		}
 	}
 	return nil
+}
+
+// walk gets keys of which many stand one behind the other.
+type walk struct {
+	*tx
+	cursor *bolt.Cursor
+	begun  bool
+}
+
+func (w *walk) get(key []byte) (value []byte, err error) {
+	if w.ended {
+		return nil, kv.ErrEnded
+	}
+	if len(key) == 0 {
+		return nil, nil
+	}
+	defer w.caught(&err)
+	var at []byte
+	if w.begun {
+		at, value = w.cursor.Next()
+		if err := w.sound(at); err != nil {
+			return nil, err
+		}
+	}
+	if !bytes.Equal(at, key) {
+		if at, value = w.cursor.Seek(key); at == nil {
+			w.begun = false
+			return nil, nil
+		}
+		w.begun = true
+		if err := w.sound(at); err != nil || !bytes.Equal(at, key) {
+			return nil, err
+		}
+	}
+	return value, w.sound(value)
 }
 
 func (t *tx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
