@@ -239,6 +239,7 @@ func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
+	t.Touch(b) // also where all of them stand on it by now
 	msgs := make([]*Message, len(ids))
 	for i, id := range ids {
 		if msgs[i], err = t.Get(id); err != nil {

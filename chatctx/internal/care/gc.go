@@ -394,9 +394,9 @@ func (l *live) change(c record.Change) error {
 		}
 		l.prompts[b.System], l.prompts[b.Prompt] = true, true
 		l.sessions(b.Sessions)
-	case (c.Bucket == record.CallBucket || c.Bucket == record.MarkBucket) && len(c.Key) >= 32:
+	case (c.Bucket == pool.Bucket || c.Bucket == record.CallBucket || c.Bucket == record.MarkBucket) && len(c.Key) >= 32:
 		l.messages[pool.ID(c.Key[16:32])] = "an operation that can be undone"
-	case c.Bucket == record.TagBucket && len(c.Old) == 16:
+	case (c.Bucket == record.TagBucket || c.Bucket == record.QueuedBucket) && len(c.Old) == 16:
 		l.messages[pool.ID(c.Old)] = "an operation that can be undone"
 	}
 	return nil
@@ -493,23 +493,18 @@ func (c *collector) removeMessage(mid pool.ID) error {
 	return c.delete(pool.Bucket, record.Under(c.id, mid[:]...))
 }
 
-// entries removes those that no live piece has. The one before a piece, and a segment's last, stay without their message: they count turns.
+// entries removes those that no live piece has and whose message goes. The one before a piece, and a segment's last, stay without their message: they count turns.
 func (c *collector) entries(l *live) error {
-	covered := map[uint64][]branch.Piece{}
-	for _, pieces := range l.pieces {
-		for _, p := range pieces {
-			covered[p.Segment] = append(covered[p.Segment], p)
-		}
-	}
-	for _, pieces := range covered {
-		slices.SortFunc(pieces, func(a, b branch.Piece) int { return int(int64(a.From) - int64(b.From)) })
+	covered, err := c.covered(l)
+	if err != nil {
+		return err
 	}
 	type dead struct {
 		key, value []byte
 		counts     bool
 	}
 	var all []dead
-	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+	err = c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		segment, at := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
 		in, before := inPieces(covered[segment], at)
 		if in || len(value) < 17 {
@@ -530,6 +525,31 @@ func (c *collector) entries(l *live) error {
 		}
 	}
 	return err
+}
+
+// covered gives what of each segment stays: the live pieces, and the entries of messages that stay though no piece has them, since who appends such a message
+// again puts its place on a branch.
+func (c *collector) covered(l *live) (map[uint64][]branch.Piece, error) {
+	covered := map[uint64][]branch.Piece{}
+	for _, pieces := range l.pieces {
+		for _, p := range pieces {
+			covered[p.Segment] = append(covered[p.Segment], p)
+		}
+	}
+	err := c.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
+		if len(value) < 17 {
+			return nil
+		}
+		if _, stays := l.messages[pool.ID(value[:16])]; stays {
+			segment, at := binary.BigEndian.Uint64(key[16:]), binary.BigEndian.Uint64(key[24:])
+			covered[segment] = append(covered[segment], branch.Piece{Segment: segment, From: at, To: at + 1})
+		}
+		return nil
+	})
+	for _, pieces := range covered {
+		slices.SortFunc(pieces, func(a, b branch.Piece) int { return int(int64(a.From) - int64(b.From)) })
+	}
+	return covered, err
 }
 
 // inPieces reports whether a position lies in one of a segment's pieces, sorted by their beginning, and whether one begins right after it.

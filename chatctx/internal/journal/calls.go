@@ -110,7 +110,7 @@ func (t *Txn) Holders(home pool.Home) ([]string, error) {
 	return names, err
 }
 
-// show puts the calls that stand in pieces into the open index, or takes them out: their messages came onto a branch, or left it.
+// Show puts the calls that stand in pieces into the open index, or takes those out that no branch holds any more: their messages came onto a branch, or left it.
 func (t *Txn) Show(pieces []branch.Piece, on bool) error {
 	calls, err := view.UnansweredIn(t.Tx, t.ID, pieces)
 	if err != nil {
@@ -122,8 +122,16 @@ func (t *Txn) Show(pieces []branch.Piece, on bool) error {
 		if err != nil || !ok {
 			return err
 		}
+		held := on
+		if !on {
+			holders, err := t.Holders(rec.Home)
+			if err != nil {
+				return err
+			}
+			held = len(holders) > 0
+		}
 		key := record.OpenKey(&rec, t.ID, u.Message, u.Index)
-		if on {
+		if held {
 			err = t.Tx.Put(record.OpenBucket, key, record.HomeBytes(rec.Home))
 		} else {
 			err = t.Tx.Delete(record.OpenBucket, key)
@@ -151,10 +159,24 @@ func (t *Txn) answer(b *branch.Branch, r *pool.Result) error {
 	return nil
 }
 
+// closeCall closes an open call whose result was appended, with the claim of a program that died on it. ErrConflict where a program runs it: the result comes
+// from that one.
 func (t *Txn) closeCall(u view.Unanswered, failed bool) error {
+	key := record.CallKey(t.ID, u.Message, u.Index)
 	var rec record.CallRecord
-	ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
+	ok, err := record.GetRecord(t.Tx, record.CallBucket, key, &rec)
 	if err != nil || !ok {
+		return err
+	}
+	var claim record.Claim
+	running, err := record.GetRecord(t.Tx, record.ClaimBucket, key, &claim)
+	if err != nil {
+		return err
+	}
+	if running && (claim.Task != pool.ID{} || !claim.Dead(t.Now)) {
+		return record.Conflict("call %s:%d is run by %s: its result comes from there", u.Message, u.Index+1, claim.Program)
+	}
+	if err := t.Tx.Delete(record.ClaimBucket, key); err != nil {
 		return err
 	}
 	from := rec.State()

@@ -195,17 +195,25 @@ func (p *placing) insert(pieces []branch.Piece, ids []pool.ID) error {
 // standing is where a branch holds a stored message, or the copy of it that it got because calls of it waited. Position 0: nowhere.
 func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
 	pos, err := t.Reader().StandsAt(b, was)
-	if pos > 0 || err != nil || len(was.Calls) == 0 {
-		return Placement{Message: was.ID, Position: pos}, err
+	at := Placement{Message: was.ID, Position: pos}
+	for i := 0; i < len(was.Calls) && at.Position == 0 && err == nil; i++ { // those of its calls that wait are listed by their ids
+		at, err = t.copyStanding(b, was, was.Calls[i].ID)
 	}
-	var at Placement
-	prefix := record.CallIDKey(t.ID, was.Calls[0].ID)
+	return at, err
+}
+
+// copyStanding is where a branch holds a copy of a message, word for word, in which the call waited. Position 0: nowhere.
+func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at Placement, err error) {
+	prefix := record.CallIDKey(t.ID, call)
 	err = t.Tx.Scan(record.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
 		if len(key) != len(prefix)+18 {
 			return nil
 		}
 		m, err := pool.Get(t.Tx, t.ID, pool.ID(key[len(prefix):][:16]))
 		if err != nil || m == nil || m.CopiedFrom == nil || *m.CopiedFrom != was.ID {
+			return err
+		}
+		if same, err := pool.Same(was, m); err != nil || !same { // it was edited
 			return err
 		}
 		pos, err := t.Reader().StandsAt(b, m)

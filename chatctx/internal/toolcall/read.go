@@ -395,7 +395,8 @@ func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName strin
 			return err
 		}
 		c, err = DescribeCall(r, at, s.Now(), name)
-		stale = err == nil && c.State() != at.Rec.State()
+		// What no branch holds does not expire: it would be settled again and again.
+		stale = err == nil && c.State() != at.Rec.State() && (name != "" || c.Status != pool.Denied)
 		return err
 	})
 	if err != nil || !stale {
