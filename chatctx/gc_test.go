@@ -13,26 +13,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestGCTakesNothingThatIsNeeded collects at random moments of the model test: every branch reads as before, and everything can still be undone.
-func TestGCTakesNothingThatIsNeeded(t *testing.T) {
-	for seed := range int64(6) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			m := newModel(t, 200+seed, seed == 0)
-			m.calls = seed%2 == 1
-			for i := range *modelSteps / 2 {
-				m.step()
-				if i%17 == 0 {
-					if _, err := m.store.GC(t.Context(), GCOptions{}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				m.compare()
-			}
-			checkStore(t, m.store)
-		})
-	}
-}
-
 // TestGCTakesWhatNothingNeeds forgets the journal: only what branches hold stays.
 func TestGCTakesWhatNothingNeeds(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {

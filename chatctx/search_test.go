@@ -259,7 +259,7 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 			dir := t.TempDir()
 			r := &searched{t: t, store: open(t, filepath.Join(dir, "chats.db")), rnd: rand.New(rand.NewPCG(seed, 1)), dir: dir}
 			r.ids = []ID{newContext(t, r.store, "w1").ID}
-			for i := range *modelSteps {
+			for i := range 400 {
 				if err := r.step(); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrEmpty) {
 					t.Fatalf("step %d: %v", i, err)
 				}

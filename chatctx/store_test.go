@@ -832,3 +832,10 @@ func TestContextsAreListedByLastChange(t *testing.T) {
 		}
 	})
 }
+
+func checkStore(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Check(context.Background(), true, func(p Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) }); err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
