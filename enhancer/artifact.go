@@ -20,7 +20,7 @@ const keyLength = 16
 
 // pointer stands for an output that was put aside.
 func pointer(key, kind, summary string, size int) string {
-	return fmt.Sprintf("%s%s | %s | %s, %d bytes]", pointerMark, key, kind, clip(summary, 160), size)
+	return fmt.Sprintf("%s%s | %s | %s, %d bytes]", pointerMark, key, kind, clip(summary, 320), size)
 }
 
 // keyOf names an output: the beginning of the SHA-256 of its bytes, under which the store has it if it is large.

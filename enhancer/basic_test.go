@@ -234,7 +234,7 @@ func TestDigestHoldsWhatMatters(t *testing.T) {
 	w.add(&pool.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", Text: "HTTP 503\nError: upstream is down\nrequest 3f2504e0-4f89-41d3-9a0c-0305e82c3301"}})
 	w.assistant("We decided to retry at night. The migration is done.")
 	c := options(0).Window(nil).Counter
-	f := gather(w.d.Messages)
+	f := gather(w.d.Messages, nil, func(m *chatctx.DraftMessage) *pool.Message { return m.Message })
 	text := f.within(c, 400)
 	for _, want := range []string{HistoryMark, "4 earlier messages", "asked: Deploy order ORD-4711", "ORD-4711", "https://deploy.example.com/api?x=1", "must not touch the billing",
 		"http 503", "upstream is down", "3f2504e0-4f89-41d3-9a0c-0305e82c3301", "decided to retry at night", "deploy({\"id\":7})", "migration is done"} {

@@ -28,7 +28,7 @@ func keywords(words ...string) func(t *text, add func(string)) {
 		var at []int
 		for _, w := range words {
 			n := 0
-			for i := t.word(w, 0); i >= 0 && n < factsEach; i = t.word(w, i+len(w)) {
+			for i := t.word(w, 0); i >= 0 && n < mostEach; i = t.word(w, i+len(w)) {
 				at = append(at, i)
 				n++
 			}
@@ -84,7 +84,7 @@ func (t *text) sentence(i int) (from, to int) {
 // identifiers finds UUIDs, hashes, issue keys, names with numbers, and what stands after id= and the like.
 func (t *text) identifiers(add func(string)) {
 	n := 0
-	for from := 0; from < len(t.all) && n < 4*factsEach; {
+	for from := 0; from < len(t.all) && n < 8*mostEach; {
 		for from < len(t.all) && !idByte(t.all[from]) {
 			from++
 		}
@@ -99,7 +99,7 @@ func (t *text) identifiers(add func(string)) {
 		from = to
 	}
 	for _, label := range []string{"id=", "id: ", "key=", "key: ", "ref=", "ref: "} {
-		for i, k := 0, 0; k < factsEach; k++ {
+		for i, k := 0, 0; k < mostEach; k++ {
 			at := strings.Index(t.lower[i:], label)
 			if at < 0 {
 				break
@@ -109,13 +109,90 @@ func (t *text) identifiers(add func(string)) {
 			for to < len(t.all) && idByte(t.all[to]) {
 				to++
 			}
-			if to > from {
+			if to > from && strings.ContainsAny(t.all[from:to], "0123456789") {
 				add(label + t.all[from:to])
 			}
 			i = to
 		}
 	}
 }
+
+// paths finds names of files: what has a slash or a backslash in it and a beginning or an end that files have.
+func (t *text) paths(add func(string)) {
+	n := 0
+	for from := 0; from < len(t.all) && n < 4*mostEach; {
+		for from < len(t.all) && !pathByte(t.all[from]) {
+			from++
+		}
+		to := from
+		for to < len(t.all) && pathByte(t.all[to]) {
+			to++
+		}
+		w := strings.TrimRight(t.all[from:to], ".:/")
+		if isPath(w) {
+			n++
+			add(w)
+		}
+		from = to
+	}
+}
+
+func pathByte(c byte) bool { return wordByte(c) || strings.IndexByte("/.-~\\+@", c) >= 0 }
+
+func isPath(w string) bool {
+	if len(w) < 4 || len(w) > 120 || !strings.ContainsAny(w, "/\\") || strings.HasPrefix(w, "//") {
+		return false
+	}
+	last := w[strings.LastIndexAny(w, "/\\")+1:]
+	dot := strings.LastIndexByte(last, '.')
+	ends := dot > 0 && dot < len(last)-1 && len(last)-dot <= 6 && !strings.ContainsAny(last[dot+1:], "-~+@")
+	begins := strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") || strings.HasPrefix(w, "~/") || w[0] == '/' && strings.Count(w, "/") > 1
+	return ends || begins && last != ""
+}
+
+// numbers finds numbers of four digits and more, those with a point or after #, each also with the word before it.
+func (t *text) numbers(add func(number, inWords string)) {
+	for from := 0; from < len(t.all); {
+		c := t.all[from]
+		if c < '0' || c > '9' {
+			from++
+			continue
+		}
+		to := from
+		digits := 0
+		for to < len(t.all) && ('0' <= t.all[to] && t.all[to] <= '9' || t.all[to] == '.' && to+1 < len(t.all) && '0' <= t.all[to+1] && t.all[to+1] <= '9') {
+			if t.all[to] != '.' {
+				digits++
+			}
+			to++
+		}
+		marked := from > 0 && t.all[from-1] == '#'
+		alone := (from == 0 || !idByte(t.all[from-1]) && t.all[from-1] != '/') && (to == len(t.all) || !idByte(t.all[to]))
+		if n := t.all[from:to]; alone && len(n) <= 20 && (digits >= 4 || marked || digits < to-from) {
+			if marked {
+				n = "#" + n
+			}
+			add(n, strings.TrimSpace(t.wordBefore(from-(len(n)-(to-from)))+" "+n))
+		}
+		from = to
+	}
+}
+
+// wordBefore is the word right before i, if there is one on its line.
+func (t *text) wordBefore(i int) string {
+	to := i
+	for to > 0 && (t.all[to-1] == ' ' || t.all[to-1] == ':' || t.all[to-1] == '=') {
+		to--
+	}
+	from := to
+	for from > 0 && wordByte(t.all[from-1]) && to-from < 24 {
+		from--
+	}
+	return strings.ToValidUTF8(t.all[from:to], "")
+}
+
+// mostEach is how many facts of a kind are looked for in a text.
+const mostEach = 6
 
 func idByte(c byte) bool { return c < 0x80 && wordByte(c) || c == '-' }
 
@@ -144,7 +221,7 @@ func isIdentifier(w string) bool {
 
 // urls finds addresses.
 func (t *text) urls(add func(string)) {
-	for i, n := 0, 0; n < 2*factsEach; n++ {
+	for i, n := 0, 0; n < 2*mostEach; n++ {
 		at := strings.Index(t.all[i:], "://")
 		if at < 0 {
 			return
@@ -170,7 +247,7 @@ var codeAfter = regexp.MustCompile(`^(?:\s*code)?[\s:=/"']{0,4}(?:\d\.\d\s+)?(-?
 func (t *text) statusCodes(add func(string)) {
 	for _, w := range []string{"http", "status", "code", "exit"} {
 		n := 0
-		for i := t.word(w, 0); i >= 0 && n < factsEach; i = t.word(w, i+len(w)) {
+		for i := t.word(w, 0); i >= 0 && n < mostEach; i = t.word(w, i+len(w)) {
 			after := t.lower[i+len(w) : min(len(t.lower), i+len(w)+24)]
 			if m := codeAfter.FindStringSubmatch(after); m != nil {
 				add(w + " " + m[1])

@@ -68,7 +68,7 @@ func (s *steps) makeDigests() []branch.Digest {
 			continue
 		}
 		out = append(out, branch.Digest{From: gone[0].Position, To: gone[len(gone)-1].Position,
-			Text: gather(gone).within(s.w.Counter, s.o.DigestTokens), Of: hashOf(gone)})
+			Text: gather(gone, s.d.Messages[end:], s.w.wholeOf).within(s.w.Counter, s.o.DigestTokens), Of: hashOf(gone)})
 	}
 	return out
 }

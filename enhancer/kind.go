@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -121,8 +122,25 @@ func mostLines(head string, least int, line *regexp.Regexp) bool {
 	return all >= least && hits*10 >= all*6
 }
 
-// describe is a few words on an output, for its pointer.
+// describeScan is how much of an output is looked through for errors on every request, from each end.
+const describeScan = 96 << 10
+
+// describe is a few words on an output, for its pointer, with the first and the last error that it reports.
 func describe(kind Kind, content string) string {
+	text := describeKind(kind, content)
+	if kind == Binary {
+		return text
+	}
+	found := slices.DeleteFunc(problems(headTail(content, describeScan, describeScan)), func(p problem) bool { return p.score < plainError })
+	for i, p := range found {
+		if (i == 0 || i == len(found)-1) && !strings.Contains(text, p.line) {
+			text += "; " + around(p.line, 100)
+		}
+	}
+	return text
+}
+
+func describeKind(kind Kind, content string) string {
 	switch kind {
 	case JSON:
 		return describeJSON(content)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -227,20 +228,41 @@ func shortenLog(content string) string {
 		last = same
 	}
 	flush()
-	return strings.Join(headAndTail(out, logHead, logTail, "lines"), "\n")
+	return strings.Join(headAndTail(out, logHead, logTail), "\n")
 }
 
 var leadingTime = regexp.MustCompile(`^[\[("]?\d[\d:.,/TZ+ -]*[\])"]?\s*`)
 
 func withoutTime(line string) string { return leadingTime.ReplaceAllString(line, "") }
 
-// headAndTail keeps the first and last of a list, with a line between that says how many are gone.
-func headAndTail(all []string, head, tail int, what string) []string {
-	if len(all) <= head+tail+1 {
+// errorsKept is how many lines between the first and the last ones are kept since they report an error.
+const errorsKept = 8
+
+var leftOut = regexp.MustCompile(`^\[… \d+ lines left out …\]$`)
+
+// headAndTail keeps the first and last lines, and those between that report an error, with a line for each gap that says how many are gone.
+func headAndTail(all []string, head, tail int) []string {
+	if len(all) <= head+tail+1 || slices.ContainsFunc(all, leftOut.MatchString) {
 		return all
 	}
-	out := append([]string{}, all[:head]...)
-	out = append(out, fmt.Sprintf("[… %d %s left out …]", len(all)-head-tail, what))
+	out := slices.Clone(all[:head])
+	gap, errors := 0, 0
+	flush := func() {
+		if gap > 0 {
+			out = append(out, fmt.Sprintf("[… %d lines left out …]", gap))
+		}
+		gap = 0
+	}
+	for _, line := range all[head : len(all)-tail] {
+		if errors < errorsKept && errorScore(clipLine(line)) >= plainError {
+			flush()
+			errors++
+			out = append(out, line)
+			continue
+		}
+		gap++
+	}
+	flush()
 	return append(out, all[len(all)-tail:]...)
 }
 
@@ -270,7 +292,7 @@ func shortenError(content string) string {
 		out = append(out, clipLine(line))
 	}
 	flush()
-	return strings.Join(headAndTail(out, 40, 20, "lines"), "\n")
+	return strings.Join(headAndTail(out, 40, 20), "\n")
 }
 
 // clipLine cuts a line that no message is as long as.
@@ -288,7 +310,7 @@ func shortenText(content string) string {
 			return prose
 		}
 		return firstAndLastWords(prose)
-	})
+	}, nil)
 }
 
 const wordsMark = " words left out …]"
@@ -326,9 +348,15 @@ func wordBounds(text string) (starts, ends []int) {
 	return starts, ends
 }
 
-// outsideCode applies f to what stands outside of fenced code blocks. A block that is not closed goes to the end.
-func outsideCode(text string, f func(string) string) string {
+// outsideCode applies f to what stands outside of fenced code blocks, and inside, where it is not nil, to those. A block that is not closed goes to the end.
+func outsideCode(text string, f, inside func(string) string) string {
 	var out strings.Builder
+	block := func(text string) {
+		if inside != nil {
+			text = inside(text)
+		}
+		out.WriteString(text)
+	}
 	for {
 		open := fence(text, 0)
 		if open < 0 {
@@ -338,11 +366,11 @@ func outsideCode(text string, f func(string) string) string {
 		out.WriteString(f(text[:open]))
 		end := fence(text, open+3)
 		if end < 0 {
-			out.WriteString(text[open:])
+			block(text[open:])
 			return out.String()
 		}
 		end += 3
-		out.WriteString(text[open:end])
+		block(text[open:end])
 		text = text[end:]
 	}
 }

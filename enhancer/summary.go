@@ -40,7 +40,7 @@ func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *P
 			return "", "", fmt.Errorf("the summary failed, nothing was compacted: %w", err)
 		}
 	default:
-		text, by = strings.TrimSpace(strings.TrimPrefix(gather(p.Gone).within(w.Counter, digestMost), HistoryMark)), "digest"
+		text, by = strings.TrimSpace(strings.TrimPrefix(gather(p.Gone, p.Kept, w.wholeOf).within(w.Counter, digestMost), HistoryMark)), "digest"
 	}
 	if strings.TrimSpace(text) == "" {
 		return "", "", ErrNoSummary
@@ -88,7 +88,7 @@ func fit(c *tokens.Counter, lines []string, gone []*chatctx.DraftMessage, limit 
 		last--
 		used += counts[last]
 	}
-	middle := gather(gone[first:last]).within(c, digestMost)
+	middle := gather(gone[first:last], gone[last:], func(m *chatctx.DraftMessage) *pool.Message { return m.Message }).within(c, digestMost)
 	out := append(append([]string{}, lines[:first]...), middle)
 	return strings.Join(append(out, lines[last:]...), "\n")
 }

@@ -1,0 +1,567 @@
+package enhancer
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// How telling a line is as an error.
+const (
+	noError      = 0
+	mention      = 1 // a word about an error, in prose or in code
+	plainError   = 2 // a line that reports one
+	certainError = 3 // one of a shape that nothing else has
+)
+
+// errorWords are what a line must hold, in small letters, to be looked at as an error.
+var errorWords = []string{"error", "exception", "panic", "fail", "fatal", "segmentation fault", "core dumped", "undefined", "denied", "no such file", "not found", "cannot ", "can't ",
+	"could not", "unable to", "refused", "timed out", "timeout", "out of memory", "killed", "exit status", "exit code", "exited with", "http", "status", "abort", "unresolved",
+	"unexpected", "conflict", "npm err!", "***", "critical", "severe", "unauthorized", "forbidden", "not ok", "errno", "sqlstate", "ora-", "not used", "mismatch", "assert", "deadlock",
+	"✗", "✖", "✕", "●", "service unavailable", "bad gateway", "non-zero", "interrupt", "overflow", "no space left", "not recognized", "not a ", "address already in use", "level=",
+	"multiple definition", "invalid", "rejected", "illegal", "crash", "terminated", "violates", "not allowed", "expired", "unhandled", "uncaught", ": line ", "fault"}
+
+// certain are shapes of errors at the beginning of a line, after a time and the like.
+var certain = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`\[?(?:(?:Caused by|Uncaught|Unhandled exception|Unhandled \w+|(?:PHP )?Fatal error|Exception in thread "[^"]*"|[\w./-]+\.\w+(?::\d+)*|During handling)[.:]? +){0,2}` +
+		`(?:\(?[A-Za-z_][\w$]*(?:\.|::|\\))*[A-Z]\w*(?:Error|Exception|Panic|Fault|Interrupt|Exit|Failure|Timeout|Expired|NotFound)\b(?:\s*\[[^\]]*\])?(?::|\]?$|\s*\(|\s+at\b)`,
+	`panic: `, `(?:PHP )?[Ff]atal(?: error)?: `, `thread '.*' (?:\(\d+\) )?panicked`, `Segmentation fault`, `Killed\b`, `Abort(?:ed)?(?: \(core dumped\)| trap)`, `Bus error`, `SIG[A-Z]{3,5}\b`,
+	`[Ee]rror(?:\[\w+\])?(?: [A-Z]+\d+)?:? `, `Error$`, `npm (?:ERR!|error)`, `(?:make|gmake|ninja)(?:\[\d+\])?: .*(?:\*\*\*|stopped|failed)`, `\*\*\* `, `FAILED\b`, `--- FAIL`, `FAIL\b`, `not ok \d`,
+	`[✗✖✕●×] `, `E: `, `ERROR\b`, `CONFLICT \(`, `CMake Error`, `Build error`, `[EF]\d{4} \d\d:\d\d`, `[\w./\\@-]+\.\w{1,5}[:(]\d+[:,]\d+\)?: (?:fatal )?(?:error|undefined|cannot|expected|missing|unknown|syntax|declared|invalid|assignment|too many|not enough|[\w.]+ (?:redeclared|declared|undefined))`,
+	`[\w./\\-]+\.\w{1,5}\(\d+(?:,\d+)?\)\s*: (?:fatal )?error `, `[\w./\\-]+\.\w{1,5}:\d+: (?:\w+(?:Error|Exception)|undefined|error|FAIL|in .*Error)`, `\d+\) .*(?:Error|FAIL)`, `HTTP/[\d.]+ [45]\d\d`, `curl: \(\d+\)`, `ssh: `, `rsync error`,
+	`<tool_use_error>`, `(?:LINK|ld(?:\.\w+)?|collect2|clang|gcc|g\+\+|rustc|javac|tsc|cc1\w*)(?:\.exe)?: `, `(?:bash|sh|zsh|\S*/sh)(?:\.exe)?: .*: `, `Traceback: `,
+}, "|") + `)`)
+
+// phrases are what only errors have in them, in small letters.
+var phrases = []string{"undefined reference to", "unresolved external", "multiple definition of", "symbol(s) not found", "cannot find -l", "core dumped", ": error: ", ": fatal error: ", ": fatal: ",
+	"level=error", "level=fatal", "level=critical", "level=panic", "panicked at", "permission denied", "no such file or directory", "command not found", "connection refused", "connection reset",
+	"connection timed out", "out of memory", "no space left", "address already in use", "access denied", "access is denied", "authentication failed", "not a git repository", "merge conflict",
+	"non-zero exit", "deadlock detected", "is not recognized as", "stack overflow", "segmentation fault", "sqlstate", "ora-0"}
+
+// shapes are those of errors within a line that holds the words before each.
+var shapes = []struct {
+	words []string
+	shape *regexp.Regexp
+}{
+	{[]string{"error "}, regexp.MustCompile(`\berror [A-Z]{1,6}\d{2,6}\b`)},
+	{[]string{"ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC"}, regexp.MustCompile(`\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b`)},
+	{[]string{`"level"`, `"severity"`}, regexp.MustCompile(`"(?:level|severity)": ?"(?:error|fatal|critical)"`)},
+	{[]string{"HTTP/"}, regexp.MustCompile(`HTTP/[\d.]+"? [45]\d\d\b`)},
+	{[]string{" Bad ", " Unauthorized", " Forbidden", " Not ", " Method Not", " Conflict", " Gone", " Unprocessable", " Too Many", " Internal Server", " Service Unavailable", " Gateway Time"},
+		regexp.MustCompile(`\b[45]\d\d (?:Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many|Internal Server|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time)`)},
+	{[]string{"Error: ", "Exception: ", "Error)", "Exception)"}, regexp.MustCompile(`\b[A-Z]\w*(?:Error|Exception): |\(\w+(?:Error|Exception)\)$`)},
+	{[]string{"exit"}, regexp.MustCompile(`\bexit(?:ed)?(?: with)?(?: status| code)+:? [1-9]\d*|\bexited with [1-9]`)},
+	{[]string{"E"}, regexp.MustCompile(`\bE[A-Z]{4,}\b: |^E +(?:assert|\w+ =) `)},
+	{[]string{"signal: "}, regexp.MustCompile(`signal: \w+`)},
+	{[]string{"ssertion"}, regexp.MustCompile(`[Aa]ssertion .{0,60}failed`)},
+}
+
+// anywhere is where within a line the shape of an error begins, -1 for nowhere. lower is the line in small letters.
+func anywhere(line, lower string) int {
+	for _, p := range phrases {
+		if at := strings.Index(lower, p); at >= 0 {
+			return at
+		}
+	}
+	for i := range shapes {
+		if containsAny(line, shapes[i].words) {
+			if at := shapes[i].shape.FindStringIndex(line); at != nil {
+				return at[0]
+			}
+		}
+	}
+	return -1
+}
+
+func containsAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// reported are words of lines that say what went wrong, spoken those of lines that speak of it.
+var (
+	reported = []string{"failed", "failure", "fatal", "error", "cannot", "can't", "could not", "unable to", "refused", "timed out", "timeout", "denied", "forbidden", "unauthorized", "not found", "unexpected",
+		"invalid", "aborted", "mismatch", "unhandled", "uncaught", "rejected", "illegal", "crashed", "violates", "terminated", "not allowed", "expired", "oomkilled"}
+	spokenOf = []string{"error", "errors", "exception", "panic", "failed", "failure", "traceback"}
+)
+
+// hasWord reports whether a line has one of some words.
+func hasWord(t *text, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return t.word(w, 0) >= 0 })
+}
+
+// failedStatus is how the number of a failed request begins after its name.
+var failedStatus = []string{" 4", " 5", "=4", "=5", ":4", ":5", "\"4", "\"5"}
+
+// httpStatus is a status of a failed request in a log.
+var httpStatus = regexp.MustCompile(`\b(?:status(?:[ _]?code)?|http|returned|responded(?: with)?)["']?[ :=]+"?[45]\d\d\b`)
+
+// withoutNothing blanks out the words that nothing was wrong: no errors, failed: 0. It gives the line and its small letters.
+func withoutNothing(line, lower string) (string, string) {
+	for _, stem := range []string{"err", "fail", "exception", "problem", "conflict"} {
+		for i := 0; ; {
+			at := strings.Index(lower[i:], stem)
+			if at < 0 {
+				break
+			}
+			at += i
+			end := at + len(stem)
+			for end < len(lower) && wordByte(lower[end]) {
+				end++
+			}
+			if i = end; at > 0 && wordByte(lower[at-1]) {
+				continue
+			}
+			if noneBefore(lower[max(0, at-24):at]) || noneAfter(lower[end:]) {
+				blank := strings.Repeat(" ", end-at)
+				line, lower = line[:at]+blank+line[end:], lower[:at]+blank+lower[end:]
+			}
+		}
+	}
+	return line, lower
+}
+
+// noneBefore reports whether one of the last two words says that there is none.
+func noneBefore(before string) bool {
+	words := strings.Fields(before)
+	for _, w := range words[max(0, len(words)-2):] {
+		switch strings.Trim(w, "([,:") {
+		case "0", "no", "zero", "without", "any", "free":
+			return true
+		}
+	}
+	return false
+}
+
+// noneAfter reports whether a value follows that says that there is none, or what an error is handled by.
+func noneAfter(after string) bool {
+	if strings.HasPrefix(after, "-safe") || strings.HasPrefix(after, "-free") || strings.HasPrefix(after, " handling") || strings.HasPrefix(after, " 0") {
+		return true
+	}
+	value, ok := strings.CutPrefix(strings.TrimLeft(after, "\"' "), ":")
+	if !ok {
+		value = strings.TrimLeft(strings.TrimLeft(after, "\"' "), "!=")
+		ok = len(value) < len(strings.TrimLeft(after, "\"' "))
+	}
+	value = strings.TrimLeft(value, " ")
+	if !ok {
+		return false
+	}
+	for _, none := range []string{"0", "null", "nil", "none", "false", "undefined", "[]", `""`, "''"} {
+		if rest, is := strings.CutPrefix(value, none); is && (rest == "" || !wordByte(rest[0]) && rest[0] != '.') {
+			return true
+		}
+	}
+	return false
+}
+
+// programWords are what code has and messages hardly.
+var programWords = []string{"throw", "throws", "catch", "raise", "return", "except", "def", "func", "fn", "class", "import", "export", "const", "let", "var", "type", "interface", "public", "private", "static", "async",
+	"await", "println", "printf"}
+
+// isCode reports whether a line is one of a program, which speaks of errors that may come; surely: nothing that reports an error looks like it.
+func isCode(line string, t *text) (code, surely bool) {
+	trimmed := strings.TrimSpace(line)
+	number := strings.TrimLeft(trimmed, "0123456789")
+	switch {
+	case len(number) < len(trimmed) && (strings.HasPrefix(strings.TrimLeft(number, " "), "→") || strings.HasPrefix(number, "|")), strings.HasPrefix(trimmed, "//"), strings.HasPrefix(trimmed, "/*"),
+		strings.HasPrefix(trimmed, "* ") || trimmed == "*", strings.HasPrefix(trimmed, "|"), strings.Contains(line, "=>"), strings.Contains(line, ":="), strings.HasSuffix(trimmed, "{"),
+		member.MatchString(line):
+		return true, true
+	}
+	for _, w := range []string{"throw", "catch", "raise"} {
+		if at := t.word(w, 0); at >= 0 && callOrWord(line[at+len(w):]) {
+			return true, true
+		}
+	}
+	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "<!--") || strings.HasPrefix(trimmed, "@") || strings.HasPrefix(line, "+ ") || strings.HasPrefix(line, "- ") ||
+		strings.HasSuffix(trimmed, "(") || strings.HasSuffix(trimmed, "[") || strings.HasSuffix(trimmed, ",") || strings.HasSuffix(trimmed, ";") ||
+		containsAny(t.lower, []string{"console.", "log.", "logger.", "fmt.", "errors.new", "this.", "self."}) {
+		return true, false
+	}
+	for _, w := range programWords {
+		if at := t.word(w, 0); at >= 0 && callOrWord(line[at+len(w):]) {
+			return true, false
+		}
+	}
+	return false, false
+}
+
+// member is a line of an object or a type: a name, a colon, a value and a comma.
+var member = regexp.MustCompile(`^\s*["']?\w+["']?\??:\s*[\w'"].*[,;]\s*$`)
+
+// callOrWord reports whether what comes after a keyword goes on as code does.
+func callOrWord(rest string) bool {
+	rest = strings.TrimLeft(rest, " \t")
+	return rest != "" && (wordByte(rest[0]) || strings.IndexByte(`({"'*!`, rest[0]) >= 0)
+}
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+func withoutColour(line string) string {
+	if strings.IndexByte(line, 0x1b) < 0 {
+		return line
+	}
+	return ansi.ReplaceAllString(line, "")
+}
+
+// before is what may stand before an error on its line: a time, a level, a test runner's or a container's mark.
+var before = regexp.MustCompile(`^(?:\s+|E {2,}|> |\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s*|\[?\d\d:\d\d:\d\d[\d.,]*\]?\s*|\[[\w./ -]{1,30}\] |(?:stderr|stdout|Error output|err): |[\w.-]{1,24} *\| |remote: |\d+:\d+:\d+ |[!>»] )+`)
+
+// errorScore says how telling a line is as an error.
+func errorScore(line string) int {
+	t := newText(line)
+	if !containsAny(t.lower, errorWords) {
+		return noError
+	}
+	code, surely := isCode(line, t)
+	whole, lower := withoutNothing(line, t.lower)
+	t = &text{whole, lower}
+	said := whole
+	if !certain.MatchString(said) {
+		said = whole[len(before.FindString(whole)):]
+	}
+	if strings.HasPrefix(said, "Traceback (") || strings.TrimSpace(said) == "" {
+		return noError
+	}
+	switch {
+	case strings.HasPrefix(said, "npm ") && detail.MatchString(said):
+		return mention
+	case !surely && certain.MatchString(said):
+		return certainError
+	case code:
+		if anywhere(whole, t.lower) >= 0 || hasWord(t, reported) {
+			return mention
+		}
+		return noError
+	case anywhere(whole, t.lower) >= 0:
+		return certainError
+	case containsAny(lower, failedStatus) && httpStatus.MatchString(lower):
+		return plainError
+	case hasWord(t, reported):
+		if strings.Count(said, " ") > 24 {
+			return mention // a sentence of prose
+		}
+		return plainError
+	case hasWord(t, spokenOf):
+		return mention
+	}
+	return noError
+}
+
+// detail are lines that go with an error and say little.
+var detail = regexp.MustCompile(`^npm (?:ERR!|error) (?:path|workspace|location|command|errno|syscall|A complete log|cwd|prefix|gyp (?:stack|cwd))\b|^npm (?:ERR!|error) *$`)
+
+// problem is an error that a text reports: its line, and the frame of a stack that says where.
+type problem struct {
+	line, frame string
+	own         bool // the frame is of the user's code
+	places      int  // further ones where it stands
+	score       int
+}
+
+func (p *problem) String() string {
+	if p.frame == "" {
+		return p.line
+	}
+	return p.line + frameMark + p.frame
+}
+
+// frameMark stands between an error and where it came about.
+const frameMark = " @ "
+
+const (
+	problemLine  = 260      // bytes of an error's line that are kept
+	problemFrame = 160      // of a frame
+	problemScan  = 1 << 20  // of a text that is looked through
+	problemMost  = 4 * 1024 // lines of it that are looked at closely
+)
+
+// problems finds the errors that a text reports, in order, each shape of a line once.
+func problems(text string) []problem {
+	text = headTail(text, problemScan/2, problemScan/2)
+	var (
+		p    = parser{seen: map[string]int{}, looked: map[string]bool{}}
+		hits = lineHits(text)
+	)
+	n, stack := 0, 0
+	for from := 0; from < len(text); {
+		to := len(text)
+		if at := strings.IndexByte(text[from:], '\n'); at >= 0 {
+			to = from + at
+		}
+		hit := len(hits) > 0 && hits[0] < to
+		for len(hits) > 0 && hits[0] < to {
+			hits = hits[1:]
+		}
+		switch raw := text[from:to]; {
+		case hit && n < problemMost:
+			n++
+			p.line(raw)
+			stack = stackLines
+		case stack > 0 || strings.HasPrefix(raw, "  File \""):
+			stack--
+			if p.line(raw) {
+				stack = stackLines
+			}
+		default:
+			p.python = ""
+		}
+		from = to + 1
+	}
+	return p.found
+}
+
+// stackLines is how many lines after an error may belong to it, and after each frame again.
+const stackLines = 6
+
+// lineHits are the places of errorWords in a text, in order.
+func lineHits(text string) []int {
+	lower := newText(text).lower
+	var hits []int
+	for _, w := range errorWords {
+		for i := 0; ; {
+			at := strings.Index(lower[i:], w)
+			if at < 0 {
+				break
+			}
+			at += i
+			hits = append(hits, at)
+			end := strings.IndexByte(lower[at:], '\n') // once a line is enough
+			if end < 0 {
+				break
+			}
+			i = at + end
+		}
+	}
+	slices.Sort(hits)
+	return hits
+}
+
+// parser reads lines one by one and keeps the errors, each with its stack.
+type parser struct {
+	found  []problem
+	seen   map[string]int // shapes, of the problem with the index
+	looked map[string]bool
+	last   int    // the error whose stack may come: its index + 1
+	next   bool   // the error's words stand on the next line
+	python string // the innermost frame of a Python stack so far, which comes before its error
+	pyOwn  bool
+	goFunc string // the function of a Go or Rust frame, whose file comes on the next line
+}
+
+// line takes a line and reports whether it was one of a stack.
+func (p *parser) line(raw string) bool {
+	line := strings.TrimRight(withoutColour(raw), "\r ")
+	if p.frame(line) {
+		return true
+	}
+	if p.next {
+		p.next = false
+		if words := strings.TrimSpace(line); words != "" && p.last > 0 {
+			e := &p.found[p.last-1]
+			e.line = around(e.line+" "+words, problemLine)
+			return true
+		}
+	}
+	shape := shapeOf(line)
+	if p.looked[shape] { // lines of one shape report the same: looking at each would take long
+		return false
+	}
+	p.looked[shape] = true
+	score := errorScore(line)
+	if score == noError {
+		return false
+	}
+	text := around(strings.TrimSpace(line), problemLine)
+	if p.again(text) {
+		p.python, p.last = "", 0
+		return false
+	}
+	e := problem{line: text, score: score}
+	if p.python != "" && score >= plainError && line[0] != ' ' {
+		e.frame, e.own, p.python = p.python, p.pyOwn, ""
+	}
+	p.found = append(p.found, e)
+	if score >= plainError {
+		p.last, p.goFunc = len(p.found), ""
+		p.next = strings.Contains(line, "panicked at ") && strings.HasSuffix(line, ":")
+	}
+	return false
+}
+
+// atPlace is where a compiler found an error, before its words.
+var atPlace = regexp.MustCompile(`^[\w./\\@-]+\.\w{1,5}(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)(?:: | : | - )`)
+
+// problemPlaces is how many more places of an error are named.
+const problemPlaces = 4
+
+// again reports whether a line says what one before it said already. One that says it of another place adds that.
+func (p *parser) again(text string) bool {
+	at := atPlace.FindString(text)
+	if _, ok := p.seen[shapeOf(text)]; ok {
+		return true
+	}
+	p.seen[shapeOf(text)] = len(p.found)
+	if at == "" || len(text)-len(at) < 12 {
+		return false
+	}
+	words := shapeOf(text[len(at):])
+	first, ok := p.seen[words]
+	if !ok {
+		p.seen[words] = len(p.found)
+		return false
+	}
+	e := &p.found[first]
+	if e.places++; e.places <= problemPlaces {
+		e.frame += map[bool]string{true: "also ", false: ", "}[e.frame == ""] + strings.TrimRight(at, ": -")
+	}
+	return true
+}
+
+var (
+	pythonFrame = regexp.MustCompile(`^\s+File "([^"]+)", line \d+`)
+	atFrame     = regexp.MustCompile(`^\s+at \S`)
+	numberFrame = regexp.MustCompile(`^\s*#\d+ +\S`)
+	fromFrame   = regexp.MustCompile(`^\s+(?:from|\d+: from) \S+:\d+`)
+	goFile      = regexp.MustCompile(`^\t\S+\.go:\d+`)
+	goFunction  = regexp.MustCompile(`^(?:created by )?[\w./*()\[\]·-]+\(.*\)$`)
+	rustFrame   = regexp.MustCompile(`^\s+\d+: +\S`)
+	// foreign are frames of a language's library or of a package manager's folder.
+	foreign = regexp.MustCompile(`site-packages|dist-packages|/lib/python|<frozen |node:|node_modules|internal/|/usr/local/go/|/go/src/|/pkg/mod/|\bruntime[./]|/rustc/|\.cargo/|\bcore::|\bstd::|rust_begin_unwind|/vendor/|/gems/|` +
+		`\bat (?:async )?(?:java|javax|jdk|sun|com\.sun|kotlin|scala|org\.(?:spring|junit|apache|hibernate|eclipse|gradle)|io\.netty|System|Microsoft|Newtonsoft|Xunit|NUnit)\.|__libc|/libc\.|testing\.|\[internal function\]|<anonymous>$`)
+)
+
+// frame takes a line of a stack. Of each error the innermost frame of the user's code is kept, or the innermost where all are foreign.
+func (p *parser) frame(line string) bool {
+	if pythonFrame.MatchString(line) {
+		if own := !foreign.MatchString(line); own || !p.pyOwn {
+			p.python, p.pyOwn = clipFrame(line), own
+		}
+		return true
+	}
+	if p.python != "" && strings.HasPrefix(line, "    ") {
+		return true // the code of a Python frame
+	}
+	switch {
+	case p.last == 0:
+		return false
+	case goFile.MatchString(line) && p.goFunc != "":
+		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign.MatchString(p.goFunc) || foreign.MatchString(line) || strings.HasPrefix(p.goFunc, "panic("))
+	case atFrame.MatchString(line) && p.goFunc != "":
+		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign.MatchString(p.goFunc) || foreign.MatchString(line))
+	case atFrame.MatchString(line), numberFrame.MatchString(line), fromFrame.MatchString(line):
+		p.where(line, foreign.MatchString(line))
+	case goFunction.MatchString(line), rustFrame.MatchString(line):
+		p.goFunc = strings.TrimSpace(line)
+		return true
+	default:
+		return strings.HasPrefix(line, "goroutine ") || strings.HasPrefix(line, "stack backtrace:") || strings.HasPrefix(line, "[signal ") || strings.HasPrefix(line, "note: run with") ||
+			strings.HasPrefix(line, "Stack trace:")
+	}
+	p.goFunc = ""
+	return true
+}
+
+// where says where the last error came about, unless a frame nearer to it says so.
+func (p *parser) where(frame string, foreign bool) {
+	if e := &p.found[p.last-1]; e.frame == "" || !foreign && !e.own {
+		e.frame, e.own = clipFrame(frame), !foreign
+	}
+}
+
+func clipFrame(line string) string {
+	line = strings.TrimSpace(line)
+	return line[:runeStart(line, min(len(line), problemFrame))]
+}
+
+// around is a line, or of a long one the beginning and the end, or what stands around its error where that is in neither.
+func around(line string, most int) string {
+	line = strings.ToValidUTF8(line, "")
+	if len(line) <= most {
+		return line
+	}
+	if at := anywhere(line, newText(line).lower); at > most*2/3 {
+		from := runeStart(line, at-most/3)
+		return "…" + line[from:runeStart(line, min(len(line), from+most))] + "…"
+	}
+	tail := most / 4
+	return line[:runeStart(line, most-tail)] + "…" + line[runeStart(line, len(line)-tail):]
+}
+
+// shapeOf is a line without its numbers: lines of one shape report the same.
+func shapeOf(line string) string {
+	b := make([]byte, 0, len(line))
+	for i := range len(line) {
+		switch c := line[i]; {
+		case '0' <= c && c <= '9':
+			if n := len(b); n == 0 || b[n-1] != '0' {
+				b = append(b, '0')
+			}
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// outputText is a result's text for finding things in: of JSON, its texts and small values, a line each.
+func outputText(content string) string {
+	if len(content) > 4<<20 || !isJSON(content) {
+		return content
+	}
+	dec := json.NewDecoder(strings.NewReader(content))
+	dec.UseNumber()
+	var b strings.Builder
+	flatten(dec, "", &b)
+	return b.String()
+}
+
+var errorKey = regexp.MustCompile(`(?i)^(?:\w*error\w*|exception|failure|fault|reason|problem)$`)
+
+// flatten writes the next value of JSON as lines. An object that a key calls an error stays in one.
+func flatten(dec *json.Decoder, key string, b *strings.Builder) {
+	token, err := dec.Token()
+	if err != nil {
+		return
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		before := b.Len()
+		for dec.More() {
+			name := key
+			if v == '{' {
+				k, err := dec.Token()
+				if err != nil {
+					return
+				}
+				name, _ = k.(string)
+			}
+			flatten(dec, name, b)
+		}
+		_, _ = dec.Token() // the end of what was begun
+		if v == '{' && errorKey.MatchString(key) && b.Len()-before < 2*problemLine {
+			all := b.String()
+			inner := strings.Join(strings.Fields(strings.ReplaceAll(all[before:], "\n", ", ")), " ")
+			b.Reset()
+			b.WriteString(all[:before] + key + ": " + strings.TrimSuffix(inner, ",") + "\n")
+		}
+	case string:
+		if strings.Contains(v, "\n") {
+			b.WriteString(v + "\n")
+		} else if v != "" {
+			b.WriteString(key + ": " + v + "\n")
+		}
+	case nil:
+	default:
+		var out bytes.Buffer
+		writeJSON(&out, v)
+		b.WriteString(key + ": " + out.String() + "\n")
+	}
+}
