@@ -82,15 +82,17 @@ const (
 	scanHead  = 3000
 	scanTail  = 1000
 	scanAll   = 96 << 10 // bytes
-	errorsAll = 4 << 20  // bytes of outputs
+	errorsAll = 1 << 20  // bytes that are looked through for errors, the newest first
+	errorsHit = 1000     // lines of them that are looked at closely
 )
 
 // gather collects the facts of messages. later are the messages that stay: what they refer to is worth more. whole gives a message as it was before it was made shorter.
 func gather(messages, later []*chatctx.DraftMessage, whole func(*chatctx.DraftMessage) *pool.Message) *facts {
 	f := &facts{messages: len(messages)}
-	g := gatherer{facts: f, room: scanAll, errors: errorsAll, numbers: map[string]number{}}
+	g := gatherer{facts: f, room: scanAll, numbers: map[string]number{}}
+	errors := errorsOf(messages, whole)
 	for i, m := range messages {
-		g.add(m, whole(m), i < scanFirst || i >= len(messages)-scanLast)
+		g.add(m, whole(m), errors[i], i < scanFirst || i >= len(messages)-scanLast)
 	}
 	for _, m := range later[:min(len(later), scanFirst)] {
 		g.refer(headTail(messageText(m.Message), scanHead, scanTail))
@@ -108,9 +110,34 @@ func gather(messages, later []*chatctx.DraftMessage, whole func(*chatctx.DraftMe
 
 type gatherer struct {
 	*facts
-	room, errors int // bytes that may still be looked at
-	at           int // the number of the message
-	numbers      map[string]number
+	room    int // bytes that may still be looked at
+	at      int // the number of the message
+	numbers map[string]number
+}
+
+// errorsOf finds the errors in each of some messages, the newest ones first as long as they are not too much.
+func errorsOf(messages []*chatctx.DraftMessage, whole func(*chatctx.DraftMessage) *pool.Message) [][]problem {
+	out := make([][]problem, len(messages))
+	room, lines := errorsAll, errorsHit
+	for i, m := range slices.Backward(messages) {
+		if m.Kind == "digest" || m.Kind == "summary" {
+			continue
+		}
+		content := contentOf(whole(m))
+		if room -= min(len(content), problemScan); room < 0 || lines <= 0 {
+			break
+		}
+		out[i] = problems(content, &lines)
+	}
+	return out
+}
+
+// contentOf is a message's text for finding things in.
+func contentOf(m *pool.Message) string {
+	if m.Result != nil {
+		return outputText(messageText(m))
+	}
+	return messageText(m)
 }
 
 // number is a plain number, which matters once it comes again.
@@ -120,7 +147,7 @@ type number struct {
 }
 
 // add takes the facts of one message in; of those between the first and the newest only the errors.
-func (g *gatherer) add(m *chatctx.DraftMessage, whole *pool.Message, all bool) {
+func (g *gatherer) add(m *chatctx.DraftMessage, whole *pool.Message, errors []problem, all bool) {
 	if m.Kind == "digest" || m.Kind == "summary" {
 		g.merge(parseDigest(m.Text()))
 		g.messages--
@@ -132,20 +159,15 @@ func (g *gatherer) add(m *chatctx.DraftMessage, whole *pool.Message, all bool) {
 			g.put(toolKind, m.Calls[i].Tool+"("+string(m.Calls[i].Arguments)+")")
 		}
 	}
-	content := messageText(whole)
-	if whole.Result != nil {
-		content = outputText(content)
-	}
-	if g.errors -= min(len(content), problemScan); g.errors >= 0 {
-		for _, p := range problems(content) {
-			if p.score > mention {
-				g.put(errorKind, p.String())
-			}
+	for _, p := range errors {
+		if p.score > mention {
+			g.put(errorKind, p.String())
 		}
 	}
 	if !all {
 		return
 	}
+	content := contentOf(whole)
 	t := newText(headTail(content, scanHead, scanTail))
 	if g.room -= len(t.all); g.room < 0 {
 		return

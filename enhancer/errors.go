@@ -277,20 +277,19 @@ func (p *problem) String() string {
 const frameMark = " @ "
 
 const (
-	problemLine  = 260      // bytes of an error's line that are kept
-	problemFrame = 160      // of a frame
-	problemScan  = 1 << 20  // of a text that is looked through
-	problemMost  = 4 * 1024 // lines of it that are looked at closely
+	problemLine  = 260     // bytes of an error's line that are kept
+	problemFrame = 160     // of a frame
+	problemScan  = 1 << 20 // of a text that is looked through
 )
 
-// problems finds the errors that a text reports, in order, each shape of a line once.
-func problems(text string) []problem {
+// problems finds the errors that a text reports, in order, each shape of a line once. most is how many lines may be looked at closely, and is lowered by those that were.
+func problems(text string, most *int) []problem {
 	text = headTail(text, problemScan/2, problemScan/2)
 	var (
-		p    = parser{seen: map[string]int{}, looked: map[string]bool{}}
+		p    = parser{most: most, seen: map[string]int{}, looked: map[string]bool{}}
 		hits = lineHits(text)
 	)
-	n, stack := 0, 0
+	stack := 0
 	for from := 0; from < len(text); {
 		to := len(text)
 		if at := strings.IndexByte(text[from:], '\n'); at >= 0 {
@@ -301,8 +300,7 @@ func problems(text string) []problem {
 			hits = hits[1:]
 		}
 		switch raw := text[from:to]; {
-		case hit && n < problemMost:
-			n++
+		case hit:
 			p.line(raw)
 			stack = stackLines
 		case stack > 0 || strings.HasPrefix(raw, "  File \""):
@@ -349,6 +347,7 @@ type parser struct {
 	found  []problem
 	seen   map[string]int // shapes, of the problem with the index
 	looked map[string]bool
+	most   *int
 	last   int    // the error whose stack may come: its index + 1
 	next   bool   // the error's words stand on the next line
 	python string // the innermost frame of a Python stack so far, which comes before its error
@@ -375,6 +374,9 @@ func (p *parser) line(raw string) bool {
 		return false
 	}
 	p.looked[shape] = true
+	if *p.most--; *p.most < 0 {
+		return false
+	}
 	score := errorScore(line)
 	if score == noError {
 		return false

@@ -115,14 +115,19 @@ func TestErrorsStandInWhatStandsForAnOutput(t *testing.T) {
 	}
 }
 
+func find(text string) []problem {
+	most := errorsHit
+	return problems(text, &most)
+}
+
 func TestProblemsInJSON(t *testing.T) {
-	got := problems(outputText(`{"ok":false,"error":{"code":404,"message":"no order 7"},"list":[1,2],"log":"a\nb\nTypeError: x is undefined\n"}`))
+	got := find(outputText(`{"ok":false,"error":{"code":404,"message":"no order 7"},"list":[1,2],"log":"a\nb\nTypeError: x is undefined\n"}`))
 	want := []string{"error: code: 404, message: no order 7", "TypeError: x is undefined"}
 	if len(got) != 2 || got[0].line != want[0] || got[1].line != want[1] {
 		t.Errorf("%+v, want %q", got, want)
 	}
 	for _, broken := range []string{"{", `{"a":`, `[1,`, ""} {
-		if problems(outputText(broken)) != nil {
+		if find(outputText(broken)) != nil {
 			t.Errorf("%q has problems", broken)
 		}
 	}
@@ -134,7 +139,7 @@ func FuzzProblems(f *testing.F) {
 	}
 	f.Add("panicked at a:\n\n  File \"x\", line 1\n\tat\x00")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, p := range problems(text) {
+		for _, p := range find(text) {
 			if len(p.line) > problemLine+16 || strings.Contains(p.String(), "\n") || p.score == noError {
 				t.Errorf("%+v of %q", p, text)
 			}

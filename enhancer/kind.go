@@ -123,7 +123,10 @@ func mostLines(head string, least int, line *regexp.Regexp) bool {
 }
 
 // describeScan is how much of an output is looked through for errors on every request, from each end.
-const describeScan = 96 << 10
+const (
+	describeScan  = 96 << 10
+	describeLines = 100 // of them that are looked at closely
+)
 
 // describe is a few words on an output, for its pointer, with the first and the last error that it reports.
 func describe(kind Kind, content string) string {
@@ -131,7 +134,8 @@ func describe(kind Kind, content string) string {
 	if kind == Binary {
 		return text
 	}
-	found := slices.DeleteFunc(problems(headTail(content, describeScan, describeScan)), func(p problem) bool { return p.score < plainError })
+	most := describeLines
+	found := slices.DeleteFunc(problems(headTail(content, describeScan, describeScan), &most), func(p problem) bool { return p.score < plainError })
 	for i, p := range found {
 		if (i == 0 || i == len(found)-1) && !strings.Contains(text, p.line) {
 			text += "; " + around(p.line, 100)
