@@ -38,6 +38,9 @@ var rooms = map[string]map[string]string{
 		"syscall": "calls the system",
 	},
 	"internal/sqlite": {},
+	"internal/testkit": {
+		"os/exec": "finds programs",
+	},
 	"chatctx/internal/index": {
 		"chatctx/kv":                   "reads and writes",
 		"github.com/fxamacker/cbor/v2": "encodes records",
@@ -204,6 +207,7 @@ var rooms = map[string]map[string]string{
 		"adapter":               "requests and replies",
 		"adapter/wire/wiretest": "judges bodies",
 		"chatctx":               "the front door",
+		"internal/testkit":      "rounds and seeds",
 		"pool":                  "messages and ids",
 		"flag":                  "reads flags",
 		"net/http":              "sends requests",

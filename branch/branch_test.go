@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -129,8 +130,8 @@ func (h *histories) shared(tx kv.Tx, i, j int) error {
 
 // TestHistoriesAgainstLists holds pieces to plain lists over random changes.
 func TestHistoriesAgainstLists(t *testing.T) {
-	for seed := range int64(20) {
-		h := &histories{t: t, rng: rand.New(rand.NewSource(seed)), db: memkv.New(), ctx: pool.NewID()}
+	for seed := range testkit.Seeds(t, 20) {
+		h := &histories{t: t, rng: rand.New(rand.NewSource(int64(seed))), db: memkv.New(), ctx: pool.NewID()}
 		for i := range 4 {
 			h.all = append(h.all, &Branch{Name: fmt.Sprint(i), Segment: uint64(i + 1)})
 			h.plain = append(h.plain, nil)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -382,7 +383,7 @@ var callModel = map[string]map[string]string{
 // TestCallTransitions takes random steps, legal or not, and holds the store to the model; the log replays to the present state.
 func TestCallTransitions(t *testing.T) {
 	steps := []string{"approve", "deny", "cancel", "expire", "claim", "again", "resolve", "fail", "crash", "undo"}
-	for seed := range 60 {
+	for seed := range testkit.Seeds(t, 60) {
 		rng := rand.New(rand.NewSource(int64(seed)))
 		s, clock := clocked(t)
 		c := newContext(t, s, "a")

@@ -9,22 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
-
-// crashRounds is how often the writers are killed; CHATCTX_KILLS raises it.
-func crashRounds() int {
-	if n, err := strconv.Atoi(os.Getenv("CHATCTX_KILLS")); err == nil {
-		return n
-	}
-	return 12
-}
 
 // TestKilledWritersLoseNothing kills three writers at once, again and again: every message whose append had returned is there, in its writer's order, and check finds
 // nothing. Between appends the writers fork, edit, rewind and undo on branches of their own.
@@ -36,13 +28,13 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chats.db")
 	s := open(t, file)
 	newContext(t, s)
-	rng := rand.New(rand.NewSource(1))
 	acked := map[string]int{}
-	for round := range crashRounds() {
+	for seed := range testkit.Seeds(t, 12) {
+		rng := rand.New(rand.NewSource(int64(seed)))
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		for w := range 3 {
-			name, after := fmt.Sprintf("%d.%d", round, w), 1+rng.Intn(25)
+			name, after := fmt.Sprintf("%d.%d", seed, w), 1+rng.Intn(25)
 			wg.Go(func() {
 				n := killAfter(t, file, name, after)
 				mu.Lock()
@@ -75,7 +67,7 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 			t.Errorf("writer %s: %d messages are there, %d were acknowledged", name, next[name], n)
 		}
 	}
-	t.Logf("%d kills, %d acknowledged appends", 3*crashRounds(), total)
+	t.Logf("%d kills, %d acknowledged appends", len(acked), total)
 }
 
 // killAfter starts a writer, kills it once so many appends were acknowledged, and gives how many were in the end.

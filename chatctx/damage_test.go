@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,14 +17,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// long is by how much CHATCTX_LONG, a number, makes the tests of damage and of killed processes longer.
-func long() int {
-	n, _ := strconv.Atoi(os.Getenv("CHATCTX_LONG"))
-	return max(n, 1)
-}
 
 // wholeStore makes a file that has records of each kind.
 func wholeStore(t *testing.T) string {
@@ -158,11 +152,11 @@ func flip(b []byte, rnd *rand.Rand) []byte {
 // TestDamagedRecords spoils records of each bucket, in turn, in each way: it is found, and mended, and nothing that can be read is lost.
 func TestDamagedRecords(t *testing.T) {
 	whole := wholeStore(t)
-	for _, bucket := range everyBucket {
-		for i := range 4 * long() {
-			rnd := rand.New(rand.NewPCG(uint64(i), uint64(len(bucket))))
-			way := []string{"missing", "value", "key", "cut"}[i%4]
-			t.Run(fmt.Sprintf("%s/%s/%d", bucket, way, i/4), func(t *testing.T) {
+	for seed := range testkit.Seeds(t, 2) {
+		for i, bucket := range everyBucket {
+			rnd := rand.New(rand.NewPCG(seed, uint64(len(bucket))))
+			way := []string{"missing", "value", "key", "cut"}[(seed+uint64(i))%4]
+			t.Run(fmt.Sprintf("%s/%s/%d", bucket, way, seed), func(t *testing.T) {
 				hit := false
 				file := damage(t, whole, func(file string) {
 					hit = inRecord(t, file, bucket, rnd.Float64(), func(tx kv.RwTx, key, value []byte) error {
@@ -323,21 +317,21 @@ func TestDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 30 * long() {
-		t.Run(fmt.Sprint("bit=", i), func(t *testing.T) {
-			rnd := rand.New(rand.NewPCG(uint64(i), 9))
+	for seed := range testkit.Seeds(t, 30) {
+		t.Run(fmt.Sprint("bit=", seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 9))
 			mendAndLook(t, whole, damage(t, whole, func(file string) {
 				raw, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)
 				}
 				page := rnd.IntN(len(raw) / 16384)
-				at := page*16384 + rnd.IntN([]int{16, 256, 16384}[i%3])
+				at := page*16384 + rnd.IntN([]int{16, 256, 16384}[seed%3])
 				raw[at] ^= 1 << rnd.IntN(8)
 				if err := os.WriteFile(file, raw, 0o600); err != nil {
 					t.Fatal(err)
 				}
-			}), i%3 != 0)
+			}), seed%3 != 0)
 		})
 	}
 	for _, part := range []float64{0, 0.1, 0.5, 0.9, 0.999} {

@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // The test binary plays a program beside this one when CHATCTX_PLAY says which.
@@ -118,14 +119,14 @@ func (p *player) end() []string {
 // TestKilled kills programs at any moment of what they do to the whole file, while another one adds and a third one searches: what was stored stays, and what was asked for
 // is done or not begun.
 func TestKilled(t *testing.T) {
-	for _, what := range []string{"gc", "purge", "vacuum", "repair", "redact", "backup"} {
-		for i := range 2 * long() {
-			t.Run(fmt.Sprint(what, i), func(t *testing.T) { killed(t, what, i) })
+	for seed := range testkit.Seeds(t, 2) {
+		for _, what := range []string{"gc", "purge", "vacuum", "repair", "redact", "backup"} {
+			t.Run(fmt.Sprint(what, seed), func(t *testing.T) { killed(t, what, seed) })
 		}
 	}
 }
 
-func killed(t *testing.T, what string, i int) {
+func killed(t *testing.T, what string, seed uint64) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "chats.db")
 	s, err := Open(file, Options{Create: true, Program: "test"})
@@ -159,7 +160,7 @@ func killed(t *testing.T, what string, i int) {
 	adds, reads := startPlayer(t, "append", file), startPlayer(t, "read", file)
 	doing := startPlayer(t, what, file)
 	// How long it may go on is a place in its work, not a time that is tested.
-	moment := time.NewTimer(time.Duration(rand.New(rand.NewPCG(uint64(i), 3)).IntN(60)) * time.Millisecond)
+	moment := time.NewTimer(time.Duration(rand.New(rand.NewPCG(seed, 3)).IntN(60)) * time.Millisecond)
 	<-moment.C
 	finished := strings.Contains(strings.Join(doing.end(), "\n"), "done")
 	added := adds.end()

@@ -18,7 +18,9 @@ type Restored = care.Restored
 
 // Restore puts a copy of a backup in the place of the store at path, or where there is none yet. The backup is read whole first: one with a problem is refused
 // (ErrDamaged). What was at path before, whole or not, is kept beside it. Whoever uses the store goes on with the restored one.
-func Restore(ctx context.Context, path, backup string) (*Restored, error) { return care.Restore(ctx, path, backup) }
+func Restore(ctx context.Context, path, backup string) (*Restored, error) {
+	return care.Restore(ctx, path, backup)
+}
 
 // Committed says what a batch did.
 type Committed = journal.Committed
@@ -68,7 +70,9 @@ const ByCancel = record.ByCancel
 const ByProgram = record.ByProgram
 
 // CallState names the state of a call on record: pending/none, approved/running, denied/none …
-func CallState(status pool.Status, execution pool.Execution) string { return record.CallState(status, execution) }
+func CallState(status pool.Status, execution pool.Execution) string {
+	return record.CallState(status, execution)
+}
 
 // Verdict says what is decided about a call, and who decides.
 type Verdict = toolcall.Verdict
@@ -169,7 +173,9 @@ type RefError = record.RefError
 func NotFound(kind, ref string) error { return record.NotFound(kind, ref) }
 
 // Ambiguous makes the error for a reference that names all of candidates.
-func Ambiguous(kind, ref string, candidates []string) error { return record.Ambiguous(kind, ref, candidates) }
+func Ambiguous(kind, ref string, candidates []string) error {
+	return record.Ambiguous(kind, ref, candidates)
+}
 
 // ConflictError says what does not fit, and what to do.
 type ConflictError = record.ConflictError
@@ -287,7 +293,9 @@ type Salvaged = care.Salvaged
 
 // Salvage reads whatever can still be read of the file from, however broken, into a new store at to, which must not be there (ErrConflict): contexts, branches, messages,
 // prompts, calls and artifacts. What was removed may come back with them. The journal does not come along, nor do tags, marks, rules and tools.
-func Salvage(ctx context.Context, from, to string, o Options) (*Salvaged, error) { return care.Salvage(ctx, from, to, o) }
+func Salvage(ctx context.Context, from, to string, o Options) (*Salvaged, error) {
+	return care.Salvage(ctx, from, to, o)
+}
 
 // SearchOptions say what to look for. A zero field does not narrow.
 type SearchOptions = find.SearchOptions

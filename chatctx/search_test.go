@@ -17,6 +17,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/words"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -254,7 +255,7 @@ func (r *searched) imports(ctx context.Context) error {
 
 // TestSearchFindsWhatIsThere compares searches with a plain reading of everything, while a store changes in all ways.
 func TestSearchFindsWhatIsThere(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range testkit.Seeds(t, 4) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			dir := t.TempDir()
 			r := &searched{t: t, store: open(t, filepath.Join(dir, "chats.db")), rnd: rand.New(rand.NewPCG(seed, 1)), dir: dir}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -244,7 +245,8 @@ func TestPinnedMessagesOutliveCompaction(t *testing.T) {
 
 func TestCutsNeverPartCallAndResult(t *testing.T) {
 	o := options(0)
-	for seed := range 300 {
+	for s := range testkit.Seeds(t, 200) {
+		seed := int(s)
 		w := newWriter(int64(seed)).random(3 + seed%40)
 		o.CompactKeep = 200 + 300*(seed%10)
 		o.CompactMessages, o.CompactKeepMessages = []int{0, 10}[seed%2], 1+seed%7

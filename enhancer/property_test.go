@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"testing"
 
 	"github.com/pkoukk/tiktoken-go"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -33,7 +32,8 @@ func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (string, 
 
 // drafts calls f with random drafts of many lengths and budgets.
 func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Options)) {
-	for seed := range n {
+	for s := range testkit.Seeds(t, n) {
+		seed := int(s)
 		w := newWriter(int64(seed)).random(1 + seed%40)
 		o := options(500 + seed%17*700)
 		o.TextRules, o.Squeeze = textRules[:seed%3], seed%5 == 0
@@ -42,13 +42,8 @@ func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Option
 		o.PruneThreshold, o.PruneKeep = 1000*(seed%9), 500*(seed%4)
 		w.d.System = "You are an assistant."
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { f(t, w.d, o) })
-		if t.Failed() {
-			return
-		}
 	}
 }
-
-func isShort() bool { return slices.Contains(os.Args, "-test.short=true") }
 
 // kept holds counts from test to test: messages with the same id are the same.
 var kept = &memory{counts: map[string]map[pool.ID]int{}}
@@ -64,12 +59,8 @@ func run(t *testing.T, d *chatctx.Draft, o Options) (*Report, error) {
 	return r, err
 }
 
-var seeds = func() int {
-	if isShort() {
-		return 80
-	}
-	return 600
-}()
+// seeds is how many drafts a law is tried with.
+const seeds = 300
 
 func TestBudgetIsMetOrAnErrorSaysWhat(t *testing.T) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())

@@ -122,10 +122,7 @@ func (s *simulation) share() float64 { return 100 * float64(s.shared) / float64(
 
 // Over 500 turns most of each request is the beginning of the one before, and what was pruned stays pruned.
 func TestCachedShareOverFiveHundredTurns(t *testing.T) {
-	turns := 500
-	if testing.Short() {
-		turns = 60
-	}
+	const turns = 500
 	base := options(40_000)
 	off := base
 	off.PruneThreshold = 1 << 30

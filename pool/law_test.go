@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -46,7 +47,7 @@ func mustJSON(t testing.TB, m *pool.Message) []byte {
 }
 
 func TestEveryMessageSurvives(t *testing.T) {
-	for seed := range uint64(seeds) {
+	for seed := range testkit.Seeds(t, 3000) {
 		m := newMaker(seed).message()
 		if err := m.Validate(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -97,7 +98,7 @@ func survivesJSON(t testing.TB, m *pool.Message) {
 // What is stored, read, exported as JSON, imported into an empty store and read there is the same record.
 func TestStoreToStore(t *testing.T) {
 	big := bytes.Repeat([]byte("long "), 4000)
-	for seed := range uint64(500) {
+	for seed := range testkit.Seeds(t, 500) {
 		from, to := memkv.New(), memkv.New()
 		ctx, m := pool.NewID(), newMaker(seed).message()
 		if m.Result != nil {
@@ -200,7 +201,7 @@ func jsonIsSafe(t *testing.T, data []byte) {
 }
 
 func TestSpoiltInput(t *testing.T) {
-	for seed := range uint64(seeds) {
+	for seed := range testkit.Seeds(t, 3000) {
 		r := newMaker(seed)
 		m := r.message()
 		record := mustEncode(t, m)

@@ -9,23 +9,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"flag"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
-
-var (
-	drafts = flag.Int("drafts", 1000, "how many random drafts each adapter is tried with")
-	seed   = flag.Uint64("seed", 1, "the first of the seeds of random drafts")
-)
-
-// Drafts is what the flag -drafts says.
-func Drafts() uint64 { return uint64(*drafts) }
 
 // Subject is an adapter under test.
 type Subject struct {
@@ -61,21 +53,22 @@ func (s Subject) body(t *testing.T, d *chatctx.Draft) []byte {
 	return raw
 }
 
+// model is the model that a seed is tried with.
+func (s Subject) model(seed uint64) string { return s.Models[seed%uint64(len(s.Models))] }
+
 func (s Subject) random(t *testing.T) {
-	refused := 0
-	for n := 0; n < *drafts+refused; n++ {
-		model := s.Models[n%len(s.Models)]
-		seed := *seed + uint64(n)
+	bodies, refused := 0, 0
+	for seed := range testkit.Seeds(t, 1000) {
+		model := s.model(seed)
 		b, err := s.Adapt(Random(seed, s.Provider, model))
 		if err != nil {
-			if refused++; refused > *drafts {
-				t.Fatalf("most drafts are refused: %v", err)
-			}
+			refused++
 			if !errors.Is(err, adapter.ErrSetting) {
 				t.Fatalf("seed %d, %s: %v", seed, model, err)
 			}
 			continue
 		}
+		bodies++
 		raw, err := b.MarshalJSON()
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, model, err)
@@ -90,7 +83,10 @@ func (s Subject) random(t *testing.T) {
 			t.Fatalf("seed %d, %s: two bodies of one draft:\n%s\n%s", seed, model, raw, again)
 		}
 	}
-	t.Logf("%d bodies, %d more drafts refused for a setting", *drafts, refused)
+	t.Logf("%d bodies, %d more drafts refused for a setting", bodies, refused)
+	if bodies < refused {
+		t.Error("most drafts are refused: this tries too little")
+	}
 }
 
 var signature = regexp.MustCompile(`U0lHO[A-Za-z0-9+/=]+`)
@@ -112,9 +108,9 @@ func (s Subject) foreign(body []byte, model string) string {
 
 // prefix checks that a branch's pieces begin with those of the branch before it grew, wherever that ended in something whole.
 func (s Subject) prefix(t *testing.T) {
-	for n := range *drafts / 10 {
-		model := s.Models[n%len(s.Models)]
-		d := Random(*seed+uint64(n)+1e9, s.Provider, model)
+	for seed := range testkit.Seeds(t, 100) {
+		model := s.model(seed)
+		d := Random(seed+1e9, s.Provider, model)
 		d.Settings = map[string]json.RawMessage{"model": d.Settings["model"]}
 		d.System, d.Tools = "You help.", []chatctx.Tool{{Name: "search"}}
 		all := d.Messages
@@ -131,7 +127,7 @@ func (s Subject) prefix(t *testing.T) {
 			pieces := b.Prefix()
 			for i := range before {
 				if i >= len(pieces) || !bytes.Equal(pieces[i].Bytes, before[i].Bytes) {
-					t.Fatalf("seed %d, %s: message %d changed piece %d\nbefore: %s\nafter:  %s", *seed+uint64(n)+1e9, model, k, i, before[i].Bytes, piece(pieces, i))
+					t.Fatalf("seed %d, %s: message %d changed piece %d\nbefore: %s\nafter:  %s", seed, model, k, i, before[i].Bytes, piece(pieces, i))
 				}
 			}
 			if whole(all[k-1].Message) {

@@ -3,8 +3,6 @@ package all_test
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -13,9 +11,8 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
-
-var schemas = flag.String("schemas", "../../../shared/provider-schemas", "the folder with JSON Schemas of the providers' request bodies")
 
 // subjects are the providers with a model of each kind, and the file with the schema.
 var subjects = []struct {
@@ -31,20 +28,18 @@ var subjects = []struct {
 
 // TestSchemas judges random bodies by what the providers publish about their requests.
 func TestSchemas(t *testing.T) {
-	if _, err := os.Stat(*schemas); err != nil {
-		t.Skipf("the providers' schemas are not here: %v", err)
-	}
+	schemas := testkit.Shared(t, "provider-schemas")
 	for _, s := range subjects {
 		t.Run(s.provider, func(t *testing.T) {
 			c := jsonschema.NewCompiler()
 			c.AssertContent()
-			schema, err := c.Compile(filepath.Join(*schemas, s.file))
+			schema, err := c.Compile(filepath.Join(schemas, s.file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for n := range 1000 {
-				model := s.models[n%len(s.models)]
-				raw, err := all.Body(s.provider, adaptertest.Random(uint64(n), s.provider, model))
+			for n := range testkit.Seeds(t, 300) {
+				model := s.models[n%uint64(len(s.models))]
+				raw, err := all.Body(s.provider, adaptertest.Random(n, s.provider, model))
 				if errors.Is(err, adapter.ErrSetting) {
 					continue
 				}

@@ -10,13 +10,14 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // TestStore drives branches by the store's operations; whatever they leave, each provider's body of each branch is valid.
 func TestStore(t *testing.T) {
 	steps, refused, bodies := map[string]int{}, map[string]int{}, map[string]int{}
-	for seed := uint64(0); bodies[adapter.Anthropic] < int(adaptertest.Drafts()); seed++ {
+	for seed := range testkit.Seeds(t, 18) {
 		w := newWalk(t, seed)
 		for range 10 {
 			w.append("main")

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/adapter/openai"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -46,7 +47,7 @@ func profiled(t *testing.T, seed uint64, profile string) (raw []byte, messages [
 // TestStrict: what Mistral's servers and strict templates refuse.
 func TestStrict(t *testing.T) {
 	for _, profile := range []string{"strict", "mistral"} {
-		for seed := range uint64(3000) {
+		for seed := range testkit.Seeds(t, 1000) {
 			raw, messages := profiled(t, seed, profile)
 			if err := adaptertest.ValidateOpenAI(raw); err != nil {
 				t.Fatalf("seed %d: %v\n%s", seed, err, raw)
@@ -80,7 +81,7 @@ func ids(m message) []string {
 
 // TestDeepSeek: reasoning_content stands beside calls, empty where it is not the server's own, and nowhere else.
 func TestDeepSeek(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range testkit.Seeds(t, 500) {
 		raw, messages := profiled(t, seed, "deepseek")
 		for n, m := range messages {
 			if (m.Reasoning != nil) != (len(m.Calls) > 0) {

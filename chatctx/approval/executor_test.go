@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -151,15 +152,12 @@ func execute(args []string) int {
 	return print1(err)
 }
 
-// TestKilledExecutors: an executor is killed at each of its steps with call after call. No call runs twice unasked, none is lost. CHATCTX_KILLS
-// sets how many calls there are.
+// TestKilledExecutors: an executor is killed at each of its steps with call after call. No call runs twice unasked, none is lost.
 func TestKilledExecutors(t *testing.T) {
-	calls := 24
-	if n, err := strconv.Atoi(os.Getenv("CHATCTX_KILLS")); err == nil {
-		calls = n
-	}
-	for _, repeatable := range []bool{false, true} {
-		t.Run(fmt.Sprint("repeatable=", repeatable), func(t *testing.T) {
+	const calls = 12
+	for seed := range testkit.Seeds(t, 2) {
+		repeatable := seed%2 == 0
+		t.Run(fmt.Sprintf("%d/repeatable=%t", seed, repeatable), func(t *testing.T) {
 			b := newBench(t)
 			b.rule(chatctx.Allow, "*")
 			file := filepath.Join(t.TempDir(), "ran")
@@ -169,7 +167,7 @@ func TestKilledExecutors(t *testing.T) {
 			}
 			steps := []string{StepClaimed, "tool", StepEnded, StepResolved, "none at all"}
 			for i := 0; ; i++ {
-				step, limit := steps[i%4], "1"
+				step, limit := steps[(uint64(i)+seed/2)%4], "1"
 				if i%7 == 6 {
 					limit = "3"
 				}

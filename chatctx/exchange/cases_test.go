@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -159,7 +160,7 @@ var sharedCases = []sharedCase{
 
 // TestSharedCases reads the cases that lie beside the project.
 func TestSharedCases(t *testing.T) {
-	root := shared(t, "cases")
+	root := testkit.Shared(t, "cases")
 	for _, c := range sharedCases {
 		t.Run(c.folder+c.file, func(t *testing.T) {
 			folders, err := filepath.Glob(filepath.Join(root, c.folder+"*"))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -150,7 +151,7 @@ func verifyCharacters(t *testing.T, all []*chatctx.Incoming) {
 func TestSharedChatGPTCases(t *testing.T) {
 	for number, want := range chatgptCases {
 		t.Run(number, func(t *testing.T) {
-			dirs, err := filepath.Glob(filepath.Join(shared(t, "cases"), number+"-*", "input.json"))
+			dirs, err := filepath.Glob(filepath.Join(testkit.Shared(t, "cases"), number+"-*", "input.json"))
 			if err != nil || len(dirs) != 1 {
 				t.Fatal(dirs, err)
 			}
@@ -185,7 +186,7 @@ func checkOutcome(t *testing.T, want outcome, all []*chatctx.Incoming, rep *Repo
 
 // TestSharedWrongFiles reads the files of case 80, of which some are none that anybody can read.
 func TestSharedWrongFiles(t *testing.T) {
-	dir := shared(t, "cases", "80-utf16-and-empty-and-wrong-files")
+	dir := testkit.Shared(t, "cases", "80-utf16-and-empty-and-wrong-files")
 	for name, want := range map[string]struct {
 		messages int
 		outcome  Outcome
@@ -206,7 +207,7 @@ func TestSharedWrongFiles(t *testing.T) {
 
 // TestSharedTimes reads the table of case 81.
 func TestSharedTimes(t *testing.T) {
-	v := parseFile(t, filepath.Join(shared(t, "cases", "81-timestamps-units-table"), "input.json"))
+	v := parseFile(t, filepath.Join(testkit.Shared(t, "cases", "81-timestamps-units-table"), "input.json"))
 	unknown := map[string]bool{"us_locale": true, "null": true, "zero": true, "negative": true, "text": true, "far": true}
 	for name, x := range v.get("values").members() {
 		got := x.time()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // importInto imports and checks the store.
@@ -176,7 +177,7 @@ func TestWarningsAreLimited(t *testing.T) {
 }
 
 func TestSharedSamplesAddUp(t *testing.T) {
-	dir := shared(t, "samples", "chatgpt")
+	dir := testkit.Shared(t, "samples", "chatgpt")
 	s := memoryStore(t)
 	rep := importInto(t, s, dir)
 	want := 0

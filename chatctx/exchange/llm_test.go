@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/sqlite"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // databaseOf gives a copy of the database that internal/sqlitecheck made of a file of SQL beside it.
@@ -100,7 +101,7 @@ func TestLLMDamaged(t *testing.T) {
 
 // TestSharedLLM reads the case that lies beside the project.
 func TestSharedLLM(t *testing.T) {
-	folders, err := filepath.Glob(filepath.Join(shared(t, "cases"), "62-*"))
+	folders, err := filepath.Glob(filepath.Join(testkit.Shared(t, "cases"), "62-*"))
 	if err != nil || len(folders) != 1 {
 		t.Fatal(folders, err)
 	}

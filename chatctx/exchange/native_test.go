@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -160,7 +161,7 @@ func TestNativeExportKeepsWhatWaits(t *testing.T) {
 
 // TestNativeExportOfRandomStores does random things to a context, takes it to another store and back.
 func TestNativeExportOfRandomStores(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range testkit.Seeds(t, 40) {
 		s := memoryStore(t)
 		randomContext(t, s, rand.New(rand.NewPCG(seed, 7)))
 		first := exported(t, s, ExportOptions{All: true})

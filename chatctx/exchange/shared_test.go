@@ -2,26 +2,10 @@ package exchange
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
 )
-
-// shared is the folder with cases and samples that lies beside a checkout of the project, or where CHATCTX_SHARED says.
-func shared(t *testing.T, path ...string) string {
-	t.Helper()
-	root := os.Getenv("CHATCTX_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	full := filepath.Join(append([]string{root}, path...)...)
-	if _, err := os.Stat(full); err != nil {
-		t.Skipf("%s is not there; set CHATCTX_SHARED to the folder with cases and samples", full)
-	}
-	return full
-}
 
 // readAll reads paths and gives what is in them, held to the laws of every reader.
 func readAll(t testing.TB, o Options, paths ...string) ([]*chatctx.Incoming, *Report) {

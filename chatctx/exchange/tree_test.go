@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -19,7 +20,7 @@ func testReading() *reading {
 // TestTreeOfAnything gives tree random links, cycles and orphans included: it ends, every message is on a branch and has at most one
 // parent, which stands before it, and nothing depends on anything but the input.
 func TestTreeOfAnything(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range testkit.Seeds(t, 2000) {
 		build := func() (*chatctx.Incoming, *Report) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			n := 1 + r.IntN(12)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -339,12 +340,9 @@ func TestAddFromManyProcesses(t *testing.T) {
 func TestKilledWriters(t *testing.T) {
 	t.Parallel()
 	path := filledStore(t, 0)
-	rounds := 30
-	if testing.Short() {
-		rounds = 5
-	}
 	var promised []string
-	for round := range rounds {
+	kills := 0
+	for seed := range testkit.Seeds(t, 10) {
 		const writers = 3
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -357,14 +355,14 @@ func TestKilledWriters(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				for i := 0; ; i++ {
-					text := fmt.Sprintf("%d/%d/%d", round, w, i)
+					text := fmt.Sprintf("%d/%d/%d", seed, w, i)
 					if f.add(text) != nil {
 						return
 					}
 					mu.Lock()
 					promised = append(promised, text)
 					mu.Unlock()
-					if w == round%writers && i == round%7 {
+					if w == int(seed%writers) && i == int(seed%7) {
 						for _, other := range feeds {
 							other.cmd.Process.Kill()
 						}
@@ -375,6 +373,7 @@ func TestKilledWriters(t *testing.T) {
 		wg.Wait()
 		for _, f := range feeds {
 			f.cmd.Wait()
+			kills++
 		}
 	}
 	have := texts(t, path)
@@ -384,7 +383,7 @@ func TestKilledWriters(t *testing.T) {
 		}
 	}
 	must(t, path, "check", "--full")
-	t.Logf("%d messages promised, %d there, %d kills", len(promised), len(have), rounds*3)
+	t.Logf("%d messages promised, %d there, %d kills", len(promised), len(have), kills)
 }
 
 // TestBesideAnImport: an import that waits for more of its file holds nobody up.

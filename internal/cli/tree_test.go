@@ -14,6 +14,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -175,7 +176,7 @@ func checkWidth(t *testing.T, text string) {
 // TestTreeLaws: whatever the branches, every name stands in the drawing once, every message is drawn or counted once, the width is
 // kept, and the nesting stays small.
 func TestTreeLaws(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range testkit.Seeds(t, 12) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		b := newBuilder(t)
 		b.say("main", 1+rnd.IntN(20), "main")

@@ -28,10 +28,8 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/adaptertest"
 	"github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
-
-// drafts is how many random drafts go through each SDK.
-const drafts = 300
 
 // server keeps the last body that came and answers with what the client's type reads.
 type server struct {
@@ -61,7 +59,7 @@ func (s *server) last() []byte {
 
 // random calls f with the bodies of random drafts.
 func random(t *testing.T, provider, model string, f func(body []byte)) {
-	for seed := range uint64(drafts) {
+	for seed := range testkit.Seeds(t, 300) {
 		body, err := all.Body(provider, adaptertest.Random(seed, provider, model))
 		if err == nil {
 			f(body)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/internal/sqlite"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // TestDatabases holds the databases that lie in the tree to the SQL beside them.
@@ -138,7 +139,7 @@ func byReader(t *testing.T, path string) map[string][][]any {
 
 // TestRandom compares with SQLite over databases made at random: page sizes, encodings, with a log and without, rows changed and deleted, columns added.
 func TestRandom(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range testkit.Seeds(t, 30) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.db", seed))
 		db, err := sql.Open("sqlite", path)

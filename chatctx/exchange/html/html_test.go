@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/exchangetest"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 func exported(t testing.TB, s *chatctx.Store) []byte {
@@ -93,13 +94,10 @@ func TestMarkdownRenderingEndsOnHostileText(t *testing.T) {
 	}
 }
 
-// TestPageInChromium walks the branches of a page in a browser, CHATCTX_CHROMIUM: the page is loaded with a branch in its address, and what is
+// TestPageInChromium walks the branches of a page in a browser: the page is loaded with a branch in its address, and what is
 // shown is read off the document that comes of it.
 func TestPageInChromium(t *testing.T) {
-	browser := os.Getenv("CHATCTX_CHROMIUM")
-	if browser == "" {
-		t.Skip("set CHATCTX_CHROMIUM to a Chromium to look at pages in it")
-	}
+	browser := testkit.Program(t, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 	s := exchangetest.MemoryStore(t)
 	if _, err := exchange.Import(context.Background(), s, []string{filepath.Join("..", "..", "..", "testdata", "chatgpt-export.json")}, exchange.Options{}); err != nil {
 		t.Fatal(err)

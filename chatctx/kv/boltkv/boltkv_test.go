@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 func open(t testing.TB, path string, o boltkv.Options) kv.DB {
@@ -28,7 +29,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range testkit.Seeds(t, 1) {
 		path := filepath.Join(t.TempDir(), "s.db")
 		kvtest.Reopen(t, seed, func() kv.DB {
 			return open(t, path, boltkv.Options{Create: true, Sequential: []string{"sequential"}, IdleHold: -1})

@@ -3,28 +3,19 @@ package boltkv_test
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
-
-// effort multiplies the work of the tests that look for rare accidents: BOLTKV_EFFORT, 1 if it is not set.
-func effort() int {
-	n, err := strconv.Atoi(os.Getenv("BOLTKV_EFFORT"))
-	if err != nil || n < 1 {
-		return 1
-	}
-	return n
-}
 
 // TestKilledWriters kills writers at any moment, some while another process rewrites the file, which is killed too. All that
 // they had said is stored is there, in a file without a fault.
 func TestKilledWriters(t *testing.T) {
 	path := created(t)
-	told := 0
-	for round := range 7 * effort() {
+	told, kills := 0, 0
+	for seed := range testkit.Seeds(t, 7) {
 		vacuum := start(t, "vacuum", path)
 		var writers []*process
 		for range 3 {
@@ -32,19 +23,20 @@ func TestKilledWriters(t *testing.T) {
 		}
 		acknowledged := make([]int, len(writers))
 		for i, w := range writers {
-			acknowledged[i] = readUntilKilled(t, w, 20+5*i+round%3)
+			acknowledged[i] = readUntilKilled(t, w, 20+5*i+int(seed%3))
 		}
 		if err := vacuum.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = vacuum.Wait()
+		kills += 1 + len(writers)
 		for i, w := range writers {
 			told += acknowledged[i]
 			wantRecords(t, path, w.Process.Pid, acknowledged[i])
 		}
 		checkBolt(t, path)
 	}
-	t.Logf("%d kills, %d acknowledged appends, all there", 4*7*effort(), told)
+	t.Logf("%d kills, %d acknowledged appends, all there", kills, told)
 	db := open(t, path, boltkv.Options{})
 	defer closeDB(t, db)
 	if err := db.(kv.Keeper).Rewrite(ctx, nil); err != nil {

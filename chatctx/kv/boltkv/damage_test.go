@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // filled makes a file with several pages in each bucket, a freelist, and returns its content.
@@ -93,9 +94,9 @@ func useAll(path string) error {
 // TestFlippedBytes spoils 64 bytes at random places.
 func TestFlippedBytes(t *testing.T) {
 	whole := filled(t, 500)
-	refused := 0
-	files := 40 * effort()
-	for seed := range uint64(files) {
+	files, refused := 0, 0
+	for seed := range testkit.Seeds(t, 40) {
+		files++
 		r := rand.New(rand.NewPCG(seed, 1))
 		data := bytes.Clone(whole)
 		for range 64 {

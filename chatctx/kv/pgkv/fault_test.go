@@ -20,16 +20,8 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
-
-// effort multiplies the work of the tests that look for rare accidents: PGKV_EFFORT, 1 if it is not set.
-func effort() int {
-	n, err := strconv.Atoi(os.Getenv("PGKV_EFFORT"))
-	if err != nil || n < 1 {
-		return 1
-	}
-	return n
-}
 
 // durable starts a server of its own whose commits are on the disk when they are answered.
 func durable(t *testing.T) (*pgtest.Cluster, string) {
@@ -139,9 +131,9 @@ func TestKilledServers(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	for round := 0; round < 12*effort() && !stop.Load(); round++ {
-		more(uint64(3 + rand.IntN(20)))
-		switch round % 4 {
+	for seed := range testkit.Seeds(t, 8) {
+		more(3 + rand.New(rand.NewPCG(seed, 0)).Uint64N(20))
+		switch seed % 4 {
 		case 3:
 			if err := c.Kill(); err != nil {
 				t.Fatal(err)
@@ -151,7 +143,7 @@ func TestKilledServers(t *testing.T) {
 			}
 			kills++
 		default:
-			signal := []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGTERM}[round%4]
+			signal := []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGTERM}[seed%4]
 			for i, pid := range backends(t, other) {
 				if i%2 == 0 && syscall.Kill(pid, signal) == nil {
 					kills++
@@ -179,20 +171,23 @@ func TestKilledServers(t *testing.T) {
 // TestKilledClients kills writing programs at any moment. What they said is stored is there, and at most one more.
 func TestKilledClients(t *testing.T) {
 	_, url := durable(t)
-	rounds, told := 50*effort(), uint64(0)
+	rounds, told := 0, uint64(0)
 	const atATime = 5
-	for round := 0; round < rounds; round += atATime {
+	for seed := range testkit.Seeds(t, 5) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		rounds += atATime
 		var group sync.WaitGroup
 		var said [atATime]uint64
 		for i := range atATime {
-			group.Go(func() { said[i] = killedAfter(t, url, fmt.Sprint("p", round+i), 1+rand.IntN(12)) })
+			after := 1 + rng.IntN(12)
+			group.Go(func() { said[i] = killedAfter(t, url, fmt.Sprintf("p%d-%d", seed, i), after) })
 		}
 		group.Wait()
 		db := open(t, url)
 		for i := range atATime {
 			told += said[i]
-			if n := logOf(t, db, fmt.Sprint("p", round+i)); n != said[i] && n != said[i]+1 {
-				t.Errorf("program %d: %d records, %d were said to be stored", round+i, n, said[i])
+			if n := logOf(t, db, fmt.Sprintf("p%d-%d", seed, i)); n != said[i] && n != said[i]+1 {
+				t.Errorf("program %d-%d: %d records, %d were said to be stored", seed, i, n, said[i])
 			}
 		}
 		closeDB(t, db)

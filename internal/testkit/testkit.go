@@ -1,0 +1,105 @@
+// Package testkit gives tests what lies outside them: how long they go on and from which seed, the folder of samples beside the project, programs of the machine.
+//
+// It owns the two variables that every long test obeys. CHATCTX_LONG is a duration ("90s") or a number of rounds ("5000"); CHATCTX_SEED is the seed of the first round.
+package testkit
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Seeds gives the rounds of a test that looks for rare accidents, each with a seed of its own: n rounds from seed 1 on. CHATCTX_LONG makes it as many more as begin
+// in its time, or exactly its number. It ends at the first round that fails and logs how to repeat that one; otherwise it logs how far it came.
+func Seeds(t testing.TB, n int) iter.Seq[uint64] {
+	t.Helper()
+	rounds, time, err := length(os.Getenv("CHATCTX_LONG"), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := uint64(1)
+	if s := os.Getenv("CHATCTX_SEED"); s != "" {
+		if first, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal("CHATCTX_SEED: ", err)
+		}
+	}
+	return func(yield func(uint64) bool) { run(t, first, rounds, time, yield) }
+}
+
+// length reads what CHATCTX_LONG says about a test of n rounds: how many they are at least, and how long more of them begin.
+func length(long string, n int) (rounds int, more time.Duration, err error) {
+	if long == "" {
+		return n, 0, nil
+	}
+	if rounds, err := strconv.Atoi(long); err == nil && rounds > 0 {
+		return rounds, 0, nil
+	}
+	if more, err = time.ParseDuration(long); err != nil || more <= 0 {
+		return 0, 0, fmt.Errorf("CHATCTX_LONG is %q: set it to a duration (90s) or to a number of rounds (5000)", long)
+	}
+	return n, more, nil
+}
+
+func run(t testing.TB, first uint64, rounds int, more time.Duration, yield func(uint64) bool) {
+	seed, start := first, time.Now()
+	whole := false // a round that ends its goroutine, as Fatal does, is not
+	defer func() {
+		if t.Failed() {
+			t.Logf("to repeat the round that failed: CHATCTX_LONG=1 CHATCTX_SEED=%d go test -run '^%s$'", seed, t.Name())
+		} else if whole {
+			t.Logf("%d rounds in %v, from seed %d", seed-first, time.Since(start).Round(time.Millisecond), first)
+		}
+	}()
+	for seed-first < uint64(rounds) || time.Since(start) < more {
+		if !yield(seed) || t.Failed() {
+			return
+		}
+		seed++
+	}
+	whole = true
+}
+
+// Shared is the path of a file or folder in ../shared, the cases, samples and schemas that may lie beside a checkout of the project. Without it the test is skipped.
+func Shared(t testing.TB, path ...string) string {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !exists(filepath.Join(root, "go.mod")) {
+		if filepath.Dir(root) == root {
+			t.Fatal("no go.mod in the folder of the test or above it")
+		}
+		root = filepath.Dir(root)
+	}
+	full := filepath.Join(append([]string{filepath.Dir(root), "shared"}, path...)...)
+	if !exists(full) {
+		t.Skipf("%s is not there: it belongs beside the checkout", full)
+	}
+	return full
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Program is the path of the first of some programs that the machine has. Without any the test is skipped, but in CI (the variable CI is set) it fails.
+func Program(t testing.TB, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("none of %q is on this machine: .ci/run installs one", names)
+	}
+	t.Skipf("none of %q is on this machine", names)
+	return ""
+}
