@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,14 +15,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// How many operations TestModel does, and the seed that it begins with: CHATCTX_MODEL_OPS and CHATCTX_MODEL_SEED change them.
+// TestModel makes a store in each round.
 const (
-	modelOps  = 12000
-	modelRun  = 300 // operations on one store
-	modelFile = 12  // one store in so many is in a file
+	modelRun  = 300 // operations on it
+	modelFile = 12  // one in so many is in a file
 )
 
 // run is a store with its model, while operations are done on both.
@@ -189,42 +188,26 @@ func shrink(seeds []int64, wrong func([]int64) bool) []int64 {
 	return seeds
 }
 
-// number reads a number from the environment.
-func number(t *testing.T, name string, otherwise int64) int64 {
-	s := os.Getenv(name)
-	if s == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // TestModel does random operations on stores and on plain maps, and holds one against the other after each.
 func TestModel(t *testing.T) {
-	total, first := number(t, "CHATCTX_MODEL_OPS", modelOps), number(t, "CHATCTX_MODEL_SEED", 1)
 	dir := t.TempDir()
-	done := int64(0)
-	for seed := first; done < total; seed++ {
+	for seed := range testkit.Seeds(t, 40) {
 		file := seed%modelFile == 0
-		seeds := make([]int64, min(modelRun, total-done))
-		rng := rand.New(rand.NewSource(seed))
+		seeds := make([]int64, modelRun)
+		rng := rand.New(rand.NewSource(int64(seed)))
 		for i := range seeds {
 			seeds[i] = rng.Int63()
 		}
 		wrong, log := play(dir, file, seeds)
-		if wrong != "" {
-			t.Errorf("seed %d, after %d operations in all: %s", seed, done+int64(len(log)), wrong)
-			short := shrink(seeds[:len(log)-1], func(s []int64) bool {
-				w, _ := play(dir, file, s)
-				return w != "" && strings.HasPrefix(w, wrong[:10])
-			})
-			wrong, log = play(dir, file, short)
-			t.Fatalf("shrunk to %d operations: %s\n%s", len(short), wrong, strings.Join(log, "\n"))
+		if wrong == "" {
+			continue
 		}
-		done += int64(len(seeds))
+		t.Errorf("seed %d, operation %d: %s", seed, len(log), wrong)
+		short := shrink(seeds[:len(log)-1], func(s []int64) bool {
+			w, _ := play(dir, file, s)
+			return strings.HasPrefix(w, wrong[:min(10, len(wrong))])
+		})
+		wrong, log = play(dir, file, short)
+		t.Fatalf("shrunk to %d operations: %s\n%s", len(short), wrong, strings.Join(log, "\n"))
 	}
-	t.Logf("%d operations", done)
 }
