@@ -15,6 +15,8 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	lockNotAvailable     = "55P03"
+	adminShutdown        = "57P01"
+	crashShutdown        = "57P02"
 	cannotConnectNow     = "57P03"
 	insufficientRights   = "42501"
 	readOnlyTransaction  = "25006"
@@ -49,6 +51,12 @@ func conflict(err error) bool {
 	return c == serializationFailure || c == deadlockDetected
 }
 
+// ending: the server is going down or coming up.
+func ending(err error) bool {
+	c := code(err)
+	return c == adminShutdown || c == crashShutdown || c == cannotConnectNow
+}
+
 // explain makes one of the seam's errors of an error of the server or the network, with what to do. Others stay as they are.
 func (d *database) explain(err error) error {
 	var connect *pgconn.ConnectError
@@ -69,7 +77,7 @@ func (d *database) explain(err error) error {
 		return fmt.Errorf("%w: another transaction held a record for longer than %s", kv.ErrLocked, d.wait)
 	case statementCanceled:
 		return fmt.Errorf("the server ended a statement that took too long (raise statement_timeout in the store's URL): %w", err)
-	case tooManyConnections, cannotConnectNow:
+	case tooManyConnections, adminShutdown, crashShutdown, cannotConnectNow:
 		return fmt.Errorf("%w: %w", kv.ErrAway, err)
 	case dataCorrupted, indexCorrupted:
 		return fmt.Errorf("%w: %w", kv.ErrDamaged, err)

@@ -119,6 +119,7 @@ func TestKilledServers(t *testing.T) {
 				if _, err := appendTo(db, fmt.Sprint("w", i)); err != nil {
 					t.Errorf("writer %d after %d appends: %v", i, acknowledged[i].Load(), err)
 					stop.Store(true)
+					return
 				}
 				acknowledged[i].Add(1)
 			}

@@ -192,7 +192,7 @@ func (d *database) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 		if err == nil {
 			return c, nil
 		}
-		if away := code(err) == "" || code(err) == cannotConnectNow; limited.Err() == nil && away && d.opened.Load() {
+		if away := code(err) == "" || ending(err); limited.Err() == nil && away && d.opened.Load() {
 			pause(limited, try+2)
 			continue
 		}

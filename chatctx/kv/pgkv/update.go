@@ -54,7 +54,7 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 				d.pool.Reset()
 			}
 			fallthrough
-		case !away.IsZero() && unreachable(err), code(err) == cannotConnectNow:
+		case !away.IsZero() && unreachable(err), ending(err):
 			if away.IsZero() {
 				away = time.Now().Add(d.wait)
 			}
