@@ -78,7 +78,7 @@ func (d *database) identify(ctx context.Context, err error) error {
 // index need not change.
 func (a *address) tables() []string {
 	return []string{
-		"create table " + a.table("kv") + ` (bucket text collate "C" not null, key bytea not null, value bytea not null, primary key (bucket, key)) with (fillfactor = 85)`,
+		"create table " + a.table("kv") + ` (bucket text collate "C" not null, key bytea not null, value bytea, primary key (bucket, key)) with (fillfactor = 70)`,
 		"create table " + a.table("connection") + ` (id bytea primary key, last bytea not null, fenced boolean not null default false, at timestamptz not null default now()) with (fillfactor = 50)`,
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // statements are those of one database.
 type statements struct {
-	get, many, put, delete         statement
+	get, many, put, delete, sweep  statement
 	scan                           [2][2]statement // [reverse][with an upper bound]
 	mark, fence, notify, now       statement
 	beginView, beginUpdate, commit statement
@@ -27,9 +27,10 @@ func (a *address) statements() statements {
 	pairs := "select key, value" + from
 	s := statements{
 		get:    statement{"get", "select value" + from + "= $2::bytea"},
-		many:   statement{"many", pairs + "= any($2::bytea[])"},
+		many:   statement{"many", pairs + "= any($2::bytea[]) and value is not null"},
 		put:    statement{"put", "insert into " + a.table("kv") + " (bucket, key, value) select * from unnest($1::text[], $2::bytea[], $3::bytea[]) on conflict (bucket, key) do update set value = excluded.value"},
 		delete: statement{"delete", "delete" + from + "= any($2::bytea[])"},
+		sweep:  statement{"sweep", "delete" + from + "= any($2::bytea[]) and value is null"},
 		mark: statement{"mark", "insert into " + a.table("connection") + " as c (id, last) values ($1::bytea, $2::bytea)" +
 			" on conflict (id) do update set last = case when not c.fenced then excluded.last end, at = excluded.at"},
 		fence: plain("insert into " + a.table("connection") + " (id, last, fenced) values ($1::bytea, '', true)" +
@@ -46,9 +47,10 @@ func (a *address) statements() statements {
 		lock:   statement{"lock", "select pg_advisory_lock($1::int8)"},
 		unlock: statement{"unlock", "select pg_advisory_unlock($1::int8)"},
 	}
-	for reverse, order := range []string{" order by bucket, key limit $3::int4", " order by bucket desc, key desc limit $3::int4"} {
-		s.scan[reverse][0] = statement{"scan" + order[:len(order)-len(" limit $3::int4")], pairs + ">= $2::bytea" + order}
-		s.scan[reverse][1] = statement{"scan to" + order[:len(order)-len(" limit $3::int4")], pairs + ">= $2::bytea and key < $4::bytea" + order}
+	for reverse, order := range []string{" order by bucket, key", " order by bucket desc, key desc"} {
+		tail := " and value is not null" + order + " limit $3::int4"
+		s.scan[reverse][0] = statement{"scan" + order, pairs + ">= $2::bytea" + tail}
+		s.scan[reverse][1] = statement{"scan to" + order, pairs + ">= $2::bytea and key < $4::bytea" + tail}
 	}
 	return s
 }
@@ -64,11 +66,15 @@ type session struct {
 	locked int64 // the advisory lock that it has, 0 for none
 	known  known
 	wrote  []watch.Key
-	failed error // the first failure of the engine: nothing can be read or written any more
+	// emptied is what is swept after the commit. A transaction that erases leaves nothing to sweep.
+	emptied []emptied
+	erases  bool
+	failed  error // the first failure of the engine: nothing can be read or written any more
 }
 
 func (d *database) newSession(ctx context.Context, begin statement) *session {
-	return &session{db: d, ctx: ctx, begin: begin, known: known{of: map[place]*value{}}}
+	return &session{db: d, ctx: ctx, begin: begin, known: known{of: map[place]*value{}},
+		erases: slices.Contains(kv.LongPurposes, kv.Purpose(ctx))}
 }
 
 // ask sends calls, after the writes that wait and, with the first ones, the begin. It gives the results of the calls.
@@ -165,14 +171,18 @@ func (s *session) end() {
 	s.conn = nil
 }
 
+// fewGone is up to how many deletes are made in two steps. A DELETE reads the index, and so notes its page as read, which makes
+// others run again that write to it; where every append takes one record out of a common bucket and puts another one in, each
+// would meet all others. So the transaction sets the value to NULL, and what is so empty is swept away after the commit.
+const fewGone = 64
+
 // writes are the calls that write what waits, in the order of their keys, so that two transactions that write the same records
 // wait for each other in the same order.
 func (s *session) writes() []call {
 	dirty := s.known.dirty()
-	var calls []call
-	var buckets, keys, values [][]byte
 	gone := map[string][][]byte{}
 	var goneFrom []string
+	var buckets, keys, values [][]byte
 	for _, p := range dirty {
 		v := s.known.of[p]
 		if v.data == nil {
@@ -180,17 +190,36 @@ func (s *session) writes() []call {
 				goneFrom = append(goneFrom, p.bucket)
 			}
 			gone[p.bucket] = append(gone[p.bucket], []byte(p.key))
-			continue
 		}
-		buckets, keys, values = append(buckets, []byte(p.bucket)), append(keys, []byte(p.key)), append(values, v.data)
 	}
+	count := 0
+	for _, of := range gone {
+		count += len(of)
+	}
+	var calls []call
+	empties := count <= fewGone && !s.erases
 	for _, bucket := range goneFrom {
-		calls = append(calls, do(s.db.sql.delete, []byte(bucket), byteaArray(gone[bucket])))
+		if empties {
+			s.emptied = append(s.emptied, emptied{bucket, gone[bucket]})
+		} else {
+			calls = append(calls, do(s.db.sql.delete, []byte(bucket), byteaArray(gone[bucket])))
+		}
+	}
+	for _, p := range dirty {
+		if v := s.known.of[p]; v.data != nil || empties {
+			buckets, keys, values = append(buckets, []byte(p.bucket)), append(keys, []byte(p.key)), append(values, v.data)
+		}
 	}
 	if len(keys) > 0 {
 		calls = append(calls, do(s.db.sql.put, textArray(buckets), byteaArray(keys), byteaArray(values)))
 	}
 	return calls
+}
+
+// emptied are records that a transaction set to NULL.
+type emptied struct {
+	bucket string
+	keys   [][]byte
 }
 
 // place is where a value stands.

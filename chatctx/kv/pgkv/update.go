@@ -183,7 +183,7 @@ func (s *session) finish() error {
 	default:
 		return err
 	}
-	s.db.tell(s.wrote)
+	s.db.tell(s.wrote, s.emptied)
 	return nil
 }
 

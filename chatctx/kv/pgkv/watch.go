@@ -48,6 +48,7 @@ type news struct {
 
 	mu      sync.Mutex
 	keys    map[place]struct{}
+	sweep   map[string][][]byte // records that were emptied, by bucket
 	sending bool
 	cleaned bool // the rows of old connections were removed
 	ctx     context.Context
@@ -56,13 +57,13 @@ type news struct {
 }
 
 func newNews(d *database) *news {
-	n := &news{d: d, from: rand.Text(), keys: map[place]struct{}{}}
+	n := &news{d: d, from: rand.Text(), keys: map[place]struct{}{}, sweep: map[string][][]byte{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n
 }
 
-// tell wakes the watchers of this process and has the others told.
-func (d *database) tell(wrote []watch.Key) {
+// tell wakes the watchers of this process, has the others told, and what was emptied swept.
+func (d *database) tell(wrote []watch.Key, gone []emptied) {
 	if len(wrote) == 0 {
 		return
 	}
@@ -73,6 +74,9 @@ func (d *database) tell(wrote []watch.Key) {
 	for _, k := range wrote {
 		n.keys[place{k.Bucket, string(k.Key[:min(len(k.Key), toldKey)])}] = struct{}{}
 	}
+	for _, e := range gone {
+		n.sweep[e.bucket] = append(n.sweep[e.bucket], e.keys...)
+	}
 	if !n.sending {
 		n.sending = true
 		n.sends.Go(n.send)
@@ -82,11 +86,14 @@ func (d *database) tell(wrote []watch.Key) {
 // send tells what there is until there is no more. What cannot be sent now is left for the next time, and to the slow poll.
 func (n *news) send() {
 	for {
-		keys := n.take()
+		keys, sweep := n.take()
 		if keys == nil {
 			return
 		}
 		calls := []call{do(n.d.sql.notify, []byte(n.d.channel()), n.text(keys))}
+		for bucket, gone := range sweep {
+			calls = append(calls, do(n.d.sql.sweep, []byte(bucket), byteaArray(gone)))
+		}
 		if !n.cleaned {
 			n.cleaned = true
 			calls = append(calls, do(n.d.sql.forget))
@@ -101,6 +108,9 @@ func (n *news) send() {
 			for k := range keys {
 				n.keys[k] = struct{}{}
 			}
+			for bucket, gone := range sweep {
+				n.sweep[bucket] = append(n.sweep[bucket], gone...)
+			}
 			n.sending = false
 			n.mu.Unlock()
 			return
@@ -108,17 +118,17 @@ func (n *news) send() {
 	}
 }
 
-// take gives what is to be told, nil where nothing is: then the sender ends.
-func (n *news) take() map[place]struct{} {
+// take gives what is to be told and swept, nil where nothing is: then the sender ends.
+func (n *news) take() (keys map[place]struct{}, sweep map[string][][]byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.keys) == 0 {
 		n.sending = false
-		return nil
+		return nil, nil
 	}
-	keys := n.keys
-	n.keys = map[place]struct{}{}
-	return keys
+	keys, sweep = n.keys, n.sweep
+	n.keys, n.sweep = map[place]struct{}{}, map[string][][]byte{}
+	return keys, sweep
 }
 
 func (n *news) text(keys map[place]struct{}) []byte {

@@ -141,7 +141,7 @@ func (l *link) take(p *pgconn.Pipeline, isCall bool, results *[]result) error {
 	return err
 }
 
-// encodeArray makes a one-dimensional array of PostgreSQL's binary form.
+// encodeArray makes a one-dimensional array of PostgreSQL's binary form; nil is NULL.
 func encodeArray(elem uint32, items [][]byte) []byte {
 	size := 20
 	for _, item := range items {
@@ -153,10 +153,14 @@ func encodeArray(elem uint32, items [][]byte) []byte {
 		b = binary.BigEndian.AppendUint32(b, 0)
 		return binary.BigEndian.AppendUint32(b, elem)
 	}
-	for _, n := range []uint32{1, 0, elem, uint32(len(items)), 1} {
+	for _, n := range []uint32{1, 1, elem, uint32(len(items)), 1} {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
 	for _, item := range items {
+		if item == nil {
+			b = binary.BigEndian.AppendUint32(b, ^uint32(0))
+			continue
+		}
 		b = binary.BigEndian.AppendUint32(b, uint32(len(item)))
 		b = append(b, item...)
 	}
