@@ -38,10 +38,10 @@ type event struct {
 	Block   json.RawMessage `json:"content_block"`
 	Delta   struct {
 		Type       string          `json:"type"`
-		Text       string          `json:"text"`
-		Thinking   string          `json:"thinking"`
+		Text       wire.Text       `json:"text"`
+		Thinking   wire.Text       `json:"thinking"`
 		Signature  string          `json:"signature"`
-		JSON       string          `json:"partial_json"`
+		JSON       wire.Text       `json:"partial_json"`
 		Citation   json.RawMessage `json:"citation"`
 		StopReason string          `json:"stop_reason"`
 	} `json:"delta"`
@@ -137,8 +137,9 @@ func (f *fold) block(index int) *block {
 // start begins a block, which in a response in one piece is whole already.
 func (f *fold) start(index int, raw json.RawMessage, out func(wire.Delta)) {
 	var v struct {
-		Type, Text, Thinking, Signature, Name string
-		Citations                             []json.RawMessage
+		Type, Signature, Name string
+		Text, Thinking        wire.Text
+		Citations             []json.RawMessage
 	}
 	_ = wire.Decode(raw, &v)
 	b := &block{index: index, kind: v.Type, start: append(json.RawMessage(nil), raw...), citations: v.Citations}
@@ -179,9 +180,9 @@ func (f *fold) delta(v *event, out func(wire.Delta)) {
 	}
 }
 
-func show(out func(wire.Delta), typ, text string) {
+func show(out func(wire.Delta), typ string, text wire.Text) {
 	if text != "" {
-		out(wire.Delta{Type: typ, Text: text})
+		out(wire.Delta{Type: typ, Text: string(text)})
 	}
 }
 
@@ -225,7 +226,7 @@ func (f *fold) put(m *pool.Message, b *block) {
 		}
 	case b.kind == "thinking":
 		if len(b.signature) > 0 && (b.stopped || f.ended) {
-			m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: string(b.text), Signature: string(b.signature),
+			m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: wire.Whole(b.text), Signature: string(b.signature),
 				Provider: Provider, Model: m.Meta.Model, Raw: b.rawBeyond("thinking", "signature")})
 		}
 	case !b.stopped && !f.ended:
@@ -242,7 +243,7 @@ func (f *fold) put(m *pool.Message, b *block) {
 }
 
 func (b *block) textPart(model string) pool.Part {
-	p := pool.Part{Type: pool.TextPart, Text: string(b.text)}
+	p := pool.Part{Type: pool.TextPart, Text: wire.Whole(b.text)}
 	if len(b.citations) > 0 {
 		p.Provider, p.Model, p.Raw = Provider, model, b.raw()
 	}
@@ -286,15 +287,15 @@ func (b *block) raw() json.RawMessage {
 	}
 	switch {
 	case b.kind == "text":
-		o.Set("text", wire.String(string(b.text)))
+		o.Set("text", wire.String(wire.Whole(b.text)))
 		if len(b.citations) > 0 {
 			o.Set("citations", wire.Array(b.citations))
 		}
 	case b.kind == "thinking":
-		o.Set("thinking", wire.String(string(b.text)))
+		o.Set("thinking", wire.String(wire.Whole(b.text)))
 		o.Set("signature", wire.String(string(b.signature)))
 	case len(b.text) > 0 && json.Valid(b.text):
-		o.Set("input", append(json.RawMessage(nil), b.text...))
+		o.Set("input", wire.Arguments(b.text))
 	}
 	return o.Bytes()
 }

@@ -47,9 +47,9 @@ type chunk struct {
 }
 
 type part struct {
-	Text      *string `json:"text"`
-	Thought   bool    `json:"thought"`
-	Signature string  `json:"thoughtSignature"`
+	Text      *wire.Text `json:"text"`
+	Thought   bool       `json:"thought"`
+	Signature string     `json:"thoughtSignature"`
 	Call      *struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
@@ -151,11 +151,11 @@ func (f *fold) text(p *part, raw json.RawMessage, out func(wire.Delta)) {
 		typ = pool.ThinkingPart
 	}
 	if *p.Text != "" {
-		out(wire.Delta{Type: typ, Text: *p.Text})
+		out(wire.Delta{Type: typ, Text: string(*p.Text)})
 	}
 	switch {
 	case p.Signature != "":
-		f.parts.Add(f.native(pool.Part{Type: typ, Text: *p.Text, Signature: p.Signature, Raw: bytes.Clone(raw)}))
+		f.parts.Add(f.native(pool.Part{Type: typ, Text: wire.Whole([]byte(*p.Text)), Signature: p.Signature, Raw: bytes.Clone(raw)}))
 	case *p.Text != "":
 		f.parts.Text(typ, *p.Text)
 	}

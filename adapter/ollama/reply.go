@@ -28,8 +28,8 @@ type chunk struct {
 	Model   string `json:"model"`
 	Created string `json:"created_at"`
 	Message struct {
-		Content  string            `json:"content"`
-		Thinking string            `json:"thinking"`
+		Content  wire.Text         `json:"content"`
+		Thinking wire.Text         `json:"thinking"`
 		Images   [][]byte          `json:"images"`
 		Calls    []json.RawMessage `json:"tool_calls"`
 	} `json:"message"`
@@ -51,10 +51,13 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	if f.created == "" {
 		f.created, f.meta.Model = c.Created, c.Model
 	}
-	for _, piece := range []struct{ typ, text string }{{pool.ThinkingPart, c.Message.Thinking}, {pool.TextPart, c.Message.Content}} {
+	for _, piece := range []struct {
+		typ  string
+		text wire.Text
+	}{{pool.ThinkingPart, c.Message.Thinking}, {pool.TextPart, c.Message.Content}} {
 		if piece.text != "" {
 			f.parts.Text(piece.typ, piece.text)
-			out(wire.Delta{Type: piece.typ, Text: piece.text})
+			out(wire.Delta{Type: piece.typ, Text: string(piece.text)})
 		}
 	}
 	for _, image := range c.Message.Images {

@@ -52,9 +52,9 @@ type choice struct {
 
 type delta struct {
 	Content   json.RawMessage `json:"content"` // text or, at some servers, parts
-	Refusal   string          `json:"refusal"`
-	Thinking  string          `json:"reasoning_content"`
-	Reasoning string          `json:"reasoning"`
+	Refusal   wire.Text       `json:"refusal"`
+	Thinking  wire.Text       `json:"reasoning_content"`
+	Reasoning wire.Text       `json:"reasoning"`
 	Calls     []callDelta     `json:"tool_calls"`
 }
 
@@ -66,8 +66,8 @@ type callDelta struct {
 		Arguments json.RawMessage `json:"arguments"` // text; an object at some servers
 	} `json:"function"`
 	Custom *struct {
-		Name  string `json:"name"`
-		Input string `json:"input"`
+		Name  string    `json:"name"`
+		Input wire.Text `json:"input"`
 	} `json:"custom"`
 	raw json.RawMessage
 }
@@ -144,17 +144,20 @@ func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
 	if err := wire.Decode(raw, &d); err != nil {
 		return err
 	}
-	for _, piece := range []struct{ typ, text string }{
+	for _, piece := range []struct {
+		typ  string
+		text wire.Text
+	}{
 		{pool.ThinkingPart, d.Thinking}, {pool.ThinkingPart, d.reasoning()}, {pool.TextPart, d.text()},
 	} {
 		if piece.text != "" {
 			f.parts.Text(piece.typ, piece.text)
-			out(wire.Delta{Type: piece.typ, Text: piece.text})
+			out(wire.Delta{Type: piece.typ, Text: string(piece.text)})
 		}
 	}
 	if d.Refusal != "" {
 		f.refusal = append(f.refusal, d.Refusal...)
-		out(wire.Delta{Type: wire.RefusalPart, Text: d.Refusal})
+		out(wire.Delta{Type: wire.RefusalPart, Text: string(d.Refusal)})
 	}
 	for i := range d.Calls {
 		f.call(&d.Calls[i], out)
@@ -164,7 +167,7 @@ func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
 }
 
 // reasoning is what a server sends under the other name, unless it sends both.
-func (d *delta) reasoning() string {
+func (d *delta) reasoning() wire.Text {
 	if d.Thinking != "" {
 		return ""
 	}
@@ -172,12 +175,12 @@ func (d *delta) reasoning() string {
 }
 
 // text is the content as text, also where it is a list of parts.
-func (d *delta) text() string {
-	var s string
+func (d *delta) text() wire.Text {
+	var s wire.Text
 	if len(d.Content) == 0 || json.Unmarshal(d.Content, &s) == nil {
 		return s
 	}
-	var parts []struct{ Text string }
+	var parts []struct{ Text wire.Text }
 	_ = wire.Decode(d.Content, &parts)
 	for _, p := range parts {
 		s += p.Text
@@ -205,7 +208,7 @@ func (f *fold) call(d *callDelta, out func(wire.Delta)) {
 	}
 	if arguments != "" {
 		c.arguments = append(c.arguments, arguments...)
-		out(wire.Delta{Type: pool.CallPart, Text: arguments})
+		out(wire.Delta{Type: pool.CallPart, Text: string(arguments)})
 	}
 	if bytes.Contains(d.raw, []byte(`"extra_content"`)) || d.Custom != nil {
 		if o, err := wire.ParseObject(d.raw); err == nil {
@@ -231,12 +234,12 @@ func (f *fold) find(d *callDelta) *call {
 }
 
 // text is a JSON string's text, or the JSON itself.
-func text(raw json.RawMessage) string {
-	var s string
+func text(raw json.RawMessage) wire.Text {
+	var s wire.Text
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
-	return string(raw)
+	return wire.Text(raw)
 }
 
 // plainMembers have fields here; all others of a message are kept.
@@ -313,7 +316,7 @@ func (f *fold) Message() *pool.Message {
 }
 
 func (f *fold) refusalPart() pool.Part {
-	text := string(f.refusal)
+	text := wire.Whole(f.refusal)
 	raw := wire.Object{{Name: "type", Value: wire.String(wire.RefusalPart)}, {Name: "refusal", Value: wire.String(text)}}
 	return pool.Part{Type: wire.RefusalPart, Text: text, Provider: Provider, Model: f.meta.Model, Raw: raw.Bytes()}
 }
@@ -343,7 +346,7 @@ func (c *call) raw() json.RawMessage {
 	if string(c.extra.Get("type")) == `"custom"` {
 		name, words = "custom", "input"
 	}
-	inner := wire.Object{{Name: "name", Value: wire.String(c.name)}, {Name: words, Value: wire.String(string(c.arguments))}}
+	inner := wire.Object{{Name: "name", Value: wire.String(c.name)}, {Name: words, Value: wire.String(wire.Whole(c.arguments))}}
 	o.Set(name, inner.Bytes())
 	return o.Bytes()
 }

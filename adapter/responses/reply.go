@@ -34,7 +34,7 @@ type event struct {
 	Type     string          `json:"type"`
 	Index    int             `json:"output_index"`
 	Item     json.RawMessage `json:"item"`
-	Delta    string          `json:"delta"`
+	Delta    wire.Text       `json:"delta"`
 	Response *response       `json:"response"`
 }
 
@@ -71,7 +71,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	if typ, ok := shown[v.Type]; ok {
 		if it := f.item(v.Index); it != nil {
 			it.text = append(it.text, v.Delta...)
-			out(wire.Delta{Type: typ, Text: v.Delta})
+			out(wire.Delta{Type: typ, Text: string(v.Delta)})
 		}
 		return nil
 	}
@@ -216,7 +216,7 @@ func (f *fold) Message() *pool.Message {
 func (f *fold) put(m *pool.Message, it *item) {
 	if it.raw == nil {
 		if it.kind == "message" && len(it.text) > 0 {
-			m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: string(it.text)})
+			m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: wire.Whole(it.text)})
 		}
 		return
 	}

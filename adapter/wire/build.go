@@ -12,15 +12,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Arguments is a call's arguments as they came: nil for none, a JSON string of the words where they are no JSON.
+// Arguments is a call's arguments as they came, in pieces of Text: nil for none, a JSON string of the words where they are no JSON.
 func Arguments(raw []byte) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	if json.Valid(raw) {
-		return append(json.RawMessage(nil), raw...)
+	text := Whole(raw)
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
-	return String(string(raw))
+	return String(text)
 }
 
 // CallID is an id for a call that came without one: the same for the same seed (what is special to the reply) and place.
@@ -55,7 +56,7 @@ type Parts struct {
 }
 
 // Text appends words: to the last part if that began with Text and is of the same type, else to a new one.
-func (p *Parts) Text(typ, text string) {
+func (p *Parts) Text(typ string, text Text) {
 	n := len(p.list) - 1
 	if n < 0 || p.list[n].Type != typ || p.text[n] == nil {
 		p.list, p.text = append(p.list, pool.Part{Type: typ}), append(p.text, []byte{})
@@ -75,7 +76,7 @@ func (p *Parts) List() []pool.Part {
 	out := make([]pool.Part, len(p.list))
 	for i, part := range p.list {
 		if p.text[i] != nil {
-			part.Text = string(p.text[i])
+			part.Text = Whole(p.text[i])
 		}
 		out[i] = part
 	}
@@ -107,9 +108,10 @@ func Sum(counts ...*int64) *int64 {
 	return sum
 }
 
-// Sound gives a message that can be stored, whatever a server sent: parts, calls and metadata that cannot are left out, and the message
+// Sound gives a message that can be stored, whatever a server sent: half characters in its JSON are replaced, parts, calls and metadata that cannot are left out, and the message
 // says so.
 func Sound(m *pool.Message) *pool.Message {
+	m.MakeWhole()
 	if m.Validate() == nil {
 		return m
 	}

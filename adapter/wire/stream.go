@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -14,6 +12,7 @@ import (
 // Delta is a piece of a reply, as it comes, for showing it.
 type Delta struct {
 	Type string // a part type: text, thinking, refusal; tool_call for a piece of a call's arguments
+	// Text may have half a character at its end where a Fold hands it on, as a Text does; from Stream.Read its characters are whole.
 	Text string
 	Tool string // the tool's name, at the beginning of a call
 }
@@ -58,12 +57,15 @@ func NewStream(provider string, body io.ReadCloser, frames Frames, fold Fold) *S
 // With an error the message is what came, marked unfinished, or nil where that is nothing. Read is called once.
 func (s *Stream) Read(out func(Delta)) (*pool.Message, error) {
 	var pending []Delta
-	take := func(d Delta) { pending = append(pending, d) }
+	whole := joiner{out: func(d Delta) { pending = append(pending, d) }}
 	for !s.done {
 		e, err := s.frames.Next()
 		s.mu.Lock()
-		s.step(e, err, take)
+		s.step(e, err, whole.take)
 		s.mu.Unlock()
+		if s.done {
+			whole.flush()
+		}
 		for _, d := range pending {
 			if out != nil {
 				out(d)
@@ -94,9 +96,7 @@ func (s *Stream) why() string {
 // step takes one frame, or the end of them.
 func (s *Stream) step(e Event, err error, out func(Delta)) {
 	if err == nil {
-		if !utf8.Valid(e.Data) {
-			e.Data = bytes.ToValidUTF8(e.Data, []byte("�"))
-		}
+		e.Data = escapeBytes(e.Data)
 		err = s.fold.Event(e, out)
 		if err == nil {
 			return
@@ -174,7 +174,7 @@ func (f wholeFold) Event(e Event, out func(Delta)) error {
 
 // DecodeWhole is the message of a response that was not streamed.
 func DecodeWhole(body []byte, fold Fold) (*pool.Message, error) {
-	if err := fold.Whole(bytes.ToValidUTF8(body, []byte("�"))); err != nil {
+	if err := fold.Whole(escapeBytes(body)); err != nil {
 		return nil, err
 	}
 	return Sound(fold.Message()), nil

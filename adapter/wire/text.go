@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Text is a JSON text of an event that may hold half a character: half of a surrogate pair, or some of the bytes of one. The other half comes with the next event. Pieces are
+// put together as they are, and Whole makes text of them.
+//
+// A half is kept as UTF-8 would encode its unit, and a byte that is no UTF-8, which escapeBytes wrote as an escape from \udc80 to \udcff, is kept in the same way.
+type Text string
+
+// UnmarshalJSON takes a JSON text; null is none. What is no text is an *json.UnmarshalTypeError, so that Decode leaves it out.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] != '"' {
+		return &json.UnmarshalTypeError{Value: "value", Type: reflect.TypeFor[Text]()}
+	}
+	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) {
+		return json.Unmarshal(raw, (*string)(t))
+	}
+	out := make([]byte, 0, len(raw))
+	for i := 1; i < len(raw)-1; {
+		if unit, ok := surrogate(raw[i:]); ok {
+			out, i = appendUnit(out, unit), i+6
+			continue
+		}
+		next := i + 1
+		if raw[i] == '\\' {
+			if next++; raw[i+1] == 'u' {
+				next += 4
+			}
+			var s string
+			if err := json.Unmarshal(fmt.Appendf(nil, `"%s"`, raw[i:next]), &s); err != nil {
+				return err
+			}
+			out = append(out, s...)
+		} else {
+			out = append(out, raw[i])
+		}
+		i = next
+	}
+	*t = Text(out)
+	return nil
+}
+
+// surrogate reads an escape that is one half of a pair.
+func surrogate(raw []byte) (unit rune, ok bool) {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(string(raw[2:6]), 16, 32)
+	return rune(v), err == nil && v >= 0xd800 && v <= 0xdfff
+}
+
+// appendUnit writes a half as UTF-8 would.
+func appendUnit(b []byte, unit rune) []byte {
+	return append(b, 0xe0|byte(unit>>12), 0x80|byte(unit>>6)&0xbf, 0x80|byte(unit)&0xbf)
+}
+
+// unitAt reads a half, 0 for none.
+func unitAt(b []byte) rune {
+	if len(b) < 3 || b[0] != 0xed || b[1] < 0xa0 || b[1] > 0xbf || b[2]&0xc0 != 0x80 {
+		return 0
+	}
+	return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
+}
+
+// isByte: the unit stands for a byte that was no UTF-8 where it came.
+func isByte(unit rune) bool { return unit >= 0xdc80 && unit <= 0xdcff }
+
+// Whole makes text of pieces that were put together: halves that belong together are one character, any other is U+FFFD.
+func Whole(pieces []byte) string {
+	if utf8.Valid(pieces) {
+		return string(pieces)
+	}
+	out := make([]byte, 0, len(pieces))
+	for i := 0; i < len(pieces); {
+		unit := unitAt(pieces[i:])
+		switch low := unitAt(pieces[min(i+3, len(pieces)):]); {
+		case unit == 0:
+			r, n := utf8.DecodeRune(pieces[i:])
+			out = utf8.AppendRune(out, r)
+			i += n
+		case unit < 0xdc00 && low >= 0xdc00:
+			out = utf8.AppendRune(out, 0x10000+(unit-0xd800)<<10+(low-0xdc00))
+			i += 6
+		case isByte(unit):
+			var run []byte
+			for ; isByte(unitAt(pieces[i:])); i += 3 {
+				run = append(run, byte(unitAt(pieces[i:])-0xdc00))
+			}
+			out = append(out, bytes.ToValidUTF8(run, []byte("�"))...)
+		default:
+			out = append(out, "�"...)
+			i += 3
+		}
+	}
+	return string(out)
+}
+
+// heldBack is how many bytes at the end of pieces may be the beginning of a character.
+func heldBack(pieces string) int {
+	n := len(pieces)
+	if n >= 3 {
+		if unit := unitAt([]byte(pieces[n-3:])); unit >= 0xd800 && unit < 0xdc00 {
+			return 3
+		}
+	}
+	from := n
+	var run []byte
+	for from >= 3 && n-from < 9 && isByte(unitAt([]byte(pieces[from-3:from]))) {
+		from -= 3
+		run = append([]byte{byte(unitAt([]byte(pieces[from:])) - 0xdc00)}, run...)
+	}
+	for i := range run { // the last beginning of a character that has not all its bytes
+		if utf8.RuneStart(run[i]) && !utf8.FullRune(run[i:]) {
+			return 3 * (len(run) - i)
+		}
+	}
+	return 0
+}
+
+// escapeBytes writes bytes that are no UTF-8 as escapes, so that what reads JSON leaves them alone.
+func escapeBytes(data []byte) []byte {
+	if utf8.Valid(data) {
+		return data
+	}
+	out := make([]byte, 0, len(data)+16)
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			out = fmt.Appendf(out, `\udc%02x`, data[i])
+		} else {
+			out = append(out, data[i:i+n]...)
+		}
+		i += n
+	}
+	return out
+}
+
+// joiner hands deltas on with whole characters: what may be the beginning of one waits for the next piece of its kind.
+type joiner struct {
+	out  func(Delta)
+	held Delta
+}
+
+func (j *joiner) take(d Delta) {
+	if d.Type != j.held.Type || d.Tool != "" {
+		j.flush()
+	}
+	all := j.held.Text + d.Text
+	cut := len(all) - heldBack(all)
+	j.held = Delta{Type: d.Type, Text: all[cut:]}
+	if d.Text = Whole([]byte(all[:cut])); d.Text != "" || d.Tool != "" {
+		j.out(d)
+	}
+}
+
+// flush hands on what waits, as it is.
+func (j *joiner) flush() {
+	if j.held.Text != "" {
+		j.out(Delta{Type: j.held.Type, Text: Whole([]byte(j.held.Text))})
+	}
+	j.held = Delta{}
+}
