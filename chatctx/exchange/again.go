@@ -23,6 +23,7 @@ type noted struct {
 	SkippedContexts int       `json:"skipped_contexts,omitempty"`
 	Repaired        int       `json:"repaired,omitempty"`
 	Warnings        []Warning `json:"warnings,omitempty"`
+	Uses            []string  `json:"uses,omitempty"` // other files of its folder
 }
 
 // maxNotedWarnings is how many warnings about a file are noted; one with more is read again.
@@ -52,13 +53,13 @@ func (im *importer) endNote(f *file, sum *summing) error {
 	p, now := im.passing, im.report
 	im.passing = nil
 	warnings := now.Warnings[len(p.before.Warnings):]
-	if im.note == nil || sum.n != f.size || f.logged() || len(warnings) > maxNotedWarnings || now.MoreWarnings > p.before.MoreWarnings {
+	if im.note == nil || sum.n != f.size || f.logged() || f.joined || len(warnings) > maxNotedWarnings || now.MoreWarnings > p.before.MoreWarnings {
 		return nil
 	}
 	text, err := json.Marshal(noted{
 		Messages:   p.messages + now.Duplicated - p.before.Duplicated,
 		Structural: now.Structural - p.before.Structural, Skipped: now.Skipped - p.before.Skipped,
-		SkippedContexts: now.SkippedContexts - p.before.SkippedContexts, Repaired: now.Repaired - p.before.Repaired, Warnings: warnings,
+		SkippedContexts: now.SkippedContexts - p.before.SkippedContexts, Repaired: now.Repaired - p.before.Repaired, Warnings: warnings, Uses: f.uses,
 	})
 	if err != nil {
 		return err
@@ -92,6 +93,7 @@ func (im *importer) again(f *file) (bool, error) {
 		return false, err
 	}
 	im.recount(f, &was)
+	f.uses = was.Uses
 	im.progress.Conversations += len(done)
 	return true, im.counted(known.Conversations, done)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func counts(r *Report) Report {
 		i.Context = ""
 		out.Imported = append(out.Imported, i)
 	}
+	slices.SortFunc(out.Imported, func(a, b Imported) int { return strings.Compare(a.SourceID, b.SourceID) }) // files that are known come first
 	return out
 }
 

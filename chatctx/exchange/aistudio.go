@@ -37,6 +37,7 @@ func readAIStudio(r *reading) error {
 		w.addIf(true, "pendingInputs", v.at("chunkedPrompt", "pendingInputs"))
 		w.addRaw("links", s.links.done())
 		in.AppData = appData(aiStudioName, w.done())
+		r.about(in, v, append(allTexts(contentParts(v.at("systemInstruction", "parts"))), v.at("systemInstruction", "text").str())...)
 		if in.Conversation = v.get("id").str(); in.Conversation == "" {
 			in.Conversation = contentID([]byte(name), s.t.records)
 		}
@@ -63,10 +64,6 @@ type aiStudio struct {
 	links   objectWriter
 }
 
-var aiStudioKnown = keys("id", "role", "text", "parts", "isThought", "createTime", "tokenCount", "finishReason", "errorMessage", "thoughtSignatures",
-	"inlineFile", "inlineImage", "inlineData", "driveDocument", "driveImage", "driveVideo", "driveAudio", "youtubeVideo", "executableCode",
-	"codeExecutionResult", "branchParent", "branchChildren")
-
 func (s *aiStudio) chunk(v value) {
 	s.n++
 	at := s.at.in("chunk " + itoa(s.n))
@@ -86,7 +83,6 @@ func (s *aiStudio) chunk(v value) {
 		if m.Role == pool.Assistant {
 			m.Meta.Provider, m.Meta.Model = geminiProvider, s.model
 		}
-		keepRest(m, aiStudioName, v, aiStudioKnown)
 		s.t.add(at, id, parent, m)
 		s.now, s.role = m, role
 	} else {
@@ -99,8 +95,8 @@ func (s *aiStudio) chunk(v value) {
 		}
 	}
 	s.content(v)
-	if s.r.damage(at, v) && source(s.now).Raw == nil {
-		source(s.now).Raw = append([]byte(nil), v.raw()...)
+	if raw := source(s.now).Raw; raw == nil || !v.broken() {
+		s.r.whole(at, v, s.now)
 	}
 }
 

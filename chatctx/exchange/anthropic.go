@@ -23,7 +23,8 @@ func detectAnthropic(h *head) bool {
 
 func anthropicItem(v value) bool {
 	if v.get("type").str() == "message" && v.get("role").is(stringKind) && v.get("content").is(arrayKind) {
-		return true
+		t := v.get("content").first().get("type").str()
+		return t != "output_text" && t != "input_text"
 	}
 	if !v.get("messages").first().get("role").is(stringKind) {
 		return false
@@ -76,15 +77,14 @@ func readAnthropic(r *reading) error {
 	})
 }
 
-var anthropicKnown = keys("messages", "system", "role", "content", "type", "id", "usage", "stop_reason")
-
 func readAnthropicItem(r *reading, at place, v value) error {
 	t := r.thread(at)
-	in := &chatctx.Incoming{AppData: appData(anthropicName, leftover(v, anthropicKnown))}
+	in := &chatctx.Incoming{}
 	model := v.get("model").str()
 	if !v.get("messages").is(arrayKind) {
 		in.Conversation = v.get("id").str()
 		anthropicMessage(t, at, "1", v, model)
+		v.taken()
 	} else {
 		t.system(textOf(contentParts(v.get("system"))))
 		n := 0
@@ -94,6 +94,7 @@ func readAnthropicItem(r *reading, at place, v value) error {
 		}
 	}
 	in.Conversation = firstOf(in.Conversation, t.contentID())
+	t.r.about(in, v, allTexts(contentParts(v.get("system")))...)
 	return t.emit(in, t.last())
 }
 
@@ -111,9 +112,7 @@ func anthropicMessage(t *thread, at place, id string, v value, model string) {
 		anthropicUsage(m, v.get("usage"))
 	}
 	msgs := blocks(m, v.get("content"), id)
-	if t.r.damage(at, v) {
-		source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
-	}
+	t.r.whole(at, v, msgs...)
 	t.next(at, id, msgs...)
 }
 
@@ -177,6 +176,9 @@ func (s *anthropicStream) event(at place, v value) error {
 		s.stop()
 	case "message_delta":
 		for k, x := range v.get("usage").members() {
+			if s.usage == nil {
+				s.usage = map[string]json.RawMessage{}
+			}
 			s.usage[k] = x.keep()
 		}
 		s.stopReason = v.at("delta", "stop_reason").keep()

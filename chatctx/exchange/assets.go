@@ -84,7 +84,7 @@ func (r *reading) assetFile(id string) *file {
 	if name == "" {
 		return nil
 	}
-	f, err := r.file.within.get(name)
+	f, err := r.file.sibling(name)
 	if err != nil {
 		return nil
 	}

@@ -37,10 +37,10 @@ func isChatGPT(v value) bool { return v.get("mapping").is(objectKind) }
 // saved it.
 func readChatGPT(r *reading) error {
 	return r.eachItem("conversations", func(at place, v value) error {
+		c := chatgpt{r: r, at: at, outer: v}
 		if p := v.get("raw_provider_payload"); isChatGPT(p) {
 			v = p
 		}
-		c := chatgpt{r: r, at: at}
 		return c.conversation(v)
 	})
 }
@@ -50,6 +50,7 @@ type chatgpt struct {
 	r     *reading
 	at    place
 	model string // the conversation's, for answers that name none
+	outer value  // the conversation, with what a browser extension saved around it
 }
 
 func (c *chatgpt) conversation(v value) error {
@@ -83,6 +84,7 @@ func (c *chatgpt) conversation(v value) error {
 	if in.Conversation == "" {
 		in.Conversation = contentID(v.get("create_time").raw(), records)
 	}
+	c.r.about(in, c.outer)
 	c.r.tree(in, records, v.get("current_node").str(), c.at)
 	pairResults(in)
 	if c.r.trouble() == before {
@@ -104,9 +106,6 @@ func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
 		Created:      v.get("create_time").time(),
 		Updated:      v.get("update_time").time(),
 	}
-	if rest := leftover(v, chatgptKnown); rest != nil {
-		in.AppData = map[string]json.RawMessage{chatgptName: rest}
-	}
 	return in
 }
 
@@ -119,12 +118,6 @@ func (c *chatgpt) count(mapping value) {
 			c.r.structural(1)
 		}
 	}
-}
-
-// chatgptKnown are the members of a conversation that are read into fields of their own.
-var chatgptKnown = map[string]bool{
-	"mapping": true, "id": true, "conversation_id": true, "title": true, "create_time": true, "update_time": true,
-	"current_node": true,
 }
 
 // contentID makes an id for a conversation that has none, from what a longer version of it has too.
@@ -196,15 +189,14 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	}
 	c.r.duplicateKeys(at, v)
 	c.r.duplicateKeys(at, msg)
-	rec.message = c.message(key, msg, v)
-	if c.r.damage(at, v) {
-		source(rec.message).Raw = append([]byte(nil), v.raw()...)
-	}
+	rec.message = c.message(key, msg)
+	c.r.whole(at, msg, rec.message)
+	c.r.beside(v, rec.message)
 	return rec, true
 }
 
 // message reads a message with all that does not depend on its neighbours.
-func (c *chatgpt) message(key string, v, node value) *chatctx.Message {
+func (c *chatgpt) message(key string, v value) *chatctx.Message {
 	meta := v.get("metadata")
 	m := &chatctx.Message{Created: v.get("create_time").time()}
 	switch role := pool.Role(v.at("author", "role").str()); role {
@@ -228,9 +220,6 @@ func (c *chatgpt) message(key string, v, node value) *chatctx.Message {
 	m.Meta.FinishReason = meta.at("finish_details", "type").str()
 	m.Unfinished = v.get("status").str() == "in_progress" || m.Meta.FinishReason == "interrupted"
 	c.content(m, key, v)
-	if rest := c.rest(m, key, v, node); rest != nil {
-		m.Meta.ProviderData = map[string]json.RawMessage{chatgptName: rest}
-	}
 	return m
 }
 
@@ -286,6 +275,9 @@ func result(parts []pool.Part, v value) *pool.Result {
 func (c *chatgpt) parts(m *chatctx.Message, v value) []pool.Part {
 	if v.is(stringKind) {
 		return texts(v)
+	}
+	if v.get("content_type").str() == "text" {
+		v.get("content_type").taken() // it goes without saying
 	}
 	switch v.get("content_type").str() {
 	case "code", "execution_output", "tether_quote", "sonic_webpage", "system_error":
@@ -367,54 +359,6 @@ func (c *chatgpt) part(v value) pool.Part {
 	}
 	return unknownPart(v)
 }
-
-// rest is what of a message has no field of its own, nil for nothing.
-func (c *chatgpt) rest(m *chatctx.Message, key string, v, node value) json.RawMessage {
-	w := objectWriter{}
-	for k, x := range v.members() {
-		s := x.str()
-		switch k {
-		case "create_time", "weight":
-		case "id":
-			w.addIf(s != key, k, x)
-		case "recipient":
-			w.addIf(s != "all", k, x)
-		case "status":
-			w.addIf(s != "finished_successfully", k, x)
-		case "author":
-			w.addRaw(k, leftover(x, map[string]bool{"role": true}))
-		case "content":
-			if len(m.Content) == 0 || m.Content[0].Raw == nil || m.Content[0].Type != x.get("content_type").str() { // else it is kept there, whole
-				w.addRaw(k, contentRest(x))
-			}
-		default:
-			w.addIf(true, k, x)
-		}
-	}
-	if node.len() > len(chatgptNode) {
-		w.addRaw("node", leftover(node, chatgptNode))
-	}
-	return w.done()
-}
-
-// chatgptNode are the members that a node has by itself.
-var chatgptNode = map[string]bool{"id": true, "message": true, "parent": true, "children": true}
-
-// contentRest is what of a content did not become parts; that it is text goes without saying.
-func contentRest(v value) json.RawMessage {
-	if v.get("content_type").str() == "text" {
-		return leftover(v, chatgptText)
-	}
-	return leftover(v, chatgptContent)
-}
-
-// chatgptContent are the members of a content that become parts.
-var chatgptContent = map[string]bool{
-	"parts": true, "text": true, "thoughts": true, "result": true, "summary": true, "output_str": true, "user_profile": true,
-	"user_instructions": true, "model_set_context": true, "screenshot": true, "content": true,
-}
-
-var chatgptText = map[string]bool{"parts": true, "content_type": true}
 
 // pairResults gives the results the ids of their calls. No id is in the file: a tool message answers the call above it, past
 // other tool messages and hidden ones, if it bears the tool's name and is the first to do so. A call that nothing answers

@@ -38,13 +38,10 @@ func readClaudeAI(r *reading) error {
 	})
 }
 
-var claudeAIKnown = keys("uuid", "name", "created_at", "updated_at", "chat_messages", "current_leaf_message_uuid", "account")
-
 func readClaudeAIChat(r *reading, at place, v value) error {
 	r.duplicateKeys(at, v)
 	in := &chatctx.Incoming{
 		Conversation: v.get("uuid").str(), Title: v.get("name").str(), Created: v.get("created_at").time(), Updated: v.get("updated_at").time(),
-		AppData: appData(claudeAIName, leftover(v, claudeAIKnown)),
 	}
 	c := &claudeAI{r: r, t: r.thread(at), model: v.get("model").str()}
 	for m := range v.get("chat_messages").items() {
@@ -62,6 +59,7 @@ func readClaudeAIChat(r *reading, at place, v value) error {
 	if !v.has("current_leaf_message_uuid") {
 		active = c.last // the export says nothing; its last message is the newest
 	}
+	r.about(in, v)
 	return c.t.emit(in, active)
 }
 
@@ -77,9 +75,6 @@ type claudeAI struct {
 func claudeAIRoot(id string) bool {
 	return strings.Trim(id, "0-") == "" || id == "00000000-0000-4000-8000-000000000000"
 }
-
-var claudeAIMessageKnown = keys("uuid", "text", "content", "sender", "created_at", "updated_at", "attachments", "files", "files_v2", "parent_message_uuid",
-	"index", "stop_reason", "model", "truncated")
 
 func (c *claudeAI) message(at place, n int, v value) {
 	id := firstOf(v.get("uuid").str(), itoa(n))
@@ -105,7 +100,6 @@ func (c *claudeAI) message(at place, n int, v value) {
 		m.Meta.FinishReason = v.get("stop_reason").str()
 		m.Unfinished = v.get("truncated").bool() || m.Meta.FinishReason == "user_canceled"
 	}
-	keepRest(m, claudeAIName, v, claudeAIMessageKnown)
 	body := v.get("content")
 	if body.len() == 0 && !body.is(stringKind) {
 		if body = v.get("text"); body.str() == "" {
@@ -114,9 +108,7 @@ func (c *claudeAI) message(at place, n int, v value) {
 	}
 	msgs := blocks(m, body, id)
 	msgs[0].Content = append(claudeAIFiles(v), msgs[0].Content...)
-	if c.r.damage(at, v) {
-		source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
-	}
+	c.r.whole(at, v, msgs...)
 	c.t.add(at, id, parent, msgs...)
 	c.last = id
 }

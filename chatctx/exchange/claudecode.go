@@ -65,6 +65,7 @@ type ccLine struct {
 	agent   string
 	hash    uint64
 	msgs    []*chatctx.Message // nil for a link
+	loose   []byte             // what records after it say that are no messages
 	kind    ccKind
 	side    bool // of a sub-agent
 	skipped bool
@@ -98,6 +99,9 @@ type claudeCode struct {
 	leaves                  []string // of last-prompt records
 	about                   objectWriter
 	aboutSet                bool
+	told                    []string       // what each line repeats of the session
+	loose                   []byte         // what records before the first message say
+	heard                   *sieve         // what records say that are no messages
 	lastMessage             int            // the last line that is a message of the main chain; -1
 	lastSide                map[string]int // the same of sub-agents, by their ids
 	warnedIDs               bool
@@ -145,9 +149,35 @@ func (c *claudeCode) record(at place, v value) error {
 	case typ == "attachment" && v.at("attachment", "type").str() == "queued_command" && v.at("attachment", "commandMode").str() == "prompt":
 		c.queued(at, v)
 	case v.get("uuid").str() != "":
+		n := len(c.lines)
 		c.add(ccLine{at: at, id: v.get("uuid").str(), logical: v.get("logicalParentUuid").str(), hash: maphash.Bytes(c.seed, v.raw())}, v)
+		if len(c.lines) > n {
+			c.beside(v)
+		}
+	default:
+		c.beside(v)
 	}
 	return nil
+}
+
+// beside keeps what a record says that is no message with the message written before it.
+func (c *claudeCode) beside(v value) {
+	if c.heard == nil {
+		c.heard = c.r.sieve()
+	}
+	c.heard.text(c.told...)
+	raw := c.heard.news(v)
+	if raw == nil {
+		return
+	}
+	into := &c.loose
+	for i := len(c.lines) - 1; i >= 0; i-- {
+		if c.lines[i].msgs != nil {
+			into = &c.lines[i].loose
+			break
+		}
+	}
+	*into = append(append(*into, ','), raw...)
 }
 
 // session notes what holds for the session as a whole.
@@ -162,14 +192,13 @@ func (c *claudeCode) session(v value) {
 		c.aboutSet = true
 		for _, k := range []string{"cwd", "gitBranch", "version", "entrypoint"} {
 			c.about.addIf(true, k, v.get(k))
+			c.told = append(c.told, v.get(k).str())
 		}
 	}
+	for _, k := range []string{"isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage"} {
+		v.get(k).bool()
+	}
 }
-
-// claudeCodeKnown are the members of a record that are read, or are the same on each line of a session.
-var claudeCodeKnown = keys("uuid", "parentUuid", "isSidechain", "type", "message", "timestamp", "sessionId", "session_id", "cwd", "version",
-	"gitBranch", "userType", "entrypoint", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage", "forkedFrom",
-	"logicalParentUuid", "agentId", "sourceToolAssistantUUID")
 
 func (c *claudeCode) message(at place, v value, role string, msg value) {
 	content, why := msg.get("content"), ""
@@ -177,7 +206,7 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 	switch {
 	case !msg.is(objectKind):
 		why = "the message is " + msg.kind().String()
-	case content.kind() <= nullKind && !c.spread(at, m, msg):
+	case content.len() == 0 && content.str() == "" && !c.spread(at, m, msg) && content.kind() <= nullKind:
 		why = "the message has no content"
 	}
 	line := ccLine{at: at, id: v.get("uuid").str(), hash: maphash.Bytes(c.seed, msg.raw()), kind: ccMessage}
@@ -197,15 +226,12 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 		c.forkedFrom = line.copyOf.Conversation
 	}
 	c.marks(m, v)
-	keepRest(m, claudeCodeName, v, claudeCodeKnown)
 	if len(m.Content) > 0 {
 		line.msgs = []*chatctx.Message{m}
 	} else {
 		line.msgs = blocks(m, content, line.id)
 	}
-	if c.r.damage(at, v) {
-		source(line.msgs[0]).Raw = append([]byte(nil), v.raw()...)
-	}
+	c.r.wholeBut(at, line.msgs, c.told, v)
 	for _, one := range line.msgs {
 		markText(one)
 		if one.Result != nil {
@@ -288,8 +314,8 @@ func markText(m *chatctx.Message) {
 // queued reads a prompt that was typed while a reply ran.
 func (c *claudeCode) queued(at place, v value) {
 	m := &chatctx.Message{Role: pool.User, Created: v.get("timestamp").time()}
-	keepRest(m, claudeCodeName, v, claudeCodeKnown)
 	msgs := blocks(m, v.at("attachment", "prompt"), v.get("uuid").str())
+	c.r.wholeBut(at, msgs, c.told, v)
 	c.add(ccLine{at: at, id: v.get("uuid").str(), hash: maphash.Bytes(c.seed, v.raw()), kind: ccMessage, msgs: msgs}, v)
 }
 
@@ -308,6 +334,7 @@ func (c *claudeCode) add(line ccLine, v value) {
 		if have := &c.lines[j]; have.copyOf == (chatctx.NodeLink{}) {
 			have.copyOf = line.copyOf
 		}
+		keepAgain(c.lines[j].msgs, line.msgs)
 		c.r.duplicated(1)
 		return
 	}
@@ -403,6 +430,7 @@ func (c *claudeCode) appData() map[string]json.RawMessage {
 	if c.forkedFrom != "" {
 		c.about.addRaw("forked_from", jsonText(c.forkedFrom))
 	}
+	c.about.addRaw("records", listOf(c.loose))
 	if b := c.about.done(); b != nil {
 		return map[string]json.RawMessage{claudeCodeName: b}
 	}

@@ -33,6 +33,12 @@ func (c *claudeCode) emit() error {
 		c.r.warn(place{}, "a session without messages")
 		return nil
 	}
+	for i := range c.lines {
+		if l := &c.lines[i]; l.loose != nil {
+			m := c.lines[l.fold].msgs[0]
+			m.Meta.ProviderData = appendData(m.Meta.ProviderData, "claude-code records", listOf(l.loose))
+		}
+	}
 	conversation := c.conversation()
 	for n, name := range names {
 		in := &chatctx.Incoming{Conversation: conversation}

@@ -68,14 +68,18 @@ type codex struct {
 	lastAnswer                    *chatctx.Message   // for figures
 	summaries                     []*chatctx.Message // of compactions
 	compactedAt                   map[int]int        // item to compaction, an index of summaries
+	loose                         []byte             // what records before the first item say
+	heard                         *sieve             // what was said so far
+	heardTo                       int                // the first item that is not heard yet
 }
 
 // codexItem is a message, or a step back.
 type codexItem struct {
 	at    place
 	m     *chatctx.Message
-	event bool // from an event: counts only where no response item says the same
-	back  int  // turns that are left
+	event bool   // from an event: counts only where no response item says the same
+	loose []byte // what records after it say that are no items
+	back  int    // turns that are left
 }
 
 func (c *codex) line(at place, v value) error {
@@ -110,7 +114,40 @@ func (c *codex) line(at place, v value) error {
 			c.item(at, v, created)
 		}
 	}
+	c.beside(v)
 	return nil
+}
+
+// beside keeps what a record says that is no item, and that was not said before, with the item before it.
+func (c *codex) beside(v value) {
+	if c.heard == nil {
+		c.heard = c.r.sieve()
+	}
+	for ; c.heardTo < len(c.items); c.heardTo++ {
+		if it := &c.items[c.heardTo]; it.m != nil && !it.event {
+			c.heard.message(it.m)
+		}
+	}
+	if c.answer != nil {
+		c.heard.message(c.answer)
+	}
+	c.heard.parts(c.thinking)
+	c.heard.text(c.instructions, c.id)
+	for _, m := range c.summaries {
+		c.heard.message(m)
+	}
+	raw := c.heard.news(v)
+	if raw == nil {
+		return
+	}
+	into := &c.loose
+	for i := len(c.items) - 1; i >= 0; i-- {
+		if c.items[i].m != nil && !c.items[i].event {
+			into = &c.items[i].loose
+			break
+		}
+	}
+	*into = append(append(*into, ','), raw...)
 }
 
 // firstValue is the first of them that is an object.
@@ -180,9 +217,6 @@ func (c *codex) message(at place, v value, created pool.Time) {
 	switch m.Role {
 	case pool.Assistant:
 		c.hasAssistant = true
-		if phase := v.get("phase").str(); phase == "commentary" || phase == "analysis" {
-			keepRest(m, codexName, v, keys("type", "role", "content", "id", "timestamp", "created", "created_at", "metadata", "model", "message"))
-		}
 		m = c.reply(at, m, firstOf(v.get("model").str(), c.model))
 	case pool.User:
 		if startsWith(m.Text(), codexInjected) {
@@ -197,9 +231,7 @@ func (c *codex) message(at place, v value, created pool.Time) {
 		c.flush()
 		c.put(at, m)
 	}
-	if c.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
-	}
+	c.r.whole(at, v, m)
 }
 
 // firstPresent is the first that is there.
@@ -236,15 +268,7 @@ func (c *codex) flush() {
 }
 
 func (c *codex) reasoning(at place, v value, created pool.Time) {
-	var texts []string
-	for _, list := range []value{v.get("summary"), v.get("content")} {
-		for it := range list.items() {
-			if t := it.get("text").str(); t != "" {
-				texts = append(texts, t)
-			}
-		}
-	}
-	p := pool.Part{Type: pool.ThinkingPart, Text: strings.Join(texts, "\n\n"), Signature: v.get("encrypted_content").str(),
+	p := pool.Part{Type: pool.ThinkingPart, Text: reasoningText(v), Signature: v.get("encrypted_content").str(),
 		Provider: codexProvider, Model: c.model}
 	if p.Text == "" && p.Signature == "" {
 		c.r.structural(1)
@@ -298,6 +322,7 @@ func (c *codex) output(at place, v value, created pool.Time) {
 		m = toolOutput(id, tool, out)
 	}
 	m.Created = created
+	c.r.whole(at, v, m)
 	c.put(at, m)
 }
 
@@ -342,11 +367,13 @@ func (c *codex) event(at place, v value, created pool.Time) {
 		if !c.hasUser {
 			c.items = append(c.items, codexItem{at: at, m: &chatctx.Message{Role: pool.User, Created: created,
 				Content: contentParts(v.get("message"))}, event: true})
+			v.get("message").taken()
 		}
 	case "agent_message":
 		if !c.hasAssistant {
 			c.items = append(c.items, codexItem{at: at, event: true, m: &chatctx.Message{Role: pool.Assistant, Created: created,
 				Content: contentParts(v.get("message")), Meta: pool.Metadata{Model: c.model, Provider: codexProvider}}})
+			v.get("message").taken()
 		}
 	}
 }
@@ -375,6 +402,13 @@ func (c *codex) emit() error {
 	if m := rolloutID.FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
 		c.id = m[1]
 	}
+	c.about.addRaw("records", listOf(c.loose))
+	c.keepRepeated()
+	for i := range c.items {
+		if it := &c.items[i]; it.loose != nil {
+			it.m.Meta.ProviderData = appendData(it.m.Meta.ProviderData, "codex records", listOf(it.loose))
+		}
+	}
 	if b := c.about.done(); b != nil {
 		in.AppData = appData(codexName, b)
 	}
@@ -402,6 +436,20 @@ func (c *codex) emit() error {
 	t.build(in, p.at)
 	c.sessions(in)
 	return c.r.emit(in)
+}
+
+// keepRepeated keeps what events say that are left out since there are response items, and that none of those says.
+func (c *codex) keepRepeated() {
+	last := -1
+	for i := range c.items {
+		it := &c.items[i]
+		if it.m != nil && !it.event {
+			last = i
+		}
+		if it.event && last >= 0 && c.repeated(it.m) && !c.heard.has(it.m.Text()) {
+			c.items[last].loose = append(append(c.items[last].loose, ','), object("message", it.m.Text())...)
+		}
+	}
 }
 
 // repeated tells whether the response items say what an event says.

@@ -178,6 +178,7 @@ func newCall(id, tool string, args value) (c pool.Call, bad bool) {
 	switch {
 	case args.is(stringKind):
 		c.Arguments, bad = argumentText(args.str())
+		args.taken()
 	case args.kind() > nullKind:
 		c.Arguments = args.keep()
 	}

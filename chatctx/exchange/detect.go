@@ -14,6 +14,7 @@ type head struct {
 	text  []byte    // as UTF-8, without a byte order mark
 	whole bool      // text is all of the file
 	db    *database // where the file is an SQLite database
+	lined bool      // there is a value a line, and more than one
 	array bool      // the file is a JSON array, and values are its items
 	// values are the items of the array, or the values that stand one after another (JSON Lines; one for a file that is one
 	// object). The last may be cut off: what its beginning holds is there.
@@ -83,12 +84,15 @@ func (h *head) salvage(text []byte) bool {
 
 // lines reads a value a line; lines that are none are left out.
 func (h *head) lines(text []byte) {
+	n := 0
 	for len(text) > 0 {
 		line, rest, ended := bytes.Cut(text, []byte{'\n'})
 		text = rest
 		if line = bytes.Trim(line, " \r\t\x00"); len(line) == 0 {
 			continue
 		}
+		n++
+		h.lined = n > 1
 		if v, _, err := new(document).parse(line, !ended && !h.whole); err == nil && v.is(objectKind) {
 			h.values = append(h.values, v)
 		}

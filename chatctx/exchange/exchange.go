@@ -182,8 +182,8 @@ type importer struct {
 	counted   func([]chatctx.SourceLink, []chatctx.Imported) error
 	passing   *passing // the file that is being read; nil: none
 	progress  Progress
-	exact     float64  // bytes read so far: of packed files, shares of bytes
-	notOurs   []string // files of the present folder or archive that are no conversations
+	exact     float64   // bytes read so far: of packed files, shares of bytes
+	notOurs   []notOurs // files of the present folder or archive that are no conversations
 }
 
 func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx.Incoming) error) *importer {
@@ -330,6 +330,7 @@ func (im *importer) folder(p string) error {
 func (im *importer) all(c container, names []string, where string, depth int) error {
 	outer := im.notOurs
 	im.notOurs = nil
+	used := map[string]bool{}
 	for _, n := range names {
 		if companion(n, names) {
 			continue
@@ -337,19 +338,15 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 		f, err := c.get(n)
 		if err == nil {
 			err = im.file(f, depth, false)
+			for _, other := range f.uses {
+				used[other] = true
+			}
 		}
 		if err := im.ended(err, filepath.Join(where, n)); err != nil {
 			return err
 		}
 	}
-	if n := len(im.notOurs); n > 0 {
-		shown := im.notOurs[:min(n, 8)]
-		more := ""
-		if n > len(shown) {
-			more = fmt.Sprintf(" and %d more", n-len(shown))
-		}
-		im.report.warn(Warning{File: where, Text: "not conversations: " + strings.Join(shown, ", ") + more})
-	}
+	im.warnOfOthers(where, used)
 	im.notOurs = outer
 	return nil
 }
@@ -362,6 +359,32 @@ func companion(name string, names []string) bool {
 		}
 	}
 	return false
+}
+
+// notOurs is a file of no known format, and what was seen in it.
+type notOurs struct{ path, seen string }
+
+// warnOfOthers names the files that are no conversations and belong to none.
+func (im *importer) warnOfOthers(where string, used map[string]bool) {
+	var shown []string
+	more := 0
+	for _, f := range im.notOurs {
+		switch {
+		case used[f.path]:
+		case len(shown) == 8:
+			more++
+		default:
+			shown = append(shown, fmt.Sprintf("%s (%s)", f.path, show.Clip(f.seen, 60)))
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	text := "not conversations: " + strings.Join(shown, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	im.report.warn(Warning{File: where, Text: text})
 }
 
 // file imports one file. named: the person asked for this very file, so that an unknown format is an error.
@@ -387,7 +410,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 	if strings.HasPrefix(string(text[:min(len(text), len(sqlite.Magic))]), sqlite.Magic) {
 		db, done, err := im.openDatabase(f, c)
 		if errors.Is(err, sqlite.ErrDamaged) && !named {
-			im.notOurs = append(im.notOurs, fmt.Sprintf("%s (%v)", f.path, err))
+			im.notOurs = append(im.notOurs, notOurs{f.path, err.Error()})
 			return nil
 		}
 		if err != nil {
@@ -405,7 +428,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		if named {
 			return errors.New("not a known format: " + h.seen())
 		}
-		im.notOurs = append(im.notOurs, fmt.Sprintf("%s (%s)", f.path, show.Clip(h.seen(), 60)))
+		im.notOurs = append(im.notOurs, notOurs{f.path, h.seen()})
 		return nil
 	}
 	im.report.Files++

@@ -3,7 +3,9 @@ package exchange
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,8 +109,8 @@ func dumpMessage(b *strings.Builder, n *chatctx.Node) {
 			dumpPart(b, &r.Parts[i])
 		}
 	}
-	for k, v := range m.Meta.ProviderData {
-		fmt.Fprintf(b, "     data %s %s\n", k, show.Clip(string(v), 300))
+	for _, k := range slices.Sorted(maps.Keys(m.Meta.ProviderData)) {
+		fmt.Fprintf(b, "     data %s %s\n", k, show.Clip(string(m.Meta.ProviderData[k]), 300))
 	}
 }
 
@@ -169,7 +171,7 @@ func TestFormats(t *testing.T) {
 // TestDetection reads a small file of each format from one folder: none is taken for another's.
 func TestDetection(t *testing.T) {
 	all, rep := readAll(t, Options{}, "testdata/formats/detection")
-	if rep.Files != 19 || len(all) != 19 || rep.Outcome() != Complete {
+	if rep.Files != 42 || len(all) != 42 || rep.Outcome() != Complete {
 		t.Errorf("%d files, %d conversations, %v", rep.Files, len(all), rep.Warnings)
 	}
 	names, err := filepath.Glob("testdata/formats/detection/*")

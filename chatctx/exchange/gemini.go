@@ -17,15 +17,18 @@ const (
 
 func detectGemini(h *head) bool {
 	v := h.first()
-	return !h.array && (v.has("sessionId") && v.has("projectHash") || v.get("history").first().get("parts").is(arrayKind) && v.has("lastUpdated"))
+	return !h.array && (v.has("sessionId") && v.has("projectHash") || v.get("history").first().get("parts").is(arrayKind) && v.has("lastUpdated") || geminiBody(v))
 }
 
+// geminiBody tells a request of the API.
+func geminiBody(v value) bool { return v.get("contents").first().get("parts").is(arrayKind) }
+
 func readGemini(r *reading) error {
-	g := &gemini{r: r, shown: map[string]int{}, known: map[string]int{}}
+	g := &gemini{r: r, shown: map[string]int{}, known: map[string]int{}, has: map[string]bool{}}
 	n := 0
 	err := r.eachItem("", func(at place, v value) error {
 		n++
-		g.record(place{line: n}, v)
+		g.record(at, v)
 		return nil
 	})
 	return r.atEnd(err, g.emit)
@@ -36,9 +39,11 @@ type gemini struct {
 	in    chatctx.Incoming
 	about objectWriter
 	nodes []geminiNode
-	live  []int          // the nodes that are shown
-	shown map[string]int // their ids, to their places in live
-	known map[string]int // ids to the newest nodes that bear them
+	live  []int           // the nodes that are shown
+	shown map[string]int  // their ids, to their places in live
+	known map[string]int  // ids to the newest nodes that bear them
+	has   map[string]bool // of about
+	loose []byte          // what records say beside their messages
 	n     int
 }
 
@@ -61,6 +66,14 @@ func (g *gemini) record(at place, v value) {
 		}
 	case v.has("$rewindTo"):
 		g.rewind(at, v.get("$rewindTo").str())
+	case geminiBody(v):
+		g.in.System = textOf(contentParts(firstPresent(v.at("systemInstruction", "parts"), v.at("system_instruction", "parts"))))
+		for m := range v.get("contents").items() {
+			g.upsert(at, m)
+		}
+		for _, k := range []string{"tools", "generationConfig", "toolConfig"} {
+			g.about.addIf(true, k, v.get(k))
+		}
 	case v.has("sessionId") || v.has("history"):
 		g.header(v)
 		for m := range v.get("messages").items() {
@@ -71,6 +84,9 @@ func (g *gemini) record(at place, v value) {
 		}
 	default:
 		g.upsert(at, v)
+	}
+	if raw := g.r.sieve().rest(v); raw != nil {
+		g.loose = append(append(g.loose, ','), raw...)
 	}
 }
 
@@ -85,7 +101,10 @@ func (g *gemini) header(v value) {
 		g.in.Updated = t
 	}
 	for _, k := range []string{"projectHash", "kind", "directories", "meta"} {
-		g.about.addIf(true, k, v.get(k))
+		if x := v.get(k); x.kind() > nullKind && !g.has[k] { // a later one is kept as a record
+			g.has[k] = true
+			g.about.addIf(true, k, x)
+		}
 	}
 }
 
@@ -99,10 +118,9 @@ func (g *gemini) upsert(at place, v value) {
 		return
 	}
 	msgs := geminiMessage(v, id)
-	if g.r.damage(at, v) {
-		source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
-	}
+	g.r.whole(at, v, msgs...)
 	if i, ok := g.shown[id]; ok {
+		g.r.before(g.nodes[g.live[i]].msgs, msgs)
 		g.nodes[g.live[i]].msgs = msgs
 		g.r.duplicated(1)
 		return
@@ -186,13 +204,9 @@ func (g *gemini) emit() error {
 	}
 	in := &g.in
 	in.AppData = appData(geminiName, g.about.done())
-	if in.Conversation == "" {
-		in.Conversation = contentID(nil, t.records)
-	}
-	return t.emit(in, active)
+	t.loose = g.loose
+	return t.handOn(in, value{}, active)
 }
-
-var geminiKnown = keys("id", "timestamp", "type", "content", "thoughts", "tokens", "model", "toolCalls", "role", "parts", "ts")
 
 // geminiMessage reads one message, with a result after each call that has one.
 func geminiMessage(v value, id string) []*chatctx.Message {
@@ -211,7 +225,6 @@ func geminiMessage(v value, id string) []*chatctx.Message {
 		}
 		source(m).Role = typ
 	}
-	keepRest(m, geminiName, v, geminiKnown)
 	for th := range v.get("thoughts").items() {
 		text := th.get("description").str()
 		if s := th.get("subject").str(); s != "" {
@@ -242,7 +255,7 @@ func geminiParts(m *chatctx.Message, v value, id string) []*chatctx.Message {
 			msgs = append(msgs, geminiResponse(res, res.get("id").str(), m.Created))
 		case call.is(objectKind) && m.Role == pool.Assistant:
 			c, _ := newCall(call.get("id").str(), call.get("name").str(), call.get("args"))
-			c.Provider, c.Model, c.Raw = geminiProvider, m.Meta.Model, rawBeyond(p, keys("functionCall"))
+			c.Provider, c.Model, c.Raw = firstOf(m.Meta.Provider, geminiProvider), m.Meta.Model, rawBeyond(p, keys("functionCall"))
 			addCall(m, c, id)
 		default:
 			m.Content = append(m.Content, geminiPart(m, p))
@@ -265,7 +278,7 @@ func geminiPart(m *chatctx.Message, p value) pool.Part {
 			part.Type = pool.ThinkingPart
 		}
 		if sig := p.get("thoughtSignature").str(); sig != "" || part.Type == pool.ThinkingPart {
-			part.Signature, part.Provider, part.Model, part.Raw = sig, geminiProvider, m.Meta.Model, p.keep()
+			part.Signature, part.Provider, part.Model, part.Raw = sig, firstOf(m.Meta.Provider, geminiProvider), m.Meta.Model, p.keep()
 		}
 		return part
 	case data.is(objectKind):
@@ -282,7 +295,7 @@ func geminiPart(m *chatctx.Message, p value) pool.Part {
 			break
 		}
 	}
-	part.Provider = geminiProvider
+	part.Provider = firstOf(m.Meta.Provider, geminiProvider)
 	return part
 }
 

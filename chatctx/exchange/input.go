@@ -29,6 +29,8 @@ type file struct {
 	open   func() (io.ReadCloser, error)
 	within container // what it lies in
 	disk   string    // its path on disk, "" where it has none
+	uses   []string  // the files of its container that belong to it, by their paths: images, parts, descriptions
+	joined bool      // some of what it holds lies in those, so that it is not known by its own bytes
 	share  float64   // how many bytes on disk one of its bytes stands for, for the progress; 0: one
 }
 
@@ -38,6 +40,8 @@ type container interface {
 	list() ([]string, error)
 	// get is one of them.
 	get(path string) (*file, error)
+	// under lists the files below a folder of it, in natural order.
+	under(dir string) ([]string, error)
 }
 
 // diskShare is share with its default.
@@ -48,12 +52,16 @@ func (f *file) diskShare() float64 {
 	return f.share
 }
 
-// sibling finds a file of the same container by its path there.
+// sibling finds a file of the same container by its path there, which belongs to this one then.
 func (f *file) sibling(path string) (*file, error) {
 	if f.within == nil {
 		return nil, fs.ErrNotExist
 	}
-	return f.within.get(path)
+	other, err := f.within.get(path)
+	if err == nil {
+		f.uses = append(f.uses, path)
+	}
+	return other, err
 }
 
 // read gives a file's bytes up to max.
@@ -76,15 +84,24 @@ type folder struct {
 	deep bool // with the folders in it
 }
 
-func (d folder) list() ([]string, error) {
+func (d folder) list() ([]string, error) { return d.walk(d.root, d.deep) }
+
+func (d folder) under(dir string) ([]string, error) {
+	if !fs.ValidPath(dir) {
+		return nil, fmt.Errorf("%q leaves its folder", dir)
+	}
+	return d.walk(filepath.Join(d.root, filepath.FromSlash(dir)), true)
+}
+
+func (d folder) walk(from string, deep bool) ([]string, error) {
 	var names []string
-	err := filepath.WalkDir(d.root, func(p string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(from, func(p string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil && p == d.root:
+		case err != nil && p == from:
 			return err
 		case err != nil:
 			return nil
-		case e.IsDir() && p != d.root && !d.deep:
+		case e.IsDir() && p != from && !deep:
 			return fs.SkipDir
 		case e.Type().IsRegular():
 			rel, err := filepath.Rel(d.root, p)
@@ -190,6 +207,11 @@ func (a *archive) list() ([]string, error) {
 	}
 	slices.SortFunc(names, naturalOrder)
 	return names, nil
+}
+
+func (a *archive) under(dir string) ([]string, error) {
+	names, err := a.list()
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, dir+"/") }), err
 }
 
 func (a *archive) get(name string) (*file, error) {

@@ -36,6 +36,7 @@ type token struct {
 	next       uint32
 	kind       kind
 	escaped    bool // a string with escapes
+	used       bool // what it says was taken: a number or truth that was read, a value that was kept whole
 }
 
 // document is JSON text taken apart once, without copying: strings and numbers are decoded when they are asked for. It
@@ -225,7 +226,7 @@ func (d *document) scanScalar(p int) (int, error) {
 }
 
 func (d *document) add(start, end int, k kind, escaped bool) int {
-	d.tokens = append(d.tokens, token{uint32(start), uint32(end), uint32(len(d.tokens) + 1), k, escaped})
+	d.tokens = append(d.tokens, token{uint32(start), uint32(end), uint32(len(d.tokens) + 1), k, escaped, false})
 	return end
 }
 
@@ -425,8 +426,21 @@ func (v value) raw() []byte {
 	return v.d.text[t.start:t.end]
 }
 
-// keep is a copy of the value's text as valid JSON in UTF-8, on one line; nil for an absent one.
+// taken marks that what the value says was taken, with all that is in it.
+func (v value) taken() {
+	if v.d != nil {
+		v.d.tokens[v.i].used = true
+	}
+}
+
+// keep takes the value whole: a copy of its text as valid JSON in UTF-8, on one line; nil for an absent one.
 func (v value) keep() json.RawMessage {
+	v.taken()
+	return v.copied()
+}
+
+// copied is what keep gives, without taking it.
+func (v value) copied() json.RawMessage {
 	if v.d == nil {
 		return nil
 	}
@@ -504,6 +518,24 @@ func (v value) items() iter.Seq[value] {
 			}
 		}
 	}
+}
+
+// list is an array's items.
+func (v value) list() []value {
+	var out []value
+	for it := range v.items() {
+		out = append(out, it)
+	}
+	return out
+}
+
+// clone is the same value in a document of its own, for as long as it is needed.
+func (v value) clone() value {
+	c, _, err := new(document).parse(bytes.Clone(v.raw()), false)
+	if err != nil {
+		return value{} // what was read once is read again
+	}
+	return c
 }
 
 // len is the number of items or members.
@@ -631,7 +663,13 @@ func (v value) broken() bool {
 }
 
 // bool is true only for true.
-func (v value) bool() bool { return v.kind() == boolKind && v.raw()[0] == 't' }
+func (v value) bool() bool {
+	if v.kind() != boolKind {
+		return false
+	}
+	v.taken()
+	return v.raw()[0] == 't'
+}
 
 // int reads a whole number, also one that stands in a string or as 5.0.
 func (v value) int() (int64, bool) {
@@ -659,6 +697,7 @@ func (v value) float() (float64, bool) {
 func (v value) numberText() string {
 	switch v.kind() {
 	case numberKind:
+		v.taken()
 		return string(v.raw())
 	case stringKind:
 		return v.str()

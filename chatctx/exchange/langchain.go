@@ -76,21 +76,15 @@ func (l *langChain) message(at place, v value) error {
 		return nil
 	}
 	m := langChainRead(typ, data, id)
-	if l.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
-	}
+	l.r.whole(at, v, m)
 	l.t.next(at, id, m)
 	return nil
 }
-
-var langChainKnown = keys("content", "type", "role", "tool_calls", "invalid_tool_calls", "tool_call_id", "usage_metadata", "status", "name", "example",
-	"response_metadata", "additional_kwargs", "lc_kwargs", "tool_call_chunks")
 
 func langChainRead(typ string, v value, id string) *chatctx.Message {
 	if typ == "tool" || typ == "function" {
 		m := toolResult(v.get("tool_call_id").str(), v.get("name").str(), langChainContent(v.get("content")))
 		m.Result.IsError = v.get("status").str() == "error"
-		keepRest(m, langChainName, v, langChainKnown)
 		return m
 	}
 	m := &chatctx.Message{}
@@ -99,7 +93,6 @@ func langChainRead(typ string, v value, id string) *chatctx.Message {
 	} else {
 		roleOf(m, typ)
 	}
-	keepRest(m, langChainName, v, keys("content", "type", "role", "tool_calls", "invalid_tool_calls", "usage_metadata", "additional_kwargs", "tool_call_chunks"))
 	m.Content = langChainContent(v.get("content"))
 	if text := v.at("additional_kwargs", "reasoning_content").str(); text != "" {
 		m.Content = append([]pool.Part{{Type: pool.ThinkingPart, Text: text}}, m.Content...)

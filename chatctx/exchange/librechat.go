@@ -23,8 +23,7 @@ func readLibreChat(r *reading) error {
 			r.skipContext(0, at, "a conversation without a list of messages")
 			return nil
 		}
-		in := &chatctx.Incoming{Conversation: v.get("conversationId").str(), Title: v.get("title").str(),
-			AppData: appData(libreChatName, leftover(v, libreChatKnown))}
+		in := &chatctx.Incoming{Conversation: v.get("conversationId").str(), Title: v.get("title").str()}
 		in.System = v.at("options", "promptPrefix").str()
 		c := &libreChat{r: r, t: r.thread(at), at: at}
 		c.t.byTime = !v.get("recursive").bool()
@@ -32,15 +31,12 @@ func readLibreChat(r *reading) error {
 		if in.Conversation == "" {
 			in.Conversation = contentID(nil, c.t.records)
 		}
+		r.about(in, v)
 		return c.t.emit(in, c.t.newestEnd())
 	})
 }
 
-var (
-	libreChatKnown        = keys("conversationId", "title", "exportAt", "messages", "branches", "recursive")
-	libreChatMessageKnown = keys("messageId", "conversationId", "parentMessageId", "isCreatedByUser", "sender", "text", "content", "createdAt",
-		"updatedAt", "error", "unfinished", "finish_reason", "model", "children", "files", "attachments", "__v", "_id", "user", "tokenCount")
-)
+var ()
 
 type libreChat struct {
 	r  *reading
@@ -89,7 +85,6 @@ func (c *libreChat) message(at place, id, parent string, v value) {
 		m.Meta.OutputTokens = v.get("tokenCount").count()
 	}
 	m.Unfinished = v.get("unfinished").bool()
-	keepRest(m, libreChatName, v, libreChatMessageKnown)
 	msgs := []*chatctx.Message{m}
 	if body := v.get("content"); body.len() > 0 {
 		msgs = libreChatContent(m, body, id)
@@ -104,9 +99,10 @@ func (c *libreChat) message(at place, id, parent string, v value) {
 			m.Content = append(m.Content, pool.Part{Type: "file_reference", Name: f.get("filename").str(), Raw: f.keep()})
 		}
 	}
-	if c.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
+	if v.get("children").is(arrayKind) {
+		v.get("children").taken() // each is a record
 	}
+	c.r.whole(at, v, msgs...)
 	c.t.add(at, id, parent, msgs...)
 }
 

@@ -36,19 +36,17 @@ func (l *llama) line(at place, v value) error {
 			return err
 		}
 		l.t, l.current = l.r.thread(at), v.get("currNode").str()
-		l.in = &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.get("name").str(), Updated: v.get("lastModified").time(),
-			AppData: appData(llamaName, leftover(v, keys("type", "harness", "id", "name", "currNode", "lastModified")))}
+		l.in = &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.get("name").str(), Updated: v.get("lastModified").time()}
+		l.r.about(l.in, v)
 	case "message":
-		l.message(at, v.get("message"))
+		l.message(at, v, v.get("message"))
 	default:
 		l.r.skip(1, at, "a line that is no message: %s", keyList(v))
 	}
 	return nil
 }
 
-var llamaKnown = keys("id", "convId", "parent", "children", "role", "content", "type", "timestamp", "extra", "model", "reasoningContent", "thinking", "toolCalls", "toolCallId")
-
-func (l *llama) message(at place, v value) {
+func (l *llama) message(at place, line, v value) {
 	if l.in == nil {
 		l.in = &chatctx.Incoming{Conversation: v.get("convId").str()}
 	}
@@ -60,11 +58,12 @@ func (l *llama) message(at place, v value) {
 	var msgs []*chatctx.Message
 	if v.get("type").str() != "root" {
 		msgs = []*chatctx.Message{l.read(v, id, role)}
-		if l.r.damage(at, v) {
-			source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
-		}
+		l.r.whole(at, line, msgs...)
 	}
 	n := len(l.t.records)
+	if msgs == nil {
+		l.t.keep(line)
+	}
 	l.t.add(at, id, v.get("parent").str(), msgs...)
 	if len(l.t.records) > n {
 		for c := range v.get("children").items() {
@@ -82,7 +81,6 @@ func (l *llama) read(v value, id, role string) *chatctx.Message {
 	}
 	m := &chatctx.Message{Created: created}
 	roleOf(m, role)
-	keepRest(m, llamaName, v, llamaKnown)
 	if text := firstOf(v.get("reasoningContent").str(), v.get("thinking").str()); text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: text})
 	}
@@ -95,9 +93,11 @@ func (l *llama) read(v value, id, role string) *chatctx.Message {
 	}
 	m.Meta.Model = v.get("model").str()
 	if raw, bad := argumentText(v.get("toolCalls").str()); raw != nil && !bad {
+		v.get("toolCalls").taken()
 		if list, _, err := new(document).parse(raw, false); err == nil {
 			for tc := range list.items() {
 				c, _ := newCall(tc.get("id").str(), tc.at("function", "name").str(), tc.at("function", "arguments"))
+				c.Raw = rawBeyond(tc, keys("id", "type", "function", "index"))
 				addCall(m, c, id)
 			}
 		}
@@ -130,5 +130,6 @@ func (l *llama) emit() error {
 	if in.Conversation == "" {
 		in.Conversation = contentID(nil, l.t.records)
 	}
+	l.t.looseRecords(in)
 	return l.t.emit(in, l.current)
 }

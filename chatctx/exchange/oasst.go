@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // Open Assistant's data: a line for each tree, {message_tree_id, prompt: {…, replies}}, or a line for each message with the id of its parent
@@ -51,13 +50,12 @@ type oasstRow struct {
 	at         place
 	id, parent string
 	m          *chatctx.Message
+	rank       *float64 // among its siblings; nil: none
 }
-
-var oasstKnown = keys("message_id", "user_message_id", "parent_id", "parent_message_id", "message_tree_id", "text", "role", "created_date", "replies", "model_name")
 
 // row reads a message; false for what is none.
 func (o *oasst) row(at place, v value, parent string) (oasstRow, bool) {
-	row := oasstRow{at: at, id: firstOf(v.get("message_id").str(), v.get("user_message_id").str()), parent: parent}
+	row := oasstRow{at: at, id: v.pick("message_id|user_message_id").str(), parent: parent}
 	switch {
 	case !v.is(objectKind):
 		o.r.skip(1, at, "%s where a message should be", v.kind())
@@ -70,22 +68,26 @@ func (o *oasst) row(at place, v value, parent string) (oasstRow, bool) {
 	roleOf(m, v.get("role").str())
 	m.Meta.Model = v.get("model_name").str()
 	m.Hidden = v.get("deleted").bool()
-	keepRest(m, oasstName, v, oasstKnown)
-	if o.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
+	if rank := v.get("rank"); rank.is(numberKind) {
+		f, _ := rank.float()
+		row.rank, rank.d.tokens[rank.i].used = &f, false // it is kept beside the message too
 	}
+	if v.get("replies").is(arrayKind) {
+		v.get("replies").taken() // each is a record
+	}
+	o.r.whole(at, v, m)
 	row.m = m
 	return row, true
 }
 
-// nested reads a tree, without recursion.
-func (o *oasst) nested(at place, v, prompt value) error {
+// rows reads a message and the replies that lie in it, without recursion.
+func (o *oasst) rows(at place, v value, parent string) []oasstRow {
 	type level struct {
 		v      value
 		parent string
 	}
-	t := o.r.thread(at)
-	todo := []level{{v: prompt}}
+	var rows []oasstRow
+	todo := []level{{v, parent}}
 	for len(todo) > 0 {
 		l := todo[0]
 		todo = todo[1:]
@@ -93,26 +95,28 @@ func (o *oasst) nested(at place, v, prompt value) error {
 		if !ok {
 			continue
 		}
-		t.add(row.at, row.id, row.parent, row.m)
+		rows = append(rows, row)
 		for reply := range l.v.get("replies").items() {
 			todo = append(todo, level{reply, row.id})
 		}
 	}
-	in := &chatctx.Incoming{Conversation: firstOf(v.get("message_tree_id").str(), prompt.get("message_id").str()),
-		AppData: appData(oasstName, leftover(v, keys("message_tree_id", "prompt")))}
-	if in.Conversation == "" {
-		in.Conversation = t.contentID()
-	}
-	in.Created = prompt.get("created_date").time()
-	return t.emit(in, t.newestEnd())
+	return rows
 }
 
+// nested reads a line that is a tree.
+func (o *oasst) nested(at place, v, prompt value) error {
+	tree := &oasstTree{id: firstOf(v.get("message_tree_id").str(), prompt.get("message_id").str()), rows: o.rows(at, prompt, "")}
+	prompt.taken()
+	return o.tree(at, tree, v)
+}
+
+// flat reads a line that is a message, of a tree that others belong to.
 func (o *oasst) flat(at place, v value) {
-	row, ok := o.row(at, v, firstOf(v.get("parent_id").str(), v.get("parent_message_id").str()))
-	if !ok {
+	rows := o.rows(at, v, v.pick("parent_id|parent_message_id").str())
+	if len(rows) == 0 {
 		return
 	}
-	tree := v.get("message_tree_id").str()
+	row, tree := rows[0], v.get("message_tree_id").str()
 	if tree == "" { // the root's id stands in
 		if tree = row.id; row.parent != "" {
 			if tree = o.home[row.parent]; tree == "" {
@@ -120,29 +124,58 @@ func (o *oasst) flat(at place, v value) {
 			}
 		}
 	}
-	o.home[row.id] = tree
 	t := o.trees[tree]
 	if t == nil {
 		t = &oasstTree{id: tree}
 		o.trees[tree], o.order = t, append(o.order, t)
 	}
-	t.rows = append(t.rows, row)
+	for _, row := range rows {
+		o.home[row.id] = tree
+	}
+	t.rows = append(t.rows, rows...)
 }
 
 func (o *oasst) emit() error {
 	for _, tree := range o.order {
-		t := o.r.thread(tree.rows[0].at)
-		var created pool.Time
-		for _, row := range tree.rows {
-			t.add(row.at, row.id, row.parent, row.m)
-			if row.parent == "" {
-				created = row.m.Created
-			}
-		}
-		in := &chatctx.Incoming{Conversation: tree.id, Created: created}
-		if err := t.emit(in, t.newestEnd()); err != nil {
+		if err := o.tree(tree.rows[0].at, tree, value{}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (o *oasst) tree(at place, tree *oasstTree, v value) error {
+	t := o.r.thread(at)
+	in := &chatctx.Incoming{Conversation: tree.id}
+	for _, row := range tree.rows {
+		t.add(row.at, row.id, row.parent, row.m)
+		if row.parent == "" && in.Created == 0 {
+			in.Created = row.m.Created
+		}
+	}
+	return t.handOn(in, v, firstOf(tree.best(), t.newestEnd()))
+}
+
+// best is the end of the path of the answers that were ranked first, "" where none was.
+func (tree *oasstTree) best() string {
+	first, ranked := map[string]*oasstRow{}, false
+	for i := range tree.rows {
+		row := &tree.rows[i]
+		ranked = ranked || row.rank != nil
+		if have := first[row.parent]; have == nil || row.rank != nil && (have.rank == nil || *row.rank < *have.rank) {
+			first[row.parent] = row
+		}
+	}
+	if !ranked {
+		return ""
+	}
+	at := ""
+	for range tree.rows {
+		next := first[at]
+		if next == nil {
+			break
+		}
+		at = next.id
+	}
+	return at
 }

@@ -17,7 +17,7 @@ func detectOpenAI(h *head) bool {
 	if h.any(openAIItem) {
 		return true
 	}
-	return h.array && h.first().get("role").is(stringKind) && openAIBody(h.first())
+	return h.first().get("role").is(stringKind) && openAIBody(h.first())
 }
 
 // openAIBody tells whether a message has something of what OpenAI's have.
@@ -36,9 +36,10 @@ func openAIChoices(v value) value {
 }
 
 func readOpenAI(r *reading) error {
-	if r.head.array && r.head.first().get("role").is(stringKind) {
+	if r.head.first().get("role").is(stringKind) { // a message an item, or a line
 		o := &openAI{r: r, t: r.thread(place{})}
 		err := r.eachItem("", func(at place, v value) error {
+			o.at = at
 			o.next(v, o.t.last())
 			return nil
 		})
@@ -62,9 +63,6 @@ type openAI struct {
 	n  int
 	id string // of the conversation, where the file has one
 }
-
-var openAIKnown = keys("messages", "chosen_messages", "rejected_messages", "input", "preferred_output", "non_preferred_output", "prompt", "completion",
-	"response", "choices", "error")
 
 func (o *openAI) item(v value) error {
 	active := ""
@@ -112,7 +110,8 @@ func (o *openAI) first() string {
 }
 
 func (o *openAI) emit(v value, active string) error {
-	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID()), AppData: appData(openAIName, leftover(v, openAIKnown))}
+	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID())}
+	o.r.about(in, v, v.get("prompt").str(), v.get("completion").str())
 	return o.t.emit(in, active)
 }
 
@@ -155,6 +154,9 @@ func (o *openAI) other(list value) {
 		if same = same && i < shared && m != nil && o.t.records[i].message != nil && digest([]*chatctx.Message{m}) == digest([]*chatctx.Message{o.t.records[i].message}); same {
 			parent = o.t.records[i].id
 			o.r.duplicated(1)
+			if said := o.r.sieve(); said.all(m) && said.rest(v) == nil {
+				v.taken()
+			}
 			i++
 			continue
 		}
@@ -177,14 +179,10 @@ func (o *openAI) message(id, parent string, v value) bool {
 			o.r.warn(at, "the arguments of the call %s are not JSON; they are kept as text", show.Clip(m.Calls[i].ID, 60))
 		}
 	}
-	if o.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
-	}
+	o.r.whole(at, v, m)
 	o.t.add(at, id, parent, m)
 	return true
 }
-
-var openAIMessageKnown = keys("role", "content", "tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content", "reasoning")
 
 // openAIMessage reads a message; nil for what is none.
 func openAIMessage(v value, id string) *chatctx.Message {
@@ -198,7 +196,6 @@ func openAIMessage(v value, id string) *chatctx.Message {
 	}
 	m := &chatctx.Message{}
 	roleOf(m, role)
-	keepRest(m, openAIName, v, openAIMessageKnown)
 	if text := firstOf(v.get("reasoning_content").str(), v.get("reasoning").str()); text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.ThinkingPart, Text: text})
 	}

@@ -39,8 +39,6 @@ func readOpenWebUI(r *reading) error {
 	})
 }
 
-var openWebUIKnown = keys("id", "title", "chat", "created_at", "updated_at", "history", "messages", "timestamp")
-
 func readOpenWebUIChat(r *reading, at place, v, chat value) error {
 	r.duplicateKeys(at, v)
 	in := &chatctx.Incoming{
@@ -51,12 +49,6 @@ func readOpenWebUIChat(r *reading, at place, v, chat value) error {
 		in.Created = chat.get("timestamp").time()
 	}
 	in.System = chat.get("system").str()
-	w := objectWriter{}
-	if chat.i != v.i {
-		w.addRaw("item", leftover(v, openWebUIKnown))
-	}
-	w.addRaw("chat", leftover(chat, openWebUIKnown))
-	in.AppData = appData(openWebUIName, w.done())
 	c := &openWebUI{r: r, t: r.thread(at), at: at}
 	active := chat.at("history", "currentId").str()
 	if all := chat.at("history", "messages"); all.is(objectKind) && all.len() > 0 {
@@ -68,6 +60,7 @@ func readOpenWebUIChat(r *reading, at place, v, chat value) error {
 	if in.Conversation == "" {
 		in.Conversation = contentID(chat.get("timestamp").raw(), c.t.records)
 	}
+	r.about(in, v)
 	return c.t.emit(in, active)
 }
 
@@ -122,8 +115,6 @@ func (c *openWebUI) standing(id string) string {
 	return id
 }
 
-var openWebUIMessageKnown = keys("id", "parentId", "childrenIds", "role", "content", "timestamp", "model", "files", "done", "error", "output", "usage")
-
 func (c *openWebUI) message(at place, id, parent string, v value) {
 	role, body := v.get("role").str(), v.get("content")
 	switch {
@@ -139,7 +130,6 @@ func (c *openWebUI) message(at place, id, parent string, v value) {
 	}
 	m := &chatctx.Message{Created: v.get("timestamp").time()}
 	roleOf(m, role)
-	keepRest(m, openWebUIName, v, openWebUIMessageKnown)
 	if m.Role == pool.Assistant {
 		m.Meta.Model = v.get("model").str()
 		m.Unfinished = v.get("done").is(boolKind) && !v.get("done").bool()
@@ -156,9 +146,7 @@ func (c *openWebUI) message(at place, id, parent string, v value) {
 	for f := range v.get("files").items() {
 		m.Content = append(m.Content, openWebUIFile(f))
 	}
-	if c.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
-	}
+	c.r.whole(at, v, msgs...)
 	c.t.add(at, id, parent, msgs...)
 }
 

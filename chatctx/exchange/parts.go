@@ -52,6 +52,15 @@ func textOf(parts []pool.Part) string {
 	return b.String()
 }
 
+// allTexts are the texts of parts.
+func allTexts(parts []pool.Part) []string {
+	var out []string
+	for i := range parts {
+		out = append(out, parts[i].Text)
+	}
+	return out
+}
+
 func withoutText(parts []pool.Part) []pool.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p pool.Part) bool { return p.Type == pool.TextPart })
 }
@@ -86,12 +95,24 @@ func setTitle(in *chatctx.Incoming) {
 	in.Derived, in.Title = true, "Untitled"
 	for _, n := range in.Nodes {
 		if typed(n.Message) {
-			if t := chatctx.TitleFrom(n.Message.Text()); t != "" {
+			if t := chatctx.TitleFrom(unwrapped(n.Message.Text())); t != "" {
 				in.Title = t
 				return
 			}
 		}
 	}
+}
+
+// unwrapped is what stands in a mark that a program puts around all of a prompt, <task> and the like.
+func unwrapped(s string) string {
+	s = strings.TrimSpace(s)
+	tag, rest, ok := strings.Cut(s, ">")
+	if name, marked := strings.CutPrefix(tag, "<"); ok && marked && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == "" {
+		if body, _, closed := strings.Cut(rest, "</"+name+">"); closed {
+			return body
+		}
+	}
+	return s
 }
 
 // jsonText writes s as a JSON string, without escapes for HTML.

@@ -62,20 +62,18 @@ func (p *pi) entry(at place, v value) error {
 	p.in.Updated = cmp.Or(created, p.in.Updated)
 	switch typ {
 	case "message":
-		p.message(at, id, parent, v.get("message"), created)
+		p.message(at, id, parent, v, created)
 	case "custom_message":
 		m := &chatctx.Message{Role: pool.User, Kind: injected, Created: created, Content: contentParts(v.get("content"))}
 		m.Hidden = v.get("display").is(boolKind) && !v.get("display").bool()
-		keepRest(m, piName, v, keys("type", "id", "parentId", "timestamp", "content", "display"))
-		p.t.add(at, id, parent, m)
+		p.t.take(at, id, parent, v, m)
 	case "branch_summary":
 		m := pool.NewText(pool.User, v.get("summary").str())
 		m.Kind, m.Created = branchSummary, created
-		keepRest(m, piName, v, keys("type", "id", "parentId", "timestamp", "summary"))
-		p.t.add(at, id, parent, m)
+		p.t.take(at, id, parent, v, m)
 	default:
 		p.other(id, v, created)
-		p.t.add(at, id, parent)
+		p.t.link(at, id, parent, v)
 	}
 	p.last = id
 	return nil
@@ -100,9 +98,15 @@ func (p *pi) other(id string, v value, created pool.Time) {
 		p.provider, p.model = v.get("provider").str(), firstOf(v.get("modelId").str(), v.get("model").str())
 	case "session_info":
 		p.in.Title = firstOf(v.get("name").str(), p.in.Title)
+		if v.get("name").is(stringKind) {
+			v.get("name").taken()
+		}
 	case "label":
 		p.labels.addIf(true, v.get("targetId").str(), v.get("label"))
 	case "compaction":
+		if v.get("summary").is(stringKind) {
+			v.get("summary").taken()
+		}
 		m := pool.NewText(pool.User, v.get("summary").str())
 		m.ID, m.Kind, m.Created = pool.NewID(), summary, created
 		kept := v.get("firstKeptEntryId").str()
@@ -113,9 +117,8 @@ func (p *pi) other(id string, v value, created pool.Time) {
 	}
 }
 
-var piKnown = keys("role", "content", "timestamp", "provider", "model", "usage", "stopReason", "errorMessage", "toolCallId", "toolName", "isError", "api")
-
-func (p *pi) message(at place, id, parent string, v value, created pool.Time) {
+func (p *pi) message(at place, id, parent string, entry value, created pool.Time) {
+	v := entry.get("message")
 	role := v.get("role").str()
 	if !v.is(objectKind) || role == "" {
 		p.t.skip(at, id, parent, "an entry without a message of some role")
@@ -125,7 +128,6 @@ func (p *pi) message(at place, id, parent string, v value, created pool.Time) {
 		created = t
 	}
 	m := &chatctx.Message{Created: created}
-	keepRest(m, piName, v, piKnown)
 	switch role {
 	case "toolResult":
 		p.result(m, v)
@@ -144,10 +146,7 @@ func (p *pi) message(at place, id, parent string, v value, created pool.Time) {
 		roleOf(m, role)
 		p.content(m, v, id)
 	}
-	if p.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
-	}
-	p.t.add(at, id, parent, m)
+	p.t.take(at, id, parent, entry, m)
 }
 
 func (p *pi) content(m *chatctx.Message, v value, id string) {
@@ -201,6 +200,7 @@ func (p *pi) emit() error {
 	in := &p.in
 	p.about.addRaw("labels", p.labels.done())
 	in.AppData = appData(piName, p.about.done())
+	p.t.looseRecords(in)
 	if in.Conversation == "" {
 		in.Conversation = contentID(nil, p.t.records)
 	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -87,6 +89,59 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 	return r.sink(in)
 }
 
+// under lists the files of a folder beside this one, by their paths.
+func (r *reading) under(dir string) []string {
+	if r.file.within == nil {
+		return nil
+	}
+	names, err := r.file.within.under(dir)
+	if err != nil {
+		return nil // the folder is not there
+	}
+	return names
+}
+
+// besideJSON reads a JSON file of the same folder or archive, where it is there.
+func (r *reading) besideJSON(name string, f func(v value)) bool {
+	file, err := r.file.sibling(name)
+	if err != nil {
+		return false
+	}
+	r.file.joined = true
+	text, err := file.read(int64(r.limits.Item))
+	if err != nil {
+		r.warn(place{}, "%s: %v", file.path, err)
+		return false
+	}
+	v, _, err := new(document).parse(text, false)
+	if err != nil {
+		r.warn(place{}, "%s: not JSON: %v", file.path, err)
+		return false
+	}
+	f(v)
+	return true
+}
+
+// folderName is the name of the folder that the file lies in, "" where it lies in none.
+func (r *reading) folderName() string {
+	dir := path.Base(path.Dir(r.file.path))
+	if (dir == "." || dir == "/") && r.file.disk != "" {
+		dir = filepath.Base(filepath.Dir(r.file.disk))
+	}
+	if dir == "." || dir == "/" {
+		return ""
+	}
+	return dir
+}
+
+// stem is the file's name without its folder and what follows the last point; "" for standard input.
+func (r *reading) stem() string {
+	if r.file.path == "-" {
+		return ""
+	}
+	return strings.TrimSuffix(path.Base(r.file.path), path.Ext(r.file.path))
+}
+
 // warn reports something that the person should know.
 func (r *reading) warn(at place, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
@@ -127,6 +182,9 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 	if !r.head.first().get(descend).is(arrayKind) {
 		descend = ""
 	}
+	if descend == "" && r.head.lined {
+		return r.lines(r.limits.Item, func(at place, format string, args ...any) { r.skipContext(0, at, format, args...) }, f)
+	}
 	s := splitter{r: r.buf, max: r.limits.Item, size: int(max(r.file.size, 0))}
 	err := s.each(descend, func(i int, text []byte, err error) error {
 		if err := r.ctx.Err(); err != nil {
@@ -149,6 +207,12 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		}
 		return f(atIndex(i), v)
 	})
+	if len(s.beside) > 0 {
+		for i := range s.beside {
+			s.beside[i] = show.Clip(s.beside[i], 40)
+		}
+		r.warn(place{}, "beside the conversations, and left out: %s", strings.Join(s.beside, ", "))
+	}
 	if err == io.ErrUnexpectedEOF {
 		err = errors.New("the file is cut off: it ends inside the list")
 	}
@@ -159,7 +223,18 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 // passed over. A line over the limit, not JSON or no object is reported and counted as skipped. The value is void when f
 // returns.
 func (r *reading) eachLine(f func(at place, v value) error) error {
-	l := liner{r: r.buf, max: r.limits.Line}
+	return r.lines(r.limits.Line, func(at place, format string, args ...any) { r.skip(1, at, format, args...) }, func(at place, v value) error {
+		if !v.is(objectKind) {
+			r.skip(1, at, "%s where an object should be", v.kind())
+			return nil
+		}
+		return f(at, v)
+	})
+}
+
+// lines calls f for the values on each line. What is none, and a line over the limit, goes to bad.
+func (r *reading) lines(limit int, bad func(at place, format string, args ...any), f func(at place, v value) error) error {
+	l := liner{r: r.buf, max: limit}
 	for {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -169,37 +244,27 @@ func (r *reading) eachLine(f func(at place, v value) error) error {
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, errTooLarge):
-			r.skip(1, atLine(l.line), "%v: left out", err)
+			bad(atLine(l.line), "%v: left out", err)
 			continue
 		case err != nil:
 			return err
 		}
-		if err := r.oneLine(atLine(l.line), bytes.Trim(line, " \t\x00"), f); err != nil {
-			return err
+		line = bytes.Trim(line, " \t\x00")
+		for n := 0; len(line) > 0; n++ {
+			v, rest, err := r.doc.parse(line, false)
+			if err != nil {
+				bad(atLine(l.line), "not JSON: %v of the line", err)
+				break
+			}
+			if n == 1 {
+				r.repaired(atLine(l.line), "several objects on one line")
+			}
+			line = bytes.Trim(rest, " \t\x00")
+			if err := f(atLine(l.line), v); err != nil {
+				return err
+			}
 		}
 	}
-}
-
-func (r *reading) oneLine(at place, line []byte, f func(at place, v value) error) error {
-	for n := 0; len(line) > 0; n++ {
-		v, rest, err := r.doc.parse(line, false)
-		if err != nil {
-			r.skip(1, at, "not JSON: %v of the line", err)
-			return nil
-		}
-		if n == 1 {
-			r.repaired(at, "several objects on one line")
-		}
-		line = bytes.Trim(rest, " \t\x00")
-		if !v.is(objectKind) {
-			r.skip(1, at, "%s where an object should be", v.kind())
-			continue
-		}
-		if err := f(at, v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // damage reports once what in a record was not as it should be and is mended by reading: bad Unicode, keys that stand twice.

@@ -57,8 +57,6 @@ type shareGPT struct {
 	images []value
 }
 
-var shareGPTKnown = keys("id", "conversations", "conversation", "items", "messages", "system", "chosen", "rejected", "tools", "title")
-
 func (s *shareGPT) item(v value) error {
 	for img := range v.get("images").items() {
 		s.images = append(s.images, img)
@@ -92,6 +90,7 @@ func (s *shareGPT) item(v value) error {
 	if tools := v.get("tools"); tools.is(stringKind) {
 		if raw, bad := argumentText(tools.str()); raw != nil && !bad {
 			w.addRaw("tools", raw)
+			tools.taken()
 		} else {
 			w.addIf(true, "tools", tools)
 		}
@@ -99,8 +98,8 @@ func (s *shareGPT) item(v value) error {
 		w.addIf(true, "tools", tools)
 	}
 	w.addIf(true, "id", v.get("id"))
-	w.addRaw("item", leftover(v, shareGPTKnown))
 	in := &chatctx.Incoming{Title: v.get("title").str(), AppData: appData(shareGPTName, w.done())}
+	s.r.about(in, v, v.get("system").str())
 	in.Conversation = s.t.contentID()
 	if id := v.get("id").str(); id != "" {
 		in.Conversation = id + " " + in.Conversation
@@ -123,16 +122,14 @@ func (s *shareGPT) message(v value, parent string) string {
 	case "function_call":
 		m.Role = pool.Assistant
 		s.call(at, m, body.str(), id)
+		body.taken()
 	case "observation", "tool", "function", "function_response":
 		m = toolResult("", v.get("name").str(), contentParts(body))
 	default:
 		roleOf(m, role)
 		m.Content = s.content(body)
-		keepRest(m, shareGPTName, v, keys("from", "role", "value", "content"))
 	}
-	if s.r.damage(at, v) {
-		source(m).Raw = append([]byte(nil), v.raw()...)
-	}
+	s.r.whole(at, v, m)
 	s.t.add(at, id, parent, m)
 	return id
 }

@@ -14,9 +14,13 @@ type splitter struct {
 	r   *bufio.Reader
 	max int // bytes of a value
 	// size is that of the whole stream where it is known, 0 where not: a buffer need never be larger.
-	size int
-	buf  []byte
+	size   int
+	buf    []byte
+	beside []string // members of an object around the list that were passed over
 }
+
+// maxBeside is how many of them are named.
+const maxBeside = 20
 
 // errTooLarge: the value is over the limit; the stream stands after it.
 var errTooLarge = errors.New("too large")
@@ -240,6 +244,8 @@ func (s *splitter) object(descend string, n *int, f func(int, []byte, error) err
 			var text []byte
 			if text, err = s.value(); err == nil && atKey {
 				key = string(bytes.Trim(text, `"`))
+			} else if !atKey && len(s.beside) < maxBeside {
+				s.beside = append(s.beside, key)
 			}
 		}
 		if err != nil && err != errTooLarge {

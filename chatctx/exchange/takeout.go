@@ -28,9 +28,10 @@ func readTakeout(r *reading) error {
 }
 
 type takeout struct {
-	r     *reading
-	chats map[string]*takeoutChat
-	order []*takeoutChat
+	r      *reading
+	chats  map[string]*takeoutChat
+	order  []*takeoutChat
+	others []string // the items that are no conversations: other programs' rows, and events
 }
 
 type takeoutChat struct {
@@ -45,9 +46,15 @@ type takeoutRow struct {
 	prompt, answer *chatctx.Message
 }
 
-var takeoutID = regexp.MustCompile(`/app/([0-9a-f]{8,})`)
+// messages are the prompt and, where there is one, the answer.
+func (row *takeoutRow) messages() []*chatctx.Message {
+	if row.answer == nil {
+		return []*chatctx.Message{row.prompt}
+	}
+	return []*chatctx.Message{row.prompt, row.answer}
+}
 
-var takeoutKnown = keys("header", "title", "titleUrl", "time", "products", "activityControls", "imageFile", "attachedFiles")
+var takeoutID = regexp.MustCompile(`/app/([0-9a-f]{8,})`)
 
 func (t *takeout) row(at place, v value) error {
 	if !v.is(objectKind) || !v.get("title").is(stringKind) {
@@ -60,7 +67,8 @@ func (t *takeout) row(at place, v value) error {
 	}
 	prompt, prompted := strings.CutPrefix(v.get("title").str(), "Prompted ")
 	if header := v.get("header").str(); !strings.Contains(header, "Gemini") && !strings.Contains(header, "Bard") || !prompted && answer == "" {
-		t.r.structural(1) // another program's row, or an event
+		t.r.structural(1)
+		t.others = append(t.others, itoa(at.index))
 		return nil
 	}
 	row := takeoutRow{at: at, time: v.get("time").time()}
@@ -74,11 +82,12 @@ func (t *takeout) row(at place, v value) error {
 			row.prompt.Content = append(row.prompt.Content, t.attached(at, f))
 		}
 	}
-	keepRest(row.prompt, takeoutName, v, takeoutKnown)
 	if answer != "" {
 		row.answer = pool.NewText(pool.Assistant, htmlText(answer))
 		row.answer.Created, row.answer.Meta.Provider = row.time, geminiProvider
 	}
+	v.get("title").taken()
+	t.r.whole(at, v, row.messages()...)
 	row.id = digest([]*chatctx.Message{pool.NewText(pool.User, v.get("time").str()), row.prompt})
 	t.put(v, row)
 	return nil
@@ -121,7 +130,9 @@ func (t *takeout) emit() error {
 			return err
 		}
 	}
-	if len(t.order) > 0 {
+	if len(t.others) > 0 {
+		t.r.warn(place{}, "this format holds no branches and no drafts, and these items are no conversations: %s", strings.Join(t.others, ", "))
+	} else if len(t.order) > 0 {
 		t.r.warn(place{}, "this format holds no branches and no drafts")
 	}
 	return nil

@@ -35,6 +35,7 @@ type thread struct {
 	warned  bool              // of ids that stand twice
 	// byTime: siblings are in the order of their times, for files whose own order says nothing.
 	byTime bool
+	loose  []byte // what records say that belong to no message: JSON values with commas before them
 }
 
 // atEnd hands on what was gathered from a file, also where it broke off: err is what ended the reading. It is an error of the file's, or
@@ -60,6 +61,7 @@ func (r *reading) thread(at place) *thread {
 func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	if i, twice := t.seen[id]; twice {
 		if len(msgs) > 0 && t.records[i].message != nil && sameMessage(t.records[i].message, msgs[0]) {
+			keepAgain([]*chatctx.Message{t.records[i].message}, msgs)
 			t.r.duplicated(1)
 			return
 		}

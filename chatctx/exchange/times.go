@@ -12,19 +12,24 @@ import (
 // their magnitude, or a date as ISO 8601 writes it. What is none, or not between 1980 and 2200, is unknown: a clock that was never set,
 // a number that is no time.
 func (v value) time() pool.Time {
+	var t pool.Time
 	switch v.kind() {
 	case numberKind:
-		return numericTime(string(v.raw()))
+		t = numericTime(string(v.raw()))
 	case stringKind:
-		return parseTime(v.str())
+		t = parseTime(v.str())
 	}
-	return 0
+	if t != 0 {
+		v.taken()
+	}
+	return t
 }
 
 // timeLayouts are the ways that dates are written, without the T and with a point for the fraction. No zone is UTC.
 var timeLayouts = []string{
 	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05",
 	"2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04Z07:00", "2006-01-02 15:04", "2006-01-02",
+	"January 2, 2006 3:04pm", "2006-1-2@15h04m05s", "2006-1-2 @15h 04m 05s 000ms", "2006-1-2@15h04m05s000ms",
 }
 
 // parseTime reads a moment from text.

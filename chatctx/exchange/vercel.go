@@ -15,7 +15,8 @@ const vercelName = "vercel-ai"
 
 func detectVercel(h *head) bool {
 	if !h.array && h.any(func(v value) bool {
-		return v.get("messages").first().get("parts").first().get("type").is(stringKind) && v.get("messages").first().has("role")
+		first := v.get("messages").first()
+		return v.has("headId") && first.has("parentId") && first.get("message").has("role") || v.get("messages").first().get("parts").first().get("type").is(stringKind) && v.get("messages").first().has("role")
 	}) {
 		return true
 	}
@@ -45,6 +46,7 @@ func readVercel(r *reading) error {
 	}
 	c := &vercel{r: r, t: r.thread(place{})}
 	err := r.eachItem("", func(at place, v value) error {
+		c.at = at
 		c.message(v)
 		return nil
 	})
@@ -53,19 +55,22 @@ func readVercel(r *reading) error {
 	})
 }
 
-var vercelChatKnown = keys("id", "title", "messages", "createdAt", "updatedAt")
-
 func readVercelChat(r *reading, at place, v, list value) error {
 	in := &chatctx.Incoming{Conversation: v.get("id").str(), Title: v.get("title").str(), Created: v.get("createdAt").time(),
-		Updated: v.get("updatedAt").time(), AppData: appData(vercelName, leftover(v, vercelChatKnown))}
+		Updated: v.get("updatedAt").time()}
 	c := &vercel{r: r, t: r.thread(at), at: at}
 	for m := range list.items() {
-		c.message(m)
+		if inner := m.get("message"); inner.is(objectKind) { // assistant-ui's, which name their parents
+			c.messageBelow(inner, m.get("parentId").str())
+		} else {
+			c.message(m)
+		}
 	}
 	if in.Conversation == "" {
 		in.Conversation = c.t.contentID()
 	}
-	return c.t.emit(in, c.t.last())
+	r.about(in, v)
+	return c.t.emit(in, firstOf(v.get("headId").str(), c.t.last()))
 }
 
 type vercel struct {
@@ -75,9 +80,9 @@ type vercel struct {
 	n  int
 }
 
-var vercelKnown = keys("id", "role", "content", "parts", "createdAt", "reasoning", "toolInvocations", "experimental_attachments")
+func (c *vercel) message(v value) { c.messageBelow(v, c.t.last()) }
 
-func (c *vercel) message(v value) {
+func (c *vercel) messageBelow(v value, parent string) {
 	c.n++
 	id := firstOf(v.get("id").str(), "message "+itoa(c.n))
 	at := c.at.in("message " + itoa(c.n))
@@ -94,34 +99,33 @@ func (c *vercel) message(v value) {
 		roleOf(m, role)
 	}
 	m.Meta.Model = firstOf(v.at("metadata", "model").str(), v.at("metadata", "modelId").str())
-	keepRest(m, vercelName, v, vercelKnown)
-	p := &vercelParts{m: m, id: id, tool: role == "tool"}
-	p.all(v)
-	msgs := p.messages()
-	if c.r.damage(at, v) {
-		source(msgs[0]).Raw = append([]byte(nil), v.raw()...)
+	if role == "tool" { // what it says beside results
+		m.Role, source(m).Role = pool.User, role
 	}
-	c.t.next(at, id, msgs...)
+	p := &vercelParts{turn: newTurn(m, id)}
+	p.all(v)
+	msgs := p.done()
+	if role == "tool" && len(msgs) == 1 && msgs[0] == m && len(m.Content) == 0 {
+		msgs = []*chatctx.Message{toolResult("", "", nil)} // results that are none
+	}
+	c.r.whole(at, v, msgs...)
+	c.t.add(at, id, parent, msgs...)
 }
 
 // vercelParts makes messages in a row of a message's parts: a step of the model's, the results of its calls, the next step.
 type vercelParts struct {
-	m       *chatctx.Message // that parts go into
-	id      string
-	tool    bool // a message of results
-	out     []*chatctx.Message
-	results []*chatctx.Message
-	seen    []string // ids of calls
+	*turn
+	seen []string // ids of calls
 }
 
 func (p *vercelParts) all(v value) {
 	parts := v.get("parts")
 	if parts.len() == 0 {
-		p.put(pool.ThinkingPart, v.get("reasoning"))
-		if v.get("content").is(arrayKind) {
-			parts = v.get("content")
-		} else if v.get("content").str() != "" {
-			p.put(pool.TextPart, v.get("content"))
+		if text := v.get("reasoning"); text.is(stringKind) {
+			p.turn.put(pool.Part{Type: pool.ThinkingPart, Text: text.str()})
+		}
+		if parts = v.get("content"); parts.is(stringKind) {
+			p.text(parts.str())
 		}
 	}
 	for it := range parts.items() {
@@ -133,70 +137,32 @@ func (p *vercelParts) all(v value) {
 		}
 	}
 	for a := range v.get("experimental_attachments").items() {
-		p.m.Content = append(p.m.Content, urlPart(a.get("url").str(), pool.DocumentPart, a.get("contentType").str(), a.get("name").str(), a))
+		p.turn.put(urlPart(a.get("url").str(), pool.DocumentPart, a.get("contentType").str(), a.get("name").str(), a))
 	}
-}
-
-// put adds a text of a type, where there is one.
-func (p *vercelParts) put(typ string, v value) {
-	if v.is(stringKind) {
-		p.step()
-		p.m.Content = append(p.m.Content, pool.Part{Type: typ, Text: v.str()})
-	}
-}
-
-// step begins the next step of the model's where results stand between.
-func (p *vercelParts) step() {
-	if len(p.results) > 0 {
-		p.flush()
-		p.m = &chatctx.Message{Role: p.m.Role, Created: p.m.Created, Meta: pool.Metadata{Model: p.m.Meta.Model}}
-	}
-}
-
-func (p *vercelParts) flush() {
-	if !p.tool {
-		p.out = append(p.out, p.m)
-	}
-	p.out = append(p.out, p.results...)
-	p.results = nil
-}
-
-func (p *vercelParts) messages() []*chatctx.Message {
-	p.flush()
-	if len(p.out) == 0 { // results that are none
-		return []*chatctx.Message{toolResult("", "", nil)}
-	}
-	return p.out
 }
 
 func (p *vercelParts) part(v value) {
 	switch typ := v.get("type").str(); {
 	case typ == "text":
-		p.put(pool.TextPart, v.get("text"))
+		p.text(v.get("text").str())
 	case typ == "reasoning":
-		p.step()
-		p.m.Content = append(p.m.Content, vercelThinking(v))
+		p.turn.put(vercelThinking(v))
 	case typ == "step-start":
-		p.step()
 	case typ == "file" || typ == "image":
-		p.step()
-		p.m.Content = append(p.m.Content, urlPart(firstOf(v.get("url").str(), v.get("data").str(), v.get("image").str()), pool.DocumentPart,
-			firstOf(v.get("mediaType").str(), v.get("mimeType").str()), firstOf(v.get("filename").str(), v.get("name").str()), v))
+		p.turn.put(urlPart(v.pick("url|data|image").str(), pool.DocumentPart, v.pick("mediaType|mimeType").str(), v.pick("filename|name").str(), v))
 	case typ == "tool-invocation":
 		inv := v.get("toolInvocation")
 		p.invocation(inv, inv.get("toolName").str())
 	case typ == "tool-call":
-		p.step()
 		p.call(v, v.get("toolName").str())
 	case typ == "tool-result":
-		p.result(v.get("toolCallId").str(), v.get("toolName").str(), firstPresent(v.get("output"), v.get("result")), v.get("isError").bool())
+		p.result(v.get("toolCallId").str(), v.get("toolName").str(), v.pick("output|result"), v.get("isError").bool())
 	case typ == "dynamic-tool":
 		p.invocation(v, v.get("toolName").str())
 	case strings.HasPrefix(typ, "tool-"):
 		p.invocation(v, strings.TrimPrefix(typ, "tool-"))
 	default:
-		p.step()
-		p.m.Content = append(p.m.Content, unknownPart(v))
+		p.turn.put(unknownPart(v))
 	}
 }
 
@@ -218,12 +184,11 @@ func vercelThinking(v value) pool.Part {
 func (p *vercelParts) call(v value, tool string) {
 	id := v.get("toolCallId").str()
 	p.seen = append(p.seen, id)
-	if p.m.Role != pool.Assistant {
-		p.m.Content = append(p.m.Content, unknownPart(v))
+	if p.now.Role != pool.Assistant {
+		p.turn.put(unknownPart(v))
 		return
 	}
-	c, _ := newCall(id, tool, firstPresent(v.get("input"), v.get("args"), v.get("rawInput")))
-	addCall(p.m, c, p.id)
+	p.turn.call(id, tool, v.pick("input|args|rawInput"))
 }
 
 // invocation is a call, and its result where it has come.
@@ -256,7 +221,7 @@ func (p *vercelParts) result(call, tool string, out value, isError bool) {
 	default:
 		m = toolOutput(call, tool, out)
 	}
-	m.Created, m.Result.IsError = p.m.Created, isError
+	m.Created, m.Result.IsError = p.now.Created, isError
 	p.results = append(p.results, m)
 }
 

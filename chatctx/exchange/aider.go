@@ -1,0 +1,157 @@
+package exchange
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// aider's .aider.chat.history.md: one Markdown file for all runs in a folder. A run begins with a heading that has its time. Prompts are lines after
+// ####, notices lines after >, both with two spaces at their end; all else is the model's answer. What stands in a fence of the answer is the answer's,
+// whatever it begins with.
+
+const (
+	aiderName   = "aider"
+	aiderStart  = "# aider chat started at "
+	aiderPrompt = "#### "
+	aiderNotice = "> "
+)
+
+func detectAider(h *head) bool {
+	return bytes.HasPrefix(h.text, []byte(aiderStart)) || bytes.Contains(h.text, []byte("\n"+aiderStart))
+}
+
+type aider struct {
+	r      *reading
+	t      *thread // nil before the first run
+	in     *chatctx.Incoming
+	ids    map[string]int
+	spaced bool // prompts have two spaces at their end; so a #### without is a heading of the answer
+	kind   string
+	lines  []string // of the message being read
+	fence  string   // that is open in an answer
+	at     place
+}
+
+func readAider(r *reading) error {
+	a := &aider{r: r, ids: map[string]int{}, spaced: aiderSpaced(r.head.text)}
+	l := liner{r: r.buf, max: r.limits.Line}
+	for {
+		line, err := l.next()
+		switch {
+		case err == io.EOF:
+			return a.emit()
+		case err == errTooLarge:
+			r.skip(1, atLine(l.line), "a line of more than %d MB is left out", r.limits.Line>>20)
+			continue
+		case err != nil:
+			return r.atEnd(err, a.emit)
+		}
+		text, changed := repairUTF8(bytes.TrimSuffix(line, []byte{'\r'}))
+		if changed {
+			r.repaired(atLine(l.line), "bytes that are not UTF-8 were replaced")
+		}
+		if err := a.line(atLine(l.line), text); err != nil {
+			return err
+		}
+	}
+}
+
+// aiderSpaced tells whether prompts are written as aider does; edited files may have lost the spaces.
+func aiderSpaced(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimRight(line, "\r\n"); bytes.HasPrefix(line, []byte(aiderPrompt)) && bytes.HasSuffix(line, []byte("  ")) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *aider) line(at place, text string) error {
+	kind := "answer"
+	body := text
+	started, isStart := strings.CutPrefix(text, aiderStart)
+	switch {
+	case isStart && parseTime(strings.TrimSpace(started)) != 0:
+		if err := a.emit(); err != nil {
+			return err
+		}
+		a.begin(at, strings.TrimSpace(started))
+		return nil
+	case a.fence != "":
+	case strings.HasPrefix(text, aiderPrompt) && (!a.spaced || strings.HasSuffix(text, "  ")):
+		kind, body = "prompt", strings.TrimSuffix(strings.TrimPrefix(text, aiderPrompt), "  ")
+	case strings.HasPrefix(text, aiderNotice) && (!a.spaced || strings.HasSuffix(text, "  ")):
+		kind, body = notice, strings.TrimSuffix(strings.TrimPrefix(text, aiderNotice), "  ")
+	case strings.TrimSpace(text) == "" && a.kind != "answer": // blank lines part messages
+		a.flush()
+		return nil
+	}
+	if a.t == nil {
+		a.begin(at, "")
+	}
+	if kind != a.kind {
+		a.flush()
+		a.kind, a.at = kind, at
+	}
+	if kind == "answer" {
+		a.fence = fenceAfter(a.fence, text)
+	}
+	a.lines = append(a.lines, body)
+	return nil
+}
+
+// fenceAfter is the code fence that is open after a line, "" for none.
+func fenceAfter(open, line string) string {
+	line = strings.TrimLeft(line, " ")
+	if open != "" {
+		if strings.HasPrefix(line, open) && strings.Trim(line, open[:1]+" ") == "" {
+			return ""
+		}
+		return open
+	}
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func (a *aider) begin(at place, started string) {
+	id := firstOf(started, "before the first run")
+	if a.ids[id]++; a.ids[id] > 1 {
+		id += "~" + itoa(a.ids[id])
+	}
+	a.t, a.in, a.fence = a.r.thread(at), &chatctx.Incoming{Conversation: id, Created: parseTime(started)}, ""
+}
+
+// flush ends the message being read.
+func (a *aider) flush() {
+	text := strings.Join(a.lines, "\n")
+	if a.kind == "answer" {
+		text = strings.Trim(text, "\n")
+	}
+	if strings.TrimSpace(text) != "" {
+		m := pool.NewText(pool.User, text)
+		switch a.kind {
+		case "answer":
+			m.Role = pool.Assistant
+		case notice:
+			m.Kind, m.Unsent = notice, true
+		}
+		a.t.next(a.at, itoa(len(a.t.records)+1), m)
+	}
+	a.kind, a.lines = "", nil
+}
+
+func (a *aider) emit() error {
+	if a.t == nil {
+		return nil
+	}
+	a.flush()
+	return a.t.emit(a.in, a.t.last())
+}

@@ -1,0 +1,93 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Chatbox's export: one object with the keys of its storage, a session under each session:ID (older: all under chat-sessions). A message with
+// forks has lists of messages that go on from it in other ways; threads are earlier chats of a session.
+
+const chatboxName = "chatbox"
+
+func detectChatbox(h *head) bool {
+	v := h.first()
+	if v.has("chat-sessions-list") || v.get("chat-sessions").first().has("messages") {
+		return true
+	}
+	for k := range v.members() {
+		if strings.HasPrefix(k, "session:") {
+			return v.has("__exported_at") || v.has("__exported_items")
+		}
+	}
+	return false
+}
+
+var chatboxShape = shape{role: "role", time: "timestamp", model: "model", provider: "aiProvider", finish: "finishReason", failure: "error",
+	content: "contentParts|content", key: "type", kinds: map[string]partReader{
+		"text":      saying("text"),
+		"reasoning": thinking("text", "signature"),
+		"tool-call": callAndResult("toolCallId", "toolName", "args", "result", func(p value) bool { return p.get("state").str() == "error" }),
+		"image":     keeping,
+	}}
+
+// readChatbox leaves out what is no session: settings hold keys of providers.
+func readChatbox(r *reading) error {
+	return r.eachItem("", func(at place, v value) error {
+		var others []string
+		for k, x := range v.members() {
+			var err error
+			switch {
+			case strings.HasPrefix(k, "session:"):
+				err = readChatboxSession(r, at.in(k), x)
+			case k == "chat-sessions":
+				for s := range x.items() {
+					if err == nil {
+						err = readChatboxSession(r, at.in("session "+s.get("id").str()), s)
+					}
+				}
+			case k != "chat-sessions-list":
+				others = append(others, k)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(others) > 0 {
+			r.warn(at, "settings, which may hold keys, are left out: %s", strings.Join(others, ", "))
+		}
+		return nil
+	})
+}
+
+func readChatboxSession(r *reading, at place, v value) error {
+	if !v.get("messages").is(arrayKind) {
+		r.skipContext(0, at, "a session without a list of messages")
+		return nil
+	}
+	id := v.get("id").str()
+	for th := range v.get("threads").items() {
+		t := r.thread(at.in("thread " + th.get("id").str()))
+		chatboxShape.line(t, th.get("messages"), "id", nil)
+		in := &chatctx.Incoming{Conversation: id + "/" + th.get("id").str(), Title: th.get("name").str(), Created: th.get("createdAt").time()}
+		if err := t.handOn(in, th, ""); err != nil {
+			return err
+		}
+	}
+	t := r.thread(at)
+	chatboxShape.line(t, v.get("messages"), "id", nil)
+	active := t.last()
+	for from, fork := range v.get("messageForksHash").members() {
+		for list := range fork.get("lists").items() {
+			parent := from
+			for m := range list.get("messages").items() {
+				if node := m.get("id").str(); node != "" && m.is(objectKind) {
+					t.take(at.in("message "+node), node, parent, m, chatboxShape.read(m, node)...)
+					parent = node
+				}
+			}
+		}
+	}
+	return t.handOn(&chatctx.Incoming{Conversation: id, Title: v.get("name").str()}, v, active)
+}

@@ -1,0 +1,118 @@
+package exchange
+
+import (
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Cherry Studio's backup, version 1: data.json in a ZIP, with what the program holds in its local storage (JSON in strings, twice) and its tables of topics, and of
+// message blocks from version 5 on. Answers to one question stand beside each other.
+
+const cherryName = "cherry-studio"
+
+func detectCherry(h *head) bool {
+	v := h.first()
+	return v.get("localStorage").has("persist:cherry-studio") || v.has("indexedDB") && v.has("localStorage")
+}
+
+var cherryShape = shape{role: "role", time: "createdAt", model: "model.id|modelId", provider: "model.provider", usage: func(m *chatctx.Message, v value) { openaiUsage(m, v.get("usage")) }}
+
+var cherryKinds = map[string]partReader{
+	"main_text": saying("content"), "code": saying("content"),
+	"thinking": thinking("content", ""),
+	"tool": func(t *turn, p value) {
+		raw := p.at("metadata", "rawMcpToolResponse")
+		callAndResult("toolId", "toolName", "arguments", "content", func(p value) bool { return p.get("status").str() == "error" || raw.get("status").str() == "error" })(t, p)
+	},
+	"image": func(t *turn, p value) {
+		t.put(urlPart(p.get("url").str(), pool.ImagePart, "", p.at("file", "origin_name").str(), p))
+	},
+}
+
+func readCherry(r *reading) error {
+	return r.eachItem("", func(at place, v value) error {
+		store := parsed(v.at("localStorage", "persist:cherry-studio"))
+		topics := map[string]value{}
+		prompts := map[string]string{}
+		for a := range parsed(store.get("assistants")).get("assistants").items() {
+			for tp := range a.get("topics").items() {
+				topics[tp.get("id").str()], prompts[tp.get("id").str()] = tp, a.get("prompt").str()
+			}
+		}
+		blocks := map[string]value{}
+		for b := range v.at("indexedDB", "message_blocks").items() {
+			blocks[b.get("id").str()] = b
+		}
+		r.warn(at, "settings, which may hold keys, and what belongs to no topic are left out")
+		n := 0
+		for tp := range v.at("indexedDB", "topics").items() {
+			n++
+			id := tp.get("id").str()
+			c := &cherry{t: r.thread(at.in("topic " + firstOf(id, itoa(n)))), blocks: blocks, asked: map[string]string{}}
+			for m := range tp.get("messages").items() {
+				c.message(m)
+			}
+			about := topics[id]
+			in := &chatctx.Incoming{Conversation: id, Title: about.get("name").str(), System: prompts[id], Created: about.get("createdAt").time(), Updated: about.get("updatedAt").time()}
+			if err := c.t.handOn(in, tp, c.active); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type cherry struct {
+	t      *thread
+	blocks map[string]value
+	asked  map[string]string // questions, to the record that answers hang below
+	n      int
+	active string
+	chosen bool // the active one was chosen among answers to the same question
+}
+
+func (c *cherry) message(v value) {
+	c.n++
+	id, at := firstOf(v.get("id").str(), itoa(c.n)), c.t.at.in("message "+itoa(c.n))
+	if v.get("role").str() == "" {
+		c.t.skip(at, "", "", "%s that is no message", v.kind())
+		return
+	}
+	t := newTurn(cherryShape.message(v), id)
+	records := []value{v}
+	for b := range v.get("blocks").items() {
+		block := c.blocks[b.str()]
+		if block.d == nil {
+			c.t.r.warn(at, "the block %s is not in the file", quoteClip(b.str(), 60))
+			continue
+		}
+		t.content(block, "type", cherryKinds)
+		records = append(records, block)
+	}
+	t.content(v.get("content"), "type", cherryKinds)
+	msgs := t.done()
+	c.t.r.wholeOf(at, msgs, records...)
+	ask, parent := v.get("askId").str(), c.active
+	if up, known := c.asked[ask]; known && ask != "" {
+		parent = up
+	} else if ask != "" {
+		c.asked[ask] = parent
+	}
+	selected := v.get("foldSelected").bool() || v.get("useful").bool()
+	beside := parent != c.active
+	c.t.add(at, id, parent, msgs...)
+	if !beside || selected && !c.chosen {
+		c.active = c.t.lastRecord()
+	}
+	c.chosen = selected || beside && c.chosen
+}
+
+// lastRecord is the id of the last record that the file has as one.
+func (t *thread) lastRecord() string {
+	for i := len(t.records) - 1; i >= 0; i-- {
+		if !t.records[i].further {
+			return t.records[i].id
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package exchange
+
+import (
+	"path"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// opencode's sessions: what opencode export writes, one object of info and messages; and its storage of up to 1.1, a file for each session, message and
+// part: storage/session/PROJECT/SESSION.json, storage/message/SESSION/MESSAGE.json, storage/part/MESSAGE/PART.json.
+
+const openCodeName = "opencode"
+
+func detectOpenCode(h *head) bool {
+	v := h.first()
+	switch {
+	case h.array:
+		return false
+	case v.get("info").has("id") && v.get("messages").is(arrayKind):
+		m := v.get("messages").first()
+		return m.get("info").has("role") || v.get("messages").len() == 0 && v.get("info").has("time")
+	case v.has("sessionID") && v.has("part"):
+		return true
+	}
+	return v.has("id") && v.has("projectID") && v.get("time").has("created")
+}
+
+var openCodeShape = shape{role: "role", time: "time.created", model: "modelID", provider: "providerID", finish: "finish",
+	usage: func(m *chatctx.Message, v value) {
+		tokens(m, v.get("tokens"), []string{"input"}, []string{"output"}, []string{"cache.read"}, []string{"reasoning"})
+		m.Meta.Completed = v.at("time", "completed").time()
+		if e := v.get("error"); e.is(objectKind) {
+			m.Meta.Error = firstOf(e.at("data", "message").str(), e.get("message").str(), e.get("name").str())
+		}
+	}}
+
+var openCodeKinds = map[string]partReader{
+	"text": func(t *turn, p value) {
+		if p.get("synthetic").bool() {
+			t.aside(textPart(p.get("text").str()))
+			return
+		}
+		t.text(p.get("text").str())
+	},
+	"reasoning": thinking("text", "metadata.anthropic.signature"),
+	"tool":      callAndResult("callID", "tool", "state.input", "state.output|state.error", func(p value) bool { return p.at("state", "status").str() == "error" }),
+	"file": func(t *turn, p value) {
+		t.put(urlPart(p.get("url").str(), pool.DocumentPart, p.get("mime").str(), p.get("filename").str(), p))
+	},
+	"step-start": beside, "step-finish": beside,
+}
+
+// openCode reads a session: about, and its messages in order, each with its parts.
+type openCode struct {
+	r  *reading
+	t  *thread
+	in chatctx.Incoming
+	// the message before the one from which on the session was taken back; "": it was not.
+	revert, active string
+}
+
+func (r *reading) openCode(at place, info value) *openCode {
+	o := &openCode{r: r, t: r.thread(at), revert: info.at("revert", "messageID").str()}
+	o.in = chatctx.Incoming{Conversation: info.get("id").str(), Title: info.get("title").str(), Created: info.at("time", "created").time(), Updated: info.at("time", "updated").time()}
+	if up := info.get("parentID").str(); up != "" {
+		o.in.Parent = &chatctx.SourceLink{Format: openCodeName, Conversation: up}
+	}
+	return o
+}
+
+// message reads a message with its parts. Both are in records of their own, which are marked as taken.
+func (o *openCode) message(at place, id string, info value, parts []value) {
+	if id == "" || info.get("role").str() == "" {
+		o.t.skip(at, "", "", "a message without id or role")
+		return
+	}
+	if id == o.revert {
+		o.active = o.t.last()
+	}
+	m := openCodeShape.message(info)
+	if info.get("summary").bool() && m.Role == pool.Assistant {
+		m.Kind = summary
+	}
+	o.say(at, id, m, info, parts)
+}
+
+// say adds a message of parts.
+func (o *openCode) say(at place, id string, m *chatctx.Message, info value, parts []value) {
+	t := newTurn(m, id)
+	for _, p := range parts {
+		if line := p.get("part"); line.is(objectKind) {
+			p = line
+		}
+		t.content(p, "type", openCodeKinds)
+	}
+	msgs := t.done()
+	o.r.wholeOf(at, msgs, append([]value{info}, parts...)...)
+	o.t.add(at, id, o.t.last(), msgs...)
+}
+
+func readOpenCode(r *reading) error {
+	if r.head.first().has("part") {
+		return readOpenCodeStream(r)
+	}
+	return r.eachItem("", func(at place, v value) error {
+		if !v.get("messages").is(arrayKind) {
+			return readOpenCodeSession(r, at, v)
+		}
+		o := r.openCode(at, v.get("info"))
+		n := 0
+		for m := range v.get("messages").items() {
+			n++
+			o.message(at.in("message "+itoa(n)), m.at("info", "id").str(), m.get("info"), m.get("parts").list())
+		}
+		return o.t.handOn(&o.in, v, o.active)
+	})
+}
+
+// readOpenCodeStream reads what opencode run --format json prints: the parts of answers, one a line, without what was asked.
+func readOpenCodeStream(r *reading) error {
+	o := &openCode{r: r, t: r.thread(place{})}
+	var parts []value
+	var id string
+	var at place
+	say := func() {
+		if len(parts) > 0 {
+			o.say(at, id, &chatctx.Message{Role: pool.Assistant, Created: parts[0].get("timestamp").time()}, value{}, parts)
+		}
+		parts = nil
+	}
+	err := r.eachLine(func(where place, v value) error {
+		o.in.Conversation = firstOf(o.in.Conversation, v.get("sessionID").str())
+		if next := v.at("part", "messageID").str(); next != id || next == "" {
+			say()
+			id, at = firstOf(next, "line "+itoa(where.line)), where
+		}
+		parts = append(parts, v.clone())
+		return nil
+	})
+	say()
+	return r.atEnd(err, func() error { return o.t.handOn(&o.in, value{}, "") })
+}
+
+// readOpenCodeSession reads a session whose messages and parts are files beside it.
+func readOpenCodeSession(r *reading, at place, info value) error {
+	o := r.openCode(at, info)
+	root := path.Dir(path.Dir(path.Dir(r.file.path)))
+	if path.Base(path.Dir(r.file.path)) == "info" { // the first generation: session/info, session/message, session/part
+		root = path.Dir(path.Dir(r.file.path))
+	}
+	names := r.under(path.Join(root, "message", o.in.Conversation))
+	if len(names) == 0 {
+		r.warn(at, "no messages of the session %s beside it: import the whole storage folder", o.in.Conversation)
+	}
+	for _, name := range names {
+		r.besideJSON(name, func(m value) {
+			var parts []value
+			list := r.under(path.Join(root, "part", m.get("id").str()))
+			if len(list) == 0 {
+				list = r.under(path.Join(root, "part", o.in.Conversation, m.get("id").str()))
+			}
+			for _, name := range list {
+				r.besideJSON(name, func(p value) { parts = append(parts, p) })
+			}
+			o.message(at.in(name), m.get("id").str(), m, parts)
+		})
+	}
+	return o.t.handOn(&o.in, info, o.active)
+}
