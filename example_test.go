@@ -36,9 +36,9 @@ func Example() {
 
 	b := c.Begin("main") // several changes as one operation
 	prompt := "Answer in French."
-	b.Fork("french", "@1", false)
-	b.SetSystem(&prompt)
-	b.Append([]*chatctx.Message{pool.NewText(pool.Assistant, "Le Pétrel.")}, chatctx.AppendOptions{})
+	b.Fork("french", chatctx.ForkOptions{At: "@1"})
+	b.SetSystem(prompt)
+	b.Append(pool.NewText(pool.Assistant, "Le Pétrel."))
 	if _, err := b.Commit(ctx); err != nil {
 		log.Fatal(err)
 	}

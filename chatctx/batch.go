@@ -16,20 +16,28 @@ import (
 )
 
 // Batch collects changes and makes them as one operation, in one transaction, when it is committed. References are resolved
-// in that transaction, each step seeing what those before it did. What the steps return is filled in by Commit. A Batch is used once, by one
+// in that transaction, each step seeing what those before it did. What the steps made Commit returns. A Batch is used once, by one
 // goroutine.
 type Batch struct {
 	store   *Store
 	context string
 	branch  string
 	what    string
-	steps   []func(*journal.Txn) error
+	steps   []step
+	expect  *uint64
 	err     error
 	prepare []func() error // run once, before the transaction
 	state   batchState
-	appends []*journal.Appending
+	keys    []string // of the appends that have one
 	group   *journal.Group
 	calls   []CallRef // that are decided; they are settled first
+}
+
+// step is one change of a batch. The key, of an append, is what makes it happen once.
+type step struct {
+	what string
+	key  string
+	do   func(*journal.Txn, *Step) error
 }
 
 // batchState is how far a batch has come.
@@ -52,15 +60,28 @@ func (c *ChatContext) Begin(branchName string) *Batch {
 }
 
 // step adds a step; the first names the operation.
-func (b *Batch) step(what string, fn func(*journal.Txn) error) {
-	if b.what == "" {
-		b.what = what
-	}
-	b.steps = append(b.steps, fn)
+func (b *Batch) step(what string, do func(*journal.Txn, *Step) error) {
+	b.steps = append(b.steps, step{what: what, do: do})
 }
+
+// Len is the number of steps so far: the place in Committed.Steps of the next one.
+func (b *Batch) Len() int { return len(b.steps) }
 
 // Name says what the operation is called on the journal, in place of its first step.
 func (b *Batch) Name(what string) { b.what = what }
+
+// Expect makes Commit fail with ErrConflict where the batch's branch is not at a revision any more.
+func (b *Batch) Expect(revision uint64) { b.expect = &revision }
+
+// Together makes later batches parts of one command with this one: Undo takes them back together. A batch is tied to itself where
+// only replies follow (Reply.Together). It returns the batch.
+func (b *Batch) Together(with *Batch) *Batch {
+	if with.group == nil {
+		with.group = journal.NewGroup()
+	}
+	b.group = with.group
+	return b
+}
 
 // Commit makes the changes. Either all of them are stored, durably, or none. A second Commit does nothing and gives ErrInvalid, unless the first one
 // stored nothing.
@@ -100,38 +121,68 @@ func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t.What = b.what
-	b.group.Join(t)
-	if again, err := b.again(t); err != nil || again {
-		return &Committed{Context: t.ID, Title: t.Rec.Title, Branch: t.Target.Name, Revision: t.Target.Revision}, nil, err
+	if t.What = b.what; t.What == "" && len(b.steps) > 0 {
+		t.What = b.steps[0].what
 	}
-	for _, step := range b.steps {
-		if err := step(t); err != nil {
+	b.group.Join(t)
+	if again, err := b.again(t); err != nil || again != nil {
+		return again, nil, err
+	}
+	if err := t.Expect(b.expect); err != nil {
+		return nil, nil, err
+	}
+	made := make([]*Step, len(b.steps))
+	for i, s := range b.steps {
+		made[i] = journal.NewStep(s.what)
+		if err := s.do(t, made[i]); err != nil {
 			return nil, nil, err
 		}
 	}
-	done, err := t.Finish()
-	for _, a := range b.appends {
+	done, err := t.Finish(made...)
+	for i, s := range b.steps {
 		if err == nil {
-			err = a.Finish(t)
+			err = t.Keep(s.key, made[i])
 		}
 	}
 	return done, t.Written, err
 }
 
+// again is what the batch made when it was committed before, nil if it was not: its appends have keys, and all of these are known.
+func (b *Batch) again(t *journal.Txn) (*Committed, error) {
+	if len(b.keys) == 0 {
+		return nil, nil
+	}
+	made := make([]*Step, len(b.steps))
+	for i, s := range b.steps {
+		made[i] = journal.NewStep(s.what)
+		made[i].Again = true
+		if s.key == "" {
+			continue
+		}
+		if known, err := t.Known(s.key, made[i]); err != nil || !known {
+			return nil, err
+		}
+	}
+	return &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title, Branch: t.Target.Name, Revision: t.Target.Revision, Again: true, Steps: made}, nil
+}
+
 // Append adds messages at the end of the branch. They get ids, and their calls a state, if they have none. An id names one message for good: one that the branch
 // holds already stays where it is, one that the context has elsewhere is put on the branch as a fork would hold it, and one with another content
-// is an ErrConflict. Ids of other contexts are for Copies. A batch whose appends have keys that are all known does nothing.
-func (b *Batch) Append(msgs []*Message, o AppendOptions) *Appended {
-	a := &journal.Appending{Msgs: msgs, O: o, Res: &Appended{}}
+// is an ErrConflict. Ids of other contexts are for Copies.
+func (b *Batch) Append(messages ...*Message) { b.AppendWith(AppendOptions{}, messages...) }
+
+// AppendWith is Append with options. A batch whose appends have keys that are all known does nothing.
+func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
+	a := &journal.Appending{Msgs: messages, O: o}
 	a.CopyIDs()
-	if slices.ContainsFunc(b.appends, func(other *journal.Appending) bool { return o.Key != "" && other.O.Key == o.Key }) {
-		b.err = record.Invalidf("two appends of a batch have the key %q", o.Key)
+	if o.Key != "" {
+		if slices.Contains(b.keys, o.Key) {
+			b.err = record.Invalidf("two appends of a batch have the key %q", o.Key)
+		}
+		b.keys = append(b.keys, o.Key)
 	}
-	b.appends = append(b.appends, a)
-	b.ready(msgs)
-	b.step("append", a.Step)
-	return a.Res
+	b.ready(messages)
+	b.steps = append(b.steps, step{what: "append", key: o.Key, do: a.Step})
 }
 
 // ready prepares messages for being stored.
@@ -139,89 +190,103 @@ func (b *Batch) ready(msgs []*Message) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.Ready(msgs) })
 }
 
-// moved adds a step that changes the target's history.
-func (b *Batch) moved(what string, fn func(*journal.Txn, *Moved) error) *Moved {
-	res := &Moved{}
-	b.step(what, func(t *journal.Txn) error {
-		*res = Moved{}
-		if err := fn(t, res); err != nil {
+// history adds a step that changes the target's history.
+func (b *Batch) history(what string, do func(*journal.Txn, *Step) error) {
+	b.step(what, func(t *journal.Txn, s *Step) error {
+		if err := do(t, s); err != nil {
 			return err
 		}
-		head, err := branch.Head(t.Tx, t.ID, t.Target.Pieces)
-		res.Head, res.Messages = head, t.Target.Len()
-		return err
+		return s.Stands(t, t.Target)
 	})
-	return res
 }
 
 // Insert puts messages before another. For their ids holds what Append says.
-func (b *Batch) Insert(before Ref, msgs []*Message) *Moved {
-	b.ready(msgs)
-	return b.moved("insert", func(t *journal.Txn, res *Moved) error {
+func (b *Batch) Insert(before Ref, messages ...*Message) {
+	b.ready(messages)
+	b.history("insert", func(t *journal.Txn, s *Step) error {
 		at, err := t.Position(t.Target, before)
 		if err != nil {
 			return err
 		}
-		if res.Added, err = t.Place(t.Target, at-1, msgs); err != nil {
+		if s.Placed, err = t.Place(t.Target, at-1, messages); err != nil {
 			return err
 		}
 		return t.Merge(t.Target)
 	})
 }
 
-// Fork makes a branch with everything up to and with at ("" the head) and goes on in it; stay: does not.
-func (b *Batch) Fork(name string, at Ref, stay bool) *Forked {
-	res := &Forked{}
-	b.step("fork", func(t *journal.Txn) error {
+// Committed says what a batch did.
+type Committed = journal.Committed
+
+// Step is what one step of a batch did. A field that has nothing to do with the kind of step is zero.
+type Step = journal.Step
+
+// Placement is where a message stands. Known: it stood there before.
+type Placement = journal.Placement
+
+// AppendOptions of AppendWith. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
+// happen once: a second one with the same key within 24 hours gives what the first made. Copies gives a message whose id this context does not have an
+// id of its own, and notes the other one as what it is a copy of.
+type AppendOptions = journal.AppendOptions
+
+// EditOptions of Edit. Name "" takes main.2, main.3 … ; KeepRest carries what followed along; Stay does not go on in the new branch.
+type EditOptions = journal.EditOptions
+
+// ForkOptions of Fork. At is the last message that the new branch has, "" the head; Stay does not go on in the new branch.
+type ForkOptions struct {
+	At   Ref
+	Stay bool
+}
+
+// Fork makes a branch with everything up to a message, and goes on in it.
+func (b *Batch) Fork(name string, o ForkOptions) {
+	b.step("fork", func(t *journal.Txn, s *Step) error {
 		from := t.Target
 		n := from.Len()
-		if at != "" {
-			pos, err := t.Position(from, at)
+		if o.At != "" {
+			pos, err := t.Position(from, o.At)
 			if err != nil {
 				return err
 			}
 			n = pos
 		}
-		made, err := t.Fork(from, name, n, res)
-		if err != nil {
-			return err
-		}
-		t.GoTo(made, stay)
-		return nil
-	})
-	return res
-}
-
-// Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
-func (b *Batch) Edit(ref Ref, text string, o EditOptions) *Forked {
-	res := &Forked{}
-	b.texts("edit", &text)
-	b.step("edit", func(t *journal.Txn) error {
-		made, err := t.Edit(t.Target, ref, text, o, res)
+		made, err := t.Fork(from, name, n, s)
 		if err != nil {
 			return err
 		}
 		t.GoTo(made, o.Stay)
 		return nil
 	})
-	return res
+}
+
+// Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
+func (b *Batch) Edit(ref Ref, text string, o EditOptions) {
+	b.texts("edit", &text)
+	b.step("edit", func(t *journal.Txn, s *Step) error {
+		made, err := t.Edit(t.Target, ref, text, o, s)
+		if err != nil {
+			return err
+		}
+		t.GoTo(made, o.Stay)
+		return nil
+	})
 }
 
 // Rewind makes ref the head.
-func (b *Batch) Rewind(ref Ref) *Moved {
-	return b.moved("rewind", func(t *journal.Txn, res *Moved) error {
+func (b *Batch) Rewind(ref Ref) {
+	b.history("rewind", func(t *journal.Txn, s *Step) error {
 		pos, err := t.Position(t.Target, ref)
 		if err != nil {
 			return err
 		}
-		res.Removed = t.Target.Len() - pos
-		return t.Splice(t.Target, pos, res.Removed, nil)
+		s.Removed = t.Target.Len() - pos
+		return t.Splice(t.Target, pos, s.Removed, nil)
 	})
 }
 
 // Drop takes messages off the branch; with a call go its results.
-func (b *Batch) Drop(refs ...Ref) *Moved {
-	return b.moved("drop", func(t *journal.Txn, res *Moved) error {
+func (b *Batch) Drop(refs ...Ref) {
+	b.history("drop", func(t *journal.Txn, s *Step) error {
 		all, err := t.WithResults(t.Target, refs)
 		if err != nil {
 			return err
@@ -231,16 +296,16 @@ func (b *Batch) Drop(refs ...Ref) *Moved {
 				return err
 			}
 		}
-		res.Removed = len(all)
+		s.Removed = len(all)
 		return t.Merge(t.Target)
 	})
 }
 
 // Clear empties the history; sessions and figures go with it.
-func (b *Batch) Clear() *Moved {
-	return b.moved("clear", func(t *journal.Txn, res *Moved) error {
-		res.Removed = t.Target.Len()
-		if err := t.Splice(t.Target, 0, res.Removed, nil); err != nil {
+func (b *Batch) Clear() {
+	b.history("clear", func(t *journal.Txn, s *Step) error {
+		s.Removed = t.Target.Len()
+		if err := t.Splice(t.Target, 0, s.Removed, nil); err != nil {
 			return err
 		}
 		t.Target.Sessions, t.Target.Tokens = nil, nil
@@ -248,11 +313,13 @@ func (b *Batch) Clear() *Moved {
 	})
 }
 
-// Interrupt takes the unfinished turn's messages after the user's off the branch, with all also that one. A finished turn stays. Whoever works on a
-// reply there is told to stop.
-func (b *Batch) Interrupt(all bool) *Moved {
+// InterruptOptions of Interrupt. Question removes the user's message too.
+type InterruptOptions struct{ Question bool }
+
+// Interrupt removes the unfinished turn but keeps the user's message. A finished turn stays. Whoever works on a reply there is told to stop.
+func (b *Batch) Interrupt(o InterruptOptions) {
 	b.prepare = append(b.prepare, func() error { return b.store.stopReply(b.context, b.branch) })
-	return b.moved("interrupt", func(t *journal.Txn, res *Moved) error {
+	b.history("interrupt", func(t *journal.Txn, s *Step) error {
 		claim, err := view.ClaimOf(t.Tx, t.ID, t.Target.ID)
 		if err != nil {
 			return err
@@ -264,18 +331,18 @@ func (b *Batch) Interrupt(all bool) *Moved {
 		if err != nil || finished {
 			return err
 		}
-		if !all {
+		if !o.Question {
 			start++
 		}
 		start = max(start, 0)
-		res.Removed = t.Target.Len() - start
-		return t.Splice(t.Target, start, res.Removed, nil)
+		s.Removed = t.Target.Len() - start
+		return t.Splice(t.Target, start, s.Removed, nil)
 	})
 }
 
 // Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied.
-func (b *Batch) Pick(from string, refs ...Ref) *Moved {
-	return b.moved("pick", func(t *journal.Txn, res *Moved) error {
+func (b *Batch) Pick(from string, refs ...Ref) {
+	b.history("pick", func(t *journal.Txn, s *Step) error {
 		src, err := t.Branch(from)
 		if err != nil {
 			return err
@@ -288,19 +355,22 @@ func (b *Batch) Pick(from string, refs ...Ref) *Moved {
 		for _, pos := range all {
 			pieces = append(pieces, branch.Slice(src.Pieces, pos-1, pos)...)
 		}
-		return t.Take(pieces, res)
+		return t.Take(pieces, s)
 	})
 }
 
-// Merge appends what from holds since the common ancestor; with a summary, one message with that text that links to where it came from.
-func (b *Batch) Merge(from string, summary *string) *Moved {
+// MergeOptions of Merge. Summary, if not "", is the text of one message that stands for the other branch's and links to where it came from.
+type MergeOptions struct{ Summary string }
+
+// Merge appends what from holds since the common ancestor.
+func (b *Batch) Merge(from string, o MergeOptions) {
 	var message *Message
-	if summary != nil {
-		message = pool.NewText(pool.User, *summary)
+	if o.Summary != "" {
+		message = pool.NewText(pool.User, o.Summary)
 		message.Kind = "summary"
 		b.ready([]*Message{message})
 	}
-	return b.moved("merge", func(t *journal.Txn, res *Moved) error {
+	b.history("merge", func(t *journal.Txn, s *Step) error {
 		src, err := t.Branch(from)
 		if err != nil {
 			return err
@@ -313,15 +383,15 @@ func (b *Batch) Merge(from string, summary *string) *Moved {
 			return err
 		}
 		if message == nil {
-			return t.Take(branch.Slice(src.Pieces, n, src.Len()), res)
+			return t.Take(branch.Slice(src.Pieces, n, src.Len()), s)
 		}
-		return t.MergeSummary(src, *message, res)
+		return t.MergeSummary(src, *message, s)
 	})
 }
 
 // Switch makes a branch the active one.
 func (b *Batch) Switch(name string) {
-	b.step("switch", func(t *journal.Txn) error {
+	b.step("switch", func(t *journal.Txn, _ *Step) error {
 		to, err := t.Branch(name)
 		if err != nil {
 			return err
@@ -336,7 +406,7 @@ func (b *Batch) Switch(name string) {
 
 // RemoveBranch removes a branch; what it alone holds stays until gc, so that undo can bring it back. The active and the last one stay (ErrConflict).
 func (b *Batch) RemoveBranch(name string) {
-	b.step("branch rm", func(t *journal.Txn) error {
+	b.step("branch rm", func(t *journal.Txn, _ *Step) error {
 		gone, err := t.Branch(name)
 		if err != nil {
 			return err
@@ -351,7 +421,7 @@ func (b *Batch) RemoveBranch(name string) {
 
 // RenameBranch gives a branch another name.
 func (b *Batch) RenameBranch(name, to string) {
-	b.step("branch mv", func(t *journal.Txn) error {
+	b.step("branch mv", func(t *journal.Txn, _ *Step) error {
 		old, err := t.Branch(name)
 		if err != nil || old.Name == to {
 			return err
@@ -363,7 +433,7 @@ func (b *Batch) RenameBranch(name, to string) {
 
 // Tag gives a message a second name, unique in the context; a name that is in use for another message is a conflict.
 func (b *Batch) Tag(name string, ref Ref) {
-	b.step("tag", func(t *journal.Txn) error {
+	b.step("tag", func(t *journal.Txn, _ *Step) error {
 		if err := branch.CheckName(name); err != nil {
 			return err
 		}
@@ -392,7 +462,7 @@ func (b *Batch) Tag(name string, ref Ref) {
 
 // Untag takes a tag away.
 func (b *Batch) Untag(name string) {
-	b.step("tag rm", func(t *journal.Txn) error {
+	b.step("tag rm", func(t *journal.Txn, _ *Step) error {
 		key := record.Under(t.ID, []byte(name)...)
 		old, err := t.Tx.Get(record.TagBucket, key)
 		if err != nil {
@@ -408,7 +478,7 @@ func (b *Batch) Untag(name string) {
 
 // Mark marks a message, usually pinned or excluded; "" takes the mark away.
 func (b *Batch) Mark(ref Ref, mark string) {
-	b.step("mark", func(t *journal.Txn) error {
+	b.step("mark", func(t *journal.Txn, _ *Step) error {
 		id, err := t.Message(t.Target, ref)
 		if err != nil {
 			return err
@@ -429,7 +499,7 @@ func (b *Batch) Mark(ref Ref, mark string) {
 // SetTitle names the context.
 func (b *Batch) SetTitle(title string) {
 	b.texts("title", &title)
-	b.step("rename", func(t *journal.Txn) error {
+	b.step("rename", func(t *journal.Txn, _ *Step) error {
 		if err := view.CheckTitle(title); err != nil {
 			return err
 		}
@@ -439,24 +509,20 @@ func (b *Batch) SetTitle(title string) {
 	})
 }
 
-// SetSystem sets the branch's system prompt; nil takes it away.
-func (b *Batch) SetSystem(text *string) {
+// SetSystem sets the branch's system prompt; "" takes it away.
+func (b *Batch) SetSystem(text string) {
 	b.prompt("system", text, func(to *branch.Branch) *string { return &to.System })
 }
 
-// SetPrompt sets the branch's user prompt; nil takes it away.
-func (b *Batch) SetPrompt(text *string) {
+// SetPrompt sets the branch's user prompt; "" takes it away.
+func (b *Batch) SetPrompt(text string) {
 	b.prompt("prompt", text, func(to *branch.Branch) *string { return &to.Prompt })
 }
 
-func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *string) {
-	own := ""
-	if text != nil {
-		own = *text
-	}
-	b.texts("prompt", &own)
-	b.step(what, func(t *journal.Txn) error {
-		id, err := t.PutPrompt(own)
+func (b *Batch) prompt(what, text string, field func(*branch.Branch) *string) {
+	b.texts("prompt", &text)
+	b.step(what, func(t *journal.Txn, _ *Step) error {
+		id, err := t.PutPrompt(text)
 		if err != nil {
 			return err
 		}
@@ -468,31 +534,33 @@ func (b *Batch) prompt(what string, text *string, field func(*branch.Branch) *st
 	})
 }
 
-// SetSettings sets the branch's settings, or the context's; a null value takes a key away.
-func (b *Batch) SetSettings(onContext bool, set map[string]json.RawMessage) {
+// SetSettings sets settings of the branch; a null value takes a key away.
+func (b *Batch) SetSettings(set map[string]json.RawMessage) {
+	b.settings(set, func(t *journal.Txn) *map[string]json.RawMessage { return &t.Target.Settings }, func(t *journal.Txn) { t.Touch(t.Target) })
+}
+
+// SetContextSettings sets settings of the context, which hold on every branch that has none of its own; a null value takes a key away.
+func (b *Batch) SetContextSettings(set map[string]json.RawMessage) {
+	b.settings(set, func(t *journal.Txn) *map[string]json.RawMessage { return &t.Rec.Settings }, func(t *journal.Txn) { t.OnContext = true })
+}
+
+func (b *Batch) settings(set map[string]json.RawMessage, of func(*journal.Txn) *map[string]json.RawMessage, changedAt func(*journal.Txn)) {
 	b.values("setting", &set)
-	b.step("config", func(t *journal.Txn) error {
-		have := &t.Target.Settings
-		if onContext {
-			have = &t.Rec.Settings
-		}
+	b.step("config", func(t *journal.Txn, _ *Step) error {
+		have := of(t)
 		merged, changed, err := view.MergeSettings(*have, set)
 		if err != nil || !changed {
 			return err
 		}
 		*have = merged
-		if onContext {
-			t.OnContext = true
-		} else {
-			t.Touch(t.Target)
-		}
+		changedAt(t)
 		return nil
 	})
 }
 
 // SetTokens sets the figures of the branch.
 func (b *Batch) SetTokens(tokens branch.Tokens) {
-	b.step("tokens", func(t *journal.Txn) error {
+	b.step("tokens", func(t *journal.Txn, _ *Step) error {
 		t.Target.Tokens = &tokens
 		t.Touch(t.Target)
 		return nil
@@ -502,7 +570,7 @@ func (b *Batch) SetTokens(tokens branch.Tokens) {
 // SetContextData sets what a program keeps under its name on the context; null takes it away.
 func (b *Batch) SetContextData(name string, v json.RawMessage) {
 	b.value("data", &v)
-	b.step("data", func(t *journal.Txn) error {
+	b.step("data", func(t *journal.Txn, _ *Step) error {
 		merged, changed, err := view.MergeSettings(t.Rec.AppData, map[string]json.RawMessage{name: v})
 		t.Rec.AppData = merged
 		t.OnContext = t.OnContext || changed
@@ -513,7 +581,7 @@ func (b *Batch) SetContextData(name string, v json.RawMessage) {
 // SetBranchData sets what a program keeps under its name on the branch; null takes it away.
 func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 	b.value("data", &v)
-	b.step("data", func(t *journal.Txn) error {
+	b.step("data", func(t *journal.Txn, _ *Step) error {
 		merged, changed, err := view.MergeSettings(t.Target.AppData, map[string]json.RawMessage{name: v})
 		if err == nil && changed {
 			t.Target.AppData = merged
@@ -547,7 +615,7 @@ func (b *Batch) SetCompactSummary(ref Ref, text string) {
 
 // rewrite changes one of the few fields of a stored message that may change.
 func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
-	b.step(what, func(t *journal.Txn) error {
+	b.step(what, func(t *journal.Txn, _ *Step) error {
 		id, err := t.Message(t.Target, ref)
 		if err != nil {
 			return err
@@ -577,19 +645,33 @@ func (b *Batch) SetSessions(sessions []branch.Session) {
 		sessions, err = b.store.at.Sessions(sessions)
 		return err
 	})
-	b.step("sessions", func(t *journal.Txn) error {
+	b.step("sessions", func(t *journal.Txn, _ *Step) error {
 		t.Target.Sessions = slices.Clone(sessions)
 		t.Touch(t.Target)
 		return nil
 	})
 }
 
-// PutLoose stores a message that lies in the pool and on no branch: a session's summary. Its id is set at once.
-func (b *Batch) PutLoose(m *Message) ID {
+// PutLoose stores a message that lies in the pool and on no branch: a session's summary. It gets its id at once, so that later steps can name it.
+func (b *Batch) PutLoose(m *Message) {
 	if m.ID == (ID{}) {
 		m.ID = pool.NewID()
 	}
 	b.ready([]*Message{m})
-	b.step("loose", func(t *journal.Txn) error { return t.StoreLoose(m) })
-	return m.ID
+	b.step("loose", func(t *journal.Txn, _ *Step) error { return t.StoreLoose(m) })
+}
+
+// texts has the embedder's hook see texts, before the batch's transaction.
+func (b *Batch) texts(kind string, texts ...*string) {
+	b.prepare = append(b.prepare, func() error { return b.store.at.Texts(kind, texts...) })
+}
+
+// value is texts for a JSON value.
+func (b *Batch) value(kind string, raw *json.RawMessage) {
+	b.prepare = append(b.prepare, func() error { return b.store.at.Value(kind, raw) })
+}
+
+// values is value for each of a map.
+func (b *Batch) values(kind string, m *map[string]json.RawMessage) {
+	b.prepare = append(b.prepare, func() error { return b.store.at.Values(kind, m) })
 }

@@ -35,17 +35,17 @@ func redacting(m *Message) error {
 
 // textDoors are all ways for a text into a store; each uses the secret.
 var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
-	"append":   batched(func(b *Batch) { b.Append(says(secret), AppendOptions{}) }),
-	"insert":   batched(func(b *Batch) { b.Insert("@1", says(secret)) }),
+	"append":   batched(func(b *Batch) { b.Append(says(secret)...) }),
+	"insert":   batched(func(b *Batch) { b.Insert("@1", says(secret)...) }),
 	"edit":     batched(func(b *Batch) { b.Edit("@1", secret, EditOptions{}) }),
 	"loose":    batched(func(b *Batch) { b.PutLoose(says(secret)[0]) }),
 	"title":    batched(func(b *Batch) { b.SetTitle("a " + secret) }),
-	"system":   batched(func(b *Batch) { b.SetSystem(ptr(secret)) }),
-	"prompt":   batched(func(b *Batch) { b.SetPrompt(ptr(secret)) }),
+	"system":   batched(func(b *Batch) { b.SetSystem(secret) }),
+	"prompt":   batched(func(b *Batch) { b.SetPrompt(secret) }),
 	"summary":  batched(func(b *Batch) { b.SetCompactSummary("@3", secret) }),
-	"settings": batched(func(b *Batch) { b.SetSettings(false, secretJSON()) }),
+	"settings": batched(func(b *Batch) { b.SetSettings(secretJSON()) }),
 	"context settings": batched(func(b *Batch) {
-		b.SetSettings(true, map[string]json.RawMessage{"k": json.RawMessage(` { "list" : ["` + secret + `\n", 1.50] } `)})
+		b.SetContextSettings(map[string]json.RawMessage{"k": json.RawMessage(` { "list" : ["` + secret + `\n", 1.50] } `)})
 	}),
 	"context data": batched(func(b *Batch) { b.SetContextData("k", secretJSON()["k"]) }),
 	"branch data":  batched(func(b *Batch) { b.SetBranchData("k", secretJSON()["k"]) }),
@@ -53,7 +53,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	"sessions": batched(func(b *Batch) {
 		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: secret}}, Data: secretJSON()}})
 	}),
-	"rule": batched(func(b *Batch) { b.AddRule(&Rule{Effect: Ask, Tool: "t", Reason: secret}, RuleScope{}) }),
+	"rule": batched(func(b *Batch) { b.AddRule(Rule{Effect: Ask, Tool: "t", Reason: secret}, RuleScope{}) }),
 	"tool": batched(func(b *Batch) {
 		b.PutTool(Tool{Name: "n", Description: secret, Schema: json.RawMessage(`{"description":"` + secret + `"}`), Remotes: []Remote{{Name: "r", Description: secret}}})
 	}),
@@ -63,17 +63,17 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	}),
 	"merge": func(t *testing.T, _ *Store, c *ChatContext) error {
 		b := c.Begin("")
-		b.Fork("from", "", true)
+		b.Fork("from", ForkOptions{Stay: true})
 		commit(t, b)
 		appendTo(t, c, "from", says("more")...)
-		return batched(func(b *Batch) { b.Merge("from", ptr(secret)) })(t, nil, c)
+		return batched(func(b *Batch) { b.Merge("from", MergeOptions{Summary: secret}) })(t, nil, c)
 	},
 	"store settings": func(t *testing.T, s *Store, _ *ChatContext) error {
 		_, err := s.SetSettings(t.Context(), secretJSON())
 		return err
 	},
 	"store rule": func(t *testing.T, s *Store, _ *ChatContext) error {
-		_, err := s.AddRule(t.Context(), &Rule{Effect: Ask, Tool: "t", Reason: secret})
+		_, err := s.AddRule(t.Context(), Rule{Effect: Ask, Tool: "t", Reason: secret})
 		return err
 	},
 	"store tool": func(t *testing.T, s *Store, _ *ChatContext) error {
@@ -93,15 +93,15 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"begin reply": func(t *testing.T, _ *Store, c *ChatContext) error {
-		_, err := c.BeginReply(t.Context(), "", says(secret), AppendOptions{})
+		_, err := c.BeginReply(t.Context(), "", AppendOptions{}, says(secret)...)
 		return err
 	},
 	"queue and reply": func(t *testing.T, _ *Store, c *ChatContext) error {
-		begun, err := c.BeginReply(t.Context(), "", says("q"), AppendOptions{})
+		begun, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("q")...)
 		if err != nil {
 			return err
 		}
-		if _, err := c.BeginReply(t.Context(), "", says(secret), AppendOptions{}); err != nil {
+		if _, err := c.BeginReply(t.Context(), "", AppendOptions{}, says(secret)...); err != nil {
 			return err
 		}
 		partial := says(">" + secret)[0]
@@ -114,7 +114,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		return err
 	},
 	"partial": func(t *testing.T, _ *Store, c *ChatContext) error {
-		begun, err := c.BeginReply(t.Context(), "", says("q"), AppendOptions{})
+		begun, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("q")...)
 		if err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ func TestTheHookRefuses(t *testing.T) {
 				t.Error("the secret is in the store")
 			}
 			if running, _ := c.Running(t.Context(), ""); running != nil {
-				_, _ = c.Settle(context.Background(), "", true)
+				_, _ = c.Settle(context.Background(), "", SettleOptions{Force: true})
 			}
 		})
 	}

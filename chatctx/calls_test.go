@@ -42,13 +42,13 @@ func clocked(t *testing.T) (*Store, *fakeClock) {
 	return s, clock
 }
 
-func appendTo(t *testing.T, c *ChatContext, branchName string, msgs ...*Message) *Appended {
+func appendTo(t *testing.T, c *ChatContext, branchName string, msgs ...*Message) *Step {
 	t.Helper()
 	a, err := c.Append(t.Context(), branchName, msgs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return a.Last()
 }
 
 func findC(t *testing.T, s *Store, ctx, branchName string, ref CallRef) *Call {
@@ -155,12 +155,13 @@ func TestAnApprovalMayChangeArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.Message(t.Context(), a.Message)
+	at := a.Last().Placed[0]
+	m, err := c.Message(t.Context(), at.Message)
 	if err != nil || !strings.Contains(m.Result.Text, `{"at":"home"}`) || !strings.HasSuffix(m.Result.Text, "seen") {
 		t.Errorf("the result says %q, %v", m.Result.Text, err)
 	}
-	if a.Position != 3 || a.Call.State() != "approved/done" {
-		t.Errorf("answered %+v, %s", a.Placement, a.Call.State())
+	if at.Position != 3 || a.Last().Call.State() != "approved/done" {
+		t.Errorf("answered %+v, %s", at, a.Last().Call.State())
 	}
 }
 
@@ -256,10 +257,10 @@ func TestAResultOutlivesItsBranch(t *testing.T) {
 		t.Errorf("renewing gives %v", err)
 	}
 	a, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}})
-	if err != nil || a.Position != 0 {
+	if err != nil || a.Last().Placed[0].Position != 0 {
 		t.Fatalf("resolve: %+v, %v", a, err)
 	}
-	if m, err := c.Message(t.Context(), a.Message); err != nil || m.Result.Text != "seen" {
+	if m, err := c.Message(t.Context(), a.Last().Placed[0].Message); err != nil || m.Result.Text != "seen" {
 		t.Errorf("the result is %+v, %v", m, err)
 	}
 	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
@@ -323,7 +324,7 @@ func TestCallReferences(t *testing.T) {
 		}
 	}
 	b := c.Begin("")
-	b.Fork("other", "", true)
+	b.Fork("other", ForkOptions{Stay: true})
 	commit(t, b)
 	if _, err := s.Call(t.Context(), "", "", "one"); !errors.Is(err, ErrAmbiguous) {
 		t.Errorf("an id that waits on two branches gives %v", err)
@@ -347,7 +348,7 @@ func TestForksDecideApart(t *testing.T) {
 	for i := range 5 {
 		b := c.Begin(last)
 		last = fmt.Sprint("deep", i)
-		b.Fork(last, "", true)
+		b.Fork(last, ForkOptions{Stay: true})
 		commit(t, b)
 	}
 	for i, name := range []string{"main", "deep0", "deep1", "deep2", "deep3", "deep4"} {
@@ -575,13 +576,13 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 		c := newContext(t, s, "a")
 		appendTo(t, c, "", asks("x"))
 		b := c.Begin("")
-		b.AddRule(&Rule{Effect: Allow, Tool: "here"}, RuleScope{Branch: true})
-		b.AddRule(&Rule{Effect: Allow, Tool: "all"}, RuleScope{})
-		b.AddRule(&Rule{Effect: Allow, Tool: "one"}, RuleScope{Call: "x"})
+		b.AddRule(Rule{Effect: Allow, Tool: "here"}, RuleScope{Branch: true})
+		b.AddRule(Rule{Effect: Allow, Tool: "all"}, RuleScope{})
+		b.AddRule(Rule{Effect: Allow, Tool: "one"}, RuleScope{Call: "x"})
 		b.PutTool(Tool{Name: "t", Command: []string{"x"}})
 		commit(t, b)
 		b = c.Begin("")
-		b.Fork("two", "", true)
+		b.Fork("two", ForkOptions{Stay: true})
 		forked := commit(t, b)
 		scopes := func(id ID) string {
 			rules, err := s.Rules(t.Context(), id)
@@ -608,13 +609,13 @@ func TestRulesAndToolsGoAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, scopes(c.ID), "all context, here branch, one call")
-		r := &Rule{Effect: Deny, Tool: "*"}
+		r := Rule{ID: pool.NewID(), Effect: Deny, Tool: "*"}
 		if _, err := s.AddRule(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		want(t, scopes(ID{}), "* store")
-		if _, _, err := s.RemoveRule(t.Context(), Short(r.ID)); err != nil {
-			t.Fatal(err)
+		if done, err := s.RemoveRule(t.Context(), Short(r.ID)); err != nil || done.Last().Rule.ID != r.ID {
+			t.Fatal(done, err)
 		}
 		if _, err := s.Undo(t.Context(), "", "", "s3"); err != nil && !errors.Is(err, ErrConflict) {
 			t.Fatal(err)

@@ -24,6 +24,12 @@ type ChatContext struct {
 // Store is the store that the context lies in.
 func (c *ChatContext) Store() *Store { return c.store }
 
+// MainBranch is the branch that every context begins with.
+const MainBranch = record.MainBranch
+
+// NewContext is what a new context begins with.
+type NewContext = journal.NewContext
+
 // New makes a context with the branch main.
 func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 	if err := n.Ready(s.at); err != nil {
@@ -214,6 +220,9 @@ func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Com
 	})
 }
 
+// BranchInfo describes a branch.
+type BranchInfo = view.BranchInfo
+
 // Branches are all branches, in the order they were made, main first.
 func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 	var out []*BranchInfo
@@ -290,12 +299,12 @@ func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 	return m, err
 }
 
-// Append adds messages at the end of a branch, "" for the active one.
-func (c *ChatContext) Append(ctx context.Context, branchName string, messages ...*Message) (*Appended, error) {
+// Append adds messages at the end of a branch, "" for the active one. See Batch.Append.
+func (c *ChatContext) Append(ctx context.Context, branchName string, messages ...*Message) (*Committed, error) {
 	b := c.Begin(branchName)
-	res := b.Append(messages, AppendOptions{})
-	if _, err := b.Commit(ctx); err != nil {
-		return nil, err
-	}
-	return res, nil
+	b.Append(messages...)
+	return b.Commit(ctx)
 }
+
+// TitleFrom makes a title of the first line of a text: at most 60 characters, no control characters. "" where nothing is left.
+func TitleFrom(text string) string { return view.TitleFrom(text) }

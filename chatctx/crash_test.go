@@ -117,7 +117,7 @@ func writeUntilKilled(t *testing.T) {
 		}
 		fmt.Println("stored")
 		b := c.Begin("main")
-		b.Fork(fmt.Sprintf("%s-%d", name, i), "", true)
+		b.Fork(fmt.Sprintf("%s-%d", name, i), ForkOptions{Stay: true})
 		b.Switch(fmt.Sprintf("%s-%d", name, i))
 		b.Edit("@", "other", EditOptions{Stay: true})
 		b.Rewind("@1")
@@ -164,8 +164,8 @@ func TestAWriteThatFailsAnywhereLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := map[string]func(*Batch){
-		"append": func(b *Batch) { b.Append(says("d"), AppendOptions{Key: "k"}) },
-		"fork":   func(b *Batch) { b.Fork("f", "", false) },
+		"append": func(b *Batch) { b.AppendWith(AppendOptions{Key: "k"}, says("d")...) },
+		"fork":   func(b *Batch) { b.Fork("f", ForkOptions{}) },
 		"edit":   func(b *Batch) { b.Edit("@2", "B", EditOptions{KeepRest: true, Name: "e"}) },
 		"drop":   func(b *Batch) { b.Drop("@1") },
 		"tokens": func(b *Batch) { b.SetTokens(branch.Tokens{Input: 1}) },

@@ -35,12 +35,12 @@ func wholeStore(t *testing.T) string {
 		}
 		b := c.Begin("")
 		text := "be brief"
-		b.SetSystem(&text)
+		b.SetSystem(text)
 		b.Tag("best", "@2")
 		b.Mark("@1", "pinned")
-		b.Fork("fork", "@3", true)
+		b.Fork("fork", ForkOptions{At: "@3", Stay: true})
 		b.Edit("@4", "other", EditOptions{Stay: true})
-		b.Fork("gone", "@2", true)
+		b.Fork("gone", ForkOptions{At: "@2", Stay: true})
 		commit(t, b)
 		b = c.Begin("")
 		b.RemoveBranch("gone")
@@ -50,7 +50,7 @@ func wholeStore(t *testing.T) string {
 			t.Fatal(err)
 		}
 		if i == 0 {
-			if err := s.Index(t.Context(), nil); err != nil {
+			if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -217,7 +217,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 		}
 		return
 	}
-	plan, err := s.Repair(t.Context(), RepairOptions{DryRun: true})
+	plan, err := s.Maintenance().Repair(t.Context(), RepairOptions{DryRun: true})
 	if err != nil {
 		salvageAndLook(t, whole, file, err)
 		return
@@ -225,7 +225,7 @@ func mendAndLook(t *testing.T, whole, file string, harmless bool) {
 	if fmt.Sprint(dump(t, s)) != fmt.Sprint(before) {
 		t.Error("the dry run changed something")
 	}
-	done, err := s.Repair(t.Context(), RepairOptions{Path: file})
+	done, err := s.Maintenance().Repair(t.Context(), RepairOptions{Path: file})
 	if errors.Is(err, ErrDamaged) {
 		salvageAndLook(t, whole, file, err)
 		return
@@ -351,7 +351,7 @@ func TestDamagedFiles(t *testing.T) {
 		})
 		s := open(t, file)
 		checkStore(t, s)
-		if err := s.Vacuum(t.Context()); err != nil {
+		if err := s.Maintenance().Vacuum(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		use(t, s)

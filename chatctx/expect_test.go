@@ -93,7 +93,7 @@ func TestForkAndRewindCutMarks(t *testing.T) {
 		}
 	}
 	b = c.Begin("main")
-	b.Fork("other", "@5", true)
+	b.Fork("other", ForkOptions{At: "@5", Stay: true})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,11 +23,11 @@ func TestGCTakesWhatNothingNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.Begin("")
-		b.Fork("f", "@3", true)
+		b.Fork("f", ForkOptions{At: "@3", Stay: true})
 		commit(t, b)
 		b = c.Begin("")
 		b.Rewind("@2")
-		b.Append(says("x"), AppendOptions{})
+		b.Append(says("x")...)
 		commit(t, b)
 		other := newContext(t, s, "gone")
 		if _, err := s.Trash(t.Context(), other.ID.String()); err != nil {
@@ -35,12 +35,12 @@ func TestGCTakesWhatNothingNeeds(t *testing.T) {
 		}
 		now = now.Add(48 * time.Hour)
 		o := GCOptions{OlderThan: 24 * time.Hour, DryRun: true}
-		dry, err := s.GC(t.Context(), o)
+		dry, err := s.Maintenance().GC(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.DryRun = false
-		took, err := s.GC(t.Context(), o)
+		took, err := s.Maintenance().GC(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Index(t.Context(), nil); err != nil {
+	if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []IncomingBranch{{Name: "main"}},
@@ -92,23 +92,23 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PurgeContext(t.Context(), done[0].Context.String(), false); err != nil {
+	if _, err := s.Maintenance().PurgeContext(t.Context(), done[0].Context.String(), PurgeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b := c.Begin("")
 	b.Tag(secret("tag", 0), "@1")
-	b.Fork(secret("branch", 0), "@5", true)
+	b.Fork(secret("branch", 0), ForkOptions{At: "@5", Stay: true})
 	b.SetContextData("x", json.RawMessage(`"`+secret("data", 0)+`"`))
 	b.SetCompactSummary("@3", secret("summary", 0))
 	b.Rewind("@50")
 	commit(t, b)
-	if _, err := s.PurgeContext(t.Context(), c.ID.String(), true); err != nil {
+	if _, err := s.Maintenance().PurgeContext(t.Context(), c.ID.String(), PurgeOptions{DryRun: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := planted(t, dir); n < 2000 {
 		t.Fatalf("only %d were planted", n)
 	}
-	gone, err := s.PurgeContext(t.Context(), c.ID.String(), false)
+	gone, err := s.Maintenance().PurgeContext(t.Context(), c.ID.String(), PurgeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestPurgeOfMessagesTakesTheirCopies(t *testing.T) {
 	s := open(t, filepath.Join(dir, "chats.db"))
 	c := newContext(t, s, "a", ">planted-one", "c")
 	b := c.Begin("")
-	b.Fork("f", "", true)
+	b.Fork("f", ForkOptions{Stay: true})
 	b.Edit("@3", "d", EditOptions{Stay: true})
 	b.Pick("main", "@2") // a copy
 	commit(t, b)
@@ -152,7 +152,7 @@ func TestPurgeOfMessagesTakesTheirCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, err := s.PurgeMessages(t.Context(), c.ID.String(), "main", []Ref{"@2"}, false)
+	gone, err := s.Maintenance().PurgeMessages(t.Context(), c.ID.String(), "main", []Ref{"@2"}, PurgeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,13 +173,13 @@ func TestPurgeOfABranchKeepsWhatOthersHold(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "a", ">b")
 		b := c.Begin("")
-		b.Fork("f", "@1", false)
-		b.Append(says(">only here"), AppendOptions{})
+		b.Fork("f", ForkOptions{At: "@1"})
+		b.Append(says(">only here")...)
 		commit(t, b)
-		if _, err := s.PurgeBranch(t.Context(), "", "f", false); !errors.Is(err, ErrConflict) {
+		if _, err := s.Maintenance().PurgeBranch(t.Context(), "", "f", PurgeOptions{}); !errors.Is(err, ErrConflict) {
 			t.Errorf("the active branch: %v", err)
 		}
-		gone, err := s.PurgeBranch(t.Context(), "", "main", false)
+		gone, err := s.Maintenance().PurgeBranch(t.Context(), "", "main", PurgeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

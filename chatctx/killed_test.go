@@ -58,15 +58,15 @@ func play(what, file string) error {
 			}
 		}
 	case "gc":
-		_, err = s.GC(ctx, GCOptions{OlderThan: 1})
+		_, err = s.Maintenance().GC(ctx, GCOptions{OlderThan: 1})
 	case "purge":
-		_, err = s.PurgeContext(ctx, "secret", false)
+		_, err = s.Maintenance().PurgeContext(ctx, "secret", PurgeOptions{})
 	case "vacuum":
-		err = s.Vacuum(ctx)
+		err = s.Maintenance().Vacuum(ctx)
 	case "repair":
-		_, err = s.Repair(ctx, RepairOptions{Path: file})
+		_, err = s.Maintenance().Repair(ctx, RepairOptions{Path: file})
 	case "redact":
-		_, err = s.Redact(ctx, RedactOptions{Find: finder("planted-[a-z]+")})
+		_, err = s.Maintenance().Redact(ctx, RedactOptions{Find: finder("planted-[a-z]+")})
 	case "backup":
 		_, err = care.BackupBeside(ctx, s.at, file, "copy")
 	}
@@ -151,7 +151,7 @@ func killed(t *testing.T, what string, seed uint64) {
 	if _, err := s.Trash(t.Context(), "trash"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Index(t.Context(), nil), s.at.Close()); err != nil {
+	if err := errors.Join(s.Maintenance().Index(t.Context(), nil), s.at.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if what == "repair" {
@@ -204,7 +204,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 		}
 	}
 	if what == "repair" && !finished {
-		if _, err := s.Repair(t.Context(), RepairOptions{}); err != nil {
+		if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func afterKill(t *testing.T, what, dir, file string, finished bool, added int) {
 			t.Error(err)
 		}
 	}
-	if err := s.Vacuum(t.Context()); err != nil { // takes away what a killed one has left
+	if err := s.Maintenance().Vacuum(t.Context()); err != nil { // takes away what a killed one has left
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.rewrite")); len(left) > 0 {

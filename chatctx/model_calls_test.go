@@ -183,7 +183,7 @@ func (r *run) resolveCall(c *convo) error {
 	t := c.begin(r.now, id{})
 	t.calls[k] = callState{status: pool.Approved, execution: ended(failed), expires: c.calls[k].expires}
 	t.quiet = true
-	m := &message{id: done.Message, role: pool.ToolRole, text: "ran", answers: c.messages[k.message].calls[k.index].id, isError: failed}
+	m := &message{id: done.Last().Placed[0].Message, role: pool.ToolRole, text: "ran", answers: c.messages[k.message].calls[k.index].id, isError: failed}
 	t.keep(m)
 	if holders := t.holders(k.message); len(holders) > 0 {
 		t.splice(holders[0], len(t.branch(holders[0]).list), 0, m.id)

@@ -263,5 +263,5 @@ func (r *run) compareHeld() {
 
 // checkAll holds the store's invariants.
 func (r *run) checkAll() {
-	r.must(r.store().Check(bg, true, func(p chatctx.Problem) { r.fail("check: %d %s: %s", p.Invariant, p.Where, p.Text) }), "check")
+	r.must(r.store().Maintenance().Check(bg, chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { r.fail("check: %d %s: %s", p.Invariant, p.Where, p.Text) }), "check")
 }

@@ -102,7 +102,7 @@ func (r *run) batch(c *convo) error {
 		if done.Operation != "" {
 			r.fail("an append that was done already made the operation %s", done.Operation)
 		}
-		r.checks(b.check)
+		r.checks(b.check, done)
 		return nil
 	}
 	done, err := b.b.Commit(bg)
@@ -111,13 +111,13 @@ func (r *run) batch(c *convo) error {
 		return nil
 	}
 	r.commit(b.change, done.Operation, (*change).do)
-	r.checks(b.check)
+	r.checks(b.check, done)
 	return nil
 }
 
-func (r *run) checks(all []func() string) {
+func (r *run) checks(all []stepCheck, done *chatctx.Committed) {
 	for _, check := range all {
-		if wrong := check(); wrong != "" {
+		if wrong := check.wrong(done.Steps[check.at]); wrong != "" {
 			r.fail("%s", wrong)
 		}
 	}
@@ -283,13 +283,13 @@ func (r *run) beginReply(c *convo) error {
 		key = fmt.Sprintf("key%d", r.rng.Intn(6))
 	}
 	r.say("begin a reply on %q with %d, key %q", name, len(msgs), key)
-	begun, err := r.view(c).BeginReply(bg, name, msgs, chatctx.AppendOptions{Key: key})
+	begun, err := r.view(c).BeginReply(bg, name, chatctx.AppendOptions{Key: key}, msgs...)
 	at, t := r.at, c.begin(r.now, b)
 	old, again := c.replies[b], r.knows(c, key)
 	if again != nil {
 		states, calls = nil, nil
-		if err == nil && (!begun.Again || len(begun.Placed) != len(again.placed) || begun.Placed[0].Message != again.placed[0]) {
-			r.fail("the key %s gave %v again=%t, want %v", key, begun.Placed, begun.Again, again.placed)
+		if err == nil && (!begun.Again || len(begun.Last().Placed) != len(again.placed) || begun.Last().Placed[0].Message != again.placed[0]) {
+			r.fail("the key %s gave %v again=%t, want %v", key, begun.Last().Placed, begun.Again, again.placed)
 		}
 	} else if key != "" {
 		t.keys[key] = &keyed{at: r.now, placed: idsOf(states)}
@@ -430,7 +430,7 @@ func (r *run) settleReply(c *convo) error {
 		return errSkip
 	}
 	r.say("settle %q, force %t", name, force)
-	m, err := r.view(c).Settle(bg, name, force)
+	m, err := r.view(c).Settle(bg, name, chatctx.SettleOptions{Force: force})
 	r.must(err, "settle")
 	if r.holds(p) && !force {
 		if m != nil {
@@ -458,7 +458,7 @@ func (r *run) interrupt(c *convo) error {
 	all := r.rng.Intn(2) == 0
 	r.say("interrupt %q, all %t", name, all)
 	batch := r.store().Begin(c.id.String(), name)
-	batch.Interrupt(all)
+	batch.Interrupt(chatctx.InterruptOptions{Question: all})
 	done, err := batch.Commit(bg)
 	r.must(err, "interrupt")
 	if c.replies[b] != nil {
@@ -508,7 +508,7 @@ func (r *run) gc(*convo) error {
 	keep := r.rng.Intn(3) * 10
 	r.say("gc older than %d µs, keep %d", age, keep)
 	r.now++
-	_, err := r.store().GC(bg, chatctx.GCOptions{OlderThan: time.Duration(age) * time.Microsecond, KeepOperations: keep})
+	_, err := r.store().Maintenance().GC(bg, chatctx.GCOptions{OlderThan: time.Duration(age) * time.Microsecond, KeepOperations: keep})
 	r.must(err, "gc")
 	for _, c := range r.convos {
 		c.expire(age, keep, r.now)
@@ -662,7 +662,7 @@ func (r *run) purge(c *convo) error {
 		}
 	}
 	r.say("purge of %s", chatctx.Short(m))
-	_, err := r.store().PurgeMessages(bg, c.id.String(), name, []chatctx.Ref{chatctx.RefTo(m)}, false)
+	_, err := r.store().Maintenance().PurgeMessages(bg, c.id.String(), name, []chatctx.Ref{chatctx.RefTo(m)}, chatctx.PurgeOptions{})
 	r.must(err, "purge")
 	t := c.begin(r.now, b)
 	for _, k := range c.there() {

@@ -21,9 +21,22 @@ type batch struct {
 	*run
 	*change
 	b     *chatctx.Batch
-	words []string        // what the steps are
-	check []func() string // looks at what the steps gave
+	words []string    // what the steps are
+	check []stepCheck // looks at what the steps made
 	keyed bool
+	// renamed: a step names branches otherwise, so that what a step made has another name in the end.
+	renamed bool
+}
+
+// stepCheck says what is wrong with what a step made, by its place in the batch.
+type stepCheck struct {
+	at    int
+	wrong func(*chatctx.Step) string
+}
+
+// made looks at what the step that was added last makes.
+func (b *batch) made(wrong func(*chatctx.Step) string) {
+	b.check = append(b.check, stepCheck{b.b.Len() - 1, wrong})
 }
 
 func (b *batch) say(format string, args ...any) {
@@ -114,11 +127,11 @@ func (t *change) storeFresh(states []*message, calls map[callKey]callState) []id
 func (b *batch) appendNew() error {
 	msgs, states, calls := b.fresh(1 + b.rng.Intn(3))
 	b.say("append %d", len(msgs))
-	res := b.b.Append(msgs, chatctx.AppendOptions{})
+	b.b.Append(msgs...)
 	at := len(b.state().list)
 	added := b.storeFresh(states, calls)
 	b.splice(b.target, at, 0, added...)
-	b.check = append(b.check, func() string { return placed(res.Placed, at, added) })
+	b.made(func(s *chatctx.Step) string { return placed(s.Placed, at, added) })
 	return nil
 }
 
@@ -164,15 +177,15 @@ func (b *batch) appendKnown() error {
 	if b.rng.Intn(3) == 0 {
 		b.say("append other content as %s", chatctx.Short(m.id))
 		msg.Content[len(msg.Content)-1].Text += "!"
-		b.b.Append([]*chatctx.Message{msg}, chatctx.AppendOptions{})
+		b.b.Append(msg)
 		return chatctx.ErrConflict
 	}
 	b.say("append %s again", chatctx.Short(m.id))
-	res := b.b.Append([]*chatctx.Message{msg}, chatctx.AppendOptions{})
+	b.b.Append(msg)
 	if at := b.stands(b.state().list, m); at >= 0 {
-		b.check = append(b.check, func() string {
-			if len(res.Placed) != 1 || res.Placed[0].Position != at+1 || !res.Placed[0].Known {
-				return fmt.Sprintf("a message that is there is placed at %v, want %d", res.Placed, at+1)
+		b.made(func(s *chatctx.Step) string {
+			if len(s.Placed) != 1 || s.Placed[0].Position != at+1 || !s.Placed[0].Known {
+				return fmt.Sprintf("a message that is there is placed at %v, want %d", s.Placed, at+1)
 			}
 			return ""
 		})
@@ -180,9 +193,9 @@ func (b *batch) appendKnown() error {
 	}
 	at := len(b.state().list)
 	b.place(m)
-	b.check = append(b.check, func() string {
-		if len(res.Placed) != 1 || res.Placed[0].Position != at+1 {
-			return fmt.Sprintf("a known message is placed at %v, want %d", res.Placed, at+1)
+	b.made(func(s *chatctx.Step) string {
+		if len(s.Placed) != 1 || s.Placed[0].Position != at+1 {
+			return fmt.Sprintf("a known message is placed at %v, want %d", s.Placed, at+1)
 		}
 		return ""
 	})
@@ -219,16 +232,16 @@ func (b *batch) appendKeyed() error {
 		if len(b.words) > 1 {
 			return errSkip
 		}
-		res := b.b.Append(msgs, chatctx.AppendOptions{Key: key})
-		b.check = append(b.check, func() string {
-			if !res.Again || len(res.Placed) != len(known.placed) || res.Placed[0].Message != known.placed[0] {
-				return fmt.Sprintf("the key %s gave %v again=%t, want %v", key, res.Placed, res.Again, known.placed)
+		b.b.AppendWith(chatctx.AppendOptions{Key: key}, msgs...)
+		b.made(func(s *chatctx.Step) string {
+			if !s.Again || len(s.Placed) != len(known.placed) || s.Placed[0].Message != known.placed[0] {
+				return fmt.Sprintf("the key %s gave %v again=%t, want %v", key, s.Placed, s.Again, known.placed)
 			}
 			return ""
 		})
 		return errAgain
 	}
-	b.b.Append(msgs, chatctx.AppendOptions{Key: key})
+	b.b.AppendWith(chatctx.AppendOptions{Key: key}, msgs...)
 	added := b.storeFresh(states, calls)
 	b.splice(b.target, len(b.state().list), 0, added...)
 	b.keys[key] = &keyed{at: b.run.now, placed: added}
@@ -251,7 +264,7 @@ func (b *batch) appendResult() error {
 			failed := b.rng.Intn(3) == 0
 			msg := &chatctx.Message{ID: pool.NewID(), Role: pool.ToolRole, Result: &pool.Result{RequestID: m.calls[j].id, Text: "late", IsError: failed}}
 			b.say("append the result of %s", m.calls[j].id)
-			b.b.Append([]*chatctx.Message{msg}, chatctx.AppendOptions{})
+			b.b.Append(msg)
 			if b.call(k).execution == pool.Running {
 				if held := b.c.claims[k]; held != nil && b.run.now-held.renewed <= life {
 					return chatctx.ErrConflict
@@ -309,7 +322,7 @@ func (b *batch) insert() error {
 	}
 	msgs, states, calls := b.fresh(1 + b.rng.Intn(2))
 	b.say("insert %d before @%d", len(msgs), at+1)
-	b.b.Insert(b.ref(at), msgs)
+	b.b.Insert(b.ref(at), msgs...)
 	b.splice(b.target, at, 0, b.storeFresh(states, calls)...)
 	return nil
 }
@@ -335,7 +348,7 @@ func (b *batch) fork() error {
 		n, at = i+1, b.ref(i)
 	}
 	b.say("fork %s at %d, stay %t", name, n, stay)
-	b.b.Fork(name, at, stay)
+	b.b.Fork(name, chatctx.ForkOptions{At: at, Stay: stay})
 	made, err := b.forkTo(name, n)
 	if err == nil {
 		b.goTo(made, stay)
@@ -436,7 +449,7 @@ func (b *batch) edit() error {
 	}
 	text := b.text()
 	b.say("edit @%d as %q, rest %t, stay %t", at+1, o.Name, o.KeepRest, o.Stay)
-	res := b.b.Edit(b.ref(at), text, o)
+	b.b.Edit(b.ref(at), text, o)
 	name := o.Name
 	if name == "" {
 		name = b.numbered(b.state().name)
@@ -463,9 +476,9 @@ func (b *batch) edit() error {
 	}
 	n := len(b.branch(made).list)
 	b.goTo(made, o.Stay)
-	b.check = append(b.check, func() string {
-		if res.Branch != name || res.Messages != n {
-			return fmt.Sprintf("edit made %q with %d messages, want %q with %d", res.Branch, res.Messages, name, n)
+	b.made(func(s *chatctx.Step) string {
+		if s.Branch != name && !b.renamed || s.Messages != n {
+			return fmt.Sprintf("edit made %q with %d messages, want %q with %d", s.Branch, s.Messages, name, n)
 		}
 		return ""
 	})
@@ -529,14 +542,14 @@ func (b *batch) drop() error {
 		refs, places = append(refs, b.ref(other)), append(places, other)
 	}
 	b.say("drop %v", places)
-	res := b.b.Drop(refs...)
+	b.b.Drop(refs...)
 	all := b.withResults(b.state().list, places...)
 	for _, i := range slices.Backward(all) {
 		b.splice(b.target, i, 1)
 	}
-	b.check = append(b.check, func() string {
-		if res.Removed != len(all) {
-			return fmt.Sprintf("drop removed %d, want %d", res.Removed, len(all))
+	b.made(func(s *chatctx.Step) string {
+		if s.Removed != len(all) {
+			return fmt.Sprintf("drop removed %d, want %d", s.Removed, len(all))
 		}
 		return ""
 	})
@@ -608,7 +621,7 @@ func (b *batch) merge() error {
 	}
 	if b.rng.Intn(2) == 0 {
 		b.say("merge %s", b.branch(from).name)
-		b.b.Merge(b.branch(from).name, nil)
+		b.b.Merge(b.branch(from).name, chatctx.MergeOptions{})
 		if n < len(src) {
 			b.take(src[n:])
 		}
@@ -616,7 +629,7 @@ func (b *batch) merge() error {
 	}
 	text := b.text()
 	b.say("merge %s as a summary", b.branch(from).name)
-	b.b.Merge(b.branch(from).name, &text)
+	b.b.Merge(b.branch(from).name, chatctx.MergeOptions{Summary: text})
 	if n < len(src) {
 		m := &message{id: pool.NewID(), ours: true, role: pool.User, kind: "summary", text: hushed(text), root: b.message(src[len(src)-1]).root}
 		b.keep(m)
@@ -653,6 +666,7 @@ func (b *batch) remove() error {
 // renameTo is one rename.
 func (b *batch) renameTo(old id, to string) error {
 	b.say("rename %s to %s", b.branch(old).name, to)
+	b.renamed = true
 	b.b.RenameBranch(b.branch(old).name, to)
 	if b.branch(old).name == to {
 		return nil
@@ -694,7 +708,7 @@ func (b *batch) replace() error {
 		return b.renameTo(b.target, name)
 	}
 	b.say("fork %s", name)
-	b.b.Fork(name, "", true)
+	b.b.Fork(name, chatctx.ForkOptions{Stay: true})
 	_, err := b.forkTo(name, len(b.state().list))
 	return err
 }
@@ -775,12 +789,12 @@ func (b *batch) title() error {
 }
 
 // maybeText is a text, or nil to take one away.
-func (b *batch) maybeText() (*string, string) {
+func (b *batch) maybeText() (text, want string) {
 	if b.rng.Intn(4) == 0 {
-		return nil, ""
+		return "", ""
 	}
-	text := b.text()
-	return &text, hushed(text)
+	text = b.text()
+	return text, hushed(text)
 }
 
 func (b *batch) systemPrompt() error {
@@ -831,12 +845,16 @@ func (b *batch) setSettings() error {
 	name, value, raw := b.setting()
 	onContext := b.rng.Intn(2) == 0
 	b.say("setting %s=%q, context %t", name, value, onContext)
-	b.b.SetSettings(onContext, map[string]json.RawMessage{name: raw})
+	set := map[string]json.RawMessage{name: raw}
 	if onContext {
+		b.b.SetContextSettings(set)
 		if m, changed := with(b.ctx.settings, name, value); changed {
 			b.editContext().settings = m
 		}
-	} else if m, changed := with(b.state().settings, name, value); changed {
+		return nil
+	}
+	b.b.SetSettings(set)
+	if m, changed := with(b.state().settings, name, value); changed {
 		b.change.edit(b.target).settings = m
 	}
 	return nil
@@ -900,9 +918,9 @@ func (b *batch) putLoose() id {
 	text := b.text()
 	m := pool.NewText(pool.User, text)
 	m.Kind = "summary"
-	made := b.b.PutLoose(m)
-	b.keep(&message{id: made, role: pool.User, kind: "summary", text: hushed(text)})
-	return made
+	b.b.PutLoose(m)
+	b.keep(&message{id: m.ID, role: pool.User, kind: "summary", text: hushed(text)})
+	return m.ID
 }
 
 func (b *batch) loose() error {

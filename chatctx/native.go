@@ -9,6 +9,26 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
+// NativeFormat is the name of that format in reports.
+const NativeFormat = intake.NativeFormat
+
+// Native describes a context on its way between stores.
+type Native = intake.Native
+
+// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which came before it, and what
+// Append and Again add.
+type NativeBranch = intake.NativeBranch
+
+// NativeCall is the state of a call, with the decisions about it.
+type NativeCall = intake.NativeCall
+
+// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Tag and Mark at any
+// place after that; Finish at the end. Until then what is there of the context lies in the trash, where one that is given up
+// stays; another import of it goes on from there. It is used by one goroutine.
+//
+// A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
+type NativeImport = intake.NativeImport
+
 // NativeView is a context as it is at one moment. Branches are in the order they were made.
 type NativeView struct {
 	Context  Native

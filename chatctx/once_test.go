@@ -33,24 +33,24 @@ func byBatch(fn func(*Batch, *Message)) func(*testing.T, *ChatContext, *Message)
 
 // doors are all ways into a context for a message whose id somebody gave.
 var doors = []door{
-	{"append", false, byBatch(func(b *Batch, m *Message) { b.Append([]*Message{m}, AppendOptions{}) })},
-	{"append copies", false, byBatch(func(b *Batch, m *Message) { b.Append([]*Message{m}, AppendOptions{Copies: true}) })},
-	{"append with a key", false, byBatch(func(b *Batch, m *Message) { b.Append([]*Message{m}, AppendOptions{Key: "k"}) })},
-	{"insert", false, byBatch(func(b *Batch, m *Message) { b.Insert("@1", []*Message{m}) })},
+	{"append", false, byBatch(func(b *Batch, m *Message) { b.Append(m) })},
+	{"append copies", false, byBatch(func(b *Batch, m *Message) { b.AppendWith(AppendOptions{Copies: true}, m) })},
+	{"append with a key", false, byBatch(func(b *Batch, m *Message) { b.AppendWith(AppendOptions{Key: "k"}, m) })},
+	{"insert", false, byBatch(func(b *Batch, m *Message) { b.Insert("@1", m) })},
 	{"loose", true, byBatch(func(b *Batch, m *Message) { b.PutLoose(m) })},
 	{"twice in one batch", false, byBatch(func(b *Batch, m *Message) {
 		other := *m
-		b.Append([]*Message{m, &other}, AppendOptions{})
+		b.Append(m, &other)
 	})},
 	{"begin reply", false, func(t *testing.T, c *ChatContext, m *Message) error {
-		begun, err := c.BeginReply(t.Context(), "main", []*Message{m}, AppendOptions{})
+		begun, err := c.BeginReply(t.Context(), "main", AppendOptions{}, m)
 		if err == nil {
 			_, err = begun.Reply.Finish(t.Context(), Ending{})
 		}
 		return err
 	}},
 	{"reply", false, func(t *testing.T, c *ChatContext, m *Message) error {
-		begun, err := c.BeginReply(t.Context(), "main", nil, AppendOptions{})
+		begun, err := c.BeginReply(t.Context(), "main", AppendOptions{})
 		if err != nil {
 			return err
 		}
@@ -62,11 +62,11 @@ var doors = []door{
 		return err
 	}},
 	{"queue", false, func(t *testing.T, c *ChatContext, m *Message) error {
-		begun, err := c.BeginReply(t.Context(), "main", nil, AppendOptions{})
+		begun, err := c.BeginReply(t.Context(), "main", AppendOptions{})
 		if err != nil {
 			return err
 		}
-		_, err = c.BeginReply(t.Context(), "main", []*Message{m}, AppendOptions{})
+		_, err = c.BeginReply(t.Context(), "main", AppendOptions{}, m)
 		for range 2 { // the second ends the claim that is kept for what waited
 			if _, ended := begun.Reply.Finish(t.Context(), Ending{}); ended != nil && !errors.Is(ended, ErrStopped) {
 				err = errors.Join(err, ended)
@@ -208,7 +208,7 @@ func TestCallsOfAMessageThatComesAgain(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "a")
 	b := c.Begin("main")
-	b.Fork("other", "", true)
+	b.Fork("other", ForkOptions{Stay: true})
 	commit(t, b)
 	asks := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t", Arguments: json.RawMessage(`{"k": 1}`)}}}
 	id := appendTo(t, c, "main", asks).Placed[0].Message
@@ -243,7 +243,7 @@ func TestARunOfMessagesGoesToAnotherBranch(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "a")
 	b := c.Begin("main")
-	b.Fork("other", "", true)
+	b.Fork("other", ForkOptions{Stay: true})
 	commit(t, b)
 	placed := appendTo(t, c, "main", &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "x", Tool: "t"}}},
 		&Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "x", Text: "r"}}, says(">b")[0]).Placed
@@ -277,10 +277,10 @@ func TestInsertOfKnownMessagesSaysWhereTheyAre(t *testing.T) {
 	}
 	b := c.Begin("")
 	x, y := says("x")[0], says("y")[0]
-	moved := b.Insert("@1", []*Message{x, {ID: ids[1], Role: pool.User, Content: says("b")[0].Content}, y})
-	commit(t, b)
-	if !slices.Equal(moved.Added, []Placement{{Message: x.ID, Position: 1}, {Message: ids[1], Position: 4, Known: true}, {Message: y.ID, Position: 2}}) {
-		t.Errorf("%+v", moved.Added)
+	b.Insert("@1", x, &Message{ID: ids[1], Role: pool.User, Content: says("b")[0].Content}, y)
+	placed := commit(t, b).Last().Placed
+	if !slices.Equal(placed, []Placement{{Message: x.ID, Position: 1}, {Message: ids[1], Position: 4, Known: true}, {Message: y.ID, Position: 2}}) {
+		t.Errorf("%+v", placed)
 	}
 	want(t, texts(t, c, ""), "x y a b")
 }
@@ -289,8 +289,8 @@ func TestABatchIsCommittedOnce(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "a")
 	b := c.Begin("")
-	b.Append(says("b"), AppendOptions{})
-	b.Fork("x", "", false)
+	b.Append(says("b")...)
+	b.Fork("x", ForkOptions{})
 	commit(t, b)
 	if _, err := b.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a second commit: %v", err)
@@ -298,7 +298,7 @@ func TestABatchIsCommittedOnce(t *testing.T) {
 	want(t, texts(t, c, "main"), "a b")
 	failed := c.Begin("main")
 	one := uint64(99)
-	failed.Append(says("c"), AppendOptions{Expect: &one})
+	failed.AppendWith(AppendOptions{Expect: &one}, says("c")...)
 	for range 2 { // nothing was stored: it may be tried again, and says the same
 		if _, err := failed.Commit(t.Context()); !errors.Is(err, ErrConflict) {
 			t.Errorf("at another revision: %v", err)
@@ -315,8 +315,8 @@ func TestAppendsCopiesOfOtherContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := to.Begin("")
-	a := b.Append([]*Message{page[0].Message, page[1].Message, page[0].Message}, AppendOptions{Copies: true})
-	commit(t, b)
+	b.AppendWith(AppendOptions{Copies: true}, page[0].Message, page[1].Message, page[0].Message)
+	a := commit(t, b).Last()
 	want(t, texts(t, to, ""), "a >b")
 	for i, p := range a.Placed[:2] {
 		m, err := to.Message(t.Context(), p.Message)
@@ -332,36 +332,38 @@ func TestAppendsCopiesOfOtherContexts(t *testing.T) {
 func TestEachAppendKeepsItsKey(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "a")
-	make2 := func() (*Appended, *Appended) {
-		b := c.Begin("main")
-		x, y := b.Append(says("x"), AppendOptions{Key: "x"}), b.Append(says("y"), AppendOptions{Key: "y"})
-		b.Fork("f", "", true)
-		commit(t, b)
-		return x, y
+	twoKeys := func(branchName string) *Committed {
+		b := c.Begin(branchName)
+		b.AppendWith(AppendOptions{Key: "x"}, says("x")...)
+		b.AppendWith(AppendOptions{Key: "y"}, says("y")...)
+		b.Fork("f", ForkOptions{Stay: true}) // the second time it would be a conflict: nothing of the batch is done again
+		return commit(t, b)
 	}
-	x, y := make2()
+	first := twoKeys("main")
 	b := c.Begin("main")
 	b.RenameBranch("main", "trunk")
 	commit(t, b)
-	again := c.Begin("")
-	x2, y2 := again.Append(says("x"), AppendOptions{Key: "x"}), again.Append(says("y"), AppendOptions{Key: "y"})
-	again.Fork("f", "", true) // it would be a conflict: nothing of the batch is done again
-	commit(t, again)
-	for i, pair := range [][2]*Appended{{x, x2}, {y, y2}} {
-		if got := pair[1]; !got.Again || got.Branch != "trunk" || !slices.Equal(got.Placed, pair[0].Placed) || got.Revision != pair[0].Revision {
-			t.Errorf("%d: %+v, was %+v", i, got, pair[0])
+	again := twoKeys("")
+	if first.Again || !again.Again || again.Operation != "" || len(again.Steps) != 3 || !again.Steps[2].Again {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	for i, was := range first.Steps[:2] {
+		if got := again.Steps[i]; !got.Again || got.Branch != "trunk" || !slices.Equal(got.Placed, was.Placed) || got.Revision != was.Revision {
+			t.Errorf("%d: %+v, was %+v", i, got, was)
 		}
 	}
 	mixed := c.Begin("")
-	known, fresh := mixed.Append(says("x"), AppendOptions{Key: "x"}), mixed.Append(says("z"), AppendOptions{Key: "z"})
+	mixed.AppendWith(AppendOptions{Key: "x"}, says("x")...)
+	mixed.AppendWith(AppendOptions{Key: "z"}, says("z")...)
 	done := commit(t, mixed)
+	known, fresh := done.Steps[0], done.Steps[1]
 	if !known.Again || fresh.Again || fresh.Revision != done.Revision {
 		t.Errorf("%+v %+v", known, fresh)
 	}
 	want(t, texts(t, c, ""), "a x y z")
 	twice := c.Begin("")
-	twice.Append(says("1"), AppendOptions{Key: "t"})
-	twice.Append(says("2"), AppendOptions{Key: "t"})
+	twice.AppendWith(AppendOptions{Key: "t"}, says("1")...)
+	twice.AppendWith(AppendOptions{Key: "t"}, says("2")...)
 	if _, err := twice.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
 		t.Errorf("one key twice: %v", err)
 	}
@@ -371,19 +373,19 @@ func TestBeginReplyHappensOnce(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s)
 	o := AppendOptions{Key: "k"}
-	first, err := c.BeginReply(t.Context(), "", says("a"), o)
+	first, err := c.BeginReply(t.Context(), "", o, says("a")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy, err := c.BeginReply(t.Context(), "", says("a"), o)
-	if err != nil || !busy.Again || busy.Reply != nil || busy.Holder == nil || !slices.Equal(busy.Placed, first.Placed) {
+	busy, err := c.BeginReply(t.Context(), "", o, says("a")...)
+	if err != nil || !busy.Again || busy.Reply != nil || busy.Holder == nil || !slices.Equal(busy.Last().Placed, first.Last().Placed) {
 		t.Errorf("%+v %v", busy, err)
 	}
-	late, err := c.BeginReply(t.Context(), "", says("b"), AppendOptions{Key: "q"})
+	late, err := c.BeginReply(t.Context(), "", AppendOptions{Key: "q"}, says("b")...)
 	if err != nil || late.Reply != nil || late.Again {
 		t.Errorf("%+v %v", late, err)
 	}
-	if late, err = c.BeginReply(t.Context(), "", says("b"), AppendOptions{Key: "q"}); err != nil || !late.Again || len(late.Placed) != 1 || late.Placed[0].Position != 0 {
+	if late, err = c.BeginReply(t.Context(), "", AppendOptions{Key: "q"}, says("b")...); err != nil || !late.Again || len(late.Last().Placed) != 1 || late.Last().Placed[0].Position != 0 {
 		t.Errorf("%+v %v", late, err)
 	}
 	if _, err := first.Reply.Finish(t.Context(), Ending{Messages: says(">r")}); err != nil {
@@ -392,7 +394,7 @@ func TestBeginReplyHappensOnce(t *testing.T) {
 	if _, err := first.Reply.Finish(t.Context(), Ending{}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := c.BeginReply(t.Context(), "", says("a"), o)
+	again, err := c.BeginReply(t.Context(), "", o, says("a")...)
 	if err != nil || !again.Again || again.Reply == nil {
 		t.Fatalf("%+v %v", again, err)
 	}
@@ -544,7 +546,7 @@ func TestWatchTellsOfErrors(t *testing.T) {
 	}
 	db.fails.Store(true)
 	b := c.Begin("")
-	b.Append(says("a"), AppendOptions{})
+	b.Append(says("a")...)
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

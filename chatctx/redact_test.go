@@ -38,11 +38,11 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	b := c.Begin("")
 	b.SetTitle("other " + secret)
 	commit(t, b)
-	if err := s.Index(t.Context(), nil); err != nil {
+	if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	o := RedactOptions{Find: finder("planted-[a-z]+"), DryRun: true}
-	plan, err := s.Redact(t.Context(), o)
+	plan, err := s.Maintenance().Redact(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRedactLeavesNoByte(t *testing.T) {
 		t.Fatalf("%d were found, and %d are there", len(plan.Found), planted(t, dir))
 	}
 	o.DryRun = false
-	done, err := s.Redact(t.Context(), o)
+	done, err := s.Maintenance().Redact(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	if got := found(t, s, SearchOptions{Text: "redacted key"}); len(got) < 1 {
 		t.Error("search does not find what stands there now")
 	}
-	again, err := s.Redact(t.Context(), o)
+	again, err := s.Maintenance().Redact(t.Context(), o)
 	if err != nil || len(again.Found) != 0 {
 		t.Errorf("a second time found %v, %v", again, err)
 	}
@@ -94,7 +94,7 @@ func TestRedactLeavesWhatIsSigned(t *testing.T) {
 		if _, err := c.Append(t.Context(), "", m); err != nil {
 			t.Fatal(err)
 		}
-		done, err := s.Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]"), Context: c.ID.String()})
+		done, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]"), Context: c.ID.String()})
 		if err != nil {
 			t.Fatal(err)
 		}

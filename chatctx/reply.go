@@ -55,9 +55,9 @@ func (r *Reply) made(done *Committed) {
 	}
 }
 
-// Begun is how a reply began.
+// Begun is how a reply began. Its last step has what became of the messages.
 type Begun struct {
-	Appended
+	Committed
 	// Reply is nil where somebody else is answering already: the messages then wait in the queue, and Holder is who that is.
 	Reply  *Reply
 	Holder *Claim
@@ -67,22 +67,21 @@ type Begun struct {
 	FromQueue []Placement
 }
 
-// BeginReply claims the branch ("" the active one) for a reply and appends msgs, the user's, in one transaction. What a dead program left
-// there is settled first. If a reply runs already, msgs are queued; without any, that is an ErrConflict. Where the key of o is known, msgs are neither appended
+// BeginReply claims the branch ("" the active one) for a reply and appends messages, the user's, in one transaction. What a dead program left
+// there is settled first. If a reply runs already, the messages are queued; without any, that is an ErrConflict. Where the key of o is known, they are neither appended
 // nor queued again: Again says so, Placed where they went (Position 0: into the queue), and the claim is had all the same, unless a reply runs.
-func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []*Message, o AppendOptions) (*Begun, error) {
-	if err := c.store.at.Ready(msgs); err != nil {
+func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o AppendOptions, messages ...*Message) (*Begun, error) {
+	if err := c.store.at.Ready(messages); err != nil {
 		return nil, err
 	}
 	var out *Begun
-	var done *Committed
 	claim := c.store.at.NewClaim()
 	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
 		}
-		out, done, err = beginReply(t, msgs, claim, o)
+		out, err = beginReply(t, messages, claim, o)
 		return err
 	})
 	if err != nil {
@@ -90,51 +89,52 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, msgs []
 	}
 	if out.Reply != nil {
 		out.Reply.store = c.store
-		out.Reply.made(done)
+		out.Reply.made(&out.Committed)
 	}
 	return out, nil
 }
 
-func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) (*Begun, *Committed, error) {
-	out := &Begun{Appended: Appended{Context: t.ID, Branch: t.Target.Name}}
-	again, err := t.Known(o.Key, &out.Appended)
+func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) (*Begun, error) {
+	out, made := &Begun{}, journal.NewStep("append")
+	again, err := t.Known(o.Key, made)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if again {
 		msgs = nil
 	} else if err := t.Expect(o.Expect); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	holder, err := view.ClaimOf(t.Tx, t.ID, t.Target.ID)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t.What = "send"
-	var waiting []Placement
 	switch {
 	case holder == nil || holder.Dead(t.Now):
-		err = startReply(t, msgs, claim, out)
+		err = startReply(t, msgs, claim, out, made)
 	case again:
 		out.Holder = holder
 	default:
 		out.Holder = holder
-		waiting, err = queue(t, msgs)
+		made.What = "queue"
+		made.Placed, err = queue(t, msgs)
+	}
+	if err == nil && !again {
+		err = made.Stands(t, t.Target)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	done, err := t.Finish()
-	if err != nil || again {
-		return out, done, err
+	done, err := t.Finish(made)
+	if err != nil {
+		return nil, err
 	}
-	out.Revision = done.Revision
-	made := out.Appended
-	made.Placed = append(waiting, made.Placed...)
-	return out, done, t.Keep(o.Key, t.Target.ID, &made)
+	out.Committed, out.Again = *done, again
+	return out, t.Keep(o.Key, made)
 }
 
-func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun) (err error) {
+func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made *Step) (err error) {
 	if out.Settled, err = settleReply(t, t.Target); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun) (err 
 		return err
 	}
 	if len(msgs) > 0 {
-		if out.Placed, err = t.Append(t.Target, msgs); err != nil {
+		if made.Placed, err = t.Append(t.Target, msgs); err != nil {
 			return err
 		}
 	}
@@ -302,10 +302,12 @@ func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Cl
 	return claim, err
 }
 
-// Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. With force it
-// ends one that runs too, whose program then stops within a second. The message is nil where nothing had come.
-func (c *ChatContext) Settle(ctx context.Context, branchName string, force bool) (*Message, error) {
-	return c.settle(ctx, branchName, func(claim *Claim) bool { return force || claim.Dead(c.store.at.Now()) })
+// SettleOptions of Settle. Force ends a reply that runs too; its program then stops within a second.
+type SettleOptions struct{ Force bool }
+
+// Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. The message is nil where nothing had come.
+func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
+	return c.settle(ctx, branchName, func(claim *Claim) bool { return o.Force || claim.Dead(c.store.at.Now()) })
 }
 
 // settle ends the reply on a branch if its claim is one to be ended.
@@ -422,10 +424,9 @@ type Ending struct {
 	Stop bool
 }
 
-// Ended is what Finish made.
+// Ended is what Finish made. Its step has where the messages went.
 type Ended struct {
-	Appended
-	Operation string
+	Committed
 	// FromQueue are messages that waited for this reply and stand on the branch now. The claim is kept for them.
 	FromQueue []Placement
 	Held      bool
@@ -444,33 +445,32 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out *Ended
-	var done *Committed
 	err = r.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
-		out, done, err = r.finish(tx, &e)
+		out, err = r.finish(tx, &e)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.made(done)
+	r.made(&out.Committed)
 	return out, nil
 }
 
-func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
+func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	t, err := r.at(tx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t.What = "reply"
 	r.join(t)
-	out := &Ended{Appended: Appended{Context: t.ID, Branch: t.Target.Name}}
+	out, made := &Ended{}, journal.NewStep("reply")
 	if len(e.Messages) > 0 {
-		out.Placed, err = t.Append(t.Target, e.Messages)
+		made.Placed, err = t.Append(t.Target, e.Messages)
 	} else if !e.GoOn {
 		_, err = settlePartial(t, t.Target)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {
 		t.Target.Sessions = slices.Clone(e.Sessions)
@@ -479,24 +479,26 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, *Committed, error) {
 	if e.Provider != "" {
 		key := append(replyKey(t, t.Target), e.Provider...)
 		if err := tx.Put(record.RequestBucket, key, e.Request); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if !e.Stop {
 		if out.FromQueue, err = unqueue(t, t.Target); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	out.Held = e.GoOn || len(out.FromQueue) > 0
 	if err := r.release(tx, out.Held); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	done, err := t.Finish()
-	if err != nil {
-		return nil, nil, err
+	if err := made.Stands(t, t.Target); err != nil {
+		return nil, err
 	}
-	out.Operation, out.Revision = done.Operation, done.Revision
-	return out, done, nil
+	done, err := t.Finish(made)
+	if err == nil {
+		out.Committed = *done
+	}
+	return out, err
 }
 
 // release ends the claim unless it is kept, and what was stored of the reply.

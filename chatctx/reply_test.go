@@ -42,7 +42,7 @@ func twoPrograms(t *testing.T) (a, b *chatctx.ChatContext, now *time.Time) {
 
 func checkClean(t *testing.T, s *chatctx.Store) {
 	t.Helper()
-	err := s.Check(context.Background(), true, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
+	err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
 	if err != nil {
 		t.Errorf("check: %v", err)
 	}
@@ -91,7 +91,7 @@ func wantTexts(t *testing.T, c *chatctx.ChatContext, branch string, want ...stri
 
 func begin(t *testing.T, c *chatctx.ChatContext, msgs []*chatctx.Message) *chatctx.Begun {
 	t.Helper()
-	b, err := c.BeginReply(t.Context(), "main", msgs, chatctx.AppendOptions{})
+	b, err := c.BeginReply(t.Context(), "main", chatctx.AppendOptions{}, msgs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func queued(t *testing.T, c *chatctx.ChatContext) (out []string) {
 func TestReplyAndQueue(t *testing.T) {
 	a, b, _ := twoPrograms(t)
 	begun := begin(t, a, user("one"))
-	if begun.Reply == nil || len(begun.Placed) != 1 {
+	if begun.Reply == nil || len(begun.Last().Placed) != 1 {
 		t.Fatalf("%+v", begun)
 	}
 	for _, text := range []string{"two", "three"} {
@@ -125,7 +125,7 @@ func TestReplyAndQueue(t *testing.T) {
 			t.Fatalf("%+v", later)
 		}
 	}
-	if _, err := b.BeginReply(t.Context(), "main", nil, chatctx.AppendOptions{}); !errors.Is(err, chatctx.ErrConflict) {
+	if _, err := b.BeginReply(t.Context(), "main", chatctx.AppendOptions{}); !errors.Is(err, chatctx.ErrConflict) {
 		t.Errorf("a second reply: %v", err)
 	}
 	wantTexts(t, b, "main", "one")
@@ -136,7 +136,7 @@ func TestReplyAndQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1"), Provider: "p", Request: []byte("chain")})
-	if err != nil || !ended.Held || len(ended.FromQueue) != 2 || ended.Placed[0].Position != 2 {
+	if err != nil || !ended.Held || len(ended.FromQueue) != 2 || ended.Last().Placed[0].Position != 2 {
 		t.Fatalf("%+v, %v", ended, err)
 	}
 	wantTexts(t, b, "main", "one", "1", "two", "three")
@@ -190,11 +190,11 @@ func TestDeadProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	*now = now.Add(chatctx.ClaimLife)
-	if m, err := b.Settle(t.Context(), "main", false); m != nil || err != nil {
+	if m, err := b.Settle(t.Context(), "main", chatctx.SettleOptions{}); m != nil || err != nil {
 		t.Fatalf("settled while it may live: %v, %v", m, err)
 	}
 	*now = now.Add(time.Second)
-	if m, err := b.Settle(t.Context(), "main", false); err != nil || m == nil || !m.Unfinished || m.Meta.Error == "" || len(m.Content) != 1 {
+	if m, err := b.Settle(t.Context(), "main", chatctx.SettleOptions{}); err != nil || m == nil || !m.Unfinished || m.Meta.Error == "" || len(m.Content) != 1 {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	wantTexts(t, b, "main", "one", "half of*")
@@ -244,9 +244,9 @@ func TestInterruptARunningReply(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := b.Begin("main")
-	moved := batch.Interrupt(false)
-	if _, err := batch.Commit(t.Context()); err != nil || moved.Removed != 1 {
-		t.Fatalf("%+v, %v", moved, err)
+	batch.Interrupt(chatctx.InterruptOptions{})
+	if done, err := batch.Commit(t.Context()); err != nil || done.Last().Removed != 1 {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	wantTexts(t, b, "main", "one")
 	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")}); !errors.Is(err, chatctx.ErrStopped) {
@@ -263,7 +263,7 @@ func TestReplyLandsOnItsBranch(t *testing.T) {
 	a, b, _ := twoPrograms(t)
 	begun := begin(t, a, user("one"))
 	batch := b.Begin("main")
-	batch.Fork("other", "", false)
+	batch.Fork("other", chatctx.ForkOptions{})
 	if _, err := batch.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestReplyLandsOnItsBranch(t *testing.T) {
 	wantTexts(t, a, "old", "one", "by the way", "1")
 	wantTexts(t, a, "other", "one")
 
-	if begun, err = a.BeginReply(t.Context(), "old", user("two"), chatctx.AppendOptions{}); err != nil {
+	if begun, err = a.BeginReply(t.Context(), "old", chatctx.AppendOptions{}, user("two")...); err != nil {
 		t.Fatal(err)
 	}
 	batch = b.Begin("other")
@@ -344,15 +344,15 @@ func TestUndoOfAnExchange(t *testing.T) {
 func TestUndoOfBranches(t *testing.T) {
 	a, b, _ := twoPrograms(t)
 	batch := a.Begin("main")
-	batch.Fork("one", "", false)
-	batch.Append(user("why"), chatctx.AppendOptions{})
-	batch.Fork("two", "", false)
+	batch.Fork("one", chatctx.ForkOptions{})
+	batch.Append(user("why")...)
+	batch.Fork("two", chatctx.ForkOptions{})
 	batch.Switch("main")
 	if _, err := batch.Together(batch).Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		begun, err := a.BeginReply(t.Context(), name, nil, chatctx.AppendOptions{})
+		begun, err := a.BeginReply(t.Context(), name, chatctx.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,17 +388,17 @@ func TestUndoOfBranches(t *testing.T) {
 func TestInterruptTakesNoOtherClaim(t *testing.T) {
 	a, b, _ := twoPrograms(t)
 	batch := a.Begin("main")
-	batch.Fork("other", "", true)
+	batch.Fork("other", chatctx.ForkOptions{Stay: true})
 	if _, err := batch.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	begun, err := a.BeginReply(t.Context(), "other", user("one"), chatctx.AppendOptions{})
+	begun, err := a.BeginReply(t.Context(), "other", chatctx.AppendOptions{}, user("one")...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	batch = b.Begin("main")
 	batch.Switch("other")
-	batch.Interrupt(true)
+	batch.Interrupt(chatctx.InterruptOptions{Question: true})
 	if _, err := batch.Commit(t.Context()); !errors.Is(err, chatctx.ErrConflict) {
 		t.Errorf("interrupt: %v", err)
 	}
@@ -431,7 +431,7 @@ func TestAReplyThatEndsKeepsWhatWasSaved(t *testing.T) {
 	if err := r.Save(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := a.Settle(t.Context(), "main", true); m != nil || err != nil {
+	if m, err := a.Settle(t.Context(), "main", chatctx.SettleOptions{Force: true}); m != nil || err != nil {
 		t.Errorf("%+v, %v", m, err)
 	}
 	wantTexts(t, a, "main", "one", "half*", "two", "whole")
@@ -441,7 +441,7 @@ func TestAReplyThatEndsKeepsWhatWasSaved(t *testing.T) {
 func TestRepliesAreSafe(t *testing.T) {
 	a, _, _ := twoPrograms(t)
 	batch := a.Begin("main")
-	batch.Fork("other", "", true)
+	batch.Fork("other", chatctx.ForkOptions{Stay: true})
 	if _, err := batch.Together(batch).Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +457,7 @@ func TestRepliesAreSafe(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"main", "other"} {
-		begun, err := a.BeginReply(t.Context(), name, nil, chatctx.AppendOptions{})
+		begun, err := a.BeginReply(t.Context(), name, chatctx.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -474,7 +474,7 @@ func TestRepliesAreSafe(t *testing.T) {
 	}
 	all.Wait()
 	for _, name := range []string{"main", "other"} {
-		if _, err := a.Settle(t.Context(), name, true); err != nil {
+		if _, err := a.Settle(t.Context(), name, chatctx.SettleOptions{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(texts(t, a, name)); got != 2*n && got != 2*n+1 { // with what was saved last

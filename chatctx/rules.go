@@ -13,6 +13,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// Rule says what is to be done with calls that wait. Package approval applies it.
+type Rule = record.Rule
+
+// Condition is one on the arguments of a call.
+type Condition = record.Condition
+
 // What a rule may do.
 const (
 	Allow = "allow"
@@ -26,14 +32,14 @@ type RuleScope struct {
 	Call   CallRef // for this call alone
 }
 
-// AddRule adds a rule to the context. Its ID is set at once; who made it, when and its scope by Commit.
-func (b *Batch) AddRule(r *Rule, scope RuleScope) {
+// AddRule adds a rule to the context. Its step has the rule as it was stored: with who made it, when and its scope, and an id where r has none.
+func (b *Batch) AddRule(r Rule, scope RuleScope) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
 	}
 	b.texts("reason", &r.Reason)
-	b.step("rules add", func(t *journal.Txn) error {
-		rule := *r
+	b.step("rules add", func(t *journal.Txn, s *Step) error {
+		rule := r
 		rule.Context, rule.By, rule.Created = t.ID, t.Store.Person, t.Now
 		if scope.Branch {
 			rule.Branch = t.Target.ID
@@ -45,29 +51,26 @@ func (b *Batch) AddRule(r *Rule, scope RuleScope) {
 			}
 			rule.Message, rule.Index = at.Message.ID, at.Index+1
 		}
-		*r = rule
+		s.Rule = &rule
 		t.OnContext = true
 		return t.PutRule(&rule)
 	})
 }
 
-// RemoveRule takes a rule of the context away. ErrNotFound where the reference (an id, a unique beginning or ending) names none.
-func (b *Batch) RemoveRule(ref string) *Rule {
-	res := &Rule{}
-	b.step("rules rm", func(t *journal.Txn) error {
+// RemoveRule takes a rule of the context away. ErrNotFound where the reference (an id, a unique beginning or ending) names none. Its step has the rule.
+func (b *Batch) RemoveRule(ref string) {
+	b.step("rules rm", func(t *journal.Txn, s *Step) error {
 		r, err := findRule(t.Tx, t.ID, ref)
 		if err != nil {
 			return err
 		}
-		*res = *r
-		t.OnContext = true
+		s.Rule, t.OnContext = r, true
 		return t.PutRaw(record.RuleBucket, view.RuleKey(t.ID, r.ID), nil)
 	})
-	return res
 }
 
 // AddRule adds a rule for all contexts.
-func (s *Store) AddRule(ctx context.Context, r *Rule) (*Committed, error) {
+func (s *Store) AddRule(ctx context.Context, r Rule) (*Committed, error) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
 	}
@@ -75,25 +78,37 @@ func (s *Store) AddRule(ctx context.Context, r *Rule) (*Committed, error) {
 		return nil, err
 	}
 	r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = ID{}, ID{}, ID{}, 0, s.at.Person, s.at.Now()
-	return journal.StoreOperation(ctx, s.at, "rules add", func(t *journal.StoreTxn) error {
-		raw, err := record.EncodeRecord(r)
+	return s.ruleOperation(ctx, "rules add", func(t *journal.StoreTxn) (*Rule, error) {
+		raw, err := record.EncodeRecord(&r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return t.PutRaw(record.RuleBucket, view.RuleKey(ID{}, r.ID), raw)
+		return &r, t.PutRaw(record.RuleBucket, view.RuleKey(ID{}, r.ID), raw)
 	})
 }
 
 // RemoveRule takes a rule for all contexts away.
-func (s *Store) RemoveRule(ctx context.Context, ref string) (*Rule, *Committed, error) {
-	var r *Rule
-	done, err := journal.StoreOperation(ctx, s.at, "rules rm", func(t *journal.StoreTxn) (err error) {
-		if r, err = findRule(t.Tx, ID{}, ref); err != nil {
-			return err
+func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) {
+	return s.ruleOperation(ctx, "rules rm", func(t *journal.StoreTxn) (*Rule, error) {
+		r, err := findRule(t.Tx, ID{}, ref)
+		if err != nil {
+			return nil, err
 		}
-		return t.PutRaw(record.RuleBucket, view.RuleKey(ID{}, r.ID), nil)
+		return r, t.PutRaw(record.RuleBucket, view.RuleKey(ID{}, r.ID), nil)
 	})
-	return r, done, err
+}
+
+// ruleOperation changes a rule for all contexts, and gives it with the step.
+func (s *Store) ruleOperation(ctx context.Context, what string, do func(*journal.StoreTxn) (*Rule, error)) (*Committed, error) {
+	var r *Rule
+	done, err := journal.StoreOperation(ctx, s.at, what, func(t *journal.StoreTxn) (err error) {
+		r, err = do(t)
+		return err
+	})
+	if err == nil {
+		done.Last().Rule = r
+	}
+	return done, err
 }
 
 // findRule finds a rule of a context, or with the zero id of the store.

@@ -57,7 +57,7 @@ func BenchmarkReindex(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		start := time.Now()
-		if err := s.Reindex(b.Context(), nil); err != nil {
+		if err := s.Maintenance().Reindex(b.Context(), nil); err != nil {
 			b.Fatal(err)
 		}
 		building += time.Since(start)

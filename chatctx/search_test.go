@@ -73,7 +73,7 @@ func TestSearchFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		fork := c.Begin("")
-		fork.Fork("f", "@2", true)
+		fork.Fork("f", ForkOptions{At: "@2", Stay: true})
 		commit(t, fork)
 		for i, tt := range []struct {
 			o    SearchOptions
@@ -105,7 +105,7 @@ func TestSearchFinds(t *testing.T) {
 			{SearchOptions{Text: "fox", Best: true}, "text fox main:1 f:1"},
 		} {
 			if i == 12 {
-				if err := s.Index(t.Context(), nil); err != nil {
+				if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -178,7 +178,7 @@ func (r *searched) step() error {
 		}
 		return err
 	case 1:
-		b.Fork(fmt.Sprintf("f%d", r.rnd.IntN(1000)), Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4))), false)
+		b.Fork(fmt.Sprintf("f%d", r.rnd.IntN(1000)), ForkOptions{At: Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))})
 	case 2:
 		b.Rewind(Ref(fmt.Sprintf("@-%d", r.rnd.IntN(4))))
 	case 3:
@@ -188,12 +188,12 @@ func (r *searched) step() error {
 		b.SetTitle(strings.TrimSpace(r.text()))
 	case 5:
 		text := r.text()
-		b.SetSystem(&text)
+		b.SetSystem(text)
 	case 6:
-		_, err := r.store.PurgeMessages(ctx, c.ID.String(), "", []Ref{Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))}, r.rnd.IntN(3) == 0)
+		_, err := r.store.Maintenance().PurgeMessages(ctx, c.ID.String(), "", []Ref{Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))}, PurgeOptions{DryRun: r.rnd.IntN(3) == 0})
 		return err
 	case 7:
-		_, err := r.store.GC(ctx, GCOptions{OlderThan: time.Duration(r.rnd.IntN(2)), KeepOperations: r.rnd.IntN(3)})
+		_, err := r.store.Maintenance().GC(ctx, GCOptions{OlderThan: time.Duration(r.rnd.IntN(2)), KeepOperations: r.rnd.IntN(3)})
 		return err
 	case 8:
 		_, err := r.store.Trash(ctx, c.ID.String())
@@ -212,11 +212,11 @@ func (r *searched) step() error {
 		b.Edit(Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(5))), r.text(), EditOptions{})
 	case 13:
 		if r.rnd.IntN(20) == 0 {
-			return r.store.Reindex(ctx, nil)
+			return r.store.Maintenance().Reindex(ctx, nil)
 		}
 		return r.imports(ctx)
 	default:
-		b.Append(says(r.text(), ">"+r.text()), AppendOptions{})
+		b.Append(says(r.text(), ">"+r.text())...)
 	}
 	_, err := b.Commit(ctx)
 	return err

@@ -25,6 +25,16 @@ type Message = pool.Message
 // Entry is a message at its place on a branch.
 type Entry = pool.Entry
 
+// Ref names a message on a branch: its id, a unique prefix or ending (4 or more) of that, a tag, @ (the head), @-2 (two before
+// the head), @3 (the third from the start).
+type Ref = record.Ref
+
+// RefTo is the reference to an id.
+func RefTo(id ID) Ref { return record.RefTo(id) }
+
+// Short is how an id is shown: its last 8 hex digits. Ids made within a second share their beginning.
+func Short(id ID) string { return record.Short(id) }
+
 // Store is an open store. Its methods may be called by many goroutines, and other processes may use the same file.
 type Store struct{ at *record.Store }
 

@@ -111,10 +111,10 @@ func TestAppendExpectsARevision(t *testing.T) {
 		revision := info.Revision
 		add := func(text string) error {
 			b := c.Begin("")
-			res := b.Append(says(text), AppendOptions{Expect: &revision})
-			_, err := b.Commit(t.Context())
-			if err == nil && res.Revision != revision+1 {
-				t.Errorf("revision %d after %d", res.Revision, revision)
+			b.AppendWith(AppendOptions{Expect: &revision}, says(text)...)
+			done, err := b.Commit(t.Context())
+			if err == nil && (done.Revision != revision+1 || done.Last().Revision != revision+1) {
+				t.Errorf("revision %d and %d after %d", done.Revision, done.Last().Revision, revision)
 			}
 			return err
 		}
@@ -133,11 +133,10 @@ func TestAppendWithAKeyHappensOnce(t *testing.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		s.at.Clock = func() time.Time { return now }
 		c := newContext(t, s)
-		add := func() *Appended {
+		add := func() *Step {
 			b := c.Begin("")
-			res := b.Append(says("a"), AppendOptions{Key: "k"})
-			commit(t, b)
-			return res
+			b.AppendWith(AppendOptions{Key: "k"}, says("a")...)
+			return commit(t, b).Last()
 		}
 		first, second := add(), add()
 		if first.Again || !second.Again || second.Placed[0] != first.Placed[0] || second.Revision != first.Revision {
@@ -189,14 +188,14 @@ func TestEditKeepsTheOldPathAndOtherParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := c.Begin("")
-		one := b.Edit("@3", "C", EditOptions{})
-		commit(t, b)
+		b.Edit("@3", "C", EditOptions{})
+		one := commit(t, b).Last()
 		want(t, one.Branch, "main.2")
 		want(t, texts(t, c, "main.2"), "a >b C")
 		want(t, texts(t, c, "main"), "a >b c >d look")
 		b = c.Begin("main")
-		two := b.Edit("@5", "see", EditOptions{KeepRest: true})
-		commit(t, b)
+		b.Edit("@5", "see", EditOptions{KeepRest: true})
+		two := commit(t, b).Last()
 		want(t, two.Branch, "main.3")
 		snap, err := c.Snapshot(t.Context(), "")
 		if err != nil {
@@ -246,7 +245,7 @@ func TestCallsOnForksAreDecidedApart(t *testing.T) {
 		}
 		want(t, callState(t, c, "main", "@2"), "pending/none")
 		b := c.Begin("main")
-		b.Fork("other", "", true)
+		b.Fork("other", ForkOptions{Stay: true})
 		commit(t, b)
 		if _, err := c.Append(t.Context(), "main", answers("x", "seen")); err != nil {
 			t.Fatal(err)
@@ -255,24 +254,24 @@ func TestCallsOnForksAreDecidedApart(t *testing.T) {
 		want(t, callState(t, c, "other", "@2"), "pending/none")
 
 		b = c.Begin("main") // a fork that leaves the result behind asks again
-		b.Fork("cut", "@2", true)
-		b.Fork("whole", "@3", true)
+		b.Fork("cut", ForkOptions{At: "@2", Stay: true})
+		b.Fork("whole", ForkOptions{At: "@3", Stay: true})
 		commit(t, b)
 		want(t, callState(t, c, "cut", "@2"), "pending/none")
 		want(t, callState(t, c, "whole", "@2"), "approved/done")
 
 		b = c.Begin("main") // with a call go its results
-		res := b.Drop("@2")
-		commit(t, b)
+		b.Drop("@2")
+		res := commit(t, b).Last()
 		if res.Removed != 2 {
 			t.Errorf("dropped %d messages, want the call and its result", res.Removed)
 		}
 		want(t, texts(t, c, "main"), "a")
 		b = c.Begin("main")
-		picked := b.Pick("whole", "@2")
-		commit(t, b)
-		if len(picked.Added) != 2 {
-			t.Errorf("picked %d messages, want the call and its result", len(picked.Added))
+		b.Pick("whole", "@2")
+		picked := commit(t, b).Last()
+		if len(picked.Placed) != 2 {
+			t.Errorf("picked %d messages, want the call and its result", len(picked.Placed))
 		}
 	})
 }
@@ -282,9 +281,8 @@ func TestInterruptTakesOffTheUnfinishedTurn(t *testing.T) {
 	c := newContext(t, s, "a", ">b", "c")
 	interrupt := func(all bool) int {
 		b := c.Begin("")
-		res := b.Interrupt(all)
-		commit(t, b)
-		return res.Removed
+		b.Interrupt(InterruptOptions{Question: all})
+		return commit(t, b).Last().Removed
 	}
 	if _, err := c.Append(t.Context(), "", asks("x"), answers("x", "seen")); err != nil {
 		t.Fatal(err)
@@ -325,7 +323,7 @@ func TestSnapshotStaysAsItWas(t *testing.T) {
 			if n == 10 { // between two batches everything changes
 				b := c.Begin("")
 				b.Rewind("@5")
-				b.Append(says("new"), AppendOptions{})
+				b.Append(says("new")...)
 				commit(t, b)
 			}
 			n++
@@ -374,11 +372,11 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "a", ">b")
 		b := c.Begin("")
-		b.Fork("agent", "", true)
+		b.Fork("agent", ForkOptions{Stay: true})
 		commit(t, b)
 		for i := range 50 {
 			b := c.Begin("main")
-			b.Fork(fmt.Sprintf("f%d", i), "", false)
+			b.Fork(fmt.Sprintf("f%d", i), ForkOptions{})
 			commit(t, b)
 			if _, err := c.Append(t.Context(), "agent", says("busy")...); err != nil {
 				t.Fatal(err)
@@ -619,7 +617,7 @@ func TestCopyIsDeep(t *testing.T) {
 		b.Tag("good", "@2")
 		b.Edit("@3", "C", EditOptions{Stay: true})
 		system := "be brief"
-		b.SetSystem(&system)
+		b.SetSystem(system)
 		commit(t, b)
 		other, err := s.Copy(t.Context(), c.ID.String(), "copy")
 		if err != nil {
@@ -649,7 +647,7 @@ func TestNamesAreChecked(t *testing.T) {
 	for name, kind := range map[string]error{"": ErrInvalid, "a\nb": ErrInvalid, strings.Repeat("x", 256): ErrInvalid, "a\xff": ErrInvalid, "main": ErrConflict,
 		strings.Repeat("ä", 127): nil, "with space / and : all": nil} {
 		b := c.Begin("main")
-		b.Fork(name, "", true)
+		b.Fork(name, ForkOptions{Stay: true})
 		if _, err := b.Commit(t.Context()); !errors.Is(err, kind) {
 			t.Errorf("%q: %v, want %v", name, err, kind)
 		}
@@ -666,8 +664,8 @@ func TestNothingOfAFailedBatchStays(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "a")
 		b := c.Begin("")
-		b.Append(says("b"), AppendOptions{})
-		b.Fork("f", "", false)
+		b.Append(says("b")...)
+		b.Fork("f", ForkOptions{})
 		b.Rewind("@99")
 		if _, err := b.Commit(t.Context()); !errors.Is(err, ErrNotFound) {
 			t.Errorf("commit: %v", err)
@@ -781,7 +779,7 @@ func TestBackupIsAStore(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "chats.db"))
 	c := newContext(t, s, "a", ">b")
 	var copied bytes.Buffer
-	if err := s.Backup(t.Context(), &copied); err != nil {
+	if err := s.Maintenance().Backup(t.Context(), &copied); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "backup.db")
@@ -835,7 +833,7 @@ func TestContextsAreListedByLastChange(t *testing.T) {
 
 func checkStore(t *testing.T, s *Store) {
 	t.Helper()
-	if err := s.Check(context.Background(), true, func(p Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) }); err != nil {
+	if err := s.Maintenance().Check(context.Background(), CheckOptions{Full: true}, func(p Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) }); err != nil {
 		t.Errorf("check: %v", err)
 	}
 }

@@ -9,10 +9,19 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
+// Tool is a tool that a model may call.
+type Tool = record.Tool
+
+// Remote is a tool that an MCP server offers, as it said when it was added.
+type Remote = record.Remote
+
+// KeptTool is a tool as it is kept, and where.
+type KeptTool = record.KeptTool
+
 // PutTool adds a tool to the context, or replaces the one of that name.
 func (b *Batch) PutTool(tool Tool) {
 	b.prepare = append(b.prepare, func() error { return tool.Ready(b.store.at) })
-	b.step("tools add", func(t *journal.Txn) error {
+	b.step("tools add", func(t *journal.Txn, _ *Step) error {
 		raw, err := record.EncodeRecord(tool)
 		if err != nil {
 			return err
@@ -24,7 +33,7 @@ func (b *Batch) PutTool(tool Tool) {
 
 // RemoveTool takes a tool away from the context. ErrNotFound where the context has none of that name.
 func (b *Batch) RemoveTool(name string) {
-	b.step("tools rm", func(t *journal.Txn) error {
+	b.step("tools rm", func(t *journal.Txn, _ *Step) error {
 		key := record.Under(t.ID, []byte(name)...)
 		old, err := t.Tx.Get(record.ToolBucket, key)
 		if err != nil {

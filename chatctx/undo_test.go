@@ -89,7 +89,7 @@ func TestUndoKeepsWhatAForkShares(t *testing.T) {
 		seen.look(t, c)
 		add("", "two")
 		b = c.Begin("")
-		b.Fork("y", "", false)
+		b.Fork("y", ForkOptions{})
 		commit(t, b)
 		seen.look(t, c)
 		undoOp(t, c, "x", "3")
@@ -102,14 +102,14 @@ func TestUndoKeepsWhatAForkShares(t *testing.T) {
 
 		b = c.Begin("main")
 		b.RenameBranch("main", "z")
-		b.Append(says("four"), AppendOptions{})
+		b.Append(says("four")...)
 		commit(t, b)
 		b = c.Begin("z")
-		b.Fork("w", "", true)
+		b.Fork("w", ForkOptions{Stay: true})
 		commit(t, b)
 		undoOp(t, c, "z", "") // the fork, which is on the context's journal
 		b = c.Begin("z")
-		b.Fork("v", "", false)
+		b.Fork("v", ForkOptions{})
 		commit(t, b)
 		undoOp(t, c, "z", "")
 		want(t, picture(t, c), "main: one three; v*: one three four; y: one two")
@@ -120,7 +120,7 @@ func TestUndoKeepsWhatAForkShares(t *testing.T) {
 		// A branch whose making was undone goes on where its segment ends.
 		add("v", "six")
 		b = c.Begin("v")
-		b.Fork("u", "", false)
+		b.Fork("u", ForkOptions{})
 		commit(t, b)
 		undoOp(t, c, "v", "")
 		undoOp(t, c, "v", "")
@@ -139,33 +139,33 @@ func TestBranchesTradeNamesInOneBatch(t *testing.T) {
 		do    func(*Batch)
 		after string
 	}{
-		{"remove, fork", func(b *Batch) { b.RemoveBranch("a"); b.Fork("a", "@1", true) }, "a: one; b: one b; main*: one two"},
+		{"remove, fork", func(b *Batch) { b.RemoveBranch("a"); b.Fork("a", ForkOptions{At: "@1", Stay: true}) }, "a: one; b: one b; main*: one two"},
 		{"remove, fork, append", func(b *Batch) {
 			b.RemoveBranch("a")
-			b.Fork("a", "@1", false)
-			b.Append(says("new"), AppendOptions{})
+			b.Fork("a", ForkOptions{At: "@1"})
+			b.Append(says("new")...)
 		}, "a*: one new; b: one b; main: one two"},
 		{"append, remove", func(b *Batch) {
 			b.Pick("a", "@2")
 			b.Switch("a")
-			b.Append(says("more"), AppendOptions{})
+			b.Append(says("more")...)
 			b.Switch("main")
 			b.RemoveBranch("a")
 		}, "b: one b; main*: one two a"},
-		{"fork, remove", func(b *Batch) { b.Fork("c", "@1", true); b.RemoveBranch("c") }, "a: one a; b: one b; main*: one two"},
+		{"fork, remove", func(b *Batch) { b.Fork("c", ForkOptions{At: "@1", Stay: true}); b.RemoveBranch("c") }, "a: one a; b: one b; main*: one two"},
 		{"remove, rename", func(b *Batch) { b.RemoveBranch("a"); b.RenameBranch("b", "a") }, "a: one b; main*: one two"},
 		{"swap", func(b *Batch) { b.RenameBranch("a", "tmp"); b.RenameBranch("b", "a"); b.RenameBranch("tmp", "b") }, "a: one b; b: one a; main*: one two"},
 		{"swap with the active one", func(b *Batch) {
 			b.RenameBranch("main", "tmp")
 			b.RenameBranch("b", "main")
 			b.RenameBranch("tmp", "b")
-			b.Append(says("three"), AppendOptions{})
+			b.Append(says("three")...)
 		}, "a: one a; b*: one two three; main: one b"},
 		{"around", func(b *Batch) {
 			b.RenameBranch("a", "tmp")
 			b.RemoveBranch("b")
 			b.RenameBranch("main", "b")
-			b.Fork("a", "@1", true)
+			b.Fork("a", ForkOptions{At: "@1", Stay: true})
 			b.RenameBranch("tmp", "main")
 		}, "a: one; b*: one two; main: one a"},
 		{"rename and back", func(b *Batch) { b.RenameBranch("a", "tmp"); b.RenameBranch("tmp", "a") }, "a: one a; b: one b; main*: one two"},
@@ -175,7 +175,7 @@ func TestBranchesTradeNamesInOneBatch(t *testing.T) {
 				cc := newContext(t, s, "one", "two")
 				for _, name := range []string{"a", "b"} {
 					b := cc.Begin("main")
-					b.Fork(name, "@1", true)
+					b.Fork(name, ForkOptions{At: "@1", Stay: true})
 					commit(t, b)
 					if _, err := cc.Append(t.Context(), name, says(name)...); err != nil {
 						t.Fatal(err)
@@ -221,11 +221,11 @@ func TestARemovedBranchTakesNothing(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "one")
 		b := c.Begin("")
-		b.Fork("a", "", true)
+		b.Fork("a", ForkOptions{Stay: true})
 		commit(t, b)
 		b = c.Begin("a")
 		b.RemoveBranch("a")
-		b.Append(says("lost?"), AppendOptions{})
+		b.Append(says("lost?")...)
 		if _, err := b.Commit(t.Context()); !errors.Is(err, ErrConflict) {
 			t.Errorf("an append to a branch that the batch removed: %v", err)
 		}
@@ -237,7 +237,7 @@ func TestARemovedBranchTakesNothing(t *testing.T) {
 			t.Errorf("a removed branch: %v", err)
 		}
 		b = c.Begin("")
-		b.Fork("a", "", true)
+		b.Fork("a", ForkOptions{Stay: true})
 		commit(t, b)
 		if _, err := s.Undo(t.Context(), c.ID.String(), "", op); !errors.Is(err, ErrConflict) {
 			t.Errorf("to bring a removed branch back under a name that is taken: %v", err)
@@ -271,7 +271,7 @@ func TestGCTakesRemovedBranches(t *testing.T) {
 	s, now := clocked(t)
 	c := newContext(t, s, "one")
 	b := c.Begin("")
-	b.Fork("a", "", true)
+	b.Fork("a", ForkOptions{Stay: true})
 	commit(t, b)
 	if _, err := c.Append(t.Context(), "a", says("of a")...); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestGCTakesRemovedBranches(t *testing.T) {
 	op := commit(t, b).Operation
 	gc := func() {
 		t.Helper()
-		if _, err := s.GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+		if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		checkStore(t, s)
@@ -320,7 +320,7 @@ func TestGCEndsRedo(t *testing.T) {
 		}
 		undoOp(t, c, "", "")
 		now.move(2 * time.Hour)
-		if _, err := s.GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+		if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		if newer {
@@ -348,7 +348,7 @@ func TestRedoIsPerBranch(t *testing.T) {
 		names := []string{"main", "a", "b"}
 		for _, name := range names[1:] {
 			b := c.Begin("main")
-			b.Fork(name, "", true)
+			b.Fork(name, ForkOptions{Stay: true})
 			commit(t, b)
 		}
 		b := c.Begin("")
@@ -396,12 +396,12 @@ func TestRedoOfOneCommandOnSeveralBranches(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "begin")
 	b := c.Begin("main")
-	b.Fork("a", "", true)
+	b.Fork("a", ForkOptions{Stay: true})
 	commit(t, b)
 	first := c.Begin("main")
-	first.Append(says("one"), AppendOptions{})
+	first.Append(says("one")...)
 	second := c.Begin("a").Together(first)
-	second.Append(says("one"), AppendOptions{})
+	second.Append(says("one")...)
 	commit(t, first)
 	commit(t, second)
 	both := "a: begin one; main*: begin one"
@@ -428,10 +428,10 @@ func TestRedoOfABranch(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s, "begin")
 	b := c.Begin("main")
-	b.Fork("a", "", true)
+	b.Fork("a", ForkOptions{Stay: true})
 	commit(t, b)
 	b = c.Begin("main")
-	b.Fork("y", "", false)
+	b.Fork("y", ForkOptions{})
 	commit(t, b)
 	for _, name := range []string{"main", "y", ""} {
 		undoOp(t, c, "", "")
@@ -451,12 +451,11 @@ func TestRedoOfABranch(t *testing.T) {
 func TestKeysFollowARenamedBranch(t *testing.T) {
 	s := open(t, "")
 	c := newContext(t, s)
-	add := func() *Appended {
+	add := func() *Step {
 		t.Helper()
 		b := c.Begin("")
-		res := b.Append([]*Message{pool.NewText(pool.User, "once")}, AppendOptions{Key: "k"})
-		commit(t, b)
-		return res
+		b.AppendWith(AppendOptions{Key: "k"}, pool.NewText(pool.User, "once"))
+		return commit(t, b).Last()
 	}
 	add()
 	b := c.Begin("")
@@ -480,7 +479,7 @@ func TestLineageFollowsTheBranch(t *testing.T) {
 		return info.From
 	}
 	b := c.Begin("")
-	b.Fork("y", "", false)
+	b.Fork("y", ForkOptions{})
 	commit(t, b)
 	want(t, from(), "main")
 	b = c.Begin("")
@@ -526,7 +525,7 @@ func TestNamesAreMended(t *testing.T) {
 			c := newContext(t, s, "one")
 			for _, name := range []string{"a", "b", "gone"} {
 				b := c.Begin("main")
-				b.Fork(name, "", true)
+				b.Fork(name, ForkOptions{Stay: true})
 				commit(t, b)
 				if _, err := c.Append(t.Context(), name, says(name)...); err != nil {
 					t.Fatal(err)
@@ -549,10 +548,10 @@ func TestNamesAreMended(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := map[int]bool{}
-			if err := s.Check(t.Context(), false, func(p Problem) { found[p.Invariant] = true }); err != nil || !found[11] {
+			if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) { found[p.Invariant] = true }); err != nil || !found[11] {
 				t.Errorf("check found %v: %v", found, err)
 			}
-			if _, err := s.Repair(t.Context(), RepairOptions{}); err != nil {
+			if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			is := "a: one a; b: one b; main*: one"
@@ -598,7 +597,7 @@ func (w *walker) step(b *Batch) {
 	w.texts++
 	switch w.rng.Intn(11) {
 	case 0:
-		b.Fork(w.name(), "", w.rng.Intn(2) == 0)
+		b.Fork(w.name(), ForkOptions{Stay: w.rng.Intn(2) == 0})
 	case 1:
 		b.RemoveBranch(w.name())
 	case 2, 3:
@@ -610,14 +609,14 @@ func (w *walker) step(b *Batch) {
 	case 6:
 		b.Edit("@1", fmt.Sprint("e", w.texts), EditOptions{Name: w.name(), KeepRest: true, Stay: w.rng.Intn(2) == 0})
 	case 7:
-		b.Insert("@1", says(fmt.Sprint("i", w.texts)))
+		b.Insert("@1", says(fmt.Sprint("i", w.texts))...)
 	case 8:
-		b.Merge(w.name(), nil)
+		b.Merge(w.name(), MergeOptions{})
 	case 9:
 		asks := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: fmt.Sprint("call", w.texts), Tool: "look", Arguments: []byte(`{}`)}}}
-		b.Append([]*Message{asks}, AppendOptions{})
+		b.Append(asks)
 	default:
-		b.Append(says(fmt.Sprint("m", w.texts)), AppendOptions{})
+		b.Append(says(fmt.Sprint("m", w.texts))...)
 	}
 }
 
@@ -659,7 +658,7 @@ func TestUndoGivesBackWhatWas(t *testing.T) {
 				_, err = s.Redo(t.Context(), w.c.ID.String(), w.name())
 			case 3:
 				clock.move(time.Minute)
-				_, err = s.GC(t.Context(), GCOptions{OlderThan: 3 * time.Minute})
+				_, err = s.Maintenance().GC(t.Context(), GCOptions{OlderThan: 3 * time.Minute})
 			}
 			if errors.Is(err, ErrDamaged) {
 				t.Fatalf("seed %d, step %d: %v", seed, i, err)

@@ -73,7 +73,7 @@ func newStore(t *testing.T, file string) *chatctx.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Check(context.Background(), false, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
+		if err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
 			t.Error(err)
 		}
 		s.Close()
@@ -138,7 +138,7 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	parent := newParent(t, s, m)
 	b := parent.Begin("")
 	b.PutTool(chatctx.Tool{Name: "look"})
-	b.AddRule(&chatctx.Rule{Effect: chatctx.Allow, Tool: "look"}, chatctx.RuleScope{})
+	b.AddRule(chatctx.Rule{Effect: chatctx.Allow, Tool: "look"}, chatctx.RuleScope{})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestTasksWhoseParentIsGone(t *testing.T) {
 	s := newStore(t, "")
 	parent := newParent(t, s, nil)
 	b := parent.Begin("")
-	b.Fork("side", "", false)
+	b.Fork("side", chatctx.ForkOptions{})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

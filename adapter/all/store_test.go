@@ -45,7 +45,7 @@ func TestDecidedLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := w.c.Begin("main")
-	b.Fork("other", "@", true)
+	b.Fork("other", chatctx.ForkOptions{At: "@", Stay: true})
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

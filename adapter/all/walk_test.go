@@ -66,18 +66,20 @@ type place struct {
 
 // changes are the steps that are one batch.
 var changes = map[string]func(*walk, place){
-	"fork":      func(w *walk, p place) { p.Fork(fmt.Sprint("f", w.n), p.ref, w.chance(2)) },
+	"fork": func(w *walk, p place) {
+		p.Fork(fmt.Sprint("f", w.n), chatctx.ForkOptions{At: p.ref, Stay: w.chance(2)})
+	},
 	"edit":      func(w *walk, p place) { p.Edit(p.ref, "edited", chatctx.EditOptions{KeepRest: w.chance(2)}) },
 	"rewind":    func(_ *walk, p place) { p.Rewind(p.ref) },
 	"drop":      func(_ *walk, p place) { p.Drop(p.ref) },
 	"pick":      func(_ *walk, p place) { p.Pick(p.other, p.ref) },
-	"interrupt": func(w *walk, p place) { p.Interrupt(w.chance(2)) },
-	"insert":    func(w *walk, p place) { p.Insert(p.ref, w.messages()[:1]) },
+	"interrupt": func(w *walk, p place) { p.Interrupt(chatctx.InterruptOptions{Question: w.chance(2)}) },
+	"insert":    func(w *walk, p place) { p.Insert(p.ref, w.messages()[:1]...) },
 	"mark":      func(w *walk, p place) { p.Mark(p.ref, []string{"excluded", "pinned", ""}[w.IntN(3)]) },
-	"merge":     func(_ *walk, p place) { p.Merge(p.other, nil) },
+	"merge":     func(_ *walk, p place) { p.Merge(p.other, chatctx.MergeOptions{}) },
 	"merge summary": func(w *walk, p place) {
 		summary := one(w, []string{"what was said there", "\u200b", "ends in space "})
-		p.Merge(p.other, &summary)
+		p.Merge(p.other, chatctx.MergeOptions{Summary: summary})
 	},
 	"compact": (*walk).compact,
 	"decide":  (*walk).decide,
@@ -96,11 +98,14 @@ var others = map[string]func(*walk, place) error{
 		_, err := w.store.Redo(w.t.Context(), w.c.ID.String(), p.branch)
 		return ignore(err, chatctx.ErrNotFound)
 	},
-	"copy":    (*walk).copy,
-	"import":  (*walk).importTree,
-	"ask":     (*walk).ask,
-	"reply":   (*walk).reply,
-	"settle":  func(w *walk, p place) error { _, err := w.c.Settle(w.t.Context(), p.branch, w.chance(2)); return err },
+	"copy":   (*walk).copy,
+	"import": (*walk).importTree,
+	"ask":    (*walk).ask,
+	"reply":  (*walk).reply,
+	"settle": func(w *walk, p place) error {
+		_, err := w.c.Settle(w.t.Context(), p.branch, chatctx.SettleOptions{Force: w.chance(2)})
+		return err
+	},
 	"claim":   (*walk).claim,
 	"resolve": (*walk).resolve,
 }
@@ -192,7 +197,7 @@ func (w *walk) append(name string) {
 	for _, m := range w.messages() {
 		w.count("message")
 		b := w.c.Begin(name)
-		b.Append([]*chatctx.Message{m}, chatctx.AppendOptions{})
+		b.Append(m)
 		_, err := b.Commit(w.t.Context())
 		w.done("message", err)
 	}
@@ -233,7 +238,9 @@ func (w *walk) compact(p place) {
 		s.PrunedTo = w.IntN(s.Start)
 	}
 	if !w.chance(4) {
-		s.Summary = p.PutLoose(one(w, w.sound()))
+		summary := one(w, w.sound())
+		p.PutLoose(summary)
+		s.Summary = summary.ID
 	}
 	p.SetSessions(append(slices.Clone(info.Sessions), s))
 }
@@ -301,7 +308,7 @@ func (w *walk) resolve(place) error {
 
 // ask begins a reply. Where one runs already the messages are queued.
 func (w *walk) ask(p place) error {
-	begun, err := w.c.BeginReply(w.t.Context(), p.branch, w.sound(), chatctx.AppendOptions{})
+	begun, err := w.c.BeginReply(w.t.Context(), p.branch, chatctx.AppendOptions{}, w.sound()...)
 	if err == nil && begun.Reply != nil {
 		w.replies = append(w.replies, begun.Reply)
 	}

@@ -218,7 +218,7 @@ func TestAnInterruptOfTheTurnEndsTheTool(t *testing.T) {
 	}()
 	eventually(t, "the tool's start", func() bool { raw, err := os.ReadFile(pidFile); return err == nil && len(raw) > 0 })
 	batch := b.c.Begin("")
-	batch.Interrupt(false)
+	batch.Interrupt(chatctx.InterruptOptions{})
 	b.commit(batch)
 	if err := <-done; err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ const (
 type Event struct {
 	Step     string
 	Call     *chatctx.Call
-	Answered *chatctx.Answered // of resolved
+	Answered *chatctx.Committed // of resolved
 }
 
 // The steps of an Event.
@@ -66,8 +66,8 @@ const (
 
 // Report is what a Run did, and what is left.
 type Report struct {
-	Ran     []*chatctx.Answered
-	Decided int // by rules
+	Ran     []*chatctx.Committed // a step each, with the call and its result's place
+	Decided int                  // by rules
 	Waiting []Waiting
 }
 
@@ -274,7 +274,7 @@ func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err
 }
 
 // RunCall runs one call that is approved, or with again one whose program died.
-func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Answered, error) {
+func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
 	tools, err := e.tools(ctx)
 	if err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*c
 // one claims and runs a call. Somebody else who has claimed it is no error.
 func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatctx.Tool) {
 	claim, err := w.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: c.Execution == pool.Uncertain})
-	var a *chatctx.Answered
+	var a *chatctx.Committed
 	if err == nil {
 		a, err = w.runClaimed(ctx, claim, run, t)
 	}
@@ -311,7 +311,7 @@ func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatc
 }
 
 // runClaimed runs a claimed call and stores its result.
-func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (*chatctx.Answered, error) {
+func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (*chatctx.Committed, error) {
 	e.show(Event{Step: StepClaimed, Call: claim.Call})
 	answer, err := e.ended(ctx, claim, run, t)
 	if errors.Is(err, ErrHandedOver) {
@@ -320,7 +320,7 @@ func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run
 	e.show(Event{Step: StepEnded, Call: claim.Call})
 	a, err := claim.Resolve(context.WithoutCancel(ctx), answer)
 	if err == nil {
-		e.show(Event{Step: StepResolved, Call: a.Call, Answered: a})
+		e.show(Event{Step: StepResolved, Call: a.Last().Call, Answered: a})
 	}
 	return a, err
 }

@@ -29,7 +29,7 @@ func TestRunDecidesAndRuns(t *testing.T) {
 	allow := b.rule(chatctx.Allow, "read")
 	deny := b.rule(chatctx.Deny, "rm")
 	batch := b.c.Begin("")
-	ask := &chatctx.Rule{Effect: chatctx.Ask, Tool: "write", After: time.Hour}
+	ask := chatctx.Rule{ID: pool.NewID(), Effect: chatctx.Ask, Tool: "write", After: time.Hour}
 	batch.AddRule(ask, chatctx.RuleScope{})
 	b.commit(batch)
 	m := b.ask("read", `{"path":"a"}`, "rm", `{}`, "write", `{}`, "other", `{}`)

@@ -173,7 +173,7 @@ func newBench(t testing.TB) *bench {
 	}
 	b.store = s
 	t.Cleanup(func() {
-		err := s.Check(context.Background(), false, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
+		err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) })
 		if err != nil {
 			t.Error(err)
 		}
@@ -193,11 +193,13 @@ func (b *bench) tool(tool chatctx.Tool) {
 	b.commit(batch)
 }
 
-func (b *bench) commit(batch *chatctx.Batch) {
+func (b *bench) commit(batch *chatctx.Batch) *chatctx.Committed {
 	b.t.Helper()
-	if _, err := batch.Commit(context.Background()); err != nil {
+	done, err := batch.Commit(context.Background())
+	if err != nil {
 		b.t.Fatal(err)
 	}
+	return done
 }
 
 // ask appends calls of tools in one message: a tool's name and arguments, in turn.
@@ -218,9 +220,8 @@ func (b *bench) rule(effect, tool string) *chatctx.Rule {
 	b.t.Helper()
 	r := &chatctx.Rule{Effect: effect, Tool: tool}
 	batch := b.c.Begin("")
-	batch.AddRule(r, chatctx.RuleScope{})
-	b.commit(batch)
-	return r
+	batch.AddRule(*r, chatctx.RuleScope{})
+	return b.commit(batch).Last().Rule
 }
 
 func (b *bench) call(id string) *chatctx.Call {
@@ -244,7 +245,7 @@ func (b *bench) runOne(e *Executor, tool, args string) *pool.Result {
 	if len(report.Ran) != 1 {
 		b.t.Fatalf("ran %d calls, want one; %v wait", len(report.Ran), report.Waiting)
 	}
-	m, err := b.c.Message(context.Background(), report.Ran[0].Message)
+	m, err := b.c.Message(context.Background(), report.Ran[0].Last().Placed[0].Message)
 	if err != nil {
 		b.t.Fatal(err)
 	}

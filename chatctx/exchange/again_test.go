@@ -125,7 +125,7 @@ func TestKnownFiles(t *testing.T) {
 			return err
 		}, false, 0},
 		"purge": {func(s *chatctx.Store) error {
-			_, err := s.PurgeContext(ctx, only(s), false)
+			_, err := s.Maintenance().PurgeContext(ctx, only(s), chatctx.PurgeOptions{})
 			return err
 		}, false, 5},
 		"another version since": {func(s *chatctx.Store) error {

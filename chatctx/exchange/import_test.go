@@ -68,7 +68,7 @@ func TestImportOfALongerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, "main", func(b *chatctx.Batch) { b.Fork("mine", "@1", true) })
+	commit(t, c, "main", func(b *chatctx.Batch) { b.Fork("mine", chatctx.ForkOptions{At: "@1", Stay: true}) })
 	rep := importInto(t, s, long)
 	if rep.Messages != 3 || rep.Duplicated != 2 || rep.Branches != 1 || rep.Contexts != 1 {
 		t.Errorf("%+v", rep)

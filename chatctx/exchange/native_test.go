@@ -31,7 +31,7 @@ func commit(t testing.TB, c *chatctx.ChatContext, branchName string, f func(b *c
 
 func checkClean(t testing.TB, s *chatctx.Store) {
 	t.Helper()
-	err := s.Check(context.Background(), true, func(p chatctx.Problem) { t.Errorf("invariant %d, %s: %s", p.Invariant, p.Where, p.Text) })
+	err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("invariant %d, %s: %s", p.Invariant, p.Where, p.Text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,21 +56,21 @@ func richStore(t testing.TB) *chatctx.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit(t, c, "", func(b *chatctx.Batch) { b.Fork("side way", "@2", true) })
+	commit(t, c, "", func(b *chatctx.Batch) { b.Fork("side way", chatctx.ForkOptions{At: "@2", Stay: true}) })
 	commit(t, c, "side way", func(b *chatctx.Batch) {
-		b.Append([]*chatctx.Message{call, long}, chatctx.AppendOptions{})
-		b.SetSettings(false, map[string]json.RawMessage{"model": json.RawMessage(`"m-2"`)})
+		b.Append(call, long)
+		b.SetSettings(map[string]json.RawMessage{"model": json.RawMessage(`"m-2"`)})
 		b.SetTokens(branch.Tokens{Input: 7, Output: 8})
 		b.SetBranchData("app", json.RawMessage(`[1]`))
 	})
 	commit(t, c, "side way", func(b *chatctx.Batch) { b.Drop("@2") })
-	commit(t, c, "", func(b *chatctx.Batch) { b.Fork("cut", "@4", true) })
-	commit(t, c, "cut", func(b *chatctx.Batch) { b.Insert("@2", []*chatctx.Message{pool.NewText(pool.System, "inserted")}) })
+	commit(t, c, "", func(b *chatctx.Batch) { b.Fork("cut", chatctx.ForkOptions{At: "@4", Stay: true}) })
+	commit(t, c, "cut", func(b *chatctx.Batch) { b.Insert("@2", pool.NewText(pool.System, "inserted")) })
 	summary := pool.NewText(pool.System, "what came before")
 	summary.Kind = "summary"
 	commit(t, c, "", func(b *chatctx.Batch) {
-		id := b.PutLoose(summary)
-		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1}, {ID: pool.NewID(), Start: 3, Summary: id, PrunedTo: 2, Created: pool.Now(),
+		b.PutLoose(summary)
+		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1}, {ID: pool.NewID(), Start: 3, Summary: summary.ID, PrunedTo: 2, Created: pool.Now(),
 			Digests: []branch.Digest{{From: 3, To: 4, Text: "short", Of: pool.HashOf([]byte("x"))}}, Data: map[string]json.RawMessage{"k": json.RawMessage("1")}}})
 		b.Tag("start", "@1")
 		b.Mark("@2", "pinned")
@@ -195,14 +195,14 @@ func randomContext(t testing.TB, s *chatctx.Store, r *rand.Rand) {
 		at := chatctx.Ref(fmt.Sprintf("@%d", 1+r.IntN(max(info.Messages, 1))))
 		switch op := r.IntN(9); {
 		case info.Messages == 0 || op < 3:
-			b.Append([]*chatctx.Message{pool.NewText([]pool.Role{pool.User, pool.Assistant}[r.IntN(2)], fmt.Sprint("text ", i))}, chatctx.AppendOptions{})
+			b.Append(pool.NewText([]pool.Role{pool.User, pool.Assistant}[r.IntN(2)], fmt.Sprint("text ", i)))
 		case op == 3:
 			names = append(names, fmt.Sprint("branch ", i))
-			b.Fork(names[len(names)-1], at, r.IntN(2) == 0)
+			b.Fork(names[len(names)-1], chatctx.ForkOptions{At: at, Stay: r.IntN(2) == 0})
 		case op == 4:
 			b.Drop(at)
 		case op == 5:
-			b.Insert(at, []*chatctx.Message{pool.NewText(pool.User, fmt.Sprint("between ", i))})
+			b.Insert(at, pool.NewText(pool.User, fmt.Sprint("between ", i)))
 		case op == 6:
 			b.Tag(fmt.Sprint("tag ", r.IntN(5)), at)
 		case op == 7:

@@ -107,11 +107,11 @@ func (o *Outcome) Reply() *chatctx.Message {
 // With an error the Outcome still says what was stored: the messages, and what came of a reply, unfinished. Errors to test for are *wire.Error,
 // chatctx.ErrStopped, ErrRounds, those of adapters (nothing was sent), and the context's cause.
 func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome, error) {
-	begun, err := t.Context.BeginReply(ctx, t.Branch, messages, chatctx.AppendOptions{})
+	begun, err := t.Context.BeginReply(ctx, t.Branch, chatctx.AppendOptions{}, messages...)
 	if err != nil {
 		return nil, err
 	}
-	out := &Outcome{Context: begun.Context, Branch: begun.Branch, Asked: begun.Placed, Revision: begun.Revision}
+	out := &Outcome{Context: begun.Context, Branch: begun.Branch, Asked: begun.Last().Placed, Revision: begun.Revision}
 	if begun.Reply == nil {
 		out.Queued, out.Holder = true, begun.Holder
 		return out, nil
@@ -206,7 +206,7 @@ func (s *sending) finish(ctx context.Context, e chatctx.Ending) (ended *chatctx.
 // stored notes a reply that is on the branch.
 func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 	out := s.out
-	out.Replies, out.Places = append(out.Replies, m), append(out.Places, ended.Placed[0])
+	out.Replies, out.Places = append(out.Replies, m), append(out.Places, ended.Last().Placed[0])
 	out.Asked = append(out.Asked, ended.FromQueue...)
 	out.Revision, out.Operation, out.Waiting = ended.Revision, ended.Operation, 0
 	for i := range m.Calls {
@@ -214,7 +214,7 @@ func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 			out.Waiting++
 		}
 	}
-	s.show(Event{Message: m, Place: &ended.Placed[0]})
+	s.show(Event{Message: m, Place: &ended.Last().Placed[0]})
 }
 
 // afterCalls lets the calls of a reply be decided and run.

@@ -112,7 +112,7 @@ func newTurn(t *testing.T, p *provider) *Turn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Check(context.Background(), true, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
+		if err := s.Maintenance().Check(context.Background(), chatctx.CheckOptions{Full: true}, func(p chatctx.Problem) { t.Errorf("check: %+v", p) }); err != nil {
 			t.Error(err)
 		}
 		s.Close()
@@ -240,7 +240,7 @@ func TestProviderErrors(t *testing.T) {
 			}
 			// The turn can be taken back, and asked again.
 			batch := turn.Context.Begin("main")
-			batch.Interrupt(false)
+			batch.Interrupt(chatctx.InterruptOptions{})
 			if _, err := batch.Commit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -349,7 +349,7 @@ func TestPartialIsStored(t *testing.T) {
 	}()
 	<-stored
 	want(t, turn.Context, "user: Tell")
-	m, err := turn.Context.Settle(t.Context(), "main", true) // as if this program had died
+	m, err := turn.Context.Settle(t.Context(), "main", chatctx.SettleOptions{Force: true}) // as if this program had died
 	if err != nil || m.Text() != "Once upon" || !m.Unfinished || m.Meta.Provider != "anthropic" {
 		t.Fatalf("%+v, %v", m, err)
 	}
@@ -377,7 +377,7 @@ func TestInterrupt(t *testing.T) {
 			return
 		}
 		batch := turn.Context.Begin("main")
-		batch.Interrupt(false)
+		batch.Interrupt(chatctx.InterruptOptions{})
 		if _, err := batch.Commit(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -451,7 +451,7 @@ func TestInterruptWhileToolsRun(t *testing.T) {
 			t.Errorf("%+v, %v", claim, err)
 		}
 		batch := turn.Context.Begin("main")
-		batch.Interrupt(false)
+		batch.Interrupt(chatctx.InterruptOptions{})
 		if _, err := batch.Commit(t.Context()); err != nil {
 			t.Error(err)
 		}

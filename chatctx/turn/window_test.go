@@ -51,7 +51,7 @@ func set(t *testing.T, turn *Turn, settings string) {
 		t.Fatal(err)
 	}
 	b := turn.Context.Begin("")
-	b.SetSettings(false, m)
+	b.SetSettings(m)
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 func withModel(file string, n int, model string) (*chatctx.Store, *chatctx.ChatContext) {
 	s, c := filled(file, n)
 	b := c.Begin("")
-	b.SetSettings(false, map[string]json.RawMessage{"model": value(json.Marshal(model))})
+	b.SetSettings(map[string]json.RawMessage{"model": value(json.Marshal(model))})
 	value(b.Commit(context.Background()))
 	return s, c
 }

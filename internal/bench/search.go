@@ -67,7 +67,7 @@ func benchSearch(r *run) []row {
 			value(c.Append(ctx, "", batch...))
 		}
 	})
-	used := value(s.Stats(ctx)).Used
+	used := value(s.Maintenance().Stats(ctx)).Used
 	base := used - indexBytes(s)
 	must(s.Close())
 	rows := []row{{fmt.Sprintf("used bytes of the search index, %d messages: to all else", n), fmt.Sprintf("%.2f of %d MB (stored in %s)", float64(used-base)/float64(base), base>>20, took.Round(time.Second)),

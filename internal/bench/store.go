@@ -141,11 +141,11 @@ func benchFork(r *run) []row {
 	fork := func(c *chatctx.ChatContext, at int) {
 		n++
 		b := c.Begin("main")
-		b.Fork(fmt.Sprintf("f%d", n), chatctx.Ref(fmt.Sprintf("@%d", at)), true)
+		b.Fork(fmt.Sprintf("f%d", n), chatctx.ForkOptions{At: chatctx.Ref(fmt.Sprintf("@%d", at)), Stay: true})
 		value(b.Commit(ctx))
 	}
 	length := value(lc.Snapshot(ctx, "main")).Len()
-	before := value(long.Stats(ctx))
+	before := value(long.Maintenance().Stats(ctx))
 	const each = 40
 	median, low, high, _ := ratio(9, func() {
 		for i := range each {
@@ -159,7 +159,7 @@ func benchFork(r *run) []row {
 	for range 1000 - 9*each {
 		fork(lc, 1+(n*7919)%length)
 	}
-	after := value(long.Stats(ctx))
+	after := value(long.Maintenance().Stats(ctx))
 	used := float64(after.Used-before.Used) / 1000
 	return []row{
 		{fmt.Sprintf("fork at any point of %d messages: to one of 10", length), spread(median, low, high), "at most 1.5", median <= 1.5},
@@ -282,10 +282,10 @@ func benchUsed(r *run) []row {
 	for i := range n {
 		value(c.Append(ctx, "", message(i)))
 	}
-	one := float64(value(s.Stats(ctx)).Used) / payload
+	one := float64(value(s.Maintenance().Stats(ctx)).Used) / payload
 	must(s.Close())
 	s, _ = filled(in(r.dir, "many"), n)
-	many := float64(value(s.Stats(ctx)).Used) / payload
+	many := float64(value(s.Maintenance().Stats(ctx)).Used) / payload
 	must(s.Close())
 	size := value(os.Stat(in(r.dir, "one"))).Size()
 	s, _ = filled(in(r.dir, "little"), 15)

@@ -67,7 +67,7 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 	if a.first == nil {
 		a.first = b
 	}
-	added := b.Together(a.first).Append(batch, o)
+	b.Together(a.first).AppendWith(o, batch...)
 	c, err := b.Commit(a.r.ctx)
 	if err != nil {
 		return contextHint(err)
@@ -79,11 +79,12 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 	if a.expect != nil {
 		a.expect = &c.Revision
 	}
-	a.report(c, added)
+	a.report(c)
 	return nil
 }
 
-func (a *appender) report(c *chatctx.Committed, added *chatctx.Appended) {
+func (a *appender) report(c *chatctx.Committed) {
+	added := c.Last()
 	for _, p := range added.Placed {
 		if added.Again || p.Known {
 			a.known++
@@ -92,7 +93,7 @@ func (a *appender) report(c *chatctx.Committed, added *chatctx.Appended) {
 		}
 	}
 	if a.r.json() {
-		for _, p := range placedToJSON(added, c.Operation) {
+		for _, p := range placedToJSON(c) {
 			a.r.printJSON(p)
 		}
 	}

@@ -96,7 +96,8 @@ type forkedJSON struct {
 }
 
 // forked reports a branch that was made.
-func (r *run) forked(c *chatctx.Committed, f *chatctx.Forked, stay bool) error {
+func (r *run) forked(c *chatctx.Committed, stay bool) error {
+	f := c.Last()
 	at := "its beginning"
 	if f.At != (chatctx.ID{}) {
 		at = short(f.At)
@@ -110,12 +111,13 @@ func (r *run) forked(c *chatctx.Committed, f *chatctx.Forked, stay bool) error {
 }
 
 func doFork(r *run) error {
-	var f *chatctx.Forked
-	c, err := r.change(func(b *chatctx.Batch) { f = b.Fork(r.arg(0), chatctx.Ref(r.flag("at")), r.is("stay")) })
+	c, err := r.change(func(b *chatctx.Batch) {
+		b.Fork(r.arg(0), chatctx.ForkOptions{At: chatctx.Ref(r.flag("at")), Stay: r.is("stay")})
+	})
 	if err != nil {
 		return err
 	}
-	return r.forked(c, f, r.is("stay"))
+	return r.forked(c, r.is("stay"))
 }
 
 func doSwitch(r *run) error {
@@ -194,14 +196,13 @@ func doEdit(r *run) error {
 	if err != nil {
 		return err
 	}
-	var f *chatctx.Forked
 	c, err := r.change(func(b *chatctx.Batch) {
-		f = b.Edit(chatctx.Ref(r.arg(0)), text, chatctx.EditOptions{Name: r.flag("as"), KeepRest: r.is("keep-rest")})
+		b.Edit(chatctx.Ref(r.arg(0)), text, chatctx.EditOptions{Name: r.flag("as"), KeepRest: r.is("keep-rest")})
 	})
 	if err != nil {
 		return err
 	}
-	return r.forked(c, f, false)
+	return r.forked(c, false)
 }
 
 // doTree draws the branches, or gives them as JSON.

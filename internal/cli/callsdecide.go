@@ -150,16 +150,16 @@ func (d *decider) together(calls []*chatctx.Call) error {
 	} else {
 		d.groups[id] = b.Together(b)
 	}
-	after := make([]*chatctx.Call, len(calls))
-	for i, c := range calls {
-		after[i] = b.Decide(c.Ref(), d.verdict)
+	for _, c := range calls {
+		b.Decide(c.Ref(), d.verdict)
 	}
 	done, err := b.Commit(d.r.ctx)
 	if err != nil {
 		return err
 	}
-	d.decided, d.last = d.decided+len(after), done
-	for _, c := range after {
+	d.decided, d.last = d.decided+len(calls), done
+	for _, s := range done.Steps {
+		c := s.Call
 		v := callToJSON(c)
 		v.Operation = done.Operation
 		err := d.r.emit(v, func() { d.r.printf("%s %s %s\n", d.done, callName(c), clean(c.Tool)) })

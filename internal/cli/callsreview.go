@@ -263,7 +263,7 @@ func (v *reviewer) ask(prompt string) (string, error) {
 func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
 	verdict.Name, verdict.Reason = v.r.flag("by"), v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
-	now := b.Decide(c.Ref(), verdict)
+	b.Decide(c.Ref(), verdict)
 	done, err := b.Commit(v.r.ctx)
 	if errors.Is(err, chatctx.ErrConflict) {
 		v.r.note("%s", clean(err.Error()))
@@ -273,6 +273,7 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
 		return err
 	}
 	v.decided++
+	now := done.Last().Call
 	j := callToJSON(now)
 	j.Operation = done.Operation
 	return v.r.emit(j, func() { v.r.printf("%s is %s\n", callName(now), callState(now)) })
@@ -285,10 +286,12 @@ func (v *reviewer) always(c *chatctx.Call, arguments json.RawMessage) error {
 		return err
 	}
 	b := v.st.Begin(c.Context.String(), c.Branch)
-	b.AddRule(rule, chatctx.RuleScope{})
-	if _, err := b.Commit(v.r.ctx); err != nil {
+	b.AddRule(*rule, chatctx.RuleScope{})
+	done, err := b.Commit(v.r.ctx)
+	if err != nil {
 		return err
 	}
+	rule = done.Last().Rule
 	v.r.note("rule %s allows %s here from now on; chatctx rules rm %s takes it away", short(rule.ID), clean(c.Tool), short(rule.ID))
 	return v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
 }

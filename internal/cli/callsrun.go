@@ -80,15 +80,16 @@ type answeredJSON struct {
 	Position int        `json:"position"`
 }
 
-func (r *run) answeredCall(a *chatctx.Answered) error {
-	v := answeredJSON{callToJSON(a.Call), a.Message, a.Position}
-	v.Operation = a.Operation
+func (r *run) answeredCall(done *chatctx.Committed) error {
+	call, at := done.Last().Call, done.Last().Placed[0]
+	v := answeredJSON{callToJSON(call), at.Message, at.Position}
+	v.Operation = done.Operation
 	return r.emit(v, func() {
-		where := fmt.Sprintf("its result is #%d of %s", a.Position, placed(&a.Committed))
-		if a.Position == 0 {
-			where = "no branch holds its message any more; its result is " + short(a.Message)
+		where := fmt.Sprintf("its result is #%d of %s", at.Position, placed(done))
+		if at.Position == 0 {
+			where = "no branch holds its message any more; its result is " + short(at.Message)
 		}
-		r.printf("%s %s is %s: %s\n", callName(a.Call), clean(a.Call.Tool), callState(a.Call), where)
+		r.printf("%s %s is %s: %s\n", callName(call), clean(call.Tool), callState(call), where)
 	})
 }
 

@@ -68,7 +68,7 @@ type checkJSON struct {
 
 func (r *run) problems(st *chatctx.Store, full bool) ([]problemJSON, error) {
 	problems := []problemJSON{}
-	err := st.Check(r.ctx, full, func(p chatctx.Problem) {
+	err := st.Maintenance().Check(r.ctx, chatctx.CheckOptions{Full: full}, func(p chatctx.Problem) {
 		problems = append(problems, problemJSON{p.Invariant, p.Where, p.Text})
 	})
 	return problems, err
@@ -94,7 +94,7 @@ func checkBackup(r *run) error {
 	if err != nil {
 		return err
 	}
-	stats, err := st.Stats(r.ctx)
+	stats, err := st.Maintenance().Stats(r.ctx)
 	if err != nil {
 		stats = &chatctx.Stats{} // the problems say why
 	}
@@ -124,7 +124,7 @@ func doBackup(r *run) error {
 	if err != nil {
 		return err
 	}
-	n, err := r.writeFile(target, func(w io.Writer) error { return st.Backup(r.ctx, w) })
+	n, err := r.writeFile(target, func(w io.Writer) error { return st.Maintenance().Backup(r.ctx, w) })
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ type spaceJSON struct {
 }
 
 func statsByContext(r *run, st *chatctx.Store) error {
-	all, err := st.SpaceByContext(r.ctx)
+	all, err := st.Maintenance().SpaceByContext(r.ctx)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func doStats(r *run) error {
 	if r.is("by-context") {
 		return statsByContext(r, st)
 	}
-	s, err := st.Stats(r.ctx)
+	s, err := st.Maintenance().Stats(r.ctx)
 	if err != nil {
 		return err
 	}

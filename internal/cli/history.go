@@ -60,9 +60,10 @@ type addedJSON struct {
 }
 
 // moved reports a changed history; what says what was done to it.
-func (r *run) moved(c *chatctx.Committed, m *chatctx.Moved, format string, args ...any) error {
+func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
+	m := c.Last()
 	v := movedJSON{whereOf(c), m.Messages, idOrNull(m.Head), m.Removed, []addedJSON{}}
-	for _, p := range m.Added {
+	for _, p := range m.Placed {
 		v.Added = append(v.Added, addedJSON{p.Message, p.Position})
 	}
 	head := "it is empty now"
@@ -85,12 +86,11 @@ func doRewind(r *run) error {
 			return snap.Len() - e.Position, nil
 		})
 	}
-	var m *chatctx.Moved
-	c, err := r.change(func(b *chatctx.Batch) { m = b.Rewind(chatctx.Ref(r.arg(0))) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Rewind(chatctx.Ref(r.arg(0))) })
 	if err != nil {
 		return err
 	}
-	return r.moved(c, m, "rewound %s by %s", placed(c), count(m.Removed, "message"))
+	return r.moved(c, "rewound %s by %s", placed(c), count(c.Last().Removed, "message"))
 }
 
 func doDrop(r *run) error {
@@ -101,24 +101,22 @@ func doDrop(r *run) error {
 	for i, a := range r.args {
 		refs[i] = chatctx.Ref(a)
 	}
-	var m *chatctx.Moved
-	c, err := r.change(func(b *chatctx.Batch) { m = b.Drop(refs...) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Drop(refs...) })
 	if err != nil {
 		return err
 	}
-	return r.moved(c, m, "took %s off %s", count(m.Removed, "message"), placed(c))
+	return r.moved(c, "took %s off %s", count(c.Last().Removed, "message"), placed(c))
 }
 
 func doClear(r *run) error {
 	if r.is("dry-run") {
 		return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) { return snap.Len(), nil })
 	}
-	var m *chatctx.Moved
-	c, err := r.change(func(b *chatctx.Batch) { m = b.Clear() })
+	c, err := r.change(func(b *chatctx.Batch) { b.Clear() })
 	if err != nil {
 		return err
 	}
-	return r.moved(c, m, "cleared %s: %s", placed(c), count(m.Removed, "message"))
+	return r.moved(c, "cleared %s: %s", placed(c), count(c.Last().Removed, "message"))
 }
 
 func doInterrupt(r *run) error {
@@ -129,18 +127,17 @@ func doInterrupt(r *run) error {
 	if err != nil {
 		return err
 	}
-	var m *chatctx.Moved
-	c, err := r.change(func(b *chatctx.Batch) { m = b.Interrupt(r.is("all")) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Interrupt(chatctx.InterruptOptions{Question: r.is("all")}) })
 	if err != nil {
 		return err
 	}
-	if m.Removed == 0 && ran {
-		return r.moved(c, m, "stopped the answer on %s; nothing of it was stored", placed(c))
+	if c.Last().Removed == 0 && ran {
+		return r.moved(c, "stopped the answer on %s; nothing of it was stored", placed(c))
 	}
-	if m.Removed == 0 {
-		return r.moved(c, m, "no unfinished answer stands on %s", placed(c))
+	if c.Last().Removed == 0 {
+		return r.moved(c, "no unfinished answer stands on %s", placed(c))
 	}
-	return r.moved(c, m, "took the unfinished turn off %s: %s", placed(c), count(m.Removed, "message"))
+	return r.moved(c, "took the unfinished turn off %s: %s", placed(c), count(c.Last().Removed, "message"))
 }
 
 // dryRunHistory says how many messages a command would take off the branch.
@@ -199,16 +196,15 @@ func doPick(r *run) error {
 	for _, a := range r.args[1:] {
 		refs = append(refs, chatctx.Ref(a))
 	}
-	var m *chatctx.Moved
-	c, err := r.change(func(b *chatctx.Batch) { m = b.Pick(r.arg(0), refs...) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Pick(r.arg(0), refs...) })
 	if err != nil {
 		return err
 	}
-	return r.moved(c, m, "picked %s from %s for %s", count(len(m.Added), "message"), clean(r.arg(0)), placed(c))
+	return r.moved(c, "picked %s from %s for %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
 }
 
 func doMerge(r *run) error {
-	var summary *string
+	var o chatctx.MergeOptions
 	if r.given("summary") {
 		if r.is("append") {
 			return usagef("merge takes --append or --summary, not both")
@@ -217,14 +213,16 @@ func doMerge(r *run) error {
 		if err != nil {
 			return err
 		}
-		summary = &text
+		if text == "" {
+			return usagef("the summary is empty")
+		}
+		o.Summary = text
 	}
-	var m *chatctx.Moved
-	c, err := r.change(func(b *chatctx.Batch) { m = b.Merge(r.arg(0), summary) })
+	c, err := r.change(func(b *chatctx.Batch) { b.Merge(r.arg(0), o) })
 	if err != nil {
 		return err
 	}
-	return r.moved(c, m, "merged %s from %s into %s", count(len(m.Added), "message"), clean(r.arg(0)), placed(c))
+	return r.moved(c, "merged %s from %s into %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
 }
 
 // tagJSON is a tag that was set or taken away.

@@ -55,10 +55,11 @@ type placedJSON struct {
 	Again    bool       `json:"again,omitempty"`
 }
 
-func placedToJSON(a *chatctx.Appended, operation string) []placedJSON {
+func placedToJSON(c *chatctx.Committed) []placedJSON {
+	a := c.Last()
 	list := make([]placedJSON, len(a.Placed))
 	for i, p := range a.Placed {
-		list[i] = placedJSON{where{operation, a.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again || p.Known}
+		list[i] = placedJSON{where{c.Operation, c.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again || p.Known}
 	}
 	return list
 }
@@ -77,12 +78,12 @@ func doAdd(r *run) error {
 		return err
 	}
 	b := r.st.Begin(r.contextRef(), r.branchName())
-	a := b.Append([]*chatctx.Message{m}, o)
+	b.AppendWith(o, m)
 	c, err := b.Commit(r.ctx)
 	if err != nil {
 		return contextHint(err)
 	}
-	lines := placedToJSON(a, c.Operation)
+	lines := placedToJSON(c)
 	if len(lines) == 0 {
 		return r.made(c, whereOf(c), "nothing was added to %s", placed(c))
 	}

@@ -76,7 +76,7 @@ func doRedact(r *run) error {
 		return err
 	}
 	o := chatctx.RedactOptions{Context: r.flag("context"), Find: find, DryRun: true}
-	plan, err := st.Redact(r.ctx, o)
+	plan, err := st.Maintenance().Redact(r.ctx, o)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func doRedact(r *run) error {
 		return err
 	}
 	o.DryRun = false
-	done, err := st.Redact(r.ctx, o)
+	done, err := st.Maintenance().Redact(r.ctx, o)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func doRepair(r *run) error {
 	if err != nil {
 		return repairHint(err, path)
 	}
-	plan, err := st.Repair(r.ctx, chatctx.RepairOptions{DryRun: true})
+	plan, err := st.Maintenance().Repair(r.ctx, chatctx.RepairOptions{DryRun: true})
 	if err != nil {
 		return repairHint(err, path)
 	}
@@ -63,7 +63,7 @@ func doRepair(r *run) error {
 	if err := r.confirm("Do it? A backup is made first.", usagef("repair changes the store")); err != nil {
 		return err
 	}
-	done, err := st.Repair(r.ctx, chatctx.RepairOptions{Path: path})
+	done, err := st.Maintenance().Repair(r.ctx, chatctx.RepairOptions{Path: path})
 	if err != nil {
 		return repairHint(err, path)
 	}

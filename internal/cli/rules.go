@@ -128,18 +128,19 @@ func doRulesAdd(r *run) error {
 		if err != nil {
 			return err
 		}
-		done, err = st.AddRule(r.ctx, rule)
+		done, err = st.AddRule(r.ctx, *rule)
 		if err != nil {
 			return err
 		}
 	} else {
 		done, err = r.change(func(b *chatctx.Batch) {
-			b.AddRule(rule, chatctx.RuleScope{Branch: r.is("here"), Call: chatctx.CallRef(r.flag("call"))})
+			b.AddRule(*rule, chatctx.RuleScope{Branch: r.is("here"), Call: chatctx.CallRef(r.flag("call"))})
 		})
 		if err != nil {
 			return err
 		}
 	}
+	rule = done.Last().Rule
 	v := ruleToJSON(rule)
 	v.Operation = done.Operation
 	return r.made(done, v, "rule %s: %s, for the %s", short(rule.ID), clean(rule.String()), rule.ScopeWord())
@@ -192,21 +193,21 @@ func (r *run) rules() ([]*chatctx.Rule, error) {
 
 func doRulesRm(r *run) error {
 	for _, ref := range r.args {
-		var rule *chatctx.Rule
 		var done *chatctx.Committed
 		var err error
 		if r.is("store") {
 			var st *chatctx.Store
 			if st, err = r.writer(); err == nil {
-				rule, done, err = st.RemoveRule(r.ctx, ref)
+				done, err = st.RemoveRule(r.ctx, ref)
 			}
 		} else {
-			done, err = r.change(func(b *chatctx.Batch) { rule = b.RemoveRule(ref) })
+			done, err = r.change(func(b *chatctx.Batch) { b.RemoveRule(ref) })
 		}
 		r.close()
 		if err != nil {
 			return err
 		}
+		rule := done.Last().Rule
 		v := ruleToJSON(rule)
 		v.Operation = done.Operation
 		if err := r.made(done, v, "took away rule %s: %s", short(rule.ID), clean(rule.String())); err != nil {

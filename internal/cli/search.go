@@ -139,15 +139,15 @@ func (r *run) openIndexed() error {
 	if err != nil {
 		return err
 	}
-	whole, waiting, err := st.Indexed(r.ctx)
+	index, err := st.Maintenance().IndexState(r.ctx)
 	switch {
 	case err != nil:
 		return err
-	case !whole:
+	case !index.Whole:
 		r.note("there is no index yet, so everything is read; make one: %s", r.again("search --reindex"))
-	case waiting > 2000:
+	case index.Waiting > 2000:
 		r.note("putting new messages into the index …")
-		if err = st.Index(r.ctx, nil); errors.Is(err, chatctx.ErrReadOnly) {
+		if err = st.Maintenance().Index(r.ctx, nil); errors.Is(err, chatctx.ErrReadOnly) {
 			return nil
 		}
 	}
@@ -159,11 +159,11 @@ func reindex(r *run, alone bool) error {
 	if err != nil {
 		return err
 	}
-	err = st.Reindex(r.ctx, func(done int) { r.note("%d …", done) })
+	err = st.Maintenance().Reindex(r.ctx, func(done int) { r.note("%d …", done) })
 	if err != nil || !alone {
 		return err
 	}
-	stats, err := st.Stats(r.ctx)
+	stats, err := st.Maintenance().Stats(r.ctx)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type promptJSON struct {
 }
 
 // promptCommand shows or sets one of a branch's prompts.
-func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, *string)) error {
+func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, string)) error {
 	if len(r.args) == 0 {
 		c, snap, err := r.snapshot()
 		if err != nil {
@@ -65,7 +65,7 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	if err != nil {
 		return err
 	}
-	c, err := r.change(func(b *chatctx.Batch) { set(b, stringOrNull(text)) })
+	c, err := r.change(func(b *chatctx.Batch) { set(b, text) })
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,10 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 			c, err = st.SetSettings(r.ctx, set)
 		}
 		of = "the store, for new contexts"
+	case r.is("all"):
+		c, err = r.change(func(b *chatctx.Batch) { b.SetContextSettings(set) })
 	default:
-		c, err = r.change(func(b *chatctx.Batch) { b.SetSettings(r.is("all"), set) })
+		c, err = r.change(func(b *chatctx.Batch) { b.SetSettings(set) })
 	}
 	if err != nil {
 		return err

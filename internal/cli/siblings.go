@@ -47,10 +47,10 @@ func (r *run) sendBranches(t *turn.Turn, m *chatctx.Message) error {
 	}
 	b := t.Context.Begin(t.Branch)
 	b.Name("send")
-	b.Fork(names[0], "", false)
-	b.Append([]*chatctx.Message{m}, chatctx.AppendOptions{})
+	b.Fork(names[0], chatctx.ForkOptions{})
+	b.Append(m)
 	for _, name := range names[1:] {
-		b.Fork(name, "", false)
+		b.Fork(name, chatctx.ForkOptions{})
 	}
 	b.Switch(info.Active)
 	if _, err := b.Together(b).Commit(r.ctx); err != nil {
@@ -164,7 +164,7 @@ func (r *run) sibling(t *turn.Turn, question *chatctx.Entry) error {
 	}
 	b := t.Context.Begin(t.Branch)
 	b.Name("retry")
-	b.Fork(name, chatctx.RefTo(question.ID), false)
+	b.Fork(name, chatctx.ForkOptions{At: chatctx.RefTo(question.ID)})
 	if _, err := b.Together(b).Commit(r.ctx); err != nil {
 		return err
 	}

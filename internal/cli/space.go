@@ -95,7 +95,7 @@ func doGC(r *run) error {
 	if err != nil {
 		return err
 	}
-	plan, err := st.GC(r.ctx, o)
+	plan, err := st.Maintenance().GC(r.ctx, o)
 	if err != nil {
 		return err
 	}
@@ -109,13 +109,13 @@ func doGC(r *run) error {
 		return err
 	}
 	o.DryRun = false
-	took, err := st.GC(r.ctx, o)
+	took, err := st.Maintenance().GC(r.ctx, o)
 	if err != nil {
 		return err
 	}
-	stats, err := st.Stats(r.ctx)
+	stats, err := st.Maintenance().Stats(r.ctx)
 	if err == nil && stats.RewriteDue {
-		err = st.Vacuum(r.ctx)
+		err = st.Maintenance().Vacuum(r.ctx)
 	}
 	if err != nil {
 		return err
@@ -174,14 +174,16 @@ func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), err
 			list[i] = chatctx.Ref(s)
 		}
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.PurgeMessages(r.ctx, ref, r.branchName(), list, dry)
+			return st.Maintenance().PurgeMessages(r.ctx, ref, r.branchName(), list, chatctx.PurgeOptions{DryRun: dry})
 		}, nil
 	case r.branchName() != "":
 		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
-			return st.PurgeBranch(r.ctx, ref, r.branchName(), dry)
+			return st.Maintenance().PurgeBranch(r.ctx, ref, r.branchName(), chatctx.PurgeOptions{DryRun: dry})
 		}, nil
 	case r.arg(0) != "":
-		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) { return st.PurgeContext(r.ctx, ref, dry) }, nil
+		return func(st *chatctx.Store, dry bool) (*chatctx.Purged, error) {
+			return st.Maintenance().PurgeContext(r.ctx, ref, chatctx.PurgeOptions{DryRun: dry})
+		}, nil
 	}
 	return nil, &usageError{"purge: what?", "chatctx purge CTX, or --branch BRANCH, or --message REF"}
 }
@@ -242,14 +244,14 @@ func doVacuum(r *run) error {
 	if err != nil {
 		return err
 	}
-	before, err := st.Stats(r.ctx)
+	before, err := st.Maintenance().Stats(r.ctx)
 	if err != nil {
 		return err
 	}
-	if err := st.Vacuum(r.ctx); err != nil {
+	if err := st.Maintenance().Vacuum(r.ctx); err != nil {
 		return err
 	}
-	after, err := st.Stats(r.ctx)
+	after, err := st.Maintenance().Stats(r.ctx)
 	if err != nil {
 		return err
 	}

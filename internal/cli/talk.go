@@ -379,7 +379,7 @@ func (r *run) settled(c *chatctx.ChatContext) (*chatctx.ChatContext, error) {
 	r.close()
 	if _, err := r.writer(); err == nil {
 		if w, err := r.st.Context(r.ctx, c.ID.String()); err == nil {
-			_, _ = w.Settle(r.ctx, r.branchName(), false) // whoever writes next tries again
+			_, _ = w.Settle(r.ctx, r.branchName(), chatctx.SettleOptions{}) // whoever writes next tries again
 		}
 		r.close()
 	}

@@ -65,12 +65,14 @@ func (b *builder) say(on string, n int, words string) {
 		}
 		msgs = append(msgs, pool.NewText(role, fmt.Sprintf("%s %d", words, i+1)))
 	}
-	b.do(on, func(x *chatctx.Batch) { x.Append(msgs, chatctx.AppendOptions{}) })
+	b.do(on, func(x *chatctx.Batch) { x.Append(msgs...) })
 }
 
 func (b *builder) fork(from, name string, at int) {
 	b.t.Helper()
-	b.do(from, func(x *chatctx.Batch) { x.Fork(name, chatctx.Ref("@"+strconv.Itoa(at)), true) })
+	b.do(from, func(x *chatctx.Batch) {
+		x.Fork(name, chatctx.ForkOptions{At: chatctx.Ref("@" + strconv.Itoa(at)), Stay: true})
+	})
 }
 
 // tree draws the context.

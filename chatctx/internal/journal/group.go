@@ -19,12 +19,18 @@ const keyLife = pool.Time(24 * time.Hour / time.Microsecond)
 type keyRecord struct {
 	At       pool.Time   `cbor:"1,keyasint"`
 	Branch   pool.ID     `cbor:"2,keyasint"`
-	Placed   []Placement `cbor:"3,keyasint,omitempty"`
+	Placed   []keptPlace `cbor:"3,keyasint,omitempty"`
 	Revision uint64      `cbor:"4,keyasint"`
 }
 
+// keptPlace is a Placement in a keyRecord.
+type keptPlace struct {
+	Message  pool.ID `cbor:"1,keyasint"`
+	Position int     `cbor:"2,keyasint"`
+}
+
 // known looks for what an append with this key has made already. No key is known.
-func (t *Txn) Known(key string, made *Appended) (bool, error) {
+func (t *Txn) Known(key string, made *Step) (bool, error) {
 	if key == "" {
 		return false, nil
 	}
@@ -33,7 +39,10 @@ func (t *Txn) Known(key string, made *Appended) (bool, error) {
 	if err != nil || !ok || rec.At+keyLife < t.Now {
 		return false, err
 	}
-	*made = Appended{Context: t.ID, Placed: rec.Placed, Revision: rec.Revision, Again: true}
+	*made = Step{What: made.What, Revision: rec.Revision, Again: true}
+	for _, p := range rec.Placed {
+		made.Placed = append(made.Placed, Placement{Message: p.Message, Position: p.Position})
+	}
 	b, err := view.BranchByID(t.Tx, t.ID, rec.Branch)
 	if b != nil {
 		made.Branch = b.Name
@@ -41,16 +50,14 @@ func (t *Txn) Known(key string, made *Appended) (bool, error) {
 	return true, err
 }
 
-// appending is an append of a batch.
+// Appending is an append of a batch.
 type Appending struct {
 	Msgs  []*pool.Message
 	O     AppendOptions
 	fresh map[pool.ID]pool.ID // the ids that messages of other contexts get, by those that they come with
-	Res   *Appended
-	on    pool.ID // the branch
 }
 
-// copyIDs makes the ids for messages of other contexts.
+// CopyIDs makes the ids for messages of other contexts.
 func (a *Appending) CopyIDs() {
 	a.fresh = map[pool.ID]pool.ID{}
 	for _, m := range a.Msgs {
@@ -60,8 +67,9 @@ func (a *Appending) CopyIDs() {
 	}
 }
 
-func (a *Appending) Step(t *Txn) error {
-	if again, err := t.Known(a.O.Key, a.Res); again || err != nil {
+// Step appends, unless the key is known.
+func (a *Appending) Step(t *Txn, s *Step) error {
+	if again, err := t.Known(a.O.Key, s); again || err != nil {
 		return err
 	}
 	if err := t.Expect(a.O.Expect); err != nil {
@@ -71,9 +79,10 @@ func (a *Appending) Step(t *Txn) error {
 	if err != nil {
 		return err
 	}
-	*a.Res, a.on = Appended{Context: t.ID, Branch: t.Target.Name}, t.Target.ID
-	a.Res.Placed, err = t.Append(t.Target, msgs)
-	return err
+	if s.Placed, err = t.Append(t.Target, msgs); err != nil {
+		return err
+	}
+	return s.Stands(t, t.Target)
 }
 
 // expect refuses a branch that is at another revision, if one is expected.
@@ -84,23 +93,12 @@ func (t *Txn) Expect(revision *uint64) error {
 	return nil
 }
 
-// finish notes what the finished operation made of the append, also under its key.
-func (a *Appending) Finish(t *Txn) error {
-	if a.Res.Again {
-		return nil
-	}
-	if l := t.Branches[a.on]; l != nil {
-		a.Res.Branch, a.Res.Revision = l.Name, l.Revision
-	}
-	return t.Keep(a.O.Key, a.on, a.Res)
-}
-
 // keysLooked is how many keys are looked at when one is noted: more than one is enough for the old ones to go.
 const keysLooked = 8
 
 // keep notes what a key made, and forgets those of the keys next to it that are too old.
-func (t *Txn) Keep(key string, on pool.ID, made *Appended) error {
-	if key == "" {
+func (t *Txn) Keep(key string, made *Step) error {
+	if key == "" || made.Again {
 		return nil
 	}
 	var old [][]byte
@@ -125,7 +123,11 @@ func (t *Txn) Keep(key string, on pool.ID, made *Appended) error {
 			return err
 		}
 	}
-	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), keyRecord{At: t.Now, Branch: on, Placed: made.Placed, Revision: made.Revision})
+	rec := keyRecord{At: t.Now, Branch: made.on, Revision: made.Revision}
+	for _, p := range made.Placed {
+		rec.Placed = append(rec.Placed, keptPlace{p.Message, p.Position})
+	}
+	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), rec)
 }
 
 // group ties the operations of several batches together, so that they are undone as the one command they are.

@@ -10,7 +10,7 @@ import (
 )
 
 // fork makes a branch with the first n messages of another.
-func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Forked) (*branch.Branch, error) {
+func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.Branch, error) {
 	made, err := t.Create(name, from)
 	if err != nil {
 		return nil, err
@@ -26,8 +26,11 @@ func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Forked) (*branc
 		return nil, err
 	}
 	made.Sessions = sessionsUpTo(from.Sessions, n)
-	*res = Forked{Branch: name, From: from.Name, At: made.At, Messages: made.Len()}
-	return made, t.copyRules(from, made)
+	res.From, res.At = from.Name, made.At
+	if err := t.copyRules(from, made); err != nil {
+		return nil, err
+	}
+	return made, res.Stands(t, made)
 }
 
 // share gives pieces as another branch may hold them. A message with a call that has no result there is copied, and in the copy each such call that was not
@@ -152,7 +155,7 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 }
 
 // edit makes the branch of Batch.Edit.
-func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptions, res *Forked) (*branch.Branch, error) {
+func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptions, res *Step) (*branch.Branch, error) {
 	pos, err := t.Position(from, ref)
 	if err != nil {
 		return nil, err
@@ -187,8 +190,7 @@ func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptio
 			return nil, err
 		}
 	}
-	res.Messages = made.Len()
-	return made, nil
+	return made, res.Stands(t, made)
 }
 
 // appendEdited stores a copy of m with another text at the end of a branch.
@@ -301,7 +303,7 @@ func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
 }
 
 // take appends pieces of another branch to the target; messages that it holds already are copied.
-func (t *Txn) Take(pieces []branch.Piece, res *Moved) error {
+func (t *Txn) Take(pieces []branch.Piece, res *Step) error {
 	b := t.Target
 	ids, err := branch.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
@@ -333,7 +335,7 @@ func (t *Txn) Take(pieces []branch.Piece, res *Moved) error {
 	}
 	added, err := branch.IDs(t.Tx, t.ID, pieces)
 	for i, id := range added {
-		res.Added = append(res.Added, Placement{Message: id, Position: at + 1 + i})
+		res.Placed = append(res.Placed, Placement{Message: id, Position: at + 1 + i})
 	}
 	if err != nil {
 		return err
@@ -359,13 +361,13 @@ func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bo
 }
 
 // mergeSummary appends one message in place of what a branch holds.
-func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Moved) error {
+func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Step) error {
 	head, err := branch.Head(t.Tx, t.ID, src.Pieces)
 	if err != nil {
 		return err
 	}
 	m.CopiedFrom = &head
-	res.Added, err = t.Append(t.Target, []*pool.Message{&m})
+	res.Placed, err = t.Append(t.Target, []*pool.Message{&m})
 	return err
 }
 

@@ -86,7 +86,7 @@ func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 const trashedField = 8
 
 func (t *StoreTxn) Finish(what string) (*Committed, error) {
-	done := &Committed{What: what}
+	done := &Committed{What: what, Steps: []*Step{NewStep(what)}}
 	if len(t.Changes) == 0 {
 		return done, nil
 	}

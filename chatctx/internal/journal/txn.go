@@ -426,8 +426,20 @@ func (t *Txn) DeriveTitle(msgs []*pool.Message) {
 	}
 }
 
-// finish writes what the operation changed, and its journal entry. Without a change it writes nothing and returns an empty Operation.
-func (t *Txn) Finish() (*Committed, error) {
+// Finish writes what the operation changed, and its journal entry, and says what it and its steps made. Without a change it writes nothing and returns an empty Operation.
+func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
+	done, err := t.write()
+	if err != nil {
+		return nil, err
+	}
+	done.Steps = steps
+	for _, s := range steps {
+		s.finish(t)
+	}
+	return done, nil
+}
+
+func (t *Txn) write() (*Committed, error) {
 	done := &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title}
 	if t.Target != nil {
 		done.Branch, done.Revision = t.Target.Name, t.Target.Revision

@@ -149,3 +149,35 @@ func ResultFor(callID string, after []*pool.Message) *pool.Result {
 	}
 	return nil
 }
+
+// CallRef names a call: MESSAGE:INDEX, the message as a Ref names one and the index counted from 1; or the provider's id, where that is unique.
+type CallRef string
+
+// Call is a call of a stored message as it is now. A call that came answered has no Since and no Decisions.
+type Call struct {
+	pool.Call
+	Context pool.ID
+	Message pool.ID
+	Index   int    // in the message, from 1
+	Branch  string // that holds the message; "" for none: then it is in no list and cannot be decided
+	Since   pool.Time
+	Expires pool.Time // zero: never
+	// Effective are the arguments that an approval put in place of the proposed ones, nil for none.
+	Effective json.RawMessage
+	Decisions []Decision
+	Claim     *Claim // who runs it; nil for nobody
+}
+
+// Ref is the whole name of the call.
+func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index)) }
+
+// State is the call's CallState.
+func (c *Call) State() string { return CallState(c.Status, c.Execution) }
+
+// RunArguments are the arguments that it runs with: those that an approval put in place, else the proposed ones.
+func (c *Call) RunArguments() json.RawMessage {
+	if c.Effective != nil {
+		return c.Effective
+	}
+	return c.Arguments
+}

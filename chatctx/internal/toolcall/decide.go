@@ -159,7 +159,7 @@ func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Pl
 }
 
 // settleNamed settles those calls of a context that are due. A reference that names none is left to whoever reads it next.
-func SettleNamed(s *record.Store, contextRef, branchName string, refs []CallRef) error {
+func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.CallRef) error {
 	ctx := context.Background()
 	var stale []callName
 	err := s.DB.View(ctx, func(tx kv.Tx) error {

@@ -3,7 +3,6 @@ package toolcall
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,38 +18,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// CallRef names a call: MESSAGE:INDEX, the message as a Ref names one and the index counted from 1; or the provider's id, where that is unique.
-type CallRef string
-
-// Call is a call of a stored message as it is now. A call that came answered has no Since and no Decisions.
-type Call struct {
-	pool.Call
-	Context pool.ID
-	Message pool.ID
-	Index   int    // in the message, from 1
-	Branch  string // that holds the message; "" for none: then it is in no list and cannot be decided
-	Since   pool.Time
-	Expires pool.Time // zero: never
-	// Effective are the arguments that an approval put in place of the proposed ones, nil for none.
-	Effective json.RawMessage
-	Decisions []record.Decision
-	Claim     *record.Claim // who runs it; nil for nobody
-}
-
-// Ref is the whole name of the call.
-func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index)) }
-
-// State is the call's CallState.
-func (c *Call) State() string { return record.CallState(c.Status, c.Execution) }
-
-// RunArguments are the arguments that it runs with: those that an approval put in place, else the proposed ones.
-func (c *Call) RunArguments() json.RawMessage {
-	if c.Effective != nil {
-		return c.Effective
-	}
-	return c.Arguments
-}
-
 // callAt is a call that was found in a transaction.
 type callAt struct {
 	Message *pool.Message
@@ -63,7 +30,7 @@ func (a *callAt) name() string {
 }
 
 // call finds a call of the context. The branch is the one that references are read on; where it was named, of several calls with one id the one that it holds counts.
-func FindCall(r view.Reader, b *branch.Branch, named bool, ref CallRef) (*callAt, error) {
+func FindCall(r view.Reader, b *branch.Branch, named bool, ref record.CallRef) (*callAt, error) {
 	if at := strings.LastIndexByte(string(ref), ':'); at > 0 {
 		n, err := strconv.Atoi(string(ref[at+1:]))
 		id, _, found := pool.ID{}, 0, error(nil)
@@ -101,7 +68,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 		return nil, err
 	}
 	for _, key := range keys {
-		c, err := CallOf(r, pool.ID(key[:16]), int(binary.BigEndian.Uint16(key[16:])), CallRef(id))
+		c, err := CallOf(r, pool.ID(key[:16]), int(binary.BigEndian.Uint16(key[16:])), record.CallRef(id))
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +106,7 @@ func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
 }
 
 // callOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
-func CallOf(r view.Reader, id pool.ID, index int, ref CallRef) (*callAt, error) {
+func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, error) {
 	m, err := pool.Get(r.Tx, r.ID, id)
 	if err != nil {
 		return nil, err
@@ -160,8 +127,8 @@ func CallOf(r view.Reader, id pool.ID, index int, ref CallRef) (*callAt, error) 
 }
 
 // describe gives a call as others see it: what time or a crash has brought to it counts already.
-func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*Call, error) {
-	c := &Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
+func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*record.Call, error) {
+	c := &record.Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
 		Expires: a.Rec.Expires, Effective: a.Rec.Effective, Decisions: a.Rec.Decisions}
 	d, claim, err := DueIn(r, a.Message.ID, a.Index, a.Rec, now)
 	if err != nil {
@@ -227,8 +194,8 @@ const callPage = 128
 
 // Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Where the store can be
 // written, calls whose time is over and calls whose program died are settled on the way. Calls are read in short transactions.
-func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*Call, error] {
-	return func(yield func(*Call, error) bool) {
+func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record.Call, error] {
+	return func(yield func(*record.Call, error) bool) {
 		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
 		if f.Since != 0 {
 			l.from = binary.BigEndian.AppendUint64(nil, uint64(f.Since))
@@ -253,7 +220,7 @@ type callLister struct {
 	filter CallFilter
 	from   []byte // key to go on at
 	done   bool
-	calls  []*Call
+	calls  []*record.Call
 	due    []callName
 	takes  map[pool.ID]bool // contexts that the filter takes
 }
@@ -339,7 +306,7 @@ func (l *callLister) context(tx kv.Tx, id pool.ID) (bool, error) {
 func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch, now pool.Time) error {
 	name := callName{pool.ID(key[8:24]), pool.ID(key[24:40]), int(binary.BigEndian.Uint16(key[40:]))}
 	r := view.Reader{Tx: tx, ID: name.ctx}
-	at, err := CallOf(r, name.message, name.index, CallRef(name.message.String()))
+	at, err := CallOf(r, name.message, name.index, record.CallRef(name.message.String()))
 	if err != nil {
 		return err
 	}
@@ -382,8 +349,8 @@ func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Br
 
 // Call finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
 // then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
-func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref CallRef) (*Call, error) {
-	var c *Call
+func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
+	var c *record.Call
 	var stale bool
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		r, at, err := findCall(tx, contextRef, branchName, ref)
@@ -413,7 +380,7 @@ func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName strin
 }
 
 // findCall resolves a reference to a call.
-func findCall(tx kv.Tx, contextRef, branchName string, ref CallRef) (view.Reader, *callAt, error) {
+func findCall(tx kv.Tx, contextRef, branchName string, ref record.CallRef) (view.Reader, *callAt, error) {
 	id, err := view.ResolveContext(tx, contextRef)
 	if err != nil && contextRef != "" {
 		return view.Reader{}, nil, err
@@ -430,7 +397,7 @@ func findCall(tx kv.Tx, contextRef, branchName string, ref CallRef) (view.Reader
 }
 
 // callIn finds a call in one context.
-func callIn(tx kv.Tx, id pool.ID, branchName string, ref CallRef) (*callAt, error) {
+func callIn(tx kv.Tx, id pool.ID, branchName string, ref record.CallRef) (*callAt, error) {
 	rec, _, err := record.GetContext(tx, id)
 	if err != nil {
 		return nil, err
@@ -446,7 +413,7 @@ func callIn(tx kv.Tx, id pool.ID, branchName string, ref CallRef) (*callAt, erro
 }
 
 // callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.
-func callAnywhere(tx kv.Tx, but pool.ID, ref CallRef, otherwise error) (view.Reader, *callAt, error) {
+func callAnywhere(tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (view.Reader, *callAt, error) {
 	var found []*callAt
 	var in []pool.ID
 	var words []string
@@ -566,8 +533,8 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallSte
 }
 
 // OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, settled like those of Store.Calls.
-func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) ([]*Call, error) {
-	var out []*Call
+func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) ([]*record.Call, error) {
+	var out []*record.Call
 	var stale []callName
 	err := view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
 		out, stale = nil, nil

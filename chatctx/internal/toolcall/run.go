@@ -26,7 +26,7 @@ type ClaimOptions struct {
 
 // CallClaim is the right to run a call. It lasts while it is renewed and its process lives; after that the call is uncertain.
 type CallClaim struct {
-	Call  *Call
+	Call  *record.Call
 	Token pool.ID // lets another process renew and resolve
 	store *record.Store
 	hold  pool.Time
@@ -34,7 +34,7 @@ type CallClaim struct {
 
 // ClaimCall makes a call running, durably, before its tool is started: of several who try, one gets it. ErrConflict, with the state, for the others and for
 // calls that may not be run. The context and the call are named as in Store.Call.
-func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref CallRef, o ClaimOptions) (*CallClaim, error) {
+func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, o ClaimOptions) (*CallClaim, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	return k, nil
 }
 
-func ClaimFor(t *journal.Txn, c *Call, claim *record.Claim, o ClaimOptions) (*Call, error) {
+func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOptions) (*record.Call, error) {
 	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
 	if err != nil {
 		return nil, err
@@ -158,56 +158,47 @@ func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
 	return record.Decision{ByKind: record.ByProgram, ByName: s.Program}
 }
 
-// Answered is a call that was answered, and its result.
-type Answered struct {
-	journal.Committed
-	Call              *Call
-	journal.Placement // of the result; Position 0 where no branch held the call's message: the result then lies in the pool alone
-}
-
 // Resolve ends the claim with the call's result: the result message and the end of the call are one transaction.
-func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*Answered, error) {
+func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*journal.Committed, error) {
 	a.Token = k.Token
 	return ResolveCall(ctx, k.store, k.Call.Context.String(), k.Call.Branch, k.Call.Ref(), a)
 }
 
 // ResolveCall answers a call that runs, or that is uncertain: it is done, or failed where the result is an error, and its result goes to the end of the branch, in one
-// transaction. ErrConflict, with the state, for calls that wait or were answered, and for those that another program runs.
-func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref CallRef, a Answer) (*Answered, error) {
+// transaction. The step of what it gives has the call and the result's place: the position 0 where no branch held the call's message, so that the result lies in the pool alone.
+// ErrConflict, with the state, for calls that wait or were answered, and for those that another program runs.
+func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, a Answer) (*journal.Committed, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
 		return nil, err
 	}
-	m := found.answer(&a)
+	m := answerOf(found, &a)
 	if err := s.Ready([]*pool.Message{m}); err != nil {
 		return nil, err
 	}
-	var out *Answered
+	var done *journal.Committed
 	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
-		out = &Answered{}
 		t, err := journal.BeginAt(s, tx, found.Context)
 		if err != nil {
 			return err
 		}
 		t.What = "resolve"
 		message := *m // put changes it
-		if err := resolve(t, found, &a, &message, out); err != nil {
+		step := journal.NewStep(t.What)
+		if err := resolve(t, found, &a, &message, step); err != nil {
 			return err
 		}
-		done, err := t.Finish()
-		if err == nil {
-			out.Committed = *done
-		}
+		done, err = t.Finish(step)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return done, nil
 }
 
 // answer is the message with a call's result. A call that ran with other arguments than the proposed ones says so there.
-func (c *Call) answer(a *Answer) *pool.Message {
+func answerOf(c *record.Call, a *Answer) *pool.Message {
 	r := a.Result
 	r.RequestID, r.Tool = c.ID, c.Tool
 	if c.Effective != nil {
@@ -224,7 +215,7 @@ func (c *Call) answer(a *Answer) *pool.Message {
 	return &pool.Message{Role: pool.ToolRole, Result: &r, Content: a.Beside, Kind: a.Kind}
 }
 
-func resolve(t *journal.Txn, c *Call, a *Answer, m *pool.Message, out *Answered) error {
+func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *journal.Step) error {
 	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
 	if err != nil {
 		return err
@@ -247,17 +238,19 @@ func resolve(t *journal.Txn, c *Call, a *Answer, m *pool.Message, out *Answered)
 	if err := StepCall(t, at, pool.Approved, execution, d); err != nil {
 		return err
 	}
-	branchName := ""
+	branchName, placed := "", journal.Placement{}
 	if len(holders) == 0 {
-		out.Message, err = m.ID, t.Store1(m)
+		placed.Message, err = m.ID, t.Store1(m)
 	} else {
 		branchName = holders[0]
-		out.Placement, err = ResolveOn(t, branchName, m)
+		placed, err = ResolveOn(t, branchName, m)
+		step.On(t.Target)
 	}
 	if err != nil {
 		return err
 	}
-	out.Call, err = DescribeCall(t.Reader(), at, t.Now, branchName)
+	step.Placed = []journal.Placement{placed}
+	step.Call, err = DescribeCall(t.Reader(), at, t.Now, branchName)
 	return err
 }
 
@@ -292,6 +285,6 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 }
 
 // ClaimOf is the claim of a call that another process took, by its token. Whether it is still held, Renew and Resolve say.
-func ClaimOf(s *record.Store, c *Call, token pool.ID, hold time.Duration) *CallClaim {
+func ClaimOf(s *record.Store, c *record.Call, token pool.ID, hold time.Duration) *CallClaim {
 	return &CallClaim{Call: c, Token: token, store: s, hold: pool.Time(max(hold, record.ClaimLife) / time.Microsecond)}
 }

@@ -51,7 +51,7 @@ func HostileStore(t testing.TB) *chatctx.Store {
 		t.Fatal(err)
 	}
 	b := c.Begin("")
-	b.Fork(title, "@1", true)
+	b.Fork(title, chatctx.ForkOptions{At: "@1", Stay: true})
 	if _, err := b.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}

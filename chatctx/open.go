@@ -6,6 +6,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
+// Options of Open.
+type Options = record.Options
+
+// The versions of the file format: FormatVersion is the one that this program writes, OldestVersion the oldest that it reads.
+const (
+	FormatVersion = record.FormatVersion
+	OldestVersion = record.OldestVersion
+)
+
 // Open opens the store in a file. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
 func Open(path string, o Options) (*Store, error) { return frontOf(care.Open(path, o)) }
 
@@ -25,4 +34,9 @@ func frontOf(at *record.Store, err error) (*Store, error) {
 // at is the context as the rooms below know it.
 func (c *ChatContext) at() *record.Conversation {
 	return &record.Conversation{ID: c.ID, Store: c.store.at}
+}
+
+// Close ends the use of the store. Everything that had returned without an error is durable already.
+func (s *Store) Close() error {
+	return s.at.Close()
 }

@@ -14,6 +14,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
+type Task = record.Task
+
+// The states of a task. One that runs and whose calls wait is shown as waiting.
+const (
+	TaskRunning   = record.TaskRunning
+	TaskWaiting   = record.TaskWaiting
+	TaskReturned  = record.TaskReturned
+	TaskFailed    = record.TaskFailed
+	TaskAbandoned = record.TaskAbandoned
+)
+
 // NewTask is what a sub-context begins with.
 type NewTask struct {
 	NewContext

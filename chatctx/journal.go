@@ -1,0 +1,37 @@
+package chatctx
+
+import (
+	"context"
+	"iter"
+
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+)
+
+// Operation is an entry of a journal.
+type Operation = journal.Operation
+
+// Operations gives a context's journal, newest first; "" is the current context.
+func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
+	return journal.Operations(ctx, s.at, contextRef)
+}
+
+// StoreOperations gives the store's own journal, newest first.
+func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error] {
+	return journal.StoreOperations(ctx, s.at)
+}
+
+// Undone says what was taken back or brought back.
+type Undone = journal.Undone
+
+// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
+// made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
+func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
+	return journal.Undo(ctx, s.at, contextRef, branchName, op)
+}
+
+// Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what the store's newest did.
+// Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
+// stands on it; ErrNotFound where there is nothing to bring back.
+func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
+	return journal.Redo(ctx, s.at, contextRef, branchName)
+}
