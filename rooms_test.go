@@ -179,6 +179,8 @@ var rooms = map[string]map[string]string{
 		"chatctx":              "the front door",
 		"pool":                 "messages and ids",
 		"net/http":             "sends requests",
+
+		"golang.org/x/image/webp": "decodes pictures",
 	},
 	"chatctx/approval": {
 		"chatctx":                          "the front door",

@@ -18,7 +18,7 @@ var weights = []struct {
 	{"pool", []string{"fxamacker/cbor", "google/uuid", "x448/float16"}, heavy},
 	{"chatctx/exchange", append([]string{"klauspost/compress"}, core...), append([]string{"database/sql"}, heavy...)},
 	{"chatctx/exchange/html", append([]string{"klauspost/compress", "yuin/goldmark"}, core...), []string{"net/http", "database/sql"}},
-	{"adapter", core, []string{"html/template", "database/sql"}},
+	{"adapter", append(slices.Clone(core), "golang.org/x/image"), []string{"html/template", "database/sql"}},
 }
 
 // core are the modules of a program that embeds a store.

@@ -168,6 +168,9 @@ func (b *builder) mediaItem(id chatctx.ID, p *pool.Part) Item {
 	case text != "":
 		return Item{Text: text}
 	}
+	if m.scaled != "" {
+		b.Note(id, "%s", m.scaled)
+	}
 	return Item{Media: m}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"image"
 	_ "image/gif"  // sizes of images
@@ -46,6 +47,7 @@ type Media struct {
 
 	width, height int    // 0: not known
 	left          string // why it is left out
+	scaled        string // what was done to make it fit, "" for nothing
 }
 
 // newMedia gets a part's bytes and finds out whether rules allow it. A text document that the rules do not name is text: its
@@ -68,8 +70,18 @@ func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text
 	if m.Kind == pool.DocumentPart && strings.HasPrefix(m.Type, "text/") && !oneOf(m.Type, rules.Documents) {
 		return m, m.asText()
 	}
+	if scales(d.Settings) && strings.HasPrefix(m.Type, "image/") && len(rules.Images) > 0 {
+		m.scaled = m.fit(rules)
+	}
 	m.check(rules)
 	return m, ""
+}
+
+// scales reports whether images are scaled down.
+func scales(settings map[string]json.RawMessage) bool {
+	on := true
+	_ = json.Unmarshal(settings[ScaleImages], &on) // another type is refused where the settings are read
+	return on
 }
 
 // cleanName is a file's name as it can stand in a text and in a field.

@@ -11,10 +11,10 @@ import (
 )
 
 // one PNG of 1 by 1 pixels.
-const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+const onePNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
 
 func TestMedia(t *testing.T) {
-	image, _ := base64.StdEncoding.DecodeString(png)
+	image, _ := base64.StdEncoding.DecodeString(onePNG)
 	rules := &MediaRules{Images: []string{"image/png"}, ImageBytes: 100, Documents: []string{"application/pdf"}, FileBytes: 20, URLs: true, Own: []string{"gs://"}}
 	d := &chatctx.Draft{Artifact: func(h pool.Hash) ([]byte, error) {
 		if h[0] == 1 {
@@ -36,8 +36,9 @@ func TestMedia(t *testing.T) {
 		"no bytes":        {part: pool.Part{Type: "image", Data: []byte{}}, left: "empty"},
 		"words":           {part: pool.Part{Type: "image", MediaType: "image/png", Data: []byte("hello")}, left: "no image"},
 		"gif":             {part: pool.Part{Type: "image", Data: []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00")}, left: "image/gif is not taken"},
-		"large":           {part: pool.Part{Type: "image", Data: append(image, make([]byte, 100)...)}, left: "the limit is 100"},
-		"data url":        {part: pool.Part{Type: "image", URL: "data:image/png;base64," + png}, kind: "image/png"},
+		"large":           {part: pool.Part{Type: "image", Data: append(image, make([]byte, 100)...)}, kind: "image/png"}, // it is made smaller
+		"large, broken":   {part: pool.Part{Type: "image", Data: append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 100)...)}, left: "the limit is 100"},
+		"data url":        {part: pool.Part{Type: "image", URL: "data:image/png;base64," + onePNG}, kind: "image/png"},
 		"bad data url":    {part: pool.Part{Type: "image", URL: "data:image/png;base64,???"}, left: "cannot be read"},
 		"web":             {part: pool.Part{Type: "image", URL: "https://example.com/a.png"}},
 		"file url":        {part: pool.Part{Type: "image", URL: "file:///etc/passwd"}, left: "not one of the web"},

@@ -74,7 +74,7 @@ const (
 )
 
 // others are settings that concern no request. A name that ends in a dot stands for all that begin with it.
-var others = []string{"mode", "provider", "system", "system.", "prompt", "base_url", "key_env", "organisation", "organization", "profile",
+var others = []string{"mode", "provider", ScaleImages, "system", "system.", "prompt", "base_url", "key_env", "organisation", "organization", "profile",
 	"budget", "headroom", "keep_blocks", "digest_tokens", "squeeze", "notify", "prices", "prune", "prune.", "compact", "compact.",
 	"resume", "resume.", "cache", "cache.", "window", "window.", "tokens.", "embed.", "embedding.", "search.", "calls.", "tools.", "rules.", "sub.",
 	"subtask.", "turn.", "rounds", "timeout", "retries", "limits.", "app."}
@@ -104,6 +104,8 @@ func readSettings(from map[string]json.RawMessage, rules *Rules) (*Settings, err
 	if err := r.known(rules.Parameters); err != nil {
 		return nil, err
 	}
+	scale := true
+	r.value(ScaleImages, &scale, "takes true or false")
 	r.value("model", &s.Model, "takes a name")
 	r.value("profile", &s.Profile, "takes a name")
 	r.value("base_url", &s.BaseURL, "takes an address")
