@@ -177,15 +177,20 @@ func (t *Txn) revertContext(c record.Change, onContext bool) error {
 	return err
 }
 
-// fixActive chooses another active branch where that is gone.
+// fixActive chooses another active branch where that is gone. ErrConflict where none is left.
 func (t *Txn) fixActive() error {
 	if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {
 		return err
 	}
-	return t.Each(func(b *branch.Branch) error {
-		t.Rec.Active = b.ID
+	left := false
+	err := t.Each(func(b *branch.Branch) error {
+		t.Rec.Active, left = b.ID, true
 		return kv.ErrStop
 	})
+	if err == nil && !left {
+		err = record.Conflict("no branch would be left: undo first what removed the others")
+	}
+	return err
 }
 
 // dropRedo forgets the undos that can no longer be redone, now that something else was done on what chains name: those about the same, those of which gc has

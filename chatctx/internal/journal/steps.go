@@ -147,8 +147,15 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 	m.ID, m.CopiedFrom = pool.NewID(), &id
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		if c.Status != pool.Denied && record.ResultFor(c.ID, after) == nil {
+		switch r := record.ResultFor(c.ID, after); {
+		case c.Status == pool.Denied:
+		case r == nil:
 			c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, ""
+		case c.Open(): // the result is there, and whoever runs the call runs it for the other message
+			c.Status, c.Execution = pool.Approved, pool.Done
+			if r.IsError {
+				c.Execution = pool.Failed
+			}
 		}
 	}
 	return t.Put(to, []*pool.Message{m})
