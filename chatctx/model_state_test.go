@@ -437,6 +437,9 @@ func (c *convo) revert(op *operation, now pool.Time) (*change, error) {
 		t.branches[k] = op.before[k]
 	}
 	names := map[string]bool{}
+	if len(t.there()) == 0 {
+		return nil, chatctx.ErrConflict
+	}
 	for _, b := range t.there() {
 		if name := t.branch(b).name; names[name] {
 			return nil, chatctx.ErrConflict

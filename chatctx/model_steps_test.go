@@ -413,8 +413,12 @@ func (t *change) duplicate(of id, after []id) id {
 	m.id, m.ours, m.from = pool.NewID(), true, id{}
 	for j, c := range m.calls {
 		s := t.call(callKey{of, j})
-		if s.status != pool.Denied && !t.answered(c.id, after) {
+		switch answer := t.answer(c.id, after); {
+		case s.status == pool.Denied:
+		case answer == nil:
 			s = waiting
+		case s.open():
+			s = callState{status: pool.Approved, execution: ended(answer.isError)}
 		}
 		if s.expires = 0; s.open() {
 			m.from = of
@@ -425,17 +429,18 @@ func (t *change) duplicate(of id, after []id) id {
 	return m.id
 }
 
-func (t *change) answered(call string, after []id) bool {
+// answer is the result of a call among the messages after it, nil for none.
+func (t *change) answer(call string, after []id) *message {
 	for _, a := range after {
 		m := t.message(a)
 		if m.answers == call {
-			return true
+			return m
 		}
 		if slices.ContainsFunc(m.calls, func(c callName) bool { return c.id == call }) {
-			return false
+			return nil
 		}
 	}
-	return false
+	return nil
 }
 
 func (b *batch) edit() error {
@@ -659,8 +664,16 @@ func (b *batch) remove() error {
 	if gone == b.active {
 		return chatctx.ErrConflict
 	}
-	b.branches[gone], b.touched[gone], b.onContext = nil, true, true
+	b.removeBranch(gone)
 	return nil
+}
+
+// removeBranch takes a branch away; its record stays for as long as the operation, with what it needs.
+func (t *change) removeBranch(gone id) {
+	for _, x := range t.branch(gone).sessions {
+		t.passed = append(t.passed, x.Summary)
+	}
+	t.branches[gone], t.touched[gone], t.onContext = nil, true, true
 }
 
 // renameTo is one rename.
@@ -703,7 +716,7 @@ func (b *batch) replace() error {
 	name := b.branch(gone).name
 	b.say("remove %s", name)
 	b.b.RemoveBranch(name)
-	b.branches[gone], b.touched[gone], b.onContext = nil, true, true
+	b.removeBranch(gone)
 	if b.rng.Intn(2) == 0 {
 		return b.renameTo(b.target, name)
 	}

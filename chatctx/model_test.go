@@ -171,7 +171,7 @@ func play(dir string, file bool, seeds []int64) (wrong string, log []string) {
 
 // shrink leaves out operations as long as something goes wrong, and gives what is left.
 func shrink(seeds []int64, wrong func([]int64) bool) []int64 {
-	tries := 400
+	tries := 150
 	for size := len(seeds) / 2; size > 0 && tries > 0; {
 		less := false
 		for at := 0; at+size <= len(seeds) && tries > 0; tries-- {
