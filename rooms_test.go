@@ -32,6 +32,9 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/kv":      {},
 	"chatctx/secrets": {},
+	"internal/mutate": {
+		"os/exec": "starts programs",
+	},
 	"internal/pgtest": {
 		"net":     "opens sockets",
 		"os/exec": "starts programs",

@@ -1,0 +1,102 @@
+package main
+
+// What walks the whole store, and the tests of single ideas beside it.
+const (
+	model = "chatctx:^TestModel$"
+	store = "chatctx:^Test[^M]"
+)
+
+var (
+	ofStore = []string{model, store}
+	ofTurn  = []string{"chatctx/turn"}
+	ofDraft = []string{"enhancer/..."}
+)
+
+// bugs are the ones that tests have to catch: comparisons turned, checks left out, off by one, an error dropped.
+var bugs = []bug{
+	// the journal, undo and redo
+	{"undo does not ask what stands on the operation", `if top != n {`, `if false {`, ofStore},
+	{"what was done after an undo leaves its redo", `undo.Expired || Touches(undo, chains) {`, `undo.Expired {`, ofStore},
+	{"redo asks for nothing that stands on it", `if Touches(op, undo.Chains) {`, `if false && Touches(op, undo.Chains) {`, ofStore},
+	{"an operation is undone whose changes gc has taken", `if op.Expired { return nil, record.Conflict(`, `if op.What == "" { return nil, record.Conflict(`, ofStore},
+	{"undo leaves a branch's newest operation as it was", `if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return c.Prev }); err != nil {`,
+		`if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return n }); err != nil {`, ofStore},
+	{"undo reverts a call that ran", `|| c.Old == nil || is.Execution != pool.NotRun {`, `|| c.Old == nil {`, ofStore},
+	{"undo makes a call wait on two branches", `if err != nil || len(holders) > 1 {`, `if err != nil || len(holders) > 100 {`, ofStore},
+	{"undo puts sessions where the splice left them", `b.Sessions = sessions // they are put back as fields`, `_ = sessions`, ofStore},
+	{"undo leaves a branch active that is gone", `if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {`, `if l, err := t.Load(t.Rec.Active); err != nil || l != nil {`, ofStore},
+	{"an operation on the context has no revision of its branches", `l.Revision++ chains = append(chains, record.Chain{Name: l.Name`, `chains = append(chains, record.Chain{Name: l.Name`, ofStore},
+	{"an undo keeps the revision", `l.Revision++ l.Last, l.Newest = last(c), n`, `l.Last, l.Newest = last(c), n`, ofStore},
+	{"a splice is not on the journal", `if !t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`,
+		`if t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`, ofStore},
+	{"a removed branch's pieces stay in the list of open calls", `t.Rec.Branches-- if err := t.Show(b.Pieces, false); err != nil { return err } return t.reindex()`, `t.Rec.Branches--
+	return t.reindex()`, ofStore},
+	{"a name is given twice", `if err == nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q already`, `if err != nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q already`, ofStore},
+	{"a name that is given up stays in the index", `if err := branch.DeleteName(t.Tx, t.ID, l.named); err != nil { return err }`, ``, ofStore},
+	{"sessions stay where they were when messages come before them", `return pos - removed + inserted`, `return pos - removed`, ofStore},
+	{"the active branch is removed", `if gone.ID == t.Rec.Active {`, `if false {`, ofStore},
+
+	// messages and ids
+	{"other words under an id are taken", `if err == nil && !same { err = taken(m.ID) }`, ``, ofStore},
+	{"edit keeps thinking", `case p.Type == pool.ThinkingPart: case p.Type != pool.TextPart:`, `case p.Type != pool.TextPart:`, ofStore},
+	{"an edited call keeps what was decided", `if c := &m.Calls[i]; c.Status != pool.Denied { c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, "" } } if err := m.Validate()`,
+		`if c := &m.Calls[i]; c.Status == pool.Denied { c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, "" } }
+	if err := m.Validate()`, ofStore},
+	{"a fork shares calls that wait", `if i := branch.Place(pieces, u.Home.Segment, u.Home.Position); i >= 0 && !slices.Contains(places, i) {`,
+		`if i := branch.Place(pieces, u.Home.Segment, u.Home.Position); i > 0 && !slices.Contains(places, i) {`, ofStore},
+	{"drop leaves a call's results", `if m.Result != nil && waiting[m.Result.RequestID] { set[next] = true`, `if m.Result != nil && waiting[m.Result.RequestID] { set[next] = false`, ofStore},
+	{"pick shares a message that is held", `if !held[id] { continue }`, `if held[id] { continue }`, ofStore},
+	{"an idempotency key is forgotten at once", `if err != nil || !ok || rec.At+keyLife < t.Now {`, `if err != nil || !ok || rec.At < t.Now {`, ofStore},
+	{"a tag is taken from another message", `return record.Conflict("the tag %q is on %s`, `_ = record.Conflict("the tag %q is on %s`, ofStore},
+	{"a batch goes on at another revision", `if revision != nil && *revision != t.Target.Revision {`, `if revision != nil && *revision > t.Target.Revision+100 {`, ofStore},
+
+	// gc
+	{"gc ignores marks", `l.messages[pool.ID(key[16:])] = "a mark"`, `_ = "a mark"`, ofStore},
+	{"gc ignores tags", `l.messages[pool.ID(value)] = "a tag"`, `_ = "a tag"`, ofStore},
+	{"gc ignores the queue", `l.messages[pool.ID(value[:16])] = "the queue"`, `_ = "the queue"`, ofStore},
+	{"gc ignores the summaries of sessions", `l.messages[s.Summary] = "a session's summary"`, `_ = "a session's summary"`, ofStore},
+	{"gc takes what undo needs", `case c.Kind == record.SpliceChange: l.pieces = append(l.pieces, c.Removed, c.Inserted)`, `case c.Kind == record.SpliceChange:`, ofStore},
+	{"gc keeps one operation less", `seen > c.o.KeepOperations`, `seen >= c.o.KeepOperations`, ofStore},
+	{"gc takes the count of turns before a piece", `before = before || p.From == at+1`, `before = before || p.From == at+2`, ofStore},
+
+	// calls
+	{"a claim's token is not compared when it is renewed", `if !ok || claim.Token != k.Token {`, `if !ok {`, []string{"chatctx:Call|Claim", store, "chatctx/approval"}},
+	{"a claim's token is not compared when a call is answered", `case by.Token != (pool.ID{}) && a.Rec.Token != by.Token:`, `case false:`, ofStore},
+	{"a call is claimed that nobody approved", `if !fresh && !again {`, `if false {`, ofStore},
+	{"a call is decided twice", `if a.Rec.Status != pool.Pending && !cancels {`, `if false {`, ofStore},
+	{"a call's time is over a moment late", `now >= c.Expires`, `now > c.Expires`, []string{"chatctx:Expire|Call", store, "chatctx/approval"}},
+	{"an expired call of an older turn gets a result", `if err != nil || !last && v.Kind == record.ByExpiry {`, `if err != nil {`, ofStore},
+	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := a.by(`, `d := a.by(`, ofStore},
+	{"an appended result ends the claim of a program that runs the call", `if running && (claim.Task != pool.ID{} || !claim.Dead(t.Now)) {`, `if false {`, ofStore},
+
+	// replies
+	{"a reply that lost its claim is stored", `if err == nil && (claim == nil || claim.Token != r.token) {`, `if err == nil && claim == nil {`, ofStore},
+	{"a second reply begins", `case holder == nil || holder.Dead(t.Now):`, `case true:`, ofStore},
+	{"what was saved of a reply is lost", `} else if !e.GoOn {`, `} else if false {`, ofStore},
+	{"what waits is answered by a reply that failed", `if !e.Stop {`, `if true {`, ofStore},
+
+	// turn
+	{"the limit of tokens is off by one", `s.out.spent() >= s.Tokens`, `s.out.spent() > s.Tokens`, ofTurn},
+	{"a failed reply keeps its claim", `return out, errors.Join(err, s.giveUp(ctx))`, `return out, err`, ofTurn},
+	{"calls of older turns are waited for", `if e.Turn != turn { break }`, ``, ofTurn},
+	{"one round too many", `for range rounds {`, `for range rounds + 1 {`, ofTurn},
+	{"a reply of a claim that was taken is stored", `if m == nil || errors.Is(failed, chatctx.ErrStopped) {`, `if m == nil {`, ofTurn},
+	{"the output's tokens cost nothing", `[]*int64{m.Meta.InputTokens, m.Meta.OutputTokens}`, `[]*int64{m.Meta.InputTokens}`, ofTurn},
+	{"a file that is held loses a reply", `if !errors.Is(err, chatctx.ErrLocked) || ctx.Err() != nil {`, `if true || ctx.Err() != nil {`, ofTurn},
+	{"the provider is not asked for the size near the limit", `float64(req.Report.After) < askFrom*float64(limit)`, `float64(req.Report.After) > askFrom*float64(limit)`, ofTurn},
+
+	// enhancer
+	{"headroom is not kept free", `limit := float64(w.Budget) * (1 - w.Headroom)`, `limit := float64(w.Budget)`, ofDraft},
+	{"a step clears less than is over", `return (over + unit - 1) / unit * unit`, `return over / unit * unit`, ofDraft},
+	{"trim leaves the newest question out", `if !l.stay[i] && i != last {`, `if !l.stay[i] {`, ofDraft},
+	{"trim parts a call from its result", `if reach < i { l.may[i] = false }`, `if reach+1 < i { l.may[i] = false }`, ofDraft},
+	{"a pinned message may go", `l.stay[i] = m.Pinned || m.Role == pool.System`, `l.stay[i] = m.Role == pool.System`, ofDraft},
+	{"prune takes what the model has not read", `if kept > s.o.PruneKeep && i < end {`, `if kept > s.o.PruneKeep {`, ofDraft},
+	{"prune begins at the threshold", `if since <= s.o.PruneThreshold {`, `if since < s.o.PruneThreshold {`, ofDraft},
+	{"compaction is due at the share and not over it", `float64(Used(w, d)) > o.CompactAt*float64(w.Budget)`, `float64(Used(w, d)) >= o.CompactAt*float64(w.Budget)`, ofDraft},
+	{"a digest stands for other messages than it was made of", `if hashOf(behind[g]) != digests[g].Of ||`, `if`, ofDraft},
+	{"compaction overwrites a branch that changed meanwhile", `if current != d.Session.ID {`, `if false {`, ofDraft},
+	{"a result is excluded without its call", `if partners[i] >= 0 { groups[partners[i]] = true } } } leaveOut(`, `} }
+	leaveOut(`, ofDraft},
+	{"an output that cannot be kept is put aside", `if after >= before || !s.keep(m, f.aside) {`, `if after >= before {`, ofDraft},
+}
