@@ -142,8 +142,8 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	},
 	"import": func(t *testing.T, s *Store, _ *ChatContext) error {
 		_, err := s.Import(t.Context(), []*Incoming{{Format: "f", Title: secret, System: secret, Prompt: secret, Settings: secretJSON(), AppData: secretJSON(),
-			Nodes: []Node{{ID: "1", Parent: -1, Message: says(secret)[0]}}, Loose: says(secret),
-			Branches: []IncomingBranch{{Name: "main", System: secret, Prompt: secret, Settings: secretJSON(),
+			Nodes: []Node{{ID: "1", Message: says(secret)[0]}}, Loose: says(secret),
+			Branches: []IncomingBranch{{Name: "main", Leaf: 1, System: secret, Prompt: secret, Settings: secretJSON(),
 				Sessions: []branch.Session{{ID: pool.NewID(), Start: 1, Data: secretJSON()}}}}}})
 		return err
 	},

@@ -221,14 +221,37 @@ func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Com
 }
 
 // BranchInfo describes a branch.
-type BranchInfo = view.BranchInfo
+type BranchInfo struct {
+	ID             ID
+	Name           string
+	Active         bool
+	Revision       uint64 // goes up with each change, undo included: one number never names two states
+	Messages       int
+	Head           ID     // zero on an empty branch
+	From           string // what the branch is called that it was forked from; "" where it is of none, or of one that is gone
+	At             ID     // the last message that both shared then
+	Created        pool.Time
+	System, Prompt string // the branch's system prompt and user prompt
+	Settings       map[string]json.RawMessage
+	AppData        map[string]json.RawMessage
+	Sessions       []branch.Session
+	Tokens         *branch.Tokens // figures that a program set; nil for none
+}
+
+func branchInfo(b *view.BranchInfo) *BranchInfo {
+	return &BranchInfo{ID: b.ID, Name: b.Name, Active: b.Active, Revision: b.Revision, Messages: b.Messages, Head: b.Head, From: b.From, At: b.At, Created: b.Created,
+		System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, AppData: b.AppData, Sessions: b.Sessions, Tokens: b.Tokens}
+}
 
 // Branches are all branches, in the order they were made, main first.
 func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 	var out []*BranchInfo
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		var err error
-		out, err = view.BranchInfos(tx, c.ID, rec)
+		all, err := view.BranchInfos(tx, c.ID, rec)
+		out = out[:0]
+		for _, b := range all {
+			out = append(out, branchInfo(b))
+		}
 		return err
 	})
 	return out, err
@@ -236,16 +259,11 @@ func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 
 // Branch is one branch; "" is the active one.
 func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, error) {
-	var info *BranchInfo
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, name)
-		if err != nil {
-			return err
-		}
-		info, err = view.DescribeBranch(tx, c.ID, rec, b)
-		return err
-	})
-	return info, err
+	snap, err := c.Snapshot(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Info, nil
 }
 
 // Effective are the settings in force on a branch: the store's, the context's, the branch's, later ones winning.

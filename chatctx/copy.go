@@ -83,7 +83,7 @@ func copyContext(st *journal.StoreTxn, from, id ID, title string) error {
 }
 
 // lineage makes the copies of branches name copies, once all are there, and forgets the branch that every context begins with where the other has none of that name.
-func (c *copier) lineage(infos []*BranchInfo, active ID) error {
+func (c *copier) lineage(infos []*view.BranchInfo, active ID) error {
 	hasMain := false
 	for _, info := range infos {
 		c.branches[info.ID].From = c.copyOf(info.Branch.From)
@@ -104,7 +104,7 @@ func (c *copier) copyOf(id ID) ID {
 	return ID{}
 }
 
-func (c *copier) branch(info *BranchInfo) error {
+func (c *copier) branch(info *view.BranchInfo) error {
 	b := c.t.Target
 	if info.Name != MainBranch {
 		var err error

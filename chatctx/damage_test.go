@@ -56,7 +56,7 @@ func wholeStore(t *testing.T) string {
 		}
 	}
 	src := &Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: "from elsewhere"}}}
-	in := &Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []IncomingBranch{{Name: "main"}}, Nodes: []Node{{ID: "n", Parent: -1, Message: src}}}
+	in := &Incoming{Format: "test", Conversation: "1", Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: src}}}
 	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 		if err != nil {
 			return err
 		}
-		snap = &Snapshot{ctx: c, Info: info}
+		snap = c.snapshot(info)
 		d.Branch, d.Revision, d.System, d.Prompt = b.Name, b.Revision, info.SystemText, info.PromptText
 		if d.Settings, err = view.Effective(tx, rec, b); err != nil {
 			return err

@@ -86,8 +86,8 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err := s.Maintenance().Index(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []IncomingBranch{{Name: "main"}},
-		Nodes: []Node{{ID: secret("node", 0), Parent: -1, Message: says(secret("imported text", 0))[0]}}}
+	in := &Incoming{Format: "test", Conversation: secret("conversation", 0), Title: secret("imported", 0), Branches: []IncomingBranch{{Name: "main", Leaf: 1}},
+		Nodes: []Node{{ID: secret("node", 0), Message: says(secret("imported text", 0))[0]}}}
 	done, err := s.Import(t.Context(), []*Incoming{in})
 	if err != nil {
 		t.Fatal(err)

@@ -15,17 +15,30 @@ import (
 // Snapshot is a branch as it was at one moment. It holds nothing: no file, no lock, no memory to speak of; entries and messages never change, so the
 // branch's pieces are enough. Writers do not change it and are not held up by it.
 type Snapshot struct {
-	ctx  *ChatContext
-	Info *BranchInfo
+	Info   *BranchInfo
+	ctx    *ChatContext
+	branch *branch.Branch
+}
+
+func (c *ChatContext) snapshot(b *view.BranchInfo) *Snapshot {
+	return &Snapshot{Info: branchInfo(b), ctx: c, branch: &b.Branch}
 }
 
 // Snapshot takes a branch as it is now, "" for the active one.
 func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapshot, error) {
-	info, err := c.Branch(ctx, branchName)
-	if err != nil {
-		return nil, err
-	}
-	return &Snapshot{ctx: c, Info: info}, nil
+	var snap *Snapshot
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		info, err := view.DescribeBranch(tx, c.ID, rec, b)
+		if err == nil {
+			snap = c.snapshot(info)
+		}
+		return err
+	})
+	return snap, err
 }
 
 // Len is the number of messages.
@@ -92,7 +105,7 @@ func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
 func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	n := 0
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		n, err = branch.Turns(tx, s.ctx.ID, s.Info.Pieces, s.Len())
+		n, err = branch.Turns(tx, s.ctx.ID, s.branch.Pieces, s.Len())
 		return err
 	})
 	return n, err
@@ -101,7 +114,7 @@ func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 func (s *Snapshot) read(ctx context.Context, from, to int) ([]*Entry, error) {
 	var page []*Entry
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		page, err = view.ReadEntries(tx, s.ctx.ID, &s.Info.Branch, from, to)
+		page, err = view.ReadEntries(tx, s.ctx.ID, s.branch, from, to)
 		return err
 	})
 	return page, err
@@ -111,7 +124,7 @@ func (s *Snapshot) read(ctx context.Context, from, to int) ([]*Entry, error) {
 func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 	var ids []ID
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		ids, err = branch.IDs(tx, s.ctx.ID, s.Info.Pieces)
+		ids, err = branch.IDs(tx, s.ctx.ID, s.branch.Pieces)
 		return err
 	})
 	return ids, err
@@ -121,12 +134,12 @@ func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 	var e *Entry
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
-		id, pos, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(&s.Info.Branch, ref)
+		id, pos, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref)
 		if err != nil {
 			return err
 		}
 		if pos > 0 {
-			page, err := view.ReadEntries(tx, s.ctx.ID, &s.Info.Branch, pos, pos)
+			page, err := view.ReadEntries(tx, s.ctx.ID, s.branch, pos, pos)
 			if err == nil {
 				e = page[0]
 			}
@@ -186,10 +199,10 @@ func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error
 	return d, err
 }
 
-// TreeBranch shows how a branch stands to the others: it leaves the branch From, an index of the list, after Shared messages; -1 and 0 where it shares none.
+// TreeBranch shows how a branch stands to the others: it leaves the branch Leaves, a number of the list counted from 1, after Shared messages; 0 and 0 where it shares none.
 type TreeBranch struct {
-	*BranchInfo
-	From   int
+	BranchInfo
+	Leaves int
 	Shared int
 }
 
@@ -202,15 +215,15 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 			return err
 		}
 		out = out[:0]
-		for _, info := range infos {
-			tb := &TreeBranch{BranchInfo: info, From: -1}
-			for i, before := range out {
+		for i, info := range infos {
+			tb := &TreeBranch{BranchInfo: *branchInfo(info)}
+			for k, before := range infos[:i] {
 				n, err := branch.Shared(tx, c.ID, before.Pieces, info.Pieces)
 				if err != nil {
 					return err
 				}
 				if n > tb.Shared {
-					tb.From, tb.Shared = i, n
+					tb.Leaves, tb.Shared = k+1, n
 				}
 			}
 			out = append(out, tb)

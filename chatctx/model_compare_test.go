@@ -8,6 +8,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,21 +19,35 @@ type law struct {
 }
 
 // obey holds a branch against its law.
-func (r *run) obey(info *chatctx.BranchInfo, state *branchState) {
+func (r *run) obey(c *convo, info *chatctx.BranchInfo, state *branchState) {
 	l := r.laws[info.ID]
 	if l == nil {
 		l = &law{}
 		r.laws[info.ID] = l
 	}
+	high := r.high(c, info.ID)
 	switch {
 	case info.Revision < l.revision:
 		r.fail("branch %s went from revision %d back to %d", info.Name, l.revision, info.Revision)
-	case info.High < l.high:
-		r.fail("branch %s went from the high-water mark %d back to %d", info.Name, l.high, info.High)
+	case high < l.high:
+		r.fail("branch %s went from the high-water mark %d back to %d", info.Name, l.high, high)
 	case info.Revision == l.revision && l.state != nil && l.state != state && !l.state.equal(state):
 		r.fail("branch %s has two states at revision %d", info.Name, info.Revision)
 	}
-	*l = law{info.Revision, info.High, state}
+	*l = law{info.Revision, high, state}
+}
+
+// high is a branch's high-water mark, which nobody sees from outside.
+func (r *run) high(c *convo, b id) (high uint64) {
+	err := r.store().DB().View(bg, func(tx kv.Tx) error {
+		rec, err := branch.Get(tx, c.id, b)
+		if err == nil {
+			high = rec.High
+		}
+		return err
+	})
+	r.must(err, "the high-water mark")
+	return high
 }
 
 // compare holds the store against the model: what each branch and the context are, and the histories of those that changed; deep: everything.
@@ -55,7 +70,7 @@ func (r *run) compare(c *convo, changed, deep bool) {
 			r.compareBranch(view, info, want)
 			r.compareHistory(c, view, info, want, deep)
 		}
-		r.obey(info, want)
+		r.obey(c, info, want)
 	}
 	info, err := view.Info(bg)
 	r.must(err, "info")
@@ -86,7 +101,7 @@ func plainSessions(in []branch.Session) []session {
 }
 
 func (r *run) compareBranch(view *chatctx.ChatContext, info *chatctx.BranchInfo, want *branchState) {
-	got := &branchState{name: info.Name, list: want.list, system: info.SystemText, prompt: info.PromptText, settings: plain(info.Settings), data: plain(info.AppData),
+	got := &branchState{name: info.Name, list: want.list, system: info.System, prompt: info.Prompt, settings: plain(info.Settings), data: plain(info.AppData),
 		sessions: plainSessions(info.Sessions), tokens: -1, queue: nil}
 	if info.Tokens != nil {
 		got.tokens = info.Tokens.Input

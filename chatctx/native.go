@@ -53,7 +53,7 @@ func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 			return err
 		}
 		for _, info := range infos {
-			v.Branches = append(v.Branches, &Snapshot{ctx: c, Info: info})
+			v.Branches = append(v.Branches, c.snapshot(info))
 		}
 		if v.Marks, err = view.Marks(tx, c.ID); err != nil {
 			return err

@@ -408,8 +408,8 @@ func TestImportsKeepIdsApart(t *testing.T) {
 	s := open(t, "")
 	id := pool.NewID()
 	in := func(text string) *Incoming {
-		return &Incoming{Format: "f", Title: "T", Nodes: []Node{{Parent: -1, Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
-			Branches: []IncomingBranch{{Name: "main", Leaf: 0}}}
+		return &Incoming{Format: "f", Title: "T", Nodes: []Node{{Message: &Message{ID: id, Role: pool.User, Content: says(text)[0].Content}}},
+			Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}
 	}
 	twice := in("a")
 	twice.Nodes = append(twice.Nodes, Node{Parent: 0, Message: &Message{ID: id, Role: pool.User, Content: says("b")[0].Content}})

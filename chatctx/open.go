@@ -15,7 +15,7 @@ const (
 	OldestVersion = record.OldestVersion
 )
 
-// Open opens the store in a file. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
+// Open opens the store in a file, or at a URL as postgres://… whose engine the program has imported. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
 func Open(path string, o Options) (*Store, error) { return frontOf(care.Open(path, o)) }
 
 // OpenMemory makes a store in memory, gone with Close.

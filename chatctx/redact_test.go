@@ -71,8 +71,8 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	if page[0].Text() != "my key is [redacted]" || string(page[1].Calls[0].Arguments) != `{"key":"[redacted]"}` || !strings.HasPrefix(page[2].Result.Text, "the output has [redacted]\n") {
 		t.Errorf("read %q, %s, %.40q", page[0].Text(), page[1].Calls[0].Arguments, page[2].Result.Text)
 	}
-	if snap.Info.SystemText != "use [redacted]" {
-		t.Errorf("the prompt is %q", snap.Info.SystemText)
+	if snap.Info.System != "use [redacted]" {
+		t.Errorf("the prompt is %q", snap.Info.System)
 	}
 	if got := found(t, s, SearchOptions{Text: "planted"}); len(got) != 0 {
 		t.Errorf("search finds %v", got)

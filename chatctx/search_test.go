@@ -241,8 +241,8 @@ func (r *searched) imports(ctx context.Context) error {
 	for i := range 3 {
 		m := says(r.text())[0]
 		m.ID = pool.NewID()
-		in.Nodes = append(in.Nodes, Node{ID: fmt.Sprint(i), Parent: i - 1, Message: m})
-		in.Branches[0].Leaf = i
+		in.Nodes = append(in.Nodes, Node{ID: fmt.Sprint(i), Parent: i, Message: m})
+		in.Branches[0].Leaf = i + 1
 	}
 	done, err := r.store.Import(ctx, []*Incoming{in})
 	for _, d := range done {

@@ -393,7 +393,7 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 func TestUndoWithoutACurrentContext(t *testing.T) {
 	s := open(t, "")
 	in := func(id string) *Incoming {
-		return &Incoming{Format: "test", Conversation: id, Nodes: []Node{{ID: "1", Parent: -1, Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main"}}}
+		return &Incoming{Format: "test", Conversation: id, Nodes: []Node{{ID: "1", Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}
 	}
 	done, err := s.Import(t.Context(), []*Incoming{in("x"), in("y")})
 	if err != nil {
@@ -426,7 +426,7 @@ func TestRedoInTheStore(t *testing.T) {
 	}
 	var list []*Incoming
 	for i := range 1000 {
-		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []Node{{ID: "1", Parent: -1, Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main"}}})
+		list = append(list, &Incoming{Format: "test", Conversation: fmt.Sprint(i), Nodes: []Node{{ID: "1", Message: says("a")[0]}}, Branches: []IncomingBranch{{Name: "main", Leaf: 1}}})
 	}
 	run := s.ImportRun()
 	for i := 0; i < len(list); i += 100 {
@@ -631,7 +631,7 @@ func TestCopyIsDeep(t *testing.T) {
 		}
 		want(t, callState(t, c, "main", "@4"), "pending/none")
 		info, err := other.Branch(t.Context(), "main")
-		if err != nil || info.SystemText != "be brief" {
+		if err != nil || info.System != "be brief" {
 			t.Errorf("the copy's system prompt: %+v %v", info, err)
 		}
 		tags, err := other.Tags(t.Context())

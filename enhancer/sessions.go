@@ -154,7 +154,7 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		}
 		setResumed(&next)
 	} else {
-		next.Start, next.Summary = info.Len()+1, list[s.Number].Session.Summary
+		next.Start, next.Summary = info.Messages+1, list[s.Number].Session.Summary
 		out.Tokens = tokens.NewCounter(o.Model, c).Text(s.Summary)
 	}
 	b := c.Begin(info.Name)
@@ -187,7 +187,7 @@ func resumedAt(s *branch.Session) int {
 
 // later is the digest that stands for the messages of the sessions after one that is resumed; none where they have no messages.
 func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, sessions []SessionInfo) ([]branch.Digest, error) {
-	from, to := sessions[0].Start, info.Len()
+	from, to := sessions[0].Start, info.Messages
 	if from > to {
 		return nil, nil
 	}

@@ -356,11 +356,11 @@ func (w *walk) importTree(place) error {
 	in := &chatctx.Incoming{Format: "test", Conversation: fmt.Sprint(w.n), Title: "tree", System: one(w, []string{"", "be good", " "})}
 	for len(in.Nodes) < 12 {
 		for _, m := range w.sound() {
-			in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint(len(in.Nodes)), Parent: w.IntN(len(in.Nodes)+1) - 1, Message: m})
+			in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint(len(in.Nodes)), Parent: w.IntN(len(in.Nodes) + 1), Message: m})
 		}
 	}
 	for i := range 1 + w.IntN(3) {
-		in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: fmt.Sprint("b", i), Leaf: w.IntN(len(in.Nodes)+1) - 1})
+		in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: fmt.Sprint("b", i), Leaf: w.IntN(len(in.Nodes) + 1)})
 	}
 	made, err := w.store.Import(w.t.Context(), []*chatctx.Incoming{in})
 	if err != nil {

@@ -370,8 +370,8 @@ func pairResults(in *chatctx.Incoming) {
 		if node.Message.Result == nil {
 			continue
 		}
-		call, free := node.Parent, true
-		for ; call >= 0 && passable(in.Nodes[call].Message); call = in.Nodes[call].Parent {
+		call, free := node.Parent-1, true
+		for ; call >= 0 && passable(in.Nodes[call].Message); call = in.Nodes[call].Parent - 1 {
 			free = free && taken[call] == 0
 		}
 		if call < 0 || !free || len(in.Nodes[call].Message.Calls) == 0 {

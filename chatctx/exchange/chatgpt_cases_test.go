@@ -23,7 +23,7 @@ type outcome struct {
 // pathOf gives a branch as the ids of its nodes.
 func pathOf(in *chatctx.Incoming, leaf int) string {
 	var ids []string
-	for n := leaf; n >= 0; n = in.Nodes[n].Parent {
+	for n := leaf - 1; n >= 0; n = in.Nodes[n].Parent - 1 {
 		ids = append(ids, in.Nodes[n].ID)
 	}
 	slices.Reverse(ids)

@@ -29,11 +29,11 @@ func describe(all []*chatctx.Incoming, rep *Report) string {
 			fmt.Fprintf(&b, "  data %s %s\n", name, in.AppData[name])
 		}
 		for i, n := range in.Nodes {
-			fmt.Fprintf(&b, "  %d < %d %s ", i, n.Parent, n.ID)
+			fmt.Fprintf(&b, "  %d < %d %s ", i, n.Parent-1, n.ID)
 			describeMessage(&b, n.Message)
 		}
 		for _, br := range in.Branches {
-			fmt.Fprintf(&b, "  branch %q ends at %d\n", br.Name, br.Leaf)
+			fmt.Fprintf(&b, "  branch %q ends at %d\n", br.Name, br.Leaf-1)
 		}
 	}
 	fmt.Fprintf(&b, "files %d contexts %d messages %d branches %d skipped %d duplicated %d repaired %d structural %d skipped_contexts %d failed %d\n", rep.Files,

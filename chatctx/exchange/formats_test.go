@@ -46,7 +46,7 @@ func dump(all []*chatctx.Incoming, rep *Report) string {
 			fmt.Fprintf(&b, "   system %q\n", in.System)
 		}
 		for i, n := range in.Nodes {
-			fmt.Fprintf(&b, "%d<%d %s ", i, n.Parent, n.ID)
+			fmt.Fprintf(&b, "%d<%d %s ", i, n.Parent-1, n.ID)
 			dumpMessage(&b, &n)
 		}
 		b.WriteString(paths(in))

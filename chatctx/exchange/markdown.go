@@ -22,8 +22,8 @@ func writeMarkdown(ctx context.Context, x *Writing) error {
 		return err
 	}
 	fmt.Fprintf(x.Out, "# %s\n\n*Branch %s, %s*\n", show.OneLine(info.Title), show.OneLine(snap.Info.Name), show.Counted(snap.Len(), "message"))
-	if snap.Info.SystemText != "" {
-		fmt.Fprintf(x.Out, "\n## System prompt\n\n%s\n", closed(snap.Info.SystemText))
+	if snap.Info.System != "" {
+		fmt.Fprintf(x.Out, "\n## System prompt\n\n%s\n", closed(snap.Info.System))
 	}
 	for e, err := range snap.Entries(ctx, 1, 0) {
 		if err != nil {

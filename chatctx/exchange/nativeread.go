@@ -295,7 +295,7 @@ func (d *nativeDry) Branch(_ context.Context, b chatctx.NativeBranch) error {
 		}
 	}
 	d.paths = append(d.paths, path)
-	d.in.Branches = append(d.in.Branches, chatctx.IncomingBranch{Name: b.Name, Leaf: -1, System: b.System, Prompt: b.Prompt,
+	d.in.Branches = append(d.in.Branches, chatctx.IncomingBranch{Name: b.Name, System: b.System, Prompt: b.Prompt,
 		Settings: b.Settings, Sessions: b.Sessions})
 	d.leaf()
 	return nil
@@ -303,9 +303,9 @@ func (d *nativeDry) Branch(_ context.Context, b chatctx.NativeBranch) error {
 
 func (d *nativeDry) leaf() int {
 	last := len(d.paths) - 1
-	leaf := -1
+	leaf := 0
 	if p := d.paths[last]; len(p) > 0 {
-		leaf = p[len(p)-1]
+		leaf = p[len(p)-1] + 1
 	}
 	d.in.Branches[last].Leaf = leaf
 	return leaf

@@ -196,7 +196,7 @@ func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.S
 	b := snap.Info
 	at, shared, like := h.begin(ids)
 	h.grow(at, ids[shared:], b.Name)
-	line := nativeBranch{ID: b.ID, Name: b.Name, System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, Sessions: sessionsOut(b.Sessions),
+	line := nativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, Sessions: sessionsOut(b.Sessions),
 		AppData: b.AppData, From: b.From, At: idOrNil(b.At), Created: stamp(b.Created), Tokens: b.Tokens}
 	if shared > 0 {
 		line.Like = &nativeLike{like, shared}

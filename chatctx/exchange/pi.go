@@ -218,7 +218,7 @@ func (p *pi) sessions(in *chatctx.Incoming) {
 		b := &in.Branches[i]
 		end := p.last
 		if i > 0 {
-			end = in.Nodes[b.Leaf].ID
+			end = in.Nodes[b.Leaf-1].ID
 		}
 		starts := p.starts(end)
 		for _, c := range p.compacted {

@@ -21,7 +21,7 @@ var minutes = exchange.Format{
 	Name:   "minutes",
 	Detect: func(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte("MINUTES\n")) },
 	Read: func(r *exchange.Reading) error {
-		in := &chatctx.Incoming{Conversation: r.Path(), Branches: []chatctx.IncomingBranch{{Name: "main", Leaf: -1}}}
+		in := &chatctx.Incoming{Conversation: r.Path(), Branches: []chatctx.IncomingBranch{{Name: "main"}}}
 		lines := bufio.NewScanner(r.Content())
 		for n := 1; lines.Scan(); n++ {
 			who, text, ok := strings.Cut(lines.Text(), ": ")
@@ -38,8 +38,8 @@ var minutes = exchange.Format{
 				r.Skip(1, n, "a line without a speaker")
 			default:
 				i := len(in.Nodes)
-				in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint(n), Parent: i - 1, Message: pool.NewText(pool.Role(who), text)})
-				in.Branches[0].Leaf = i
+				in.Nodes = append(in.Nodes, chatctx.Node{ID: fmt.Sprint(n), Parent: i, Message: pool.NewText(pool.Role(who), text)})
+				in.Branches[0].Leaf = i + 1
 			}
 		}
 		if err := lines.Err(); err != nil {

@@ -35,7 +35,7 @@ func checkIncoming(t testing.TB, in *chatctx.Incoming) {
 			t.Errorf("two branches are named %q", b.Name)
 		}
 		names[b.Name] = true
-		for n := b.Leaf; n >= 0 && !held[n]; n = in.Nodes[n].Parent {
+		for n := b.Leaf - 1; n >= 0 && !held[n]; n = in.Nodes[n].Parent - 1 {
 			held[n] = true
 		}
 	}
@@ -43,7 +43,7 @@ func checkIncoming(t testing.TB, in *chatctx.Incoming) {
 		t.Error("no branch")
 	}
 	for i, n := range in.Nodes {
-		if n.Parent >= i {
+		if n.Parent > i {
 			t.Fatalf("node %d stands before its parent %d", i, n.Parent)
 		}
 		if !held[i] {

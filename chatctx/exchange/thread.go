@@ -284,7 +284,7 @@ func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
 		}
 	}
 	for i := len(in.Nodes) - 1; i >= 0; i-- {
-		if up := in.Nodes[i].Parent; up >= 0 {
+		if up := in.Nodes[i].Parent - 1; up >= 0 {
 			p.end[up] = max(p.end[up], p.end[i])
 		}
 	}
@@ -342,7 +342,7 @@ func (p *pairing) answered(holder int, m *chatctx.Message) {
 }
 
 func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
-	up := p.in.Nodes[i].Parent
+	up := p.in.Nodes[i].Parent - 1
 	for range maxTries {
 		if up < 0 {
 			break
@@ -358,7 +358,7 @@ func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
 		if above.Role == pool.User {
 			break
 		}
-		up = p.in.Nodes[up].Parent
+		up = p.in.Nodes[up].Parent - 1
 	}
 	m.Result.RequestID = "result-" + p.in.Nodes[i].ID
 	if m.Kind == "" {
@@ -383,11 +383,11 @@ func (p *pairing) settle(i int) {
 	}
 }
 
-// pathTo gives the nodes from the root to a leaf.
+// pathTo gives the nodes from the root to a leaf, as indexes.
 func pathTo(in *chatctx.Incoming, leaf int) []int {
 	var path []int
-	for i := leaf; i >= 0; i = in.Nodes[i].Parent {
-		path = append(path, i)
+	for n := leaf; n > 0; n = in.Nodes[n-1].Parent {
+		path = append(path, n-1)
 	}
 	slices.Reverse(path)
 	return path

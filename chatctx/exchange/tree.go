@@ -180,7 +180,7 @@ func (t *tree) splice(in *chatctx.Incoming) {
 			here = len(in.Nodes)
 			t.node[i] = here
 			in.Nodes = append(in.Nodes, chatctx.Node{
-				ID: rec.id, Parent: above[i], Message: rec.message, Further: rec.further, CopyOf: rec.copyOf,
+				ID: rec.id, Parent: above[i] + 1, Message: rec.message, Further: rec.further, CopyOf: rec.copyOf,
 			})
 			t.kids = append(t.kids, nil)
 			if above[i] < 0 {
@@ -201,15 +201,15 @@ func (t *tree) splice(in *chatctx.Incoming) {
 // branches finds the leaves, the active one first, and names them.
 func (t *tree) branches(in *chatctx.Incoming, active string) {
 	if len(in.Nodes) == 0 {
-		in.Branches = []chatctx.IncomingBranch{{Name: "main", Leaf: -1}}
+		in.Branches = []chatctx.IncomingBranch{{Name: "main"}}
 		return
 	}
 	leaf := t.activeNode(in, active)
 	names := newNamer(in, t.kids, t.tops)
-	in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(leaf), Leaf: leaf})
+	in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(leaf), Leaf: leaf + 1})
 	for i := range in.Nodes {
 		if len(t.kids[i]) == 0 && i != leaf {
-			in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(i), Leaf: i})
+			in.Branches = append(in.Branches, chatctx.IncomingBranch{Name: names.add(i), Leaf: i + 1})
 		}
 	}
 }
@@ -261,8 +261,8 @@ func newNamer(in *chatctx.Incoming, kids [][]int, tops []int) *namer {
 	number(tops)
 	for i, node := range in.Nodes {
 		number(kids[i])
-		if node.Parent >= 0 {
-			n.prompt[i] = n.prompt[node.Parent]
+		if node.Parent > 0 {
+			n.prompt[i] = n.prompt[node.Parent-1]
 		}
 		if typed(node.Message) {
 			n.prompt[i]++
@@ -287,7 +287,7 @@ func (n *namer) add(leaf int) string {
 		name = fmt.Sprintf("%s (%d)", base, i)
 	}
 	n.taken[name] = true
-	for i := leaf; i >= 0 && n.through[i] == ""; i = n.in.Nodes[i].Parent {
+	for i := leaf; i >= 0 && n.through[i] == ""; i = n.in.Nodes[i].Parent - 1 {
 		n.through[i] = name
 	}
 	return name
@@ -297,12 +297,12 @@ func (n *namer) add(leaf int) string {
 // is not main.
 func (n *namer) difference(leaf int) string {
 	first := leaf
-	for p := n.in.Nodes[first].Parent; p >= 0 && n.through[p] == ""; p = n.in.Nodes[p].Parent {
+	for p := n.in.Nodes[first].Parent - 1; p >= 0 && n.through[p] == ""; p = n.in.Nodes[p].Parent - 1 {
 		first = p
 	}
 	// A prompt may come after hidden context that belongs to it.
 	what, turn := "answer", n.prompt[first]
-	for i, visible := leaf, false; ; i = n.in.Nodes[i].Parent {
+	for i, visible := leaf, false; ; i = n.in.Nodes[i].Parent - 1 {
 		if m := n.in.Nodes[i].Message; !m.Hidden && (m.Kind == "" || !visible) {
 			what, turn, visible = "answer", n.prompt[i], true
 			if typed(m) {
@@ -314,7 +314,7 @@ func (n *namer) difference(leaf int) string {
 		}
 	}
 	name := fmt.Sprintf("%s %d of u%d", what, n.ordinal[first], max(turn, 1))
-	if p := n.in.Nodes[first].Parent; p >= 0 && n.through[p] != "main" {
+	if p := n.in.Nodes[first].Parent - 1; p >= 0 && n.through[p] != "main" {
 		within, _, _ := strings.Cut(n.through[p], " in ")
 		name += " in " + within
 	}

@@ -283,8 +283,8 @@ func writeOpenAI(ctx context.Context, x *Writing) error {
 		return err
 	}
 	list := []json.RawMessage{}
-	if snap.Info.SystemText != "" {
-		list = append(list, jsonObject(field{"role", "system"}, field{"content", snap.Info.SystemText}))
+	if snap.Info.System != "" {
+		list = append(list, jsonObject(field{"role", "system"}, field{"content", snap.Info.System}))
 	}
 	for _, e := range entries {
 		m, err := x.openAIMessage(ctx, e.Message)
@@ -347,7 +347,7 @@ func writeAnthropic(ctx context.Context, x *Writing) error {
 	if err != nil {
 		return err
 	}
-	system := snap.Info.SystemText
+	system := snap.Info.System
 	for len(entries) > 0 && entries[0].Role == pool.System {
 		if system != "" {
 			system += "\n\n"
@@ -414,6 +414,6 @@ func writeShareGPT(ctx context.Context, x *Writing) error {
 			say("human", e.Text())
 		}
 	}
-	x.line(jsonList([]json.RawMessage{jsonObject(field{"conversations", list}, field{"system", orNil(snap.Info.SystemText)})}))
+	x.line(jsonList([]json.RawMessage{jsonObject(field{"conversations", list}, field{"system", orNil(snap.Info.System)})}))
 	return nil
 }

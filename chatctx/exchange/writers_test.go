@@ -66,17 +66,17 @@ func writable() *chatctx.Incoming {
 		Calls: []pool.Call{{ID: "c-1", Tool: "look", Arguments: []byte(`{"at":"sky"}`), Status: pool.Approved, Execution: pool.Done},
 			{ID: "c-2", Tool: "feel", Status: pool.Approved, Execution: pool.Done}}}
 	in := &chatctx.Incoming{Format: "test", Conversation: "w", Title: "Writable", Nodes: []chatctx.Node{
-		{ID: "0", Parent: -1, Message: text(pool.System, "Be airy.")},
-		{ID: "1", Parent: 0, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(exchangetest.OnePixel))}}},
-		{ID: "2", Parent: 1, Message: call},
-		{ID: "3", Parent: 2, Message: toolResult("c-1", "look", []pool.Part{textPart("blue")})},
-		{ID: "4", Parent: 3, Message: toolResult("c-2", "feel", []pool.Part{textPart("mild")})},
-		{ID: "5", Parent: 4, Message: text(pool.Assistant, "Fly it.")},
-		{ID: "6", Parent: 5, Message: text(pool.User, "how high?")},
-		{ID: "7", Parent: 6, Message: text(pool.Assistant, "high")},
-		{ID: "8", Parent: 5, Message: text(pool.User, "how far?")},
-		{ID: "9", Parent: 8, Message: text(pool.Assistant, "far")},
-	}, Branches: []chatctx.IncomingBranch{{Name: "main", Leaf: 7}, {Name: "other", Leaf: 9}}}
+		{ID: "0", Parent: 0, Message: text(pool.System, "Be airy.")},
+		{ID: "1", Parent: 1, Message: &chatctx.Message{Role: pool.User, Content: []pool.Part{textPart("See\r\n\u2028\x00é"), filePart("", []byte(exchangetest.OnePixel))}}},
+		{ID: "2", Parent: 2, Message: call},
+		{ID: "3", Parent: 3, Message: toolResult("c-1", "look", []pool.Part{textPart("blue")})},
+		{ID: "4", Parent: 4, Message: toolResult("c-2", "feel", []pool.Part{textPart("mild")})},
+		{ID: "5", Parent: 5, Message: text(pool.Assistant, "Fly it.")},
+		{ID: "6", Parent: 6, Message: text(pool.User, "how high?")},
+		{ID: "7", Parent: 7, Message: text(pool.Assistant, "high")},
+		{ID: "8", Parent: 6, Message: text(pool.User, "how far?")},
+		{ID: "9", Parent: 9, Message: text(pool.Assistant, "far")},
+	}, Branches: []chatctx.IncomingBranch{{Name: "main", Leaf: 8}, {Name: "other", Leaf: 10}}}
 	return in
 }
 

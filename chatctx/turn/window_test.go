@@ -125,7 +125,7 @@ func TestCompactWhereItIsDue(t *testing.T) {
 	if !strings.Contains(p.bodies[1], "They counted words.") || strings.Contains(p.bodies[1], "word 0 of the talk") {
 		t.Errorf("the request is %.300s", p.bodies[1])
 	}
-	if info, _ := turn.Context.Branch(t.Context(), ""); len(info.Sessions) != 2 || info.Len() != 42 {
+	if info, _ := turn.Context.Branch(t.Context(), ""); len(info.Sessions) != 2 || info.Messages != 42 {
 		t.Errorf("%d sessions, %d messages", len(info.Sessions), info.Len())
 	}
 }

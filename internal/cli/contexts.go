@@ -396,7 +396,7 @@ func showContext(r *run) error {
 		Settings map[string]json.RawMessage `json:"settings"`
 		System   string                     `json:"system"`
 		Prompt   string                     `json:"prompt"`
-	}{contextToJSON(info), list, settings, snap.Info.SystemText, snap.Info.PromptText}, func() {
+	}{contextToJSON(info), list, settings, snap.Info.System, snap.Info.Prompt}, func() {
 		r.printContext(info, branches, snap, settings)
 	})
 }
@@ -411,7 +411,7 @@ func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.Branch
 	for _, b := range branches {
 		r.branchLine(b)
 	}
-	for _, p := range []struct{ name, text string }{{"system", snap.Info.SystemText}, {"prompt", snap.Info.PromptText}} {
+	for _, p := range []struct{ name, text string }{{"system", snap.Info.System}, {"prompt", snap.Info.Prompt}} {
 		if p.text != "" {
 			r.printf("\n%s of %s:\n%s\n", p.name, clean(snap.Info.Name), clean(p.text))
 		}

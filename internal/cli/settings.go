@@ -32,11 +32,11 @@ chatctx config --store model=claude-sonnet-4-5`},
 }
 
 func doSystem(r *run) error {
-	return r.promptCommand("system prompt", func(b *chatctx.BranchInfo) string { return b.SystemText }, (*chatctx.Batch).SetSystem)
+	return r.promptCommand("system prompt", func(b *chatctx.BranchInfo) string { return b.System }, (*chatctx.Batch).SetSystem)
 }
 
 func doPrompt(r *run) error {
-	return r.promptCommand("user prompt", func(b *chatctx.BranchInfo) string { return b.PromptText }, (*chatctx.Batch).SetPrompt)
+	return r.promptCommand("user prompt", func(b *chatctx.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
 }
 
 // promptJSON is a prompt of a branch.

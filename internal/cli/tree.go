@@ -55,7 +55,7 @@ func (t *tree) connect() {
 	t.children, t.weight = make([][]int, n), make([]int, n)
 	parents, depth, deepest := make([]int, n), make([]int, n), 0
 	for i, b := range t.branches {
-		p := b.From
+		p := b.Leaves - 1
 		for p >= 0 && b.Shared <= t.branches[p].Shared {
 			p = parents[p]
 		}
@@ -83,9 +83,9 @@ func (t *tree) connect() {
 // branchJSON is a branch of the tree as JSON.
 func (t *tree) branchJSON(b *chatctx.TreeBranch) treeJSON {
 	j := treeJSON{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: idOrNull(b.Head), Tags: []string{}}
-	if b.From >= 0 {
-		j.From = stringOrNull(t.branches[b.From].Name)
-		if e := t.entry(b.From, b.Shared); e != nil {
+	if from := b.Leaves - 1; from >= 0 {
+		j.From = stringOrNull(t.branches[from].Name)
+		if e := t.entry(from, b.Shared); e != nil {
 			j.At = &e.ID
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -24,10 +25,9 @@ import (
 // sequential are the buckets whose keys mostly come in order, so that their pages can be filled.
 var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
 
-// Open opens the store in a file. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
+// Open opens the store in a file, or at a URL whose scheme has a driver.
 func Open(path string, o record.Options) (*record.Store, error) {
-	db, err := boltkv.Open(path, boltkv.Options{Create: o.Create, ReadOnly: o.ReadOnly, Wait: o.Wait, IdleHold: o.IdleHold,
-		Sequential: sequential, Check: view.CheckFormat, Init: func(tx kv.RwTx) error { return initStore(tx) }})
+	db, err := openDB(path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +38,27 @@ func Open(path string, o record.Options) (*record.Store, error) {
 		}
 	}
 	return s, nil
+}
+
+func openDB(path string, o record.Options) (kv.DB, error) {
+	if kv.Scheme(path) != "" {
+		return openURL(context.Background(), path, o)
+	}
+	return boltkv.Open(path, boltkv.Options{Create: o.Create, ReadOnly: o.ReadOnly, Wait: o.Wait, IdleHold: o.IdleHold,
+		Sequential: sequential, Check: view.CheckFormat, Init: func(tx kv.RwTx) error { return initStore(tx) }})
+}
+
+// openURL opens a database of a server, and makes it where it is not there and Create is set.
+func openURL(ctx context.Context, url string, o record.Options) (kv.DB, error) {
+	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: view.CheckFormat}
+	db, err := kv.Open(ctx, url, ko)
+	if !errors.Is(err, kv.ErrNotExist) || !o.Create {
+		return db, err
+	}
+	if err := kv.Init(ctx, url, initStore); err != nil && !errors.Is(err, fs.ErrExist) { // somebody else may have been faster
+		return nil, err
+	}
+	return kv.Open(ctx, url, ko)
 }
 
 // OpenMemory makes a store in memory, gone with Close.

@@ -66,7 +66,7 @@ func (g *graft) answered() error {
 // above tells whether the node up is one of those above the node i.
 func (g *graft) above(up, i int) bool {
 	for i > up {
-		i = g.in.Nodes[i].Parent
+		i = g.in.Nodes[i].Parent - 1
 	}
 	return i == up
 }

@@ -39,7 +39,7 @@ type Incoming struct {
 	print    pool.Hash // the fingerprint of what the file says, by Ready
 }
 
-// Node is a message of the tree. Parent is an index of Nodes, -1 for a root.
+// Node is a message of the tree. Parent is the number of the node above it, counted from 1; 0 for a root.
 type Node struct {
 	ID      string
 	Parent  int
@@ -54,7 +54,7 @@ type Node struct {
 // NodeLink names an imported message; the zero one none.
 type NodeLink struct{ Conversation, Node string }
 
-// IncomingBranch ends at the node Leaf, an index; -1 for an empty one.
+// IncomingBranch ends at the node Leaf, a number counted from 1; 0 for an empty one.
 type IncomingBranch struct {
 	Name           string
 	Leaf           int
@@ -94,13 +94,13 @@ func (in *Incoming) fingerprint() pool.Hash {
 func (in *Incoming) ready(s *record.Store) error {
 	msgs := make([]*pool.Message, 0, len(in.Nodes)+len(in.Loose))
 	for i, n := range in.Nodes {
-		if n.Message == nil || n.Parent >= i || n.Parent < -1 {
-			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not stand before it", i, in.Conversation)
+		if n.Message == nil || n.Parent > i || n.Parent < 0 {
+			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not stand before it", i+1, in.Conversation)
 		}
 		msgs = append(msgs, n.Message)
 	}
 	for _, b := range in.Branches {
-		if b.Leaf < -1 || b.Leaf >= len(in.Nodes) {
+		if b.Leaf < 0 || b.Leaf > len(in.Nodes) {
 			return record.Invalidf("branch %q of conversation %q ends at node %d of %d", b.Name, in.Conversation, b.Leaf, len(in.Nodes))
 		}
 	}
@@ -506,12 +506,10 @@ func (g *graft) loose() error {
 // path gives the nodes from the root to a leaf.
 func (g *graft) path(leaf int) []int {
 	var out []int
-	for i := leaf; i >= 0; i = g.in.Nodes[i].Parent {
-		out = append(out, i)
+	for n := leaf; n > 0; n = g.in.Nodes[n-1].Parent {
+		out = append(out, n-1)
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	slices.Reverse(out)
 	return out
 }
 

@@ -539,9 +539,9 @@ func (n *nativeMore) begin(b NativeBranch) {
 
 func (n *nativeMore) leaf() int {
 	last := len(n.paths) - 1
-	leaf := -1
+	leaf := 0
 	if p := n.paths[last]; len(p) > 0 {
-		leaf = p[len(p)-1]
+		leaf = p[len(p)-1] + 1
 	}
 	n.in.Branches[last].Leaf = leaf
 	return leaf

@@ -1,0 +1,64 @@
+package chatctx
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+)
+
+// kept is a database that a URL opens again and again, as a server's.
+type kept struct{ kv.DB }
+
+func (kept) Close() error { return nil }
+
+func TestOpenByURL(t *testing.T) {
+	server := map[string]kv.DB{}
+	kv.Register("kept", kv.Driver{
+		Open: func(ctx context.Context, url string, o kv.OpenOptions) (kv.DB, error) {
+			db := server[url]
+			if db == nil {
+				return nil, kv.ErrNotExist
+			}
+			return db, db.View(ctx, o.Check)
+		},
+		Init: func(ctx context.Context, url string, fill func(kv.RwTx) error) error {
+			if server[url] != nil {
+				return fs.ErrExist
+			}
+			server[url] = kept{memkv.New()}
+			return server[url].Update(ctx, fill)
+		},
+	})
+	if _, err := Open("kept://one", Options{}); err == nil || !strings.Contains(err.Error(), ErrNotExist.Error()) {
+		t.Errorf("nothing is there: %v", err)
+	}
+	for i := range 2 { // the second opens what the first made
+		s, err := Open("kept://one", Options{Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		newContext(t, s, "a")
+		n := 0
+		for _, err := range s.Contexts(t.Context(), ListOptions{}) {
+			if n++; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != i+1 {
+			t.Errorf("%d contexts, want %d", n, i+1)
+		}
+		checkStore(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for url, want := range map[string]string{"postgres://here/chats": `import _ "github.com/chatctx/chatctx/chatctx/kv/pgkv"`, "nosuch://x": "no engine opens nosuch:// stores"} {
+		if _, err := Open(url, Options{Create: true}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", url, err, want)
+		}
+	}
+}
