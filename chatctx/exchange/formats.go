@@ -14,6 +14,13 @@ type format struct {
 var formats = []format{
 	{nativeName, detectNative, readNative},
 	{llmName, detectLLM, readLLM},
+	{gooseName, detectGooseDB, readGooseDB},
+	{crushName, detectCrush, readCrush},
+	{openCodeName, detectOpenCodeDB, readOpenCodeDB},
+	{kiroName, detectKiroDB, readKiroDB},
+	{agentsName, detectAgentsDB, readAgentsDB},
+	{anythingName, detectAnythingDB, readAnythingDB},
+	{zedName, detectZed, readZed},
 	{chatboxName, detectChatbox, readChatbox},
 	{janName, detectJan, readJan},
 	{lmStudioName, detectLMStudio, readLMStudio},

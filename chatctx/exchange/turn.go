@@ -171,6 +171,7 @@ type shape struct {
 	role, time, model, provider, finish, failure, content string
 	call, tool                                            string // of messages that are results
 	key                                                   string // that tells parts apart
+	parted                                                bool   // results are parts, in messages of the role tool too
 	kinds                                                 map[string]partReader
 	usage                                                 func(m *chatctx.Message, v value)
 }
@@ -191,7 +192,7 @@ func (s *shape) message(v value) *chatctx.Message {
 
 // read makes a record's messages.
 func (s *shape) read(v value, id string) []*chatctx.Message {
-	if role := v.pick(s.role).str(); role == "tool" || role == "toolResult" {
+	if role := v.pick(s.role).str(); !s.parted && (role == "tool" || role == "toolResult") {
 		m := resultOf(v.pick(s.call).str(), v.pick(s.tool).str(), v.pick(s.content))
 		m.Created = v.pick(s.time).time()
 		return []*chatctx.Message{m}
@@ -275,7 +276,8 @@ type gather struct {
 
 type gathered struct {
 	*thread
-	in chatctx.Incoming
+	in  chatctx.Incoming
+	end func() // adds what is still being read; nil: nothing is
 }
 
 func (r *reading) gather() *gather { return &gather{r: r, byID: map[string]*gathered{}} }
@@ -294,6 +296,9 @@ func (g *gather) of(at place, conversation string) *gathered {
 // emit hands all on, each standing at its end.
 func (g *gather) emit() error {
 	for _, t := range g.order {
+		if t.end != nil {
+			t.end()
+		}
 		if err := t.handOn(&t.in, value{}, ""); err != nil {
 			return err
 		}

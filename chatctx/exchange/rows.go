@@ -1,0 +1,326 @@
+package exchange
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Programs that keep their sessions in SQLite: a table of sessions and one of messages. A row is read as an object of its columns, so that the tables of the formats
+// say what to make of it as they do of files of JSON.
+
+// asValue is a row as an object. A column of JSON is that JSON, under its name without _json; the members of one named data are the row's.
+func (w row) asValue() value {
+	o := objectWriter{}
+	if w.table == nil {
+		return value{}
+	}
+	for _, name := range w.table.Columns {
+		raw := w.object(name)
+		v, _, err := new(document).parse(raw, false)
+		if err != nil {
+			continue
+		}
+		x := v.get(name)
+		if name == "data" && x.is(objectKind) {
+			for k, y := range x.members() {
+				o.addRaw(k, y.copied())
+			}
+			continue
+		}
+		o.addRaw(strings.TrimSuffix(name, "_json"), x.copied())
+	}
+	v, _, err := new(document).parse(o.done(), false)
+	if err != nil {
+		return value{}
+	}
+	return v
+}
+
+// rowFormat is a program's two tables.
+type rowFormat struct {
+	sessions, messages string
+	of                 string   // the column of messages with the session's id
+	order              []string // of messages
+	about              func(in *chatctx.Incoming, v value)
+	message            func(t *gathered, at place, v value)
+}
+
+func (f *rowFormat) read(r *reading) error {
+	g := r.gather()
+	if f.sessions != "" {
+		for w, err := range r.db.rows(f.sessions) {
+			if err != nil {
+				return r.atEnd(err, g.emit)
+			}
+			v := w.asValue()
+			t := g.of(place{what: "session " + v.pick("id|session_id").str()}, v.pick("id|session_id").str())
+			t.in.Title, t.in.Created, t.in.Updated = v.pick("title|name|description").str(), v.pick("created_at|time_created").time(), v.pick("updated_at|time_updated").time()
+			if f.about != nil {
+				f.about(&t.in, v)
+			}
+			r.about(&t.in, v)
+		}
+	}
+	for w, err := range r.db.sorted(f.messages, f.order...) {
+		if err != nil {
+			return r.atEnd(err, g.emit)
+		}
+		v := w.asValue()
+		id := idText(v.pick(f.of))
+		if thread := v.get("thread_id"); thread.kind() > nullKind {
+			id = "thread " + idText(thread)
+		}
+		t := g.of(place{what: "session " + id}, id)
+		f.message(t, t.at.in("row "+w.str("id")), v)
+	}
+	return g.emit()
+}
+
+// below names a session's parent.
+func below(format, column string) func(in *chatctx.Incoming, v value) {
+	return func(in *chatctx.Incoming, v value) {
+		if up := v.get(column).str(); up != "" {
+			in.Parent = &chatctx.SourceLink{Format: format, Conversation: up}
+		}
+	}
+}
+
+const (
+	crushName = "crush"
+	zedName   = "zed"
+)
+
+func detectGooseDB(h *head) bool {
+	return h.db.has("messages", "session_id", "content_json") && h.db.has("sessions")
+}
+func detectCrush(h *head) bool {
+	return h.db.has("sessions", "summary_message_id") && h.db.has("messages", "parts")
+}
+func detectOpenCodeDB(h *head) bool {
+	return h.db.has("part", "message_id", "data") && h.db.has("message", "session_id", "data")
+}
+func detectKiroDB(h *head) bool     { return h.db.has("conversations_v2", "value") }
+func detectAgentsDB(h *head) bool   { return h.db.has("agent_messages", "session_id", "message_data") }
+func detectAnythingDB(h *head) bool { return h.db.has("workspace_chats", "prompt", "response") }
+func detectZed(h *head) bool        { return h.db.has("threads", "data_type", "data") }
+
+func readGooseDB(r *reading) error {
+	return (&rowFormat{"sessions", "messages", "session_id", []string{"created_timestamp", "id"}, below(gooseName, "parent_session_id"), func(t *gathered, at place, v value) {
+		gooseShape.next(t.thread, at, v, firstOf(v.get("message_id").str(), idText(v.get("id"))), gooseSeen)
+	}}).read(r)
+}
+
+var crushShape = shape{role: "role", time: "created_at", model: "model", provider: "provider", content: "parts", key: "type", parted: true, kinds: map[string]partReader{
+	"text":        saying("data.text"),
+	"reasoning":   thinking("data.thinking", "data.signature"),
+	"tool_call":   calling("data.id", "data.name", "data.input"),
+	"tool_result": answering("data.tool_call_id", "data.name", "data.content", "data.is_error"),
+	"finish":      beside,
+	"image_url":   func(t *turn, p value) { t.put(urlPart(p.at("data", "url").str(), pool.ImagePart, "", "", p)) },
+	"binary": func(t *turn, p value) {
+		t.put(urlPart(p.at("data", "Data").str(), pool.DocumentPart, p.at("data", "MIMEType").str(), p.at("data", "Path").str(), p))
+	},
+}}
+
+func readCrush(r *reading) error {
+	return (&rowFormat{"sessions", "messages", "session_id", []string{"created_at"}, below(crushName, "parent_session_id"), func(t *gathered, at place, v value) {
+		crushShape.next(t.thread, at, v, v.get("id").str(), func(v value, msgs []*chatctx.Message) {
+			if n, _ := v.get("is_summary_message").int(); n == 1 {
+				msgs[0].Kind = summary
+			}
+		})
+	}}).read(r)
+}
+
+func readOpenCodeDB(r *reading) error {
+	parts, err := r.db.grouped("part", "message_id", "id")
+	if err != nil {
+		return err
+	}
+	open := map[*gathered]*openCode{}
+	return (&rowFormat{"session", "message", "session_id", []string{"time_created", "id"}, below(openCodeName, "parent_id"), func(t *gathered, at place, v value) {
+		o := open[t]
+		if o == nil {
+			o = &openCode{r: r, t: t.thread}
+			open[t] = o
+		}
+		var list []value
+		for p, err := range parts.of(v.get("id").str()) {
+			if err != nil {
+				r.warn(at, "its parts: %v", err)
+				break
+			}
+			list = append(list, p.asValue())
+		}
+		o.message(at, v.get("id").str(), v, list)
+	}}).read(r)
+}
+
+func readKiroDB(r *reading) error {
+	for w, err := range r.db.rows("conversations_v2") {
+		if err != nil {
+			return err
+		}
+		v := w.asValue()
+		at := place{what: "conversation " + v.get("conversation_id").str()}
+		if !v.get("value").is(objectKind) {
+			r.skipContext(0, at, "its value is %s", v.get("value").kind())
+			continue
+		}
+		in, t := r.kiro(at, v.get("value"))
+		in.Conversation, in.Created, in.Updated = firstOf(in.Conversation, v.get("conversation_id").str()), v.get("created_at").time(), v.get("updated_at").time()
+		if err := t.handOn(in, v, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readAgentsDB(r *reading) error {
+	open := map[*gathered]*agents{}
+	f := &rowFormat{messages: "agent_messages", of: "session_id", order: []string{"id"}, message: func(t *gathered, at place, v value) {
+		a := open[t]
+		if a == nil {
+			a = &agents{r: r, t: t.thread}
+			open[t] = a
+			t.end = a.flush
+		}
+		item := v.get("message_data")
+		if item.get("__enc__").d != nil {
+			r.skip(1, at, "an encrypted message")
+			return
+		}
+		a.item(at, idText(v.get("id")), item)
+	}}
+	if r.db.has("agent_sessions") {
+		f.sessions = "agent_sessions"
+	}
+	return f.read(r)
+}
+
+func readAnythingDB(r *reading) error {
+	return (&rowFormat{"", "workspace_chats", "workspaceId", []string{"id"}, nil, func(t *gathered, at place, v value) {
+		anythingTurn(t.thread, at, idText(v.get("id")), v, v.get("response"))
+	}}).read(r)
+}
+
+// Zed's threads: a row each, with all of it as JSON, mostly packed.
+
+var zedKinds = map[string]partReader{
+	"Text":     func(t *turn, p value) { t.text(p.get("Text").str()) },
+	"Thinking": thinking("Thinking.text", "Thinking.signature"),
+	"ToolUse":  calling("ToolUse.id", "ToolUse.name", "ToolUse.input"),
+	"RedactedThinking": func(t *turn, p value) {
+		t.put(pool.Part{Type: pool.ThinkingPart, Redacted: p.get("RedactedThinking").str(), Raw: p.keep()})
+	},
+}
+
+func readZed(r *reading) error {
+	for w, err := range r.db.rows("threads") {
+		if err != nil {
+			return err
+		}
+		at := place{what: "thread " + w.str("id")}
+		text := []byte(w.str("data"))
+		if w.str("data_type") == "zstd" {
+			z, err := zstd.NewReader(bytes.NewReader(w.bytes("data")), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+			if err == nil {
+				text, err = io.ReadAll(io.LimitReader(z, int64(r.limits.Item)+1))
+				z.Close()
+			}
+			if err == nil && len(text) > r.limits.Item {
+				err = errors.New("it unpacks to too much")
+			}
+			if err != nil {
+				r.skipContext(0, at, "a damaged thread: %v", err)
+				continue
+			}
+		}
+		v, _, err := new(document).parse(text, false)
+		if err != nil {
+			r.skipContext(0, at, "not JSON: %v", err)
+			continue
+		}
+		in := &chatctx.Incoming{Conversation: w.str("id"), Title: firstOf(v.pick("title|summary").str(), w.str("summary")), Created: w.time("created_at"), Updated: w.time("updated_at")}
+		below(zedName, "parent_id")(in, w.asRow("parent_id"))
+		t := r.thread(at)
+		n := 0
+		for m := range v.get("messages").items() {
+			n++
+			zedMessage(t, at.in("message "+itoa(n)), itoa(n), m)
+		}
+		if err := t.handOn(in, v, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asRow is a row's column as an object.
+func (w row) asRow(name string) value {
+	v, _, err := new(document).parse(w.object(name), false)
+	if err != nil {
+		return value{}
+	}
+	return v
+}
+
+func zedMessage(t *thread, at place, id string, v value) {
+	m := &chatctx.Message{Role: pool.User}
+	tu := newTurn(m, id)
+	switch {
+	case v.is(stringKind): // Resume
+		t.link(at, id, t.last(), v)
+		return
+	case v.get("User").is(objectKind):
+		id = firstOf(v.at("User", "id").str(), id)
+		zedContent(tu, v.at("User", "content"))
+	case v.get("Agent").is(objectKind):
+		m.Role = pool.Assistant
+		zedContent(tu, v.at("Agent", "content"))
+		for call, res := range v.at("Agent", "tool_results").members() {
+			out := firstPresent(res.get("content"), res.get("output"))
+			if text := out.first().get("Text"); text.is(stringKind) && out.len() == 1 {
+				out = text
+			}
+			tu.result(call, res.get("tool_name").str(), out, res.get("is_error").bool())
+		}
+	case v.get("role").str() != "": // until 0.2
+		roleOf(m, v.get("role").str())
+		tu.content(v.get("segments"), "type", map[string]partReader{"text": saying("text"), "thinking": thinking("text", "signature"), "redacted_thinking": keeping})
+		for c := range v.get("tool_uses").items() {
+			tu.call(c.get("id").str(), c.get("name").str(), c.get("input"))
+		}
+		for res := range v.get("tool_results").items() {
+			tu.result(res.pick("tool_use_id|id").str(), res.get("tool_name").str(), firstPresent(res.get("content"), res.get("output")), res.get("is_error").bool())
+		}
+	default:
+		t.skip(at, "", "", "%s that is no message", v.kind())
+		return
+	}
+	t.take(at, id, t.last(), v, tu.done()...)
+}
+
+// zedContent reads parts that are named by their only member.
+func zedContent(t *turn, list value) {
+	for p := range list.items() {
+		name := ""
+		for k := range p.members() {
+			name = k
+		}
+		if read := zedKinds[name]; read != nil {
+			read(t, p)
+		} else {
+			part := unknownPart(p)
+			part.Type = firstOf(name, part.Type)
+			t.put(part)
+		}
+	}
+}
