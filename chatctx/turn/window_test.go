@@ -126,7 +126,7 @@ func TestCompactWhereItIsDue(t *testing.T) {
 		t.Errorf("the request is %.300s", p.bodies[1])
 	}
 	if info, _ := turn.Context.Branch(t.Context(), ""); len(info.Sessions) != 2 || info.Messages != 42 {
-		t.Errorf("%d sessions, %d messages", len(info.Sessions), info.Len())
+		t.Errorf("%d sessions, %d messages", len(info.Sessions), info.Messages)
 	}
 }
 
