@@ -676,3 +676,27 @@ func TestUndoGivesBackWhatWas(t *testing.T) {
 		}
 	}
 }
+
+// TestUndoOfADecisionThatAForkShares: a call that was denied stands on the fork too, so it does not wait again, on neither. Taken back with the fork it does.
+func TestUndoOfADecisionThatAForkShares(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "look")
+		m := asks("c1")
+		if _, err := c.Append(t.Context(), "", m); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		b.Decide(CallRef(m.ID.String()+":1"), Verdict{Status: pool.Denied, Reason: "no"})
+		denied := commit(t, b)
+		b = c.Begin("")
+		b.Fork("f", ForkOptions{At: "@2", Stay: true})
+		forked := commit(t, b)
+		undoOp(t, c, "main", denied.Operation)
+		want(t, callState(t, c, "main", "@2"), "denied/none")
+		redoOn(t, c, "main")
+		undoOp(t, c, "f", forked.Operation)
+		undoOp(t, c, "main", denied.Operation)
+		want(t, callState(t, c, "main", "@2"), "pending/none")
+		checkStore(t, s)
+	})
+}

@@ -31,7 +31,7 @@ var bugs = []bug{
 		`if t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`, ofStore},
 	{"a removed branch's pieces stay in the list of open calls", `t.Rec.Branches-- if err := t.Show(b.Pieces, false); err != nil { return err } return t.reindex()`, `t.Rec.Branches--
 	return t.reindex()`, ofStore},
-	{"a name is given twice", `if err == nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q already`, `if err != nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q already`, ofStore},
+	{"undo gives a name twice", `if err == nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q again`, `if err != nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q again`, ofStore},
 	{"a name that is given up stays in the index", `if err := branch.DeleteName(t.Tx, t.ID, l.named); err != nil { return err }`, ``, ofStore},
 	{"sessions stay where they were when messages come before them", `return pos - removed + inserted`, `return pos - removed`, ofStore},
 	{"the active branch is removed", `if gone.ID == t.Rec.Active {`, `if false {`, ofStore},
@@ -44,7 +44,7 @@ var bugs = []bug{
 	if err := m.Validate()`, ofStore},
 	{"a fork shares calls that wait", `if i := branch.Place(pieces, u.Home.Segment, u.Home.Position); i >= 0 && !slices.Contains(places, i) {`,
 		`if i := branch.Place(pieces, u.Home.Segment, u.Home.Position); i > 0 && !slices.Contains(places, i) {`, ofStore},
-	{"drop leaves a call's results", `if m.Result != nil && waiting[m.Result.RequestID] { set[next] = true`, `if m.Result != nil && waiting[m.Result.RequestID] { set[next] = false`, ofStore},
+	{"drop leaves a call's results", `if m.Result != nil && waiting[m.Result.RequestID] { set[next] = true`, `if m.Result != nil && waiting[m.Result.RequestID] { delete(set, next)`, ofStore},
 	{"pick shares a message that is held", `if !held[id] { continue }`, `if held[id] { continue }`, ofStore},
 	{"an idempotency key is forgotten at once", `if err != nil || !ok || rec.At+keyLife < t.Now {`, `if err != nil || !ok || rec.At < t.Now {`, ofStore},
 	{"a tag is taken from another message", `return record.Conflict("the tag %q is on %s`, `_ = record.Conflict("the tag %q is on %s`, ofStore},

@@ -11,27 +11,35 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// revert takes back what an operation changed, newest change first and the context last, and puts the way there and back on this one.
+// revert takes back what an operation changed, newest change first, and puts the way there and back on this one. Calls come after the histories, since whether
+// one waits again depends on the branches that hold it, and the context last.
 func (t *Txn) revert(op *record.Operation) error {
 	onContext := false
 	for _, c := range op.Chains {
 		onContext = onContext || c.Branch == pool.ID{}
 	}
-	for i := len(op.Changes) - 1; i >= 0; i-- {
-		if c := op.Changes[i]; c.Bucket != record.ContextBucket {
-			if err := t.revertChange(c); err != nil {
+	passes := []struct {
+		takes  func(bucket string) bool
+		revert func(record.Change) error
+	}{
+		{func(b string) bool { return b != record.CallBucket && b != record.ContextBucket }, t.revertChange},
+		{func(b string) bool { return b == record.CallBucket }, t.revertCall},
+		{func(b string) bool { return b == record.ContextBucket }, func(c record.Change) error { return t.revertContext(c, onContext) }},
+	}
+	for i, pass := range passes {
+		for _, c := range slices.Backward(op.Changes) {
+			if !pass.takes(c.Bucket) {
+				continue
+			}
+			if err := pass.revert(c); err != nil {
 				return err
 			}
 		}
-	}
-	if err := t.reindex(); err != nil {
-		return err
-	}
-	for i := len(op.Changes) - 1; i >= 0; i-- {
-		if c := op.Changes[i]; c.Bucket == record.ContextBucket {
-			if err := t.revertContext(c, onContext); err != nil {
-				return err
-			}
+		if i > 0 {
+			continue
+		}
+		if err := t.reindex(); err != nil {
+			return err
 		}
 	}
 	return t.fixActive()
@@ -41,8 +49,6 @@ func (t *Txn) revertChange(c record.Change) error {
 	switch {
 	case c.Kind == record.SpliceChange:
 		return t.revertSplice(c)
-	case c.Kind == record.RecordChange && c.Bucket == record.CallBucket:
-		return t.revertCall(c)
 	case c.Kind == record.RecordChange && c.Bucket == pool.Bucket:
 		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.MessageDoc, t.ID, pool.ID(c.Key[16:]))); err != nil {
 			return err
