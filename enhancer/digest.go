@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -387,13 +388,22 @@ func oneFact(kind int, text string) string {
 	if kind == errorKind {
 		most = problemLine + problemFrame + 8
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 4*most)], "")), " ")
-	text = strings.ReplaceAll(text, " ; ", ", ")
-	if kind != errorKind {
-		text = strings.Trim(text, " -*#>;")
+	text = strings.ToValidUTF8(text[:min(len(text), 4*most)], "")
+	if kind == errorKind {
+		text = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, text))
+	} else {
+		text = strings.Join(strings.Fields(text), " ")
 	}
-	if text == ";" {
-		return ""
+	for strings.Contains(text, " ; ") {
+		text = strings.ReplaceAll(text, " ; ", ", ")
+	}
+	if text = strings.Trim(text, " ;"); kind != errorKind {
+		text = strings.Trim(text, " -*#>;")
 	}
 	if len(text) > most {
 		text = strings.TrimRight(text[:runeStart(text, most)], " ") + "…"
