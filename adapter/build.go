@@ -169,7 +169,7 @@ func (b *builder) mediaItem(id chatctx.ID, p *pool.Part) Item {
 		return Item{Text: text}
 	}
 	if m.scaled != "" {
-		b.Note(id, "%s", m.scaled)
+		b.Note(chatctx.ID{}, "%s", m.scaled) // nothing of the message is lost
 	}
 	return Item{Media: m}
 }
