@@ -17,8 +17,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-const seeds = 3000
-
 func mustEncode(t testing.TB, m *pool.Message) []byte {
 	t.Helper()
 	b, err := pool.Encode(m)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 // TestMain makes the test's program a tool, too: its first argument after the mark says which.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == toolMark {
-		os.Exit(beTool(os.Args[2], os.Args[3:]))
+		syscall.Exit(beTool(os.Args[2], os.Args[3:])) // os.Exit would write of coverage into the tool's output
 	}
 	os.Exit(m.Run())
 }
