@@ -44,13 +44,15 @@ func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation, dir string)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, pipeGrace
 	g := newGroup(cmd)
 	cmd.Cancel = g.kill
+	defer g.close()
 	if err := cmd.Start(); err != nil {
 		return a, err
 	}
-	g.started()
+	if err := g.started(); err != nil {
+		cancel(err)
+	}
 	err = cmd.Wait()
 	_ = g.kill() // what it left behind
-	g.close()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}

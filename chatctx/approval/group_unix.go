@@ -16,7 +16,7 @@ func newGroup(cmd *exec.Cmd) *group {
 	return &group{cmd}
 }
 
-func (g *group) started() {}
+func (g *group) started() error { return nil }
 
 // kill ends all of them.
 func (g *group) kill() error {

@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -63,10 +64,13 @@ type started struct {
 
 func (t *started) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := t.CommandTransport.Connect(ctx)
-	if err == nil {
-		t.group.started()
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	if err := t.group.started(); err != nil {
+		return nil, errors.Join(err, t.group.kill(), c.Close())
+	}
+	return c, nil
 }
 
 // close ends a server, and does not wait for one that does not want to.

@@ -68,6 +68,9 @@ func TestUnderFollowsLinks(t *testing.T) {
 		if err := os.Symlink(to, link); err != nil {
 			t.Skip("no symbolic links here: ", err)
 		}
+		if at, err := os.Readlink(link); err != nil {
+			t.Skip("a link that was made is none, as under Wine: ", at, err)
+		}
 	}
 	for path, want := range map[string]answer{
 		mk("in"): yes, mk("in", "x"): yes, "x": yes, "sub/../x": yes, "./sub//x": yes, mk("in") + "/new/deep/file": yes,

@@ -22,4 +22,7 @@ func running(pid int) bool {
 	return !strings.HasPrefix(after, "Z")
 }
 
+// killed is the exit code of a process that killed itself.
+const killed = -1
+
 func killSelf() { syscall.Kill(os.Getpid(), syscall.SIGKILL) }

@@ -306,8 +306,12 @@ func (v *reviewer) edit(c *chatctx.Call, arguments json.RawMessage) (json.RawMes
 	if arguments == nil {
 		arguments = c.RunArguments()
 	}
-	text, err := "", error(nil)
-	if editor := firstSet("VISUAL", "EDITOR"); editor != "" {
+	text := ""
+	editor, err := chosenEditor()
+	if err != nil {
+		return arguments, err
+	}
+	if editor != nil {
 		var b bytes.Buffer
 		if json.Indent(&b, arguments, "", "  ") != nil {
 			b.Reset()

@@ -34,7 +34,7 @@ func (s *chat) atTerminal() error {
 	fmt.Fprint(t, s.r.paint(dim, s.greeting()))
 	s.prompt()
 	for {
-		if w, h, err := term.GetSize(fd); err == nil && w > 0 && h > 0 {
+		if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 && h > 0 {
 			_ = t.SetSize(w, h) // writes to the terminal alone
 		}
 		line, err := t.ReadLine()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -21,14 +22,17 @@ type console struct {
 	tty      bool // standard output is a terminal
 	errs     bool // standard error is a terminal
 	color    bool
-	plain    bool // no characters beyond ASCII for drawing
-	width    int  // columns
-	barShown bool // a progress bar stands on the present line of standard error
+	plain    bool   // no characters beyond ASCII for drawing
+	width    int    // columns
+	barShown bool   // a progress bar stands on the present line of standard error
+	restore  func() // gives the terminals back as they were
 }
 
 // newConsole looks at the three streams and the environment.
 func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *console {
 	c := &console{in: &interruptible{ctx: ctx, r: in}, err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
+	restoreOut, obeys := ansi(out)
+	restoreErr, _ := ansi(errOut)
 	dumb := os.Getenv("TERM") == "dumb"
 	force := os.Getenv("CLICOLOR_FORCE")
 	switch {
@@ -36,7 +40,11 @@ func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *conso
 	case force != "" && force != "0":
 		c.color = true
 	default:
-		c.color = c.tty && !dumb
+		c.color = c.tty && !dumb && obeys
+	}
+	c.restore = func() {
+		restoreErr()
+		restoreOut()
 	}
 	c.plain = dumb
 	c.width = columns(out)
@@ -201,5 +209,6 @@ func await(ctx context.Context, f func() (int, error)) (int, error) {
 }
 
 func isBrokenPipe(err error) bool {
-	return err != nil && (errors.Is(err, brokenPipe) || errors.Is(err, io.ErrClosedPipe))
+	is := func(broken error) bool { return errors.Is(err, broken) }
+	return err != nil && (slices.ContainsFunc(brokenPipes, is) || is(io.ErrClosedPipe))
 }

@@ -13,12 +13,15 @@ import (
 // editedText opens the message that the first argument names in the person's editor and gives what they made of it. An
 // unchanged text is an error: nothing is to be done then.
 func (r *run) editedText() (string, error) {
-	editor := firstSet("VISUAL", "EDITOR")
-	if editor == "" && !r.con.asks() {
+	editor, err := chosenEditor()
+	if err != nil {
+		return "", err
+	}
+	if editor == nil && !r.con.asks() {
 		return "", &usageError{"edit needs the new text, there is no terminal for an editor", "usage: chatctx edit REF TEXT, or - for standard input"}
 	}
-	if editor == "" {
-		editor = defaultEditor
+	if editor == nil {
+		editor = []string{defaultEditor}
 	}
 	_, snap, err := r.snapshot()
 	if err != nil {
@@ -40,19 +43,19 @@ func (r *run) editedText() (string, error) {
 	return text, validText(text)
 }
 
-// firstSet is the first of some environment variables that is set.
-func firstSet(names ...string) string {
-	for _, n := range names {
-		if v := strings.TrimSpace(os.Getenv(n)); v != "" {
-			return v
+// chosenEditor is the command in VISUAL, else in EDITOR, nil where neither is set.
+func chosenEditor() ([]string, error) {
+	for _, variable := range []string{"VISUAL", "EDITOR"} {
+		if line := strings.TrimSpace(os.Getenv(variable)); line != "" {
+			return commandOf(variable, line)
 		}
 	}
-	return ""
+	return nil, nil
 }
 
-// runEditor lets an editor change text, in a file that only this person can read. Editors end a file with a newline: one that the
+// runEditor lets an editor change text, in a file that only this person can read. Editors end a file with a line end: one that the
 // text did not have is taken off.
-func (r *run) runEditor(editor, text string) (string, error) {
+func (r *run) runEditor(editor []string, text string) (string, error) {
 	f, err := os.CreateTemp("", "chatctx-*.md")
 	if err != nil {
 		return "", err
@@ -62,14 +65,13 @@ func (r *run) runEditor(editor, text string) (string, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}
-	line := shellCommand(editor, f.Name())
-	cmd := exec.CommandContext(r.ctx, line[0], line[1:]...)
+	cmd := exec.CommandContext(r.ctx, editor[0], append(editor[1:len(editor):len(editor)], f.Name())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.con.stdin(), os.Stderr, os.Stderr
 	if r.con.tty {
 		cmd.Stdout = os.Stdout
 	}
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("the editor %q: %w; nothing was done", editor, err)
+		return "", fmt.Errorf("the editor %q: %w; nothing was done", strings.Join(editor, " "), err)
 	}
 	b, err := os.ReadFile(f.Name())
 	if err != nil {
@@ -79,7 +81,7 @@ func (r *run) runEditor(editor, text string) (string, error) {
 		return "", fmt.Errorf("the text is longer than %s", size(maxText))
 	}
 	if !strings.HasSuffix(text, "\n") {
-		return strings.TrimSuffix(string(b), "\n"), nil
+		return withoutLineEnd(string(b)), nil
 	}
 	return string(b), nil
 }

@@ -152,12 +152,28 @@ func (r *run) mayWrite(target string) error {
 	if st.IsDir() {
 		return fmt.Errorf("%s is a folder", target)
 	}
+	if !st.Mode().IsRegular() {
+		return usagef("%s is %s, and no file that a copy could take the place of: name another", target, kindOf(st.Mode()))
+	}
 	if path, err := r.storePath(); err == nil {
 		if own, err := os.Stat(path); err == nil && os.SameFile(own, st) {
 			return usagef("%s is the store itself", target)
 		}
 	}
 	return r.confirm("Write over "+clean(target)+"?", fmt.Errorf("%s %w", target, errExists))
+}
+
+// kindOf names what is no ordinary file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "something of the system's"
 }
 
 // writeFile writes a file whole or not at all, and gives its size. It writes over another file only where the person said so.

@@ -18,6 +18,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	con := newConsole(ctx, in, out, errOut)
+	defer con.restore()
 	err := execute(ctx, con, args)
 	if closeErr := con.out.close(); err == nil {
 		err = closeErr

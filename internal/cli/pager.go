@@ -29,7 +29,11 @@ func pagerCommand() *pagerSpec {
 	if p = strings.TrimSpace(p); p == "" || p == "cat" {
 		return nil
 	}
-	return &pagerSpec{shellCommand(p)}
+	words, err := commandOf("PAGER", p)
+	if err != nil {
+		return nil // what it was to show comes without
+	}
+	return &pagerSpec{words}
 }
 
 // start runs the pager on out; nil if it does not start.
@@ -39,6 +43,9 @@ func (p *pagerSpec) start(out io.Writer) *pagerProcess {
 	cmd.Env = os.Environ()
 	if os.Getenv("LESS") == "" {
 		cmd.Env = append(cmd.Env, "LESS=FRX")
+	}
+	if os.Getenv("LESSCHARSET") == "" {
+		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8") // what comes is, whatever the system's code page
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil || cmd.Start() != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -120,14 +121,18 @@ func fileName(name, mediaType string, place int) string {
 	return name
 }
 
-// reservedName reports the names that Windows keeps for devices.
+// reservedName reports the names that Windows keeps for devices. It looks past blanks at their end, and takes the small raised digits for digits.
 func reservedName(stem string) bool {
-	s := strings.ToUpper(stem)
+	s := strings.ToUpper(strings.TrimRight(stem, " "))
 	switch s {
-	case "CON", "PRN", "AUX", "NUL":
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
 		return true
 	}
-	return len(s) == 4 && (strings.HasPrefix(s, "COM") || strings.HasPrefix(s, "LPT")) && s[3] >= '0' && s[3] <= '9'
+	digit, isPort := strings.CutPrefix(s, "COM")
+	if !isPort {
+		digit, isPort = strings.CutPrefix(s, "LPT")
+	}
+	return isPort && utf8.RuneCountInString(digit) == 1 && strings.Contains("0123456789¹²³", digit)
 }
 
 func extension(mediaType string) string {

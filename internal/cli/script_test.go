@@ -152,6 +152,8 @@ func scriptMake(ts *testscript.TestScript, _ bool, args []string) {
 		b = append([]byte("SQLite format 3\x00"), make([]byte, 4080)...)
 	case "badutf8":
 		b = []byte("caf\xe9 au lait")
+	case "crlf":
+		b = []byte("hello\r\n")
 	case "longline":
 		b = bytes.Repeat([]byte("x"), n)
 	case "jsonlines":

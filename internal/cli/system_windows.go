@@ -1,20 +1,39 @@
 package cli
 
 import (
-	"strings"
-	"syscall"
+	"io"
+	"os"
+
+	"golang.org/x/sys/windows"
 )
 
-// brokenPipe is what a write gives after the reader has gone: ERROR_NO_DATA.
-var brokenPipe error = syscall.Errno(232)
+// brokenPipes are what a write gives after the reader has gone: which, depends on whether it went before or during the write, and on how the pipe was made.
+var brokenPipes = []error{windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.ERROR_PIPE_NOT_CONNECTED}
 
 // catchPipe has nothing to do: there is no such signal here.
 func catchPipe() {}
 
-// shellCommand is how a command from the environment, with its arguments, is run.
-func shellCommand(line string, args ...string) []string {
-	return append(strings.Fields(line), args...)
-}
-
 // defaultEditor is for people who have set none.
 const defaultEditor = "notepad"
+
+// backslashQuotes: a backslash parts folders here, and quotes nothing.
+const backslashQuotes = false
+
+// ansi makes a console obey escape sequences, which it does not from the start. restore gives back what the console did before; ok is false
+// where it cannot: before Windows 10.
+func ansi(w io.Writer) (restore func(), ok bool) {
+	none := func() {}
+	f, isFile := w.(*os.File)
+	if !isFile {
+		return none, true
+	}
+	console := windows.Handle(f.Fd())
+	var mode uint32
+	if windows.GetConsoleMode(console, &mode) != nil || mode&windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING != 0 {
+		return none, true // no console, or one that does
+	}
+	if windows.SetConsoleMode(console, mode|windows.ENABLE_PROCESSED_OUTPUT|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) != nil {
+		return none, false
+	}
+	return func() { _ = windows.SetConsoleMode(console, mode) }, true
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,7 +23,7 @@ const (
 	maxFile = 256 << 20
 )
 
-// text is an argument that may be "-": standard input without its last newline (with it under --raw).
+// text is an argument that may be "-": standard input without its last line end (with it under --raw).
 func (r *run) text(arg string) (string, error) {
 	s := arg
 	if arg == "-" {
@@ -35,10 +36,18 @@ func (r *run) text(arg string) (string, error) {
 		}
 		s = string(b)
 		if !r.is("raw") {
-			s = strings.TrimSuffix(s, "\n")
+			s = withoutLineEnd(s)
 		}
 	}
 	return s, validText(s)
+}
+
+// withoutLineEnd takes the last line end off, one of Windows too.
+func withoutLineEnd(s string) string {
+	if line, ok := strings.CutSuffix(s, "\n"); ok {
+		return strings.TrimSuffix(line, "\r")
+	}
+	return s
 }
 
 // validText refuses what is not UTF-8.
@@ -240,10 +249,19 @@ func moment(t pool.Time) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-// quote makes a word that a shell takes as it is.
-func quote(s string) string {
-	if plainWord.MatchString(s) {
+// quote makes a word that the shell at hand takes as it is.
+func quote(s string) string { return quoteFor(s, runtime.GOOS == "windows") }
+
+// quoteFor puts a word in double quotes, which cmd, PowerShell and POSIX shells know, but where something in it means something to a POSIX shell there too.
+// No quotes keep cmd from a percent sign and PowerShell from a dollar.
+func quoteFor(s string, windows bool) string {
+	switch {
+	case plainWord.MatchString(s), windows && plainWord.MatchString(strings.ReplaceAll(s, `\`, "/")):
 		return s
+	case windows:
+		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	case !strings.ContainsAny(s, "$`\"\\!"):
+		return `"` + s + `"`
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

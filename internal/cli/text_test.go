@@ -120,6 +120,13 @@ func TestFileName(t *testing.T) {
 		"a\x00b\nc":             "a_b_c",
 		"CON.txt":               "_CON.txt",
 		"com1":                  "_com1",
+		"COM¹.txt":              "_COM¹.txt",
+		"lpt³":                  "_lpt³",
+		"CONIN$":                "_CONIN$",
+		"conout$.log":           "_conout$.log",
+		"NUL .txt":              "_NUL .txt",
+		"console.txt":           "console.txt",
+		"com12":                 "com12",
 		"what?<>|*.md":          "what_____.md",
 		"ünï 漢字.pdf":            "ünï 漢字.pdf",
 		"trailing. . ":          "trailing",
@@ -154,9 +161,23 @@ func TestMediaType(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{"plain": "plain", "two words": "'two words'", "it's": `'it'\''s'`, "": "''", "@-2": "@-2", "$x": "'$x'"} {
-		if got := quote(in); got != want {
-			t.Errorf("quote(%q) is %s", in, got)
+	for _, c := range []struct{ in, posix, windows string }{
+		{"plain", "plain", "plain"}, {"@-2", "@-2", "@-2"}, {"", `""`, `""`}, {"two words", `"two words"`, `"two words"`}, {"it's", `"it's"`, `"it's"`},
+		{"$x", "'$x'", `"$x"`}, {"`x`'s", "'`x`'\\''s'", "\"`x`'s\""}, {`a "b"`, `'a "b"'`, `"a ""b"""`}, {`C:\chats\s.db`, `'C:\chats\s.db'`, `C:\chats\s.db`}, {"!", "'!'", `"!"`},
+	} {
+		if got := quoteFor(c.in, false); got != c.posix {
+			t.Errorf("%q is %s, want %s", c.in, got, c.posix)
+		}
+		if got := quoteFor(c.in, true); got != c.windows {
+			t.Errorf("%q is %s on Windows, want %s", c.in, got, c.windows)
+		}
+	}
+}
+
+func TestWithoutLineEnd(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a": "a", "a\n": "a", "a\r\n": "a", "a\n\n": "a\n", "a\r\n\r\n": "a\r\n", "a\r": "a\r", "\r\n": "", "a\nb": "a\nb"} {
+		if got := withoutLineEnd(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}
 }

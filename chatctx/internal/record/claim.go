@@ -2,6 +2,7 @@ package record
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/pool"
@@ -11,12 +12,12 @@ import (
 const ClaimLife = 60 * time.Second
 
 // Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
-// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
+// the process is gone on the same host or the host was started again, as far as that can be known, or when it was not renewed for ClaimLife.
 type Claim struct {
 	Token   pool.ID   `cbor:"1,keyasint"` // made anew for each claim
 	PID     int       `cbor:"2,keyasint"` // 0: no process, it ends by not being renewed
 	Host    string    `cbor:"3,keyasint,omitempty"`
-	Boot    string    `cbor:"4,keyasint,omitempty"` // of that host's kernel; "" where there is no way to know
+	Boot    string    `cbor:"4,keyasint,omitempty"` // of that host's kernel, behind a "/" what numbers its processes where that is not all of it; "" where there is no way to know
 	Program string    `cbor:"5,keyasint,omitempty"`
 	Since   pool.Time `cbor:"6,keyasint"`
 	Renewed pool.Time `cbor:"7,keyasint"`
@@ -42,5 +43,13 @@ func (c *Claim) Dead(now pool.Time) bool {
 	if c.Host != thisHost {
 		return false
 	}
-	return c.Boot != thisBoot || c.PID > 0 && !processAlive(c.PID)
+	boot, numbers, _ := strings.Cut(c.Boot, "/")
+	ourBoot, ourNumbers, _ := strings.Cut(thisBoot, "/")
+	switch {
+	case boot != ourBoot && boot != "" && ourBoot != "":
+		return true
+	case boot != ourBoot || numbers != ourNumbers:
+		return false // by Windows and by WSL, or in and out of a container: the same number is another process there
+	}
+	return c.PID > 0 && !processAlive(c.PID, c.Since)
 }

@@ -1,8 +1,10 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package record
+
+import "github.com/chatctx/chatctx/pool"
 
 func bootID() string { return "" }
 
 // processAlive cannot tell here: a claim ends by not being renewed.
-func processAlive(int) bool { return true }
+func processAlive(int, pool.Time) bool { return true }

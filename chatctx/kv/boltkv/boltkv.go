@@ -98,6 +98,9 @@ func (h *handle) tryOut() error {
 
 // locate makes a path absolute and follows its links.
 func locate(path string) (string, error) {
+	if err := nameable(path); err != nil {
+		return "", err
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err

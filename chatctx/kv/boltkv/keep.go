@@ -98,7 +98,7 @@ func (h *handle) tempFile() (*os.File, error) {
 	if err != nil {
 		f, err = os.CreateTemp("", base+".backup-*")
 	}
-	if err == nil && renameOpen {
+	if err == nil && removeOpen {
 		err = os.Remove(f.Name())
 	}
 	return f, err
@@ -146,6 +146,9 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 		return err
 	}
 	defer h.file.lease.leave(true)
+	if err := h.file.lease.mayReplace(); err != nil {
+		return err
+	}
 	temp := o.path + ".rewrite"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -321,7 +324,7 @@ func (o *opened) replaceBy(p *patience, temp string) error {
 		return err
 	}
 	sameOwner(temp, o.info)
-	if !renameOpen {
+	if !removeOpen {
 		o.close()
 	}
 	if err := rename(p, temp, o.path); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -132,7 +133,7 @@ func TestRewrite(t *testing.T) {
 	if after.Used >= before.Used+1<<16 || after.File >= before.File {
 		t.Errorf("space before %+v, after %+v", before, after)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 && runtime.GOOS != "windows" {
 		t.Errorf("rights after: %v, %v", info.Mode(), err)
 	}
 	if data := contents(path); data[24:28] != "\x00\x40\x00\x00" {
@@ -208,8 +209,9 @@ func TestRewriteBesideWriters(t *testing.T) {
 			writers := []*process{start(t, "count", path), start(t, "count", path), start(t, "count", path)}
 			db := open(t, path, boltkv.Options{})
 			defer closeDB(t, db)
+			refused := name == "no lock file" && runtime.GOOS == "windows" // an open file cannot be replaced there
 			for range 20 {
-				if err := db.(kv.Keeper).Rewrite(ctx, nil); err != nil {
+				if err := db.(kv.Keeper).Rewrite(ctx, nil); (err != nil) != refused {
 					t.Fatal(err)
 				}
 				if err := db.Update(ctx, addOne); err != nil {

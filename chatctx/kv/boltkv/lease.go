@@ -212,11 +212,29 @@ func (l *lease) end(unwanted bool) {
 	if l.lock == nil {
 		return
 	}
-	if unwanted && l.lock.made && l.lock.current() {
-		_ = os.Remove(l.lock.path) // whoever has it open sees that it is gone
-	}
-	l.lock.close()
+	lock := l.lock
 	l.lock = nil
+	unwanted = unwanted && lock.made && lock.current()
+	if !removeOpen {
+		lock.close()
+	}
+	if unwanted {
+		_ = os.Remove(lock.path) // whoever has it open sees that it is gone, or keeps it there
+	}
+	if removeOpen {
+		lock.close()
+	}
+}
+
+// mayReplace tells, in the room, whether the file may get another in its place. Where it has to be closed for that, only the room keeps others from
+// writing to it meanwhile.
+func (l *lease) mayReplace() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if removeOpen || l.lock != nil {
+		return nil
+	}
+	return fmt.Errorf("there can be no lock file %s.lock, without which others could write meanwhile: see what is there", l.path)
 }
 
 // open opens the file, with l.mu given up meanwhile.
@@ -270,6 +288,12 @@ func (l *lease) lockRoom(p *patience, n need, store os.FileInfo) error {
 		}
 		if l.lock == nil {
 			lock, err := openLockFile(l.path+".lock", store)
+			if held(err) {
+				if err := p.pause(); err != nil {
+					return l.explain(p, err)
+				}
+				continue
+			}
 			if err != nil {
 				return nil
 			}

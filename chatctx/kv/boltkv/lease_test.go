@@ -236,6 +236,9 @@ func TestSharedInProcess(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
+	if _, err := os.Stat(link); err != nil {
+		t.Skip("a link that was made leads nowhere, as under Wine: ", err)
+	}
 	hard := filepath.Join(filepath.Dir(path), "hard.db")
 	if err := os.Link(path, hard); err != nil {
 		t.Skip(err)

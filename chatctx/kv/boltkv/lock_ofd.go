@@ -84,8 +84,8 @@ func sameOwner(path string, as os.FileInfo) {
 	}
 }
 
-// renameOpen: a file may be renamed over one that is open.
-const renameOpen = true
+// removeOpen: a file that is open may be removed, and another renamed over it.
+const removeOpen = true
 
 // mapGrows: mapping a file that is open to write gives it the size of the map.
 const mapGrows = false

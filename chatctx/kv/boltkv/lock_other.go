@@ -12,7 +12,7 @@ import (
 const (
 	canLock    = false
 	canBlock   = false
-	renameOpen = true
+	removeOpen = true
 )
 
 func tryLock(*os.File, int64, lockKind) (bool, error) { return false, errors.ErrUnsupported }

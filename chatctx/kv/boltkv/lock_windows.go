@@ -54,8 +54,8 @@ func syncDir(string) error { return nil }
 
 func sameOwner(string, os.FileInfo) {}
 
-// renameOpen: a file may be renamed over one that is open.
-const renameOpen = false
+// removeOpen: a file that is open may be removed, and another renamed over it.
+const removeOpen = false
 
 // mapGrows: mapping a file that is open to write gives it the size of the map.
 const mapGrows = true

@@ -1,6 +1,7 @@
 package boltkv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,7 +70,7 @@ func openFile(path string, write bool) (o *opened, err error) {
 		if err != nil {
 			return nil, openError(name, write, err)
 		}
-		if err := looksOurs(f); err != nil {
+		if err := cmp.Or(looksOurs(f), mappable(f, write)); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -84,6 +85,23 @@ func openFile(path string, write bool) (o *opened, err error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// mappable looks for what bbolt panics over when it opens a file, where that would leave the file mapped, and so keep everybody from putting a
+// good one in its place.
+func mappable(f *os.File, write bool) error {
+	if removeOpen {
+		return nil
+	}
+	m, err := readMeta(f)
+	if err != nil {
+		return nil // bbolt says what is wrong
+	}
+	err = sound(f, m, write)
+	if again, metaErr := readMeta(f); err == nil || metaErr != nil || again.tx != m.tx {
+		return nil // somebody without the lock file wrote meanwhile
+	}
+	return damaged(f.Name(), err)
 }
 
 // regular looks before opening, since opening a pipe would wait for its other end.

@@ -35,6 +35,11 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	if l.lock != nil {
 		defer l.lock.release()
 	}
+	if info != nil {
+		if err := l.mayReplace(); err != nil {
+			return err
+		}
+	}
 	if info != nil && kept != "" {
 		if err := keepAs(path, kept); err != nil {
 			return fmt.Errorf("the store stays as it was: %w", err)

@@ -1,0 +1,5 @@
+//go:build unix && !linux && !darwin
+
+package record
+
+func bootID() string { return "" }

@@ -1,0 +1,55 @@
+package record
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ended is the id of a program that ran and is no more.
+func ended(t *testing.T) int {
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+func TestClaimDead(t *testing.T) {
+	boot := thisBoot
+	defer func() { thisBoot = boot }()
+	gone := ended(t)
+	for _, c := range []struct {
+		name, ours, theirs string
+		pid                int
+		want               bool
+	}{
+		{"this process", boot, boot, os.Getpid(), false},
+		{"no process", boot, boot, 0, false},
+		{"a process that ended", boot, boot, gone, true},
+		{"before a new start", "b", "a", os.Getpid(), true},
+		{"before a new start, in a container", "b", "a/pid:[1]", os.Getpid(), true},
+		{"a container", "a", "a/pid:[1]", gone, false},
+		{"another container", "a/pid:[2]", "a/pid:[1]", gone, false},
+		{"the same container", "a/pid:[1]", "a/pid:[1]", gone, true},
+		{"Windows, seen from WSL", "a", "", gone, false},
+		{"WSL, seen from Windows", "", "a", gone, false},
+		{"no boot is known", "", "", gone, true},
+	} {
+		thisBoot = c.ours
+		now := pool.Now()
+		claim := &Claim{PID: c.pid, Host: thisHost, Boot: c.theirs, Since: now, Renewed: now}
+		if claim.Dead(now) != c.want {
+			t.Errorf("%s is dead: %v", c.name, !c.want)
+		}
+		if claim.Host = "elsewhere"; claim.Dead(now) {
+			t.Errorf("%s, on another host, is dead", c.name)
+		}
+		if !claim.Dead(now + pool.Time(2*ClaimLife/time.Microsecond)) {
+			t.Errorf("%s, not renewed, is alive", c.name)
+		}
+	}
+}
