@@ -103,6 +103,8 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv":                   "reads and writes",
 		"pool":                         "messages and ids",
 		"github.com/fxamacker/cbor/v2": "encodes records",
+		"golang.org/x/sys/unix":        "names a boot",
+		"golang.org/x/sys/windows":     "looks for processes",
 		"syscall":                      "calls the system",
 	},
 	"chatctx/internal/view": {
@@ -344,6 +346,7 @@ var rooms = map[string]map[string]string{
 		"github.com/sergi/go-diff/diffmatchpatch": "compares words",
 		"github.com/urfave/cli/v2":                "parses the line",
 		"github.com/xrash/smetrics":               "names near misses",
+		"golang.org/x/sys/windows":                "knows the console",
 		"golang.org/x/term":                       "knows the terminal",
 		"os/exec":                                 "starts programs",
 		"syscall":                                 "calls the system",
