@@ -35,9 +35,8 @@ func Example() {
 	}
 
 	b := c.Begin("main") // several changes as one operation
-	prompt := "Answer in French."
 	b.Fork("french", chatctx.ForkOptions{At: "@1"})
-	b.SetSystem(prompt)
+	b.SetSystem("Answer in French.")
 	b.Append(pool.NewText(pool.Assistant, "Le Pétrel."))
 	if _, err := b.Commit(ctx); err != nil {
 		log.Fatal(err)
