@@ -22,7 +22,7 @@ func CallState(status pool.Status, execution pool.Execution) string {
 	return record.CallState(status, execution)
 }
 
-// Decision is one step in the life of a call, on record. From and To are what CallState gives.
+// Decision is one step in the life of a call, on record. From and To are what CallState gives. It is written to the store as it is: a second type would repeat it field by field.
 type Decision = record.Decision
 
 // The kinds of whoever takes a step with a call.
@@ -132,7 +132,7 @@ type ClaimOptions = toolcall.ClaimOptions
 type CallClaim = toolcall.CallClaim
 
 // Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
-// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
+// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife. It is written to the store as it is: a second type would repeat it field by field.
 type Claim = record.Claim
 
 // ClaimLife is how long a claim holds without being renewed.

@@ -52,11 +52,6 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 	return &ChatContext{ID: id, store: s}, nil
 }
 
-// FromHistory makes a context of messages.
-func (s *Store) FromHistory(ctx context.Context, title string, messages []*Message) (*ChatContext, error) {
-	return s.New(ctx, NewContext{Title: title, Messages: messages})
-}
-
 // Context finds a context by title, id, unique prefix or ending; "" is the store's current one. Errors to test for: ErrNotFound, ErrAmbiguous.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 	id, err := view.Find(ctx, s.at, ref)

@@ -10,13 +10,13 @@ import (
 // Incoming is one conversation on its way in, as a tree. Nodes stand after their parents.
 type Incoming = intake.Incoming
 
-// Node is a message of the tree. Parent is an index of Nodes, -1 for a root.
+// Node is a message of the tree. Parent is the number of the node above it, counted from 1; 0 for a root.
 type Node = intake.Node
 
 // NodeLink names an imported message; the zero one none.
 type NodeLink = intake.NodeLink
 
-// IncomingBranch ends at the node Leaf, an index; -1 for an empty one.
+// IncomingBranch ends at the node Leaf, a number counted from 1; 0 for an empty one.
 type IncomingBranch = intake.IncomingBranch
 
 // SourceLink names an imported conversation.

@@ -108,9 +108,6 @@ type Mended = care.Mended
 // Repaired says what Repair did.
 type Repaired = care.Repaired
 
-// RecoveredBranch is the name of the branch that gets what has lost its place.
-const RecoveredBranch = care.RecoveredBranch
-
 // Repair makes every invariant hold again, as far as what is left allows, after a backup. A context is one transaction. What is readable stays; what has lost its place comes onto the
 // branch recovered; what cannot be read is in the backup alone. Where the pages themselves cannot be read it fails with ErrDamaged: Salvage reads what it can into a new file.
 func (m *Maintenance) Repair(ctx context.Context, o RepairOptions) (*Repaired, error) {

@@ -9,11 +9,8 @@ import (
 // Options of Open.
 type Options = record.Options
 
-// The versions of the file format: FormatVersion is the one that this program writes, OldestVersion the oldest that it reads.
-const (
-	FormatVersion = record.FormatVersion
-	OldestVersion = record.OldestVersion
-)
+// FormatVersion is the version of the file format that this program writes.
+const FormatVersion = record.FormatVersion
 
 // Open opens the store in a file, or at a URL as postgres://… whose engine the program has imported. Errors to test for: ErrNotExist, ErrNotOurs, ErrTooNew, ErrTooOld, ErrDamaged, ErrLocked.
 func Open(path string, o Options) (*Store, error) { return frontOf(care.Open(path, o)) }

@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
+// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it. It is written to the store as it is: a second type would repeat it field by field.
 type Task = record.Task
 
 // The states of a task. One that runs and whose calls wait is shown as waiting.
