@@ -168,8 +168,6 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	},
 }
 
-func ptr(s string) *string { return &s }
-
 func secretJSON() map[string]json.RawMessage {
 	return map[string]json.RawMessage{"k": json.RawMessage(`{"text": "` + secret + `"}`)}
 }

@@ -102,6 +102,9 @@ func TestPageInChromium(t *testing.T) {
 	if _, err := exchange.Import(context.Background(), s, []string{filepath.Join("..", "..", "..", "testdata", "chatgpt-export.json")}, exchange.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.Use(context.Background(), "Bread for eight"); err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(path, exported(t, s), 0o600); err != nil {
 		t.Fatal(err)
