@@ -31,6 +31,7 @@ type Batch struct {
 	keys    []string // of the appends that have one
 	group   *journal.Group
 	calls   []CallRef // that are decided; they are settled first
+	rules   *triedRules
 }
 
 // step is one change of a batch. The key, of an append, is what makes it happen once.
@@ -93,6 +94,9 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 		if b.err == nil && b.state == collecting {
 			b.err = p()
 		}
+	}
+	if b.err == nil && b.rules != nil {
+		b.err = b.rules.try(b.store.at, b.context)
 	}
 	if b.err != nil {
 		return nil, b.err

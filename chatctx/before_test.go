@@ -184,7 +184,7 @@ func batched(fn func(*Batch)) func(*testing.T, *Store, *ChatContext) error {
 // hooked is a store with a hook and a context with a message of each kind.
 func hooked(t *testing.T, hook *func(*Message) error) (*Store, *ChatContext) {
 	t.Helper()
-	s, err := OpenDB(memkv.New(), Options{Program: "test", By: "me", BeforeStore: func(m *Message) error {
+	s, err := OpenDB(memkv.New(), Options{Program: "test", By: "me", Judge: byName{}, BeforeStore: func(m *Message) error {
 		if *hook == nil {
 			return nil
 		}

@@ -2,6 +2,8 @@ package chatctx
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"iter"
 	"time"
 
@@ -34,6 +36,7 @@ const (
 	ByExpiry    = record.ByExpiry
 	ByCancel    = record.ByCancel // a person too, who gave the call up
 	ByProgram   = record.ByProgram
+	ByCheck     = record.ByCheck // a program that found that the call cannot be run
 )
 
 // Call finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
@@ -45,15 +48,58 @@ func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref Cal
 // CallFilter narrows a list of open calls.
 type CallFilter = toolcall.CallFilter
 
-// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Where the store can be
-// written, calls whose time is over and calls whose program died are settled on the way. Calls are read in short transactions.
+// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Nothing is written: a call whose time is over or whose program died
+// is shown as that, and SettleCalls puts it on record. Judge says what the rules say of one. Calls are read in short transactions.
 func (s *Store) Calls(ctx context.Context, f CallFilter) iter.Seq2[*Call, error] {
 	return toolcall.Calls(ctx, s.at, f)
 }
 
-// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, settled like those of Store.Calls.
+// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, like Store.Calls.
 func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*Call, error) {
 	return toolcall.OpenCalls(ctx, c.at(), branchName)
+}
+
+// SettleCalls puts on record what time or a crash has brought to the calls of a branch ("" the active one). In a store that cannot be written it does nothing.
+func (c *ChatContext) SettleCalls(ctx context.Context, branchName string) error {
+	return toolcall.SettleBranch(ctx, c.at(), branchName)
+}
+
+// Judge says what the rules say of a call now. Nothing is written.
+func (s *Store) Judge(ctx context.Context, c *Call) (*Ruling, error) {
+	return toolcall.Judge(ctx, s.at, c)
+}
+
+// Judge says what the rules would say of a call of a tool on a branch, "" the active one.
+func (c *ChatContext) Judge(ctx context.Context, branchName, tool string, arguments json.RawMessage) (*Ruling, error) {
+	return toolcall.Ask(ctx, c.store.at, c.ID, branchName, Question{Tool: tool, Arguments: arguments})
+}
+
+// ApplyRules lets the rules decide about a call that waits for a decision. An ask may give it a time to expire. What somebody else decided meanwhile stays.
+func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
+	r, err := s.Judge(ctx, c)
+	if err != nil || r.Rule == nil || c.Status != pool.Pending || c.Branch == "" {
+		return r, err
+	}
+	b := s.Begin(c.Context.String(), c.Branch)
+	v := Verdict{Status: pool.Approved, Kind: ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason}
+	if r.Inherited {
+		v.Kind = ByInherited
+	}
+	switch {
+	case r.Effect == Allow:
+		b.Decide(c.Ref(), v)
+	case r.Effect == Deny:
+		v.Status = pool.Denied
+		b.Decide(c.Ref(), v)
+	case r.Rule.After > 0 && c.Expires == 0:
+		b.ExpireCall(c.Ref(), c.Since+pool.Time(r.Rule.After.Microseconds()))
+	default:
+		return r, nil
+	}
+	if _, err := b.Commit(ctx); err != nil && !errors.Is(err, ErrConflict) {
+		return nil, err
+	}
+	return r, nil
 }
 
 // CallStep is one step in the life of a call: its beginning, with From "", or a decision.
@@ -69,7 +115,7 @@ type Verdict = toolcall.Verdict
 
 // Decide adds a decision about a call that waits for one. A cancellation (Denied, ByCancel) may also take an approval back that nobody has begun to run. Where the call is decided against
 // while its turn is still the last one, a tool message that says so goes to the end of the branch. Commit gives an ErrConflict that names
-// the state where the call cannot be decided so: of several who try, one wins. Its step has the call as it is then.
+// the state where the call cannot be decided so: of several who try, one wins; and one that names the rule where a call is to be approved that a rule denies. Its step has the call as it is then.
 func (b *Batch) Decide(ref CallRef, v Verdict) {
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}
 	b.prepare = append(b.prepare, v.Check)
@@ -80,6 +126,11 @@ func (b *Batch) Decide(ref CallRef, v Verdict) {
 		return nil
 	})
 	b.settle(ref)
+	if v.Status == pool.Approved {
+		b.prepare = append(b.prepare, func() error {
+			return toolcall.MayApprove(context.Background(), b.store.at, b.context, b.branch, ref, &v)
+		})
+	}
 	if v.Status == pool.Denied {
 		b.ready([]*Message{denial})
 	}
@@ -139,8 +190,21 @@ type Claim = record.Claim
 const ClaimLife = record.ClaimLife
 
 // ClaimCall makes a call running, durably, before its tool is started: of several who try, one gets it. ErrConflict, with the state, for the others and for
-// calls that may not be run. The context and the call are named as in Store.Call.
+// calls that may not be run. The rules decide about a call that waits, and an approved one that a rule denies by now is not given. The context and the call are named as in Store.Call.
 func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, ref CallRef, o ClaimOptions) (*CallClaim, error) {
+	c, err := s.Call(ctx, contextRef, branchName, ref)
+	if err != nil {
+		return nil, err
+	}
+	if c.Open() && c.Branch != "" && c.Execution != pool.Running {
+		r, err := s.ApplyRules(ctx, c)
+		if err == nil && c.Status == pool.Approved {
+			err = toolcall.Denied(c, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return toolcall.ClaimCall(ctx, s.at, contextRef, branchName, ref, o)
 }
 

@@ -3,6 +3,7 @@ package chatctx
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -13,18 +14,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Rule says what is to be done with calls that wait. Package approval applies it. It is written to the store as it is: a second type would repeat it field by field.
+// Rule says what is to be done with calls that wait. A Judge applies it. It is written to the store as it is: a second type would repeat it field by field.
 type Rule = record.Rule
 
-// Condition is one on the arguments of a call.
+// Condition is one on a call.
 type Condition = record.Condition
-
-// What a rule may do.
-const (
-	Allow = "allow"
-	Deny  = "deny"
-	Ask   = "ask"
-)
 
 // RuleScope says where a rule holds: a call, else a branch, else the context.
 type RuleScope struct {
@@ -32,34 +26,72 @@ type RuleScope struct {
 	Call   CallRef // for this call alone
 }
 
-// AddRule adds a rule to the context. Its step has the rule as it was stored: with who made it, when and its scope, and an id where r has none.
+// AddRule adds a rule to the context, readied by the store's Judge. Its step has the rule as it was stored: with who made it, when and its scope, and an id where r has none. A default takes the place of the one of
+// its scope. ErrConflict where it breaks an example that is kept with a rule; a deny and a default never do, and their step names the examples.
 func (b *Batch) AddRule(r Rule, scope RuleScope) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
 	}
 	b.texts("reason", &r.Reason)
+	made := &r
+	at := b.changesRules(func(tx kv.Tx, id ID) ([]toolcall.RuleChange, error) {
+		rule := *made
+		if err := b.scoped(tx, id, &rule, scope); err != nil {
+			return nil, err
+		}
+		return []toolcall.RuleChange{{Add: &rule}}, nil
+	})
+	b.prepare = append(b.prepare, func() error { return readyRule(b.store.at, made) })
 	b.step("rules add", func(t *journal.Txn, s *Step) error {
-		rule := r
-		rule.Context, rule.By, rule.Created = t.ID, t.Store.Person, t.Now
-		if scope.Branch {
-			rule.Branch = t.Target.ID
+		if err := at.same(t.Tx); err != nil {
+			return err
 		}
-		if scope.Call != "" {
-			at, err := toolcall.FindCall(t.Reader(), t.Target, b.branch != "", scope.Call)
-			if err != nil {
-				return err
-			}
-			rule.Message, rule.Index = at.Message.ID, at.Index+1
+		rule := *made
+		rule.By, rule.Created = t.Store.Person, t.Now
+		if err := b.scoped(t.Tx, t.ID, &rule, scope); err != nil {
+			return err
 		}
-		s.Rule = &rule
+		s.Rule, s.Broken = &rule, at.broken
 		t.OnContext = true
-		return t.PutRule(&rule)
+		return putRule(t.Tx, t.PutRaw, &rule)
 	})
 }
 
-// RemoveRule takes a rule of the context away. ErrNotFound where the reference (an id, a unique beginning or ending) names none. Its step has the rule.
+// scoped says where a rule holds.
+func (b *Batch) scoped(tx kv.Tx, id ID, r *Rule, scope RuleScope) error {
+	r.Context = id
+	if !scope.Branch && scope.Call == "" {
+		return nil
+	}
+	rec, _, err := record.GetContext(tx, id)
+	if err != nil {
+		return err
+	}
+	on, err := view.BranchOf(tx, id, rec, b.branch)
+	if err != nil {
+		return err
+	}
+	if scope.Branch {
+		r.Branch = on.ID
+	}
+	if scope.Call == "" {
+		return nil
+	}
+	at, err := toolcall.FindCall(view.Reader{Tx: tx, ID: id}, on, b.branch != "", scope.Call)
+	if err == nil {
+		r.Message, r.Index = at.Message.ID, at.Index+1
+	}
+	return err
+}
+
+// RemoveRule takes a rule of the context away. ErrNotFound where the reference (an id, a unique beginning or ending) names none; ErrConflict where an example that is kept with another rule would break. Its step
+// has the rule.
 func (b *Batch) RemoveRule(ref string) {
+	at := b.changesRules(func(tx kv.Tx, id ID) ([]toolcall.RuleChange, error) { return removal(tx, id, ref) })
 	b.step("rules rm", func(t *journal.Txn, s *Step) error {
+		if err := at.same(t.Tx); err != nil {
+			return err
+		}
 		r, err := findRule(t.Tx, t.ID, ref)
 		if err != nil {
 			return err
@@ -69,7 +101,123 @@ func (b *Batch) RemoveRule(ref string) {
 	})
 }
 
-// AddRule adds a rule for all contexts.
+func removal(tx kv.Tx, id ID, ref string) ([]toolcall.RuleChange, error) {
+	r, err := findRule(tx, id, ref)
+	if err != nil {
+		return nil, err
+	}
+	return []toolcall.RuleChange{{Remove: r.ID}}, nil
+}
+
+// readyRule has the store's Judge ready a rule.
+func readyRule(s *record.Store, r *Rule) error {
+	if s.Judge == nil {
+		return Invalid("a rule cannot be checked: open the store with Options.Judge")
+	}
+	return s.Judge.Rule(r)
+}
+
+// putRule stores a rule. A default takes the place of the one of its scope.
+func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *Rule) error {
+	if r.Default {
+		all, err := view.RulesOf(tx, r.Context)
+		if err != nil {
+			return err
+		}
+		for _, old := range all {
+			if !old.Default || old.Branch != r.Branch {
+				continue
+			}
+			if err := put(record.RuleBucket, view.RuleKey(r.Context, old.ID), nil); err != nil {
+				return err
+			}
+		}
+	}
+	raw, err := record.EncodeRecord(r)
+	if err != nil {
+		return err
+	}
+	return put(record.RuleBucket, view.RuleKey(r.Context, r.ID), raw)
+}
+
+// triedRules are changes of rules that were tried before the transaction that makes them.
+type triedRules struct {
+	changes []func(kv.Tx, ID) ([]toolcall.RuleChange, error)
+	stamp   pool.Hash
+	broken  []BrokenExample
+	checked bool
+}
+
+// BrokenExample is an example that rules do not hold to.
+type BrokenExample = record.Broken
+
+// try finds out what the changes break. Where only rules that deny come, what they break is noted and no error.
+func (t *triedRules) try(s *record.Store, contextRef string) (err error) {
+	t.checked = true
+	only := true
+	var broken []BrokenExample
+	broken, t.stamp, err = toolcall.TryRules(context.Background(), s, func(tx kv.Tx) ([]toolcall.RuleChange, error) {
+		all, err := t.all(tx, contextRef)
+		only = !slices.ContainsFunc(all, func(c toolcall.RuleChange) bool { return c.Add == nil || c.Add.Effect != Deny })
+		return all, err
+	})
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAmbiguous) {
+		t.checked = false
+		return nil // the transaction says so
+	}
+	if err != nil || only {
+		t.broken = broken
+		return err
+	}
+	for _, b := range broken {
+		return record.Conflict("the rules would no longer hold to an example of rule %s: %s, and it would be %s", Short(b.Rule.ID), b.Example, b.Is)
+	}
+	return nil
+}
+
+func (t *triedRules) all(tx kv.Tx, contextRef string) ([]toolcall.RuleChange, error) {
+	id, err := ID{}, error(nil)
+	if contextRef != storeRules {
+		id, err = view.ResolveContext(tx, contextRef)
+	}
+	var all []toolcall.RuleChange
+	for _, change := range t.changes {
+		if err != nil {
+			break
+		}
+		var some []toolcall.RuleChange
+		some, err = change(tx, id)
+		all = append(all, some...)
+	}
+	return all, err
+}
+
+// storeRules stands for the rules for all contexts where else a context is named.
+const storeRules = "\x00store"
+
+// same refuses to go on where somebody changed rules since they were tried. It looks once.
+func (t *triedRules) same(tx kv.Tx) error {
+	if !t.checked {
+		return nil
+	}
+	t.checked = false
+	stamp, err := toolcall.StampRules(tx)
+	if err == nil && stamp != t.stamp {
+		err = record.Conflict("somebody changed rules at the same time: try again")
+	}
+	return err
+}
+
+// changesRules notes a change of rules, to be tried before the transaction together with the batch's others.
+func (b *Batch) changesRules(change func(kv.Tx, ID) ([]toolcall.RuleChange, error)) *triedRules {
+	if b.rules == nil {
+		b.rules = &triedRules{}
+	}
+	b.rules.changes = append(b.rules.changes, change)
+	return b.rules
+}
+
+// AddRule adds a rule for all contexts, like Batch.AddRule.
 func (s *Store) AddRule(ctx context.Context, r Rule) (*Committed, error) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
@@ -77,19 +225,20 @@ func (s *Store) AddRule(ctx context.Context, r Rule) (*Committed, error) {
 	if err := s.at.Texts("reason", &r.Reason); err != nil {
 		return nil, err
 	}
+	if err := readyRule(s.at, &r); err != nil {
+		return nil, err
+	}
 	r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = ID{}, ID{}, ID{}, 0, s.at.Person, s.at.Now()
-	return s.ruleOperation(ctx, "rules add", func(t *journal.StoreTxn) (*Rule, error) {
-		raw, err := record.EncodeRecord(&r)
-		if err != nil {
-			return nil, err
-		}
-		return &r, t.PutRaw(record.RuleBucket, view.RuleKey(ID{}, r.ID), raw)
+	change := func(kv.Tx, ID) ([]toolcall.RuleChange, error) { return []toolcall.RuleChange{{Add: &r}}, nil }
+	return s.ruleOperation(ctx, "rules add", change, func(t *journal.StoreTxn) (*Rule, error) {
+		return &r, putRule(t.Tx, t.PutRaw, &r)
 	})
 }
 
-// RemoveRule takes a rule for all contexts away.
+// RemoveRule takes a rule for all contexts away, like Batch.RemoveRule.
 func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) {
-	return s.ruleOperation(ctx, "rules rm", func(t *journal.StoreTxn) (*Rule, error) {
+	change := func(tx kv.Tx, id ID) ([]toolcall.RuleChange, error) { return removal(tx, id, ref) }
+	return s.ruleOperation(ctx, "rules rm", change, func(t *journal.StoreTxn) (*Rule, error) {
 		r, err := findRule(t.Tx, ID{}, ref)
 		if err != nil {
 			return nil, err
@@ -99,16 +248,48 @@ func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) 
 }
 
 // ruleOperation changes a rule for all contexts, and gives it with the step.
-func (s *Store) ruleOperation(ctx context.Context, what string, do func(*journal.StoreTxn) (*Rule, error)) (*Committed, error) {
+func (s *Store) ruleOperation(ctx context.Context, what string, change func(kv.Tx, ID) ([]toolcall.RuleChange, error), do func(*journal.StoreTxn) (*Rule, error)) (*Committed, error) {
+	tried := &triedRules{changes: []func(kv.Tx, ID) ([]toolcall.RuleChange, error){change}}
+	if err := tried.try(s.at, storeRules); err != nil {
+		return nil, err
+	}
 	var r *Rule
 	done, err := journal.StoreOperation(ctx, s.at, what, func(t *journal.StoreTxn) (err error) {
+		if err := tried.same(t.Tx); err != nil {
+			return err
+		}
 		r, err = do(t)
 		return err
 	})
 	if err == nil {
-		done.Last().Rule = r
+		done.Last().Rule, done.Last().Broken = r, tried.broken
 	}
 	return done, err
+}
+
+// RuleDifference is a call on record about which rules would decide otherwise.
+type RuleDifference = toolcall.Differs
+
+// DiffRules tells of the calls on record, of all contexts, that would be decided otherwise with a rule more or less, and writes nothing. add is readied like one that is added and holds for the context, or with the zero one for
+// all; nil with the id of a rule that goes.
+func (s *Store) DiffRules(ctx context.Context, add *Rule, remove ID, tell func(RuleDifference) error) error {
+	changes := []toolcall.RuleChange{{Remove: remove}}
+	if add != nil {
+		if err := readyRule(s.at, add); err != nil {
+			return err
+		}
+		changes[0].Add = add
+	}
+	return toolcall.DiffRules(ctx, s.at, func(kv.Tx) ([]toolcall.RuleChange, error) { return changes, nil }, tell)
+}
+
+// FindRule finds a rule that is kept with a context, or with the zero id with the store. Errors to test for: ErrNotFound, ErrAmbiguous.
+func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *Rule, err error) {
+	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
+		r, err = findRule(tx, context, ref)
+		return err
+	})
+	return r, err
 }
 
 // findRule finds a rule of a context, or with the zero id of the store.
@@ -135,49 +316,13 @@ func findRule(tx kv.Tx, ctx ID, ref string) (*Rule, error) {
 	return nil, Ambiguous("rule", ref, words)
 }
 
-// maxParents bounds how far up parents are followed.
-const maxParents = 64
-
 // Rules are the rules that are kept with a context, with those above it: of its parent contexts, unless it was made to take none, and of the store.
 // Those that hold no more are left out. The zero id gives the store's alone.
 func (s *Store) Rules(ctx context.Context, context ID) ([]*Rule, error) {
 	var out []*Rule
 	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		out, err = rulesFor(tx, context)
+		out, err = view.RulesFor(tx, context, s.at.Now())
 		return err
 	})
-	now := s.at.Now()
-	return slices.DeleteFunc(out, func(r *Rule) bool { return r.Expires != 0 && r.Expires <= now }), err
-}
-
-// rulesFor gives a context's rules, then its parents', then the store's.
-func rulesFor(tx kv.Tx, id ID) ([]*Rule, error) {
-	var out []*Rule
-	var branchOfParent ID
-	for range maxParents {
-		if id == (ID{}) {
-			break
-		}
-		own, err := view.RulesOf(tx, id)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 0 || branchOfParent != (ID{}) {
-			own = slices.DeleteFunc(own, func(r *Rule) bool { return r.Branch != (ID{}) && r.Branch != branchOfParent })
-		}
-		out = append(out, own...)
-		rec, _, err := record.GetContext(tx, id)
-		if err != nil {
-			return nil, err
-		}
-		if rec == nil || rec.Task != nil && rec.Task.OwnRules {
-			break
-		}
-		id, branchOfParent = rec.Parent, ID{}
-		if rec.Task != nil {
-			branchOfParent = rec.Task.Branch
-		}
-	}
-	all, err := view.RulesOf(tx, ID{})
-	return append(out, all...), err
+	return out, err
 }

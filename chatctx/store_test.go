@@ -27,9 +27,9 @@ func engines(t *testing.T, fn func(t *testing.T, s *Store)) {
 
 func open(t *testing.T, file string) *Store {
 	t.Helper()
-	s, err := OpenMemory(Options{Program: "test"})
+	s, err := OpenMemory(Options{Program: "test", Judge: byName{}})
 	if file != "" {
-		s, err = Open(file, Options{Create: true, Program: "test"})
+		s, err = Open(file, Options{Create: true, Program: "test", Judge: byName{}})
 	}
 	if err != nil {
 		t.Fatal(err)

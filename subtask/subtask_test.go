@@ -67,9 +67,9 @@ func calls(id, tool, args string) string {
 
 func newStore(t *testing.T, file string) *chatctx.Store {
 	t.Helper()
-	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test", By: "ann"})
+	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test", By: "ann", Judge: approval.Rules{}})
 	if file != "" {
-		s, err = chatctx.Open(file, chatctx.Options{Create: true, Program: "test", By: "ann"})
+		s, err = chatctx.Open(file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +375,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 
 // returnAndDie returns a task in a process of its own that is killed when step writes were made. The store's file is what a crash leaves.
 func returnAndDie(file, id string) int {
-	s, err := chatctx.Open(file, chatctx.Options{Program: "dying"})
+	s, err := chatctx.Open(file, chatctx.Options{Program: "dying", Judge: approval.Rules{}})
 	if err != nil {
 		return 1
 	}

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -30,16 +32,19 @@ var ErrOutput = errors.New("ended: it wrote more than 16 MiB")
 // pipeGrace is how long output is waited for after a command has ended, where something that it left behind holds the pipe.
 const pipeGrace = time.Second
 
-// runCommand runs a command without a shell: each argument arrives as it is. Standard input is empty, the environment clean; the whole group of processes is ended with the command.
-func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation, dir string) (a chatctx.Answer, err error) {
-	argv, err := Expand(t.Command, in.Arguments)
+// runCommand runs a command without a shell: each argument arrives as it is. Standard input is empty, or the arguments as JSON where the tool wants them there; the environment is clean; the whole group of processes is ended with the command.
+func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
+	argv, err := Expand(t, in.Arguments)
 	if err != nil {
 		return a, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = dirOf(t, dir), environment(t, in.Call)
+	cmd.Dir, cmd.Env = t.Dir, environment(t, in.Call)
+	if t.Stdin {
+		cmd.Stdin = bytes.NewReader(jsontree.Canonical(in.Arguments))
+	}
 	out := &sink{full: func() { cancel(ErrOutput) }}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, pipeGrace
 	g := newGroup(cmd)
@@ -66,34 +71,30 @@ func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation, dir string)
 	return a, err
 }
 
-func dirOf(t *chatctx.Tool, dir string) string {
-	if t.Dir != "" {
-		return t.Dir
-	}
-	return dir
-}
-
-// Expand puts arguments into a command's template. {name} in an element stands for the argument of that name, {} for all of them as JSON; texts arrive as they are, anything else
-// as JSON. An element that names an argument that is not there is left out. What comes from an argument is never read again: a brace in it stands for itself.
-func Expand(template []string, arguments json.RawMessage) ([]string, error) {
-	args, err := decodeArguments(arguments)
+// Expand puts arguments into the template of a tool's command. {name} in an element stands for the argument of that name, as conditions name one, {} for all of them as JSON; texts arrive as they are,
+// anything else as JSON. An argument that is not there, or null, is an error; {name?} takes its element out instead. What comes from an argument is never read again: a brace in it
+// stands for itself. A value that begins with a dash is refused where the command could take it for a flag: before it in the template stands no element -- and in its element no =. Numbers are no flags;
+// a tool with Dashes takes all.
+func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
+	args, err := jsontree.Arguments(arguments)
 	if err != nil {
-		return nil, fmt.Errorf("the arguments are no JSON: %w", err)
+		return nil, fmt.Errorf("the arguments cannot be read: %w", err)
 	}
+	x := &expansion{args: args, dashes: t.Dashes}
 	var argv []string
-	for i, element := range template {
-		word, ok, err := expandOne(element, args, arguments)
-		if err != nil {
+	for i, element := range t.Command {
+		word, ok, err := x.element(element)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if strings.ContainsRune(word, 0) {
+		case strings.ContainsRune(word, 0):
 			return nil, errors.New("an argument holds a zero byte: no command takes that")
-		}
-		if ok {
+		case ok:
 			argv = append(argv, word)
-		} else if i == 0 {
+		case i == 0:
 			return nil, fmt.Errorf("the command itself is %s, which is not among the arguments", element)
 		}
+		x.dashes = x.dashes || element == "--"
 	}
 	if len(argv) == 0 {
 		return nil, errors.New("the tool has no command")
@@ -101,8 +102,14 @@ func Expand(template []string, arguments json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// expandOne expands one element; ok is false where an argument is not there.
-func expandOne(element string, args any, raw json.RawMessage) (word string, ok bool, err error) {
+// expansion is a command that is being made of its template.
+type expansion struct {
+	args   *jsontree.Value
+	dashes bool // may begin a value
+}
+
+// element expands one element; ok is false where it is taken out.
+func (x *expansion) element(element string) (word string, ok bool, err error) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(element, "{")
@@ -117,24 +124,42 @@ func expandOne(element string, args any, raw json.RawMessage) (word string, ok b
 			continue
 		}
 		element = after
-		if name == "" {
-			b.Write(raw)
-			continue
-		}
-		v, there := lookUp(args, name)
-		if !there || v == nil {
+		name, optional := strings.CutSuffix(name, "?")
+		text, there, err := x.value(name)
+		switch {
+		case err != nil:
+			return "", false, err
+		case !there && optional:
 			return "", false, nil
-		}
-		text, isText := v.(string)
-		if !isText {
-			out, err := json.Marshal(v)
-			if err != nil {
-				return "", false, err
-			}
-			text = string(out)
+		case !there:
+			return "", false, fmt.Errorf("the argument %s is missing: the command needs it", name)
+		case strings.HasPrefix(text, "-") && !isNumber(text) && !x.dashes && !strings.Contains(b.String(), "="):
+			return "", false, fmt.Errorf("the argument %s begins with a dash: the command could take it for a flag", name)
 		}
 		b.WriteString(text)
 	}
+}
+
+// value is the text of an argument.
+func (x *expansion) value(name string) (text string, there bool, err error) {
+	path, err := parsePath(name)
+	if name == "" {
+		path, err = nil, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	values, ok := sure(x.args, path)
+	if !ok || len(values) != 1 || values[0].Kind == jsontree.Null {
+		return "", false, nil
+	}
+	if v := values[0]; v.Kind == jsontree.String {
+		if hasHalves(v.Text) {
+			return "", false, fmt.Errorf("the argument %s is no text", name)
+		}
+		return v.Text, true, nil
+	}
+	return string(values[0].Append(nil)), true, nil
 }
 
 // environment is the clean one: what programs need to run at all, the name of the call, and what the tool was given.

@@ -17,31 +17,43 @@ import (
 )
 
 func TestExpand(t *testing.T) {
-	args := `{"path":"a b; rm","n":3,"deep":{"x":"y"},"list":[1,"{path}"],"none":null,"brace":"{n}","big":12345678901234567890}`
+	args := `{"path":"a b; rm","n":-3,"text":"-3.5","deep":{"x":"y"},"list":[1,"{path}"],"none":null,"brace":"{n}","big":12345678901234567890,"dash":"-rf","lone":"-"}`
 	for _, c := range []struct {
 		template []string
 		want     []string
 	}{
 		{[]string{"cat", "{path}"}, []string{"cat", "a b; rm"}},
-		{[]string{"x", "--file={path}:{n}"}, []string{"x", "--file=a b; rm:3"}},
-		{[]string{"x", "{deep.x}", "{list}", "{list.1}"}, []string{"x", "y", `[1,"{path}"]`, "{path}"}},
-		{[]string{"x", "{missing}", "--k={missing}", "{none}", "end"}, []string{"x", "end"}},
+		{[]string{"x", "--file={path}:{n}"}, []string{"x", "--file=a b; rm:-3"}},
+		{[]string{"x", "{deep.x}", "{list}", "{list[1]}"}, []string{"x", "y", `[1,"{path}"]`, "{path}"}},
+		{[]string{"x", "{missing?}", "--k={missing?}", "{none?}", "end"}, []string{"x", "end"}},
 		{[]string{"x", "{brace}"}, []string{"x", "{n}"}},
 		{[]string{"x", "{}"}, []string{"x", args}},
 		{[]string{"x", `{"a": 1}`, "{", "}", "{ x }", "a{b"}, []string{"x", `{"a": 1}`, "{", "}", "{ x }", "a{b"}},
-		{[]string{"x", "{big}"}, []string{"x", "12345678901234567890"}},
+		{[]string{"x", "{big}", "{n}", "{text}"}, []string{"x", "12345678901234567890", "-3", "-3.5"}},
+		{[]string{"x", "--", "{dash}"}, []string{"x", "--", "-rf"}},
+		{[]string{"x", "--k={dash}"}, []string{"x", "--k=-rf"}},
 	} {
-		got, err := Expand(c.template, json.RawMessage(args))
+		got, err := Expand(&chatctx.Tool{Command: c.template}, json.RawMessage(args))
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%q gives %q, %v, want %q", c.template, got, err, c.want)
 		}
 	}
+	if got, err := Expand(&chatctx.Tool{Command: []string{"x", "{dash}"}, Dashes: true}, json.RawMessage(args)); err != nil || got[1] != "-rf" {
+		t.Errorf("a tool with dashes gives %q, %v", got, err)
+	}
 	for _, c := range []struct {
 		template []string
 		args     string
-	}{{nil, `{}`}, {[]string{"{cmd}"}, `{}`}, {[]string{"x", "{a}"}, `{"a":"\u0000"}`}, {[]string{"x"}, `{`}} {
-		if got, err := Expand(c.template, json.RawMessage(c.args)); err == nil {
-			t.Errorf("%q with %s gives %q", c.template, c.args, got)
+		says     string
+	}{
+		{nil, `{}`, "no command"}, {[]string{"{cmd}"}, `{}`, "cmd is missing"}, {[]string{"{cmd?}"}, `{}`, "the command itself"}, {[]string{"x", "{a}"}, `{"a":"\u0000"}`, "zero byte"},
+		{[]string{"x"}, `{`, "cannot be read"}, {[]string{"x", "{a}"}, `{"a":1,"a":2}`, "twice"}, {[]string{"x", "{a}"}, `{"a":"\ud800"}`, "no text"},
+		{[]string{"grep", "{pattern}", "--", "{path}"}, `{"pattern":"key"}`, "path is missing"}, {[]string{"x", "{a}"}, `{"a":null}`, "a is missing"},
+		{[]string{"x", "{dash}"}, args, "dash"}, {[]string{"x", "{lone}"}, args, "dash"}, {[]string{"x", "-{dash}"}, args, "dash"}, {[]string{"x", "{dash}", "--"}, args, "dash"},
+		{[]string{"x", "a{dash}=1"}, args, "dash"}, {[]string{"x", "{deep.z}"}, args, "deep.z is missing"}, {[]string{"x", "{Path}"}, args, "Path is missing"},
+	} {
+		if got, err := Expand(&chatctx.Tool{Command: c.template}, json.RawMessage(c.args)); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q with %s gives %q, %v", c.template, c.args, got, err)
 		}
 	}
 }
@@ -54,13 +66,13 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		argv, err := Expand([]string{"x", "{a}", element}, raw)
+		argv, err := Expand(&chatctx.Tool{Command: []string{"x", "--", "{a}", element}}, raw)
 		if err != nil {
 			return
 		}
 		var back map[string]string
-		if err := json.Unmarshal(raw, &back); err != nil || argv[1] != back["a"] {
-			t.Errorf("%q arrives as %q", back["a"], argv[1])
+		if err := json.Unmarshal(raw, &back); err != nil || argv[2] != back["a"] {
+			t.Errorf("%q arrives as %q", back["a"], argv[2])
 		}
 	})
 }
@@ -69,7 +81,7 @@ func FuzzExpand(f *testing.F) {
 func TestArgumentsArriveAsTheyAre(t *testing.T) {
 	b := newBench(t)
 	b.rule(chatctx.Allow, "*")
-	b.tool(chatctx.Tool{Name: "say", Command: self(t, "args", "{a}", "x={b}")})
+	b.tool(chatctx.Tool{Name: "say", Command: self(t, "args", "x={b}", "--", "{a}")})
 	e := &Executor{}
 	for _, v := range []string{"a;b", "$(touch /nowhere/x)", "`id`", "one\ntwo", "-rf", "--", "*", "~", "%PATH% $HOME ${HOME}", "'\"\\", "", " ", "&& true | cat > x", "ünï", "{b}"} {
 		raw, err := json.Marshal(map[string]string{"a": v, "b": v})
@@ -78,7 +90,7 @@ func TestArgumentsArriveAsTheyAre(t *testing.T) {
 		}
 		r := b.runOne(e, "say", string(raw))
 		var got []string
-		if err := json.Unmarshal([]byte(r.Text), &got); err != nil || !slices.Equal(got, []string{v, "x=" + v}) {
+		if err := json.Unmarshal([]byte(r.Text), &got); err != nil || !slices.Equal(got, []string{"x=" + v, "--", v}) {
 			t.Errorf("%q arrives as %q, %v", v, got, err)
 		}
 	}

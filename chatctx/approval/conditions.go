@@ -1,37 +1,33 @@
 package approval
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// The operators of a condition on an argument.
+// The operators of a condition.
 const (
-	Equals = "equals" // the text, or the JSON of what is no text
+	Equals = "equals" // a JSON value, or a text where it is none
 	Prefix = "prefix"
-	Glob   = "glob"   // * within a name, ** across folders
+	Glob   = "glob"   // both as a text and as a path
 	Regexp = "regexp" // the whole value
 	Range  = "range"  // LO..HI, both included; one may be left out
 	Under  = "under"  // a path that, symlinks resolved, lies in the folder or is it
+	Each   = "each"   // each command of a shell text
+	Tool   = "tool"   // a pattern of the tool's name; there is no argument
 )
 
-// Ops are the operators, in the order in which help lists them.
-var Ops = []string{Equals, Prefix, Glob, Regexp, Range, Under}
+// Ops are the operators on arguments, in the order in which help lists them.
+var Ops = []string{Equals, Prefix, Glob, Regexp, Range, Under, Each}
 
-// answer is what a condition says of arguments. Unsure is one that cannot be told: a number where a path should be, a folder that cannot be read. It never allows
-// and always denies.
+// answer is what a condition possibly says of arguments. Unsure is what cannot be told.
 type answer int
 
 const (
@@ -40,134 +36,6 @@ const (
 	yes
 )
 
-// checkCondition refuses conditions that can never be meant.
-func checkCondition(c *chatctx.Condition) error {
-	if c.Argument == "" {
-		return errors.New("a condition needs the name of an argument")
-	}
-	switch c.Op {
-	case Equals, Prefix:
-		return nil
-	case Glob:
-		if !doublestar.ValidatePattern(c.Value) {
-			return fmt.Errorf("the pattern %q is not one", c.Value)
-		}
-		return nil
-	case Regexp:
-		_, err := wholeRegexp(c.Value)
-		return err
-	case Range:
-		_, _, err := bounds(c.Value)
-		return err
-	case Under:
-		if c.Value == "" {
-			return errors.New("under needs a folder")
-		}
-		return nil
-	}
-	return fmt.Errorf("no operator %q: there are %s", c.Op, strings.Join(Ops, ", "))
-}
-
-func wholeRegexp(s string) (*regexp.Regexp, error) { return regexp.Compile(`^(?:` + s + `)$`) }
-
-// bounds reads LO..HI.
-func bounds(s string) (lo, hi *float64, err error) {
-	from, to, ok := strings.Cut(s, "..")
-	if !ok || from == "" && to == "" {
-		return nil, nil, fmt.Errorf("the range %q: write LO..HI, one of them may be left out", s)
-	}
-	read := func(word string) *float64 {
-		if word == "" {
-			return nil
-		}
-		f, e := strconv.ParseFloat(word, 64)
-		if e != nil || f != f {
-			err = fmt.Errorf("the range %q: %q is no number", s, word)
-		}
-		return &f
-	}
-	lo, hi = read(from), read(to)
-	return lo, hi, err
-}
-
-// decodeArguments reads arguments; numbers stay as they are written.
-func decodeArguments(raw json.RawMessage) (any, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	return v, err
-}
-
-// lookUp finds an argument: a name, and with dots deeper ones. A name that has dots itself wins.
-func lookUp(v any, name string) (any, bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		if found, ok := v[name]; ok {
-			return found, true
-		}
-		for i := 0; i < len(name); i++ {
-			if name[i] != '.' {
-				continue
-			}
-			if next, ok := v[name[:i]]; ok {
-				return lookUp(next, name[i+1:])
-			}
-		}
-	case []any:
-		head, rest, more := strings.Cut(name, ".")
-		i, err := strconv.Atoi(head)
-		if err != nil || i < 0 || i >= len(v) {
-			return nil, false
-		}
-		if !more {
-			return v[i], true
-		}
-		return lookUp(v[i], rest)
-	}
-	return nil, false
-}
-
-// holds says whether a condition holds for arguments. Relative paths are read in dir.
-func holds(c *chatctx.Condition, args any, dir string) (answer, string) {
-	v, ok := lookUp(args, c.Argument)
-	if !ok {
-		return no, fmt.Sprintf("there is no argument %s", c.Argument)
-	}
-	text, isText := v.(string)
-	a := unsure
-	why := ""
-	switch {
-	case c.Op == Equals && !isText:
-		raw, err := json.Marshal(v)
-		a = truth(err == nil && string(raw) == c.Value)
-	case c.Op == Equals:
-		a = truth(text == c.Value)
-	case c.Op == Range:
-		a = inRange(v, c.Value)
-	case !isText:
-		return unsure, fmt.Sprintf("%s is no text", c.Argument)
-	case c.Op == Prefix:
-		a = truth(strings.HasPrefix(text, c.Value))
-	case c.Op == Glob:
-		ok, err := doublestar.Match(c.Value, text)
-		a = truth(ok && err == nil)
-	case c.Op == Regexp:
-		if re, err := wholeRegexp(c.Value); err == nil {
-			a = truth(re.MatchString(text))
-		}
-	case c.Op == Under:
-		a, why = under(text, c.Value, dir)
-	}
-	if why == "" {
-		why = fmt.Sprintf("%s %s %s: %s", c.Argument, c.Op, c.Value, map[answer]string{no: "no", unsure: "cannot be told", yes: "yes"}[a])
-	}
-	return a, why
-}
-
 func truth(ok bool) answer {
 	if ok {
 		return yes
@@ -175,95 +43,320 @@ func truth(ok bool) answer {
 	return no
 }
 
-func inRange(v any, value string) answer {
-	number, ok := v.(json.Number)
-	lo, hi, err := bounds(value)
-	if !ok || err != nil {
-		return unsure
-	}
-	f, err := number.Float64()
-	if err != nil {
-		return unsure
-	}
-	return truth((lo == nil || f >= *lo) && (hi == nil || f <= *hi))
+// subject is a call as conditions see it.
+type subject struct {
+	tool string
+	args *jsontree.Value
+	err  error  // why the arguments are none
+	dir  string // relative paths are relative to it; "": they cannot be told
+	// twins: keys are one but for case, so that nothing about arguments is sure.
+	twins bool
 }
 
-// under says whether a path lies in a folder once all symlinks are resolved. What is not there yet counts by where it would be. Programs read a .. after a
-// link in two ways; where these differ about the folder it cannot be told.
-func under(path, folder, dir string) (answer, string) {
-	in, err := realPath(folder, dir, false)
-	if err != nil {
-		return unsure, fmt.Sprintf("%s cannot be resolved: %v", folder, err)
-	}
-	inside := 0
-	var at string
-	for _, clean := range []bool{true, false} {
-		if at, err = realPath(path, dir, clean); err != nil {
-			return unsure, fmt.Sprintf("%s cannot be resolved: %v", path, err)
-		}
-		if rel, err := filepath.Rel(in, at); err == nil && filepath.IsLocal(rel) {
-			inside++
-		}
-	}
-	word := []string{"not in", "perhaps in", "in"}[inside]
-	return []answer{no, unsure, yes}[inside], fmt.Sprintf("%s is %s, %s %s", path, at, word, in)
+// condition is one that was read. A test says what it says of one value: whether it surely holds (a reading that is strict), or else what is possible.
+type condition struct {
+	source *chatctx.Condition
+	path   []step
+	names  *pattern // of Tool
+	surely func(v *jsontree.Value, s *subject) bool
+	// possibly is asked about each value that lies in what the path names.
+	possibly func(v *jsontree.Value, s *subject) (answer, string)
 }
 
-// maxLinks bounds the symlinks of one path.
-const maxLinks = 255
-
-// realPath makes a path absolute and resolves its symlinks, name by name, also those that lead to what is not there. clean takes out each .. with the name before it first.
-func realPath(path, dir string, clean bool) (string, error) {
-	if path == "" || strings.ContainsRune(path, 0) {
-		return "", errors.New("it is no path")
-	}
-	path = filepath.FromSlash(path)
-	if !filepath.IsAbs(path) {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return "", err
+// parseCondition reads a condition, and refuses one that can never be meant.
+func parseCondition(source *chatctx.Condition) (*condition, error) {
+	c := &condition{source: source}
+	var err error
+	if source.Op == Tool {
+		if source.Value == "" || source.Argument != "" || strings.Contains(source.Value, " ") {
+			return nil, fmt.Errorf("tool needs a pattern of tools' names, and no argument; an argument that is called tool is quoted: %q", Tool)
 		}
-		path = abs + string(filepath.Separator) + path
+		c.names, err = parseGlob(source.Value)
+		return c, err
 	}
-	if clean {
-		path = filepath.Clean(path)
+	if source.Argument == "" || source.Argument == Tool {
+		return nil, fmt.Errorf("a condition needs the name of an argument; one that is called tool is quoted: %q", Tool)
 	}
-	volume := filepath.VolumeName(path)
-	return resolve(volume, names(path[len(volume):]))
+	if c.path, err = parsePath(source.Argument); err != nil {
+		return nil, err
+	}
+	make, ok := operators[source.Op]
+	if !ok {
+		return nil, fmt.Errorf("no operator %q: there are %s", source.Op, strings.Join(Ops, ", "))
+	}
+	return c, make(c, source.Value)
 }
 
-func names(path string) []string { return strings.Split(path, string(filepath.Separator)) }
+var operators = map[string]func(c *condition, value string) error{
+	Equals: equals, Prefix: prefix, Glob: glob, Regexp: expression, Range: within, Under: inFolder, Each: each,
+}
 
-// resolve walks down from a volume's root.
-func resolve(volume string, left []string) (string, error) {
-	done := volume + string(filepath.Separator)
-	for links := 0; len(left) > 0; {
-		name := left[0]
-		left = left[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			done = filepath.Dir(done)
-			continue
-		}
-		done = filepath.Join(done, name)
-		to, err := os.Readlink(done)
-		if err != nil {
-			if st, err := os.Lstat(done); err == nil && st.Mode()&fs.ModeSymlink != 0 || errors.Is(err, fs.ErrPermission) {
-				return "", fmt.Errorf("%s cannot be read", done)
+// holds says what a condition surely says of a call.
+func (c *condition) holds(s *subject) bool {
+	if c.names != nil {
+		return c.names.text.MatchString(norm.NFC.String(s.tool))
+	}
+	if s.err != nil || s.twins {
+		return false
+	}
+	values, ok := sure(s.args, c.path)
+	for _, v := range values {
+		ok = ok && c.surely(v, s)
+	}
+	return ok
+}
+
+// mayHold says what a condition possibly says of a call, and why.
+func (c *condition) mayHold(s *subject) (answer, string) {
+	if c.names != nil {
+		return truth(c.names.foldedText.MatchString(norm.NFC.String(s.tool))), "the tool is " + s.tool
+	}
+	if s.err != nil {
+		return unsure, "the arguments cannot be read: " + s.err.Error()
+	}
+	best, why := no, "there is no argument "+c.source.Argument
+	seen := false
+	possible(s.args, c.path, func(v *jsontree.Value) {
+		below(v, func(v *jsontree.Value) {
+			a, because := c.possibly(v, s)
+			if !seen || a > best {
+				best, why = a, because
 			}
-			continue // no link, or not there
-		}
-		if links++; links > maxLinks {
-			return "", errors.New("its links go round in circles")
-		}
-		done = filepath.Dir(done)
-		to = filepath.FromSlash(to)
-		if filepath.IsAbs(to) {
-			done = filepath.VolumeName(to) + string(filepath.Separator)
-		}
-		left = append(names(to[len(filepath.VolumeName(to)):]), left...)
+			seen = true
+		})
+	})
+	if why == "" {
+		why = fmt.Sprintf("%s: %s", c.source.String(), map[answer]string{no: "no", unsure: "cannot be told", yes: "yes"}[best])
 	}
-	return done, nil
+	return best, why
+}
+
+// SplitCondition reads ARGUMENT OP VALUE, or tool PATTERN. A quoted name may hold spaces.
+func SplitCondition(s string) (argument, op, value string, ok bool) {
+	end := strings.IndexByte(s, ' ')
+	for inQuotes, i := false, 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			inQuotes = !inQuotes
+		case s[i] == '\\' && inQuotes:
+			i++
+		case s[i] == ' ' && !inQuotes:
+			end, i = i, len(s)
+		}
+	}
+	if end <= 0 {
+		return "", "", "", false
+	}
+	argument, rest := s[:end], s[end+1:]
+	if argument == Tool {
+		return "", Tool, rest, rest != ""
+	}
+	op, value, ok = strings.Cut(rest, " ")
+	return argument, op, value, ok
+}
+
+// onText makes a condition of a test on texts.
+func (c *condition) onText(surely, possibly func(text string) bool) {
+	c.surely = func(v *jsontree.Value, _ *subject) bool {
+		text, ok := textOf(v)
+		return ok && !hasHalves(text) && surely(text)
+	}
+	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+		text, ok := textOf(v)
+		switch {
+		case v.Kind == jsontree.Null:
+			return unsure, ""
+		case !ok:
+			return no, ""
+		case !possibly(text) && hasHalves(text):
+			return unsure, ""
+		}
+		return truth(possibly(text)), ""
+	}
+}
+
+func prefix(c *condition, value string) error {
+	value = norm.NFC.String(value)
+	c.onText(func(text string) bool { return strings.HasPrefix(text, value) && !strings.Contains(text, "..") },
+		func(text string) bool { return strings.HasPrefix(fold(text), fold(value)) })
+	return nil
+}
+
+func glob(c *condition, value string) error {
+	p, err := parseGlob(value)
+	if err != nil {
+		return err
+	}
+	c.onText(p.surely, p.possibly)
+	return nil
+}
+
+func expression(c *condition, value string) error {
+	value = norm.NFC.String(value)
+	if _, err := regexp.Compile(value); err != nil { // alone: what is put around it could make another one of it
+		return err
+	}
+	exact, err := regexp.Compile(`(?s)\A(?:` + value + `)\z`)
+	if err != nil {
+		return err
+	}
+	folded, err := regexp.Compile(`(?is)\A(?:` + value + `)\z`)
+	if err != nil {
+		return err
+	}
+	c.onText(exact.MatchString, folded.MatchString)
+	return nil
+}
+
+// within is the condition of a number in a range.
+func within(c *condition, value string) error {
+	lo, hi, err := bounds(value)
+	if err != nil {
+		return err
+	}
+	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+		if v.Kind == jsontree.List || v.Kind == jsontree.Object {
+			return no, "" // what lies in it counts
+		}
+		n, ok := number(v.Text)
+		if v.Kind != jsontree.Number || !ok {
+			return unsure, ""
+		}
+		return truth((lo == nil || n.compare(*lo) >= 0) && (hi == nil || n.compare(*hi) <= 0)), ""
+	}
+	c.surely = func(v *jsontree.Value, s *subject) bool {
+		a, _ := c.possibly(v, s)
+		return a == yes
+	}
+	return nil
+}
+
+// bounds reads LO..HI.
+func bounds(s string) (lo, hi *decimal, err error) {
+	from, to, ok := strings.Cut(s, "..")
+	if !ok || from == "" && to == "" {
+		return nil, nil, fmt.Errorf("the range %q: write LO..HI, one of them may be left out", s)
+	}
+	read := func(word string) *decimal {
+		if word == "" {
+			return nil
+		}
+		d, ok := number(word)
+		if !ok {
+			err = fmt.Errorf("the range %q: %q is no number, or its exponent is too large", s, word)
+		}
+		return &d
+	}
+	lo, hi = read(from), read(to)
+	return lo, hi, err
+}
+
+func inFolder(c *condition, value string) error {
+	if value == "" {
+		return errors.New("under needs a folder")
+	}
+	c.possibly = func(v *jsontree.Value, s *subject) (answer, string) {
+		switch v.Kind {
+		case jsontree.String:
+			return under(v.Text, value, s.dir, true)
+		case jsontree.List, jsontree.Object:
+			return no, ""
+		}
+		return unsure, "it is no path"
+	}
+	c.surely = func(v *jsontree.Value, s *subject) bool {
+		if v.Kind != jsontree.String {
+			return false
+		}
+		a, _ := under(v.Text, value, s.dir, false)
+		return a == yes
+	}
+	return nil
+}
+
+// equals compares JSON values. A value that is no JSON stands for a text.
+func equals(c *condition, value string) error {
+	want, err := jsontree.Parse([]byte(value))
+	if err != nil {
+		want = &jsontree.Value{Kind: jsontree.String, Text: value}
+	}
+	plain := fold(value)
+	c.surely = func(v *jsontree.Value, _ *subject) bool { return same(v, want, false) == yes }
+	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+		a := same(v, want, true)
+		if text, ok := textOf(v); ok && a != yes {
+			a = max(a, truth(v.Kind != jsontree.Number && fold(text) == plain), sameNumber(text, want.Text))
+		}
+		return a, ""
+	}
+	return nil
+}
+
+// sameNumber compares texts that may be numbers.
+func sameNumber(a, b string) answer {
+	if !isNumber(a) || !isNumber(b) {
+		return no
+	}
+	x, okX := number(a)
+	y, okY := number(b)
+	if !okX || !okY {
+		return unsure
+	}
+	return truth(x == y)
+}
+
+// same compares JSON values; folded: texts and keys but for case.
+func same(a, b *jsontree.Value, folded bool) answer {
+	if a.Kind != b.Kind {
+		return no
+	}
+	switch a.Kind {
+	case jsontree.Number:
+		return sameNumber(a.Text, b.Text)
+	case jsontree.String:
+		if hasHalves(a.Text) && !folded {
+			return no
+		}
+		return truth(sameText(a.Text, b.Text, folded))
+	case jsontree.List:
+		return sameList(a, b, folded)
+	case jsontree.Object:
+		return sameObject(a, b, folded)
+	}
+	return truth(a.Text == b.Text)
+}
+
+func sameText(a, b string, folded bool) bool {
+	if folded {
+		return fold(a) == fold(b)
+	}
+	return norm.NFC.String(a) == norm.NFC.String(b)
+}
+
+func sameList(a, b *jsontree.Value, folded bool) answer {
+	if len(a.List) != len(b.List) {
+		return no
+	}
+	all := yes
+	for i := range a.List {
+		all = min(all, same(a.List[i], b.List[i], folded))
+	}
+	return all
+}
+
+func sameObject(a, b *jsontree.Value, folded bool) answer {
+	if len(a.Members) != len(b.Members) {
+		return no
+	}
+	all := yes
+	for _, m := range a.Members {
+		best := no
+		for _, n := range b.Members {
+			if folded && fold(m.Name) == fold(n.Name) || m.Name == n.Name {
+				best = max(best, same(m.Value, n.Value, folded))
+			}
+		}
+		all = min(all, best)
+	}
+	return all
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +28,7 @@ type Invocation struct {
 // ErrHandedOver: a Function gave its call to somebody else, who will answer it.
 var ErrHandedOver = errors.New("the call was handed over")
 
-// Executor runs the approved calls of a branch. Its methods may be called by several goroutines. The zero value but for Context is ready.
+// Executor runs the approved calls of a branch. A call whose arguments its tool does not take does not run: its result says so. Its methods may be called by several goroutines. The zero value but for Context is ready.
 type Executor struct {
 	Context *chatctx.ChatContext
 	// Functions are the tools that the program brings, by name. They win over those that are kept in the store.
@@ -36,7 +39,7 @@ type Executor struct {
 	Limit int
 	// Timeout is for commands and MCP servers without a time limit of their own; 0: DefaultTimeout. Functions have none.
 	Timeout time.Duration
-	// Dir is where commands without a folder of their own run; "": the present one.
+	// Dir is where commands run that have no folder of their own, where the setting calls.folder names none; "": the present one.
 	Dir string
 	// Show, if not nil, is told what happens, by several goroutines.
 	Show func(Event)
@@ -95,8 +98,14 @@ func (e *Executor) limit() int {
 	return DefaultLimit
 }
 
-// Calls decides and runs the calls of a reply; it is what a turn.Turn's Calls field takes. goOn: each of them has its result.
-func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.Message) (goOn bool, err error) {
+// Calls decides and runs the calls of a reply; it is what a turn.Turn's Calls field takes. named are the tools that its request named: a call of any other is answered at once with an error, since the model made
+// the tool up; nil: it is not known which. goOn: each of the calls has its result.
+func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (goOn bool, err error) {
+	if named != nil {
+		if err := e.refuseMadeUp(ctx, branchName, reply, named); err != nil {
+			return false, err
+		}
+	}
 	report, err := e.Run(ctx, branchName)
 	if err != nil {
 		return false, err
@@ -107,6 +116,36 @@ func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.
 		}
 	}
 	return ctx.Err() == nil, ctx.Err()
+}
+
+// refuseMadeUp answers the calls of a reply whose tools its request did not name.
+func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *chatctx.Message, named []string) error {
+	for i := range reply.Calls {
+		tool := reply.Calls[i].Tool
+		if slices.Contains(named, tool) || e.Functions[tool] != nil {
+			continue
+		}
+		ref := chatctx.CallRef(fmt.Sprintf("%s:%d", reply.ID, i+1))
+		why := fmt.Sprintf("there is no tool %q", tool)
+		if len(named) > 0 {
+			why += ": there are " + strings.Join(named, ", ")
+		}
+		if err := e.refuse(ctx, branchName, ref, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse answers a call that cannot be run with an error that says why. What somebody else decided meanwhile stays.
+func (e *Executor) refuse(ctx context.Context, branchName string, ref chatctx.CallRef, why string) error {
+	b := e.Context.Begin(branchName)
+	b.Decide(ref, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCheck, Reason: why})
+	_, err := b.Commit(ctx)
+	if errors.Is(err, chatctx.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // working is one Run.
@@ -122,11 +161,14 @@ type working struct {
 // all goes on while there is something to start.
 func (w *working) all(ctx context.Context, branchName string) error {
 	for {
+		if err := w.Context.SettleCalls(ctx, branchName); err != nil {
+			return err
+		}
 		calls, err := w.Context.OpenCalls(ctx, branchName)
 		if err != nil {
 			return err
 		}
-		tools, err := w.tools(ctx)
+		tools, err := w.tools(ctx, branchName)
 		if err != nil {
 			return err
 		}
@@ -138,14 +180,26 @@ func (w *working) all(ctx context.Context, branchName string) error {
 	}
 }
 
-// tools are the kept ones, by name.
-func (e *Executor) tools(ctx context.Context) (map[string]*chatctx.Tool, error) {
+// tools are the kept ones, by name, each with the folder that it runs in.
+func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*chatctx.Tool, error) {
+	settings, err := e.Context.Effective(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	folder := e.Dir
+	var set string
+	if json.Unmarshal(settings["calls.folder"], &set) == nil && filepath.IsAbs(set) {
+		folder = set
+	}
 	list, err := e.Context.Store().Offered(ctx, e.Context.ID)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[string]*chatctx.Tool, len(list))
 	for i := range list {
+		if list[i].Dir == "" {
+			list[i].Dir = folder
+		}
 		out[list[i].Name] = &list[i]
 	}
 	return out, nil
@@ -162,7 +216,7 @@ func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[st
 			w.wait(c, "it did not run to its end")
 			continue
 		}
-		if c, err = w.decide(ctx, c); err != nil {
+		if c, err = w.decide(ctx, c, tools[c.Tool]); err != nil {
 			break
 		}
 		run, why := w.runnerFor(c, tools)
@@ -187,12 +241,20 @@ func (w *working) wait(c *chatctx.Call, why string) {
 	w.report.Waiting = append(w.report.Waiting, Waiting{c, why})
 }
 
-// decide asks the rules about a call that waits, and gives it as it is then.
-func (w *working) decide(ctx context.Context, c *chatctx.Call) (*chatctx.Call, error) {
+// decide asks the rules about a call that waits, and gives it as it is then. One that its tool does not take is answered before anybody is asked, where it would run here.
+func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
 	if c.Status != pool.Pending {
 		return c, nil
 	}
-	j, err := (&Ruler{Store: w.Context.Store(), Dir: w.Dir}).Apply(ctx, c)
+	if w.runnerOf(c.Tool, t) != nil {
+		if err := checkCall(c, t); err != nil {
+			if err := w.refuse(ctx, c.Branch, c.Ref(), err.Error()); err != nil {
+				return c, err
+			}
+			return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
+		}
+	}
+	j, err := w.Context.Store().ApplyRules(ctx, c)
 	if err != nil {
 		return c, err
 	}
@@ -207,6 +269,14 @@ func (w *working) decide(ctx context.Context, c *chatctx.Call) (*chatctx.Call, e
 		w.report.Decided++
 	}
 	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
+}
+
+// checkCall says why a tool does not take the arguments of a call. A tool that is not kept takes any object.
+func checkCall(c *chatctx.Call, t *chatctx.Tool) error {
+	if t == nil {
+		return CheckArguments(nil, c.RunArguments())
+	}
+	return CheckArguments(t.Schema, c.RunArguments())
 }
 
 // allow approves a call of a tool that needs no decision.
@@ -254,10 +324,10 @@ func (e *Executor) runnerOf(name string, t *chatctx.Tool) runner {
 		return nil
 	case t.MCP:
 		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) {
-			return e.servers.call(ctx, t, in, e.Dir)
+			return e.servers.call(ctx, t, in)
 		}
 	case len(t.Command) > 0:
-		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) { return runCommand(ctx, t, in, e.Dir) }
+		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) { return runCommand(ctx, t, in) }
 	}
 	return nil
 }
@@ -275,7 +345,7 @@ func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err
 
 // RunCall runs one call that is approved, or with again one whose program died.
 func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
-	tools, err := e.tools(ctx)
+	tools, err := e.tools(ctx, c.Branch)
 	if err != nil {
 		return nil, err
 	}
@@ -336,6 +406,9 @@ func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runn
 		var stop func()
 		ctx, stop = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %s", ErrTimeout, limit))
 		defer stop()
+	}
+	if err := checkCall(claim.Call, t); err != nil {
+		return chatctx.Answer{Result: pool.Result{Text: "not run: " + err.Error(), IsError: true}}, nil
 	}
 	stopKeeping := keep(ctx, claim, cancel)
 	a, err := run(ctx, Invocation{Call: claim.Call, Arguments: claim.Call.RunArguments(), Claim: claim})

@@ -42,7 +42,7 @@ func TestRunDecidesAndRuns(t *testing.T) {
 			return pool.Result{}, nil
 		},
 	}}
-	goOn, err := e.Calls(t.Context(), "main", m)
+	goOn, err := e.Calls(t.Context(), "main", m, nil)
 	if err != nil || goOn {
 		t.Fatalf("goOn %t, %v", goOn, err)
 	}
@@ -67,7 +67,7 @@ func TestRunDecidesAndRuns(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	e.Functions["other"] = func(context.Context, Invocation) (pool.Result, error) { panic("oh") }
-	if goOn, err := e.Calls(t.Context(), "main", m); err != nil || !goOn {
+	if goOn, err := e.Calls(t.Context(), "main", m, nil); err != nil || !goOn {
 		t.Fatalf("goOn %t, %v", goOn, err)
 	}
 	if got := b.call("c4").State(); got != "approved/failed" {
@@ -127,7 +127,7 @@ func TestSeveralExecutorsRunEachCallOnce(t *testing.T) {
 
 // execute is an executor in a process of its own, that ends itself at a step of its first call.
 func execute(args []string) int {
-	s, err := chatctx.Open(args[0], chatctx.Options{Program: "executor"})
+	s, err := chatctx.Open(args[0], chatctx.Options{Program: "executor", Judge: Rules{}})
 	if err != nil {
 		return print1(err)
 	}
@@ -237,7 +237,7 @@ func (b *bench) tally(file string, calls int, repeatable bool) {
 
 // decideAll decides calls in a process of its own and prints which it won.
 func decideAll(args []string) int {
-	s, err := chatctx.Open(args[0], chatctx.Options{Program: "decider", Wait: time.Minute})
+	s, err := chatctx.Open(args[0], chatctx.Options{Program: "decider", Wait: time.Minute, Judge: Rules{}})
 	if err != nil {
 		return print1(err)
 	}
@@ -317,7 +317,7 @@ func TestMCPServers(t *testing.T) {
 			b := newBench(t)
 			b.rule(chatctx.Allow, "srv__*")
 			var err error
-			if record.Remotes, err = Discover(t.Context(), &record); err != nil {
+			if record.Remotes, _, err = Discover(t.Context(), &record); err != nil {
 				t.Fatal(err)
 			}
 			if len(record.Remotes) != 3 || record.Remotes[0].Name != "echo" || !strings.Contains(string(record.Remotes[0].Schema), "words") {

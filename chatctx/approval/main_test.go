@@ -168,7 +168,7 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{t: t, file: filepath.Join(t.TempDir(), "chats.db")}
-	s, err := chatctx.Open(b.file, chatctx.Options{Create: true, Program: "test", By: "ann"})
+	s, err := chatctx.Open(b.file, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: Rules{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type server struct {
 const endGrace = 2 * time.Second
 
 // connect starts or reaches the server of a tool.
-func connect(ctx context.Context, t *chatctx.Tool, dir string) (*server, error) {
+func connect(ctx context.Context, t *chatctx.Tool) (*server, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "chatctx", Version: "1"}, nil)
 	s := &server{}
 	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: http.DefaultClient, DisableStandaloneSSE: true}
@@ -43,7 +43,7 @@ func connect(ctx context.Context, t *chatctx.Tool, dir string) (*server, error) 
 			return nil, fmt.Errorf("the MCP server %s has no command and no URL", t.Name)
 		}
 		cmd := exec.Command(t.Command[0], t.Command[1:]...)
-		cmd.Dir, cmd.Env = dirOf(t, dir), environment(t, nil)
+		cmd.Dir, cmd.Env = t.Dir, environment(t, nil)
 		s.group = newGroup(cmd)
 		transport = &started{&mcp.CommandTransport{Command: cmd, TerminateDuration: endGrace}, s.group}
 	}
@@ -94,14 +94,14 @@ func (s *server) close() {
 }
 
 // get gives the server of a tool, started when it is not there yet. Its start is bound to ctx, its life is not.
-func (s *servers) get(ctx context.Context, t *chatctx.Tool, dir string) (*server, string, error) {
-	key := strings.Join(append([]string{t.URL, dirOf(t, dir)}, t.Command...), "\x00")
+func (s *servers) get(ctx context.Context, t *chatctx.Tool) (*server, string, error) {
+	key := strings.Join(append([]string{t.URL, t.Dir}, t.Command...), "\x00")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.open[key]; known != nil {
 		return known, key, nil
 	}
-	made, err := connect(ctx, t, dir)
+	made, err := connect(ctx, t)
 	if err != nil {
 		return nil, key, err
 	}
@@ -138,8 +138,8 @@ func (s *servers) close() {
 }
 
 // call calls a tool of a server.
-func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation, dir string) (a chatctx.Answer, err error) {
-	one, key, err := s.get(ctx, t, dir)
+func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
+	one, key, err := s.get(ctx, t)
 	if err != nil {
 		return a, err
 	}
@@ -203,24 +203,30 @@ func partOf(c mcp.Content) (pool.Part, error) {
 	return pool.Part{Type: pool.TextPart, Text: string(raw)}, err
 }
 
-// Discover asks an MCP server which tools it offers, in the order of their names.
-func Discover(ctx context.Context, t *chatctx.Tool) ([]chatctx.Remote, error) {
-	s, err := connect(ctx, t, "")
+// LeftOut is a tool of an MCP server that no model can be given, and why.
+type LeftOut struct{ Name, Why string }
+
+// Discover asks an MCP server which tools it offers, in the order of their names. Those whose schemas are broken are left out and named.
+func Discover(ctx context.Context, t *chatctx.Tool) (out []chatctx.Remote, leftOut []LeftOut, err error) {
+	s, err := connect(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.close()
-	var out []chatctx.Remote
 	for tool, err := range s.session.Tools(ctx, nil) {
 		if err != nil {
-			return nil, fmt.Errorf("the MCP server %s: %w", t.Name, err)
+			return nil, nil, fmt.Errorf("the MCP server %s: %w", t.Name, err)
 		}
 		schema, err := json.Marshal(tool.InputSchema)
+		if err == nil {
+			err = CheckSchema(schema)
+		}
 		if err != nil {
-			return nil, err
+			leftOut = append(leftOut, LeftOut{tool.Name, err.Error()})
+			continue
 		}
 		out = append(out, chatctx.Remote{Name: tool.Name, Description: tool.Description, Schema: schema})
 	}
 	slices.SortFunc(out, func(a, b chatctx.Remote) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return out, leftOut, nil
 }

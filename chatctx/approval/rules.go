@@ -1,102 +1,109 @@
 package approval
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
+	"os"
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// CheckRule says why a rule can never be meant; the error is a chatctx.ErrInvalid.
-func CheckRule(r *chatctx.Rule) error {
-	if err := checkRule(r); err != nil {
+// Rules is the language of rules: the Judge that a store is opened with.
+type Rules struct {
+	// Dir is where folders of rules begin that are not absolute; "": in the present one.
+	Dir string
+}
+
+var _ chatctx.Judge = Rules{}
+
+// Rule checks a rule, and writes the folders of its conditions absolute, with their links resolved.
+func (j Rules) Rule(r *chatctx.Rule) error {
+	if err := j.ready(r); err != nil {
 		return chatctx.Invalid("%v", err)
 	}
 	return nil
 }
 
-func checkRule(r *chatctx.Rule) error {
-	if r.Effect != chatctx.Allow && r.Effect != chatctx.Deny && r.Effect != chatctx.Ask {
-		return fmt.Errorf("a rule is allow, deny or ask, not %q", r.Effect)
+func (j Rules) ready(r *chatctx.Rule) error {
+	dir := j.Dir
+	if dir == "" {
+		dir, _ = os.Getwd() // without one only absolute folders can be told
 	}
-	if _, err := path.Match(r.Tool, ""); err != nil || r.Tool == "" {
-		return fmt.Errorf("the pattern %q of tools' names is not one", r.Tool)
-	}
-	if r.After != 0 && (r.Effect != chatctx.Ask || r.After < 0) {
-		return errors.New("only an ask has a time after which calls expire")
-	}
-	for i := range r.When {
-		if err := checkCondition(&r.When[i]); err != nil {
-			return err
+	r.When, r.Unless = slices.Clone(r.When), slices.Clone(r.Unless)
+	for _, list := range [][]chatctx.Condition{r.When, r.Unless} {
+		for i := range list {
+			if list[i].Op != Under {
+				continue
+			}
+			folder, err := absoluteFolder(list[i].Value, dir)
+			if err != nil {
+				return err
+			}
+			list[i].Value = folder
 		}
 	}
-	return nil
+	_, err := parseRule(r)
+	return err
 }
 
-// Question is a call as rules see it.
-type Question struct {
-	Context   chatctx.ID
-	Branch    chatctx.ID // its id, not its name
-	Message   chatctx.ID // zero for a call that was only thought of
-	Index     int        // from 1
-	Tool      string
-	Arguments json.RawMessage
-	Mode      string // the setting mode
-	Dir       string // relative paths are read in it
+// rule is one that was read.
+type rule struct {
+	*chatctx.Rule
+	names        *pattern
+	when, unless []*condition
 }
 
-// Judgement is what rules say of a call.
-type Judgement struct {
-	Effect string        // chatctx.Allow, Deny or Ask; ask where no rule decides
-	Rule   *chatctx.Rule // that decides; nil: none
-	// Inherited: the rule is a parent context's.
-	Inherited bool
-	// Without is what would be the case without the rule.
-	Without *Judgement
-	// Notes say of each rule for this tool whether it holds, and why.
-	Notes []RuleNote
-}
-
-// RuleNote says whether a rule holds.
-type RuleNote struct {
-	Rule  *chatctx.Rule
-	Holds bool
-	Why   string
-}
-
-// Judge lets rules decide about a call: of those that hold the one with the highest priority, of these the most specific one, and of equals a deny before an ask before an allow.
-// More specific is: for a call, a branch, a context, a parent's, the store; then a name without patterns, the longer name; then more conditions.
-func Judge(rules []*chatctx.Rule, q Question) *Judgement {
-	args, err := decodeArguments(q.Arguments)
-	var holding []*chatctx.Rule
-	var notes []RuleNote
-	for _, r := range rules {
-		if ok, _ := path.Match(r.Tool, q.Tool); !ok || !inScope(r, &q) {
-			continue
-		}
-		ok, why := ruleHolds(r, &q, args, err)
-		notes = append(notes, RuleNote{Rule: r, Holds: ok, Why: why})
-		if ok {
-			holding = append(holding, r)
+func parseRule(r *chatctx.Rule) (*rule, error) {
+	p := &rule{Rule: r}
+	switch {
+	case r.Effect != chatctx.Allow && r.Effect != chatctx.Deny && r.Effect != chatctx.Ask:
+		return nil, fmt.Errorf("a rule is allow, deny or ask, not %q", r.Effect)
+	case r.Default && (r.Effect == chatctx.Allow || r.Tool != "" || len(r.When)+len(r.Unless)+len(r.Examples) > 0 || r.Mode != "" || r.Message != chatctx.ID{}):
+		return nil, errors.New("a default is ask or deny, and nothing else")
+	case r.After != 0 && (r.Effect != chatctx.Ask || r.After < 0 || r.Default):
+		return nil, errors.New("only an ask has a time after which calls expire")
+	case r.Default:
+		return p, nil
+	case r.Tool == "":
+		return nil, errors.New("a rule needs a pattern of tools' names; * is all of them")
+	}
+	var err error
+	if p.names, err = parseGlob(r.Tool); err != nil {
+		return nil, err
+	}
+	if p.when, err = parseConditions(r.When); err != nil {
+		return nil, err
+	}
+	if p.unless, err = parseConditions(r.Unless); err != nil {
+		return nil, err
+	}
+	for _, example := range r.Examples {
+		if _, _, _, err := chatctx.ParseExample(example); err != nil {
+			return nil, err
 		}
 	}
-	slices.SortStableFunc(holding, func(a, b *chatctx.Rule) int { return slices.Compare(rank(b, &q), rank(a, &q)) })
-	var last *Judgement = &Judgement{Effect: chatctx.Ask}
-	for _, r := range slices.Backward(holding) {
-		last = &Judgement{Effect: r.Effect, Rule: r, Inherited: r.Context != (chatctx.ID{}) && r.Context != q.Context, Without: last}
+	return p, nil
+}
+
+func parseConditions(list []chatctx.Condition) ([]*condition, error) {
+	var out []*condition
+	for i := range list {
+		c, err := parseCondition(&list[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
 	}
-	last.Notes = notes
-	return last
+	return out, nil
 }
 
 // inScope reports whether a rule is about this place.
-func inScope(r *chatctx.Rule, q *Question) bool {
+func inScope(r *chatctx.Rule, q *chatctx.Question) bool {
 	if r.Message != (chatctx.ID{}) && (r.Message != q.Message || r.Index != q.Index) {
 		return false
 	}
@@ -104,116 +111,185 @@ func inScope(r *chatctx.Rule, q *Question) bool {
 	return (r.Branch == (chatctx.ID{}) || !own || r.Branch == q.Branch) && (r.Mode == "" || r.Mode == q.Mode)
 }
 
-// ruleHolds reports whether all conditions of a rule hold. What cannot be told counts against allowing and for denying and asking.
-func ruleHolds(r *chatctx.Rule, q *Question, args any, unreadable error) (bool, string) {
-	if len(r.When) == 0 {
-		return true, "for all arguments"
+// names reports whether a rule is about a tool: an allow to the letter, others but for case.
+func (r *rule) about(tool string) bool {
+	tool = norm.NFC.String(tool)
+	if r.Effect == chatctx.Allow {
+		return r.names.text.MatchString(tool)
 	}
-	if unreadable != nil {
-		return r.Effect != chatctx.Allow, "the arguments are no JSON"
-	}
-	var whys []string
-	for i := range r.When {
-		a, why := holds(&r.When[i], args, q.Dir)
-		whys = append(whys, why)
-		if a == no || a == unsure && r.Effect == chatctx.Allow {
-			return false, why
-		}
-	}
-	return true, strings.Join(whys, "; ")
+	return r.names.foldedText.MatchString(tool)
 }
 
-// rank is how much a rule counts; the larger one, read from the left, decides.
-func rank(r *chatctx.Rule, q *Question) []int {
-	scope := map[string]int{"call": 4, "branch": 3, "context": 2, "store": 0}[r.ScopeWord()]
-	if scope != 0 && r.Context != q.Context {
-		scope = 1
+// holds says whether a rule holds for a call. An allow holds surely or not at all; of the others unsure is what cannot be told.
+func (r *rule) holds(s *subject, q *chatctx.Question) (answer, string) {
+	if r.Effect == chatctx.Allow {
+		return r.allows(s, q)
 	}
+	for _, c := range r.unless {
+		if c.holds(s) {
+			return no, "excepted: " + c.source.String()
+		}
+	}
+	all, whys := yes, []string{}
+	for _, c := range r.when {
+		a, why := c.mayHold(s)
+		if a == no {
+			return no, why
+		}
+		all, whys = min(all, a), append(whys, why)
+	}
+	return all, reasons(whys)
+}
+
+func (r *rule) allows(s *subject, q *chatctx.Question) (answer, string) {
+	switch {
+	case s.err != nil:
+		return no, "the arguments cannot be read: " + s.err.Error()
+	case s.twins:
+		return no, "keys are one but for case: programs differ about which of them counts"
+	}
+	if name := undeclared(q.Schema, s.args); name != "" {
+		return no, fmt.Sprintf("the tool's schema does not declare the argument %q", name)
+	}
+	for _, c := range r.unless {
+		if a, why := c.mayHold(s); a != no {
+			return no, "excepted: " + why
+		}
+	}
+	var whys []string
+	for _, c := range r.when {
+		if !c.holds(s) {
+			_, why := c.mayHold(s)
+			return no, "not surely: " + why
+		}
+		whys = append(whys, c.source.String())
+	}
+	return yes, reasons(whys)
+}
+
+func reasons(whys []string) string {
+	if len(whys) == 0 {
+		return "for all arguments"
+	}
+	return strings.Join(whys, "; ")
+}
+
+// subjectOf is a call as conditions see it.
+func subjectOf(q *chatctx.Question) *subject {
+	s := &subject{tool: q.Tool, dir: q.Dir}
+	if s.args, s.err = jsontree.Arguments(jsontree.Unwrapped(q.Arguments)); s.err == nil {
+		s.twins = differByCase(s.args)
+	}
+	return s
+}
+
+// held is a rule that holds for a call.
+type held struct {
+	*rule
+	answer answer
+	why    string
+}
+
+// Judge lets rules decide about a call: a deny beats an ask, and an ask beats an allow. A deny that only cannot be told asks, or denies where that is the default. Where no rule holds the default of the nearest scope
+// decides, and without one the call waits. Of the rules that decide alike the most specific one is named: for a call, a branch, a context, a parent's, the store; then a name without patterns, the longer name; then more
+// conditions.
+func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
+	s := subjectOf(q)
+	var holding []held
+	var fallback *chatctx.Rule
+	var notes []chatctx.RuleNote
+	for _, r := range rules {
+		if !inScope(r, q) {
+			continue
+		}
+		if r.Default {
+			if fallback == nil || scope(r, q) > scope(fallback, q) {
+				fallback = r
+			}
+			continue
+		}
+		one := held{}
+		parsed, err := parseRule(r)
+		switch {
+		case err != nil: // no program of this version keeps such a rule
+			parsed = &rule{Rule: r}
+			one = held{parsed, truth(r.Effect != chatctx.Allow), "it cannot be read: " + err.Error()}
+		case !parsed.about(q.Tool):
+			continue
+		default:
+			a, why := parsed.holds(s, q)
+			one = held{parsed, a, why}
+		}
+		notes = append(notes, chatctx.RuleNote{Rule: r, Holds: one.answer != no, Why: one.why})
+		if one.answer != no {
+			holding = append(holding, one)
+		}
+	}
+	ruling := rulingOf(holding, fallback, q)
+	if ruling.Rule != nil {
+		without := slices.DeleteFunc(slices.Clone(holding), func(h held) bool { return h.Rule == ruling.Rule })
+		if ruling.Rule == fallback {
+			fallback = nil
+		}
+		ruling.Without = rulingOf(without, fallback, q)
+	}
+	ruling.Notes = notes
+	return ruling
+}
+
+// rulingOf lets the rules that hold decide.
+func rulingOf(holding []held, fallback *chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
+	for _, level := range []struct {
+		effect string
+		answer answer
+	}{{chatctx.Deny, yes}, {chatctx.Deny, unsure}, {chatctx.Ask, no}, {chatctx.Allow, no}} {
+		var best *held
+		for i := range holding {
+			h := &holding[i]
+			if h.Effect != level.effect || level.answer != no && h.answer != level.answer {
+				continue
+			}
+			if best == nil || slices.Compare(rank(h.Rule, q), rank(best.Rule, q)) > 0 {
+				best = h
+			}
+		}
+		if best == nil {
+			continue
+		}
+		ruling := &chatctx.Ruling{Effect: level.effect, Rule: best.Rule, Inherited: inherited(best.Rule, q), Why: best.why}
+		if ruling.Untold = level.answer == unsure; ruling.Untold && (fallback == nil || fallback.Effect != chatctx.Deny) {
+			ruling.Effect = chatctx.Ask
+		}
+		return ruling
+	}
+	if fallback == nil {
+		return &chatctx.Ruling{Effect: chatctx.Ask, Why: "no rule decides"}
+	}
+	return &chatctx.Ruling{Effect: fallback.Effect, Rule: fallback, Inherited: inherited(fallback, q), Why: "no other rule decides"}
+}
+
+func inherited(r *chatctx.Rule, q *chatctx.Question) bool {
+	return r.Context != (chatctx.ID{}) && r.Context != q.Context
+}
+
+// scope is how near a rule is: for the call 4, the branch 3, the context 2, a parent 1, the store 0.
+func scope(r *chatctx.Rule, q *chatctx.Question) int {
+	n := map[string]int{"call": 4, "branch": 3, "context": 2, "store": 0}[r.ScopeWord()]
+	if inherited(r, q) {
+		n = 1
+	}
+	return n
+}
+
+// rank is how specific a rule is; the larger one, read from the left, is named.
+func rank(r *chatctx.Rule, q *chatctx.Question) []int {
 	exact, literal := 1, 0
 	for _, c := range r.Tool {
-		if strings.ContainsRune(`*?[\`, c) {
+		if strings.ContainsRune(`*?[{\`, c) {
 			exact = 0
 		} else {
 			literal++
 		}
 	}
-	effect := map[string]int{chatctx.Deny: 2, chatctx.Ask: 1, chatctx.Allow: 0}[r.Effect]
-	return []int{r.Priority, scope, exact, literal, len(r.When), effect}
-}
-
-// Ruler applies the rules of a store to calls. It reads them anew for each call, so that a rule holds at once.
-type Ruler struct {
-	Store *chatctx.Store
-	// Dir is where relative paths are read, for tools without a folder of their own; "": the present one.
-	Dir string
-}
-
-// Judge says what the rules say of a call now.
-func (r *Ruler) Judge(ctx context.Context, c *chatctx.Call) (*Judgement, error) {
-	cc, err := r.Store.Context(ctx, c.Context.String())
-	if err != nil {
-		return nil, err
-	}
-	q := Question{Context: c.Context, Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments(), Dir: r.Dir}
-	return r.Ask(ctx, cc, c.Branch, q)
-}
-
-// Ask says what the rules say of a question about a branch, "" for the active one.
-func (r *Ruler) Ask(ctx context.Context, cc *chatctx.ChatContext, branchName string, q Question) (*Judgement, error) {
-	b, err := cc.Branch(ctx, branchName)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := cc.Effective(ctx, b.Name)
-	if err != nil {
-		return nil, err
-	}
-	_ = json.Unmarshal(settings["mode"], &q.Mode) // a mode that is no text is none
-	tools, err := r.Store.Offered(ctx, cc.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tools {
-		if t.Name == q.Tool && t.Dir != "" {
-			q.Dir = t.Dir
-		}
-	}
-	rules, err := r.Store.Rules(ctx, cc.ID)
-	if err != nil {
-		return nil, err
-	}
-	q.Context, q.Branch = cc.ID, b.ID
-	return Judge(rules, q), nil
-}
-
-// Apply lets the rules decide about a call that waits for a decision. An ask may give it a time to expire. What somebody else decided meanwhile stays.
-func (r *Ruler) Apply(ctx context.Context, c *chatctx.Call) (*Judgement, error) {
-	j, err := r.Judge(ctx, c)
-	if err != nil || j.Rule == nil {
-		return j, err
-	}
-	cc, err := r.Store.Context(ctx, c.Context.String())
-	if err != nil {
-		return nil, err
-	}
-	b := cc.Begin(c.Branch)
-	v := chatctx.Verdict{Status: pool.Approved, Kind: chatctx.ByRule, Name: j.Rule.ID.String(), Reason: j.Rule.Reason}
-	if j.Inherited {
-		v.Kind = chatctx.ByInherited
-	}
-	switch {
-	case j.Effect == chatctx.Allow:
-		b.Decide(c.Ref(), v)
-	case j.Effect == chatctx.Deny:
-		v.Status = pool.Denied
-		b.Decide(c.Ref(), v)
-	case j.Rule.After > 0 && c.Expires == 0:
-		b.ExpireCall(c.Ref(), c.Since+pool.Time(j.Rule.After.Microseconds()))
-	default:
-		return j, nil
-	}
-	if _, err := b.Commit(ctx); err != nil && !errors.Is(err, chatctx.ErrConflict) {
-		return nil, err
-	}
-	return j, nil
+	return []int{scope(r, q), exact, literal, len(r.When) + len(r.Unless)}
 }

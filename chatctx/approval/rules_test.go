@@ -1,53 +1,141 @@
 package approval
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
 
-func TestConditions(t *testing.T) {
-	args := `{"path":"src/a/b.go","n":5,"f":2.5,"s":"5","on":true,"none":null,"deep":{"x":["p","q"],"a.b":"dots"},"a.b":"top","text":"one\ntwo"}`
-	for _, c := range []struct {
-		argument, op, value string
-		want                answer
-	}{
-		{"path", Equals, "src/a/b.go", yes}, {"path", Equals, "src", no}, {"n", Equals, "5", yes}, {"s", Equals, "5", yes}, {"on", Equals, "true", yes},
-		{"none", Equals, "null", yes}, {"missing", Equals, "", no}, {"deep.x.1", Equals, "q", yes}, {"deep.x.2", Equals, "q", no}, {"deep.x.-1", Equals, "q", no},
-		{"deep.a.b", Equals, "dots", yes}, {"a.b", Equals, "top", yes}, {"deep.x", Equals, `["p","q"]`, yes},
-		{"path", Prefix, "src/", yes}, {"path", Prefix, "lib/", no}, {"n", Prefix, "5", unsure},
-		{"path", Glob, "src/**/*.go", yes}, {"path", Glob, "src/*.go", no}, {"path", Glob, "**/b.*", yes},
-		{"path", Regexp, `src/.*\.go`, yes}, {"path", Regexp, `src/`, no}, {"path", Regexp, `.*b`, no}, {"text", Regexp, `one`, no},
-		{"n", Range, "1..5", yes}, {"n", Range, "6..", no}, {"n", Range, "..4", no}, {"f", Range, "2.5..2.5", yes}, {"s", Range, "1..9", unsure}, {"on", Range, "0..", unsure},
-	} {
-		v, err := decodeArguments(json.RawMessage(args))
-		if err != nil {
+// cond reads a condition as the command line does.
+func cond(t testing.TB, s string) chatctx.Condition {
+	t.Helper()
+	argument, op, value, ok := SplitCondition(s)
+	if !ok {
+		t.Fatalf("the condition %q", s)
+	}
+	return chatctx.Condition{Argument: argument, Op: op, Value: value}
+}
+
+// TestFindings: one rule, one call, what has to come of it. In testdata @raw N is a number as it is spelled, @string S arguments that are the string S.
+func TestFindings(t *testing.T) {
+	f, err := os.Open("testdata/rules.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	n := 0
+	for lines.Scan() {
+		var c struct {
+			Rule struct {
+				Action, Tool string
+				When, Unless []string
+			}
+			Call struct {
+				Tool      string `json:"tool_name"`
+				Arguments json.RawMessage
+			}
+			Schema    json.RawMessage
+			Must, Why string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		if got, why := holds(&chatctx.Condition{Argument: c.argument, Op: c.op, Value: c.value}, v, "/"); got != c.want {
-			t.Errorf("%s %s %s is %d (%s), want %d", c.argument, c.op, c.value, got, why, c.want)
+		n++
+		r := &chatctx.Rule{Effect: c.Rule.Action, Tool: c.Rule.Tool}
+		for _, s := range c.Rule.When {
+			r.When = append(r.When, cond(t, s))
+		}
+		for _, s := range c.Rule.Unless {
+			r.Unless = append(r.Unless, cond(t, s))
+		}
+		if err := (Rules{}).Rule(r); err != nil {
+			t.Errorf("%s: %v", lines.Text(), err)
+			continue
+		}
+		args := string(c.Call.Arguments)
+		if at := strings.Index(args, `"@raw `); at >= 0 {
+			number, rest, _ := strings.Cut(args[at+6:], `"`)
+			args = args[:at] + number + rest
+		}
+		if s, ok := strings.CutPrefix(args, `"@string `); ok {
+			args = `"` + s
+		}
+		q := &chatctx.Question{Tool: c.Call.Tool, Arguments: json.RawMessage(args), Schema: c.Schema}
+		if got := (Rules{}).Judge([]*chatctx.Rule{r}, q); got.Effect != c.Must {
+			t.Errorf("%s, want %s (%s): %v %s", got.Effect, c.Must, c.Why, r, args)
+		}
+	}
+	if n < 16 || lines.Err() != nil {
+		t.Errorf("read %d lines, %v", n, lines.Err())
+	}
+}
+
+// TestConditions: what a condition surely says, and what it possibly says.
+func TestConditions(t *testing.T) {
+	args := `{"path":"src/a/b.go","n":5,"f":2.5,"s":"5","on":true,"none":null,"deep":{"x":["p","Q"],"a.b":"dots"},"a.b":"top","text":"one\ntwo","tool":"T","big":1e401,"up":"a/../b",
+		"paths":["/srv/a","/etc/x"],"nest":[["a",["b"]]],"empty":[],"obj":{"k":"V"},"nfd":"e\u0301","tiny":0.10,"half":"a\ud800","list":[{"p":"q"}]}`
+	for _, c := range []struct {
+		condition string
+		surely    bool
+		possibly  answer
+	}{
+		{"path equals src/a/b.go", true, yes}, {"path equals SRC/a/b.go", false, yes}, {"Path equals src/a/b.go", false, yes}, {"path equals src", false, no},
+		{"n equals 5", true, yes}, {"n equals 5.0", true, yes}, {"n equals 50e-1", true, yes}, {"n equals 6", false, no}, {`n equals "5"`, false, yes}, {"s equals 5", false, yes}, {`s equals "5"`, true, yes}, {"s equals 5.0", false, yes},
+		{"big equals 1e401", false, unsure}, {"big equals 1", false, unsure}, {"big range 1..", false, unsure},
+		{"on equals true", true, yes}, {"none equals null", true, yes}, {"missing equals x", false, no}, {"missing regexp .*", false, no},
+		{"deep.x[0] equals p", true, yes}, {"deep.x[1] equals q", false, yes}, {"deep.x[2] equals q", false, no}, {"deep.x equals p", false, yes}, {`deep."a.b" equals dots`, true, yes}, {`"a.b" equals top`, true, yes}, {"a.b equals top", false, no},
+		{`deep.x equals ["p","Q"]`, true, yes}, {`deep.x equals ["P","q"]`, false, yes}, {`deep equals {"a.b":"dots","x":["p","Q"]}`, true, yes}, {`deep equals {"a.b":"dots"}`, false, no},
+		{`"tool" equals T`, true, yes}, {"tool R*", true, yes}, {"tool r*", false, yes}, {"tool x*", false, no},
+		{"path prefix src/", true, yes}, {"path prefix SRC/", false, yes}, {"path prefix lib/", false, no}, {"n prefix 5", true, yes}, {"none prefix x", false, unsure}, {"up prefix a/", false, yes},
+		{"path glob src/**/*.go", true, yes}, {"path glob src/*.go", false, yes}, {"path glob **/b.*", true, yes}, {"path glob SRC/**", false, yes}, {"up glob **", false, yes}, {"path glob {src,lib}/**", true, yes}, {"path glob [!a]rc/**", true, yes},
+		{"text glob one*", true, yes}, {"text glob *o", true, yes}, {"text glob one", false, no},
+		{`path regexp src/.*\.go`, true, yes}, {"path regexp src/", false, no}, {"path regexp .*b", false, no}, {"text regexp one.two", true, yes}, {"text regexp ONE.*", false, yes},
+		{"n range 1..5", true, yes}, {"n range 6..", false, no}, {"n range ..4", false, no}, {"f range 2.5..2.5", true, yes}, {"s range 1..9", false, unsure}, {"on range 0..", false, unsure}, {"tiny range 0.1..0.1", true, yes},
+		{"paths[*] prefix /srv", false, yes}, {"paths[*] prefix /", true, yes}, {"paths prefix /srv", false, yes}, {"empty[*] prefix x", false, no}, {"path[*] prefix src", false, yes},
+		{"nest equals b", false, yes}, {"nest[*] equals b", false, yes}, {"obj equals v", false, yes}, {"list.p equals q", false, yes}, {"list[*].p equals q", true, yes}, {"nest[0][0] equals a", true, yes},
+		{"nfd equals \u00e9", true, yes}, {"nfd regexp .", true, yes}, {"half prefix a", false, yes}, {"half equals a\ufffd", false, no}, {"half regexp b", false, unsure},
+		{"path under /", false, unsure}, {"n under /", false, unsure}, {"paths[*] under /srv", false, yes},
+		{`{} equals {"x":1}`, false, no},
+	} {
+		source := cond(t, c.condition)
+		parsed, err := parseCondition(&source)
+		if err != nil {
+			t.Errorf("%s: %v", c.condition, err)
+			continue
+		}
+		s := subjectOf(&chatctx.Question{Tool: "Read/it", Arguments: json.RawMessage(args)})
+		if s.err != nil {
+			t.Fatal(s.err)
+		}
+		got, why := parsed.mayHold(s)
+		if sure := parsed.holds(s); sure != c.surely || got != c.possibly {
+			t.Errorf("%s: surely %t, possibly %d (%s); want %t and %d", c.condition, sure, got, why, c.surely, c.possibly)
 		}
 	}
 }
 
 func TestRulesThatCannotBeMeant(t *testing.T) {
-	for _, r := range []chatctx.Rule{
-		{Effect: "maybe", Tool: "*"}, {Effect: chatctx.Allow, Tool: ""}, {Effect: chatctx.Allow, Tool: "["},
-		{Effect: chatctx.Allow, Tool: "*", After: 1}, {Effect: chatctx.Ask, Tool: "*", After: -1},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "a", Op: "is", Value: "b"}}},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "", Op: Equals, Value: "b"}}},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "a", Op: Regexp, Value: "("}}},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "a", Op: Glob, Value: "["}}},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "a", Op: Range, Value: ".."}}},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "a", Op: Range, Value: "x..2"}}},
-		{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "a", Op: Under, Value: ""}}},
-	} {
-		if err := CheckRule(&r); !errors.Is(err, chatctx.ErrInvalid) {
+	rules := []chatctx.Rule{
+		{Effect: "maybe", Tool: "*"}, {Effect: chatctx.Allow, Tool: ""}, {Effect: chatctx.Allow, Tool: "["}, {Effect: chatctx.Allow, Tool: "{a"}, {Effect: chatctx.Allow, Tool: `a\`},
+		{Effect: chatctx.Allow, Tool: "*", After: 1}, {Effect: chatctx.Ask, Tool: "*", After: -1}, {Effect: chatctx.Allow, Default: true}, {Effect: chatctx.Ask, Default: true, Tool: "x"},
+		{Effect: chatctx.Ask, Tool: "*", Examples: []string{"x"}}, {Effect: chatctx.Ask, Tool: "*", Examples: []string{"x {} => maybe"}}, {Effect: chatctx.Ask, Tool: "*", Examples: []string{"x {a => ask"}},
+	}
+	for _, s := range []string{"a is b", "a regexp (", "a regexp x)|(y", "a glob [", "a range ..", "a range x..2", "a range 1e401..", "a under ", "a under ~/x", "a under $HOME", "a under file:///x", "tool equals x",
+		"a..b equals x", "a[x] equals x", "a[-1] equals x", "a[01] equals x", `"a equals x`, "a]b equals x", `a each "x`, "a each  ", `a each ""`, "a each [", "[0] equals x", ".a equals x"} {
+		argument, op, value, _ := SplitCondition(s)
+		rules = append(rules, chatctx.Rule{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: argument, Op: op, Value: value}}},
+			chatctx.Rule{Effect: chatctx.Deny, Tool: "*", Unless: []chatctx.Condition{{Argument: argument, Op: op, Value: value}}})
+	}
+	for _, r := range rules {
+		if err := (Rules{}).Rule(&r); !errors.Is(err, chatctx.ErrInvalid) {
 			t.Errorf("%+v gives %v", r, err)
 		}
 	}
@@ -55,7 +143,10 @@ func TestRulesThatCannotBeMeant(t *testing.T) {
 
 // TestUnderFollowsLinks: a path that leads out of the folder by a link is not in it, one that leads in is.
 func TestUnderFollowsLinks(t *testing.T) {
-	top := t.TempDir()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	mk := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
 	for _, dir := range []string{mk("in", "sub"), mk("out", "deep")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -63,7 +154,7 @@ func TestUnderFollowsLinks(t *testing.T) {
 		}
 	}
 	for link, to := range map[string]string{
-		mk("in", "away"): mk("out"), mk("in", "rel"): "../out/deep", mk("out", "back"): mk("in"), mk("in", "nowhere"): mk("out", "notyet"), mk("in", "loop"): mk("in", "loop"),
+		mk("in", "away"): mk("out"), mk("in", "rel"): "../out/deep", mk("out", "back"): mk("in"), mk("in", "nowhere"): mk("out", "notyet"), mk("in", "loop"): mk("in", "loop"), mk("swapped"): mk("out"),
 	} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Skip("no symbolic links here: ", err)
@@ -73,82 +164,183 @@ func TestUnderFollowsLinks(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]answer{
-		mk("in"): yes, mk("in", "x"): yes, "x": yes, "sub/../x": yes, "./sub//x": yes, mk("in") + "/new/deep/file": yes,
+		mk("in"): yes, mk("in", "x"): yes, "x": yes, "sub/../x": yes, "./sub//x": yes, mk("in") + "/new/deep/file": yes, "%2e%2e/x": yes, "~x/../y~": unsure, "a~": yes,
 		mk("out"): no, "../out/x": no, "..": no, mk("inside"): no, mk("in") + "/../out": no,
 		"away": no, "away/x": no, "rel/x": no, "nowhere": no, "nowhere/x": no, "new/../../out": no, "new/../away/x": no,
 		mk("out", "back", "x"): yes,
 		"rel/../x":             unsure, "away/../x": unsure, // one program reads it as x, another as what stands beside the folder that the link leads to
-		"loop": unsure, "": unsure, "a\x00b": unsure,
+		"loop": unsure, "": unsure, "a\x00b": unsure, "~/x": unsure, "~": unsure, "$HOME/x": unsure, "${X}": unsure, "a/$X/b": unsure, "file:///etc/passwd": unsure, "file:x": unsure, "C:\\x": unsure, "C:/x": unsure,
+		"..\\x": unsure, " x": unsure, "x ": unsure, "a\nb": unsure, "a$": yes,
 	} {
-		if got, why := under(path, mk("in"), mk("in")); got != want {
+		if got, why := under(path, mk("in"), mk("in"), false); got != want {
 			t.Errorf("%q is %d, want %d: %s", path, got, want, why)
+		}
+	}
+	for _, c := range []struct {
+		path, folder, dir string
+		folded            bool
+		want              answer
+	}{
+		{"x", mk("in"), "", false, unsure},                     // relative to nobody knows what
+		{mk("IN", "x"), mk("in"), "", true, yes},               // but for case
+		{mk("IN", "x"), mk("in"), "", false, no},               //
+		{mk("out", "x"), mk("swapped"), "", false, unsure},     // the rule's folder became a link
+		{mk("swapped", "x"), mk("swapped"), "", false, unsure}, //
+		{mk("in", "x"), "in", "", false, unsure},
+	} {
+		if got, why := under(c.path, c.folder, c.dir, c.folded); got != c.want {
+			t.Errorf("%q under %q is %d, want %d: %s", c.path, c.folder, got, c.want, why)
+		}
+	}
+	r := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "p", Op: Under, Value: "away"}}, Unless: []chatctx.Condition{{Argument: "p", Op: Under, Value: mk("in", "rel")}}}
+	if err := (Rules{Dir: mk("in")}).Rule(r); err != nil || r.When[0].Value != mk("out") || r.Unless[0].Value != mk("out", "deep") {
+		t.Errorf("the rule is kept as %v, %v", r, err)
+	}
+}
+
+// place is where the calls of TestJudge are.
+type place struct{ here, parent, br, msg chatctx.ID }
+
+func TestJudge(t *testing.T) {
+	p := place{pool.NewID(), pool.NewID(), pool.NewID(), pool.NewID()}
+	q := chatctx.Question{Context: p.here, Branch: p.br, Message: p.msg, Index: 1, Tool: "fs_write", Arguments: json.RawMessage(`{"path":"/a/b","n":"x"}`), Mode: "plan"}
+	rule := func(text string, change ...func(*chatctx.Rule)) *chatctx.Rule {
+		words := strings.SplitN(text, " ", 3)
+		r := &chatctx.Rule{ID: pool.NewID(), Effect: words[0], Tool: words[1], Context: p.here}
+		if len(words) == 3 {
+			r.When = []chatctx.Condition{cond(t, words[2])}
+		}
+		if words[1] == "default" {
+			r.Tool, r.Default = "", true
+		}
+		for _, c := range change {
+			c(r)
+		}
+		return r
+	}
+	unless := func(s string) func(*chatctx.Rule) {
+		return func(r *chatctx.Rule) { r.Unless = append(r.Unless, cond(t, s)) }
+	}
+	also := func(s string) func(*chatctx.Rule) {
+		return func(r *chatctx.Rule) { r.When = append(r.When, cond(t, s)) }
+	}
+	store := func(r *chatctx.Rule) { r.Context = chatctx.ID{} }
+	above := func(r *chatctx.Rule) { r.Context = p.parent }
+	onBranch := func(r *chatctx.Rule) { r.Branch = p.br }
+	for name, c := range map[string]struct {
+		rules  []*chatctx.Rule
+		effect string
+		by     int // the rule that decides; -1: none
+	}{
+		"no rule asks":                    {nil, "ask", -1},
+		"another tool":                    {[]*chatctx.Rule{rule("allow fs_read")}, "ask", -1},
+		"deny beats the more specific":    {[]*chatctx.Rule{rule("allow fs_write path prefix /a", onBranch), rule("deny *", store)}, "deny", 1},
+		"ask beats allow":                 {[]*chatctx.Rule{rule("allow fs_write", onBranch), rule("ask *", store)}, "ask", 1},
+		"deny beats ask":                  {[]*chatctx.Rule{rule("ask fs_write", onBranch), rule("deny *", store)}, "deny", 1},
+		"the more specific is named":      {[]*chatctx.Rule{rule("deny *", store), rule("deny fs_*"), rule("deny *")}, "deny", 1},
+		"the exact name":                  {[]*chatctx.Rule{rule("allow fs_*"), rule("allow fs_write")}, "allow", 1},
+		"the branch is named":             {[]*chatctx.Rule{rule("allow fs_write"), rule("allow *", onBranch)}, "allow", 1},
+		"the call is named":               {[]*chatctx.Rule{rule("deny *", onBranch), rule("deny *", func(r *chatctx.Rule) { r.Message, r.Index = p.msg, 1 })}, "deny", 1},
+		"the parent before the store":     {[]*chatctx.Rule{rule("deny *", store), rule("deny *", above)}, "deny", 1},
+		"another call":                    {[]*chatctx.Rule{rule("allow *", func(r *chatctx.Rule) { r.Message, r.Index = p.msg, 2 })}, "ask", -1},
+		"another branch":                  {[]*chatctx.Rule{rule("allow *", func(r *chatctx.Rule) { r.Branch = pool.NewID() })}, "ask", -1},
+		"a mode that is not on":           {[]*chatctx.Rule{rule("deny *", func(r *chatctx.Rule) { r.Mode = "act" })}, "ask", -1},
+		"the mode":                        {[]*chatctx.Rule{rule("deny *", func(r *chatctx.Rule) { r.Mode = "plan" })}, "deny", 0},
+		"a condition that fails":          {[]*chatctx.Rule{rule("allow fs_* path prefix /z")}, "ask", -1},
+		"all conditions":                  {[]*chatctx.Rule{rule("allow * path prefix /a", also("n equals y"))}, "ask", -1},
+		"any exception":                   {[]*chatctx.Rule{rule("deny *", unless("n equals y"), unless("path prefix /a")), rule("allow *")}, "allow", 1},
+		"an exception by tool":            {[]*chatctx.Rule{rule("deny *", unless("tool fs_*")), rule("allow *")}, "allow", 1},
+		"an exception that is not sure":   {[]*chatctx.Rule{rule("deny *", unless("path prefix /A")), rule("allow *")}, "deny", 0},
+		"an allow's exception may hold":   {[]*chatctx.Rule{rule("allow *", unless("path prefix /A"))}, "ask", -1},
+		"an allow's exception untold":     {[]*chatctx.Rule{rule("allow *", unless("n range 1..2"))}, "ask", -1},
+		"an untold allow":                 {[]*chatctx.Rule{rule("allow * n range 1..2")}, "ask", -1},
+		"an untold deny asks":             {[]*chatctx.Rule{rule("deny * n range 1..2"), rule("allow *")}, "ask", 0},
+		"a told deny beats an untold one": {[]*chatctx.Rule{rule("deny fs_write n range 1..2", onBranch), rule("deny *", store)}, "deny", 1},
+		"an untold deny where deny is":    {[]*chatctx.Rule{rule("deny * n range 1..2"), rule("allow *"), rule("deny default", store)}, "deny", 0},
+		"an untold ask":                   {[]*chatctx.Rule{rule("ask * n range 1..2"), rule("allow *")}, "ask", 0},
+		"a missing argument":              {[]*chatctx.Rule{rule("deny * missing equals 1"), rule("allow *")}, "allow", 1},
+		"the default":                     {[]*chatctx.Rule{rule("deny default", store)}, "deny", 0},
+		"the nearest default":             {[]*chatctx.Rule{rule("deny default", store), rule("ask default"), rule("deny default", above)}, "ask", 1},
+		"a default leaves asks":           {[]*chatctx.Rule{rule("deny default"), rule("ask *")}, "ask", 1},
+		"a default leaves allows":         {[]*chatctx.Rule{rule("deny default"), rule("allow *")}, "allow", 1},
+		"a deny for a tool but for case":  {[]*chatctx.Rule{rule("deny FS_WRITE"), rule("allow *")}, "deny", 0},
+		"an allow for a tool to a letter": {[]*chatctx.Rule{rule("allow FS_WRITE")}, "ask", -1},
+	} {
+		j := Rules{}.Judge(c.rules, &q)
+		if c.by < 0 && j.Rule != nil || c.by >= 0 && j.Rule != c.rules[c.by] || j.Effect != c.effect {
+			t.Errorf("%s: %s by %v", name, j.Effect, j.Rule)
+		}
+	}
+	two := []*chatctx.Rule{rule("deny fs_*"), rule("allow fs_write")}
+	if j := (Rules{}).Judge(two, &q); j.Without == nil || j.Without.Rule != two[1] || j.Without.Effect != "allow" || len(j.Notes) != 2 {
+		t.Errorf("what would be without the rule: %+v", j)
+	}
+	if j := (Rules{}).Judge([]*chatctx.Rule{rule("allow *", above)}, &q); !j.Inherited {
+		t.Error("a parent's rule is not said to be inherited")
+	}
+}
+
+// TestArgumentsThatNobodyCanTell: no allow holds for them, not even one without conditions; a deny with conditions asks.
+func TestArgumentsThatNobodyCanTell(t *testing.T) {
+	allow := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*"}
+	deny := &chatctx.Rule{Effect: chatctx.Deny, Tool: "*", When: []chatctx.Condition{{Argument: "path", Op: Equals, Value: "x"}}}
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{},"a":{}},"patternProperties":{"^x-":{}}}`)
+	for _, c := range []struct {
+		args, schema string
+		allow, deny  string
+	}{
+		{`{"path":"a","path":"b"}`, "", "ask", "ask"}, {`{"a":{"b":1,"b":1}}`, "", "ask", "ask"}, {`{"path":`, "", "ask", "ask"}, {`[1]`, "", "ask", "ask"}, {`"text"`, "", "ask", "ask"}, {`7`, "", "ask", "ask"},
+		{`"\"{}\""`, "", "ask", "ask"}, {`{"a":1,"A":1}`, "", "ask", "ask"}, {`{"a":1,"A":1,"Path":"X"}`, "", "ask", "deny"}, {`{"a":[{"k":1,"K":2}]}`, "", "ask", "ask"}, {`{"\u212a":1,"k":2}`, "", "ask", "ask"},
+		{``, "", "allow", "ask"}, {`null`, "", "allow", "ask"}, {`{}`, "", "allow", "ask"}, {`"{\"path\":\"x\"}"`, "", "allow", "deny"}, {`{"path":"X"}`, "", "allow", "deny"},
+		{`{"a":1}`, "s", "allow", "ask"}, {`{"b":1}`, "s", "ask", "ask"}, {`{"A":1}`, "s", "ask", "ask"}, {`{"x-y":1}`, "s", "allow", "ask"}, {`{"yx-":1}`, "s", "ask", "ask"},
+		{`{"b":1}`, `{"additionalProperties":true}`, "allow", "ask"}, {`{"b":1}`, `{"additionalProperties":{}}`, "allow", "ask"}, {`{"b":1}`, `{"additionalProperties":false}`, "ask", "ask"}, {`{"b":1}`, `{"type":"object"}`, "ask", "ask"},
+		{`{"b":1}`, `{"$ref":"#/$defs/d","$defs":{"d":{"properties":{"b":{}}}}}`, "allow", "ask"}, {`{"b":1}`, `{"allOf":[{"properties":{"b":{}}}]}`, "allow", "ask"}, {`{"b":1}`, `{"$ref":"#"}`, "ask", "ask"},
+	} {
+		q := &chatctx.Question{Tool: "t", Arguments: json.RawMessage(c.args)}
+		if q.Schema = json.RawMessage(c.schema); c.schema == "s" {
+			q.Schema = schema
+		} else if c.schema == "" {
+			q.Schema = nil
+		}
+		if j := (Rules{}).Judge([]*chatctx.Rule{allow}, q); j.Effect != c.allow {
+			t.Errorf("%s with %s: %s, want %s", c.args, c.schema, j.Effect, c.allow)
+		}
+		if j := (Rules{}).Judge([]*chatctx.Rule{deny}, q); j.Effect != c.deny {
+			t.Errorf("%s denied: %s, want %s", c.args, j.Effect, c.deny)
 		}
 	}
 }
 
-func TestJudge(t *testing.T) {
-	here, parent, br, msg := pool.NewID(), pool.NewID(), pool.NewID(), pool.NewID()
-	q := Question{Context: here, Branch: br, Message: msg, Index: 1, Tool: "fs_write", Arguments: json.RawMessage(`{"path":"/a/b","n":"x"}`), Mode: "plan"}
-	in := func(effect, tool string, change func(*chatctx.Rule)) *chatctx.Rule {
-		r := &chatctx.Rule{ID: pool.NewID(), Effect: effect, Tool: tool, Context: here}
-		if change != nil {
-			change(r)
-		}
-		return r
-	}
-	store := func(r *chatctx.Rule) { r.Context = chatctx.ID{} }
-	above := func(r *chatctx.Rule) { r.Context = parent }
-	onBranch := func(r *chatctx.Rule) { r.Branch = br }
-	when := func(argument, op, value string) func(*chatctx.Rule) {
-		return func(r *chatctx.Rule) {
-			r.When = append(r.When, chatctx.Condition{Argument: argument, Op: op, Value: value})
-		}
-	}
-	for name, c := range map[string]struct {
-		rules []*chatctx.Rule
-		want  int // the rule that decides; -1: none
+// TestOffers: the rules that are offered for a call, the narrowest first, allow it, and what they do not cover they do not allow.
+func TestOffers(t *testing.T) {
+	for _, c := range []struct {
+		tool, args string
+		want       []string
+		not        string // arguments that all but the last leave to a person
 	}{
-		"no rule asks":                 {nil, -1},
-		"another tool":                 {[]*chatctx.Rule{in("allow", "fs_read", nil)}, -1},
-		"deny wins a tie":              {[]*chatctx.Rule{in("allow", "fs_*", nil), in("deny", "fs_*", nil), in("ask", "fs_*", nil)}, 1},
-		"ask before allow":             {[]*chatctx.Rule{in("allow", "fs_*", nil), in("ask", "fs_*", nil)}, 1},
-		"the exact name":               {[]*chatctx.Rule{in("deny", "fs_*", nil), in("allow", "fs_write", nil)}, 1},
-		"the longer pattern":           {[]*chatctx.Rule{in("allow", "fs_w*", nil), in("deny", "*", nil)}, 0},
-		"more conditions":              {[]*chatctx.Rule{in("deny", "fs_*", nil), in("allow", "fs_*", when("path", Prefix, "/a"))}, 1},
-		"a condition that fails":       {[]*chatctx.Rule{in("allow", "fs_*", when("path", Prefix, "/z"))}, -1},
-		"priority before all":          {[]*chatctx.Rule{in("deny", "fs_write", onBranch), in("allow", "*", func(r *chatctx.Rule) { store(r); r.Priority = 1 })}, 1},
-		"the branch before the rest":   {[]*chatctx.Rule{in("deny", "fs_write", nil), in("allow", "*", onBranch)}, 1},
-		"a call before all":            {[]*chatctx.Rule{in("deny", "*", onBranch), in("allow", "*", func(r *chatctx.Rule) { r.Message, r.Index = msg, 1 })}, 1},
-		"another call":                 {[]*chatctx.Rule{in("allow", "*", func(r *chatctx.Rule) { r.Message, r.Index = msg, 2 })}, -1},
-		"another branch":               {[]*chatctx.Rule{in("allow", "*", func(r *chatctx.Rule) { r.Branch = pool.NewID() })}, -1},
-		"the parent before the store":  {[]*chatctx.Rule{in("deny", "*", store), in("allow", "*", above)}, 1},
-		"the context before parents":   {[]*chatctx.Rule{in("deny", "*", above), in("allow", "*", nil)}, 1},
-		"a mode that is not on":        {[]*chatctx.Rule{in("allow", "*", func(r *chatctx.Rule) { r.Mode = "act" })}, -1},
-		"the mode":                     {[]*chatctx.Rule{in("allow", "*", func(r *chatctx.Rule) { r.Mode = "plan" })}, 0},
-		"what cannot be told: allow":   {[]*chatctx.Rule{in("allow", "*", when("n", Range, "1..2"))}, -1},
-		"what cannot be told: deny":    {[]*chatctx.Rule{in("deny", "*", when("n", Range, "1..2"))}, 0},
-		"all conditions, not only one": {[]*chatctx.Rule{in("allow", "*", func(r *chatctx.Rule) { when("path", Prefix, "/a")(r); when("n", Equals, "y")(r) })}, -1},
+		{"read", `{"path":"/srv/a/x"}`, []string{`allow read when {} equals {"path":"/srv/a/x"}`, "allow read when path under /srv/a", "allow read"}, `{"path":"/srv/b"}`},
+		{"sh*", `{"command":"git push -f | cat"}`, []string{`allow sh\* when {} equals {"command":"git push -f | cat"}`, `allow sh\* when command each "git push" "cat"`, `allow sh\*`}, `{"command":"git rm"}`},
+		{"x", `{"n":1}`, []string{`allow x when {} equals {"n":1}`, "allow x"}, `{"n":2}`},
+		{"x", `{"command":"$(x)"}`, []string{`allow x when {} equals {"command":"$(x)"}`, "allow x"}, `{"command":"y"}`},
 	} {
-		j := Judge(c.rules, q)
-		if c.want < 0 {
-			if j.Rule != nil || j.Effect != chatctx.Ask {
-				t.Errorf("%s: %v decides", name, j.Rule)
+		call := &chatctx.Call{Call: pool.Call{Tool: c.tool, Arguments: json.RawMessage(c.args)}}
+		offers := Offers(call)
+		if len(offers) != len(c.want) {
+			t.Fatalf("%s %s is offered %v", c.tool, c.args, offers)
+		}
+		for i, r := range offers {
+			if r.String() != c.want[i] {
+				t.Errorf("%s %s is offered %q, want %q", c.tool, c.args, r, c.want[i])
 			}
-			continue
+			if err := (Rules{}).Rule(r); err != nil {
+				t.Error(err)
+			}
+			if j := (Rules{}).Judge([]*chatctx.Rule{r}, &chatctx.Question{Tool: c.tool, Arguments: json.RawMessage(c.args)}); j.Effect != chatctx.Allow {
+				t.Errorf("%s does not allow %s: %s", r, c.args, j.Notes[0].Why)
+			}
+			if j := (Rules{}).Judge([]*chatctx.Rule{r}, &chatctx.Question{Tool: c.tool, Arguments: json.RawMessage(c.not)}); (j.Effect == chatctx.Allow) != (i == len(offers)-1) {
+				t.Errorf("%s says %s of %s", r, j.Effect, c.not)
+			}
 		}
-		if j.Rule != c.rules[c.want] || j.Effect != c.rules[c.want].Effect {
-			t.Errorf("%s: %v decides", name, j.Rule)
-		}
-	}
-	two := []*chatctx.Rule{in("deny", "fs_*", nil), in("allow", "fs_write", nil)}
-	if j := Judge(two, q); j.Without == nil || j.Without.Rule != two[0] || j.Without.Without.Rule != nil || len(j.Notes) != 2 {
-		t.Errorf("what would be without the rule: %+v", j)
-	}
-	if j := Judge([]*chatctx.Rule{in("allow", "*", above)}, q); !j.Inherited {
-		t.Error("a parent's rule is not said to be inherited")
-	}
-	q.Arguments = json.RawMessage(`{"path":`)
-	if j := Judge([]*chatctx.Rule{in("allow", "*", when("path", Prefix, "/a"))}, q); j.Rule != nil {
-		t.Error("arguments that are no JSON are allowed by a condition on them")
 	}
 }

@@ -10,13 +10,13 @@ import (
 // watchMargin is how far back new calls are looked for, since the clocks of programs differ: a minute.
 const watchMargin = pool.Time(60_000_000)
 
-// News is an open call that came up, or an error that kept Watch from looking.
+// News is an open call that came up and that no rule decides, or an error that kept Watch from looking.
 type News struct {
 	Call *chatctx.Call
 	Err  error
 }
 
-// Watch tells of open calls that come up, also by other processes, within 300 ms; of each once. Those that are open already are told of first where existing is set.
+// Watch tells of open calls that come up, also by other processes, within 300 ms; of each once. It only looks: what the rules decide is left to whoever runs the calls, and not told of until a rule changes. Those that are open already are told of first where existing is set.
 // After an error it goes on, and with the next change it tells of all since. The channel is closed when ctx ends; until then it has to be read.
 func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter, existing bool) (<-chan News, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -86,7 +86,14 @@ func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !w.seen[c.Ref()] {
+		if w.seen[c.Ref()] {
+			continue
+		}
+		waits, err := w.waits(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if waits {
 			out = append(out, c)
 		}
 	}
@@ -95,4 +102,13 @@ func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 		w.seen[c.Ref()] = true
 	}
 	return out, nil
+}
+
+// waits reports whether a call waits for more than the rules.
+func (w *watcher) waits(ctx context.Context, c *chatctx.Call) (bool, error) {
+	if c.Status != pool.Pending {
+		return true, nil
+	}
+	r, err := w.store.Judge(ctx, c)
+	return err == nil && r.Effect == chatctx.Ask, err
 }

@@ -21,13 +21,16 @@ func (s *sending) resume(ctx context.Context) (ask bool, err error) {
 		return true, nil
 	}
 	if s.Calls != nil {
-		return s.afterCalls(ctx, m, false)
+		return s.afterCalls(ctx, m, nil, false)
 	}
 	return false, s.giveUp(ctx)
 }
 
 // waitingFor is the message of the last turn whose calls are open, nil for none, and counts these.
 func (s *sending) waitingFor(ctx context.Context) (*chatctx.Message, error) {
+	if err := s.Context.SettleCalls(ctx, s.reply.Branch); err != nil {
+		return nil, err
+	}
 	calls, err := s.Context.OpenCalls(ctx, s.reply.Branch)
 	if err != nil || len(calls) == 0 {
 		return nil, err

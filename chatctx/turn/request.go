@@ -42,6 +42,18 @@ type Request struct {
 	before branch.Session
 }
 
+// named are the tools that the request names, nil where a setting names others to the provider.
+func (r *Request) named() []string {
+	if r.Draft.Settings["provider.tools"] != nil {
+		return nil
+	}
+	names := make([]string, len(r.Draft.Tools))
+	for i := range r.Draft.Tools {
+		names[i] = r.Draft.Tools[i].Name
+	}
+	return names
+}
+
 // Request makes the request that Send would send with these messages, without sending or storing anything. Repairs that concern one of them
 // say what the provider would not take.
 func (t *Turn) Request(ctx context.Context, messages ...*chatctx.Message) (*Request, error) {

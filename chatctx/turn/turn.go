@@ -36,8 +36,8 @@ type Turn struct {
 	Show func(Event)
 	// Calls, if not nil, is asked after a reply that calls tools and is stored: it decides and runs those that may be, and reports
 	// whether every call of the message has its result on the branch, so that the model is to be asked again. Without it Send returns and
-	// the calls wait.
-	Calls func(ctx context.Context, branch string, reply *chatctx.Message) (goOn bool, err error)
+	// the calls wait. named are the tools that the request named, nil where it is not known: the reply is of an earlier Send, or somebody else's.
+	Calls func(ctx context.Context, branch string, reply *chatctx.Message, named []string) (goOn bool, err error)
 	// PartOf, if not nil, is the batch that the command began with, committed: Undo takes the replies back together with it.
 	PartOf *chatctx.Batch
 	// Rounds bounds how often one Send asks; 0 is DefaultRounds.
@@ -186,7 +186,7 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 	if failed != nil || !e.GoOn {
 		return ended.Held, failed
 	}
-	return s.afterCalls(ctx, m, len(ended.FromQueue) > 0)
+	return s.afterCalls(ctx, m, req.named(), len(ended.FromQueue) > 0)
 }
 
 // finishTries is how often a reply is stored while somebody else holds the file: each try waits as long as the store does. A reply is
@@ -218,8 +218,8 @@ func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 }
 
 // afterCalls lets the calls of a reply be decided and run.
-func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, queued bool) (bool, error) {
-	goOn, err := s.runCalls(ctx, m)
+func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, named []string, queued bool) (bool, error) {
+	goOn, err := s.runCalls(ctx, m, named)
 	if err != nil {
 		return false, err
 	}
@@ -238,11 +238,11 @@ func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, queued boo
 }
 
 // runCalls keeps the claim while tools run, and cancels them where it is taken away.
-func (s *sending) runCalls(ctx context.Context, m *chatctx.Message) (bool, error) {
+func (s *sending) runCalls(ctx context.Context, m *chatctx.Message, named []string) (bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stopKeeping := (&keeper{reply: s.reply}).keep(ctx, s.ticks, cancel)
-	goOn, err := s.Calls(ctx, s.out.Branch, m)
+	goOn, err := s.Calls(ctx, s.out.Branch, m, named)
 	stopKeeping()
 	if context.Cause(ctx) == chatctx.ErrStopped {
 		return false, chatctx.ErrStopped

@@ -413,7 +413,7 @@ func TestCalls(t *testing.T) {
 func TestCallsInTheLoop(t *testing.T) {
 	answers := []func(*writer, *http.Request){calls, calls, says("Noon.")}
 	turn := newTurn(t, newProvider(t, answers...))
-	turn.Calls = func(ctx context.Context, branch string, m *chatctx.Message) (bool, error) {
+	turn.Calls = func(ctx context.Context, branch string, m *chatctx.Message, _ []string) (bool, error) {
 		_, err := turn.Context.Append(ctx, branch, &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: m.Calls[0].ID, Text: "12"}})
 		return true, err
 	}
@@ -425,12 +425,12 @@ func TestCallsInTheLoop(t *testing.T) {
 
 	turn = newTurn(t, newProvider(t, calls, calls, calls))
 	turn.Rounds = 2
-	turn.Calls = func(context.Context, string, *chatctx.Message) (bool, error) { return true, nil }
+	turn.Calls = func(context.Context, string, *chatctx.Message, []string) (bool, error) { return true, nil }
 	if _, err := turn.Send(t.Context(), user("Time?")); !errors.Is(err, ErrRounds) {
 		t.Errorf("%v", err)
 	}
 	turn = newTurn(t, newProvider(t, calls))
-	turn.Calls = func(context.Context, string, *chatctx.Message) (bool, error) { return false, nil }
+	turn.Calls = func(context.Context, string, *chatctx.Message, []string) (bool, error) { return false, nil }
 	if out, err := turn.Send(t.Context(), user("Time?")); err != nil || out.Waiting != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -443,7 +443,7 @@ func TestCallsInTheLoop(t *testing.T) {
 func TestInterruptWhileToolsRun(t *testing.T) {
 	turn := newTurn(t, newProvider(t, calls))
 	times := ticks(turn)
-	turn.Calls = func(ctx context.Context, branch string, m *chatctx.Message) (bool, error) {
+	turn.Calls = func(ctx context.Context, branch string, m *chatctx.Message, _ []string) (bool, error) {
 		for range saveEvery + 1 {
 			times <- time.Time{}
 		}
@@ -524,7 +524,7 @@ func TestAReplyThatCannotBeStoredKeepsNoClaim(t *testing.T) {
 	want(t, turn.Context, "user: Hi")
 	free()
 	bad := errors.New("the tool is out of order")
-	turn.Calls = func(context.Context, string, *chatctx.Message) (bool, error) { return false, bad }
+	turn.Calls = func(context.Context, string, *chatctx.Message, []string) (bool, error) { return false, bad }
 	if _, err := turn.Send(t.Context()); !errors.Is(err, bad) {
 		t.Errorf("%v", err)
 	}

@@ -199,7 +199,7 @@ func TestToolForWhatWasPutAside(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		turn.Calls = nil
 		if answered {
-			turn.Calls = func(context.Context, string, *chatctx.Message) (bool, error) { return true, nil }
+			turn.Calls = func(context.Context, string, *chatctx.Message, []string) (bool, error) { return true, nil }
 		}
 		req, err := turn.Request(t.Context())
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program"
+const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule"
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
@@ -141,6 +141,8 @@ type callJSON struct {
 	Expires   *time.Time      `json:"expires,omitempty"`
 	By        *byJSON         `json:"by,omitempty"`
 	Program   string          `json:"program,omitempty"`
+	Effect    string          `json:"effect,omitempty"` // of a call that waits: what the rules decide
+	Rule      *chatctx.ID     `json:"rule,omitempty"`
 	Operation string          `json:"operation,omitempty"`
 }
 
@@ -178,7 +180,7 @@ func callState(c *chatctx.Call) string {
 	return string(c.Execution)
 }
 
-// callStore opens the store so that calls whose time is over are settled; one that cannot be written is read as it is.
+// callStore opens the store to be written; one that cannot be is read as it is.
 func (r *run) callStore() (*chatctx.Store, error) {
 	st, err := r.writer()
 	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
@@ -242,7 +244,14 @@ func doCallsLs(r *run) error {
 		if err != nil {
 			return err
 		}
-		if err := r.emit(callToJSON(c), func() { r.callLine(st, c, titles) }); err != nil {
+		v, err := r.judgedCall(st, c)
+		if err != nil {
+			return err
+		}
+		if v.Effect != "" && v.Effect != chatctx.Ask && f.State == callStates["pending"] {
+			continue // the rules decide: it waits for nobody
+		}
+		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
 			return err
 		}
 		if n++; n == r.flags.Int("n") || r.stopped() {
@@ -255,8 +264,40 @@ func doCallsLs(r *run) error {
 	return nil
 }
 
+// judgedCall is a call with what the rules say of it. Nothing is written.
+func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
+	v := callToJSON(c)
+	if c.Status != pool.Pending {
+		return v, nil
+	}
+	j, err := st.Judge(r.ctx, c)
+	if err != nil {
+		return v, err
+	}
+	if v.Effect = j.Effect; j.Rule != nil {
+		v.Rule = &j.Rule.ID
+	}
+	return v, nil
+}
+
+// judgedLine prints a call on one line. One that the rules decide is not shown as waiting.
+func (r *run) judgedLine(st *chatctx.Store, c *chatctx.Call, v callJSON, titles map[chatctx.ID]string) {
+	state := callState(c)
+	if v.Rule != nil && v.Effect != chatctx.Ask {
+		state = map[string]string{chatctx.Allow: "allowed", chatctx.Deny: "denied"}[v.Effect]
+	}
+	r.callLineIn(st, c, state, titles)
+	if v.Rule != nil && v.Effect != chatctx.Ask {
+		r.printf("    %s\n", r.paint(dim, "by rule "+short(*v.Rule)+", by whoever runs it or waits for it"))
+	}
+}
+
 // callLine prints a call on one line, with where it comes from.
 func (r *run) callLine(st *chatctx.Store, c *chatctx.Call, titles map[chatctx.ID]string) {
+	r.callLineIn(st, c, callState(c), titles)
+}
+
+func (r *run) callLineIn(st *chatctx.Store, c *chatctx.Call, state string, titles map[chatctx.ID]string) {
 	title, ok := titles[c.Context]
 	if !ok {
 		title = short(c.Context)
@@ -271,7 +312,7 @@ func (r *run) callLine(st *chatctx.Store, c *chatctx.Call, titles map[chatctx.ID
 	if c.Expires != 0 {
 		when += ", expires " + moment(c.Expires)
 	}
-	r.printf("%s  %s  %s\n    %s  %s\n", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(callState(c), 9)),
+	r.printf("%s  %s  %s\n    %s  %s\n", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(state, 9)),
 		cut(clean(c.Tool)+"("+oneLine(string(compact(c.RunArguments())))+")", max(r.con.width-26, 20)),
 		clean(c.Branch)+" of "+title, r.paint(dim, when))
 }

@@ -131,7 +131,10 @@ func (d *decider) all() error {
 
 func (d *decider) singly(calls []*chatctx.Call) error {
 	for _, c := range calls {
-		if err := d.together([]*chatctx.Call{c}); err != nil && !errors.Is(err, chatctx.ErrConflict) {
+		err := d.together([]*chatctx.Call{c})
+		if errors.Is(err, chatctx.ErrConflict) {
+			d.r.note("%s", clean(err.Error()))
+		} else if err != nil {
 			return err
 		}
 	}

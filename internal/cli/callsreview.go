@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
@@ -39,7 +40,11 @@ func doCallsShow(r *run) error {
 	if err != nil {
 		return err
 	}
-	v := shownCallJSON{callJSON: callToJSON(c), Decisions: []callStepJSON{}}
+	judged, err := r.judgedCall(st, c)
+	if err != nil {
+		return err
+	}
+	v := shownCallJSON{callJSON: judged, Decisions: []callStepJSON{}}
 	for _, d := range c.Decisions {
 		v.Decisions = append(v.Decisions, callStepToJSON(&chatctx.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
 	}
@@ -47,8 +52,9 @@ func doCallsShow(r *run) error {
 		v.Claim = &claimedBy{c.Claim.Program, c.Claim.PID, c.Claim.Host}
 	}
 	return r.emit(v, func() {
-		r.callLine(st, c, map[chatctx.ID]string{})
+		r.judgedLine(st, c, judged, map[chatctx.ID]string{})
 		r.printArguments(c)
+		r.printRuling(st, c)
 		for _, d := range c.Decisions {
 			r.stepLine(&chatctx.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
 		}
@@ -58,17 +64,26 @@ func doCallsShow(r *run) error {
 	})
 }
 
-// printArguments shows what a call would do: as a diff where it changes a file, else its arguments.
+// printRuling says what the rules say of a call that waits, and why.
+func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
+	if c.Status != pool.Pending {
+		return
+	}
+	if j, err := st.Judge(r.ctx, c); err == nil {
+		r.printf("%s\n", r.rulingLine(j))
+	}
+}
+
+// printArguments shows what a call would do: all of its arguments, and below them a diff where they change a file.
 func (r *run) printArguments(c *chatctx.Call) {
 	if c.Effective != nil {
 		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
 	}
+	r.printf("%s\n", pretty(c.RunArguments()))
 	if before, after, name, ok := fileChange(c.RunArguments()); ok {
 		r.printf("%s\n", r.paint(bold, clean(name)))
 		r.printLineDiff(before, after)
-		return
 	}
-	r.printf("%s\n", pretty(c.RunArguments()))
 }
 
 func pretty(raw json.RawMessage) string {
@@ -176,7 +191,7 @@ type reviewer struct {
 	decided int
 }
 
-const reviewKeys = "y yes, n no, a always (a rule for this tool in this context), e edit the arguments, r reason, s skip, q quit"
+const reviewKeys = "y yes, n no, a always (a rule: for this call, for this tool with these values, or for this tool), e edit the arguments, r reason, s skip, q quit"
 
 func doCallsReview(r *run) error {
 	if !r.con.asks() {
@@ -196,6 +211,12 @@ func doCallsReview(r *run) error {
 	for c, err := range st.Calls(r.ctx, f) {
 		if err != nil {
 			return err
+		}
+		if j, err := st.Judge(r.ctx, c); err != nil || j.Effect != chatctx.Ask {
+			if err != nil {
+				return err
+			}
+			continue // the rules decide
 		}
 		seen++
 		more, err := v.one(c)
@@ -218,6 +239,7 @@ func (v *reviewer) one(c *chatctx.Call) (more bool, err error) {
 	v.reason = ""
 	r.callLine(v.st, c, map[chatctx.ID]string{})
 	r.printArguments(c)
+	r.printRuling(v.st, c)
 	var arguments json.RawMessage
 	for {
 		r.con.out.flush()
@@ -231,7 +253,9 @@ func (v *reviewer) one(c *chatctx.Call) (more bool, err error) {
 		case "n", "no":
 			return true, v.decide(c, chatctx.Verdict{Status: pool.Denied})
 		case "a", "always":
-			return true, v.always(c, arguments)
+			if done, err := v.always(c, arguments); err != nil || done {
+				return true, err
+			}
 		case "e", "edit":
 			if arguments, err = v.edit(c, arguments); err != nil {
 				r.note("%s", err)
@@ -279,26 +303,40 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
 	return v.r.emit(j, func() { v.r.printf("%s is %s\n", callName(now), callState(now)) })
 }
 
-// always allows a tool by a rule, and this call.
-func (v *reviewer) always(c *chatctx.Call, arguments json.RawMessage) error {
-	rule := &chatctx.Rule{Effect: chatctx.Allow, Tool: globEscape(c.Tool), Reason: v.reason}
-	if err := approval.CheckRule(rule); err != nil {
-		return err
+// always allows calls like this one by a rule, and this call. What the rule covers is chosen, the narrowest first. done: the call is decided.
+func (v *reviewer) always(c *chatctx.Call, arguments json.RawMessage) (done bool, err error) {
+	shown := *c
+	if arguments != nil {
+		shown.Effective = arguments
 	}
+	offers := approval.Offers(&shown)
+	for i, rule := range offers {
+		v.r.note("%d  %s", i+1, clean(rule.String()))
+	}
+	answer, err := v.ask(fmt.Sprintf("which? [1-%d, nothing: none] ", len(offers)))
+	if err != nil {
+		return false, err
+	}
+	n, err := strconv.Atoi(answer)
+	if err != nil || n < 1 || n > len(offers) {
+		v.r.note("no rule was made, and the call waits")
+		return false, nil
+	}
+	rule := offers[n-1]
+	rule.Reason = v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
 	b.AddRule(*rule, chatctx.RuleScope{})
-	done, err := b.Commit(v.r.ctx)
-	if err != nil {
-		return err
+	added, err := b.Commit(v.r.ctx)
+	if errors.Is(err, chatctx.ErrConflict) {
+		v.r.note("%s", clean(err.Error()))
+		return false, nil
 	}
-	rule = done.Last().Rule
-	v.r.note("rule %s allows %s here from now on; chatctx rules rm %s takes it away", short(rule.ID), clean(c.Tool), short(rule.ID))
-	return v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
-}
-
-// globEscape makes a pattern that matches one name.
-func globEscape(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+	if err != nil {
+		return false, err
+	}
+	made := added.Last().Rule
+	v.r.note("rule %s holds here from now on: %s; chatctx rules rm %s takes it away", short(made.ID), clean(made.String()), short(made.ID))
+	return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
 }
 
 // edit lets the person change the arguments, in their editor or else on a line.

@@ -311,10 +311,31 @@ func doCallsWait(r *run) error {
 	return nil
 }
 
+// ruled lets the rules decide about a call, and its time, and gives it as it is then.
+func (r *run) ruled(st *chatctx.Store, c *chatctx.Call) (*chatctx.Call, error) {
+	cc, err := st.Context(r.ctx, c.Context.String())
+	if err != nil {
+		return nil, err
+	}
+	if c.Branch != "" {
+		if err := cc.SettleCalls(r.ctx, c.Branch); err != nil {
+			return nil, err
+		}
+	}
+	now, err := st.Call(r.ctx, c.Context.String(), c.Branch, c.Ref())
+	if err != nil || now.Status != pool.Pending {
+		return now, err
+	}
+	if _, err := st.ApplyRules(r.ctx, now); err != nil && !errors.Is(err, chatctx.ErrReadOnly) {
+		return nil, err
+	}
+	return st.Call(r.ctx, c.Context.String(), c.Branch, c.Ref())
+}
+
 // decided waits until a call is decided, or its time is over.
 func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, changes <-chan chatctx.Change) (*chatctx.Call, error) {
 	for {
-		now, err := st.Call(r.ctx, c.Context.String(), c.Branch, c.Ref())
+		now, err := r.ruled(st, c)
 		if err != nil {
 			return nil, err
 		}
@@ -365,7 +386,11 @@ func doCallsWatch(r *run) error {
 			return news.Err
 		}
 		c := news.Call
-		if err := r.emit(callToJSON(c), func() { r.callLine(st, c, titles) }); err != nil {
+		v, err := r.judgedCall(st, c)
+		if err != nil {
+			return err
+		}
+		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
 			return err
 		}
 		r.con.out.flush()

@@ -13,33 +13,49 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-const ruleFields = "rule, effect, tool, when[{argument, op, value}], scope, context, branch_id, call, priority, expires, after, reason, mode, by, created_at"
+const ruleFields = "rule, effect, tool, when[{argument, op, value}], unless[{argument, op, value}], examples[], default, scope, context, branch_id, call, expires, after, reason, mode, by, created_at"
+
+const rulesHelp = "A rule holds at once in every program. Deny beats ask, and ask beats allow, whatever their scope; where no rule holds the default decides (rules default), and without one the call waits. " +
+	"A condition is ARGUMENT OP VALUE with one of equals (a JSON value, or a text), prefix, glob (* is everything in a text, and stays within a name in a path), regexp (the whole value), range (LO..HI), under (a folder, after symbolic links), each (patterns of the words that every command of a shell text begins with); or tool PATTERN. " +
+	"ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} all arguments; a name with a dot, and the name tool, is quoted. " +
+	"An allow holds where its conditions surely do: for each element and command, to the letter. A deny or ask holds where they possibly do: for one of them, whatever its case. A deny of which it cannot be told asks."
+
+// ruleFlags are those that describe a rule.
+func ruleFlags(store urfave.Flag) []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.StringSliceFlag{Name: "when", Usage: "a `CONDITION`: \"path under /srv\"; may be given again, all have to hold"},
+		&urfave.StringSliceFlag{Name: "unless", Usage: "a `CONDITION` under which the rule does not hold: \"tool read_*\"; may be given again, one is enough"},
+		&urfave.StringFlag{Name: "call", Usage: "for one `CALL` alone"},
+		&urfave.BoolFlag{Name: "here", Usage: "for this branch alone"},
+		store,
+		&urfave.DurationFlag{Name: "for", Usage: "the rule holds for this `TIME`"},
+		&urfave.DurationFlag{Name: "after", Usage: "of ask: calls that nobody decides expire after this `TIME`"},
+		&urfave.StringFlag{Name: "mode", Usage: "only while the setting mode is this `MODE`"},
+		&urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model"},
+		&urfave.StringSliceFlag{Name: "example", Usage: "what has to be decided, as `'TOOL JSON => EFFECT'`: kept with the rule, and a change of rules that breaks it is refused; may be given again"},
+	}
+}
 
 func ruleCommands() []*command {
 	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE rules)"}
+	here := &urfave.BoolFlag{Name: "here", Usage: "for this branch alone"}
 	return []*command{
 		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
 			{name: "add", args: "EFFECT TOOL", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, do: doRulesAdd,
-				more: "A rule holds at once in every program. Of the rules that hold for a call the one with the highest priority decides, of these the most specific: for a call, a branch, the context, a parent, the store; an exact name; the longer name; more conditions. Of equals deny comes before ask before allow. " +
-					"A condition is ARGUMENT OP VALUE with one of equals, prefix, glob, regexp (the whole value), range (LO..HI), under (a folder, after symbolic links). What cannot be told never allows.",
-				flags: []urfave.Flag{
-					&urfave.StringSliceFlag{Name: "when", Usage: "a `CONDITION` on an argument: \"path under /srv\"; may be given again, all have to hold"},
-					&urfave.StringFlag{Name: "call", Usage: "for one `CALL` alone"},
-					&urfave.BoolFlag{Name: "here", Usage: "for this branch alone"},
-					store,
-					&urfave.IntFlag{Name: "priority", Usage: "`N`, the highest decides; else 0"},
-					&urfave.DurationFlag{Name: "for", Usage: "the rule holds for this `TIME`"},
-					&urfave.DurationFlag{Name: "after", Usage: "of ask: calls that nobody decides expire after this `TIME`"},
-					&urfave.StringFlag{Name: "mode", Usage: "only while the setting mode is this `MODE`"},
-					&urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model"},
-				},
-				json: ruleFields + ", operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add deny \"*\" --when \"path under /etc\" --store --reason \"not there\"\nchatctx rules add ask write_file --after 30m"},
+				more: rulesHelp, flags: ruleFlags(store),
+				json: ruleFields + ", broken[{rule, example, is}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"reading alone\"\nchatctx rules add allow shell --when 'command each ls \"git status\"' --example 'shell {\"command\":\"ls; rm -rf x\"} => ask'"},
 			{name: "ls", does: "list the rules that count here: the context's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []urfave.Flag{store},
 				json: ruleFields + "; a line each", example: "chatctx rules ls"},
 			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []urfave.Flag{store},
 				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
+			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []urfave.Flag{here, store},
+				more: "The default of the nearest scope counts: the branch, the context, a parent, the store. A deny of which it cannot be told asks, and with the default deny it denies.",
+				json: ruleFields + ", broken[{rule, example, is}], operation", example: "chatctx rules default deny --store"},
 			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would be without it", scope: onBranch, do: doRulesTest,
-				json: "effect, rule, inherited, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
+				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
+			{name: "diff", args: "[EFFECT] [TOOL]", does: "show which calls on record would be decided otherwise with a rule more, or with --rm one less; nothing is written", scope: onBranch, do: doRulesDiff,
+				flags: append([]urfave.Flag{&urfave.StringFlag{Name: "rm", Usage: "without this `RULE`"}}, ruleFlags(store)...),
+				json:  callFields + ", before{effect, rule}, after{effect, rule}; a line each", example: "chatctx rules diff deny shell --when \"command each rm\"\nchatctx rules diff --rm 1a2b3c4d"},
 		}},
 	}
 }
@@ -50,31 +66,44 @@ type ruleJSON struct {
 	Effect    string          `json:"effect"`
 	Tool      string          `json:"tool"`
 	When      []conditionJSON `json:"when"`
+	Unless    []conditionJSON `json:"unless,omitempty"`
+	Examples  []string        `json:"examples,omitempty"`
+	Default   bool            `json:"default,omitempty"`
 	Scope     string          `json:"scope"`
 	Context   *chatctx.ID     `json:"context,omitempty"`
 	Branch    *chatctx.ID     `json:"branch_id,omitempty"`
 	Call      string          `json:"call,omitempty"`
-	Priority  int             `json:"priority"`
 	Expires   *time.Time      `json:"expires,omitempty"`
 	After     string          `json:"after,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Mode      string          `json:"mode,omitempty"`
 	By        string          `json:"by"`
 	Created   *time.Time      `json:"created_at"`
+	Broken    []brokenJSON    `json:"broken,omitempty"`
 	Operation string          `json:"operation,omitempty"`
 }
 
 type conditionJSON struct {
-	Argument string `json:"argument"`
+	Argument string `json:"argument,omitempty"`
 	Op       string `json:"op"`
 	Value    string `json:"value"`
 }
 
+// brokenJSON is an example that rules do not hold to.
+type brokenJSON struct {
+	Rule    chatctx.ID `json:"rule"`
+	Example string     `json:"example"`
+	Is      string     `json:"is"`
+}
+
 func ruleToJSON(r *chatctx.Rule) ruleJSON {
-	v := ruleJSON{Rule: r.ID, Effect: r.Effect, Tool: r.Tool, When: []conditionJSON{}, Scope: r.ScopeWord(), Context: idOrNull(r.Context), Branch: idOrNull(r.Branch),
-		Priority: r.Priority, Expires: jsonTime(r.Expires), Reason: r.Reason, Mode: r.Mode, By: r.By, Created: jsonTime(r.Created)}
+	v := ruleJSON{Rule: r.ID, Effect: r.Effect, Tool: r.Tool, When: []conditionJSON{}, Examples: r.Examples, Default: r.Default, Scope: r.ScopeWord(), Context: idOrNull(r.Context),
+		Branch: idOrNull(r.Branch), Expires: jsonTime(r.Expires), Reason: r.Reason, Mode: r.Mode, By: r.By, Created: jsonTime(r.Created)}
 	for _, c := range r.When {
 		v.When = append(v.When, conditionJSON(c))
+	}
+	for _, c := range r.Unless {
+		v.Unless = append(v.Unless, conditionJSON(c))
 	}
 	if r.Message != (chatctx.ID{}) {
 		v.Call = fmt.Sprintf("%s:%d", r.Message, r.Index)
@@ -87,18 +116,18 @@ func ruleToJSON(r *chatctx.Rule) ruleJSON {
 
 // newRule is the rule that the command line describes.
 func (r *run) newRule() (*chatctx.Rule, error) {
-	rule := &chatctx.Rule{Effect: r.arg(0), Tool: r.arg(1), Priority: r.flags.Int("priority"), After: r.flags.Duration("after"), Mode: r.flag("mode"), Reason: r.flag("reason")}
-	for _, text := range append(r.flags.StringSlice("when"), rule.Tool, rule.Reason, rule.Mode) {
+	rule := &chatctx.Rule{Effect: r.arg(0), Tool: r.arg(1), After: r.flags.Duration("after"), Mode: r.flag("mode"), Reason: r.flag("reason"), Examples: r.flags.StringSlice("example")}
+	for _, text := range append(append(r.flags.StringSlice("when"), r.flags.StringSlice("unless")...), append(rule.Examples, rule.Tool, rule.Reason, rule.Mode)...) {
 		if err := validText(text); err != nil {
 			return nil, err
 		}
 	}
-	for _, s := range r.flags.StringSlice("when") {
-		words := strings.SplitN(s, " ", 3)
-		if len(words) < 3 {
-			return nil, &usageError{fmt.Sprintf("the condition %q", s), "write ARGUMENT OP VALUE: \"path under /srv\", with one of " + strings.Join(approval.Ops, ", ")}
-		}
-		rule.When = append(rule.When, chatctx.Condition{Argument: words[0], Op: words[1], Value: words[2]})
+	var err error
+	if rule.When, err = conditions(r.flags.StringSlice("when")); err != nil {
+		return nil, err
+	}
+	if rule.Unless, err = conditions(r.flags.StringSlice("unless")); err != nil {
+		return nil, err
 	}
 	if d := r.flags.Duration("for"); d > 0 {
 		rule.Expires = pool.Now() + pool.Time(d.Microseconds())
@@ -114,7 +143,20 @@ func (r *run) newRule() (*chatctx.Rule, error) {
 	if scopes > 1 {
 		return nil, usagef("a rule is for --call, --here, --store or else the context")
 	}
-	return rule, approval.CheckRule(rule)
+	return rule, approval.Rules{}.Rule(rule)
+}
+
+// conditions reads what --when and --unless say. Where the name of an argument is quoted it may hold spaces.
+func conditions(texts []string) ([]chatctx.Condition, error) {
+	var out []chatctx.Condition
+	for _, s := range texts {
+		argument, op, value, ok := approval.SplitCondition(s)
+		if !ok {
+			return nil, &usageError{fmt.Sprintf("the condition %q", s), "write ARGUMENT OP VALUE: \"path under /srv\", with one of " + strings.Join(approval.Ops, ", ") + "; or tool PATTERN"}
+		}
+		out = append(out, chatctx.Condition{Argument: argument, Op: op, Value: value})
+	}
+	return out, nil
 }
 
 func doRulesAdd(r *run) error {
@@ -122,7 +164,23 @@ func doRulesAdd(r *run) error {
 	if err != nil {
 		return err
 	}
+	return r.addRule(rule)
+}
+
+func doRulesDefault(r *run) error {
+	if r.is("here") && r.is("store") {
+		return usagef("a default is for --here, --store or else the context")
+	}
+	rule := &chatctx.Rule{Default: true, Effect: r.arg(0)}
+	if err := (approval.Rules{}).Rule(rule); err != nil {
+		return usagef("rules default takes ask or deny, not %q", r.arg(0))
+	}
+	return r.addRule(rule)
+}
+
+func (r *run) addRule(rule *chatctx.Rule) error {
 	var done *chatctx.Committed
+	var err error
 	if r.is("store") {
 		st, err := r.writer()
 		if err != nil {
@@ -133,17 +191,112 @@ func doRulesAdd(r *run) error {
 			return err
 		}
 	} else {
-		done, err = r.change(func(b *chatctx.Batch) {
-			b.AddRule(*rule, chatctx.RuleScope{Branch: r.is("here"), Call: chatctx.CallRef(r.flag("call"))})
-		})
-		if err != nil {
+		scope := chatctx.RuleScope{Branch: r.is("here"), Call: chatctx.CallRef(r.flag("call"))}
+		if done, err = r.change(func(b *chatctx.Batch) { b.AddRule(*rule, scope) }); err != nil {
 			return err
 		}
 	}
-	rule = done.Last().Rule
-	v := ruleToJSON(rule)
+	step := done.Last()
+	v := ruleToJSON(step.Rule)
 	v.Operation = done.Operation
-	return r.made(done, v, "rule %s: %s, for the %s", short(rule.ID), clean(rule.String()), rule.ScopeWord())
+	for _, b := range step.Broken {
+		v.Broken = append(v.Broken, brokenJSON{b.Rule.ID, b.Example, b.Is})
+		r.note("it breaks an example of rule %s: %s, and it is %s", short(b.Rule.ID), clean(b.Example), b.Is)
+	}
+	return r.made(done, v, "rule %s: %s, for the %s", short(step.Rule.ID), clean(step.Rule.String()), step.Rule.ScopeWord())
+}
+
+// differenceJSON is a call that would be decided otherwise.
+type differenceJSON struct {
+	callJSON
+	Before withoutJSON `json:"before"`
+	After  withoutJSON `json:"after"`
+}
+
+func doRulesDiff(r *run) error {
+	if r.given("rm") == (len(r.args) > 0) || len(r.args) == 1 {
+		return usagef("rules diff takes EFFECT TOOL like rules add, or --rm RULE")
+	}
+	var rule *chatctx.Rule
+	var err error
+	if !r.given("rm") {
+		if rule, err = r.newRule(); err != nil {
+			return err
+		}
+	}
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	var context, gone chatctx.ID
+	if !r.is("store") {
+		c, err := st.Context(r.ctx, r.contextRef())
+		if err != nil {
+			return contextHint(err)
+		}
+		context = c.ID
+	}
+	if rule == nil {
+		old, err := st.FindRule(r.ctx, context, r.flag("rm"))
+		if err != nil {
+			return err
+		}
+		gone = old.ID
+	} else if err := r.scopeRule(st, rule, context); err != nil {
+		return err
+	}
+	n, titles := 0, map[chatctx.ID]string{}
+	err = st.DiffRules(r.ctx, rule, gone, func(d chatctx.RuleDifference) error {
+		n++
+		v := differenceJSON{callToJSON(d.Call), rulingToJSON(d.Before), rulingToJSON(d.After)}
+		return r.emit(v, func() {
+			r.callLine(st, d.Call, titles)
+			r.printf("    %s → %s\n", rulingText(d.Before), rulingText(d.After))
+		})
+	})
+	if err == nil && n == 0 {
+		r.note("no call on record would be decided otherwise")
+	}
+	return err
+}
+
+// scopeRule says where a rule would hold that is only tried.
+func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.ID) error {
+	rule.Context = context
+	if r.is("here") {
+		c, err := st.Context(r.ctx, context.String())
+		if err != nil {
+			return err
+		}
+		b, err := c.Branch(r.ctx, r.branchName())
+		if err != nil {
+			return err
+		}
+		rule.Branch = b.ID
+	}
+	if r.given("call") {
+		c, err := r.callByRef(st, r.flag("call"))
+		if err != nil {
+			return err
+		}
+		rule.Message, rule.Index = c.Message, c.Index
+	}
+	return nil
+}
+
+func rulingToJSON(j *chatctx.Ruling) withoutJSON {
+	v := withoutJSON{Effect: j.Effect}
+	if j.Rule != nil {
+		v.Rule = &j.Rule.ID
+	}
+	return v
+}
+
+func rulingText(j *chatctx.Ruling) string {
+	if j.Rule == nil {
+		return j.Effect
+	}
+	return fmt.Sprintf("%s by rule %s", j.Effect, short(j.Rule.ID))
 }
 
 func doRulesLs(r *run) error {
@@ -154,9 +307,6 @@ func doRulesLs(r *run) error {
 	for _, rule := range rules {
 		err := r.emit(ruleToJSON(rule), func() {
 			words := []string{r.paint(yellow, short(rule.ID)), pad(rule.ScopeWord(), 7), clean(rule.String())}
-			if rule.Priority != 0 {
-				words = append(words, fmt.Sprintf("priority %d", rule.Priority))
-			}
 			if rule.Expires != 0 {
 				words = append(words, "until "+moment(rule.Expires))
 			}
@@ -221,7 +371,9 @@ func doRulesRm(r *run) error {
 type judgedJSON struct {
 	Effect    string         `json:"effect"`
 	Rule      *chatctx.ID    `json:"rule"`
+	Untold    bool           `json:"untold,omitempty"`
 	Inherited bool           `json:"inherited"`
+	Why       string         `json:"why"`
 	Without   *withoutJSON   `json:"without,omitempty"`
 	Rules     []ruleNoteJSON `json:"rules"`
 }
@@ -248,17 +400,16 @@ func doRulesTest(r *run) error {
 	if err != nil {
 		return err
 	}
-	ruler := &approval.Ruler{Store: st}
-	var j *approval.Judgement
+	var j *chatctx.Ruling
 	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(r.arg(0)))
 	if len(r.args) == 1 && err == nil {
-		j, err = ruler.Judge(r.ctx, c)
+		j, err = st.Judge(r.ctx, c)
 	} else {
 		var cc *chatctx.ChatContext
 		if cc, err = st.Context(r.ctx, r.contextRef()); err != nil {
 			return contextHint(err)
 		}
-		j, err = ruler.Ask(r.ctx, cc, r.branchName(), approval.Question{Tool: r.arg(0), Arguments: args})
+		j, err = cc.Judge(r.ctx, r.branchName(), r.arg(0), args)
 	}
 	if err != nil {
 		return err
@@ -266,22 +417,18 @@ func doRulesTest(r *run) error {
 	return r.judged(j)
 }
 
-func (r *run) judged(j *approval.Judgement) error {
-	v := judgedJSON{Effect: j.Effect, Inherited: j.Inherited, Rules: []ruleNoteJSON{}}
+func (r *run) judged(j *chatctx.Ruling) error {
+	v := judgedJSON{Effect: j.Effect, Untold: j.Untold, Inherited: j.Inherited, Why: j.Why, Rules: []ruleNoteJSON{}}
 	for _, n := range j.Notes {
 		v.Rules = append(v.Rules, ruleNoteJSON{n.Rule.ID, n.Rule.Effect, n.Rule.Tool, n.Holds, n.Why})
 	}
 	if j.Rule != nil {
-		v.Rule, v.Without = &j.Rule.ID, &withoutJSON{Effect: j.Without.Effect}
-		if j.Without.Rule != nil {
-			v.Without.Rule = &j.Without.Rule.ID
-		}
+		without := rulingToJSON(j.Without)
+		v.Rule, v.Without = &j.Rule.ID, &without
 	}
 	return r.emit(v, func() {
-		if j.Rule == nil {
-			r.printf("ask: no rule decides\n")
-		} else {
-			r.printf("%s: by rule %s of the %s: %s\n", j.Effect, short(j.Rule.ID), j.Rule.ScopeWord(), clean(j.Rule.String()))
+		r.printf("%s\n", r.rulingLine(j))
+		if j.Rule != nil {
 			by := "no rule would decide"
 			if w := j.Without.Rule; w != nil {
 				by = fmt.Sprintf("by rule %s: %s", short(w.ID), clean(w.String()))
@@ -292,4 +439,15 @@ func (r *run) judged(j *approval.Judgement) error {
 			r.printf("  %s %s  %s\n", map[bool]string{true: "holds", false: "not  "}[n.Holds], r.paint(yellow, short(n.Rule.ID)), clean(n.Rule.String()+" ("+n.Why+")"))
 		}
 	})
+}
+
+// rulingLine says what rules decide, and why.
+func (r *run) rulingLine(j *chatctx.Ruling) string {
+	switch {
+	case j.Rule == nil:
+		return "ask: no rule decides"
+	case j.Untold:
+		return fmt.Sprintf("%s: whether rule %s of the %s denies it cannot be told: %s (%s)", j.Effect, short(j.Rule.ID), j.Rule.ScopeWord(), clean(j.Rule.String()), clean(j.Why))
+	}
+	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, short(j.Rule.ID), j.Rule.ScopeWord(), clean(j.Rule.String()), clean(j.Why))
 }

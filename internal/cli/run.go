@@ -115,7 +115,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 		}
 	}
 	// A command reads several times in a row: with nothing in between it would wait for its turn beside a busy program each time.
-	o.IdleHold, o.Wait, o.Program = time.Millisecond, r.wait, "chatctx"
+	o.IdleHold, o.Wait, o.Program, o.Judge = time.Millisecond, r.wait, "chatctx", approval.Rules{}
 	st, err := chatctx.Open(path, o)
 	if err != nil {
 		return nil, storeHint(err, path)

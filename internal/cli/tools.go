@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,14 +16,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 )
 
-const toolFields = "tool, description, schema, command, mcp, url, cwd, env, timeout, repeatable, prune, store, tools[{name, description, schema}]"
+const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
 
 func toolCommands() []*command {
 	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
 	return []*command{
 		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
 			{name: "add", args: "NAME [ARG…]", does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
-				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; an element whose argument is not there is left out. Its standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
+				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; a call without it is answered with an error, and {name?} leaves its element out instead. A value that begins with a dash is refused where the command could take it for a flag: put -- before it, or = as in --path={path}. Its standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
 					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; they are asked for when it is added, so add it again when they change. " +
 					"spawn_task, added by its name alone, lets the model start sub-contexts.",
 				flags: []urfave.Flag{
@@ -33,6 +34,8 @@ func toolCommands() []*command {
 					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which it is ended with all that it started; else 2m"},
 					&urfave.BoolFlag{Name: "repeatable", Usage: "running it twice does no harm: it is run again after a crash"},
 					&urfave.StringFlag{Name: "prune", Usage: "`WHAT` becomes of old results: prune, summarise or keep"},
+					&urfave.BoolFlag{Name: "stdin", Usage: "the arguments go to the command's standard input as JSON"},
+					&urfave.BoolFlag{Name: "dashes", Usage: "arguments may begin with a dash wherever they stand"},
 					&urfave.BoolFlag{Name: "mcp", Usage: "an MCP server: its command after --, or its URL"},
 					store,
 				},
@@ -50,6 +53,8 @@ type toolJSON struct {
 	Description string            `json:"description,omitempty"`
 	Schema      json.RawMessage   `json:"schema,omitempty"`
 	Command     []string          `json:"command,omitempty"`
+	Stdin       bool              `json:"stdin,omitempty"`
+	Dashes      bool              `json:"dashes,omitempty"`
 	MCP         bool              `json:"mcp,omitempty"`
 	URL         string            `json:"url,omitempty"`
 	Dir         string            `json:"cwd,omitempty"`
@@ -59,7 +64,14 @@ type toolJSON struct {
 	Prune       string            `json:"prune,omitempty"`
 	Store       bool              `json:"store"`
 	Tools       []remoteJSON      `json:"tools,omitempty"`
+	LeftOut     []leftOutJSON     `json:"left_out,omitempty"`
 	Operation   string            `json:"operation,omitempty"`
+}
+
+// leftOutJSON is a tool of an MCP server that no model can be given.
+type leftOutJSON struct {
+	Tool string `json:"tool"`
+	Why  string `json:"why"`
 }
 
 type remoteJSON struct {
@@ -69,7 +81,7 @@ type remoteJSON struct {
 }
 
 func toolToJSON(t *chatctx.KeptTool) toolJSON {
-	v := toolJSON{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, MCP: t.MCP, URL: t.URL, Dir: t.Dir, Env: t.Env,
+	v := toolJSON{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, Stdin: t.Stdin, Dashes: t.Dashes, MCP: t.MCP, URL: t.URL, Dir: t.Dir, Env: t.Env,
 		Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
 	if t.Timeout > 0 {
 		v.Timeout = t.Timeout.String()
@@ -83,7 +95,14 @@ func toolToJSON(t *chatctx.KeptTool) toolJSON {
 // newTool is the tool that the command line describes.
 func (r *run) newTool() (*chatctx.Tool, error) {
 	t := &chatctx.Tool{Name: r.arg(0), Description: r.flag("description"), Command: r.args[1:], MCP: r.is("mcp"), Dir: r.flag("cwd"),
-		Timeout: r.flags.Duration("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune")}
+		Timeout: r.flags.Duration("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune"),
+		Stdin: r.is("stdin"), Dashes: r.is("dashes")}
+	if t.Dir != "" {
+		var err error
+		if t.Dir, err = filepath.Abs(t.Dir); err != nil {
+			return nil, err
+		}
+	}
 	if t.MCP && len(t.Command) == 1 && (strings.HasPrefix(t.Command[0], "http://") || strings.HasPrefix(t.Command[0], "https://")) {
 		t.URL, t.Command = t.Command[0], nil
 	}
@@ -102,6 +121,9 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 			return nil, err
 		}
 	}
+	if (t.Stdin || t.Dashes) && (t.MCP || len(t.Command) == 0) {
+		return nil, usagef("--stdin and --dashes are for a command")
+	}
 	if t.MCP && r.given("schema") {
 		return nil, usagef("an MCP server brings its tools' schemas: --schema is for a command")
 	}
@@ -109,7 +131,10 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 		return nil, err
 	}
 	known(t)
-	return t, t.Check()
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return t, approval.Rules{}.Tool(t)
 }
 
 func (r *run) readSchema(t *chatctx.Tool) error {
@@ -142,10 +167,11 @@ func doToolsAdd(r *run) error {
 	if err != nil {
 		return err
 	}
+	var leftOut []approval.LeftOut
 	if t.MCP {
 		ctx, cancel := context.WithTimeout(r.ctx, discoverTime)
 		defer cancel()
-		if t.Remotes, err = approval.Discover(ctx, t); err != nil {
+		if t.Remotes, leftOut, err = approval.Discover(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -163,6 +189,10 @@ func doToolsAdd(r *run) error {
 	}
 	v := toolToJSON(&chatctx.KeptTool{Tool: *t, Store: r.is("store")})
 	v.Operation = done.Operation
+	for _, one := range leftOut {
+		v.LeftOut = append(v.LeftOut, leftOutJSON{one.Name, one.Why})
+		r.note("left out %s: %s", clean(one.Name), clean(one.Why))
+	}
 	what := ""
 	if t.MCP {
 		what = fmt.Sprintf(" with %s", count(len(t.Remotes), "tool"))

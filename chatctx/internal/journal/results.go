@@ -40,7 +40,8 @@ type Step struct {
 	Again    bool        // the key was known: nothing was done, and Placed says where the messages went then
 	Call     *record.Call
 	Rule     *record.Rule
-	on       pool.ID // the branch
+	Broken   []record.Broken // rules add: the examples that the rule breaks
+	on       pool.ID         // the branch
 }
 
 // Placement is where a message stands. Known: it stood there before.

@@ -7,14 +7,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-func (t *Txn) PutRule(r *record.Rule) error {
-	raw, err := record.EncodeRecord(r)
-	if err != nil {
-		return err
-	}
-	return t.PutRaw(record.RuleBucket, view.RuleKey(t.ID, r.ID), raw)
-}
-
 // copyRules gives a fork the rules of its branch.
 func (t *Txn) copyRules(from, to *branch.Branch) error {
 	all, err := view.RulesOf(t.Tx, t.ID)
@@ -26,7 +18,11 @@ func (t *Txn) copyRules(from, to *branch.Branch) error {
 			continue
 		}
 		r.ID, r.Branch = pool.NewID(), to.ID
-		if err := t.PutRule(r); err != nil {
+		raw, err := record.EncodeRecord(r)
+		if err == nil {
+			err = t.PutRaw(record.RuleBucket, view.RuleKey(t.ID, r.ID), raw)
+		}
+		if err != nil {
 			return err
 		}
 	}

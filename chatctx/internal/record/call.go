@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -46,6 +47,7 @@ const (
 	ByExpiry    = "expiry"
 	ByCancel    = "cancel" // a person too, who gave the call up
 	ByProgram   = "program"
+	ByCheck     = "check" // a program that found that the call cannot be run
 )
 
 func (c *CallRecord) Open() bool {
@@ -174,10 +176,11 @@ func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.
 // State is the call's CallState.
 func (c *Call) State() string { return CallState(c.Status, c.Execution) }
 
-// RunArguments are the arguments that it runs with: those that an approval put in place, else the proposed ones.
+// RunArguments are the arguments that it runs with, in canonical form: those that an approval put in place, else the proposed ones. What is judged, approved by its hash, claimed and run is this. Those that
+// cannot be read are as they came.
 func (c *Call) RunArguments() json.RawMessage {
 	if c.Effective != nil {
-		return c.Effective
+		return jsontree.Canonical(c.Effective)
 	}
-	return c.Arguments
+	return jsontree.Canonical(c.Arguments)
 }

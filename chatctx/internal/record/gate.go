@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -22,6 +23,9 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 		}
 		if m.Created == 0 {
 			m.Created = s.Now()
+		}
+		for j := range m.Calls {
+			m.Calls[j].Arguments = jsontree.Unwrapped(m.Calls[j].Arguments)
 		}
 		if err := s.Message(m); err != nil {
 			return err
@@ -165,5 +169,8 @@ func (t *Tool) Ready(s *Store) error {
 			return err
 		}
 	}
-	return t.Check()
+	if err := t.Check(); err != nil || s.Judge == nil {
+		return err
+	}
+	return s.Judge.Tool(t)
 }

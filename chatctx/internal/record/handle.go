@@ -14,6 +14,7 @@ type Store struct {
 	Person  string // who decides
 	Before  func(*pool.Message) error
 	Clock   func() time.Time
+	Judge   Judge // nil: none
 
 	Indexing Beside
 }

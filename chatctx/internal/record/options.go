@@ -20,6 +20,8 @@ type Options struct {
 	// of itself), artifact; what Text then gives is stored. Names, keys and patterns do not come, and how a tool is run does not. It runs outside
 	// transactions, on several goroutines at once, and may get a text twice.
 	BeforeStore func(*pool.Message) error
+	// Judge knows the language of rules: approval.Rules{}. Without one rules cannot be added, and calls that rules are about cannot be decided.
+	Judge Judge
 	// Clock gives the time; nil: the system's. No order depends on it.
 	Clock func() time.Time
 }

@@ -25,36 +25,50 @@ type Tool struct {
 	Repeatable bool              `cbor:"10,keyasint,omitempty"` // running it twice does no harm
 	Prune      string            `cbor:"11,keyasint,omitempty"` // prune, summarise, keep; "": the policy's
 	Remotes    []Remote          `cbor:"12,keyasint,omitempty"` // of an MCP server's record: the tools that it offers
+	Stdin      bool              `cbor:"13,keyasint,omitempty"` // the arguments go to the command's standard input as JSON
+	Dashes     bool              `cbor:"14,keyasint,omitempty"` // an argument may begin with a dash, where the command could take it for a flag
 	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
 	Remote string `cbor:"-"`
 }
 
-// Rule says what is to be done with calls that wait. Package approval applies it.
+// Rule says what is to be done with calls that wait. A Judge applies it.
 type Rule struct {
 	ID     pool.ID `cbor:"-"` // stands in the key
 	Effect string  `cbor:"1,keyasint"`
-	// Tool is a pattern of tools' names, as path.Match knows them.
+	// Tool is a glob of tools' names in which * is everything.
 	Tool string      `cbor:"2,keyasint"`
-	When []Condition `cbor:"3,keyasint,omitempty"` // on the arguments; all have to hold
+	When []Condition `cbor:"3,keyasint,omitempty"` // all have to hold
 	// Scope: the zero Context is the store; Branch and Message narrow it to a branch or to one call of the context.
-	Context  pool.ID       `cbor:"-"` // stands in the key
-	Branch   pool.ID       `cbor:"4,keyasint,omitzero"`
-	Message  pool.ID       `cbor:"5,keyasint,omitzero"`
-	Index    int           `cbor:"6,keyasint,omitempty"` // of the call in Message, from 1
-	Priority int           `cbor:"7,keyasint,omitempty"` // the highest decides
+	Context pool.ID `cbor:"-"` // stands in the key
+	Branch  pool.ID `cbor:"4,keyasint,omitzero"`
+	Message pool.ID `cbor:"5,keyasint,omitzero"`
+	Index   int     `cbor:"6,keyasint,omitempty"` // of the call in Message, from 1
+	// Default: it is no rule for some calls but what becomes of those that no rule decides. A scope has one.
+	Default  bool          `cbor:"7,keyasint,omitempty"`
 	Expires  pool.Time     `cbor:"8,keyasint,omitempty"` // the rule holds until then; zero: for good
 	After    time.Duration `cbor:"9,keyasint,omitempty"` // an ask: calls expire after that time; 0: never
 	Reason   string        `cbor:"10,keyasint,omitempty"`
 	Mode     string        `cbor:"11,keyasint,omitempty"` // only while the setting mode is this; "": always
 	By       string        `cbor:"12,keyasint,omitempty"`
 	Created  pool.Time     `cbor:"13,keyasint,omitempty"`
+	Unless   []Condition   `cbor:"14,keyasint,omitempty"` // the rule does not hold where one of them does
+	Examples []string      `cbor:"15,keyasint,omitempty"` // of calls, and what has to be decided about them: see ParseExample
 }
 
-// Condition is one on the arguments of a call.
+// Condition is one on a call.
 type Condition struct {
-	Argument string `cbor:"1,keyasint"` // a name; a dot goes deeper: file.path, list.0
-	Op       string `cbor:"2,keyasint"` // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder)
+	// Argument is a name; a dot goes deeper and [0] or [*] into a list: file.path, "a.b", paths[*]; {} is all arguments as an object. "" with the operator tool.
+	Argument string `cbor:"1,keyasint,omitempty"`
+	Op       string `cbor:"2,keyasint"` // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder), each (patterns of commands), tool (a glob)
 	Value    string `cbor:"3,keyasint"`
+}
+
+// String is the condition as it is written.
+func (c Condition) String() string {
+	if c.Argument == "" {
+		return c.Op + " " + c.Value
+	}
+	return c.Argument + " " + c.Op + " " + c.Value
 }
 
 // ScopeWord names a rule's scope: call, branch, context or store.
@@ -72,9 +86,15 @@ func (r *Rule) ScopeWord() string {
 
 // String is the rule on one line.
 func (r *Rule) String() string {
+	if r.Default {
+		return "default " + r.Effect
+	}
 	words := []string{r.Effect, r.Tool}
 	for _, c := range r.When {
-		words = append(words, c.Argument, c.Op, c.Value)
+		words = append(words, "when "+c.String())
+	}
+	for _, c := range r.Unless {
+		words = append(words, "unless "+c.String())
 	}
 	return strings.Join(words, " ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,7 +29,7 @@ type Verdict struct {
 
 // denialText is what a result says of a call that was decided against.
 func (v *Verdict) DenialText() string {
-	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired"}[v.Kind]
+	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired", record.ByCheck: "not run"}[v.Kind]
 	if word == "" {
 		word = "denied"
 	}
@@ -45,8 +46,11 @@ func (v *Verdict) Check() error {
 		return record.Invalidf("a call is approved or denied, not %q", v.Status)
 	case v.Arguments != nil && v.Status != pool.Approved:
 		return record.Invalidf("other arguments belong to an approval")
-	case v.Arguments != nil && !json.Valid(v.Arguments):
-		return record.Invalidf("the arguments are no JSON")
+	case v.Arguments == nil:
+		return nil
+	}
+	if _, err := jsontree.Parse(v.Arguments); err != nil {
+		return record.Invalidf("the arguments cannot be read: %v", err)
 	}
 	return nil
 }
@@ -107,6 +111,11 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 		a.Rec.Effective = v.Arguments
 	}
 	t.Touch(holder)
+	if v.Status == pool.Approved {
+		if err := a.readable(a.arguments(), "approved"); err != nil {
+			return "", err
+		}
+	}
 	d := record.Decision{ByKind: kind, ByName: name, Reason: v.Reason, Arguments: v.Arguments}
 	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied {
 		return holder.Name, err
@@ -121,14 +130,18 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 	return holder.Name, err
 }
 
+// arguments are what the call would run with, as they came.
+func (a *callAt) arguments() json.RawMessage {
+	if a.Rec.Effective != nil {
+		return a.Rec.Effective
+	}
+	return a.Message.Calls[a.Index].Arguments
+}
+
 // stepCall brings a call into another state and puts the step on its record.
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
 	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
-	args := a.Rec.Effective
-	if args == nil {
-		args = a.Message.Calls[a.Index].Arguments
-	}
-	d.ArgsSHA256 = sha256.Sum256(args)
+	d.ArgsSHA256 = sha256.Sum256(jsontree.Canonical(a.arguments()))
 	a.Rec.Status, a.Rec.Execution = status, execution
 	if d.Reason != "" || execution == pool.NotRun {
 		a.Rec.Reason = d.Reason

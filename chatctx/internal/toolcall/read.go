@@ -192,8 +192,7 @@ type CallFilter struct {
 // callPage is how many open calls are looked at in one transaction.
 const callPage = 128
 
-// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Where the store can be
-// written, calls whose time is over and calls whose program died are settled on the way. Calls are read in short transactions.
+// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Nothing is written. Calls are read in short transactions.
 func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record.Call, error] {
 	return func(yield func(*record.Call, error) bool) {
 		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
@@ -221,7 +220,6 @@ type callLister struct {
 	from   []byte // key to go on at
 	done   bool
 	calls  []*record.Call
-	due    []callName
 	takes  map[pool.ID]bool // contexts that the filter takes
 }
 
@@ -232,18 +230,7 @@ type callName struct {
 }
 
 func (l *callLister) page(ctx context.Context) error {
-	err := l.store.DB.View(ctx, l.read)
-	if err != nil {
-		return err
-	}
-	if len(l.due) == 0 {
-		return nil
-	}
-	err = settleCalls(ctx, l.store, l.due)
-	if errors.Is(err, record.ErrReadOnly) {
-		err = nil
-	}
-	return err
+	return l.store.DB.View(ctx, l.read)
 }
 
 func (l *callLister) read(tx kv.Tx) error {
@@ -251,7 +238,7 @@ func (l *callLister) read(tx kv.Tx) error {
 	if err != nil {
 		return err
 	}
-	l.calls, l.due = nil, nil
+	l.calls = nil
 	held := map[pool.ID][]*branch.Branch{}
 	now := l.store.Now()
 	for _, key := range keys {
@@ -320,9 +307,6 @@ func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch
 	if c.Branch, err = heldOn(tx, name.ctx, at.Rec.Home, held); err != nil {
 		return err
 	}
-	if c.State() != at.Rec.State() {
-		l.due = append(l.due, name)
-	}
 	if f := l.filter; !c.Open() || f.Branch != "" && (c.Branch != f.Branch || c.Context != f.Context) || f.State != "" && f.State != c.State() {
 		return nil
 	}
@@ -351,7 +335,6 @@ func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Br
 // then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
 func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
 	var c *record.Call
-	var stale bool
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		r, at, err := findCall(tx, contextRef, branchName, ref)
 		if err != nil {
@@ -362,21 +345,9 @@ func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName strin
 			return err
 		}
 		c, err = DescribeCall(r, at, s.Now(), name)
-		// What no branch holds does not expire: it would be settled again and again.
-		stale = err == nil && c.State() != at.Rec.State() && (name != "" || c.Status != pool.Denied)
 		return err
 	})
-	if err != nil || !stale {
-		return c, err
-	}
-	err = settleCalls(ctx, s, []callName{{c.Context, c.Message, c.Index - 1}})
-	if errors.Is(err, record.ErrReadOnly) {
-		return c, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return ReadCall(ctx, s, c.Context.String(), branchName, c.Ref())
+	return c, err
 }
 
 // findCall resolves a reference to a call.
@@ -532,12 +503,29 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallSte
 	return out
 }
 
-// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, settled like those of Store.Calls.
+// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history.
 func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) ([]*record.Call, error) {
-	var out []*record.Call
-	var stale []callName
-	err := view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
-		out, stale = nil, nil
+	open, _, err := callsOf(ctx, c, branchName)
+	return open, err
+}
+
+// SettleBranch puts on record what time or a crash has brought to the calls of a branch.
+func SettleBranch(ctx context.Context, c *record.Conversation, branchName string) error {
+	_, stale, err := callsOf(ctx, c, branchName)
+	if err != nil || len(stale) == 0 {
+		return err
+	}
+	err = settleCalls(ctx, c.Store, stale)
+	if errors.Is(err, record.ErrReadOnly) {
+		err = nil
+	}
+	return err
+}
+
+// callsOf gives the open calls of a branch, and those of its calls that time or a crash has brought into another state than is on record.
+func callsOf(ctx context.Context, c *record.Conversation, branchName string) (open []*record.Call, stale []callName, err error) {
+	err = view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+		open, stale = nil, nil
 		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
@@ -559,17 +547,10 @@ func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) (
 				stale = append(stale, callName{c.ID, u.Message, u.Index})
 			}
 			if call.Open() {
-				out = append(out, call)
+				open = append(open, call)
 			}
 		}
 		return nil
 	})
-	if err != nil || len(stale) == 0 {
-		return out, err
-	}
-	err = settleCalls(ctx, c.Store, stale)
-	if errors.Is(err, record.ErrReadOnly) {
-		err = nil
-	}
-	return out, err
+	return open, stale, err
 }

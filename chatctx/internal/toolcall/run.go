@@ -39,6 +39,9 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	if err != nil {
 		return nil, err
 	}
+	if err := SettleNamed(s, found.Context.String(), found.Branch, []record.CallRef{found.Ref()}); err != nil {
+		return nil, err
+	}
 	claim := s.NewClaim()
 	if o.PID != 0 {
 		claim.PID = max(o.PID, 0)
@@ -77,6 +80,9 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	again := at.Rec.Execution == pool.Uncertain && o.Again
 	if !fresh && !again {
 		return nil, at.WrongState("claimed" + map[bool]string{true: " (again is for one whose program died)"}[o.Again])
+	}
+	if err := at.readable(at.arguments(), "claimed"); err != nil {
+		return nil, err
 	}
 	name := o.Name
 	if name == "" {
@@ -174,6 +180,9 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 	}
 	m := answerOf(found, &a)
 	if err := s.Ready([]*pool.Message{m}); err != nil {
+		return nil, err
+	}
+	if err := SettleNamed(s, found.Context.String(), found.Branch, []record.CallRef{found.Ref()}); err != nil {
 		return nil, err
 	}
 	var done *journal.Committed

@@ -45,23 +45,6 @@ func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	return tools, nil
 }
 
-func RuleKey(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
-
-// rulesOf reads the rules that are kept with a context, or with the zero id with the store, in the order they were made.
-func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
-	var out []*record.Rule
-	err := tx.Scan(record.RuleBucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
-		r := &record.Rule{}
-		if err := record.DecMode.Unmarshal(value, r); err != nil || len(key) != 32 {
-			return record.Damaged("the rule %x: %v", key, err)
-		}
-		r.ID, r.Context = pool.ID(key[16:]), ctx
-		out = append(out, r)
-		return nil
-	})
-	return out, err
-}
-
 // remoteMark stands between the name of an MCP server and that of a tool of it, in the name that a model sees.
 const remoteMark = "__"
 

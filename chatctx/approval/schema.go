@@ -1,0 +1,227 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
+)
+
+// Tool checks a tool: its schema has to be a JSON Schema that a provider takes, its command one that can be expanded.
+func (Rules) Tool(t *chatctx.Tool) error {
+	if err := checkTool(t); err != nil {
+		return chatctx.Invalid("the tool %q: %v", t.Name, err)
+	}
+	return nil
+}
+
+func checkTool(t *chatctx.Tool) error {
+	if err := CheckSchema(t.Schema); err != nil {
+		return err
+	}
+	for _, r := range t.Remotes {
+		if err := CheckSchema(r.Schema); err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+// schemaURL names a tool's schema to the compiler. Nothing is fetched.
+const schemaURL = "tool:schema"
+
+// noLoader refuses schemas that lie elsewhere.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s lies elsewhere: a tool's schema holds all that it needs", url)
+}
+
+// CheckSchema says why a schema is none that a model can be given: nil is any object.
+func CheckSchema(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	tree, err := jsontree.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("its schema: %w", err)
+	}
+	if tree.Kind != jsontree.Object {
+		return errors.New("its schema is no JSON object")
+	}
+	if n := untoldNumber(tree); n != "" {
+		return fmt.Errorf("its schema holds %s, whose exponent is too large", n)
+	}
+	if typ := tree.Get("type"); typ != nil && (typ.Kind != jsontree.String || typ.Text != "object") {
+		return errors.New(`its schema is not an object's: providers take "type": "object" alone`)
+	}
+	_, err = compileSchema(raw)
+	return err
+}
+
+func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("its schema is no JSON: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, fmt.Errorf("its schema: %w", err)
+	}
+	s, err := c.Compile(schemaURL)
+	if err != nil {
+		var invalid *jsonschema.SchemaValidationError
+		var details *jsonschema.ValidationError
+		if errors.As(err, &invalid) && errors.As(invalid.Err, &details) {
+			return nil, fmt.Errorf("its schema is no JSON Schema: %s", faults(details))
+		}
+		return nil, fmt.Errorf("its schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+	}
+	return s, nil
+}
+
+// CheckArguments says why arguments are none that a tool with this schema takes, so that a model can mend them. Without a schema any object is taken.
+func CheckArguments(schema, arguments json.RawMessage) error {
+	tree, err := jsontree.Arguments(arguments)
+	if err != nil {
+		return fmt.Errorf("the arguments cannot be read: %w", err)
+	}
+	if n := untoldNumber(tree); n != "" {
+		return fmt.Errorf("the arguments cannot be read: the exponent of %s is too large", n)
+	}
+	if schema == nil {
+		return nil
+	}
+	s, err := compileSchema(schema)
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(tree.Append(nil)))
+	if err != nil {
+		return fmt.Errorf("the arguments cannot be read: %w", err)
+	}
+	var details *jsonschema.ValidationError
+	if err := s.Validate(doc); errors.As(err, &details) {
+		return fmt.Errorf("the arguments do not fit the tool's schema: %s", faults(details))
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// untoldNumber finds a number whose exponent is too large, "" for none. Written out it would fill the memory.
+func untoldNumber(v *jsontree.Value) (found string) {
+	below(v, func(v *jsontree.Value) {
+		if v.Kind == jsontree.Number {
+			if _, ok := number(v.Text); !ok {
+				found = v.Text
+			}
+		}
+	})
+	return found
+}
+
+// mostFaults is how many faults of arguments are named.
+const mostFaults = 8
+
+// faults names the places that do not fit, and why.
+func faults(e *jsonschema.ValidationError) string {
+	var all []string
+	var walk func(*jsonschema.ValidationError)
+	printer := message.NewPrinter(language.English)
+	walk = func(e *jsonschema.ValidationError) {
+		for _, cause := range e.Causes {
+			walk(cause)
+		}
+		if _, isRef := e.ErrorKind.(*kind.Reference); len(e.Causes) > 0 || isRef || len(all) >= mostFaults {
+			return
+		}
+		place := strings.Join(e.InstanceLocation, ".")
+		if place != "" {
+			place += ": "
+		}
+		all = append(all, place+e.ErrorKind.LocalizedString(printer))
+	}
+	walk(e)
+	return strings.Join(all, "; ")
+}
+
+// undeclared names an argument that a schema does not declare, "" for none. A schema that takes others declares all; so does none at all.
+func undeclared(schema json.RawMessage, args *jsontree.Value) string {
+	if schema == nil {
+		return ""
+	}
+	tree, err := jsontree.Parse(schema)
+	if err != nil {
+		tree = &jsontree.Value{Kind: jsontree.Object}
+	}
+	for _, m := range args.Members {
+		if !declares(tree, tree, m.Name, 0) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// deepestRef is how far references of a schema's top are followed.
+const deepestRef = 16
+
+// declares reports whether a schema's top, or one that it joins, declares an argument.
+func declares(root, s *jsontree.Value, name string, depth int) bool {
+	if s == nil || s.Kind != jsontree.Object || depth > deepestRef {
+		return false
+	}
+	if more := s.Get("additionalProperties"); more != nil && (more.Kind == jsontree.Object || more.Text == "true" && more.Kind == jsontree.Bool) {
+		return true
+	}
+	if p := s.Get("properties"); p != nil && p.Get(name) != nil {
+		return true
+	}
+	if p := s.Get("patternProperties"); p != nil {
+		for _, m := range p.Members {
+			if re, err := regexp.Compile(m.Name); err == nil && re.MatchString(name) {
+				return true
+			}
+		}
+	}
+	if ref := s.Get("$ref"); ref != nil && declares(root, local(root, ref.Text), name, depth+1) {
+		return true
+	}
+	for _, join := range []string{"allOf", "anyOf", "oneOf"} {
+		if list := s.Get(join); list != nil {
+			for _, one := range list.List {
+				if declares(root, one, name, depth+1) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// local finds what a reference within a schema names, nil for nothing.
+func local(root *jsontree.Value, ref string) *jsontree.Value {
+	rest, ok := strings.CutPrefix(ref, "#")
+	v := root
+	for _, name := range strings.Split(rest, "/")[1:] {
+		if v == nil {
+			return nil
+		}
+		v = v.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+	}
+	if !ok {
+		return nil
+	}
+	return v
+}

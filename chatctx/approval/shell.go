@@ -1,0 +1,178 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
+)
+
+// commandPattern is one pattern of each: globs for the words that a command begins with.
+type commandPattern struct {
+	words []*pattern
+	line  *pattern // all of it, for the whole command on a line
+}
+
+// each makes the condition on the commands of a shell text. Its patterns stand one after another; one of several words is quoted.
+func each(c *condition, value string) error {
+	fields, err := shellFields(value)
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 {
+		return errors.New("each needs patterns of commands")
+	}
+	var patterns []commandPattern
+	for _, f := range fields {
+		p, err := parseCommandPattern(f)
+		if err != nil {
+			return err
+		}
+		patterns = append(patterns, p)
+	}
+	c.surely = func(v *jsontree.Value, _ *subject) bool {
+		return v.Kind == jsontree.String && !hasHalves(v.Text) && surelyEach(patterns, readScript(v.Text))
+	}
+	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+		if v.Kind != jsontree.String {
+			return unsure, "it is no shell text"
+		}
+		return possiblyEach(patterns, readScript(v.Text))
+	}
+	return nil
+}
+
+func parseCommandPattern(s string) (p commandPattern, err error) {
+	for _, word := range strings.Fields(s) {
+		glob, err := parseGlob(word)
+		if err != nil {
+			return p, err
+		}
+		p.words = append(p.words, glob)
+	}
+	if len(p.words) == 0 {
+		return p, errors.New("a pattern of commands is empty")
+	}
+	p.line, err = parseGlob(s)
+	return p, err
+}
+
+// surelyEach: every command fits a pattern, and nothing else is done.
+func surelyEach(patterns []commandPattern, s *script) bool {
+	if s.untold != "" || len(s.commands) == 0 {
+		return false
+	}
+	for _, cmd := range s.commands {
+		if !cmd.through && !slices.ContainsFunc(patterns, func(p commandPattern) bool { return p.surely(cmd) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func possiblyEach(patterns []commandPattern, s *script) (answer, string) {
+	best, why := no, "no command fits"
+	if s.untold != "" {
+		best, why = unsure, "it cannot be told which commands run: "+s.untold
+	}
+	for _, cmd := range s.commands {
+		for _, p := range patterns {
+			if a := p.possibly(cmd); a > best {
+				best, why = a, "the command "+cmd.line()
+			}
+		}
+	}
+	return best, why
+}
+
+// surely: the command begins with these words. Words that are put in when it runs fit * alone. A last * stands for any number of words, also for none.
+func (p *commandPattern) surely(cmd *simple) bool {
+	for i, g := range p.words {
+		star := g.text.String() == everything
+		switch {
+		case i == len(p.words)-1 && star && i > 0:
+			return true
+		case i >= len(cmd.words):
+			return false
+		case !cmd.words[i].literal && !star, cmd.words[i].literal && !g.text.MatchString(norm.NFC.String(cmd.words[i].text)):
+			return false
+		}
+	}
+	return true
+}
+
+// everything is the expression of *.
+const everything = `(?s)\A(?:.*)\z`
+
+// possibly: the command may begin with these words, or the whole of it on a line may fit. A program counts by its name, wherever it lies.
+func (p *commandPattern) possibly(cmd *simple) answer {
+	best := yes
+	for i, g := range p.words {
+		star := g.text.String() == everything
+		switch {
+		case i == len(p.words)-1 && star && i > 0:
+		case i >= len(cmd.words):
+			if !slices.ContainsFunc(cmd.words, func(w word) bool { return !w.literal }) {
+				best = no
+			} else {
+				best = min(best, unsure)
+			}
+		case g.foldedText.MatchString(norm.NFC.String(cmd.words[i].text)), i == 0 && g.foldedText.MatchString(norm.NFC.String(path.Base(cmd.words[0].text))):
+		case cmd.words[i].literal:
+			best = no
+		default:
+			best = min(best, unsure)
+		}
+	}
+	if p.line.foldedText.MatchString(norm.NFC.String(cmd.line())) {
+		return yes
+	}
+	return best
+}
+
+// shellFields splits text at spaces; quotes and \ keep together.
+func shellFields(s string) ([]string, error) {
+	var fields []string
+	var b strings.Builder
+	within, begun := rune(0), false
+	escaped := false
+	for _, c := range s {
+		switch {
+		case escaped:
+			if within != 0 && c != within && c != '\\' {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(c)
+			escaped = false
+		case c == '\\' && within != '\'':
+			escaped, begun = true, true
+		case within != 0 && c == within:
+			within = 0
+		case within != 0:
+			b.WriteRune(c)
+		case c == '\'' || c == '"':
+			within, begun = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if begun {
+				fields = append(fields, b.String())
+			}
+			b.Reset()
+			begun = false
+		default:
+			b.WriteRune(c)
+			begun = true
+		}
+	}
+	if within != 0 || escaped {
+		return nil, fmt.Errorf("%q: a quote is not closed", s)
+	}
+	if begun {
+		fields = append(fields, b.String())
+	}
+	return fields, nil
+}

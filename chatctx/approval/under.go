@@ -1,0 +1,153 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// untold says why a path cannot be told: something that others put in its place stands in it.
+func untold(path string) string {
+	switch {
+	case path == "" || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "it is no path"
+	case hasHalves(path):
+		return "it is no text"
+	case strings.TrimSpace(path) != path:
+		return "it has white space around it"
+	case path[0] == '~':
+		return "~ is another folder for everybody"
+	case variable.MatchString(path):
+		return "a variable may be put in"
+	case drive.MatchString(path) && runtime.GOOS == "windows":
+		return ""
+	case drive.MatchString(path):
+		return "it has a drive letter"
+	case scheme.MatchString(path):
+		return "it has a scheme"
+	case strings.Contains(path, `\`) && runtime.GOOS != "windows":
+		return "\\ divides names on other systems"
+	}
+	return ""
+}
+
+var (
+	variable = regexp.MustCompile(`\$[A-Za-z_{]`)
+	drive    = regexp.MustCompile(`^[A-Za-z]:`)
+	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+)
+
+// absoluteFolder is a rule's folder as it is kept: absolute, its links resolved. A relative one is relative to dir.
+func absoluteFolder(folder, dir string) (string, error) {
+	if why := untold(folder); why != "" {
+		return "", fmt.Errorf("under needs a folder, not %q: %s", folder, why)
+	}
+	if !filepath.IsAbs(folder) && dir == "" {
+		return "", fmt.Errorf("under needs an absolute folder, not %q", folder)
+	}
+	return realPath(folder, dir, false)
+}
+
+// under says whether a path lies in a folder, which is absolute, once all symlinks are resolved. What is not there yet counts by where it would be. Programs read a .. after a
+// link in two ways, and the folder itself may have become a link since; where these readings differ it cannot be told. A relative path is relative to dir; "": it cannot be told.
+// Folded: names count the same but for case.
+func under(path, folder, dir string, folded bool) (answer, string) {
+	if why := untold(path); why != "" {
+		return unsure, fmt.Sprintf("%q cannot be told: %s", path, why)
+	}
+	if !filepath.IsAbs(path) && dir == "" {
+		return unsure, fmt.Sprintf("%q cannot be told: nobody says which folder it is relative to", path)
+	}
+	if !filepath.IsAbs(folder) {
+		return unsure, fmt.Sprintf("the folder %s of the rule is not absolute", folder)
+	}
+	now, err := realPath(folder, "", false)
+	if err != nil {
+		return unsure, fmt.Sprintf("%s cannot be resolved: %v", folder, err)
+	}
+	inside, of := 0, 0
+	var at string
+	for _, in := range []string{folder, now} {
+		for _, clean := range []bool{true, false} {
+			if at, err = realPath(path, dir, clean); err != nil {
+				return unsure, fmt.Sprintf("%q cannot be resolved: %v", path, err)
+			}
+			of++
+			if lies(at, in, folded) {
+				inside++
+			}
+		}
+	}
+	switch inside {
+	case 0:
+		return no, fmt.Sprintf("%q is %s, not in %s", path, at, folder)
+	case of:
+		return yes, fmt.Sprintf("%q is %s, in %s", path, at, folder)
+	}
+	return unsure, fmt.Sprintf("%q is %s, perhaps in %s", path, at, folder)
+}
+
+func lies(path, folder string, folded bool) bool {
+	if folded {
+		path, folder = fold(path), fold(folder)
+	}
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// maxLinks bounds the symlinks of one path.
+const maxLinks = 255
+
+// realPath makes a path absolute, dir being where a relative one begins, and resolves its symlinks, name by name, also those that lead to what is not there. clean takes out each .. with the name before it first.
+func realPath(path, dir string, clean bool) (string, error) {
+	path = filepath.FromSlash(path)
+	if !filepath.IsAbs(path) {
+		path = dir + string(filepath.Separator) + path
+	}
+	if clean {
+		path = filepath.Clean(path)
+	}
+	volume := filepath.VolumeName(path)
+	return resolve(volume, names(path[len(volume):]))
+}
+
+func names(path string) []string { return strings.Split(path, string(filepath.Separator)) }
+
+// resolve walks down from a volume's root.
+func resolve(volume string, left []string) (string, error) {
+	done := volume + string(filepath.Separator)
+	for links := 0; len(left) > 0; {
+		name := left[0]
+		left = left[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			done = filepath.Dir(done)
+			continue
+		}
+		done = filepath.Join(done, name)
+		to, err := os.Readlink(done)
+		if err != nil {
+			if st, err := os.Lstat(done); err == nil && st.Mode()&fs.ModeSymlink != 0 || errors.Is(err, fs.ErrPermission) {
+				return "", fmt.Errorf("%s cannot be read", done)
+			}
+			continue // no link, or not there
+		}
+		if links++; links > maxLinks {
+			return "", errors.New("its links go round in circles")
+		}
+		done = filepath.Dir(done)
+		to = filepath.FromSlash(to)
+		if filepath.IsAbs(to) {
+			done = filepath.VolumeName(to) + string(filepath.Separator)
+		}
+		left = append(names(to[len(filepath.VolumeName(to)):]), left...)
+	}
+	return done, nil
+}

@@ -1,0 +1,334 @@
+package toolcall
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Judge says what the rules say of a call now.
+func Judge(ctx context.Context, s *record.Store, c *record.Call) (*record.Ruling, error) {
+	q := record.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
+	return Ask(ctx, s, c.Context, c.Branch, q)
+}
+
+// Ask says what the rules say of a question about a branch, "" for the active one. The rules are read anew, so that one holds at once.
+func Ask(ctx context.Context, s *record.Store, id pool.ID, branchName string, q record.Question) (*record.Ruling, error) {
+	var rules []*record.Rule
+	err := view.At(ctx, &record.Conversation{ID: id, Store: s}, func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, id, rec, branchName)
+		if err != nil {
+			return err
+		}
+		if err := view.Place(tx, id, b, &q); err != nil {
+			return err
+		}
+		rules, err = view.RulesFor(tx, id, s.Now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return judge(s, rules, &q)
+}
+
+func judge(s *record.Store, rules []*record.Rule, q *record.Question) (*record.Ruling, error) {
+	switch {
+	case len(rules) == 0:
+		return &record.Ruling{Effect: record.Ask, Why: "no rule decides"}, nil
+	case s.Judge == nil:
+		return nil, record.Invalidf("rules are kept here, and this program does not know their language: open the store with Options.Judge")
+	}
+	return s.Judge.Judge(rules, q), nil
+}
+
+// Denied is the conflict with a rule that denies a call, nil where none does. A default denies where nobody decides, and no person.
+func Denied(c *record.Call, r *record.Ruling) error {
+	if r.Effect != record.Deny || r.Rule.Default || r.Untold {
+		return nil
+	}
+	where := "--context " + r.Rule.Context.String()
+	if r.Rule.Context == (pool.ID{}) {
+		where = "--store"
+	}
+	return record.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s takes the rule away", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
+}
+
+// MayApprove refuses to approve a call that a rule denies with the arguments that it would run with. A reference that names none is left to whoever reads it next.
+func MayApprove(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, v *Verdict) error {
+	if v.Kind == record.ByRule || v.Kind == record.ByInherited {
+		return nil
+	}
+	c, err := ReadCall(ctx, s, contextRef, branchName, ref)
+	if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) || err == nil && c.Branch == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if v.Arguments != nil {
+		c.Effective = v.Arguments
+	}
+	r, err := Judge(ctx, s, c)
+	if err != nil {
+		return err
+	}
+	return Denied(c, r)
+}
+
+// readable refuses arguments of which programs differ about what they say.
+func (a *callAt) readable(arguments []byte, done string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	if _, err := jsontree.Parse(arguments); err != nil {
+		return record.Conflict("the arguments of call %s cannot be read (%v): it cannot be %s as it is; deny it, or approve it with other arguments", a.name(), err, done)
+	}
+	return nil
+}
+
+// RuleChange is a change of rules that is tried: one that comes, or one that goes.
+type RuleChange struct {
+	Add    *record.Rule
+	Remove pool.ID
+}
+
+// apply makes changes to rules.
+func apply(all view.RuleSet, changes []RuleChange) view.RuleSet {
+	out := view.RuleSet{}
+	for id, rules := range all {
+		out[id] = slices.Clone(rules)
+	}
+	for _, c := range changes {
+		for id := range out {
+			out[id] = slices.DeleteFunc(out[id], func(r *record.Rule) bool { return r.ID == c.Remove || c.Add != nil && replaces(c.Add, r) })
+		}
+		if c.Add != nil {
+			out[c.Add.Context] = append(out[c.Add.Context], c.Add)
+		}
+	}
+	return out
+}
+
+// replaces reports whether a rule takes the place of another: a default that of its scope.
+func replaces(r, old *record.Rule) bool {
+	return r.Default && old.Default && r.Context == old.Context && r.Branch == old.Branch
+}
+
+// trial is an example, with the rules before and after a change.
+type trial struct {
+	rule          *record.Rule
+	text, want    string
+	question      record.Question
+	before, after []*record.Rule
+	fresh         bool // it comes with the change
+}
+
+// TryRules says which examples a change would break. stamp names the rules as they were, for SameRules.
+func TryRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error)) (broken []record.Broken, stamp pool.Hash, err error) {
+	var trials []trial
+	err = s.DB.View(ctx, func(tx kv.Tx) error {
+		trials = nil
+		made, err := changes(tx)
+		if err != nil {
+			return err
+		}
+		all, err := view.AllRules(tx)
+		if err != nil {
+			return err
+		}
+		if stamp, err = StampRules(tx); err != nil {
+			return err
+		}
+		trials, err = trialsOf(tx, all, apply(all, made), s.Now(), made)
+		return err
+	})
+	if err != nil {
+		return nil, stamp, err
+	}
+	for _, t := range trials {
+		was, err := judge(s, t.before, &t.question)
+		if err != nil {
+			return nil, stamp, err
+		}
+		is, err := judge(s, t.after, &t.question)
+		if err != nil {
+			return nil, stamp, err
+		}
+		if is.Effect != t.want && (t.fresh || was.Effect == t.want) {
+			broken = append(broken, record.Broken{Rule: t.rule, Example: t.text, Is: is.Effect})
+		}
+	}
+	return broken, stamp, nil
+}
+
+// trialsOf reads the examples of all rules that are there after a change.
+func trialsOf(tx kv.Tx, before, after view.RuleSet, now pool.Time, changes []RuleChange) ([]trial, error) {
+	var out []trial
+	for id, rules := range after {
+		for _, r := range rules {
+			for _, text := range r.Examples {
+				tool, arguments, want, err := record.ParseExample(text)
+				if err != nil {
+					return nil, err
+				}
+				t := trial{rule: r, text: text, want: want, question: record.Question{Tool: tool, Arguments: arguments, Message: r.Message, Index: r.Index}}
+				b := (*branch.Branch)(nil)
+				if r.Branch != (pool.ID{}) {
+					if b, err = branch.Get(tx, id, r.Branch); err != nil {
+						return nil, err
+					}
+				}
+				if err := view.Place(tx, id, b, &t.question); err != nil {
+					return nil, err
+				}
+				if r.Mode != "" {
+					t.question.Mode = r.Mode
+				}
+				if t.before, err = before.For(tx, id, now); err != nil {
+					return nil, err
+				}
+				if t.after, err = after.For(tx, id, now); err != nil {
+					return nil, err
+				}
+				t.fresh = slices.ContainsFunc(changes, func(c RuleChange) bool { return c.Add == r })
+				out = append(out, t)
+			}
+		}
+	}
+	return out, nil
+}
+
+// StampRules names the rules of a store as they are.
+func StampRules(tx kv.Tx) (stamp pool.Hash, err error) {
+	h := sha256.New()
+	err = tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
+		h.Write(key)
+		sum := sha256.Sum256(value)
+		h.Write(sum[:])
+		return nil
+	})
+	copy(stamp[:], h.Sum(nil))
+	return stamp, err
+}
+
+// Differs is a call about which rules would decide otherwise.
+type Differs struct {
+	Call          *record.Call
+	Before, After *record.Ruling
+}
+
+// callsPage is how many calls are read in one transaction.
+const callsPage = 256
+
+// DiffRules tells of the calls on record that would be decided otherwise after a change. Nothing is written.
+func DiffRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error), tell func(Differs) error) error {
+	var from []byte
+	for {
+		var page []*asked
+		err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
+			page, from, err = askedPage(tx, s, from, changes)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, a := range page {
+			before, err := judge(s, a.before, &a.question)
+			if err != nil {
+				return err
+			}
+			after, err := judge(s, a.after, &a.question)
+			if err != nil {
+				return err
+			}
+			if before.Effect == after.Effect {
+				continue
+			}
+			if err := tell(Differs{a.call, before, after}); err != nil {
+				return err
+			}
+		}
+		if from == nil {
+			return nil
+		}
+	}
+}
+
+// asked is a call on record with the rules before and after a change.
+type asked struct {
+	call          *record.Call
+	question      record.Question
+	before, after []*record.Rule
+}
+
+func askedPage(tx kv.Tx, s *record.Store, from []byte, changes func(kv.Tx) ([]RuleChange, error)) (page []*asked, next []byte, err error) {
+	made, err := changes(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err := view.AllRules(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	after := apply(before, made)
+	var keys [][]byte
+	err = tx.Scan(record.CallBucket, kv.Range{From: from}, func(key, _ []byte) error {
+		if len(keys) == callsPage {
+			next = bytes.Clone(key)
+			return kv.ErrStop
+		}
+		keys = append(keys, bytes.Clone(key))
+		return nil
+	})
+	held := map[pool.ID][]*branch.Branch{}
+	for _, key := range keys {
+		if err != nil {
+			return nil, nil, err
+		}
+		a := &asked{}
+		if err = a.read(tx, s, key, held); err != nil {
+			return nil, nil, err
+		}
+		if a.before, err = before.For(tx, a.call.Context, s.Now()); err == nil {
+			a.after, err = after.For(tx, a.call.Context, s.Now())
+		}
+		page = append(page, a)
+	}
+	return page, next, err
+}
+
+// read reads a call on record, and the question about it.
+func (a *asked) read(tx kv.Tx, s *record.Store, key []byte, held map[pool.ID][]*branch.Branch) error {
+	id := pool.ID(key[:16])
+	message, index := record.CallOfKey(key)
+	r := view.Reader{Tx: tx, ID: id}
+	at, err := CallOf(r, message, index, "")
+	if err != nil {
+		return err
+	}
+	name, err := heldOn(tx, id, at.Rec.Home, held)
+	if err != nil {
+		return err
+	}
+	if a.call, err = DescribeCall(r, at, s.Now(), name); err != nil {
+		return err
+	}
+	var b *branch.Branch
+	for _, one := range held[id] {
+		if one.Name == name {
+			b = one
+		}
+	}
+	a.question = record.Question{Message: message, Index: index + 1, Tool: a.call.Tool, Arguments: a.call.RunArguments()}
+	return view.Place(tx, id, b, &a.question)
+}

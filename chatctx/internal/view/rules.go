@@ -1,0 +1,141 @@
+package view
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func RuleKey(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
+
+// RulesOf reads the rules that are kept with a context, or with the zero id with the store, in the order they were made.
+func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
+	var out []*record.Rule
+	err := tx.Scan(record.RuleBucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
+		r, err := decodeRule(key, value)
+		out = append(out, r)
+		return err
+	})
+	return out, err
+}
+
+func decodeRule(key, value []byte) (*record.Rule, error) {
+	r := &record.Rule{}
+	if err := record.DecMode.Unmarshal(value, r); err != nil || len(key) != 32 {
+		return nil, record.Damaged("the rule %x: %v", key, err)
+	}
+	r.Context, r.ID = pool.ID(key[:16]), pool.ID(key[16:])
+	return r, nil
+}
+
+// RuleSet are all rules of a store by context, those for all under the zero id.
+type RuleSet map[pool.ID][]*record.Rule
+
+// AllRules reads every rule of a store.
+func AllRules(tx kv.Tx) (RuleSet, error) {
+	all := RuleSet{}
+	err := tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
+		r, err := decodeRule(key, value)
+		if err == nil {
+			all[r.Context] = append(all[r.Context], r)
+		}
+		return err
+	})
+	return all, err
+}
+
+// RulesFor gives the rules that hold for a context at a time: its own, its parents', the store's.
+func RulesFor(tx kv.Tx, id pool.ID, now pool.Time) ([]*record.Rule, error) {
+	return rulesUp(tx, id, now, func(id pool.ID) ([]*record.Rule, error) { return RulesOf(tx, id) })
+}
+
+// For is RulesFor of rules that were read.
+func (s RuleSet) For(tx kv.Tx, id pool.ID, now pool.Time) ([]*record.Rule, error) {
+	return rulesUp(tx, id, now, func(id pool.ID) ([]*record.Rule, error) { return slices.Clone(s[id]), nil })
+}
+
+// maxParents bounds how far up parents are followed.
+const maxParents = 64
+
+func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Rule, error)) ([]*record.Rule, error) {
+	var out []*record.Rule
+	var branchOfParent pool.ID
+	for up := range maxParents {
+		if id == (pool.ID{}) {
+			break
+		}
+		own, err := of(id)
+		if err != nil {
+			return nil, err
+		}
+		if up > 0 {
+			own = slices.DeleteFunc(own, func(r *record.Rule) bool { return r.Branch != (pool.ID{}) && r.Branch != branchOfParent })
+		}
+		out = append(out, own...)
+		rec, _, err := record.GetContext(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if rec == nil || rec.Task != nil && rec.Task.OwnRules {
+			break
+		}
+		id, branchOfParent = rec.Parent, pool.ID{}
+		if rec.Task != nil {
+			branchOfParent = rec.Task.Branch
+		}
+	}
+	all, err := of(pool.ID{})
+	out = append(out, all...)
+	return slices.DeleteFunc(out, func(r *record.Rule) bool { return r.Expires != 0 && r.Expires <= now }), err
+}
+
+// Place fills in what a question about a call has from where the call is: the mode, and of the tool its folder and schema. A nil branch: the context's own settings.
+func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
+	q.Context = id
+	if b == nil {
+		b = &branch.Branch{}
+	}
+	q.Branch = b.ID
+	rec := &record.ContextRecord{}
+	if id != (pool.ID{}) {
+		found, _, err := record.GetContext(tx, id)
+		if err != nil || found == nil {
+			return err
+		}
+		rec = found
+	}
+	settings, err := Effective(tx, rec, b)
+	if err != nil {
+		return err
+	}
+	q.Mode, q.Dir = textOf(settings["mode"]), textOf(settings["calls.folder"])
+	tools, err := ToolsFor(tx, id)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if t.Name != q.Tool {
+			continue
+		}
+		if q.Schema = t.Schema; t.Dir != "" {
+			q.Dir = t.Dir
+		}
+	}
+	if !filepath.IsAbs(q.Dir) {
+		q.Dir = "" // nobody knows where it would begin
+	}
+	return nil
+}
+
+// textOf is a setting that is a text; one that is none is as if it were not there.
+func textOf(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,311 @@
+package chatctx
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// byName is a judge whose rules are about one tool each, by its name.
+type byName struct{}
+
+func (byName) Rule(r *Rule) error {
+	if r.Effect == "" {
+		return Invalid("a rule needs an effect")
+	}
+	return nil
+}
+
+func (byName) Tool(t *Tool) error {
+	if t.Name == "refused" {
+		return Invalid("a tool of that name is refused")
+	}
+	return nil
+}
+
+func (byName) Judge(rules []*Rule, q *Question) *Ruling {
+	r := &Ruling{Effect: Ask}
+	for _, rule := range rules {
+		if rule.Tool == q.Tool && (r.Rule == nil || rule.Effect == Deny) || rule.Default && r.Rule == nil {
+			r.Effect, r.Rule = rule.Effect, rule
+		}
+	}
+	return r
+}
+
+// TestRulesNeedAJudge: without one no rule comes in, and where there are some nothing is decided or claimed.
+func TestRulesNeedAJudge(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "go")
+	appendTo(t, c, "", asks("x"))
+	s.at.Judge = nil
+	if _, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "look"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a rule without a judge gives %v", err)
+	}
+	s.at.Judge = byName{}
+	if _, err := s.AddRule(t.Context(), Rule{Tool: "look"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a rule that the judge refuses gives %v", err)
+	}
+	if _, err := s.PutTool(t.Context(), Tool{Name: "refused"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a tool that the judge refuses gives %v", err)
+	}
+	if _, err := s.AddRule(t.Context(), Rule{Effect: Deny, Tool: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	s.at.Judge = nil
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("an approval under rules that nobody can read gives %v", err)
+	}
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a claim under rules that nobody can read gives %v", err)
+	}
+	s.at.Judge = byName{}
+}
+
+// TestADenyRuleStandsAbovePeople: nobody approves what a rule denies, and what was approved before it came is not claimed. A default denies where nobody decides.
+func TestADenyRuleStandsAbovePeople(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "go")
+		appendTo(t, c, "", asks("x"))
+		appendTo(t, c, "", asks("y"))
+		if _, err := decide(c, "", "y", Verdict{Status: pool.Approved}); err != nil {
+			t.Fatal(err)
+		}
+		done, err := s.AddRule(t.Context(), Rule{Effect: Deny, Tool: "look"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := done.Last().Rule.ID
+		for what, err := range map[string]error{
+			"an approval": second(decide(c, "", "x", Verdict{Status: pool.Approved})),
+			"a program's": second(decide(c, "", "x", Verdict{Status: pool.Approved, Kind: ByProgram})),
+			"a claim":     second(s.ClaimCall(t.Context(), "", "", "y", ClaimOptions{})),
+		} {
+			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rules rm "+Short(id)+" --store") {
+				t.Errorf("%s gives %v", what, err)
+			}
+		}
+		want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), "x pending/none main, y approved/none main")
+		if _, err := s.RemoveRule(t.Context(), id.String()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.AddRule(t.Context(), Rule{Effect: Deny, Default: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+			t.Errorf("a person is told by a default: %v", err)
+		}
+		appendTo(t, c, "", asks("z"))
+		if _, err := s.ClaimCall(t.Context(), "", "", "z", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+			t.Errorf("a claim that the default denies gives %v", err)
+		}
+		if z := findC(t, s, "", "", "z"); z.State() != "denied/none" || z.Decisions[0].ByKind != ByRule {
+			t.Errorf("the default leaves it %s", z.State())
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestAClaimAppliesRules: an outside program gets a call that a rule allows, and lists write nothing.
+func TestAClaimAppliesRules(t *testing.T) {
+	s, clock := clocked(t)
+	c := newContext(t, s, "go")
+	appendTo(t, c, "", asks("x"))
+	b := c.Begin("")
+	b.AddRule(Rule{Effect: Allow, Tool: "look"}, RuleScope{})
+	commit(t, b)
+	want(t, strings.Join(openRefs(t, s, CallFilter{}), ", "), "x pending/none main")
+	if r, err := s.Judge(t.Context(), findC(t, s, "", "", "x")); err != nil || r.Effect != Allow {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if len(findC(t, s, "", "", "x").Decisions) != 0 {
+		t.Error("a look wrote a decision")
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	if err != nil || k.Call.State() != "approved/running" || k.Call.Decisions[0].ByKind != ByRule {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	appendTo(t, c, "", asks("late"))
+	b = c.Begin("")
+	b.ExpireCall("late", clock.in(time.Minute))
+	commit(t, b)
+	clock.move(2 * time.Minute)
+	if late := findC(t, s, "", "", "late"); late.State() != "denied/none" || len(late.Decisions) != 0 {
+		t.Errorf("a look at what expired gives %s with %d steps on record", late.State(), len(late.Decisions))
+	}
+	if err := c.SettleCalls(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if late := findC(t, s, "", "", "late"); len(late.Decisions) != 1 || late.Decisions[0].ByKind != ByExpiry {
+		t.Errorf("it is settled with %+v", late.Decisions)
+	}
+}
+
+// TestExamplesHold: a change that breaks one is refused, but for a deny, which names it. One that was broken already is nobody's fault.
+func TestExamplesHold(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "go")
+	add := func(r Rule) (*Step, error) {
+		b := c.Begin("")
+		b.AddRule(r, RuleScope{})
+		done, err := b.Commit(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		return done.Last(), nil
+	}
+	allow, err := add(Rule{Effect: Allow, Tool: "read", Examples: []string{"read {} => allow", "write => ask"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"its own":   second(add(Rule{Effect: Ask, Tool: "write", Examples: []string{"write {} => allow"}})),
+		"another's": second(add(Rule{Effect: Allow, Tool: "write"})),
+		"for all":   second(s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "write"})),
+		"rm": func() error {
+			b := c.Begin("")
+			b.RemoveRule(allow.Rule.ID.String())
+			return second(b.Commit(t.Context()))
+		}(),
+	} {
+		if what == "rm" {
+			if err != nil {
+				t.Errorf("a rule with examples of its own cannot go: %v", err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrConflict) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	deny, err := add(Rule{Effect: Deny, Tool: "read"})
+	if err != nil || len(deny.Broken) != 1 || deny.Broken[0].Is != Deny || deny.Broken[0].Rule.ID != allow.Rule.ID {
+		t.Fatalf("a deny gives %+v, %v", deny, err)
+	}
+	if _, err := add(Rule{Effect: Allow, Tool: "other"}); err != nil {
+		t.Errorf("an example that was broken before keeps others out: %v", err)
+	}
+	guard, err := add(Rule{Effect: Deny, Tool: "rm", Examples: []string{"rm => deny"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := add(Rule{Effect: Ask, Tool: "x", Examples: []string{"rm => deny"}}); err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	b.RemoveRule(guard.Rule.ID.String())
+	if _, err := b.Commit(t.Context()); !errors.Is(err, ErrConflict) {
+		t.Errorf("a rule goes that another's example rests on: %v", err)
+	}
+}
+
+// TestOneDefaultAScope: a new one takes the place of the old one.
+func TestOneDefaultAScope(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "go")
+	for _, effect := range []string{Deny, Ask, Deny} {
+		b := c.Begin("")
+		b.AddRule(Rule{Default: true, Effect: effect}, RuleScope{})
+		b.AddRule(Rule{Default: true, Effect: effect}, RuleScope{Branch: true})
+		commit(t, b)
+	}
+	rules, err := s.Rules(t.Context(), c.ID)
+	if err != nil || len(rules) != 2 || rules[0].Effect != Deny || rules[1].Effect != Deny {
+		t.Errorf("%v, %v", rules, err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if rules, err = s.Rules(t.Context(), c.ID); err != nil || len(rules) != 2 || rules[0].Effect != Ask {
+		t.Errorf("after undo %v, %v", rules, err)
+	}
+}
+
+// TestDiffOfRules: which calls on record would be decided otherwise, also those that ran. Nothing is written.
+func TestDiffOfRules(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "go")
+	for i := range 300 {
+		appendTo(t, c, "", asks(fmt.Sprint("x", i)))
+	}
+	count := func(add *Rule, rm ID) (n int) {
+		err := s.DiffRules(t.Context(), add, rm, func(d RuleDifference) error {
+			if d.Before.Effect == d.After.Effect {
+				t.Errorf("%s would not be decided otherwise", d.Call.ID)
+			}
+			n++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := count(&Rule{Effect: Deny, Tool: "look", Context: c.ID}, ID{}); n != 300 {
+		t.Errorf("%d calls differ", n)
+	}
+	if n := count(&Rule{Effect: Deny, Tool: "other"}, ID{}) + count(&Rule{Effect: Deny, Tool: "look", Context: pool.NewID()}, ID{}); n != 0 {
+		t.Errorf("%d calls differ by a rule that is not about them", n)
+	}
+	done, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "look"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(nil, done.Last().Rule.ID); n != 300 {
+		t.Errorf("%d calls differ without the rule", n)
+	}
+}
+
+// TestArgumentsAreCanonical: what came is kept, and what is judged, hashed and claimed is one form. What nobody can read is not approved.
+func TestArgumentsAreCanonical(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "go")
+		raw := []string{`{ "b" : 1.0, "a":"\u0041\/" }`, `"{\"a\": 1}"`, `{"a":1,"a":2}`, `null`}
+		m := &Message{Role: pool.Assistant}
+		for i, r := range raw {
+			m.Calls = append(m.Calls, pool.Call{ID: fmt.Sprint("k", i), Tool: "look", Arguments: json.RawMessage(r)})
+		}
+		appendTo(t, c, "", m)
+		for i, canonical := range []string{`{"b":1.0,"a":"A/"}`, `{"a":1}`, "", `{}`} {
+			ref := CallRef(fmt.Sprint("k", i))
+			_, err := decide(c, "", ref, Verdict{Status: pool.Approved})
+			if canonical == "" {
+				if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "twice") {
+					t.Errorf("arguments with a key twice give %v", err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, err := s.ClaimCall(t.Context(), "", "", ref, ClaimOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, string(k.Call.RunArguments()), canonical)
+			for _, d := range k.Call.Decisions {
+				if d.ArgsSHA256 != pool.Hash(sha256.Sum256([]byte(canonical))) {
+					t.Errorf("%s was decided by another hash", ref)
+				}
+			}
+		}
+		want(t, string(findC(t, s, "", "", "k0").Arguments), raw[0])
+		want(t, string(findC(t, s, "", "", "k1").Arguments), `{"a": 1}`)
+		if _, err := decide(c, "", "k2", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"a":1,"a":2}`)}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("other arguments with a key twice give %v", err)
+		}
+		if _, err := decide(c, "", "k2", Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"a":2}`)}); err != nil {
+			t.Error(err)
+		}
+	})
+}

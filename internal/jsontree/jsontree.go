@@ -1,0 +1,307 @@
+// Package jsontree reads JSON without losing anything that tells two values apart: members keep their order, numbers their spelling and strings the halves of
+// surrogate pairs. A member that stands twice is an error, since programs differ about which of the two counts.
+package jsontree
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Kind is what a value is.
+type Kind byte
+
+// The kinds.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	List
+	Object
+)
+
+// Value is a JSON value. Text is a string's content, a number as it is spelled, or the word of a bool or null.
+type Value struct {
+	Kind    Kind
+	Text    string
+	List    []*Value
+	Members []Member
+}
+
+// Member is a named value of an object.
+type Member struct {
+	Name  string
+	Value *Value
+}
+
+// maxDepth is how deep values may be nested.
+const maxDepth = 500
+
+// Errors of Parse.
+var (
+	ErrSyntax = errors.New("it is no JSON")
+	ErrDepth  = fmt.Errorf("it is nested more than %d deep", maxDepth)
+)
+
+// DuplicateError names a member that an object has twice.
+type DuplicateError struct{ Name string }
+
+func (e *DuplicateError) Error() string { return fmt.Sprintf("the key %q stands there twice", e.Name) }
+
+// Parse reads one value. Half of a surrogate pair becomes the three bytes that UTF-8 would give it, which is no UTF-8.
+func Parse(raw []byte) (*Value, error) {
+	if !json.Valid(raw) || !utf8.Valid(raw) {
+		return nil, ErrSyntax
+	}
+	p := parser{raw: raw}
+	return p.value(0)
+}
+
+// parser reads JSON that is known to be valid.
+type parser struct {
+	raw []byte
+	at  int
+}
+
+// next is the next byte that is no white space.
+func (p *parser) next() byte {
+	for {
+		switch c := p.raw[p.at]; c {
+		case ' ', '\t', '\n', '\r', ',', ':':
+			p.at++
+		default:
+			return c
+		}
+	}
+}
+
+func (p *parser) value(depth int) (*Value, error) {
+	if depth > maxDepth {
+		return nil, ErrDepth
+	}
+	switch p.next() {
+	case '{':
+		return p.object(depth)
+	case '[':
+		return p.list(depth)
+	case '"':
+		return &Value{Kind: String, Text: p.text()}, nil
+	}
+	from := p.at
+	for p.at < len(p.raw) && !isEnd(p.raw[p.at]) {
+		p.at++
+	}
+	word := string(p.raw[from:p.at])
+	switch word {
+	case "null":
+		return &Value{Kind: Null, Text: word}, nil
+	case "true", "false":
+		return &Value{Kind: Bool, Text: word}, nil
+	}
+	return &Value{Kind: Number, Text: word}, nil
+}
+
+func isEnd(c byte) bool {
+	return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\t' || c == '\n' || c == '\r'
+}
+
+func (p *parser) object(depth int) (*Value, error) {
+	v := &Value{Kind: Object}
+	seen := map[string]bool{}
+	for p.at++; p.next() != '}'; {
+		name := p.text()
+		if seen[name] {
+			return nil, &DuplicateError{name}
+		}
+		seen[name] = true
+		member, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		v.Members = append(v.Members, Member{name, member})
+	}
+	p.at++
+	return v, nil
+}
+
+func (p *parser) list(depth int) (*Value, error) {
+	v := &Value{Kind: List}
+	for p.at++; p.next() != ']'; {
+		one, err := p.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		v.List = append(v.List, one)
+	}
+	p.at++
+	return v, nil
+}
+
+// text reads a string.
+func (p *parser) text() string {
+	p.next()
+	p.at++
+	var out []byte
+	for {
+		c := p.raw[p.at]
+		p.at++
+		switch c {
+		case '"':
+			return string(out)
+		case '\\':
+			out = p.escape(out)
+		default:
+			out = append(out, c)
+		}
+	}
+}
+
+var escapes = map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', '"': '"', '\\': '\\', '/': '/'}
+
+func (p *parser) escape(out []byte) []byte {
+	c := p.raw[p.at]
+	p.at++
+	if c != 'u' {
+		return append(out, escapes[c])
+	}
+	r := p.hex()
+	if utf16.IsSurrogate(r) && p.at+6 <= len(p.raw) && p.raw[p.at] == '\\' && p.raw[p.at+1] == 'u' {
+		back := p.at
+		p.at += 2
+		if pair := utf16.DecodeRune(r, p.hex()); pair != utf8.RuneError {
+			return utf8.AppendRune(out, pair)
+		}
+		p.at = back
+	}
+	if utf16.IsSurrogate(r) {
+		return append(out, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+	}
+	return utf8.AppendRune(out, r)
+}
+
+func (p *parser) hex() rune {
+	n, _ := strconv.ParseUint(string(p.raw[p.at:p.at+4]), 16, 16) // it is valid
+	p.at += 4
+	return rune(n)
+}
+
+// Append writes the canonical form: no white space, members in their order, numbers as spelled, the shortest escapes.
+func (v *Value) Append(out []byte) []byte {
+	switch v.Kind {
+	case String:
+		return appendText(out, v.Text)
+	case List:
+		out = append(out, '[')
+		for i, one := range v.List {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = one.Append(out)
+		}
+		return append(out, ']')
+	case Object:
+		out = append(out, '{')
+		for i, m := range v.Members {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = m.Value.Append(append(appendText(out, m.Name), ':'))
+		}
+		return append(out, '}')
+	}
+	return append(out, v.Text...)
+}
+
+var short = map[byte]byte{'\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '"': '"', '\\': '\\'}
+
+func appendText(out []byte, s string) []byte {
+	out = append(out, '"')
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter, has := short[c]
+		switch {
+		case has:
+			out = append(out, '\\', letter)
+		case c < 0x20:
+			out = fmt.Appendf(out, `\u%04x`, c)
+		case c == 0xED && i+2 < len(s) && s[i+1] >= 0xA0: // half of a surrogate pair
+			out = fmt.Appendf(out, `\u%04x`, rune(c&0xF)<<12|rune(s[i+1]&0x3F)<<6|rune(s[i+2]&0x3F))
+			i += 2
+		default:
+			out = append(out, c)
+		}
+	}
+	return append(out, '"')
+}
+
+// Get is the member of an object with exactly that name, nil for none.
+func (v *Value) Get(name string) *Value {
+	for _, m := range v.Members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// Arguments reads a call's arguments: none and null are an object without members.
+func Arguments(raw []byte) (*Value, error) {
+	if len(raw) == 0 {
+		return &Value{Kind: Object}, nil
+	}
+	v, err := Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch v.Kind {
+	case Null:
+		return &Value{Kind: Object}, nil
+	case Object:
+		return v, nil
+	}
+	return nil, errors.New("they are no JSON object")
+}
+
+// Canonical is the canonical form of a call's arguments: {} for none. Those that cannot be read stay as they are.
+func Canonical(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	v, err := Parse(raw)
+	switch {
+	case err != nil:
+		return raw
+	case v.Kind == Null:
+		return json.RawMessage("{}")
+	}
+	return v.Append(make([]byte, 0, len(raw)))
+}
+
+// Unwrapped is the object in a string that holds exactly one, as it stands there: the form in which some providers give a call's arguments. Anything else stays.
+func Unwrapped(raw json.RawMessage) json.RawMessage {
+	if v, err := Parse(raw); err == nil && v.Kind == String {
+		inner := trim(v.Text)
+		if len(inner) > 0 && inner[0] == '{' && json.Valid([]byte(inner)) && utf8.ValidString(inner) {
+			return json.RawMessage(inner)
+		}
+	}
+	return raw
+}
+
+// trim takes off JSON's white space.
+func trim(s string) string {
+	from, to := 0, len(s)
+	for from < to && isSpace(s[from]) {
+		from++
+	}
+	for to > from && isSpace(s[to-1]) {
+		to--
+	}
+	return s[from:to]
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
