@@ -651,3 +651,60 @@ func TestReadersSeeWhatIsDue(t *testing.T) {
 	want(t, findC(t, s, "", "", "x").State(), "pending/none")
 	want(t, findC(t, s, "", "", "y").State(), "approved/running")
 }
+
+// TestAClaimIsItsTokens: who ran a call that another runs again by now cannot keep it any more, nor answer it.
+func TestAClaimIsItsTokens(t *testing.T) {
+	s, clock := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.move(2 * ClaimLife)
+	second, err := s.ClaimCall(t.Context(), c.ID.String(), "", "x", ClaimOptions{Again: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Renew(t.Context()); !errors.Is(err, ErrStopped) {
+		t.Errorf("the first claim is renewed: %v", err)
+	}
+	if err := first.Held(t.Context()); !errors.Is(err, ErrStopped) {
+		t.Errorf("the first claim is held: %v", err)
+	}
+	if _, err := first.Resolve(t.Context(), Answer{Result: pool.Result{Text: "late"}}); !errors.Is(err, ErrConflict) {
+		t.Errorf("the first claim answers: %v", err)
+	}
+	if err := second.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := second.Resolve(t.Context(), Answer{Result: pool.Result{Text: "ran"}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACallExpiresAtItsTime, not a moment before or after.
+func TestACallExpiresAtItsTime(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s, err := OpenMemory(Options{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	at := now.Add(time.Minute)
+	b := c.Begin("")
+	b.ExpireCall("x", pool.TimeOf(at))
+	commit(t, b)
+	for _, test := range []struct {
+		now   time.Time
+		state string
+	}{{at.Add(-time.Microsecond), "pending/none"}, {at, "denied/none"}} {
+		now = test.now
+		want(t, findC(t, s, c.ID.String(), "", "x").State(), test.state)
+	}
+	checkStore(t, s)
+}

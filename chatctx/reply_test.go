@@ -485,3 +485,22 @@ func TestRepliesAreSafe(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplyIsItsToken: a program that lost its claim to another stores nothing any more, though that one's claim is there.
+func TestAReplyIsItsToken(t *testing.T) {
+	a, b, now := twoPrograms(t)
+	lost := begin(t, a, user("one"))
+	*now = now.Add(2 * chatctx.ClaimLife)
+	held := begin(t, b, user("two"))
+	if _, err := lost.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("late")}); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("finish without the claim: %v", err)
+	}
+	if err := lost.Reply.Save(t.Context(), answer("late")[0]); !errors.Is(err, chatctx.ErrStopped) {
+		t.Errorf("save without the claim: %v", err)
+	}
+	if _, err := held.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("here")}); err != nil {
+		t.Error(err)
+	}
+	wantTexts(t, a, "main", "one", "two", "here")
+	checkClean(t, a.Store())
+}

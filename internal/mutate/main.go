@@ -144,7 +144,7 @@ func (b *bug) try(root string, files map[string][]byte) (result string, caught b
 	}
 	for _, tests := range b.tests {
 		pkg, names, _ := strings.Cut(tests, ":")
-		out, err := goCommand(root, "test", "-short", "-count=1", "-timeout=5m", "-run="+names, "./"+pkg)
+		out, err := goCommand(root, "test", "-short", "-count=1", "-timeout=3m", "-run="+names, "./"+pkg)
 		var ended *exec.ExitError
 		switch {
 		case err == nil:
