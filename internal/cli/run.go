@@ -109,11 +109,6 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Create {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, err
-		}
-	}
 	// A command reads several times in a row: with nothing in between it would wait for its turn beside a busy program each time.
 	o.IdleHold, o.Wait, o.Program, o.Judge = time.Millisecond, r.wait, "chatctx", approval.Rules{}
 	st, err := chatctx.Open(path, o)
