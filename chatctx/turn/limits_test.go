@@ -12,8 +12,8 @@ import (
 )
 
 // answersCalls puts the result of each call on the branch.
-func answersCalls(turn *Turn) func(context.Context, string, *chatctx.Message) (bool, error) {
-	return func(ctx context.Context, branch string, m *chatctx.Message) (bool, error) {
+func answersCalls(turn *Turn) func(context.Context, string, *chatctx.Message, []string) (bool, error) {
+	return func(ctx context.Context, branch string, m *chatctx.Message, _ []string) (bool, error) {
 		for _, c := range m.Calls {
 			result := &chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: c.ID, Text: "noon"}}
 			if _, err := turn.Context.Append(ctx, branch, result); err != nil {
