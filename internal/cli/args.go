@@ -44,6 +44,8 @@ type splitter struct {
 	out   parsed
 	seen  map[string]bool // shared flags by name, to be held against the command once it is known
 	rest  []string
+	bare  int      // how many of the arguments stand before a --
+	empty []string // the flags that were given an empty value
 }
 
 // split takes args apart by the commands of table.
@@ -59,6 +61,7 @@ func split(table []*command, args []string) (*parsed, error) {
 			s.rest = nil
 		case !looksLikeFlag(a):
 			err = s.word(a)
+			s.bare = len(s.out.args)
 		case strings.HasPrefix(a, "--"):
 			err = s.long(a[2:])
 		default:
@@ -213,6 +216,9 @@ func (s *splitter) add(f urfave.Flag, own bool, value string, has bool) error {
 		}
 		value, s.rest = s.rest[0], s.rest[1:]
 	}
+	if value == "" {
+		s.empty = append(s.empty, name)
+	}
 	if own {
 		s.out.own = append(s.out.own, "--"+name+"="+value)
 		return nil
@@ -240,7 +246,32 @@ func (s *splitter) finish() error {
 	if c.do == nil {
 		return &usageError{fmt.Sprintf("%s needs a command", s.out.name()), s.helpHint()}
 	}
+	if err := s.checkEmpty(c); err != nil {
+		return err
+	}
 	return c.checkArgs(s.out.name(), s.out.args)
+}
+
+// checkEmpty refuses flags and arguments that are there and empty: a variable that a shell script forgot to set must not mean the current
+// conversation, or all of them. The words of a command that stand behind -- are passed on as they are.
+func (s *splitter) checkEmpty(c *command) error {
+	hint := "a variable that is not set? leave it out for the default"
+	for _, name := range s.empty {
+		if !slices.Contains(c.mayBeEmpty, "--"+name) {
+			return &usageError{fmt.Sprintf("%s: --%s is empty", s.out.name(), name), hint}
+		}
+	}
+	for i, a := range s.out.args {
+		word := c.argumentAt(i)
+		if a != "" || slices.Contains(c.mayBeEmpty, word) && (i >= s.bare || c.hidden) {
+			continue
+		}
+		if _, _, err := s.find("--", "clear"); err == nil {
+			hint = "to take it away: chatctx " + s.out.name() + " --clear"
+		}
+		return &usageError{fmt.Sprintf("%s: %s is empty", s.out.name(), word), hint}
+	}
+	return nil
 }
 
 func takesValue(f urfave.Flag) bool {

@@ -52,8 +52,9 @@ func callDecisions() []*command {
 	decided := callFields + ", operation; a line each"
 	reason := &urfave.StringFlag{Name: "reason", Usage: "the `REASON`; that of a denial goes to the model word for word"}
 	which := []urfave.Flag{
-		&urfave.BoolFlag{Name: "all", Usage: "all calls that wait (with --context: of that context and its sub-contexts)"},
-		&urfave.StringFlag{Name: "matching", Usage: "those of tools whose name matches `PATTERN`: fs_*"},
+		&urfave.BoolFlag{Name: "all", Usage: "all calls that wait on the branch"},
+		&urfave.StringFlag{Name: "matching", Usage: "those on the branch of tools whose name matches `PATTERN`: fs_*"},
+		&urfave.BoolFlag{Name: "everywhere", Usage: "with --all or --matching: of all contexts and branches; with --context: of that context and its sub-contexts"},
 		callBy(), reason,
 	}
 	return []*command{
@@ -85,7 +86,7 @@ func callRuns() []*command {
 				&urfave.StringFlag{Name: "by", Usage: "the `NAME` of who runs it"},
 			},
 			json: callFields + ", token, run_arguments", example: "chatctx calls claim @:1 --json"},
-		{name: "resolve", args: "CALL", does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
+		{name: "resolve", args: "CALL", mayBeEmpty: []string{"--result"}, does: "answer a call that was claimed, or that is uncertain", scope: onBranch, do: doCallsResolve,
 			more: "The result message and the call's end are stored together.",
 			flags: []urfave.Flag{
 				&urfave.StringFlag{Name: "result", Usage: "the result's `TEXT`, or - for standard input"},

@@ -38,6 +38,8 @@ func (r *run) decide(v chatctx.Verdict, done string) error {
 	}
 	many := r.is("all") || r.given("matching")
 	switch {
+	case r.is("everywhere") && !many:
+		return usagef("--everywhere says where --all or --matching look")
 	case many && len(r.args) > 0:
 		return usagef("%s takes calls, or --all or --matching", r.name)
 	case !many && len(r.args) == 0:
@@ -47,7 +49,7 @@ func (r *run) decide(v chatctx.Verdict, done string) error {
 	if err != nil {
 		return err
 	}
-	d := &decider{r: r, st: st, verdict: v, done: done, groups: map[chatctx.ID]*chatctx.Batch{}}
+	d := &decider{r: r, st: st, verdict: v, done: done, groups: map[chatctx.ID]*chatctx.Batch{}, last: map[chatctx.ID]*chatctx.Committed{}}
 	if many {
 		return d.all()
 	}
@@ -62,7 +64,8 @@ type decider struct {
 	done    string
 	groups  map[chatctx.ID]*chatctx.Batch
 	decided int
-	last    *chatctx.Committed
+	order   []chatctx.ID                      // the contexts in which something was decided
+	last    map[chatctx.ID]*chatctx.Committed // in each of them: its undo takes back all that was decided there
 }
 
 // named decides the calls that were named, those of a context all or none.
@@ -96,6 +99,9 @@ const manyAtOnce = 200
 // all decides all calls that wait and that the flags take. One that somebody else decides meanwhile is left to them.
 func (d *decider) all() error {
 	f, err := d.r.callFilter(d.st)
+	if err == nil && !d.r.is("everywhere") {
+		f.Context, f.Branch, err = d.r.onThisBranch(d.st)
+	}
 	if err != nil {
 		return err
 	}
@@ -124,9 +130,22 @@ func (d *decider) all() error {
 		return err
 	}
 	if d.decided == 0 {
-		d.r.note("no call waits for a decision")
+		d.r.note("no call waits for a decision%s", map[bool]string{false: " on this branch; --everywhere looks at all"}[d.r.is("everywhere")])
 	}
 	return d.report()
+}
+
+// onThisBranch is the context and the branch that a command is about where it names neither.
+func (r *run) onThisBranch(st *chatctx.Store) (chatctx.ID, string, error) {
+	c, err := st.Context(r.ctx, r.contextRef())
+	if err != nil {
+		return chatctx.ID{}, "", contextHint(err)
+	}
+	b, err := c.Branch(r.ctx, r.branchName())
+	if err != nil {
+		return chatctx.ID{}, "", err
+	}
+	return c.ID, b.Name, nil
 }
 
 func (d *decider) singly(calls []*chatctx.Call) error {
@@ -160,7 +179,11 @@ func (d *decider) together(calls []*chatctx.Call) error {
 	if err != nil {
 		return err
 	}
-	d.decided, d.last = d.decided+len(calls), done
+	d.decided += len(calls)
+	if d.last[id] == nil {
+		d.order = append(d.order, id)
+	}
+	d.last[id] = done
 	for _, s := range done.Steps {
 		c := s.Call
 		v := callToJSON(c)
@@ -174,19 +197,15 @@ func (d *decider) together(calls []*chatctx.Call) error {
 }
 
 func (d *decider) report() error {
-	if d.last != nil {
-		d.r.note("take it back: %s", d.r.undoOf(d.last))
+	for _, id := range d.order {
+		d.r.note("take it back: %s", d.r.undoOf(d.last[id]))
 	}
 	return nil
 }
 
 // undoOf is the command that takes a change back whatever context is current then.
 func (r *run) undoOf(c *chatctx.Committed) string {
-	line := r.again("undo " + c.Operation)
-	if r.flagOnly("context", "CHATCTX_CONTEXT") == "" {
-		line += " --context " + short(c.Context)
-	}
-	return line
+	return r.onStore("undo " + c.Operation + " --context " + short(c.Context))
 }
 
 func doCallsExpire(r *run) error {

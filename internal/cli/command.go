@@ -30,8 +30,10 @@ type command struct {
 	json    string // the fields of the object that --json prints, "" where the command has no subcommand and prints nothing
 	example string // lines to type
 	hidden  bool
-	do      func(*run) error // nil: only its subcommands do something
-	subs    []*command
+	// mayBeEmpty are the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG).
+	mayBeEmpty []string
+	do         func(*run) error // nil: only its subcommands do something
+	subs       []*command
 }
 
 // group is a heading of the help and its commands.
@@ -117,6 +119,18 @@ func (c *command) arguments() []argument {
 		list = append(list, a)
 	}
 	return list
+}
+
+// argumentAt is the word for the argument at i, "argument" for one too many.
+func (c *command) argumentAt(i int) string {
+	list := c.arguments()
+	switch n := len(list); {
+	case i < n:
+		return list[i].word
+	case n > 0 && list[n-1].many:
+		return list[n-1].word
+	}
+	return "argument"
 }
 
 // checkArgs refuses too few and too many arguments.

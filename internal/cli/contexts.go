@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -152,7 +153,20 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 	return r.emit(namedContext{where{Context: c.ID, Branch: info.Active}, info.Title}, func() {
 		r.printf("made context %s %s with branch %s; it is the current one\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
 		r.note("add to it: %s   take it back: %s", r.again("add user TEXT"), r.again("undo"))
+		r.noteOther(c.ID)
 	})
+}
+
+// noteOther says that this shell works on another context than the one that became the current one.
+func (r *run) noteOther(current chatctx.ID) {
+	other := os.Getenv("CHATCTX_CONTEXT")
+	if other == "" {
+		return
+	}
+	if c, err := r.st.Context(r.ctx, other); err == nil && c.ID == current {
+		return
+	}
+	r.note("CHATCTX_CONTEXT is set: this shell still works on %s; unset CHATCTX_CONTEXT to follow the current one", clean(other))
 }
 
 func doLs(r *run) error {
@@ -260,6 +274,7 @@ func doUse(r *run) error {
 	}
 	return r.emit(namedContext{where{Context: info.ID, Branch: info.Active}, info.Title}, func() {
 		r.printf("now in %s %s, on branch %s\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
+		r.noteOther(info.ID)
 	})
 }
 

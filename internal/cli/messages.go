@@ -96,6 +96,9 @@ func doAdd(r *run) error {
 	return r.made(c, line, "added %s as #%d to %s", short(line.Message), line.Position, placed(c))
 }
 
+// errEmptyText: a message without anything in it.
+var errEmptyText = &usageError{"the text is empty", "nothing was stored"}
+
 // newMessage makes the message that add's arguments and flags describe. It opens no store.
 func (r *run) newMessage() (*chatctx.Message, error) {
 	role := pool.Role(r.arg(0))
@@ -115,11 +118,14 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 	}
 	m := &chatctx.Message{Role: role}
 	m.Meta.Model = r.flag("model")
-	if len(r.args) > 1 {
+	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
 	if err := attach(m, r.flags.StringSlice("image"), r.flags.StringSlice("file")); err != nil {
 		return nil, err
+	}
+	if len(m.Content) == 0 && r.flag("call") == "" {
+		return nil, errEmptyText
 	}
 	if r.flag("call") != "" {
 		m.Result = &pool.Result{RequestID: r.flag("call"), IsError: r.is("error"), Text: text}

@@ -19,7 +19,7 @@ chatctx completion zsh > ~/.zsh/completions/_chatctx
 chatctx completion fish > ~/.config/fish/completions/chatctx.fish
 chatctx completion powershell | Out-String | Invoke-Expression`,
 			json: "shell, script"},
-		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true},
+		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true, mayBeEmpty: []string{"WORD"}},
 		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp,
 			json: "command, usage, does, more, flags[{flag, usage}], json, example, commands[the same]", example: "chatctx help fork"},
 		{name: "version", does: "print the version", scope: onProgram, do: doVersion,

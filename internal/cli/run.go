@@ -196,13 +196,18 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 	})
 }
 
-// again is another command line on the same store and conversation as this one.
-func (r *run) again(rest string) string {
+// onStore is another command line on the same store as this one.
+func (r *run) onStore(rest string) string {
 	line := "chatctx"
 	if p := r.flagOnly("store", "CHATCTX_STORE"); p != "" {
 		line += " --store " + quote(p)
 	}
-	line += " " + rest
+	return line + " " + rest
+}
+
+// again is another command line on the same store and conversation as this one.
+func (r *run) again(rest string) string {
+	line := r.onStore(rest)
 	if c := r.flagOnly("context", "CHATCTX_CONTEXT"); c != "" {
 		line += " --context " + quote(c)
 	}

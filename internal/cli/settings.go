@@ -15,10 +15,10 @@ import (
 func settingCommands() []*command {
 	prompt := "operation, context, branch, text; without TEXT: context, branch, text"
 	return []*command{
-		{name: "system", args: "[TEXT|-]", does: "show or set the branch's system prompt", scope: onBranch, do: doSystem, flags: []urfave.Flag{rawText()},
-			more: `An empty TEXT ("") takes it away.`, json: prompt, example: `chatctx system "Answer in French."`},
-		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{rawText()},
-			more: `An empty TEXT ("") takes it away.`, json: prompt, example: "chatctx prompt - < style.txt"},
+		{name: "system", args: "[TEXT|-]", does: "show or set the branch's system prompt", scope: onBranch, do: doSystem, flags: []urfave.Flag{clearPrompt(), rawText()},
+			json: prompt, example: `chatctx system "Answer in French."`},
+		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{clearPrompt(), rawText()},
+			json: prompt, example: "chatctx prompt - < style.txt"},
 		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
 			more: "VALUE is JSON if it parses, else text; KEY= takes it away; KEY alone shows it. A branch's value wins over the context's, that over the store's. Without arguments: the settings in force, or with a flag those of that place.",
 			flags: []urfave.Flag{
@@ -29,6 +29,10 @@ func settingCommands() []*command {
 chatctx config --all mode=plan
 chatctx config --store model=claude-sonnet-4-5`},
 	}
+}
+
+func clearPrompt() urfave.Flag {
+	return &urfave.BoolFlag{Name: "clear", Usage: "take it away"}
 }
 
 func doSystem(r *run) error {
@@ -47,7 +51,10 @@ type promptJSON struct {
 
 // promptCommand shows or sets one of a branch's prompts.
 func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, string)) error {
-	if len(r.args) == 0 {
+	if r.is("clear") && len(r.args) > 0 {
+		return usagef("%s --clear takes no text", r.name)
+	}
+	if len(r.args) == 0 && !r.is("clear") {
 		c, snap, err := r.snapshot()
 		if err != nil {
 			return err
@@ -64,6 +71,9 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	text, err := r.text(r.arg(0))
 	if err != nil {
 		return err
+	}
+	if text == "" && !r.is("clear") {
+		return &usageError{"the " + what + " is empty", "to take it away: chatctx " + r.name + " --clear"}
 	}
 	c, err := r.change(func(b *chatctx.Batch) { set(b, text) })
 	if err != nil {

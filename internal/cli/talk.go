@@ -148,11 +148,14 @@ func (r *run) sendMessage() (*chatctx.Message, error) {
 		return nil, err
 	}
 	m := &chatctx.Message{Role: pool.User}
-	if len(r.args) > 0 {
+	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
 	if err := attach(m, images, files); err != nil {
 		return nil, err
+	}
+	if len(m.Content) == 0 {
+		return nil, errEmptyText
 	}
 	return m, m.Validate()
 }

@@ -22,7 +22,7 @@ func toolCommands() []*command {
 	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
 	return []*command{
 		{name: "tools", does: "tools that the model may call, and how they are run", scope: onContext, subs: []*command{
-			{name: "add", args: "NAME [ARG…]", does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
+			{name: "add", args: "NAME [ARG…]", mayBeEmpty: []string{"ARG"}, does: "add a tool: a command, or with --mcp the tools of an MCP server", scope: onContext, do: doToolsAdd,
 				more: "The command is a list of arguments after --, never a shell's line. {name} in one stands for the call's argument of that name, {} for all of them as JSON; a call without it is answered with an error, and {name?} leaves its element out instead. A value that begins with a dash is refused where the command could take it for a flag: put -- before it, or = as in --path={path}. Its standard input is empty, its environment clean, its output the result; a status other than 0 is a failure. " +
 					"A tool without a command is run by programs that have it. The tools of an MCP server are named NAME__TOOL; they are asked for when it is added, so add it again when they change. " +
 					"spawn_task, added by its name alone, lets the model start sub-contexts.",
