@@ -77,7 +77,7 @@ const (
 var others = []string{"mode", "provider", ScaleImages, "system", "system.", "prompt", "base_url", "key_env", "organisation", "organization", "profile",
 	"budget", "headroom", "keep_blocks", "digest_tokens", "squeeze", "notify", "prices", "prune", "prune.", "compact", "compact.",
 	"resume", "resume.", "cache", "cache.", "window", "window.", "tokens.", "embed.", "embedding.", "search.", "calls.", "tools.", "rules.", "sub.",
-	"subtask.", "turn.", "rounds", "timeout", "retries", "limits.", "app."}
+	"subtask.", "turn.", "rounds", "timeout", "retries", "limits.", "app.", "held."}
 
 // isOther reports whether a setting concerns somebody else: another provider, the window, the program.
 func isOther(key string) bool {

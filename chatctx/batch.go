@@ -552,7 +552,7 @@ func (b *Batch) settings(set map[string]json.RawMessage, of func(*journal.Txn) *
 	b.values("setting", &set)
 	b.step("config", func(t *journal.Txn, _ *Step) error {
 		have := of(t)
-		merged, changed, err := view.MergeSettings(*have, set)
+		merged, changed, err := view.ChangeSettings(*have, set)
 		if err != nil || !changed {
 			return err
 		}
@@ -575,7 +575,7 @@ func (b *Batch) SetTokens(tokens branch.Tokens) {
 func (b *Batch) SetContextData(name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.step("data", func(t *journal.Txn, _ *Step) error {
-		merged, changed, err := view.MergeSettings(t.Rec.AppData, map[string]json.RawMessage{name: v})
+		merged, changed, err := view.MergeValues(t.Rec.AppData, map[string]json.RawMessage{name: v})
 		t.Rec.AppData = merged
 		t.OnContext = t.OnContext || changed
 		return err
@@ -586,7 +586,7 @@ func (b *Batch) SetContextData(name string, v json.RawMessage) {
 func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.step("data", func(t *journal.Txn, _ *Step) error {
-		merged, changed, err := view.MergeSettings(t.Target.AppData, map[string]json.RawMessage{name: v})
+		merged, changed, err := view.MergeValues(t.Target.AppData, map[string]json.RawMessage{name: v})
 		if err == nil && changed {
 			t.Target.AppData = merged
 			t.Touch(t.Target)
@@ -599,7 +599,7 @@ func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.rewrite("data", ref, func(m *Message) error {
-		merged, _, err := view.MergeSettings(m.AppData, map[string]json.RawMessage{name: v})
+		merged, _, err := view.MergeValues(m.AppData, map[string]json.RawMessage{name: v})
 		m.AppData = merged
 		return err
 	})

@@ -22,7 +22,7 @@ func NewClient(o wire.Options) (*Client, error) {
 	if env == nil {
 		env = os.Getenv
 	}
-	s, err := o.Sender(wire.Place{Provider: Provider, Base: base(env("OLLAMA_HOST")), KeyEnv: []string{"OLLAMA_API_KEY"}, KeyFree: true},
+	s, err := o.Sender(wire.Place{Provider: Provider, Base: base(env("OLLAMA_HOST")), KeyEnv: wire.KeyVariables["ollama"], KeyFree: true},
 		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {
 		return nil, err

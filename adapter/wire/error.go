@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,8 @@ type Error struct {
 	Message    string        // the provider's own text, or ours
 	RequestID  string        // to quote to the provider
 	RetryAfter time.Duration // how long to wait; 0 is unknown
-	KeyName    string        // the environment variable that the key is read from
+	KeyName    string        // the environment variable that the key is, or would be, read from
+	Keyless    string        // the host that the request went to without a key, "" where one went along
 	Err        error         // the cause, if it is not the provider's: a context's, the network's
 }
 
@@ -66,6 +68,9 @@ func (e *Error) text() string {
 func (e *Error) Advice() string {
 	switch e.Kind {
 	case Authentication:
+		if e.Keyless != "" {
+			return e.Keyless + " wants a key, and got none: the setting key_env=" + cmp.Or(e.KeyName, "NAME") + " sends it there"
+		}
 		if e.KeyName != "" {
 			return "check the key in " + e.KeyName
 		}

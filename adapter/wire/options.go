@@ -12,10 +12,10 @@ import (
 
 // Options say how to reach a provider. The zero Options take everything from the environment.
 type Options struct {
-	// BaseURL wins over the environment's. It usually comes from settings, which may come from somebody else's file: a key
-	// from the environment is sent to it only if KeyEnv names one, or it is the host that the key is for, or this machine.
+	// BaseURL wins over the environment's. No key from the environment goes to it, unless KeyEnv names one or it is a host that the
+	// key is for.
 	BaseURL string
-	// KeyEnv names the environment variable that holds the key.
+	// KeyEnv names the environment variable that holds the key for the address.
 	KeyEnv string
 	// Key wins over the environment. It stays in memory.
 	Key          string
@@ -39,6 +39,12 @@ type Place struct {
 	KeyFree  bool // needs no key, wherever it is
 }
 
+// KeyVariables are the environment variables with a provider's key; the first that is set counts.
+var KeyVariables = map[string][]string{
+	"openai": {"OPENAI_API_KEY"}, "openai-responses": {"OPENAI_API_KEY"}, "anthropic": {"ANTHROPIC_API_KEY"},
+	"gemini": {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "ollama": {"OLLAMA_API_KEY"},
+}
+
 // known are the key variables of servers that speak somebody else's protocol, by the end of their host name.
 var known = []struct{ host, env string }{
 	{"openai.com", "OPENAI_API_KEY"}, {"anthropic.com", "ANTHROPIC_API_KEY"}, {"googleapis.com", "GEMINI_API_KEY"},
@@ -59,7 +65,7 @@ func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender,
 		return nil, &Error{Kind: Invalid, Provider: p.Provider, Message: err.Error()}
 	}
 	key, name := o.key(p, base, trusted, env)
-	if key == "" && !p.KeyFree && trusted && !loopback(base.Hostname()) {
+	if key == "" && !p.KeyFree && !loopback(base.Hostname()) && (trusted || keyFor(base) != "") {
 		return nil, &Error{Kind: Authentication, Provider: p.Provider, KeyName: name, Message: "no key is set"}
 	}
 	s := &Sender{Provider: p.Provider, Base: strings.TrimRight(base.String(), "/"), Header: http.Header{}, Key: key, KeyName: name,
@@ -76,6 +82,9 @@ func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender,
 	}
 	for n, v := range o.Header {
 		s.Header[http.CanonicalHeaderKey(n)] = v
+	}
+	if key == "" && !trusted && o.KeyEnv == "" && keyFor(base) == "" {
+		s.keyless = base.Host
 	}
 	if s.client == nil {
 		s.client = newHTTP(s.limits)
@@ -106,29 +115,23 @@ func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted boo
 	return u, trusted, nil
 }
 
-// key is the key for an address, and the name of the variable that it is, or should be, in.
+// key is the key for an address, and the name of the variable that it is, or should be, in. A key goes to the hosts of who gave it, to the address that
+// stands beside it in the environment, and where KeyEnv sends it; to no other.
 func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) string) (key, name string) {
-	names := p.KeyEnv
-	if o.KeyEnv != "" {
-		names, trusted = []string{o.KeyEnv}, true
-	} else {
-		for _, k := range known {
-			if host := base.Hostname(); base.Scheme == "https" && (host == k.host || strings.HasSuffix(host, "."+k.host)) {
-				if !contains(p.KeyEnv, k.env) {
-					names = []string{k.env}
-				}
-				trusted = true
-			}
+	names, goes := p.KeyEnv, trusted
+	if host := keyFor(base); o.KeyEnv != "" {
+		names, goes = []string{o.KeyEnv}, true
+	} else if host != "" {
+		goes = true
+		if !contains(p.KeyEnv, host) {
+			names = []string{host}
 		}
 	}
 	if len(names) > 0 {
 		name = names[0]
 	}
-	if o.Key != "" {
+	if o.Key != "" || !goes {
 		return o.Key, name
-	}
-	if !trusted && !loopback(base.Hostname()) {
-		return "", "the variable that the setting key_env names"
 	}
 	for _, n := range names {
 		if v := strings.TrimSpace(env(n)); v != "" {
@@ -136,6 +139,19 @@ func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) stri
 		}
 	}
 	return "", name
+}
+
+// KnownHost reports whether an address is a provider's own, to which its key goes.
+func KnownHost(u *url.URL) bool { return keyFor(u) != "" }
+
+// keyFor is the variable with the key of a host that is known, "" for another host, or where the key would go over the network in plain.
+func keyFor(base *url.URL) string {
+	for _, k := range known {
+		if host := base.Hostname(); base.Scheme == "https" && (host == k.host || strings.HasSuffix(host, "."+k.host)) {
+			return k.env
+		}
+	}
+	return ""
 }
 
 func contains(list []string, s string) bool {

@@ -77,6 +77,7 @@ type Sender struct {
 	// Organisation that the account's requests are for, "" for its own.
 	Organisation string
 
+	keyless string // the host that gets no key, since nobody said that one goes there
 	limits  Limits
 	client  *http.Client
 	clock   Clock
@@ -214,7 +215,7 @@ func (s *Sender) once(ctx context.Context, method, path string, body []byte, h h
 		return nil, nil, err
 	}
 	e := Classify(s.Provider, resp.StatusCode, resp.Header, text)
-	e.Message, e.KeyName = redact(e.Message, s.Key), s.KeyName
+	e.Message, e.KeyName, e.Keyless = redact(e.Message, s.Key), s.KeyName, s.keyless
 	return nil, nil, e
 }
 

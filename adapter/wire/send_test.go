@@ -111,7 +111,7 @@ const key = "key-123456"
 
 func newSender(t *testing.T, base string, clock wire.Clock) *wire.Sender {
 	t.Helper()
-	o := wire.Options{BaseURL: base, Clock: clock, Getenv: func(name string) string { return map[string]string{"TEST_KEY": key}[name] }}
+	o := wire.Options{BaseURL: base, KeyEnv: "TEST_KEY", Clock: clock, Getenv: func(name string) string { return map[string]string{"TEST_KEY": key}[name] }}
 	s, err := o.Sender(wire.Place{Provider: "test", Base: base, KeyEnv: []string{"TEST_KEY"}},
 		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {
@@ -394,7 +394,9 @@ func TestKeyGoesOnlyWhereItBelongs(t *testing.T) {
 		{"…without TLS", "", wire.Options{BaseURL: "http://api.openai.com"}, ""},
 		{"…of the provider", "", wire.Options{BaseURL: "https://eu.api.openai.com/v1"}, "sk-own"},
 		{"…of another that is known", "", wire.Options{BaseURL: "https://api.mistral.ai/v1"}, "mistral"},
-		{"…of this machine", "", wire.Options{BaseURL: "http://127.0.0.1:1234/v1"}, "sk-own"},
+		{"…of this machine", "", wire.Options{BaseURL: "http://127.0.0.1:1234/v1"}, ""},
+		{"…of this machine, from the environment", "http://127.0.0.1:1234/v1", wire.Options{}, "sk-own"},
+		{"…of this machine, from settings, beside one from the environment", "http://127.0.0.1:1234/v1", wire.Options{BaseURL: "http://127.0.0.1:9/v1"}, ""},
 		{"…with its own variable", "", wire.Options{BaseURL: "https://llm.example/v1", KeyEnv: "MINE"}, "mine"},
 		{"a key from the program", "", wire.Options{BaseURL: "https://llm.example/v1", Key: "given"}, "given"},
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -23,6 +24,21 @@ func (t *Turn) completer(settings map[string]json.RawMessage) enhancer.Completer
 	return &completer{t, settings}
 }
 
+// asideOf puts the settings under compact. in the place of the conversation's own. Another address, or another provider, has its own key.
+func asideOf(inForce map[string]json.RawMessage) map[string]json.RawMessage {
+	own := map[string]json.RawMessage{}
+	for _, key := range []string{"model", "provider", "base_url", "key_env", "profile"} {
+		if v := inForce["compact."+key]; v != nil {
+			own[key] = v
+		}
+	}
+	out := maps.Clone(inForce)
+	if own["model"] != nil && own["provider"] == nil && out["base_url"] == nil {
+		delete(out, "provider")
+	}
+	return settings.InForce(out, own)
+}
+
 type completer struct {
 	turn     *Turn
 	settings map[string]json.RawMessage
@@ -32,21 +48,9 @@ type completer struct {
 var asideSettings = []string{"thinking", "response_format", "tool_choice", "parallel_tool_calls", "stop", "cache", "cache.ttl"}
 
 func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (string, error) {
-	settings := maps.Clone(c.settings)
+	settings := asideOf(c.settings)
 	for _, key := range asideSettings {
 		delete(settings, key)
-	}
-	for _, key := range []string{"model", "provider", "base_url", "key_env", "profile"} {
-		v := settings["compact."+key]
-		if v != nil || settings["compact.provider"] != nil && key != "model" {
-			delete(settings, key) // another provider's address and key are not this one's
-		}
-		if v != nil {
-			settings[key] = v
-		}
-	}
-	if settings["compact.model"] != nil && settings["compact.provider"] == nil {
-		delete(settings, "provider")
 	}
 	settings["max_tokens"], _ = json.Marshal(max(limit*2, 256)) // a number always encodes; models count differently
 	m := pool.NewText(pool.User, prompt)

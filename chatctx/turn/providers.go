@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/openai"
 	"github.com/chatctx/chatctx/adapter/responses"
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 // clients make the client of each provider.
@@ -54,11 +55,11 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 	if model == "" {
 		return "", adapter.ErrNoModel
 	}
+	if textSetting(settings, "base_url") != "" {
+		return adapter.OpenAI, nil // a model's name does not lead away from an address
+	}
 	if p := adapter.ProviderOf(model); p != "" {
 		return p, nil
-	}
-	if textSetting(settings, "base_url") != "" {
-		return adapter.OpenAI, nil // what nearly all servers speak
 	}
 	return "", fmt.Errorf("%w is known for the model %q: say --provider with one of %s", ErrNoProvider, model, list)
 }
@@ -73,20 +74,21 @@ func (t *Turn) NewClient(ctx context.Context, name string) (client wire.Client, 
 }
 
 // ClientOf is the client that settings name, for a provider, or "" for the one that they name too.
-func ClientOf(settings map[string]json.RawMessage, name string, o wire.Options, getenv func(string) string) (wire.Client, string, error) {
-	if name == "" {
-		p, err := providerOf(settings)
-		if err != nil {
-			return nil, "", err
-		}
+func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, getenv func(string) string) (wire.Client, string, error) {
+	p, err := providerOf(inForce)
+	switch {
+	case name == "" && err != nil:
+		return nil, "", err
+	case name == "":
 		name = p
+	case err != nil || p != name: // the address and the key are another's
+		inForce = settings.InForce(inForce, map[string]json.RawMessage{"provider": wire.String(p)}, map[string]json.RawMessage{"provider": wire.String(name)})
 	}
 	make, ok := clients[name]
 	if !ok {
 		return nil, "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
 	}
-	o, err := options(settings, o, getenv)
-	if err != nil {
+	if o, err = options(inForce, o, getenv); err != nil {
 		return nil, "", err
 	}
 	c, err := make(o)

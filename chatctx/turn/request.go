@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
@@ -121,25 +121,22 @@ func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.
 
 // settings are those in force with the turn's own over them, and the environment's under them.
 func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawMessage {
-	merged := map[string]json.RawMessage{}
+	env := map[string]json.RawMessage{}
 	for key, name := range map[string]string{"model": "CHATCTX_MODEL", "provider": "CHATCTX_PROVIDER"} {
 		if v := t.getenv(name); v != "" {
-			merged[key] = wire.String(v)
+			env[key] = wire.String(v)
 		}
 	}
-	maps.Copy(merged, inForce)
-	if t.Settings["model"] != nil && t.Settings["provider"] == nil {
-		t.dropOther(merged)
+	under := settings.InForce(env, inForce)
+	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && t.Settings["provider"] == nil && textSetting(under, "base_url") == "" {
+		// the model is known to be p's, whose key goes along and not the one that was set for another
+		if was, err := providerOf(under); err == nil && was != p {
+			under["provider"] = wire.String(was)
+			under = settings.InForce(under, map[string]json.RawMessage{"provider": wire.String(p)})
+		}
+		delete(under, "provider")
 	}
-	maps.Copy(merged, t.Settings)
-	return merged
-}
-
-// dropOther takes the provider away where the turn names a model that is known to be somebody else's.
-func (t *Turn) dropOther(merged map[string]json.RawMessage) {
-	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && textSetting(merged, "base_url") == "" {
-		delete(merged, "provider")
-	}
+	return settings.InForce(under, t.Settings)
 }
 
 // textSetting is a setting that is a text, "" for none.

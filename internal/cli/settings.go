@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 func settingCommands() []*command {
@@ -135,18 +139,54 @@ func parseSettings(args []string) (set map[string]json.RawMessage, show []string
 	return set, show, nil
 }
 
-func setSettings(r *run, set map[string]json.RawMessage) error {
-	var c *chatctx.Committed
-	var err error
-	of := ""
+// place is where config sets settings: the store, the context or the branch, as its flags say. A key alone goes to where the address stands that it is
+// for, since it counts nowhere else.
+func (r *run) place(set map[string]json.RawMessage) (string, error) {
 	switch {
 	case r.is("store"):
+		return "store", nil
+	case r.is("all"):
+		return "context", nil
+	case set["key_env"] == nil || len(set) > 1:
+		return "branch", nil
+	}
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return "", err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return "", err
+	}
+	store, err := r.st.Settings(r.ctx)
+	r.close()
+	switch {
+	case err != nil:
+		return "", err
+	case snap.Info.Settings["base_url"] != nil:
+	case info.Settings["base_url"] != nil:
+		return "context", nil
+	case store["base_url"] != nil:
+		return "store", nil
+	}
+	return "branch", nil
+}
+
+func setSettings(r *run, set map[string]json.RawMessage) error {
+	var c *chatctx.Committed
+	place, err := r.place(set)
+	if err != nil {
+		return err
+	}
+	of := ""
+	switch place {
+	case "store":
 		var st *chatctx.Store
 		if st, err = r.writer(); err == nil {
 			c, err = st.SetSettings(r.ctx, set)
 		}
 		of = "the store, for new contexts"
-	case r.is("all"):
+	case "context":
 		c, err = r.change(func(b *chatctx.Batch) { b.SetContextSettings(set) })
 	default:
 		c, err = r.change(func(b *chatctx.Batch) { b.SetSettings(set) })
@@ -155,14 +195,38 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		return err
 	}
 	v := settingsJSON{c.Operation, idOrNull(c.Context), c.Branch, set}
-	switch {
-	case r.is("all"):
+	switch place {
+	case "context":
 		v.Branch = ""
 		of = "all of " + titled(c.Title, c.Context)
-	case !r.is("store"):
+	case "branch":
 		of = placed(c)
 	}
-	return r.made(c, v, "set %s of %s", strings.Join(slices.Sorted(maps.Keys(set)), ", "), of)
+	if err := r.made(c, v, "set %s of %s", strings.Join(slices.Sorted(maps.Keys(set)), ", "), of); err != nil {
+		return err
+	}
+	r.noteKey(set)
+	return nil
+}
+
+// noteKey says, of a new address, that no key goes there, where one is set.
+func (r *run) noteKey(set map[string]json.RawMessage) {
+	for _, under := range []string{"", "compact.", "embedding."} {
+		address := plainValue(set[under+"base_url"])
+		u, err := url.Parse(address)
+		if set[under+"base_url"] == nil || set[under+"key_env"] != nil || err != nil || u.Host == "" {
+			continue
+		}
+		provider := settings.Default
+		if p := set[under+"provider"]; p != nil {
+			provider = plainValue(p)
+		}
+		for _, name := range wire.KeyVariables[provider] {
+			if os.Getenv(name) != "" && !wire.KnownHost(u) {
+				r.note("no key goes to %s; chatctx config %skey_env=%s sends it there", clean(u.Host), under, name)
+			}
+		}
+	}
 }
 
 // showSettings prints settings: all of a place, or some keys.

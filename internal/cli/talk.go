@@ -212,7 +212,11 @@ func (r *run) asksAgain(out *turn.Outcome, err error) error {
 	if len(out.Asked) == 0 || out.Reply() != nil || !errors.As(err, &provider) {
 		return err
 	}
-	return &hinted{err, "the message is on the branch; to ask again: " + r.again("send --continue")}
+	hint := "the message is on the branch; to ask again: " + r.again("send --continue")
+	if h := (*hinted)(nil); errors.As(err, &h) {
+		hint = h.hint + "\n" + hint
+	}
+	return &hinted{err, hint}
 }
 
 // tidied says what was left out of the last request for want of room, and compacts the branch where its settings say so. The answer is there already, so a

@@ -53,6 +53,9 @@ func classifyTalk(err error) (code int, kind string) {
 // talkHint says what to type after an error of asking.
 func talkHint(err error) error {
 	var provider *wire.Error
+	if errors.As(err, &provider) && provider.Keyless != "" && (provider.Status == 401 || provider.Status == 403) {
+		return &hinted{err, "chatctx config key_env=" + provider.KeyName + " sends it to " + provider.Keyless}
+	}
 	if errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0 {
 		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: chatctx config base_url=http://…"}
 	}

@@ -48,7 +48,7 @@ func TestTalkScripts(t *testing.T) {
 // talkCommandsOfTests are what the scripts may use beside testscript's own commands.
 var talkCommandsOfTests = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": scriptExits, "make": scriptMake, "setlast": scriptSetLast, "answers": scriptAnswers, "asked": scriptAsked, "released": scriptReleased,
-	"picture": scriptPicture,
+	"picture": scriptPicture, "sent-key": scriptSentKey,
 }
 
 // scriptPicture: picture FILE WIDTH HEIGHT.
@@ -68,6 +68,7 @@ type fakeProvider struct {
 	mu      sync.Mutex
 	answers []string
 	bodies  []string
+	keys    []string // that came with each of them
 	hanging chan struct{} // closed when a hanging answer has said its words
 }
 
@@ -77,7 +78,19 @@ func scriptAnswers(ts *testscript.TestScript, _ bool, args []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers = strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n")
-	s.bodies, s.hanging = nil, make(chan struct{})
+	s.bodies, s.keys, s.hanging = nil, nil, make(chan struct{})
+}
+
+// scriptSentKey: sent-key N KEY: the Nth request since answers came with that key, "" for none.
+func scriptSentKey(ts *testscript.TestScript, _ bool, args []string) {
+	s := ts.Value("provider").(*fakeProvider)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if n > len(s.keys) || s.keys[n-1] != args[1] {
+		ts.Fatalf("the keys that came: %q", s.keys)
+	}
 }
 
 // scriptAsked: asked N FILE writes the body of the Nth request since answers into a file; asked N alone: there were that many.
@@ -112,6 +125,7 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.bodies = append(s.bodies, string(body))
+	s.keys = append(s.keys, r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.Header.Get("X-Goog-Api-Key"))
 	answer := `status 400 {"error":{"type":"invalid_request_error","message":"no more answers"}}`
 	if len(s.answers) > 0 {
 		answer, s.answers = s.answers[0], s.answers[1:]

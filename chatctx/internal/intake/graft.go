@@ -582,7 +582,7 @@ func (g *graft) newBranch(i int, first bool) error {
 	if b.Sessions, err = g.sessions(want.Sessions, 0); err != nil {
 		return err
 	}
-	if b.Settings, _, err = view.MergeSettings(nil, want.Settings); err != nil {
+	if b.Settings, _, err = view.MergeValues(nil, want.Settings); err != nil {
 		return err
 	}
 	if b.System, err = g.prompt(want.System, g.in.System); err != nil {

@@ -23,7 +23,7 @@ type NewContext struct {
 
 // newContext begins a context in a transaction; made ends it.
 func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, settings map[string]json.RawMessage) (*Txn, error) {
-	set, _, err := view.MergeSettings(nil, settings)
+	set, _, err := view.ChangeSettings(nil, settings)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -119,16 +120,11 @@ func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Bran
 }
 
 func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
-	out, err := StoreSettings(tx)
+	store, err := StoreSettings(tx)
 	if err != nil {
 		return nil, err
 	}
-	for _, level := range []map[string]json.RawMessage{rec.Settings, b.Settings} {
-		for k, v := range level {
-			out[k] = v
-		}
-	}
-	return out, nil
+	return settings.InForce(store, rec.Settings, b.Settings), nil
 }
 
 func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
@@ -170,8 +166,13 @@ func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 	return out, err
 }
 
-// mergeSettings gives settings with some set; a null value takes a key away.
-func MergeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
+// ChangeSettings gives a place's settings with some set, and with what goes along with those.
+func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
+	return MergeValues(have, settings.Complete(have, set))
+}
+
+// MergeValues gives values with some set; a null value takes a key away.
+func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
 	out := make(map[string]json.RawMessage, len(have)+len(set))
 	for k, v := range have {
 		out[k] = v
@@ -179,7 +180,7 @@ func MergeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMes
 	changed := false
 	for k, v := range set {
 		if k == "" || !json.Valid(v) {
-			return nil, false, record.Invalidf("the setting %q with the value %q: a value is JSON", k, v)
+			return nil, false, record.Invalidf("%q with the value %q: a value is JSON", k, v)
 		}
 		if string(v) == "null" {
 			_, had := out[k]

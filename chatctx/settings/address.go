@@ -1,0 +1,93 @@
+package settings
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An address (base_url) has settings that belong to it: the provider whose protocol is spoken there, and the key that goes there (key_env).
+// They hold where the address was set, in the store, a context or on a branch, and not for another address.
+
+// addressed are the settings before whose names an address may stand.
+var addressed = []string{"", "compact.", "embedding."}
+
+// companions are the settings that belong to an address.
+var companions = []string{"key_env", "organization", "organisation", "profile"}
+
+// Default is the provider of an address that came without one: what nearly all servers speak.
+const Default = "openai"
+
+// Complete gives a change of a place's settings with what goes along with it: a new address takes the key of the old one away, unless the change names
+// one, and gets the provider openai where neither the change nor the place names another.
+func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessage {
+	out := maps.Clone(change)
+	for _, under := range addressed {
+		to, set := change[under+"base_url"]
+		was, had := have[under+"base_url"]
+		if !set || had && string(was) == string(to) || !had && string(to) == "null" {
+			continue
+		}
+		setUnlessGiven := func(name string, value json.RawMessage) {
+			if _, given := change[under+name]; !given {
+				out[under+name] = value
+			}
+		}
+		if _, keyed := have[under+"key_env"]; keyed {
+			setUnlessGiven("key_env", null)
+		}
+		provider, own := have[under+"provider"]
+		switch {
+		case under == "embedding.": // OpenAI's protocol alone
+		case string(to) == "null" && string(provider) == `"`+Default+`"`:
+			setUnlessGiven("provider", null)
+		case string(to) != "null" && !own:
+			setUnlessGiven("provider", json.RawMessage(`"`+Default+`"`))
+		}
+	}
+	return out
+}
+
+// InForce are the settings of several places together, the widest first: a nearer value wins, and an address keeps its own provider and key. What is
+// held back is left out.
+func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, place := range places {
+		for _, under := range addressed {
+			giveWay(out, place, under)
+		}
+		for name, value := range place {
+			if !strings.HasPrefix(name, HeldPrefix) && !otherKey(out, place, name) {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
+
+// giveWay takes out of settings what belongs to a wider place's address, where a nearer place has an address or a provider of its own.
+func giveWay(out, place map[string]json.RawMessage, under string) {
+	address, provider := place[under+"base_url"], place[under+"provider"]
+	if address == nil && (provider == nil || string(provider) == string(out[under+"provider"])) {
+		return
+	}
+	delete(out, under+"base_url")
+	for _, name := range companions {
+		delete(out, under+name)
+	}
+	if address != nil && under != "embedding." {
+		out[under+"provider"] = json.RawMessage(`"` + Default + `"`)
+	}
+}
+
+// otherKey tells whether a name is the key's of a place, and the address is a wider one's: the key was not set for it.
+func otherKey(out, place map[string]json.RawMessage, name string) bool {
+	under, ok := strings.CutSuffix(name, "key_env")
+	return ok && slices.Contains(addressed, under) && place[under+"base_url"] == nil && out[under+"base_url"] != nil
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
+}
