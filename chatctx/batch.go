@@ -38,6 +38,7 @@ type Batch struct {
 type step struct {
 	what string
 	key  string
+	msgs []*Message // of an append with a key
 	do   func(*journal.Txn, *Step) error
 }
 
@@ -163,7 +164,7 @@ func (b *Batch) again(t *journal.Txn) (*Committed, error) {
 		if s.key == "" {
 			continue
 		}
-		if known, err := t.Known(s.key, made[i]); err != nil || !known {
+		if known, err := t.Known(s.key, s.msgs, made[i]); err != nil || !known {
 			return nil, err
 		}
 	}
@@ -186,7 +187,7 @@ func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 		b.keys = append(b.keys, o.Key)
 	}
 	b.ready(messages)
-	b.steps = append(b.steps, step{what: "append", key: o.Key, do: a.Step})
+	b.steps = append(b.steps, step{what: "append", key: o.Key, msgs: messages, do: a.Step})
 }
 
 // ready prepares messages for being stored.

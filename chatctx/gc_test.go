@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,4 +193,78 @@ func TestPurgeOfABranchKeepsWhatOthersHold(t *testing.T) {
 			t.Errorf("undo after a purge: %v", err)
 		}
 	})
+}
+
+// TestAPurgeThatCannotEnd has no way to write the file anew: what was to go cannot be read, everybody is told, no copy has it, others go on, and the next one who can finishes it.
+func TestAPurgeThatCannotEnd(t *testing.T) {
+	for name, purge := range map[string]func(s *Store, c *ChatContext) error{
+		"purge": func(s *Store, c *ChatContext) error {
+			_, err := s.Maintenance().PurgeContext(t.Context(), c.ID.String(), PurgeOptions{})
+			return err
+		},
+		"redact": func(s *Store, _ *ChatContext) error {
+			_, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]+")})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "chats.db")
+			s, err := Open(file, Options{Create: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep := newContext(t, s, "stays")
+			c := newContext(t, s, "planted-a", strings.Repeat("planted-b", 5000))
+			block := file + ".rewrite" // a folder that is not empty cannot be made way for
+			if err := os.MkdirAll(filepath.Join(block, "x"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := purge(s, c); err == nil || !strings.Contains(err.Error(), "still in the file") {
+				t.Errorf("it says %v", err)
+			}
+			due := func(s *Store, want bool) {
+				t.Helper()
+				got, err := s.Maintenance().PurgeDue(t.Context())
+				if got != want || err != nil {
+					t.Errorf("due: %v, %v", got, err)
+				}
+				var found []string
+				err = s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) { found = append(found, p.Where) })
+				if err != nil || (fmt.Sprint(found) == "[purge]") != want || !want && len(found) > 0 {
+					t.Errorf("check: %v, %v", found, err)
+				}
+			}
+			for range 2 { // the handle that began it, and another
+				due(s, true)
+				if _, err := keep.Append(t.Context(), "", says("goes on")...); err != nil {
+					t.Error(err)
+				}
+				if err := s.Maintenance().Backup(t.Context(), io.Discard); !errors.Is(err, ErrConflict) {
+					t.Errorf("the backup: %v", err)
+				}
+				if err := s.at.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = opened(t, file)
+				keep.store = s
+			}
+			reader, err := Open(file, Options{ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			due(reader, true)
+			if err := errors.Join(reader.Close(), s.at.Close(), os.RemoveAll(block)); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, file)
+			due(s, false)
+			if n := planted(t, dir); n != 0 {
+				t.Errorf("%d planted strings are still there", n)
+			}
+			if err := s.Maintenance().Backup(t.Context(), io.Discard); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -57,6 +57,11 @@ func (m *Maintenance) GC(ctx context.Context, o GCOptions) (*Collected, error) {
 // Purged says what a purge removed, or would remove.
 type Purged = care.Purged
 
+// PurgeDue reports whether a purge or redaction was cut short: its records are gone, and their bytes are still in the file. Open finishes it unless the store is opened to read, or there is no room for the new file.
+func (m *Maintenance) PurgeDue(ctx context.Context) (bool, error) {
+	return care.PurgeDue(ctx, m.store.at)
+}
+
 // PurgeOptions of PurgeContext, PurgeBranch and PurgeMessages. DryRun only says what would go.
 type PurgeOptions struct{ DryRun bool }
 

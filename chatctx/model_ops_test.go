@@ -282,17 +282,25 @@ func (r *run) beginReply(c *convo) error {
 	if len(msgs) > 0 && r.rng.Intn(4) == 0 {
 		key = fmt.Sprintf("key%d", r.rng.Intn(6))
 	}
+	known := r.knows(c, key)
+	if known != nil && r.rng.Intn(2) == 0 {
+		msgs = known.msgs
+	}
 	r.say("begin a reply on %q with %d, key %q", name, len(msgs), key)
 	begun, err := r.view(c).BeginReply(bg, name, chatctx.AppendOptions{Key: key}, msgs...)
 	at, t := r.at, c.begin(r.now, b)
-	old, again := c.replies[b], r.knows(c, key)
+	old, again := c.replies[b], known
+	if again != nil && !again.same(b, t.branch(b), msgs) {
+		r.wanted(err, chatctx.ErrConflict, "a key for something else")
+		return nil
+	}
 	if again != nil {
 		states, calls = nil, nil
 		if err == nil && (!begun.Again || len(begun.Last().Placed) != len(again.placed) || begun.Last().Placed[0].Message != again.placed[0]) {
 			r.fail("the key %s gave %v again=%t, want %v", key, begun.Last().Placed, begun.Again, again.placed)
 		}
 	} else if key != "" {
-		t.keys[key] = &keyed{at: r.now, placed: idsOf(states)}
+		t.keys[key] = &keyed{at: r.now, on: b, msgs: msgs, placed: idsOf(states)}
 	}
 	if r.holds(old) {
 		if len(msgs) == 0 {

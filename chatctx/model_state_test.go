@@ -146,7 +146,22 @@ type convo struct {
 
 type keyed struct {
 	at     pool.Time
+	on     id
+	msgs   []*chatctx.Message
 	placed []id
+}
+
+// same reports whether a key may be used again: on its branch, for its messages, while all of them are there.
+func (k *keyed) same(on id, b *branchState, msgs []*chatctx.Message) bool {
+	if k.on != on || len(k.msgs) != len(msgs) {
+		return false
+	}
+	for i, at := range k.placed {
+		if k.msgs[i] != msgs[i] || !slices.Contains(b.list, at) && !slices.Contains(b.queue, at) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *convo) op(n uint64) *operation {

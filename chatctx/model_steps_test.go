@@ -232,7 +232,13 @@ func (b *batch) appendKeyed() error {
 		if len(b.words) > 1 {
 			return errSkip
 		}
+		if b.rng.Intn(2) == 0 {
+			msgs = known.msgs
+		}
 		b.b.AppendWith(chatctx.AppendOptions{Key: key}, msgs...)
+		if !known.same(b.target, b.state(), msgs) {
+			return chatctx.ErrConflict
+		}
 		b.made(func(s *chatctx.Step) string {
 			if !s.Again || len(s.Placed) != len(known.placed) || s.Placed[0].Message != known.placed[0] {
 				return fmt.Sprintf("the key %s gave %v again=%t, want %v", key, s.Placed, s.Again, known.placed)
@@ -244,7 +250,7 @@ func (b *batch) appendKeyed() error {
 	b.b.AppendWith(chatctx.AppendOptions{Key: key}, msgs...)
 	added := b.storeFresh(states, calls)
 	b.splice(b.target, len(b.state().list), 0, added...)
-	b.keys[key] = &keyed{at: b.run.now, placed: added}
+	b.keys[key] = &keyed{at: b.run.now, on: b.target, msgs: msgs, placed: added}
 	return nil
 }
 

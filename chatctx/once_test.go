@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -564,4 +565,53 @@ func TestWatchTellsOfErrors(t *testing.T) {
 	if !slices.Equal(got, []string{"1", "2"}) {
 		t.Errorf("%v", got)
 	}
+}
+
+// TestAKeyIsForOneAppend: what a key was used for is done once; for anything else it is refused, and the message that it was used for is named.
+func TestAKeyIsForOneAppend(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		c := newContext(t, s, "a")
+		under := func(branch string, m *Message) (*Committed, error) {
+			b := c.Begin(branch)
+			b.AppendWith(AppendOptions{Key: "k"}, m)
+			return b.Commit(t.Context())
+		}
+		first, err := under("", says("b")[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := first.Last().Placed[0].Message
+		if again, err := under("", says("b")[0]); err != nil || !again.Again || again.Last().Placed[0].Message != id {
+			t.Errorf("the same again: %+v, %v", again, err)
+		}
+		refused := func(what string, err error, names string) {
+			t.Helper()
+			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), names) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err = under("", says("other")[0])
+		refused("another text", err, id.String())
+		_, err = under("", says(">b")[0])
+		refused("another role", err, id.String())
+		_, err = c.BeginReply(t.Context(), "", AppendOptions{Key: "k"}, says("other")[0])
+		refused("another text to reply to", err, id.String())
+		b := c.Begin("")
+		b.Fork("fork", ForkOptions{Stay: true})
+		commit(t, b)
+		_, err = under("fork", says("b")[0])
+		refused("another branch", err, "main")
+		b = c.Begin("")
+		b.Rewind("@1")
+		commit(t, b)
+		_, err = under("", says("b")[0])
+		refused("a message that left", err, id.String())
+		want(t, texts(t, c, ""), "a")
+		if _, err := s.Undo(t.Context(), c.ID.String(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := under("", says("b")[0]); err != nil || !again.Again {
+			t.Errorf("back by undo: %+v, %v", again, err)
+		}
+	})
 }

@@ -3,10 +3,12 @@ package chatctx
 import (
 	"encoding/json"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -112,4 +114,168 @@ func TestRedactLeavesWhatIsSigned(t *testing.T) {
 		}
 		want(t, texts(t, c, ""), "[redacted] [redacted]")
 	})
+}
+
+// TestRedactLooksEverywhere plants a secret in each kind of place on its own. Where the plan says that all of it goes, no byte of it is left in the file; where something stays, the plan says so and the
+// file has it.
+func TestRedactLooksEverywhere(t *testing.T) {
+	const secret = "planted-key"
+	quoted := json.RawMessage(`"` + secret + `"`)
+	data := map[string]json.RawMessage{secret: json.RawMessage(`1`)}
+	put := func(m *Message) func(t *testing.T, s *Store, c *ChatContext) {
+		return func(t *testing.T, _ *Store, c *ChatContext) {
+			if _, err := c.Append(t.Context(), "", m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	step := func(fn func(*Batch)) func(t *testing.T, s *Store, c *ChatContext) {
+		return func(t *testing.T, _ *Store, c *ChatContext) {
+			b := c.Begin("")
+			fn(b)
+			commit(t, b)
+		}
+	}
+	ok := func(t *testing.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(media string) *Message {
+		return &Message{Role: pool.User, Content: []pool.Part{{Type: pool.DocumentPart, MediaType: media, Data: []byte(`{"key":"` + secret + `"}`)}}}
+	}
+	for _, place := range []struct {
+		name  string
+		stays bool
+		plant func(t *testing.T, s *Store, c *ChatContext)
+	}{
+		{"document", false, put(file("text/plain"))},
+		{"document of no known type", false, put(file("application/x-log"))},
+		{"file stored before its message", false, func(t *testing.T, s *Store, c *ChatContext) {
+			h, err := s.PutArtifact(t.Context(), []byte("has "+secret), "text/plain")
+			ok(t, err)
+			put(&Message{Role: pool.User, Content: []pool.Part{{Type: pool.DocumentPart, MediaType: "text/plain", SHA256: h}}})(t, s, c)
+		}},
+		{"file that nothing refers to", false, func(t *testing.T, s *Store, _ *ChatContext) {
+			_, err := s.PutArtifact(t.Context(), []byte("has "+secret), "text/plain")
+			ok(t, err)
+		}},
+		{"large result of JSON", false, put(&Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", JSON: json.RawMessage(`["` + strings.Repeat("x", 9000) + secret + `"]`)}})},
+		{"branch", false, step(func(b *Batch) { b.Fork(secret, ForkOptions{Stay: true}) })},
+		{"two branches", false, step(func(b *Batch) {
+			b.Fork(secret, ForkOptions{Stay: true})
+			b.Fork(secret+"x", ForkOptions{Stay: true})
+		})},
+		{"removed branch", false, step(func(b *Batch) {
+			b.Fork(secret, ForkOptions{Stay: true})
+			b.RemoveBranch(secret)
+		})},
+		{"tag", false, step(func(b *Batch) { b.Tag(secret, "@1"); b.Tag(secret+"y", "@2") })},
+		{"settings' key", false, step(func(b *Batch) { b.SetSettings(data) })},
+		{"context's settings' key", false, step(func(b *Batch) { b.SetContextSettings(data) })},
+		{"app data's key", false, step(func(b *Batch) { b.SetContextData(secret, quoted) })},
+		{"message's data", false, step(func(b *Batch) { b.SetMessageData("@1", secret, quoted) })},
+		{"title that was", false, func(t *testing.T, s *Store, c *ChatContext) {
+			step(func(b *Batch) { b.SetTitle(secret) })(t, s, c)
+			step(func(b *Batch) { b.SetTitle("now another") })(t, s, c)
+		}},
+		{"prompt that was", false, step(func(b *Batch) { b.SetSystem(secret); b.SetSystem("be kind") })},
+		{"idempotency key", false, step(func(b *Batch) { b.AppendWith(AppendOptions{Key: secret}, says("x")[0]) })},
+		{"rewound message", false, step(func(b *Batch) { b.Append(says(secret)[0]); b.Rewind("@2") })},
+		{"digest", false, step(func(b *Batch) {
+			b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: secret}}, Data: map[string]json.RawMessage{"x": quoted}}})
+		})},
+		{"tool of the context", false, step(func(b *Batch) {
+			b.PutTool(Tool{Name: "t", Description: secret, Schema: json.RawMessage(`{"title":"` + secret + `"}`)})
+		})},
+		{"tool of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
+			_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: secret})
+			ok(t, err)
+		}},
+		{"tool that was", false, func(t *testing.T, s *Store, _ *ChatContext) {
+			_, err := s.PutTool(t.Context(), Tool{Name: "t", Description: secret})
+			ok(t, err)
+			_, err = s.RemoveTool(t.Context(), "t")
+			ok(t, err)
+		}},
+		{"settings of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
+			_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"a": quoted, secret: quoted})
+			ok(t, err)
+		}},
+		{"rule's reason", false, func(t *testing.T, s *Store, _ *ChatContext) {
+			_, err := s.AddRule(t.Context(), Rule{Effect: "ask", Tool: "t", Reason: secret})
+			ok(t, err)
+		}},
+		{"call's id", true, put(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: secret, Tool: "t", Arguments: json.RawMessage(`{}`)}}})},
+		{"tool's name", true, put(&Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: secret, Arguments: json.RawMessage(`{}`)}}})},
+		{"model", true, put(&Message{Role: pool.Assistant, Content: says("x")[0].Content, Meta: pool.Metadata{Model: secret}})},
+		{"imported id", true, func(t *testing.T, s *Store, _ *ChatContext) {
+			in := &Incoming{Format: "test", Conversation: secret, Title: "In", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: secret + "n", Message: says("x")[0]}}}
+			_, err := s.Import(t.Context(), []*Incoming{in})
+			ok(t, err)
+		}},
+		{"command of a tool", true, step(func(b *Batch) { b.PutTool(Tool{Name: "t", Command: []string{"run", secret}}) })},
+	} {
+		t.Run(place.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, filepath.Join(dir, "chats.db"))
+			c := newContext(t, s, "one", ">two")
+			place.plant(t, s, c)
+			if planted(t, dir) == 0 {
+				t.Fatal("nothing was planted")
+			}
+			o := RedactOptions{Find: finder("planted-key"), DryRun: true}
+			plan, err := s.Maintenance().Redact(t.Context(), o)
+			ok(t, err)
+			if len(plan.Found) == 0 {
+				t.Fatal("the plan found nothing")
+			}
+			o.DryRun = false
+			done, err := s.Maintenance().Redact(t.Context(), o)
+			ok(t, err)
+			if !reflect.DeepEqual(plan.Found, done.Found) {
+				t.Errorf("planned %+v\ndid %+v", plan.Found, done.Found)
+			}
+			left := 0
+			for _, f := range done.Found {
+				if f.Left != "" {
+					left++
+				}
+			}
+			if n := planted(t, dir); (n > 0) != place.stays || (left > 0) != place.stays {
+				t.Errorf("%d are left in the file, and %d are named; found %+v", n, left, done.Found)
+			}
+			want(t, texts(t, c, "main")[:len("one >two")], "one >two")
+		})
+	}
+}
+
+// TestRedactFindsWhatIsEscaped redacts a string that JSON writes otherwise than it reads, and does not show a title with a secret in it.
+func TestRedactFindsWhatIsEscaped(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "one")
+	asks := &Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: "t", Arguments: json.RawMessage(`{"a":"pl\u0061nted-key \"x\"","b":"\\"}`)}}}
+	if _, err := c.Append(t.Context(), "", asks); err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	b.SetTitle("a planted-key")
+	commit(t, b)
+	done, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Message(t.Context(), asks.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(m.Calls[0].Arguments); got != `{"a":"[redacted] \"x\"","b":"\\"}` {
+		t.Errorf("read %s", got)
+	}
+	for _, f := range done.Found {
+		if f.Title != "a [redacted]" {
+			t.Errorf("shows the title %q", f.Title)
+		}
+	}
 }

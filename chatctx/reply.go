@@ -96,7 +96,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 
 func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) (*Begun, error) {
 	out, made := &Begun{}, journal.NewStep("append")
-	again, err := t.Known(o.Key, made)
+	again, err := t.Known(o.Key, msgs, made)
 	if err != nil {
 		return nil, err
 	}

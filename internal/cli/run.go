@@ -116,6 +116,9 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 		return nil, storeHint(err, path)
 	}
 	r.st = st
+	if due, err := st.Maintenance().PurgeDue(r.ctx); due && err == nil {
+		r.note("a purge was cut short: its bytes are still in the file, until a command that writes has room to write it anew")
+	}
 	return st, nil
 }
 

@@ -14,11 +14,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 )
 
-// Backup writes a copy of the store, one state of it, while others go on. The copy is a store. ErrInvalid on an engine that keeps no file.
+// Backup writes a copy of the store, one state of it, while others go on. The copy is a store. ErrInvalid on an engine that keeps no file, ErrConflict while a purge is not finished: the copy would have
+// what was to go.
 func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 	k, ok := s.DB.(kv.Keeper)
 	if !ok {
 		return record.Invalidf("a store in memory has no file to copy")
+	}
+	if due, err := PurgeDue(ctx, s); due && err == nil {
+		return record.Conflict("a purge was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
 	}
 	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
 }

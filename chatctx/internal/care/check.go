@@ -61,6 +61,9 @@ func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem
 			return err
 		}
 	}
+	if due, err := PurgeDue(ctx, s); due && err == nil {
+		c.problem(0, "purge", "was cut short: the bytes of what it took are still in the file, until a program opens the store to write (chatctx vacuum)")
+	}
 	if k, ok := s.DB.(kv.Keeper); ok && full {
 		return c.damage(k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }))
 	}

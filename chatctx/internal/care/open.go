@@ -32,10 +32,9 @@ func Open(path string, o record.Options) (*record.Store, error) {
 		return nil, err
 	}
 	s := newStore(db, o)
-	if !o.ReadOnly {
-		if err := resumePurge(context.Background(), s); err != nil && !errors.Is(err, record.ErrReadOnly) {
-			return nil, errors.Join(err, db.Close())
-		}
+	if due, err := PurgeDue(context.Background(), s); due && err == nil && !o.ReadOnly {
+		// Where that cannot be done now, for want of space, all else still can: PurgeDue says it.
+		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
 	}
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -492,7 +493,10 @@ func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Pur
 	if err != nil {
 		return nil, err
 	}
-	return out, finishPurge(ctx, s, &out.Collected)
+	if err := finishPurge(ctx, s, &out.Collected); err != nil {
+		return out, fmt.Errorf("what was to go can no longer be read, but its bytes are still in the file, until the next program that opens the store to write can write it anew: %w", err)
+	}
+	return out, nil
 }
 
 // metaPurging is there from the moment that a purge has removed records until the file is written anew without them.
@@ -510,17 +514,14 @@ func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
 	return s.DB.Update(ctx, done)
 }
 
-// resumePurge finishes a purge that was cut short by the end of its process.
-func resumePurge(ctx context.Context, s *record.Store) error {
+// PurgeDue reports whether a purge or redaction has not been finished: its records are gone, and their bytes are still in the file. Whoever opens the store to write finishes it, if it can.
+func PurgeDue(ctx context.Context, s *record.Store) (bool, error) {
 	var begun []byte
 	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
 		begun, err = tx.Get(record.MetaBucket, metaPurging)
 		return err
 	})
-	if err != nil || begun == nil {
-		return err
-	}
-	return finishPurge(kv.WithPurpose(ctx, "purge"), s, &Collected{})
+	return begun != nil, err
 }
 
 // notePurge leaves the one line that says that something was purged, and not what.

@@ -1,10 +1,16 @@
 package care
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -37,7 +43,7 @@ type Redaction struct {
 	Context pool.ID
 	Title   string
 	Message pool.ID // zero: the title, a prompt or settings
-	Field   string  // text, thinking, call, result, title, prompt, settings …
+	Field   string  // text, thinking, call, result, file, title, prompt, settings, branch, tag, tool, rule, undo …
 	What    string
 	Shown   string
 	Left    string // why it stays; "" where it goes
@@ -52,8 +58,9 @@ type Redacted struct {
 // RedactedMark stands in the place of what was redacted.
 const RedactedMark = "[redacted]"
 
-// Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back: they
-// stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written anew, so that the bytes are gone.
+// Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back, and
+// by some names (of tools, of calls, of what was imported) other records are found: they stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written
+// anew, so that the bytes are gone.
 func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
 	out := &Redacted{}
 	p, err := purge(ctx, s, o.DryRun, func(tx kv.RwTx, p *Purged) error {
@@ -64,20 +71,25 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 			return err
 		}
 		for _, id := range ids {
-			r := &redactor{tx: tx, store: s, find: o.Find, changed: map[index.Doc]bool{}}
+			r := &redactor{tx: tx, store: s, find: o.Find, changed: map[index.Doc]bool{}, prompts: map[string]bool{}}
 			if err := r.context(id, &p.Collected); err != nil {
 				return err
 			}
 			out.Found = append(out.Found, r.found...)
-			if len(r.changed) > 0 {
+			if r.put {
 				p.touched[id] = true
 				p.changed(r.changed)
 			}
 		}
-		if len(p.touched) == 0 {
+		r := &redactor{tx: tx, store: s, find: o.Find}
+		if o.Context == "" {
+			err = r.wholeStore()
+			out.Found = append(out.Found, r.found...)
+		}
+		if err == nil && len(p.touched) == 0 && !r.put {
 			return errDry
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -112,8 +124,10 @@ type redactor struct {
 	find    func(string) ([]Secret, error)
 	found   []Redaction
 	changed map[index.Doc]bool
-	at      Redaction // where it is now
-	hit     bool      // something was put in place
+	prompts map[string]bool // ids of those that were put anew
+	at      Redaction       // where it is now
+	hit     bool            // something was put in place
+	put     bool            // the same of all that it went through
 	err     error
 }
 
@@ -137,7 +151,14 @@ func (r *redactor) text(field, left string, text *string) {
 		last = s.To
 	}
 	if left == "" {
-		*text, r.hit = b.String()+(*text)[last:], true
+		*text, r.hit, r.put = b.String()+(*text)[last:], true, true
+	}
+}
+
+// stays looks at texts that cannot be changed.
+func (r *redactor) stays(field, why string, texts ...string) {
+	for _, text := range texts {
+		r.text(field, why, &text)
 	}
 }
 
@@ -147,34 +168,80 @@ func shown(secret string) string {
 	return string(runes[:min(len(runes)/4, 6)]) + "…"
 }
 
-// json redacts the strings within JSON. What would be no JSON afterwards stays.
+// json redacts JSON: as it is written, where a secret may be known by the key beside it, and the strings in it that are written with escapes. What would be no JSON afterwards stays.
 func (r *redactor) json(field, left string, raw *json.RawMessage) {
 	if len(*raw) == 0 || r.err != nil {
 		return
 	}
-	text, n := string(*raw), len(r.found)
-	hit := r.hit
+	text, n, hit, put := string(*raw), len(r.found), r.hit, r.put
 	r.text(field, left, &text)
+	if bytes.IndexByte(*raw, '\\') >= 0 {
+		text = r.escaped(field, left, text)
+	}
+	if text == string(*raw) {
+		return
+	}
 	if !json.Valid([]byte(text)) {
-		r.hit = hit
+		r.hit, r.put = hit, put
 		for i := range r.found[n:] {
 			r.found[n+i].Left = "it would be no JSON any more"
 		}
 		return
 	}
-	if text != string(*raw) {
-		*raw = json.RawMessage(text)
-	}
+	*raw = json.RawMessage(text)
 }
 
+// escaped redacts the strings of JSON that have escapes.
+func (r *redactor) escaped(field, left, text string) string {
+	return quoted.ReplaceAllStringFunc(text, func(q string) string {
+		var s string
+		if !strings.Contains(q, `\`) || json.Unmarshal([]byte(q), &s) != nil {
+			return q
+		}
+		was := s
+		if r.text(field, left, &s); s == was {
+			return q
+		}
+		raw, err := json.Marshal(s)
+		if err != nil {
+			return q
+		}
+		return string(raw)
+	})
+}
+
+// quoted matches a string of JSON.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// data redacts values, and the names that they have.
 func (r *redactor) data(field string, m map[string]json.RawMessage) {
-	for name, v := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		v, to := m[name], name
 		r.json(field, "", &v)
-		m[name] = v
+		if r.text(field, "", &to); to != name {
+			delete(m, name)
+			to = freeIn(m, to)
+		}
+		m[to] = v
 	}
 }
 
-const signed = "the provider has signed it"
+// freeIn is a name that a map does not have: the one given, or that with a number.
+func freeIn[T any](m map[string]T, name string) string {
+	free := name
+	for n := 2; ; n++ {
+		if _, taken := m[free]; !taken {
+			return free
+		}
+		free = fmt.Sprint(name, ".", n)
+	}
+}
+
+// Why something stays.
+const (
+	signed = "the provider has signed it"
+	asName = "other records are found by it: purge what has it"
+)
 
 func (r *redactor) parts(field string, parts []pool.Part) {
 	for i := range parts {
@@ -190,8 +257,32 @@ func (r *redactor) parts(field string, parts []pool.Part) {
 		r.text("file", left, &p.Name)
 		r.text("file", left, &p.URL)
 		r.json(name, map[bool]string{true: signed}[left != "" || p.Text != ""], &p.Raw)
+		r.stays(name, signed, p.Signature, p.Redacted)
+		r.stays(name, asName, p.Type, p.MediaType, p.Provider, p.Model, p.CallID)
+		r.artifact(p, left)
 	}
 }
+
+// artifact redacts the text of an attached file. What is no text is not looked into.
+func (r *redactor) artifact(p *pool.Part, left string) {
+	if p.SHA256 == (pool.Hash{}) || p.Type == pool.TextPart || r.err != nil { // those of texts are read with their messages
+		return
+	}
+	data, _, err := pool.Artifact(r.tx, p.SHA256)
+	if err != nil {
+		r.err = err
+		return
+	}
+	if text := string(data); isText(data) {
+		if r.text("file", left, &text); text != string(data) {
+			p.Data = []byte(text)
+			r.err = cmp.Or(r.err, r.tx.Delete(record.LooseBucket, p.SHA256[:]))
+		}
+	}
+}
+
+// isText reports whether bytes are text and nothing else.
+func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
 func (r *redactor) message(m *pool.Message) {
 	r.parts("text", m.Content)
@@ -201,18 +292,22 @@ func (r *redactor) message(m *pool.Message) {
 		r.json("call", left, &c.Arguments)
 		r.json("call", left, &c.Raw)
 		r.text("call", "", &c.Reason)
+		r.stays("call", asName, c.ID, c.Tool, c.Provider, c.Model)
 	}
 	if t := m.Result; t != nil {
+		r.stays("result", asName, t.RequestID, t.Tool)
 		r.text("result", "", &t.Text)
 		r.json("result", "", &t.JSON)
 		r.parts("result", t.Parts)
 		r.text("summary", "", &t.CompactSummary)
 	}
+	r.stays("model", asName, m.Meta.Model, m.Meta.Provider, m.Meta.FinishReason, m.Kind)
 	r.text("error", "", &m.Meta.Error)
 	r.json("usage", "", &m.Meta.Usage)
 	r.data("provider data", m.Meta.ProviderData)
 	r.data("app data", m.AppData)
 	if m.Source != nil {
+		r.stays("source", asName, m.Source.Format, m.Source.Conversation, m.Source.Node, m.Source.Role)
 		raw := string(m.Source.Raw)
 		r.text("source", "", &raw)
 		if raw != string(m.Source.Raw) {
@@ -228,21 +323,19 @@ func (r *redactor) context(id pool.ID, out *Collected) error {
 		return err
 	}
 	r.at = Redaction{Context: id, Title: t.Rec.Title}
-	if err := r.messages(id); err != nil {
-		return err
-	}
-	for _, step := range []func(*journal.Txn) error{r.branches, r.calls, r.record} {
+	for _, step := range []func(*journal.Txn) error{r.record, r.messages, r.branches, r.calls, r.tags, r.tools, r.forgotten, r.imports} {
 		if err := step(t); err != nil {
 			return err
 		}
 	}
-	if r.err != nil || len(r.changed) == 0 {
+	if r.err != nil || !r.put {
 		return r.err
 	}
 	return forget(t, out)
 }
 
-func (r *redactor) messages(id pool.ID) error {
+func (r *redactor) messages(t *journal.Txn) error {
+	id := t.ID
 	var changed []*pool.Message
 	err := pool.Scan(r.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
 		if err != nil {
@@ -264,7 +357,7 @@ func (r *redactor) messages(id pool.ID) error {
 	return err
 }
 
-// branches redacts prompts, settings and app data of branches. A prompt with another text has another id.
+// branches redacts prompts, settings, digests, app data and names of branches. A prompt with another text has another id.
 func (r *redactor) branches(t *journal.Txn) error {
 	var all []*branch.Branch
 	if err := branch.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
@@ -282,6 +375,7 @@ func (r *redactor) branches(t *journal.Txn) error {
 				continue
 			}
 			any = true
+			r.prompts[*p] = true
 			r.changed[find.DocOf(find.PromptDoc, t.ID, pool.ID([]byte(*p)))] = true
 			if *p, err = t.PutPrompt(text); err != nil {
 				return err
@@ -290,8 +384,16 @@ func (r *redactor) branches(t *journal.Txn) error {
 		r.hit = false
 		r.data("settings", b.Settings)
 		r.data("app data", b.AppData)
+		for i := range b.Sessions {
+			for j := range b.Sessions[i].Digests {
+				r.text("digest", "", &b.Sessions[i].Digests[j].Text)
+			}
+			r.data("session", b.Sessions[i].Data)
+		}
+		if err := r.branchName(t, b); err != nil {
+			return err
+		}
 		if any = any || r.hit; any {
-			r.changed[find.DocOf(find.TitleDoc, t.ID, pool.ID{})] = true
 			b.Revision++
 			if err := branch.Put(t.Tx, t.ID, b); err != nil {
 				return err
@@ -316,11 +418,13 @@ func (r *redactor) calls(t *journal.Txn) error {
 		r.json("call", "", &rec.Effective)
 		r.text("call", "", &rec.Reason)
 		for i := range rec.Decisions {
-			r.text("call", "", &rec.Decisions[i].Reason)
-			r.json("call", "", &rec.Decisions[i].Arguments)
+			d := &rec.Decisions[i]
+			for _, text := range []*string{&d.Reason, &d.ByName, &d.Program} {
+				r.text("call", "", text)
+			}
+			r.json("call", "", &d.Arguments)
 		}
 		if r.hit {
-			r.changed[find.DocOf(find.TitleDoc, t.ID, pool.ID{})] = true
 			if err := record.PutRecord(t.Tx, record.CallBucket, key, rec); err != nil {
 				return err
 			}
@@ -334,6 +438,10 @@ func (r *redactor) calls(t *journal.Txn) error {
 func (r *redactor) record(t *journal.Txn) error {
 	r.hit = false
 	r.text("title", "", &t.Rec.Title)
+	r.at.Title = t.Rec.Title
+	for i := range r.found {
+		r.found[i].Title = t.Rec.Title // the old one is not to be shown
+	}
 	r.data("settings", t.Rec.Settings)
 	r.data("app data", t.Rec.AppData)
 	if t.Rec.Task != nil {
@@ -347,8 +455,8 @@ func (r *redactor) record(t *journal.Txn) error {
 			return fmt.Errorf("the task of %s: %w", record.Short(t.ID), err)
 		}
 	}
-	if r.hit {
-		r.changed[find.DocOf(find.TitleDoc, t.ID, pool.ID{})] = true
+	if !r.hit {
+		return r.err
 	}
-	return r.err
+	return cmp.Or(r.err, t.WriteContext())
 }

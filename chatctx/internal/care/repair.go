@@ -116,9 +116,15 @@ func Problems(ctx context.Context, s *record.Store) ([]Problem, error) {
 
 // copyBeside copies the file, as a backup or, where that cannot be made of it, byte for byte.
 func copyBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
-	name, err := BackupBeside(ctx, s, path, what)
-	if !errors.Is(err, kv.ErrDamaged) {
-		return name, err
+	due, err := PurgeDue(ctx, s)
+	if err != nil && !errors.Is(err, kv.ErrDamaged) {
+		return "", err
+	}
+	name := ""
+	if !due && err == nil {
+		if name, err = BackupBeside(ctx, s, path, what); !errors.Is(err, kv.ErrDamaged) {
+			return name, err
+		}
 	}
 	if name, err = freeFile(path, what); err != nil {
 		return "", err

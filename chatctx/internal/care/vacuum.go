@@ -7,11 +7,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Vacuum writes the file anew without free space. Other programs wait or go on with the new file. ErrInvalid on an engine that keeps no file.
+// Vacuum writes the file anew without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. ErrInvalid on an engine that keeps no file.
 func Vacuum(ctx context.Context, s *record.Store) error {
 	k, ok := s.DB.(kv.Keeper)
 	if !ok {
 		return record.Invalidf("a store in memory has no file to write anew")
+	}
+	if due, err := PurgeDue(ctx, s); due && err == nil {
+		return finishPurge(kv.WithPurpose(ctx, "vacuum"), s, &Collected{})
 	}
 	return k.Rewrite(kv.WithPurpose(ctx, "vacuum"), nil)
 }

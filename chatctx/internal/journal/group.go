@@ -2,6 +2,8 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -29,8 +31,9 @@ type keptPlace struct {
 	Position int     `cbor:"2,keyasint"`
 }
 
-// known looks for what an append with this key has made already. No key is known.
-func (t *Txn) Known(key string, made *Step) (bool, error) {
+// Known looks for what an append of msgs with this key has made already. No key is known. ErrConflict where the key was used on another branch or for other messages, or where one of these has left the branch:
+// neither doing nothing nor adding them again would be what was asked for.
+func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) {
 	if key == "" {
 		return false, nil
 	}
@@ -39,15 +42,59 @@ func (t *Txn) Known(key string, made *Step) (bool, error) {
 	if err != nil || !ok || rec.At+keyLife < t.Now {
 		return false, err
 	}
-	*made = Step{What: made.What, Revision: rec.Revision, Again: true}
+	b, err := view.BranchByID(t.Tx, t.ID, rec.Branch)
+	if err != nil {
+		return false, err
+	}
+	if b == nil || b.ID != t.Target.ID {
+		name := "a branch that is gone"
+		if b != nil {
+			name = fmt.Sprintf("the branch %q", b.Name)
+		}
+		return false, record.Conflict("the key %q was used on %s: take another key", key, name)
+	}
+	if err := t.asMade(key, &rec, msgs); err != nil {
+		return false, err
+	}
+	*made = Step{What: made.What, Branch: b.Name, Revision: rec.Revision, Again: true}
 	for _, p := range rec.Placed {
 		made.Placed = append(made.Placed, Placement{Message: p.Message, Position: p.Position})
 	}
-	b, err := view.BranchByID(t.Tx, t.ID, rec.Branch)
-	if b != nil {
-		made.Branch = b.Name
+	return true, nil
+}
+
+// asMade makes sure that what a key made are these messages, and that they stand on the branch or wait for it.
+func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
+	if len(rec.Placed) != len(msgs) {
+		return record.Conflict("the key %q was used for %d messages, not %d: take another key", key, len(rec.Placed), len(msgs))
 	}
-	return true, err
+	queued := map[pool.ID]bool{}
+	err := t.Tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(t.ID, rec.Branch[:]...)), func(_, value []byte) error {
+		if len(value) == len(pool.ID{}) {
+			queued[pool.ID(value)] = true
+		}
+		return nil
+	})
+	for i, p := range rec.Placed {
+		if err != nil {
+			return err
+		}
+		var was *pool.Message
+		if was, err = pool.Get(t.Tx, t.ID, p.Message); err != nil {
+			return err
+		}
+		at := 0
+		if was != nil {
+			if same, err := pool.Same(was, msgs[i]); err != nil || !same {
+				return cmp.Or(err, record.Conflict("the key %q was used for message %s, which says something else: take another key", key, p.Message))
+			}
+			at, err = t.Reader().StandsAt(t.Target, was)
+		}
+		if at == 0 && !queued[p.Message] && err == nil {
+			err = record.Conflict("the key %q was used for message %s, which is no longer on the branch: take another key to add it again", key, p.Message)
+		}
+	}
+	return err
 }
 
 // Appending is an append of a batch.
@@ -69,7 +116,7 @@ func (a *Appending) CopyIDs() {
 
 // Step appends, unless the key is known.
 func (a *Appending) Step(t *Txn, s *Step) error {
-	if again, err := t.Known(a.O.Key, s); again || err != nil {
+	if again, err := t.Known(a.O.Key, a.Msgs, s); again || err != nil {
 		return err
 	}
 	if err := t.Expect(a.O.Expect); err != nil {

@@ -52,7 +52,7 @@ type Placement struct {
 }
 
 // AppendOptions of AppendWith. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
-// happen once: a second one with the same key within 24 hours gives what the first made. Copies gives a message whose id this context does not have an
+// happen once: a second one with the same key within 24 hours gives what the first made, and is an ErrConflict for other messages, on another branch, or where one of them has left the branch. Copies gives a message whose id this context does not have an
 // id of its own, and notes the other one as what it is a copy of.
 type AppendOptions struct {
 	Expect *uint64

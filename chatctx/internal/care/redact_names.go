@@ -1,0 +1,234 @@
+package care
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/intake"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// What a redaction looks at beside messages, prompts and calls: names, tools, rules, what only undo needs, and the store's own records.
+
+// branchName redacts a branch's name. The name leads to the branch afterwards as it did before.
+func (r *redactor) branchName(t *journal.Txn, b *branch.Branch) error {
+	was := b.Name
+	if r.text("branch", "", &b.Name); b.Name == was || b.Removed != 0 || r.err != nil {
+		return r.err
+	}
+	if err := branch.DeleteName(t.Tx, t.ID, was); err != nil {
+		return err
+	}
+	free, err := branch.FreeName(t.Tx, t.ID, b.Name)
+	if err != nil {
+		return err
+	}
+	b.Name = free
+	return branch.PutName(t.Tx, t.ID, b.Name, b.ID)
+}
+
+// tags redacts the names of tags.
+func (r *redactor) tags(t *journal.Txn) error {
+	keys, err := view.KeysWith(t.Tx, record.TagBucket, t.ID[:])
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		name := string(key[16:])
+		if r.text("tag", "", &name); name == string(key[16:]) {
+			continue
+		}
+		value, err := t.Tx.Get(record.TagBucket, key)
+		if err != nil {
+			return err
+		}
+		value = bytes.Clone(value)
+		free := name
+		for n := 2; ; n++ {
+			taken, err := t.Tx.Get(record.TagBucket, record.Under(t.ID, []byte(free)...))
+			if err != nil {
+				return err
+			}
+			if taken == nil {
+				break
+			}
+			free = fmt.Sprint(name, ".", n)
+		}
+		if err := cmp.Or(t.Tx.Delete(record.TagBucket, key), t.Tx.Put(record.TagBucket, record.Under(t.ID, []byte(free)...), value)); err != nil {
+			return err
+		}
+	}
+	return r.err
+}
+
+func (r *redactor) tools(t *journal.Txn) error { return r.toolsOf(t.ID) }
+
+// toolsOf redacts what tools say of themselves, how they are run, and why rules are there. What a rule matches stays: with another value it would allow something else.
+func (r *redactor) toolsOf(owner pool.ID) error {
+	err := eachRecord(r.tx, record.ToolBucket, owner, func(tool *record.Tool) bool {
+		r.hit = false
+		r.tool(tool)
+		return r.hit
+	})
+	if err != nil {
+		return err
+	}
+	err = eachRecord(r.tx, record.RuleBucket, owner, func(rule *record.Rule) bool {
+		r.hit = false
+		r.text("rule", "", &rule.Reason)
+		r.text("rule", "", &rule.By)
+		r.stays("rule", "the rule would match something else", rule.Tool, rule.Mode)
+		for _, c := range rule.When {
+			r.stays("rule", "the rule would match something else", c.Argument, c.Value)
+		}
+		return r.hit
+	})
+	return cmp.Or(err, r.err)
+}
+
+func (r *redactor) tool(tool *record.Tool) {
+	r.text("tool", "", &tool.Description)
+	r.json("tool", "", &tool.Schema)
+	for i := range tool.Remotes {
+		r.text("tool", "", &tool.Remotes[i].Description)
+		r.json("tool", "", &tool.Remotes[i].Schema)
+		r.stays("tool", asName, tool.Remotes[i].Name)
+	}
+	const run = "the tool is run with it: remove the tool"
+	r.stays("tool", asName, tool.Name)
+	r.stays("tool", run, tool.Command...)
+	r.stays("tool", run, tool.URL, tool.Dir)
+	for name, value := range tool.Env {
+		r.stays("tool", run, name, value)
+	}
+}
+
+// eachRecord gives the records of a bucket under an owner, and writes those that fn changed.
+func eachRecord[T any](tx kv.RwTx, bucket string, owner pool.ID, fn func(*T) bool) error {
+	keys, err := view.KeysWith(tx, bucket, owner[:])
+	for _, key := range keys {
+		if err != nil {
+			return err
+		}
+		v := new(T)
+		if _, err = record.GetRecord(tx, bucket, key, v); err == nil && fn(v) {
+			err = record.PutRecord(tx, bucket, key, v)
+		}
+	}
+	return err
+}
+
+// forgotten looks at what goes as a whole with any redaction: the history of undo with prompts that no branch has any more, idempotency keys, a reply that is on its way.
+func (r *redactor) forgotten(t *journal.Txn) error {
+	err := t.Tx.Scan(branch.PromptBucket, kv.Prefix(t.ID[:]), func(key, value []byte) error {
+		if text := string(value); !r.prompts[string(key[16:])] {
+			r.text("undo", "", &text)
+		}
+		return r.err
+	})
+	if err != nil {
+		return err
+	}
+	for bucket, field := range map[string]string{record.OperationBucket: "undo", record.KeyBucket: "key", record.PartialBucket: "reply"} {
+		err := t.Tx.Scan(bucket, kv.Prefix(t.ID[:]), func(key, value []byte) error {
+			r.within(field, "", key[16:])
+			r.within(field, "", value)
+			return r.err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// imports looks at the names under which imported messages are known.
+func (r *redactor) imports(t *journal.Txn) error {
+	return t.Tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
+		if intake.SourceOf(value, t.ID) {
+			r.within("source", asName, key)
+		}
+		return r.err
+	})
+}
+
+// wholeStore redacts what belongs to no context: the store's settings, tools, rules, and its journal.
+func (r *redactor) wholeStore() error {
+	r.at.Title = "the store"
+	settings := map[string]json.RawMessage{}
+	ok, err := record.GetRecord(r.tx, record.MetaBucket, record.MetaSettings, &settings)
+	if err != nil {
+		return err
+	}
+	if r.data("settings", settings); ok && r.hit {
+		if err := record.PutRecord(r.tx, record.MetaBucket, record.MetaSettings, settings); err != nil {
+			return err
+		}
+	}
+	if err := r.toolsOf(pool.ID{}); err != nil {
+		return err
+	}
+	err = eachRecord(r.tx, record.OperationBucket, pool.ID{}, func(op *record.Operation) bool {
+		r.hit = false
+		for i := range op.Chains {
+			r.text("undo", "", &op.Chains[i].Name)
+		}
+		r.text("undo", "", &op.By)
+		old := len(r.found)
+		for _, c := range op.Changes {
+			r.within("undo", "", c.Key)
+			r.within("undo", "", c.Old)
+			for _, raw := range c.Fields {
+				r.within("undo", "", raw)
+			}
+		}
+		if len(r.found) > old {
+			op.Changes, op.Expired, r.hit = nil, true, true
+		}
+		return r.hit
+	})
+	if err != nil {
+		return err
+	}
+	return r.looseArtifacts()
+}
+
+// looseArtifacts lets go of texts that were stored before what is to refer to them.
+func (r *redactor) looseArtifacts() error {
+	keys, err := view.KeysWith(r.tx, record.LooseBucket, nil)
+	for _, key := range keys {
+		if err != nil {
+			return err
+		}
+		var data []byte
+		if has, hasErr := pool.HasArtifact(r.tx, pool.Hash(key)); !has || hasErr != nil {
+			err = hasErr
+			continue
+		}
+		if data, _, err = pool.Artifact(r.tx, pool.Hash(key)); err != nil || !isText(data) {
+			continue
+		}
+		text := string(data)
+		if r.text("file", "", &text); text != string(data) {
+			err = r.tx.Delete(record.LooseBucket, key)
+		}
+	}
+	return cmp.Or(err, r.err)
+}
+
+// within looks at the texts in the bytes of any record: what is UTF-8 and has no control characters. Nothing is put in their place.
+func (r *redactor) within(field, left string, raw []byte) {
+	for _, text := range strings.FieldsFunc(strings.ToValidUTF8(string(raw), "\x00"), func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }) {
+		if len(text) >= 4 {
+			r.text(field, left, &text)
+		}
+	}
+}
