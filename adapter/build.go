@@ -13,33 +13,61 @@ type builder struct {
 	*Conversation
 	ids   *mapping
 	calls map[string][]*Call // by the id that they have here
+	told  map[string]bool    // system texts that the request has
 	open  *Turn              // the assistant's turn whose results may still come
 	start int                // of the messages that are not system text
 }
 
-// system takes the system texts: the branch's, else those of the messages that begin it.
+// system takes the system texts: the branch's, else those of the messages that begin it; and those of system messages from before the session. What a later one
+// says again is sent once.
 func (b *builder) system() {
-	d, leading := b.draft, ""
-	if d.Summary == nil {
+	d := b.draft
+	leading, early := d.System, ""
+	b.told[d.System] = true
+	lead := func(m *chatctx.DraftMessage) {
+		if blank(d.System) {
+			leading = join(leading, b.once(m.Message))
+		}
+	}
+	if d.Summary == nil && d.Session.Start <= 1 {
 		for ; b.start < len(d.Messages); b.start++ {
-			m := d.Messages[b.start].Message
-			if !sent(d.Messages[b.start]) {
+			m := d.Messages[b.start]
+			if !sent(m) {
 				continue
 			}
 			if m.Role != pool.System {
 				break
 			}
-			if text := b.texts(m); text != "" {
-				leading = join(leading, text)
-			}
+			lead(m)
 		}
 	}
-	if blank(d.System) {
-		b.addSystem(leading)
-	} else {
-		b.addSystem(d.System)
+	for _, m := range d.Messages {
+		switch {
+		case !b.early(m) || !sent(m):
+		case m.Leads:
+			lead(m)
+		default:
+			early = join(early, b.once(m.Message))
+		}
 	}
+	b.addSystem(leading)
+	b.addSystem(early)
 	b.addSystem(d.Prompt)
+}
+
+// early reports whether a message is system text from before the session: it stands before the summary.
+func (b *builder) early(m *chatctx.DraftMessage) bool {
+	return m.Message != nil && m.Role == pool.System && m.Position > 0 && m.Position < b.draft.Session.Start
+}
+
+// once is the text of a system message, "" for one that was sent before.
+func (b *builder) once(m *pool.Message) string {
+	text := b.texts(m)
+	if b.told[text] {
+		return ""
+	}
+	b.told[text] = true
+	return text
 }
 
 func (b *builder) addSystem(text string) {
@@ -49,8 +77,11 @@ func (b *builder) addSystem(text string) {
 }
 
 func join(a, b string) string {
-	if a == "" {
+	switch {
+	case a == "":
 		return b
+	case b == "":
+		return a
 	}
 	return a + "\n\n" + b
 }
@@ -91,7 +122,9 @@ func (b *builder) message(m *chatctx.DraftMessage) {
 	case pool.Assistant:
 		b.assistant(m.Message)
 	case pool.System, "developer":
-		b.middle(m.Message)
+		if !b.early(m) {
+			b.middle(m.Message)
+		}
 	default:
 		b.add(&Turn{Role: pool.User, Message: m.ID, Items: b.items(m.Message), From: m.Message})
 	}
@@ -117,12 +150,15 @@ func (b *builder) middle(m *pool.Message) {
 	switch {
 	case text == "":
 		b.Note(m.ID, "an empty system message was left out")
+	case b.told[text]:
+		b.Note(m.ID, "a system message that says what an earlier one says was left out")
 	case b.rules.System:
 		b.add(textTurn(pool.System, m.ID, text))
 	default:
 		b.add(textTurn(pool.User, m.ID, systemText(text)))
 		b.Note(m.ID, "a system message in the middle is sent as a user message")
 	}
+	b.told[text] = true
 }
 
 // items are the parts of a user message, or of another one that is sent as one.

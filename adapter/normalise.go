@@ -99,7 +99,7 @@ func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	}
 	c := &Conversation{draft: d, rules: rules, names: newNames(rules.Tools)}
 	c.tools()
-	b := &builder{Conversation: c, ids: newMapping(rules.IDs), calls: make(map[string][]*Call, len(d.Messages)/2)}
+	b := &builder{Conversation: c, ids: newMapping(rules.IDs), told: map[string]bool{}, calls: make(map[string][]*Call, len(d.Messages)/2)}
 	b.system()
 	if d.Summary != nil && d.Summary.Message != nil {
 		b.summary(d.Summary)

@@ -21,7 +21,7 @@ type Draft struct {
 	Prompt   string                     // the branch's user prompt
 	// Summary stands for what came before Messages: the summary of the session before. Nil: none.
 	Summary *DraftMessage
-	// Messages are those of the current session, in order.
+	// Messages are those of the current session, in order, after the pinned and the system messages from before it.
 	Messages []*DraftMessage
 	Tools    []Tool
 	Session  branch.Session // the current one; its ID is zero where the branch was never compacted
@@ -38,6 +38,8 @@ type DraftMessage struct {
 	Pinned bool
 	Tokens int  // counted; 0: not yet
 	Cache  bool // a cache breakpoint stands after it
+	// Leads: a system message from before the session's start that begins the branch. A set system prompt is sent in its place.
+	Leads bool
 }
 
 // Note records what an enhancer did or an adapter repaired.
@@ -91,7 +93,7 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 			d.Messages = append(d.Messages, draftMessage(*e, marked[e.ID]))
 		}
 	}
-	return d, d.keepPinned(ctx, snap, marked, start)
+	return d, d.keepEarly(ctx, snap, marked, start)
 }
 
 func draftMessage(e Entry, mark string) *DraftMessage {

@@ -21,7 +21,7 @@ var ErrNothingToCompact = errors.New("nothing to compact: the session holds no m
 type Plan struct {
 	// Start is the position at which the new session begins.
 	Start int
-	// Gone are the messages that the summary stands for, Pinned those before the cut that stay, Kept the tail.
+	// Gone are the messages that the summary stands for, Pinned those before the cut that stay (system messages too), Kept the tail.
 	Gone, Pinned, Kept []*chatctx.DraftMessage
 	Before             tokens.Sizes
 	GoneTokens         int
@@ -70,7 +70,7 @@ func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft)
 		case i >= cut:
 			p.Kept = append(p.Kept, m)
 			p.KeptTokens += m.Tokens
-		case m.Pinned || l.stay[i] && m.Role != pool.System && m.Kind == "":
+		case l.stay[i]:
 			p.Pinned = append(p.Pinned, m)
 			p.KeptTokens += m.Tokens
 		default:

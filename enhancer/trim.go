@@ -99,7 +99,7 @@ func (s *steps) budgetError() error {
 		switch {
 		case m.Pinned:
 			e.Pinned += m.Tokens
-		case m.Role == pool.System || m.Kind == "digest" || m.Kind == "summary":
+		case isSystem(m) || m.Kind == "digest":
 			e.System += m.Tokens
 		case i >= last:
 			e.Latest += m.Tokens

@@ -53,7 +53,8 @@ type layout struct {
 	partners []int
 	// may: for each index 0 … number of messages whether the messages may be cut before it: no call before and its result after.
 	may []bool
-	// stay: which messages no step may leave out: pinned ones and all that hang on them by a call, system messages, digests and summaries.
+	// stay: which messages no step may leave out: pinned ones and all that hang on them by a call, system messages, and the digests of this draft. The summary that a
+	// sub-context or a merge left on the branch is history.
 	stay []bool
 }
 
@@ -86,7 +87,7 @@ func (l *layout) setStay(messages []*chatctx.DraftMessage) {
 	l.stay = make([]bool, len(messages))
 	groups := make([]bool, len(messages)) // by the index of the message with the call
 	for i, m := range messages {
-		l.stay[i] = m.Pinned || m.Role == pool.System || m.Kind == "digest" || m.Kind == "summary"
+		l.stay[i] = m.Pinned || isSystem(m) || m.Kind == "digest" && m.Position == 0
 		if l.stay[i] {
 			groups[i] = true
 			if l.partners[i] >= 0 {
@@ -97,6 +98,11 @@ func (l *layout) setStay(messages []*chatctx.DraftMessage) {
 	for i, at := range l.partners {
 		l.stay[i] = l.stay[i] || groups[i] || at >= 0 && groups[at]
 	}
+}
+
+// isSystem: a system message that is text of the conversation's own, and stands for nothing else.
+func isSystem(m *chatctx.DraftMessage) bool {
+	return m.Role == pool.System && m.Kind != "summary" && m.Kind != "digest"
 }
 
 // Block is a stretch of messages that belong together: From to To, indexes, To not included.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
@@ -180,14 +181,7 @@ func load(tx kv.Tx, id ID, b []byte) (*Message, error) {
 // GetMany reads messages in the order of ids and calls fn for each, with nil for one that is not there. An error from reading
 // or from fn ends it and is returned; kv.ErrStop ends it with nil.
 func GetMany(tx kv.Tx, ctx ID, ids []ID, fn func(i int, m *Message) error) error {
-	const size = 2 * len(ctx)
-	all := make([]byte, 0, size*len(ids))
-	keys := make([][]byte, len(ids))
-	for i := range ids {
-		all = append(append(all, ctx[:]...), ids[i][:]...)
-		keys[i] = all[i*size:]
-	}
-	return tx.GetMany(Bucket, keys, func(i int, value []byte) error {
+	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
 		if value == nil {
 			return fn(i, nil)
 		}
@@ -197,6 +191,44 @@ func GetMany(tx kv.Tx, ctx ID, ids []ID, fn func(i int, m *Message) error) error
 		}
 		return fn(i, m)
 	})
+}
+
+// Head is what tells one kind of message from another.
+type Head struct {
+	Role   Role   `cbor:"2,keyasint"`
+	Kind   string `cbor:"8,keyasint"`
+	Hidden bool   `cbor:"9,keyasint"`
+	Unsent bool   `cbor:"10,keyasint"`
+}
+
+// Heads is GetMany for the heads alone, for a part of what reading the messages takes. Those that are not there are passed over.
+func Heads(tx kv.Tx, ctx ID, ids []ID, fn func(i int, h Head) error) error {
+	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
+		if value == nil {
+			return nil
+		}
+		body, err := unseal(value)
+		if err != nil {
+			return damaged(ids[i], err)
+		}
+		var h Head
+		if err := cbor.Unmarshal(body, &h); err != nil {
+			return damaged(ids[i], err)
+		}
+		return fn(i, h)
+	})
+}
+
+// keysOf are the keys of messages, in one piece of memory.
+func keysOf(ctx ID, ids []ID) [][]byte {
+	const size = 2 * len(ctx)
+	all := make([]byte, 0, size*len(ids))
+	keys := make([][]byte, len(ids))
+	for i := range ids {
+		all = append(append(all, ctx[:]...), ids[i][:]...)
+		keys[i] = all[i*size:]
+	}
+	return keys
 }
 
 // Has reports whether the context has a message of that id. It does not read it.
