@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -26,15 +25,69 @@ type Plan struct {
 	Before             tokens.Sizes
 	GoneTokens         int
 	KeptTokens         int // tail and pinned
+	// Room is what all summaries together may take, 0 for any: summaryShare of what the budget allows.
+	Room int
+	// earlier are the summaries that the request has already.
+	earlier []part
+	last    int // the position of the newest message
 }
 
-// Due reports whether a branch is to be compacted: the provider's own input count of the last reply, or where it gave none our count, is past Options.CompactAt of the
-// budget; or the session has more than CompactMessages messages, where that is set. It is asked with a draft as the store gives it.
+// The shares that keep compaction from being for nothing. They are of a request's limit, but for leastGain, which is of the request.
+const (
+	summaryShare = 0.4  // for all summaries; what a model writes in spite of that may be half as much again
+	tailShare    = 0.25 // the most that the setting compact.keep comes to
+	leastGain    = 0.1  // a compaction that clears less is not begun
+	freshShare   = 0.25 // new tokens since the last compaction, before the next is due
+)
+
+// ownText is up to how many tokens a summary that a person wrote may be longer than what it replaces: it may say what no message says.
+const ownText = 1500
+
+// NoGainError: a compaction would not make the request smaller by leastGain. Nothing was changed.
+type NoGainError struct {
+	Before, After int
+}
+
+func (e *NoGainError) Error() string {
+	return fmt.Sprintf("nothing was compacted: the request would go from %d to %d tokens, and a compaction is to make it smaller by %.0f %%", e.Before, e.After, 100*leastGain)
+}
+
+// Due reports whether a branch is to be compacted by itself: the session has more than CompactMessages messages or CompactTurns turns, where these are set; or the provider's own
+// input count of the last reply, or where it gave none our count, is past Options.CompactAt of the budget, and since the last compaction freshShare of what a request may take is
+// new. It is asked with a draft as the store gives it.
 func Due(w *Window, o Options, d *chatctx.Draft) bool {
-	if o.CompactMessages > 0 && len(d.Messages) > o.CompactMessages {
+	if o.Off(CompactStep) {
+		return false
+	}
+	if o.CompactMessages > 0 && len(d.Messages) > o.CompactMessages || o.CompactTurns > 0 && turnsIn(d.Messages) > o.CompactTurns {
 		return true
 	}
-	return w.Budget > 0 && float64(Used(w, d)) > o.CompactAt*float64(w.Budget)
+	return w.Budget > 0 && float64(Used(w, d)) > o.CompactAt*float64(w.Budget) && float64(arrived(w, d)) >= freshShare*float64(w.Limit())
+}
+
+func turnsIn(messages []*chatctx.DraftMessage) int {
+	n := 0
+	for _, m := range messages {
+		if startsTurn(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// compactedKey is the name under which a session keeps how long the branch was when it began.
+const compactedKey = "compacted_at"
+
+// arrived is how many tokens came since the session began.
+func arrived(w *Window, d *chatctx.Draft) int {
+	at, n := 0, 0
+	_ = json.Unmarshal(d.Session.Data[compactedKey], &at) // what cannot be read is none
+	for _, m := range d.Messages {
+		if m.Position > at {
+			n += w.of(d, m)
+		}
+	}
+	return w.scale(n)
 }
 
 // Used is what the branch's next request takes at least: what the provider counted for the last one with its answer, or where it said nothing
@@ -81,18 +134,24 @@ func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft)
 	if len(p.Gone) == 0 {
 		return nil, ErrNothingToCompact
 	}
-	p.Start = d.Messages[cut-1].Position + 1
+	p.Room, p.earlier = int(summaryShare*float64(w.counted(w.Limit()))), partsOf(d.Summary)
+	p.Start, p.last = d.Messages[cut-1].Position+1, d.Messages[len(d.Messages)-1].Position
 	return p, nil
 }
 
 // tailCut is the first index at which the tail is short enough.
 func tailCut(w *Window, o Options, d *chatctx.Draft, may []bool) int {
-	byNumber := o.CompactMessages > 0 && len(d.Messages) > o.CompactMessages
-	n := len(d.Messages)
+	keepNumber, n := 0, len(d.Messages)
+	switch {
+	case o.CompactMessages > 0 && n > o.CompactMessages:
+		keepNumber = o.CompactKeepMessages
+	case o.CompactTurns > 0 && turnsIn(d.Messages) > o.CompactTurns:
+		keepNumber = n - keptTurns(d.Messages, o.CompactTurns)
+	}
 	cut, size := n, 0
 	for i := n - 1; i >= 0; i-- {
 		size += w.scale(w.of(d, d.Messages[i]))
-		if cut < n && (size > o.CompactKeep && !byNumber || byNumber && n-i > o.CompactKeepMessages) {
+		if cut < n && (size > o.CompactKeep && keepNumber == 0 || keepNumber > 0 && n-i > keepNumber) {
 			break
 		}
 		if may[i] && d.Messages[i].Position > 0 {
@@ -103,6 +162,19 @@ func tailCut(w *Window, o Options, d *chatctx.Draft, may []bool) int {
 		return 0
 	}
 	return cut
+}
+
+// keptTurns is the index at which the newest third of so many turns begins.
+func keptTurns(messages []*chatctx.DraftMessage, most int) int {
+	left := max(most/3, 1)
+	for i, m := range slices.Backward(messages) {
+		if startsTurn(m) {
+			if left--; left == 0 {
+				return i
+			}
+		}
+	}
+	return 0
 }
 
 // turnStart moves a cut to the next user message, if one follows.
@@ -134,7 +206,10 @@ type Compacted struct {
 	Start     int // its first position
 	Summary   string
 	// By says where the summary is from: text, model or digest.
-	By                                      string
+	By string
+	// Parts say what each part of the summary stands for: earlier summaries, and the new one. Note is what was not done as usual, "" for nothing.
+	Parts                                   []Stands
+	Note                                    string
 	Messages                                int // that the summary stands for
 	Before, After                           int // tokens of the request
 	System, SummarySize, Kept, Tools, Calls int
@@ -157,29 +232,42 @@ func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o O
 	if err != nil {
 		return nil, err
 	}
-	text, by, err := summarise(ctx, w, o, d, p, r)
+	made, err := summarise(ctx, w, o, d, p, r)
 	if err != nil {
 		return nil, err
 	}
-	summary := summaryMessage(d, p, text, by, w.Counter)
+	out := &Compacted{Start: p.Start, Summary: made.text(), By: made.by(), Parts: made.stands(), Note: made.note, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), Budget: w.Budget}
+	summary := made.message()
+	out.figures(w, p, summary)
+	if err := out.worth(w, r, made); err != nil {
+		return nil, err
+	}
 	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now()}
 	if r.Embedder != nil {
-		if vectors, err := r.Embedder.Embed(ctx, []string{text}); err == nil && len(vectors) == 1 {
+		if vectors, err := r.Embedder.Embed(ctx, []string{out.Summary}); err == nil && len(vectors) == 1 {
 			setEmbedding(&next, r.Embedder.Name(), vectors[0])
 		}
 	}
+	setData(&next, compactedKey, p.last)
 	done, number, err := commitSession(ctx, c, d, p, summary, next)
 	if err != nil {
 		return nil, err
 	}
-	out := &Compacted{Operation: done.Operation, Branch: done.Branch, Session: number, Start: p.Start, Summary: text, By: by, Messages: len(p.Gone),
-		Before: w.scale(p.Before.Total()), Budget: w.Budget}
-	out.figures(w, p, d, summary)
+	out.Operation, out.Branch, out.Session = done.Operation, done.Branch, number
 	return out, nil
 }
 
+// worth refuses a compaction that clears too little. What a person wrote may be longer than what it replaces, within reason.
+func (c *Compacted) worth(w *Window, r Request, made *summary) error {
+	own := r.Text != "" && w.Counter.Text(r.Text) <= ownText
+	if own && (c.Budget == 0 || c.After <= w.Limit()) || float64(c.After) <= (1-leastGain)*float64(c.Before) {
+		return nil
+	}
+	return &NoGainError{c.Before, c.After}
+}
+
 // figures are those of the request after the compaction, as it stands now.
-func (c *Compacted) figures(w *Window, p *Plan, d *chatctx.Draft, summary *pool.Message) {
+func (c *Compacted) figures(w *Window, p *Plan, summary *pool.Message) {
 	c.System = w.scale(p.Before.System + p.Before.Prompt)
 	c.SummarySize = w.scale(w.Counter.Message(summary, nil))
 	c.Tools = w.scale(p.Before.Tools)
@@ -190,50 +278,6 @@ func (c *Compacted) figures(w *Window, p *Plan, d *chatctx.Draft, summary *pool.
 		}
 	}
 	c.After = c.System + c.SummarySize + c.Tools + c.Kept + tokens.PerConversation
-}
-
-// earlierTokens is how much of earlier summaries is given along.
-const earlierTokens = 2000
-
-// summaryMessage is the message of a summary. Earlier summaries are given along before it, a part each and as they were; the oldest go where they take too much.
-func summaryMessage(d *chatctx.Draft, p *Plan, text, by string, c *tokens.Counter) *pool.Message {
-	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary"}
-	if d.Summary != nil {
-		parts := d.Summary.Content
-		for len(parts) > 1 && partsTokens(parts, c) > earlierTokens {
-			parts = parts[1:]
-		}
-		m.Content = append(m.Content, parts...)
-	}
-	from := max(d.Session.Start, 1)
-	head := fmt.Sprintf("[SUMMARY of the messages %d to %d of this conversation]\n", from, p.Start-1)
-	m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: head + text})
-	quoted, _ := json.Marshal(by) // a text always encodes
-	m.AppData = map[string]json.RawMessage{summaryBy: quoted}
-	return m
-}
-
-// summaryBy is the name under which a summary message says where it is from.
-const summaryBy = "summary_by"
-
-func partsTokens(parts []pool.Part, c *tokens.Counter) int {
-	n := 0
-	for i := range parts {
-		n += c.Text(parts[i].Text)
-	}
-	return n
-}
-
-// SummaryText is the summary that a summary message holds, without the earlier ones that it gives along.
-func SummaryText(m *pool.Message) string {
-	if m == nil || len(m.Content) == 0 {
-		return ""
-	}
-	text := m.Content[len(m.Content)-1].Text
-	if strings.HasPrefix(text, "[SUMMARY of ") {
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	return text
 }
 
 // tries is how often a compaction reads the branch again when somebody else wrote between reading and writing.

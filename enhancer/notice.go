@@ -22,8 +22,11 @@ func Short(n int) string {
 // fromTo says from how many tokens to how many, and by how many percent that is less.
 func fromTo(before, after int) string {
 	text := Short(before) + " → " + Short(after) + " tokens"
-	if before > 0 {
+	switch {
+	case before > 0 && after <= before:
 		text += fmt.Sprintf(" (−%d %%)", (200*(before-after)+before)/(2*before))
+	case before > 0:
+		text += fmt.Sprintf(" (+%d %%)", (200*(after-before)+before)/(2*before))
 	}
 	return text
 }
@@ -43,8 +46,17 @@ func (p *Pruning) Notice(budget int) string {
 
 // Notice says what a compaction did and where the budget goes now.
 func (c *Compacted) Notice() string {
-	return fmt.Sprintf("compacted: %s, %d messages in a summary by %s\n  system %s, summary %s, kept %s (calls %s), tools %s\n  the request: %s",
-		fromTo(c.Before, c.After), c.Messages, c.By, Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools), ofBudget(c.After, c.Budget))
+	text := fmt.Sprintf("compacted: %s, %d messages in a summary by %s", fromTo(c.Before, c.After), c.Messages, c.By)
+	if c.Note != "" {
+		text += "\n  " + c.Note
+	}
+	for i, p := range c.Parts {
+		if i < len(c.Parts)-1 || p.Merged > 0 {
+			text += "\n  " + p.String()
+		}
+	}
+	return text + fmt.Sprintf("\n  system %s, summary %s, kept %s (calls %s), tools %s\n  the request: %s",
+		Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools), ofBudget(c.After, c.Budget))
 }
 
 // Notices says what a pipeline's steps did to make a draft fit, a line each; nothing where no step had anything to do that earlier requests had not done.

@@ -34,8 +34,7 @@ func setEmbedding(s *branch.Session, model string, vector []float32) {
 	for _, f := range vector {
 		e.Vector = binary.LittleEndian.AppendUint32(e.Vector, math.Float32bits(f))
 	}
-	data, _ := json.Marshal(e) // bytes and a text always encode
-	s.Data = map[string]json.RawMessage{embeddingKey: data}
+	setData(s, embeddingKey, e)
 }
 
 // vectorOf is the vector that a session keeps of a model, nil for none.

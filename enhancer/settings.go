@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -25,6 +26,7 @@ type Options struct {
 	CompactKeep         int // tokens
 	CompactMessages     int
 	CompactKeepMessages int
+	CompactTurns        int // 0: off
 	CompactProvider     string
 	CompactModel        string
 	CompactSystem       string
@@ -33,6 +35,8 @@ type Options struct {
 	Cache               bool
 	CacheTTL            string // 5m or 1h
 	Prices              json.RawMessage
+	// StepsOff are the steps that are switched off.
+	StepsOff []string
 	// What follows is no setting: a program sets it.
 
 	// Offer gives the model ArtifactTool once an output was put aside, for a program that answers such calls by ReadArtifact.
@@ -72,6 +76,13 @@ func OptionsOf(settings map[string]json.RawMessage, getenv func(string) string) 
 	r.count("compact.keep", &o.CompactKeep)
 	r.count("compact.max_messages", &o.CompactMessages)
 	r.count("compact.keep_messages", &o.CompactKeepMessages)
+	r.count("compact.at_turns", &o.CompactTurns)
+	for _, step := range Switchable {
+		on := true
+		if r.truth("steps."+step, &on); !on {
+			o.StepsOff = append(o.StepsOff, step)
+		}
+	}
 	r.text("compact.provider", &o.CompactProvider)
 	r.text("compact.model", &o.CompactModel)
 	r.text("compact.system", &o.CompactSystem)
@@ -86,8 +97,20 @@ func OptionsOf(settings map[string]json.RawMessage, getenv func(string) string) 
 	if o.Budget == 0 {
 		o.Budget = tokens.ForModel(o.Model).Budget()
 	}
+	if o.Budget > 0 {
+		o.CompactKeep = min(o.CompactKeep, int(tailShare*float64(o.Window(nil).Limit())))
+	}
 	return o, r.err
 }
+
+// CompactStep is the name of automatic compaction among the steps that can be switched off.
+const CompactStep = "compact"
+
+// Switchable are the steps that a setting switches off: steps.NAME=false. What earlier requests did stays done. Without trim, what does not fit is an error.
+var Switchable = []string{"prune", "tools", "history", "squeeze", "trim", CompactStep}
+
+// Off reports whether a step is switched off.
+func (o Options) Off(step string) bool { return slices.Contains(o.StepsOff, step) }
 
 // Window is the room that the settings give. cache keeps counts and may be nil.
 func (o Options) Window(cache tokens.Cache) *Window {

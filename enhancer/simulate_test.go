@@ -86,12 +86,13 @@ func (s *simulation) compact() {
 	if err != nil {
 		return
 	}
-	text, by, err := summarise(s.t.Context(), w, s.o, d, p, Request{})
+	made, err := summarise(s.t.Context(), w, s.o, d, p, Request{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.summary = &chatctx.DraftMessage{Entry: pool.Entry{Message: summaryMessage(d, p, text, by, w.Counter)}}
+	s.summary = &chatctx.DraftMessage{Entry: pool.Entry{Message: made.message()}}
 	s.session = branch.Session{ID: pool.NewID(), Start: p.Start}
+	setData(&s.session, compactedKey, p.last)
 	s.pruned = nil
 	s.compactions++
 }

@@ -21,7 +21,22 @@ func Standard(o Options, cache tokens.Cache, c Completer, own ...Enhancer) *Pipe
 		all = append(all, OfferArtifacts())
 	}
 	all = append(all, IfOver(History(w, o)), IfOver(Squeeze(w, o, c)), IfOver(Trim(w, o)), CachePlan(o))
+	for i, e := range all {
+		if o.Off(e.Name()) {
+			all[i] = switchedOff(e, w, o)
+		}
+	}
 	return &Pipeline{Window: w, Enhancers: place(all, own)}
+}
+
+// switchedOff stands in the place of a step that does nothing. Without trim, what does not fit is an error.
+func switchedOff(e Enhancer, w *Window, o Options) Enhancer {
+	return Func(e.Name(), func(_ context.Context, d *chatctx.Draft) error {
+		if s := (steps{w: w, d: d, o: o}); e.Name() == "trim" && w.Over(d) > 0 {
+			return s.budgetError()
+		}
+		return nil
+	})
 }
 
 // Before has a program's enhancer run right before the step of Standard with a name: exclude, recall, prune, tools, history, squeeze, trim, cache. Of several with one

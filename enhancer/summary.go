@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -16,52 +17,142 @@ var ErrNoSummary = errors.New("the summary is empty; nothing was compacted")
 
 const summarySystem = "You write the summary with which a conversation goes on after its older messages are left out. State what the user wants, what was decided and why, " +
 	"what was done and what came of it, what is open, and every name, path, identifier, number, constraint and error that may be needed again, word for word. " +
-	"An earlier summary may be given: it stays beside yours, so carry over from it only what your summary changes. Write plain text, no preamble."
+	"Write plain text, no preamble."
 
-// digestMost is the size in tokens of a summary that rules make, summaryMost of one that a model is asked for.
+// What is said of earlier summaries, which stay beside the new one, or which it takes the place of.
 const (
-	digestMost  = 1000
-	summaryMost = 2000
+	summaryBeside = " Earlier summaries may be given: they stay beside yours, so carry over from them only what your summary changes."
+	summaryMerged = " Earlier summaries are given, and yours takes their place: carry over every fact, decision, name, number and constraint that they hold and that was not taken back since, " +
+		"the oldest ones too. Nothing that you leave out is known afterwards."
 )
 
-// summarise makes the summary of what a plan leaves out, and says where it is from.
-func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (text, by string, err error) {
-	switch {
-	case r.Text != "":
-		text, by = r.Text, "text"
-	case r.Completer != nil:
-		system := summarySystem
-		if o.CompactSystem != "" {
-			system = o.CompactSystem
-		}
-		by = "model"
-		text, err = r.Completer.Complete(ctx, system, prompt(w, d, p, r), summaryMost)
-		if err != nil {
-			return "", "", fmt.Errorf("the summary failed, nothing was compacted: %w", err)
-		}
-	default:
-		text, by = strings.TrimSpace(strings.TrimPrefix(gather(p.Gone, p.Kept, w.wholeOf).within(w.Counter, digestMost), HistoryMark)), "digest"
+// summaryMost is the size in tokens of a summary that is asked for at most, digestMost of one that rules make, summaryLeast of what is worth asking for, summaryHead of its first
+// line.
+const (
+	summaryMost  = 2000
+	digestMost   = 1000
+	summaryLeast = 64
+	summaryHead  = 20
+)
+
+// bound is how long the new part may be: a quarter of what it stands for and half of the room, and at most summaryMost. One that takes the place of earlier ones may be half as
+// long as they are.
+func (p *Plan) bound(c *tokens.Counter, merging bool) int {
+	n := min(p.GoneTokens/4, summaryMost)
+	if merging {
+		n = max(n, size(c, p.earlier)/2)
 	}
-	if strings.TrimSpace(text) == "" {
-		return "", "", ErrNoSummary
+	if p.Room > 0 {
+		n = min(n, p.Room/2)
 	}
-	return text, by, nil
+	return max(n, min(summaryLeast, p.GoneTokens/2))
 }
 
-// prompt is what a model is given to summarise: the earlier summary, and the messages as a transcript. Where they are too much for it, the middle is only given as
+// summarise makes the summary of what a plan leaves out. Earlier summaries stay as they are while there is room; else a model merges them into the new one, and where there is none they
+// are shortened.
+func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
+	c, from := w.Counter, max(d.Session.Start, 1)
+	if r.Text != "" {
+		if strings.TrimSpace(r.Text) == "" {
+			return nil, ErrNoSummary
+		}
+		return p.beside(c, newPart(from, p.Start-1, "text", r.Text)), nil
+	}
+	bound := p.bound(c, false)
+	if gain := p.GoneTokens - bound - summaryHead; float64(gain) < leastGain*float64(p.Before.Total()) {
+		return nil, &NoGainError{w.scale(p.Before.Total()), w.scale(p.Before.Total() - gain)}
+	}
+	if r.Completer == nil {
+		return p.byRules(w, from, bound)
+	}
+	merging := len(p.earlier) > 0 && p.Room > 0 && size(c, p.earlier)+bound+summaryHead > p.Room
+	if merging {
+		bound = p.bound(c, true)
+	}
+	text, err := r.Completer.Complete(ctx, system(o, merging), prompt(w, o, d, p, r), bound)
+	if err != nil {
+		return nil, fmt.Errorf("the summary failed, nothing was compacted: %w", err)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, ErrNoSummary
+	}
+	out := &summary{parts: append(slices.Clone(p.earlier), newPart(from, p.Start-1, "model", text))}
+	if merging {
+		first := from
+		if n := p.earlier[0].From; n > 0 {
+			first = n
+		}
+		one := newPart(first, p.Start-1, "model", text)
+		one.Merged = len(p.earlier)
+		out.parts = []part{one}
+	}
+	return p.checked(w, out, from, bound)
+}
+
+// checked takes a model's summary if it is not too long; else rules make one, and a note says so.
+func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error) {
+	n, all := w.Counter.Text(s.last().text), size(w.Counter, s.parts)
+	before := p.Before.Summary
+	if float64(p.GoneTokens+before-all) >= leastGain*float64(p.Before.Total()) && (p.Room == 0 || all <= p.Room*3/2) {
+		return s, nil
+	}
+	out, err := p.byRules(w, from, min(bound, digestMost))
+	if err == nil {
+		out.note = fmt.Sprintf("the model's summary has %d tokens, and %d were asked for; rules made one in its place", n, bound)
+	}
+	return out, err
+}
+
+// byRules makes a digest the new part.
+func (p *Plan) byRules(w *Window, from, bound int) (*summary, error) {
+	text := strings.TrimSpace(strings.TrimPrefix(gather(p.Gone, p.Kept, w.wholeOf).within(w.Counter, min(bound, digestMost)), HistoryMark))
+	if text == "" {
+		return nil, ErrNoSummary
+	}
+	return p.beside(w.Counter, newPart(from, p.Start-1, "digest", text)), nil
+}
+
+// beside puts earlier summaries before a new part, shortened where there is no room for them.
+func (p *Plan) beside(c *tokens.Counter, last part) *summary {
+	earlier := p.earlier
+	if p.Room > 0 && len(earlier) > 0 {
+		earlier = shortened(c, earlier, max(p.Room*3/2-c.Text(last.text), 1))
+	}
+	return &summary{parts: append(slices.Clone(earlier), last)}
+}
+
+// system is what the model is told.
+func system(o Options, merging bool) string {
+	text := summarySystem
+	if o.CompactSystem != "" {
+		text = o.CompactSystem
+	}
+	if merging {
+		return text + summaryMerged
+	}
+	return text + summaryBeside
+}
+
+// prompt is what a model is given to summarise: the earlier summaries, and the messages as a transcript. Where they are too much for it, the middle is only given as
 // a digest.
-func prompt(w *Window, d *chatctx.Draft, p *Plan, r Request) string {
+func prompt(w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) string {
 	limit := r.Limit
 	if limit == 0 {
 		limit = tokens.ForModel(r.Model).Budget()
 	}
 	if limit == 0 {
+		limit = o.Budget
+	}
+	if limit == 0 {
 		limit = 100_000
 	}
-	limit = limit*8/10 - summaryMost
+	limit = max(limit*8/10-summaryMost, limit/2)
 	var head strings.Builder
-	if d.Summary != nil {
-		head.WriteString("Earlier summary, for reference:\n" + d.Summary.Text() + "\n\n")
+	if len(p.earlier) > 0 {
+		head.WriteString("Earlier summaries:\n")
+		for i := range p.earlier {
+			head.WriteString(p.earlier[i].text + "\n\n")
+		}
 	}
 	head.WriteString("The messages to summarise:\n\n")
 	lines := transcript(d, p.Gone)

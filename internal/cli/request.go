@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
 // requested makes the request of the branch that the flags name, reading only.
@@ -59,11 +60,16 @@ func (r *run) checkRequest(req *turn.Request) error {
 		Model    string          `json:"model"`
 		Body     json.RawMessage `json:"body"`
 		Repairs  []repairJSON    `json:"repairs"`
-	}{req.Provider, req.Model, req.Body, []repairJSON{}}
+		// Summaries say what each part of the summary that the request begins with stands for.
+		Summaries []enhancer.Stands `json:"summaries"`
+	}{req.Provider, req.Model, req.Body, []repairJSON{}, summaryParts(req.Draft)}
 	for _, n := range req.Repairs {
 		v.Repairs = append(v.Repairs, repairJSON{idOrNull(n.Message), n.What})
 	}
 	return r.emit(v, func() {
+		for _, p := range v.Summaries {
+			r.printf("%s  %s\n", r.paint(yellow, "summary"), p)
+		}
 		for _, n := range req.Repairs {
 			where := "the request"
 			if n.Message != (chatctx.ID{}) {
@@ -77,10 +83,19 @@ func (r *run) checkRequest(req *turn.Request) error {
 	})
 }
 
+// summaryParts says what the summary of a draft stands for, part by part.
+func summaryParts(d *chatctx.Draft) []enhancer.Stands {
+	if d.Summary == nil {
+		return []enhancer.Stands{}
+	}
+	return enhancer.SummaryParts(d.Summary.Message)
+}
+
 // explainedJSON is what became of a message.
 type explainedJSON struct {
 	ID       chatctx.ID `json:"id"`
 	Role     string     `json:"role"`
+	Kind     string     `json:"kind,omitempty"`
 	Position int        `json:"position"`
 	State    string     `json:"state"`
 	Step     string     `json:"step,omitempty"`
@@ -117,8 +132,18 @@ func doExplain(r *run) error {
 	for _, n := range req.Draft.Notes {
 		notes[n.Message] = append(notes[n.Message], n.What)
 	}
-	for _, m := range req.Report.Messages {
-		v := explainedJSON{m.ID, string(m.Role), m.Position, m.State, m.Step, m.Tokens, notes[m.ID]}
+	messages, err := r.summarised(req)
+	if err != nil {
+		return err
+	}
+	if s := req.Draft.Summary; s != nil {
+		s.State = enhancer.In
+		for _, p := range enhancer.SummaryParts(s.Message) {
+			notes[s.ID] = append(notes[s.ID], p.String())
+		}
+	}
+	for _, m := range messages {
+		v := explainedJSON{m.ID, string(m.Role), m.Kind, m.Position, m.State, m.Step, m.Tokens, notes[m.ID]}
 		if err := r.emit(v, func() { r.explainMessage(m, v) }); err != nil || r.stopped() {
 			return err
 		}
@@ -130,12 +155,70 @@ func doExplain(r *run) error {
 	return nil
 }
 
+// summarised are all messages of the branch: those that the summary stands for, the summary, and those of the session, whose place is theirs on the branch.
+func (r *run) summarised(req *turn.Request) ([]*chatctx.DraftMessage, error) {
+	d, in := req.Draft, map[int]*chatctx.DraftMessage{}
+	for _, m := range req.Report.Messages {
+		if m.Position < d.Session.Start {
+			in[m.Position] = m
+		}
+	}
+	var out []*chatctx.DraftMessage
+	if d.Session.Start > 1 {
+		gone, err := r.beforeSession(d, in)
+		if err != nil {
+			return nil, err
+		}
+		out = gone
+	}
+	if d.Summary != nil {
+		out = append(out, d.Summary)
+	}
+	for _, m := range req.Report.Messages {
+		if in[m.Position] != m {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// beforeSession are the messages before a draft's session, counted; in are those of them that the request holds.
+func (r *run) beforeSession(d *chatctx.Draft, in map[int]*chatctx.DraftMessage) ([]*chatctx.DraftMessage, error) {
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	marks, err := c.Marks(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	before := &chatctx.Draft{Artifact: d.Artifact}
+	for e, err := range snap.Entries(r.ctx, 1, min(d.Session.Start-1, snap.Len())) {
+		if err != nil {
+			return nil, err
+		}
+		m := in[e.Position]
+		if m == nil {
+			m = &chatctx.DraftMessage{Entry: *e, State: enhancer.Summarised, Step: "compact"}
+			if marks[e.ID] == enhancer.Excluded {
+				m.State, m.Step = enhancer.Excluded, "exclude"
+			}
+		}
+		before.Messages = append(before.Messages, m)
+	}
+	return before.Messages, tokens.NewCounter(plainValue(d.Settings["model"]), c).Fill(r.ctx, before)
+}
+
 func (r *run) explainMessage(m *chatctx.DraftMessage, v explainedJSON) {
 	state := v.State
 	if v.Step != "" {
 		state += " by " + v.Step
 	}
-	r.printf("#%-5d %s %s %s %6d  %s\n", v.Position, r.paint(yellow, short(v.ID)), pad(v.Role, 9), pad(state, 16), v.Tokens, cut(preview(m.Message), max(r.con.width-52, 10)))
+	place, role := fmt.Sprintf("#%-5d", v.Position), v.Role
+	if v.Position == 0 { // made for the request
+		place, role = pad("", 6), v.Kind
+	}
+	r.printf("%s %s %s %s %6d  %s\n", place, r.paint(yellow, short(v.ID)), pad(role, 9), pad(state, 16), v.Tokens, cut(preview(m.Message), max(r.con.width-52, 10)))
 	for _, n := range v.Notes {
 		r.printf("       %s\n", r.paint(dim, clean(n)))
 	}

@@ -27,6 +27,9 @@ type compactedJSON struct {
 	Tools    int    `json:"tools"`
 	Calls    int    `json:"calls"`
 	Budget   *int   `json:"budget"`
+	// Summaries say what each part of the summary stands for.
+	Summaries []enhancer.Stands `json:"summaries"`
+	Note      string            `json:"note,omitempty"`
 }
 
 func doCompact(r *run) error {
@@ -75,7 +78,7 @@ func doCompact(r *run) error {
 		return compactHint(err, request.Completer != nil)
 	}
 	v := compactedJSON{where{done.Operation, c.ID, done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
-		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget)}
+		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget), done.Parts, done.Note}
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s", done.Notice())
 }
 
@@ -104,6 +107,10 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Opti
 func compactHint(err error, model bool) error {
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return &hinted{err, "keep less: compact --keep-tokens 1000"}
+	}
+	var none *enhancer.NoGainError
+	if errors.As(err, &none) {
+		return err
 	}
 	if model && !errors.Is(err, chatctx.ErrConflict) {
 		return &hinted{talkHint(err), "without a model: chatctx compact --digest, or --summary TEXT"}

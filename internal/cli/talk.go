@@ -51,10 +51,10 @@ chatctx send --continue`},
 			flags: append(modelFlags(),
 				&urfave.BoolFlag{Name: "pretty", Usage: "indented"},
 				&urfave.BoolFlag{Name: "check", Usage: "print what was repaired, and why, in place of the body"}),
-			json: "the body; with --check: body, repairs[{message, what}], provider, model", example: `chatctx request --provider anthropic --pretty
+			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
 chatctx request --check`},
 		{name: "explain", does: "show what becomes of each message in a request, and what it shares with the last one", scope: onBranch, do: doExplain, paged: true,
-			flags: modelFlags(), json: "id, role, position, state, step, tokens, notes; a line each; last prefix{bytes, tokens, total, first, broken_by, message, lost}, steps[], provider, model, limit",
+			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost}, steps[], provider, model, limit",
 			example: "chatctx explain"},
 	}
 }

@@ -1,0 +1,191 @@
+package enhancer
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Stands says what a part of a summary stands for.
+type Stands struct {
+	From   int    `json:"from,omitempty"` // positions; 0 where the summary came from elsewhere
+	To     int    `json:"to,omitempty"`
+	By     string `json:"by,omitempty"`     // text, model or digest
+	Merged int    `json:"merged,omitempty"` // how many earlier summaries it was made of
+	Cut    bool   `json:"cut,omitempty"`    // it was shortened for want of room
+}
+
+// String says it in words.
+func (s Stands) String() string {
+	text := "an earlier summary"
+	if s.To > 0 {
+		text = fmt.Sprintf("the summary of the messages %d to %d", s.From, s.To)
+	}
+	if s.Merged > 0 {
+		text += fmt.Sprintf(", with %d earlier summaries in it", s.Merged)
+	}
+	if s.Cut {
+		text += ", shortened for want of room"
+	}
+	return text
+}
+
+// part is a part of a summary.
+type part struct {
+	Stands
+	text string // with its head line
+}
+
+// summaryOf is the name under which a summary message says what its parts stand for.
+const summaryOf = "summary_of"
+
+// SummaryParts says what each part of a summary message stands for; nil has none.
+func SummaryParts(m *pool.Message) []Stands {
+	if m == nil {
+		return nil
+	}
+	var list []Stands
+	_ = json.Unmarshal(m.AppData[summaryOf], &list) // a summary from elsewhere says nothing
+	out := make([]Stands, len(m.Content))
+	copy(out, list)
+	return out
+}
+
+// partsOf are the parts of the summary that a draft begins with.
+func partsOf(m *chatctx.DraftMessage) []part {
+	if m == nil {
+		return nil
+	}
+	stands := SummaryParts(m.Message)
+	var out []part
+	for i := range m.Content {
+		if text := m.Content[i].Text; strings.TrimSpace(text) != "" {
+			out = append(out, part{stands[i], text})
+		}
+	}
+	return out
+}
+
+// size is what parts take.
+func size(c *tokens.Counter, parts []part) int {
+	n := 0
+	for i := range parts {
+		n += c.Text(parts[i].text)
+	}
+	return n
+}
+
+// summary is one that is being made: earlier parts, and the new one last.
+type summary struct {
+	parts []part
+	note  string
+}
+
+func (s *summary) last() *part { return &s.parts[len(s.parts)-1] }
+
+func (s *summary) text() string { return withoutHead(s.last().text) }
+
+func (s *summary) by() string { return s.last().By }
+
+func (s *summary) stands() []Stands {
+	out := make([]Stands, len(s.parts))
+	for i := range s.parts {
+		out[i] = s.parts[i].Stands
+	}
+	return out
+}
+
+// message is the message of the summary, a text part for each part.
+func (s *summary) message() *pool.Message {
+	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary"}
+	for i := range s.parts {
+		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: s.parts[i].text})
+	}
+	stands, _ := json.Marshal(s.stands()) // numbers and words always encode
+	m.AppData = map[string]json.RawMessage{summaryOf: stands}
+	return m
+}
+
+// newPart is the part of a text that stands for the messages from and to.
+func newPart(from, to int, by, text string) part {
+	return part{Stands{From: from, To: to, By: by}, fmt.Sprintf("[SUMMARY of the messages %d to %d of this conversation]\n", from, to) + text}
+}
+
+// SummaryText is the summary that a summary message holds, without the earlier ones that it gives along.
+func SummaryText(m *pool.Message) string {
+	if m == nil || len(m.Content) == 0 {
+		return ""
+	}
+	return withoutHead(m.Content[len(m.Content)-1].Text)
+}
+
+func withoutHead(text string) string {
+	if strings.HasPrefix(text, "[SUMMARY of ") {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text
+}
+
+// shortened makes parts fit room tokens together where no model can merge them: each keeps its beginning, in equal shares of what is left by those that are short.
+func shortened(c *tokens.Counter, parts []part, room int) []part {
+	if size(c, parts) <= room {
+		return parts
+	}
+	share, over, left := max(room/len(parts), 1), 0, room
+	for i := range parts {
+		if n := c.Text(parts[i].text); n <= share {
+			left -= n
+		} else {
+			over++
+		}
+	}
+	if over > 0 {
+		share = max(left/over, 1)
+	}
+	out := make([]part, len(parts))
+	for i, p := range parts {
+		if c.Text(p.text) > share {
+			p.text, p.Cut = beginning(c, p.text, share), true
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// beginning is as much of a text as room tokens hold, cut at a blank, and marked.
+func beginning(c *tokens.Counter, text string, room int) string {
+	low, high := 0, len(text)
+	for low < high {
+		mid := (low + high + 1) / 2
+		if c.Text(text[:runeStart(text, mid)]) < room {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	text = text[:runeStart(text, low)]
+	if at := strings.LastIndexByte(text, ' '); at > len(text)/2 {
+		text = text[:at]
+	}
+	return text + "…"
+}
+
+// setData keeps a value in a session under a name.
+func setData(s *branch.Session, name string, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return // numbers and texts always encode
+	}
+	data := map[string]json.RawMessage{name: raw}
+	for k, v := range s.Data {
+		if k != name {
+			data[k] = v
+		}
+	}
+	s.Data = data
+}

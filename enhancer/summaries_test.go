@@ -1,0 +1,316 @@
+package enhancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/all"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// teller is a model that states a fact in each summary of size words, and in a merged one all facts that it was given.
+type teller struct {
+	n, size int
+	merged  []string // the prompts of merges
+}
+
+var aFact = regexp.MustCompile(`FACT-\d+\b`)
+
+func (m *teller) Complete(_ context.Context, system, prompt string, _ int) (string, error) {
+	m.n++
+	text := fmt.Sprintf("FACT-%d.", m.n)
+	if strings.Contains(system, "takes their place") {
+		m.merged = append(m.merged, prompt)
+		text += " " + strings.Join(aFact.FindAllString(prompt, -1), " ")
+	}
+	return text + strings.Repeat(" and so on", m.size/3), nil
+}
+
+// facts are those of 1 to n that a text does not hold.
+func missingFacts(text string, n int) []string {
+	have := aFact.FindAllString(text, -1)
+	var out []string
+	for i := 1; i <= n; i++ {
+		if f := fmt.Sprintf("FACT-%d", i); !slices.Contains(have, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Thirty sessions begin with a fact each. All are in the request while summaries take 30 % of the budget; with less room they are merged, and the model that merges is given all of them.
+func TestFactsOfThirtySessions(t *testing.T) {
+	for _, c := range []struct {
+		budget, size int
+		merges       bool
+	}{{20_000, 190, false}, {9_000, 170, true}} {
+		o := options(c.budget)
+		o.CompactKeep = 300
+		ctx, model, w := conversation(t, 0), &teller{size: c.size}, newWriter(3)
+		for n := 1; n <= 30; n++ {
+			for range 4 {
+				if _, err := ctx.Append(t.Context(), "", pool.NewText(pool.User, w.words(150)), pool.NewText(pool.Assistant, w.words(150))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			done, err := Compact(t.Context(), ctx, "", o, Request{Completer: model})
+			if err != nil || done.Note != "" {
+				t.Fatalf("%d: %v %+v", n, err, done)
+			}
+			if lost := missingFacts(request(t, ctx, o), n); lost != nil {
+				t.Fatalf("budget %d: after session %d the request is without %v", c.budget, n, lost)
+			}
+			d := draftFrom(t, ctx)
+			parts := SummaryParts(d.Summary.Message)
+			if last := parts[len(parts)-1]; parts[0].From != 1 || last.To != done.Start-1 {
+				t.Fatalf("the summaries stand for %+v, the session begins at %d", parts, done.Start)
+			}
+			if !strings.Contains(done.Notice(), "−") || strings.Contains(done.Notice(), "−-") {
+				t.Errorf("the notice is %q", done.Notice())
+			}
+		}
+		if (len(model.merged) > 0) != c.merges {
+			t.Errorf("budget %d: %d merges", c.budget, len(model.merged))
+		}
+		d := draftFrom(t, ctx)
+		win := o.Window(ctx)
+		if err := win.Measure(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if n := win.of(d, d.Summary); !c.merges && n < c.budget*28/100 || n > c.budget*4/10 {
+			t.Errorf("the summaries have %d tokens of %d", n, c.budget)
+		}
+	}
+}
+
+// Where no model can merge summaries, each keeps its beginning, and the notice says which were shortened.
+func TestSummariesOfAPersonAreShortenedAndNamed(t *testing.T) {
+	o := options(4000)
+	o.CompactKeep = 100
+	c, w := conversation(t, 0), newWriter(3)
+	var done *Compacted
+	for n := 1; n <= 6; n++ {
+		for range 4 {
+			if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(100)), pool.NewText(pool.Assistant, w.words(100))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if done, err = Compact(t.Context(), c, "", o, Request{Text: fmt.Sprintf("FACT-%d is so.%s", n, strings.Repeat(" detail", 500))}); err != nil {
+			t.Fatal(err)
+		}
+		if lost := missingFacts(request(t, c, o), n); lost != nil {
+			t.Fatalf("after %d the request is without %v", n, lost)
+		}
+	}
+	if !done.Parts[0].Cut || done.Parts[5].Cut || !strings.Contains(done.Notice(), fmt.Sprintf("the summary of the messages 1 to %d, shortened for want of room", done.Parts[0].To)) {
+		t.Errorf("%+v\n%s", done.Parts, done.Notice())
+	}
+}
+
+// A compaction that clears nothing is refused, and what a model writes in spite of its bound is not taken.
+func TestCompactionIsWorthIt(t *testing.T) {
+	c, o := conversation(t, 4), options(0)
+	o.CompactKeep = 100
+	before := request(t, c, o)
+	var none *NoGainError
+	if _, err := Compact(t.Context(), c, "", o, Request{Text: strings.Repeat("long ", 5000)}); !errors.As(err, &none) || none.After <= none.Before {
+		t.Errorf("a summary that is longer than what it replaces: %v", err)
+	}
+	if request(t, c, o) != before {
+		t.Error("something changed")
+	}
+	done, err := Compact(t.Context(), c, "", o, Request{Completer: &answers{text: strings.Repeat("long ", 5000)}})
+	if err != nil || done.By != "digest" || done.Note == "" || done.After >= done.Before {
+		t.Errorf("a model's summary that is longer: %+v %v", done, err)
+	}
+	model := &answers{text: "short"}
+	o.CompactKeep = 10_000
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "and?")); err != nil {
+		t.Fatal(err)
+	}
+	o.CompactMessages, o.CompactKeepMessages = 2, 2
+	if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); err == nil || model.prompt != "" {
+		t.Errorf("a model was asked for what clears nothing: %v %q", err, model.prompt)
+	}
+}
+
+// After a compaction the next one is not due before freshShare of the limit is new, and no budget ends in a refusal where turns are small.
+func TestNextCompactionWaitsAndNoBudgetRefuses(t *testing.T) {
+	for _, budget := range []int{400, 700, 1500, 8192, 30_000} {
+		o := options(budget)
+		o.CompactKeep = min(200, budget/8)
+		c, w := conversation(t, 0), newWriter(int64(budget))
+		last, compactions := 0, 0
+		for n := range 60 {
+			if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(20))); err != nil {
+				t.Fatal(err)
+			}
+			request(t, c, o) // fails where it is refused
+			if _, err := c.Append(t.Context(), "", pool.NewText(pool.Assistant, w.words(40))); err != nil {
+				t.Fatal(err)
+			}
+			d, win := draftFrom(t, c), o.Window(c)
+			if err := win.Measure(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			if !Due(win, o, d) {
+				continue
+			}
+			var none *NoGainError
+			_, err := Compact(t.Context(), c, "", o, Request{Completer: &answers{text: strings.Repeat("summary ", 440)}})
+			if errors.As(err, &none) || errors.Is(err, ErrNothingToCompact) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if compactions++; last > 0 && float64((n-last)*90) < freshShare*float64(win.Limit()) {
+				t.Errorf("budget %d: compacted after turn %d and again after %d", budget, last, n)
+			}
+			last = n
+		}
+		if budget > 400 && budget < 5000 && compactions == 0 {
+			t.Errorf("budget %d: never compacted", budget)
+		}
+	}
+}
+
+// walk does one random thing to a conversation.
+func walk(t *testing.T, rng *rand.Rand, c *chatctx.ChatContext, o Options, n int) {
+	t.Helper()
+	do := func(f func(b *chatctx.Batch)) {
+		b := c.Begin("")
+		f(b)
+		if _, err := b.Commit(t.Context()); err != nil && !errors.Is(err, chatctx.ErrNotFound) && !errors.Is(err, chatctx.ErrConflict) && !errors.Is(err, chatctx.ErrInvalid) {
+			t.Fatal(err)
+		}
+	}
+	word := func() string { return fmt.Sprintf("rule %d: never say %d. ", n, rng.Intn(1000)) }
+	ref := chatctx.Ref(fmt.Sprintf("@%d", 1+rng.Intn(20)))
+	switch rng.Intn(12) {
+	case 0:
+		m := pool.NewText(pool.System, word())
+		m.Hidden, m.Kind = rng.Intn(4) == 0, []string{"", "", "injected"}[rng.Intn(3)]
+		do(func(b *chatctx.Batch) { b.Append(m) })
+	case 1:
+		do(func(b *chatctx.Batch) { b.Append(pool.NewText(pool.System, "rule 0: be brief.")) })
+	case 2, 3:
+		_, _ = Compact(t.Context(), c, "", o, Request{Text: "so far " + word()})
+	case 4:
+		_, _ = Compact(t.Context(), c, "", o, Request{Completer: &answers{text: "so far " + word()}})
+	case 5:
+		_, _ = Resume(t.Context(), c, "", o, fmt.Sprint(1+rng.Intn(3)))
+	case 6:
+		do(func(b *chatctx.Batch) { b.Mark(ref, []string{Pinned, Excluded, ""}[rng.Intn(3)]) })
+	case 7:
+		do(func(b *chatctx.Batch) { b.SetSystem([]string{"", "You fly kites."}[rng.Intn(2)]) })
+	case 8:
+		_, _ = SetPruned(t.Context(), c, "", o)
+	case 9:
+		if rng.Intn(3) == 0 {
+			_, _ = c.Store().Undo(t.Context(), c.ID.String(), "", "")
+		}
+	default:
+		text := strings.Repeat(word(), 1+rng.Intn(20))
+		do(func(b *chatctx.Batch) {
+			b.Append(pool.NewText(pool.User, "asked "+text), pool.NewText(pool.Assistant, "said "+text))
+		})
+	}
+}
+
+// System text that is a message is in every request, once, in the provider's place, whatever was done to the conversation.
+func TestSystemMessagesSurvive(t *testing.T) {
+	for seed := range testkit.Seeds(t, 25) {
+		rng := rand.New(rand.NewSource(int64(seed)))
+		c, o := conversation(t, 0), options(3000)
+		o.CompactKeep = 100
+		do := c.Begin("")
+		do.SetSystem("")
+		do.Append(pool.NewText(pool.System, "rule a: answer like a pirate."), pool.NewText(pool.System, "rule b: no numbers."), pool.NewText(pool.User, "hello"))
+		if _, err := do.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 40 {
+			walk(t, rng, c, o, n)
+			for i, provider := range adapter.Providers {
+				if i == n%len(adapter.Providers) {
+					systemTextIsSent(t, c, o, provider)
+				}
+			}
+		}
+	}
+}
+
+func systemTextIsSent(t *testing.T, c *chatctx.ChatContext, o Options, provider string) {
+	t.Helper()
+	d := draftFrom(t, c)
+	_, err := Standard(o, c, nil).Run(t.Context(), d)
+	var over *BudgetError
+	if errors.As(err, &over) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Settings["model"] = wire.String("m")
+	body, err := all.Adapt(provider, d)
+	if errors.Is(err, chatctx.ErrEmpty) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := body.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, summary := string(raw), strings.Index(string(raw), "[SUMMARY of ")
+	for _, text := range systemTexts(t, c) {
+		at := strings.Index(sent, text)
+		if n := strings.Count(sent, text); n != 1 {
+			t.Fatalf("%s: %q is in the request %d times: %.1500s", provider, text, n, sent)
+		}
+		if early := slices.ContainsFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position < d.Session.Start && m.Text() == text }); early && summary >= 0 && provider != adapter.Gemini && at > summary {
+			t.Fatalf("%s: %q stands after the summary: %.1500s", provider, text, sent)
+		}
+	}
+}
+
+// systemTexts is what must be in a request, by the plain rule.
+func systemTexts(t *testing.T, c *chatctx.ChatContext) []string {
+	t.Helper()
+	snap, err := c.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks, err := c.Marks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	leading := true
+	for e, err := range snap.Entries(t.Context(), 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if marks[e.ID] == Excluded {
+			continue
+		}
+		leading = leading && e.Role == pool.System
+		if e.Role == pool.System && !e.Hidden && e.Kind == "" && !(leading && snap.Info.System != "") && !slices.Contains(out, e.Text()) {
+			out = append(out, e.Text())
+		}
+	}
+	return out
+}
