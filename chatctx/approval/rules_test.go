@@ -311,6 +311,37 @@ func TestArgumentsThatNobodyCanTell(t *testing.T) {
 	}
 }
 
+// TestEachCommand: what a condition on a shell's text surely says, and what it possibly says.
+func TestEachCommand(t *testing.T) {
+	for _, c := range []struct {
+		patterns, text string
+		surely         bool
+		possibly       answer
+	}{
+		{"ls cat", "ls -l | cat x", true, yes}, {"ls", "ls; rm x", false, yes}, {"ls", "ls $(rm x)", false, yes}, {"rm", "ls \"$(rm x)\"", false, yes}, {"rm", "echo a", false, no}, {"ls", "", false, no},
+		{`"git status" ls`, "(git status -s) && ls", true, yes}, {`"git status"`, "git push", false, no}, {`"git *"`, "git", true, yes}, {"git*", "git push", true, yes}, {"GIT", "git push", false, yes}, {"*", "x y", true, yes},
+		{"rm", "/bin/rm x", false, yes}, {"ls", "/tmp/ls", false, yes}, {"rm", "r''m x", true, yes}, {"rm", "\\rm x", true, yes}, {"rm", "$X x", false, unsure}, {"ls", "l*", false, unsure}, {"ls", "{ls,-l}", false, unsure},
+		{"ls", "timeout 5 env nice -n 3 ls", true, yes}, {"ls", "bash -c 'ls; ls'", true, yes}, {"rm", "bash -c 'ls; rm x'", false, yes}, {"ls", "sudo ls", false, yes}, {`ls "sudo ls"`, "sudo ls", true, yes}, {"ls", "sh -x -c ls", false, unsure},
+		{"ls", "X=1 ls", false, yes}, {"ls", "ls > x", false, yes}, {"ls", "ls 2>&1 >/dev/null", true, yes}, {"ls", "eval ls", false, unsure}, {"ls", "ls | xargs rm", false, yes}, {"rm", "find . -exec rm {} +", false, unsure}, {"find", "find . -name x", true, yes},
+		{"ls", "f() { ls; }", true, yes}, {"ls", "cat <<E\n$(rm x)\nE", false, no}, {"ls", "ls # \\\nrm -rf x", false, yes}, {"ls", "ls \\\n -l", true, yes}, {"ls", "ls\rrm", false, yes}, {"ls", "ls '", false, unsure}, {"rm", "echo 'rm x'", false, no},
+		{"ls", "for x in a; do ls; done", false, yes}, {"ls", "[[ 'a[$(rm x)]' -eq 0 ]] || ls", false, yes}, {"ls", "ls $((1))", false, yes}, {"ls", "echo rm | sh", false, unsure}, {"ls", "ls & ls", true, yes}, {`"rm -rf"`, "sudo -n timeout 5 rm -rf /", false, yes},
+	} {
+		parsed, err := parseCondition(&chatctx.Condition{Argument: "c", Op: Each, Value: c.patterns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(map[string]string{"c": c.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := subjectOf(&chatctx.Question{Tool: "shell", Arguments: raw})
+		got, why := parsed.mayHold(s)
+		if sure := parsed.holds(s); sure != c.surely || got != c.possibly {
+			t.Errorf("each %s of %q: surely %t, possibly %d (%s); want %t and %d", c.patterns, c.text, sure, got, why, c.surely, c.possibly)
+		}
+	}
+}
+
 // TestOffers: the rules that are offered for a call, the narrowest first, allow it, and what they do not cover they do not allow.
 func TestOffers(t *testing.T) {
 	for _, c := range []struct {

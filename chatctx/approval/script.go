@@ -65,6 +65,8 @@ func (s *script) read(text string, depth int) {
 		return
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
 		s.cannot("it holds control characters")
+	case strings.Contains(text, "\\\n") && strings.Contains(text, "#"):
+		s.cannot("a comment may go on in the next line, or not") // for the parser it does, for bash it does not
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {

@@ -307,10 +307,11 @@ func TestNoCommandRunsUnjudged(t *testing.T) {
 	}
 	b := newBashBench(t)
 	const atOnce = 100
-	told, ran := 0, 0
+	rounds, told, ran := 0, 0, 0
 	for seed := range testkit.Seeds(t, 20) {
 		g := &scripter{rng: rand.New(rand.NewPCG(seed, 1))}
 		scripts := make([]string, atOnce)
+		rounds++
 		read := make([]*script, atOnce)
 		for i := range scripts {
 			scripts[i] = g.list()
@@ -330,7 +331,7 @@ func TestNoCommandRunsUnjudged(t *testing.T) {
 		}
 	}
 	t.Logf("%d scripts could be told, %d commands ran", told, ran)
-	if told < atOnce || ran < atOnce {
+	if told < 10*rounds || ran < atOnce*rounds {
 		t.Errorf("too little was tried: %d scripts could be told, %d commands ran", told, ran)
 	}
 }
