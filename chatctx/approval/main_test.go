@@ -68,7 +68,8 @@ func beTool(name string, args []string) int {
 	case "hang", "leave":
 		return hang(name, args)
 	case "wait":
-		select {}
+		time.Sleep(time.Hour) // select {} is a deadlock to a program with nothing else under way
+		return 0
 	case "append":
 		return appendLine(args[0], args[1])
 	case "execute":
