@@ -68,7 +68,7 @@ type fakeProvider struct {
 	mu      sync.Mutex
 	answers []string
 	bodies  []string
-	keys    []string // that came with each of them
+	keys    []string      // that came with each of them
 	hanging chan struct{} // closed when a hanging answer has said its words
 }
 
