@@ -309,3 +309,17 @@ func TestArgumentsAreCanonical(t *testing.T) {
 		}
 	})
 }
+
+// TestListsCoverNamesWithSlashes: in a pattern of tools' names a slash is a character like others.
+func TestListsCoverNamesWithSlashes(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "go")
+	m := asks("x")
+	m.Calls[0].Tool = "a/b"
+	appendTo(t, c, "", m)
+	for pattern, found := range map[string]int{"*": 1, "a*": 1, "a/*": 1, "a?b": 1, "b*": 0, "": 1} {
+		if n := len(openRefs(t, s, CallFilter{Tool: pattern})); n != found {
+			t.Errorf("%q finds %d calls, want %d", pattern, n, found)
+		}
+	}
+}

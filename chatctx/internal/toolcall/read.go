@@ -183,7 +183,7 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 type CallFilter struct {
 	Context pool.ID   // with its sub-contexts; zero: all contexts
 	Branch  string    // of Context alone; "": all
-	Tool    string    // a pattern of names, as path.Match knows them; "": all
+	Tool    string    // a pattern of names, as path.Match knows them but for slashes, which * takes in; "": all
 	State   string    // a CallState; "": all
 	Trash   bool      // calls of contexts in the trash too
 	Since   pool.Time // those that wait since then or later; zero: all
@@ -297,7 +297,7 @@ func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch
 	if err != nil {
 		return err
 	}
-	if ok, _ := path.Match(l.filter.Tool, at.Rec.Tool); !ok && l.filter.Tool != "" {
+	if !matchesTool(l.filter.Tool, at.Rec.Tool) {
 		return nil
 	}
 	c, err := DescribeCall(r, at, now, "")
@@ -312,6 +312,13 @@ func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch
 	}
 	l.calls = append(l.calls, c)
 	return nil
+}
+
+// matchesTool reports whether a pattern, "" for all, covers a tool's name. A name may hold slashes, and they are characters like others.
+func matchesTool(pattern, name string) bool {
+	plain := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
+	ok, _ := path.Match(plain(pattern), plain(name))
+	return ok || pattern == ""
 }
 
 // heldOn names the branch that holds a place, "" for none. Branches that were read are kept in held.
