@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // DefaultDepth is how many levels of tasks there may be.
-const DefaultDepth = 4
+const DefaultDepth = chatctx.DefaultDepth
 
 // ErrLimit: a task reached its limit of rounds or tokens.
 var ErrLimit = errors.New("the task's limit is reached")

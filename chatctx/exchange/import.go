@@ -165,20 +165,9 @@ func (st *storing) artifact(data []byte, mediaType string) error {
 	return ofStore(err)
 }
 
-// settings sets those of the store's settings that it does not have.
+// settings holds back the settings of a store that the file tells of.
 func (st *storing) settings(set map[string]json.RawMessage) error {
-	have, err := st.store.Settings(st.ctx)
-	if err != nil {
-		return ofStore(err)
-	}
-	for k := range have {
-		delete(set, k)
-	}
-	if len(set) == 0 {
-		return nil
-	}
-	_, err = st.store.SetSettings(st.ctx, set)
-	return ofStore(err)
+	return st.do(func() error { return st.run.Hold(st.ctx, set) })
 }
 
 // nativeStored is a context that goes into the store; it is made visible in the goroutine, where all else is stored. What the store refuses

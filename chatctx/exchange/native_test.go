@@ -361,7 +361,7 @@ func TestNativeJSONIsWhole(t *testing.T) {
 		{"context", chatctx.Native{}, nativeContext{}, 0},
 		{"branch", chatctx.NativeBranch{}, nativeBranch{}, 1}, // Like and Shared are one
 		{"call", chatctx.NativeCall{}, nativeCall{}, 0},
-		{"decision", chatctx.Decision{}, nativeDecision{}, 0},
+		{"decision", chatctx.Decision{}, nativeDecision{}, 1}, // Said is what an import says
 		{"task", chatctx.Task{}, nativeTask{}, 0},
 		{"session", branch.Session{}, nativeSession{}, 1}, // Extra is in no record either
 		{"digest", branch.Digest{}, nativeDigest{}, 0},

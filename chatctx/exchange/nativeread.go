@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -30,7 +32,7 @@ func detectNative(h *head) bool {
 // readNative reads the store's own export. A context is taken whole or, where a line of it is damaged or missing, not at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // pictures stand on one line
-	n := &nativeReader{r: r, skipped: r.report.Skipped}
+	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
 		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // a line before this one could not be read
 		n.skipped = r.report.Skipped
@@ -47,10 +49,12 @@ type nativeReader struct {
 	r        *reading
 	target   nativeTarget // of the present context; nil: none, or one that is given up
 	title    string
-	inside   bool // a context has begun
-	spoiled  bool // something of the present context is missing
-	messages int  // of the present context
-	skipped  int  // on the report so far
+	id       chatctx.ID
+	whole    map[chatctx.ID]bool // contexts that came in from this file
+	inside   bool                // a context has begun
+	spoiled  bool                // something of the present context is missing
+	messages int                 // of the present context
+	skipped  int                 // on the report so far
 	// batch are messages that the target does not have yet, with the calls that followed them. loose: it is one message, on no branch.
 	batch []*chatctx.Message
 	calls []chatctx.NativeCall
@@ -103,15 +107,19 @@ func (n *nativeReader) header(at place, v value) error {
 	if version > nativeVersion {
 		return fmt.Errorf("an export of version %d, this program reads up to %d: update chatctx", version, nativeVersion)
 	}
-	if s := v.get("settings"); s.is(objectKind) && n.r.settings != nil {
-		var set map[string]json.RawMessage
-		err := json.Unmarshal(s.keep(), &set)
-		if err == nil {
-			err = n.r.settings(set)
-		}
-		return n.spoil(at, err)
+	s := v.get("settings")
+	if !s.is(objectKind) {
+		return nil
 	}
-	return nil
+	var set map[string]json.RawMessage
+	err := json.Unmarshal(s.keep(), &set)
+	if _, held := settings.HoldAll(set); len(held) > 0 {
+		n.r.warn(at, "the file's settings of a store are held back: %s; chatctx config --accept shows and takes them", strings.Join(held, ", "))
+	}
+	if err == nil && len(set) > 0 && n.r.settings != nil {
+		err = n.r.settings(set)
+	}
+	return n.spoil(at, err)
 }
 
 func (n *nativeReader) begin(at place, v value) error {
@@ -122,7 +130,12 @@ func (n *nativeReader) begin(at place, v value) error {
 	n.title = show.Clip(v.get("title").str(), 60)
 	var c nativeContext
 	err := json.Unmarshal(v.keep(), &c)
-	if err == nil {
+	if parent := idOf(c.Parent); parent != (chatctx.ID{}) && !n.whole[parent] {
+		n.r.warn(at, "the context %q is a sub-context of one that is not in the file before it: it stands alone", n.title)
+		c.Parent, c.Task = nil, nil
+	}
+	n.r.warnHeld(n.title, c.Settings)
+	if n.id = c.ID; err == nil {
 		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Parent: idOf(c.Parent), Settings: c.Settings,
 			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
 	}
@@ -196,6 +209,7 @@ func (n *nativeReader) branch(v value) error {
 	if out.Sessions, err = sessionsIn(b.Sessions); err != nil {
 		return err
 	}
+	n.r.warnHeld(n.title, b.Settings)
 	if b.Like != nil {
 		out.Like, out.Shared = b.Like.Branch, b.Like.Messages
 	}
@@ -266,7 +280,7 @@ func (n *nativeReader) end(at place, v value) error {
 	if err := n.target.finish(n.r.ctx); err != nil {
 		return err
 	}
-	n.inside = false
+	n.inside, n.whole[n.id] = false, true
 	return n.unfinished(at)
 }
 

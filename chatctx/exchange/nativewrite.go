@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -22,24 +23,24 @@ func writeNative(ctx context.Context, x *Writing) error {
 		}
 		return n.context(ctx, x.Context)
 	}
-	settings, err := x.Store.Settings(ctx)
+	set, err := x.Store.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	if header.Settings = settings; len(settings) == 0 {
+	if header.Settings = settings.Said(set); len(set) == 0 {
 		header.Settings = nil
 	}
 	if err := n.raw(header); err != nil {
 		return err
 	}
-	var ids []chatctx.ID
+	var all []*chatctx.ContextInfo
 	for info, err := range x.Store.Contexts(ctx, chatctx.ListOptions{}) {
 		if err != nil {
 			return err
 		}
-		ids = append(ids, info.ID)
+		all = append(all, info)
 	}
-	for _, id := range slices.Backward(ids) {
+	for _, id := range parentsFirst(all) {
 		c, err := x.Store.Context(ctx, id.String())
 		if errors.Is(err, chatctx.ErrNotFound) {
 			continue // purged meanwhile
@@ -52,6 +53,29 @@ func writeNative(ctx context.Context, x *Writing) error {
 		}
 	}
 	return nil
+}
+
+// parentsFirst are contexts in the order of their last change, oldest first, but each after the one that it is a sub-context of: who reads them takes a
+// parent only from the same file.
+func parentsFirst(newestFirst []*chatctx.ContextInfo) []chatctx.ID {
+	byID := map[chatctx.ID]*chatctx.ContextInfo{}
+	for _, info := range newestFirst {
+		byID[info.ID] = info
+	}
+	var out []chatctx.ID
+	var put func(info *chatctx.ContextInfo)
+	put = func(info *chatctx.ContextInfo) {
+		if info == nil || byID[info.ID] == nil {
+			return
+		}
+		delete(byID, info.ID)
+		put(byID[info.Parent])
+		out = append(out, info.ID)
+	}
+	for _, info := range slices.Backward(newestFirst) {
+		put(info)
+	}
+	return out
 }
 
 // step is a message after the node parent.
@@ -135,7 +159,7 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 		return err
 	}
 	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Parent: idOrNil(v.Context.Parent),
-		Settings: v.Context.Settings, AppData: v.Context.AppData, Active: v.Context.Active, Created: stamp(v.Context.Created),
+		Settings: settings.Said(v.Context.Settings), AppData: v.Context.AppData, Active: v.Context.Active, Created: stamp(v.Context.Created),
 		Updated: stamp(v.Context.Updated), Task: taskOut(v.Context.Task)})
 	if err != nil {
 		return err
@@ -196,7 +220,7 @@ func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.S
 	b := snap.Info
 	at, shared, like := h.begin(ids)
 	h.grow(at, ids[shared:], b.Name)
-	line := nativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: b.Settings, Sessions: sessionsOut(b.Sessions),
+	line := nativeBranch{ID: b.ID, Name: b.Name, System: b.System, Prompt: b.Prompt, Settings: settings.Said(b.Settings), Sessions: sessionsOut(b.Sessions),
 		AppData: b.AppData, From: b.From, At: idOrNil(b.At), Created: stamp(b.Created), Tokens: b.Tokens}
 	if shared > 0 {
 		line.Like = &nativeLike{like, shared}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -86,6 +87,10 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
+	r.warnHeld(in.Title, in.Settings)
+	for i := range in.Branches {
+		r.warnHeld(in.Title, in.Branches[i].Settings)
+	}
 	return r.sink(in)
 }
 
@@ -149,6 +154,13 @@ func (r *reading) warn(at place, format string, args ...any) {
 		text = at.what + ": " + text
 	}
 	r.report.warn(Warning{File: r.file.name, Line: at.line, Index: at.index, Text: text})
+}
+
+// warnHeld names the settings of a conversation that the file does not decide about.
+func (r *reading) warnHeld(title string, set map[string]json.RawMessage) {
+	if _, held := settings.Hold(set); len(held) > 0 {
+		r.warn(place{}, "of %q these settings are held back: %s; chatctx config --accept shows and takes them", show.Clip(title, 60), strings.Join(held, ", "))
+	}
 }
 
 // skip reports n records that should have been messages and are left out, and why.

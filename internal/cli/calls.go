@@ -151,6 +151,7 @@ type callJSON struct {
 type byJSON struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
+	Said bool   `json:"said_by_file,omitempty"` // a file that was imported tells of it: no decision of this store
 }
 
 func callToJSON(c *chatctx.Call) callJSON {
@@ -158,7 +159,7 @@ func callToJSON(c *chatctx.Call) callJSON {
 		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: jsonTime(c.Since), Expires: jsonTime(c.Expires)}
 	if n := len(c.Decisions); n > 0 {
 		d := &c.Decisions[n-1]
-		v.By, v.Program = &byJSON{d.ByKind, d.ByName}, d.Program
+		v.By, v.Program = &byJSON{d.ByKind, d.ByName, d.Said}, d.Program
 	}
 	return v
 }
@@ -352,7 +353,7 @@ type callStepJSON struct {
 
 func callStepToJSON(s *chatctx.CallStep) callStepJSON {
 	v := callStepJSON{Call: fmt.Sprintf("%s:%d", s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: jsonTime(s.At), From: s.From, To: s.To,
-		By: byJSON{s.ByKind, s.ByName}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments}
+		By: byJSON{s.ByKind, s.ByName, s.Said}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments}
 	if s.ArgsSHA256 != (pool.Hash{}) {
 		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
 	}
@@ -403,6 +404,9 @@ func (r *run) stepLine(s *chatctx.CallStep) {
 		words = []string{s.To}
 	}
 	words = append(words, strings.TrimSpace("by "+s.ByKind+" "+clean(s.ByName)))
+	if s.Said {
+		words = append(words, "said by the file")
+	}
 	if s.Reason != "" {
 		words = append(words, oneLine(s.Reason))
 	}

@@ -27,6 +27,8 @@ func settingCommands() []*command {
 			more: "VALUE is JSON if it parses, else text; KEY= takes it away; KEY alone shows it. A branch's value wins over the context's, that over the store's. Without arguments: the settings in force, or with a flag those of that place.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "all", Usage: "of the context, for all its branches"},
+				&urfave.BoolFlag{Name: "accept", Usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
+				dryRun(),
 				&urfave.BoolFlag{Name: "store", Usage: "of the store, for new contexts (name another store before the command: chatctx --store FILE config)"},
 			},
 			json: "settings; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
@@ -105,6 +107,15 @@ func doConfig(r *run) error {
 	set, show, err := parseSettings(r.args)
 	if err != nil {
 		return err
+	}
+	if r.is("accept") {
+		if len(set) > 0 {
+			return usagef("config --accept takes names: the values are those of the file")
+		}
+		return acceptSettings(r, show)
+	}
+	if r.is("dry-run") {
+		return usagef("config --dry-run shows what --accept would take")
 	}
 	if len(set) == 0 {
 		return showSettings(r, show)
@@ -294,4 +305,104 @@ func (r *run) printSettings(settings map[string]json.RawMessage) {
 	for _, k := range slices.Sorted(maps.Keys(settings)) {
 		r.printf("%s=%s\n", clean(k), plainValue(settings[k]))
 	}
+}
+
+// heldIn is a place with settings that are held back.
+type heldIn struct {
+	name   string // for people
+	id     chatctx.ID
+	branch string
+	have   map[string]json.RawMessage
+	set    func(map[string]json.RawMessage) (*chatctx.Committed, error)
+}
+
+// heldPlaces are the places that the flags mean, those that a branch's settings come from where there are none.
+func heldPlaces(r *run) ([]heldIn, error) {
+	st, err := r.open(chatctx.Options{ReadOnly: r.is("dry-run")})
+	if err != nil {
+		return nil, err
+	}
+	var places []heldIn
+	if !r.is("all") {
+		have, err := st.Settings(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, heldIn{name: "the store", have: have, set: func(set map[string]json.RawMessage) (*chatctx.Committed, error) { return st.SetSettings(r.ctx, set) }})
+	}
+	if r.is("store") {
+		return places, nil
+	}
+	c, err := st.Context(r.ctx, r.contextRef())
+	if err != nil {
+		return nil, contextHint(err)
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	change := func(branch string, fill func(*chatctx.Batch, map[string]json.RawMessage)) func(map[string]json.RawMessage) (*chatctx.Committed, error) {
+		return func(set map[string]json.RawMessage) (*chatctx.Committed, error) {
+			b := c.Begin(branch)
+			fill(b, set)
+			return b.Commit(r.ctx)
+		}
+	}
+	places = append(places, heldIn{name: titled(info.Title, info.ID), id: c.ID, have: info.Settings, set: change("", (*chatctx.Batch).SetContextSettings)})
+	if r.is("all") {
+		return places, nil
+	}
+	b, err := c.Branch(r.ctx, r.branchName())
+	if err != nil {
+		return nil, err
+	}
+	return append(places, heldIn{name: clean(b.Name), id: c.ID, branch: b.Name, have: b.Settings, set: change(b.Name, (*chatctx.Batch).SetSettings)}), nil
+}
+
+// acceptSettings shows what is held back and puts it in force.
+func acceptSettings(r *run, names []string) error {
+	places, err := heldPlaces(r)
+	if err != nil {
+		return err
+	}
+	taken := map[string]bool{}
+	for _, p := range places {
+		held := settings.Held(p.have)
+		set := settings.Accept(p.have, names...)
+		if len(set) == 0 {
+			continue
+		}
+		v := settingsJSON{Context: idOrNull(p.id), Branch: p.branch, Settings: map[string]json.RawMessage{}}
+		for name, value := range held {
+			if _, ok := set[name]; ok {
+				v.Settings[name], taken[name] = value, true
+			}
+		}
+		if !r.is("dry-run") {
+			done, err := p.set(set)
+			if err != nil {
+				return err
+			}
+			v.Operation = done.Operation
+		}
+		err := r.emit(v, func() {
+			r.printf("of %s:\n", p.name)
+			r.printSettings(v.Settings)
+			if v.Operation != "" {
+				r.note("take it back: %s", r.again("undo "+v.Operation))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if !taken[name] {
+			return chatctx.NotFound("setting that is held back", name)
+		}
+	}
+	if len(taken) == 0 {
+		r.note("nothing is held back")
+	}
+	return nil
 }

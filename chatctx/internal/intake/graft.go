@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -144,6 +145,7 @@ func (in *Incoming) texts(s *record.Store) error {
 	if err := s.Values("setting", &in.Settings); err != nil {
 		return err
 	}
+	in.Settings, _ = settings.Hold(in.Settings)
 	if err := s.Values("data", &in.AppData); err != nil {
 		return err
 	}
@@ -157,13 +159,14 @@ func (in *Incoming) texts(s *record.Store) error {
 }
 
 // branchTexts passes the texts of a branch on its way in.
-func branchTexts(s *record.Store, system, prompt *string, settings *map[string]json.RawMessage, sessions *[]branch.Session) error {
+func branchTexts(s *record.Store, system, prompt *string, set *map[string]json.RawMessage, sessions *[]branch.Session) error {
 	if err := s.Texts("prompt", system, prompt); err != nil {
 		return err
 	}
-	if err := s.Values("setting", settings); err != nil {
+	if err := s.Values("setting", set); err != nil {
 		return err
 	}
+	*set, _ = settings.Hold(*set)
 	var err error
 	*sessions, err = s.Sessions(*sessions)
 	return err
@@ -173,7 +176,9 @@ func branchTexts(s *record.Store, system, prompt *string, settings *map[string]j
 type ImportRun struct {
 	store *record.Store
 	group uint64
-	files []ImportedFile // to be noted
+	files []ImportedFile           // to be noted
+	made  map[pool.ID]bool         // the contexts that came in by their ids, and
+	tasks map[pool.ID]*record.Task // what those are for that are sub-contexts
 }
 
 // ImportRun begins the imports of one command.

@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
 )
@@ -118,6 +119,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	if err := view.CheckTitle(n.Title); err != nil {
 		return nil, err
 	}
+	r.bound(&n)
 	i := &NativeImport{run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{}}
 	err := r.store.DB.View(ctx, func(tx kv.Tx) error {
 		rec, _, err := record.GetContext(tx, n.ID)
@@ -139,6 +141,7 @@ func (n *Native) texts(s *record.Store) error {
 	if err := s.Values("setting", &n.Settings); err != nil {
 		return err
 	}
+	n.Settings, _ = settings.Hold(n.Settings)
 	if err := s.Values("data", &n.AppData); err != nil {
 		return err
 	}
@@ -312,32 +315,51 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 	return nil
 }
 
-// putNativeCalls writes the states of calls of messages that were just put.
+// putNativeCalls writes the states of calls of messages that were just put. An open call that the file says nothing more of waits like the others.
 func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) error {
-	homes := make(map[pool.ID]pool.Home, len(msgs))
+	byID := make(map[pool.ID]*pool.Message, len(msgs))
 	for _, m := range msgs {
-		homes[m.ID] = m.Home
+		byID[m.ID] = m
 	}
+	told := map[string]bool{}
 	for _, c := range calls {
-		home, ok := homes[c.Message]
-		if !ok {
+		m := byID[c.Message]
+		if m == nil {
 			return record.Invalidf("the call %q belongs to message %s, which does not stand before it", c.CallID, c.Message)
 		}
-		rec := &record.CallRecord{CallID: c.CallID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
+		if c.Index < 0 || c.Index >= len(m.Calls) {
+			return record.Invalidf("message %s has no call %d", c.Message, c.Index+1)
+		}
+		home, call := m.Home, &m.Calls[c.Index]
+		rec := &record.CallRecord{CallID: call.ID, Tool: call.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
 			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions}
+		told[string(record.CallKey(t.ID, c.Message, c.Index))] = true
 		if err := t.PutCall(c.Message, c.Index, rec); err != nil {
 			return err
+		}
+	}
+	for _, m := range msgs {
+		for n := range m.Calls {
+			c := &m.Calls[n]
+			if !c.Open() || told[string(record.CallKey(t.ID, m.ID, n))] {
+				continue
+			}
+			rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home}
+			if err := t.PutCall(m.ID, n, rec); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// ready prepares messages and the states of calls. A call's state is left as it is.
+// ready prepares messages and the states of calls.
 func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 	for n := range calls {
 		if err := calls[n].texts(i.run.store); err != nil {
 			return err
 		}
+		calls[n].undecided(i.run.store.Now(), i.run.store.Program)
 	}
 	for _, m := range msgs {
 		if m.ID == (pool.ID{}) {
@@ -352,6 +374,7 @@ func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 		if err := m.Validate(); err != nil {
 			return err
 		}
+		undecidedIn(m)
 	}
 	return nil
 }
@@ -423,6 +446,9 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 		}
 		return err
 	})
+	if err == nil && i.more == nil {
+		i.run.remember(i.context.ID, i.context.Task)
+	}
 	return res, err
 }
 

@@ -99,6 +99,9 @@ func (r *Rule) String() string {
 	return strings.Join(words, " ")
 }
 
+// DefaultDepth is how deep sub-contexts may lie where nobody says so.
+const DefaultDepth = 4
+
 // Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
 type Task struct {
 	Goal       string  `cbor:"1,keyasint,omitempty"`

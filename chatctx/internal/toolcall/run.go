@@ -2,14 +2,17 @@ package toolcall
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -84,6 +87,9 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	if err := at.readable(at.arguments(), "claimed"); err != nil {
 		return nil, err
 	}
+	if err := at.approved(); err != nil {
+		return nil, err
+	}
 	name := o.Name
 	if name == "" {
 		name = t.Store.Program
@@ -100,6 +106,21 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 		return nil, err
 	}
 	return DescribeCall(t.Reader(), at, t.Now, holder.Name)
+}
+
+// approved refuses a call whose approval was about other arguments than those that would run, or is only told by a file. A call that was appended as
+// approved has no step: whoever appended it decided.
+func (a *callAt) approved() error {
+	for _, d := range slices.Backward(a.Rec.Decisions) {
+		if d.To != record.CallState(pool.Approved, pool.NotRun) || d.ArgsSHA256 == (pool.Hash{}) {
+			continue
+		}
+		if !d.Said && d.ArgsSHA256 == sha256.Sum256(jsontree.Canonical(a.arguments())) {
+			return nil
+		}
+		return record.Conflict("no decision in this store approves the arguments that call %s would run with: deny it, and let the model call again", a.name())
+	}
+	return nil
 }
 
 // Renew keeps the claim. ErrStopped where it is lost, or where no branch holds the call's message any more: the tool is then to be ended.

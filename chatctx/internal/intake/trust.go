@@ -1,0 +1,107 @@
+package intake
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// A file from somebody else decides nothing: its approvals are kept as what the file says and are not in force, its settings only as far as they
+// are harmless, and its sub-contexts have the rules and limits of this store.
+
+// undecided makes a call of a file that was not finished wait for a decision here. The steps that the file tells are kept as said by it.
+func (c *NativeCall) undecided(now pool.Time, program string) {
+	state := record.CallState(c.Status, c.Execution)
+	steps := c.Decisions
+	c.Decisions = nil
+	for n, d := range steps {
+		next := state
+		if n+1 < len(steps) {
+			next = steps[n+1].From
+		}
+		if d.To != next { // what does not fit together is no record
+			c.Decisions = nil
+			continue
+		}
+		d.Said = true
+		c.Decisions = append(c.Decisions, d)
+	}
+	if !(&pool.Call{Status: c.Status, Execution: c.Execution}).Open() {
+		return
+	}
+	if pending := record.CallState(pool.Pending, pool.NotRun); state != pending {
+		c.Decisions = append(c.Decisions, record.Decision{At: now, From: state, To: pending, ByKind: record.ByImport, ByName: program, Program: program,
+			Reason: "what the file says of it decides nothing here", Arguments: c.Effective})
+	}
+	c.Status, c.Execution, c.Reason, c.Effective, c.Expires = pool.Pending, pool.NotRun, "", nil, 0
+	c.Since = min(c.Since, now)
+}
+
+// undecidedIn makes the open calls of a file's message wait for a decision.
+func undecidedIn(m *pool.Message) {
+	for i := range m.Calls {
+		if c := &m.Calls[i]; c.Open() {
+			c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, ""
+		}
+	}
+}
+
+// bound leaves of a file's task what is no wider than here: the parent counts only where it came in by the same run, and then its rules hold.
+func (r *ImportRun) bound(n *Native) {
+	if !r.made[n.Parent] {
+		n.Parent, n.Task = pool.ID{}, nil
+	}
+	if n.Task == nil {
+		return
+	}
+	task := *n.Task
+	task.OwnRules, task.Depth = false, 1
+	most := record.DefaultDepth
+	if up := r.tasks[n.Parent]; up != nil {
+		task.Depth, most = up.Depth+1, up.MaxDepth
+	}
+	if task.MaxDepth <= 0 || task.MaxDepth > most {
+		task.MaxDepth = most
+	}
+	n.Task = &task
+}
+
+// remember notes a context that the run has made, for its sub-contexts.
+func (r *ImportRun) remember(id pool.ID, task *record.Task) {
+	if r.made == nil {
+		r.made, r.tasks = map[pool.ID]bool{}, map[pool.ID]*record.Task{}
+	}
+	r.made[id] = true
+	if task != nil {
+		r.tasks[id] = task
+	}
+}
+
+// Hold keeps the settings of a store that a file brings. None of them is in force until a person accepts it; what this store has itself is not asked for.
+func (r *ImportRun) Hold(ctx context.Context, set map[string]json.RawMessage) error {
+	if err := r.store.Values("setting", &set); err != nil {
+		return err
+	}
+	held, _ := settings.HoldAll(set)
+	return r.update(ctx, func(st *journal.StoreTxn) error {
+		have, err := view.StoreSettings(st.Tx)
+		if err != nil {
+			return err
+		}
+		for name, value := range settings.Held(held) {
+			if string(have[name]) == string(value) {
+				delete(held, settings.HeldPrefix+name)
+			}
+		}
+		merged, changed, err := view.MergeValues(have, held)
+		if err != nil || !changed {
+			return err
+		}
+		return st.Put(record.MetaSettings, merged)
+	})
+}
