@@ -84,7 +84,7 @@ func (r *run) anyBranch(c *convo) (id, string) {
 // batch is one to five steps.
 func (r *run) batch(c *convo) error {
 	target, name := r.anyBranch(c)
-	b := &batch{run: r, change: c.begin(r.now, target), b: r.store().Begin(c.id.String(), name)}
+	b := &batch{run: r, on: target, change: c.begin(r.now, target), b: r.store().Begin(c.id.String(), name)}
 	var want error
 	for n := 1 + max(0, r.rng.Intn(8)-3); len(b.words) < n && want == nil; {
 		words, checks := len(b.words), len(b.check)

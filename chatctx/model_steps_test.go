@@ -21,6 +21,7 @@ type batch struct {
 	*run
 	*change
 	b     *chatctx.Batch
+	on    id          // the branch that it began on
 	words []string    // what the steps are
 	check []stepCheck // looks at what the steps made
 	keyed bool
@@ -956,14 +957,14 @@ func (b *batch) setTokens() error {
 	return nil
 }
 
-// expect makes the batch depend on a revision, sometimes on one that is past.
+// expect makes the batch depend on a revision of the branch that it began on, sometimes on one that is past.
 func (b *batch) expect() error {
-	known := b.laws[b.target]
+	known := b.laws[b.on]
 	if known == nil {
 		return errSkip
 	}
 	at := known.revision
-	if b.rng.Intn(2) == 0 && len(b.words) == 0 && !b.touched[b.target] {
+	if b.rng.Intn(2) == 0 && len(b.words) == 0 {
 		b.say("expect %d", at)
 		b.b.Expect(at)
 		return nil

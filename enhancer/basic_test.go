@@ -338,3 +338,34 @@ func TestCachePlanAndShare(t *testing.T) {
 		t.Errorf("the same request: %+v", same)
 	}
 }
+
+// TestPruneThreshold: results that come to the threshold stay, one token more is over it; what the model has not read is not marked either.
+func TestPruneThreshold(t *testing.T) {
+	for _, c := range []struct{ more, prunedTo int }{{0, 0}, {-1, 3}} {
+		w := newWriter(8)
+		for range 2 {
+			w.user("q")
+			w.use(&pool.Result{Text: w.words(200)})
+			if len(w.d.Messages) < 6 {
+				w.assistant("ok")
+			}
+		}
+		o := options(100_000)
+		window := o.Window(nil)
+		if err := window.Measure(t.Context(), w.d); err != nil {
+			t.Fatal(err)
+		}
+		o.PruneKeep, o.PruneThreshold = 0, c.more
+		for _, m := range w.d.Messages {
+			if m.Result != nil {
+				o.PruneThreshold += m.Tokens
+			}
+		}
+		if err := Prune(window, o).Enhance(t.Context(), w.d); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.d.Session.PrunedTo; got != c.prunedTo {
+			t.Errorf("threshold %+d: pruned to %d, want %d", c.more, got, c.prunedTo)
+		}
+	}
+}
