@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -50,6 +51,47 @@ func CheckName(name string) error {
 		}
 	}
 	return nil
+}
+
+// CheckNewName says why somebody cannot give a branch or a tag this name now: it would look like another reference. What comes from elsewhere keeps its name.
+func CheckNewName(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	why := ""
+	switch {
+	case name[0] == '-':
+		why = "begins with a dash, as flags do"
+	case strings.Contains(name, "@"):
+		why = "holds an @, as references do"
+	case strings.Contains(name, ".."):
+		why = "holds .., as ranges do"
+	case IsLabel(name):
+		why = "looks like the label of a turn"
+	case len(name) >= 4 && strings.Trim(name, "0123456789abcdefABCDEF") == "":
+		why = "looks like a part of an id"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: the name %q %s: take another one", pool.ErrInvalid, name, why)
+}
+
+// IsLabel reports whether a word is the label of a turn: u3, a3.
+func IsLabel(s string) bool {
+	return len(s) > 1 && (s[0] == 'u' || s[0] == 'a') && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// PlainName makes a name that CheckNewName takes of any words: @, .. and white space become dashes.
+func PlainName(s string) string {
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "@", "-"), "..", "-")
+	s = strings.TrimLeft(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), "-"), "-")
+	if len(s) > 200 {
+		s = strings.ToValidUTF8(s[:200], "")
+	}
+	if CheckNewName(s) != nil {
+		s = "branch-" + s
+	}
+	return s
 }
 
 // Key is the key of a branch's record.

@@ -237,7 +237,8 @@ type AppendOptions = journal.AppendOptions
 // EditOptions of Edit. Name "" takes main.2, main.3 … ; KeepRest carries what followed along; Stay does not go on in the new branch.
 type EditOptions = journal.EditOptions
 
-// ForkOptions of Fork. At is the last message that the new branch has, "" the head; Stay does not go on in the new branch.
+// ForkOptions of Fork. At is the last message that the new branch has, "" the head; where it stands on another branch alone, that one is forked. Stay does not go on in the
+// new branch.
 type ForkOptions struct {
 	At   Ref
 	Stay bool
@@ -246,14 +247,15 @@ type ForkOptions struct {
 // Fork makes a branch with everything up to a message, and goes on in it.
 func (b *Batch) Fork(name string, o ForkOptions) {
 	b.step("fork", func(t *journal.Txn, s *Step) error {
-		from := t.Target
-		n := from.Len()
+		if err := branch.CheckNewName(name); err != nil {
+			return err
+		}
+		from, n := t.Target, t.Target.Len()
 		if o.At != "" {
-			pos, err := t.Position(from, o.At)
-			if err != nil {
+			var err error
+			if from, n, err = t.Locate(from, o.At); err != nil {
 				return err
 			}
-			n = pos
 		}
 		made, err := t.Fork(from, name, n, s)
 		if err != nil {
@@ -289,7 +291,7 @@ func (b *Batch) Rewind(ref Ref) {
 	})
 }
 
-// Drop takes messages off the branch; with a call go its results.
+// Drop takes messages off the branch; with a call go its results. A Ref may be a range.
 func (b *Batch) Drop(refs ...Ref) {
 	b.history("drop", func(t *journal.Txn, s *Step) error {
 		all, err := t.WithResults(t.Target, refs)
@@ -345,7 +347,7 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 	})
 }
 
-// Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied.
+// Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied. A Ref may be a range.
 func (b *Batch) Pick(from string, refs ...Ref) {
 	b.history("pick", func(t *journal.Txn, s *Step) error {
 		src, err := t.Branch(from)
@@ -394,10 +396,10 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 	})
 }
 
-// Switch makes a branch the active one.
+// Switch makes a branch the active one. A part of its name, without regard to case, is enough where no other branch has it.
 func (b *Batch) Switch(name string) {
 	b.step("switch", func(t *journal.Txn, _ *Step) error {
-		to, err := t.Branch(name)
+		to, err := t.BranchLike(name)
 		if err != nil {
 			return err
 		}
@@ -431,6 +433,9 @@ func (b *Batch) RenameBranch(name, to string) {
 		if err != nil || old.Name == to {
 			return err
 		}
+		if err := branch.CheckNewName(to); err != nil {
+			return err
+		}
 		t.OnContext = true
 		return t.Rename(old, to)
 	})
@@ -439,11 +444,8 @@ func (b *Batch) RenameBranch(name, to string) {
 // Tag gives a message a second name, unique in the context; a name that is in use for another message is a conflict.
 func (b *Batch) Tag(name string, ref Ref) {
 	b.step("tag", func(t *journal.Txn, _ *Step) error {
-		if err := branch.CheckName(name); err != nil {
+		if err := branch.CheckNewName(name); err != nil {
 			return err
-		}
-		if name[0] == '@' {
-			return record.Invalidf("a tag does not begin with @")
 		}
 		id, err := t.Message(t.Target, ref)
 		if err != nil {

@@ -159,6 +159,45 @@ func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 	return e, err
 }
 
+// Place is Find for a message that the branch has to hold: else the error, a *RefError, says which branch has it.
+func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
+	e, err := s.Find(ctx, ref)
+	if err != nil || e.Position > 0 {
+		return e, err
+	}
+	return nil, s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+		return (view.Reader{Tx: tx, ID: s.ctx.ID}).Elsewhere(s.branch, ref)
+	})
+}
+
+// Stretch is what a range names: the positions From to To of a branch. To is less than From where the range is empty.
+type Stretch struct {
+	Snapshot *Snapshot
+	From, To int
+}
+
+// Range resolves A..B: what comes after A up to and with B, on B's branch. Either end may be missing: then it is the beginning of the branch or its head. What A names need not
+// stand on B's branch: then the range begins where that branch leaves A's history. nil for a reference that is no range.
+func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
+	var out *Stretch
+	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		on, from, to, ok, err := (view.Reader{Tx: tx, ID: s.ctx.ID}).Range(s.branch, ref)
+		if err != nil || !ok {
+			return err
+		}
+		out = &Stretch{s, from, to}
+		if on.ID == s.branch.ID {
+			return nil
+		}
+		info, err := view.DescribeBranch(tx, s.ctx.ID, rec, on)
+		if err == nil {
+			out.Snapshot = s.ctx.snapshot(info)
+		}
+		return err
+	})
+	return out, err
+}
+
 // Difference is what two branches do not share.
 type Difference struct {
 	A, B         string

@@ -21,6 +21,7 @@ func branchCommands() []*command {
 			},
 			json: forked, example: "chatctx fork trains --at @-2"},
 		{name: "switch", args: "BRANCH", does: "go on in another branch", scope: onContext, do: doSwitch,
+			more: "A part of the name is enough where no other branch has it.",
 			json: "operation, context, branch", example: "chatctx switch main"},
 		{name: "branch", does: "list, remove and rename branches", scope: onContext, subs: []*command{
 			{name: "ls", does: "list the branches, the active one first", scope: onContext, do: doBranchLs,
@@ -125,7 +126,7 @@ func doSwitch(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, where{c.Operation, c.Context, r.arg(0)}, "now on %s of %s", clean(r.arg(0)), titled(c.Title, c.Context))
+	return r.made(c, whereOf(c), "now on %s of %s", clean(c.Branch), titled(c.Title, c.Context))
 }
 
 func doBranchLs(r *run) error {

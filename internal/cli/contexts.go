@@ -38,6 +38,7 @@ func contextCommands() []*command {
 			json:    "context, title, current, branch, branches, messages, updated_at; created_at, trashed_at, parent; a line each",
 			example: "chatctx ls --word holiday --since 30d"},
 		{name: "use", args: "CTX", does: "go on in a context", scope: onStore, do: doUse,
+			more: "CTX is an id or a part of it, a title, or a part of a title that no other context has.",
 			json: "context, branch, title", example: "chatctx use holiday"},
 		{name: "show", args: "[REF]", does: "show a message, or the context where none is named", scope: onBranch, do: doShow, paged: true,
 			flags: []urfave.Flag{

@@ -186,9 +186,16 @@ one that new, use or an import of one conversation chose last) and, where it wor
 **Flags** may stand before and after arguments; ` + "`--`" + ` ends them, for text that begins with a dash. ` + "`-n5`, `-n 5`, `--n=5`" + ` are the same. A flag
 that a command does not have is refused.
 
-**References.** A context is named by its title, its id, or a unique beginning or end of the id, of four digits or more. So is a message by its id; or by a
-tag, or by its place: ` + "`@`" + ` the head of the branch, ` + "`@-2`" + ` two before it, ` + "`@3`" + ` the third from the start. A call is MESSAGE:INDEX, counted from 1.
-What fits several is refused with a list of them. Ids are shown by their last eight digits.
+**References.** ` + "`chatctx help refs`" + ` shows them:
+
+` + "```\n" + helpRefs + "```" + `
+
+What fits several is refused with a list of them, and what fits nothing with what is near. Ids are shown by their last eight digits. A message that a command needs on the
+active branch, and that stands on another one, is refused with the command to type.
+
+**Words.** ` + "`chatctx help concepts`" + ` explains them:
+
+` + "```\n" + helpConcepts + "```" + `
 
 **Text** given as ` + "`-`" + ` is read from standard input, without its last newline (` + "`--raw`" + ` keeps it).
 

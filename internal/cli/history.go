@@ -16,14 +16,14 @@ func historyCommands() []*command {
 		{name: "rewind", args: "REF", does: "make a message the head; what came after it goes off the branch", scope: onBranch, do: doRewind, flags: []urfave.Flag{dryRun(), yes()},
 			more: "undo brings everything back, so it does not ask.", json: moved, example: "chatctx rewind @-2"},
 		{name: "drop", args: "REF…", does: "take messages off the branch; with a call go its results", scope: onBranch, do: doDrop, flags: []urfave.Flag{dryRun(), yes()},
-			json: moved, example: "chatctx drop @3"},
+			more: "A range A..B takes what comes after A up to and with B.", json: moved, example: "chatctx drop @3"},
 		{name: "clear", does: "empty the branch's history, its sessions and figures", scope: onBranch, do: doClear, flags: []urfave.Flag{dryRun(), yes()},
 			json: moved, example: "chatctx clear --dry-run"},
 		{name: "interrupt", does: "take an unfinished turn's messages after the user's off the branch", scope: onBranch, do: doInterrupt,
 			flags: []urfave.Flag{&urfave.BoolFlag{Name: "all", Usage: "the user's message too"}, dryRun(), yes()},
 			more:  "A finished turn stays as it is.", json: moved, example: "chatctx interrupt"},
 		{name: "pick", args: "BRANCH REF…", does: "put messages of another branch at the end of this one", scope: onBranch, do: doPick,
-			more: "REFs are read on BRANCH. A call takes its results along; what this branch holds already is copied.",
+			more: "REFs and ranges A..B are read on BRANCH. A call takes its results along; what this branch holds already is copied.",
 			json: moved, example: "chatctx pick trains @5 @6"},
 		{name: "merge", args: "BRANCH", does: "bring what another branch holds since the common ancestor", scope: onBranch, do: doMerge,
 			flags: []urfave.Flag{
@@ -76,12 +76,9 @@ func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
 func doRewind(r *run) error {
 	if r.is("dry-run") {
 		return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
-			e, err := snap.Find(r.ctx, chatctx.Ref(r.arg(0)))
+			e, err := snap.Place(r.ctx, chatctx.Ref(r.arg(0)))
 			if err != nil {
 				return 0, err
-			}
-			if e.Position == 0 {
-				return 0, chatctx.NotFound("message", r.arg(0))
 			}
 			return snap.Len() - e.Position, nil
 		})
@@ -166,14 +163,16 @@ func (r *run) dryRunDrop() error {
 		calls := map[string]bool{}
 		first := snap.Len() + 1
 		for _, a := range r.args {
-			e, err := snap.Find(r.ctx, chatctx.Ref(a))
+			named, err := r.named(snap, a)
 			if err != nil {
 				return 0, err
 			}
-			gone[e.ID] = true
-			for i := range e.Calls {
-				calls[e.Calls[i].ID] = true
-				first = min(first, e.Position)
+			for _, e := range named {
+				gone[e.ID] = true
+				for i := range e.Calls {
+					calls[e.Calls[i].ID] = true
+					first = min(first, e.Position)
+				}
 			}
 		}
 		if len(calls) == 0 {
@@ -189,6 +188,23 @@ func (r *run) dryRunDrop() error {
 		}
 		return len(gone), nil
 	})
+}
+
+// named are the messages of the branch that a REF or a range names.
+func (r *run) named(snap *chatctx.Snapshot, ref string) ([]*chatctx.Entry, error) {
+	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
+	switch {
+	case err != nil:
+		return nil, err
+	case part == nil:
+		e, err := snap.Place(r.ctx, chatctx.Ref(ref))
+		return []*chatctx.Entry{e}, err
+	case part.Snapshot != snap:
+		return nil, &chatctx.RefError{Kind: "message", Ref: ref, Branch: snap.Info.Name, On: part.Snapshot.Info.Name}
+	case part.To < part.From:
+		return nil, chatctx.NotFound("message in the range", ref)
+	}
+	return snap.Page(r.ctx, part.From, part.To)
 }
 
 func doPick(r *run) error {

@@ -1,69 +1,212 @@
 package cli
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
-// logPrinter prints messages of a branch in order.
+// aroundMost is how many messages --around shows before and after, where -n does not say.
+const aroundMost = 5
+
+// doLog prints the branch's messages, or those that the flags choose.
+func doLog(r *run) error {
+	l := &logPrinter{r: r, hidden: r.is("hidden") || r.json(), full: r.is("thinking"), reverse: r.is("reverse")}
+	if err := l.filters(); err != nil {
+		return err
+	}
+	c, snap, err := r.snapshot()
+	if err != nil {
+		return err
+	}
+	part, err := l.stretch(snap)
+	if err != nil {
+		return err
+	}
+	snap = part.Snapshot
+	if !r.json() {
+		if l.marks, err = c.Marks(r.ctx); err != nil {
+			return err
+		}
+		l.sessions = snap.Info.Sessions
+	}
+	queued, err := c.Queued(r.ctx, snap.Info.Name)
+	if err != nil {
+		return err
+	}
+	if snap.Len()+len(queued) == 0 {
+		r.note("%s is empty; add a message: %s", clean(snap.Info.Name), r.again("add user TEXT"))
+		return nil
+	}
+	if part.To == snap.Len() && !r.given("around") { // the queue belongs to the end of the branch
+		l.queued = queued
+	}
+	return l.all(part)
+}
+
+// logPrinter prints messages of a branch.
 type logPrinter struct {
 	r        *run
 	hidden   bool // hidden messages too
 	full     bool // thinking in full
+	reverse  bool // the newest first
+	last     int  // only the last so many, 0 for all
+	since    pool.Time
+	role     pool.Role
+	grep     *regexp.Regexp
 	marks    map[chatctx.ID]string
 	sessions []branch.Session
 	queued   []*chatctx.Entry // wait for their place after the reply that runs
 	left     int              // hidden messages left out
+	printed  int
 }
 
-// whole prints every message as it is read.
-func (l *logPrinter) whole(snap *chatctx.Snapshot) error {
-	for e, err := range snap.Entries(l.r.ctx, 1, 0) {
-		if err != nil {
-			return err
+// filters reads the flags that choose messages.
+func (l *logPrinter) filters() (err error) {
+	r := l.r
+	if l.last, err = r.most(); err != nil {
+		return err
+	}
+	if l.since, err = when(r.flag("since"), time.Now()); err != nil {
+		return err
+	}
+	switch l.role = pool.Role(r.flag("role")); l.role {
+	case "", pool.System, pool.User, pool.Assistant, pool.ToolRole:
+	default:
+		return &usageError{fmt.Sprintf("no role %q", l.role), "a role is system, user, assistant or tool"}
+	}
+	if r.flag("grep") != "" {
+		if l.grep, err = regexp.Compile(r.flag("grep")); err != nil {
+			return usagef("--grep: %v", err)
 		}
-		if err := l.print(e); err != nil || l.r.stopped() {
+	}
+	if r.given("around") && len(r.args) > 0 {
+		return usagef("log takes a range or --around, not both")
+	}
+	return nil
+}
+
+// stretch is what the range or --around chooses, else the whole branch.
+func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
+	r := l.r
+	ref := r.arg(0)
+	if r.given("around") {
+		ref = ".." + r.flag("around")
+	}
+	if ref == "" {
+		return &chatctx.Stretch{Snapshot: snap, From: 1, To: snap.Len()}, nil
+	}
+	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
+	if err != nil {
+		return nil, err
+	}
+	if part == nil {
+		return nil, &usageError{fmt.Sprintf("%q is no range A..B", ref), "one message: " + r.again("show "+quote(ref)) + "\nup to it: " + r.again("log .."+quote(ref))}
+	}
+	if !r.given("around") {
+		return part, nil
+	}
+	n := l.last
+	if n == 0 {
+		n = aroundMost
+	}
+	l.last = 0
+	part.From, part.To = max(part.To-n, 1), min(part.To+n, part.Snapshot.Len())
+	return part, nil
+}
+
+// all prints what was chosen. The last ones are found backwards, reading no more than that needs.
+func (l *logPrinter) all(part *chatctx.Stretch) error {
+	if part.To < part.From {
+		l.r.note("nothing lies in that range")
+		return nil
+	}
+	if l.last == 0 && !l.reverse {
+		for e, err := range part.Snapshot.Entries(l.r.ctx, part.From, part.To) {
+			if err != nil {
+				return err
+			}
+			if err := l.print(e); err != nil || l.r.stopped() {
+				return err
+			}
+		}
+		return l.end()
+	}
+	var found []*chatctx.Entry
+	if l.reverse {
+		if err := l.queue(); err != nil {
 			return err
 		}
 	}
-	return l.end()
-}
-
-// tail prints the last n messages; it reads backwards and no more than it needs.
-func (l *logPrinter) tail(snap *chatctx.Snapshot, n int) error {
-	var last []*chatctx.Entry
-	for e, err := range snap.Entries(l.r.ctx, snap.Len(), 1) {
+	for e, err := range part.Snapshot.Entries(l.r.ctx, part.To, part.From) {
 		if err != nil {
 			return err
 		}
-		if e.Hidden && !l.hidden {
-			l.left++
+		switch {
+		case !l.fits(e):
 			continue
+		case l.reverse:
+			if err := l.show(e); err != nil || l.r.stopped() {
+				return err
+			}
+		default:
+			found = append(found, e)
 		}
-		if last = append(last, e); len(last) == n {
+		if l.last > 0 && l.printed+len(found) >= l.last {
 			break
 		}
 	}
-	slices.Reverse(last)
-	for _, e := range last {
-		if err := l.print(e); err != nil || l.r.stopped() {
+	for _, e := range slices.Backward(found) {
+		if err := l.show(e); err != nil || l.r.stopped() {
 			return err
 		}
 	}
 	return l.end()
 }
 
-func (l *logPrinter) print(e *chatctx.Entry) error {
+// fits reports whether a message is one of those that were asked for.
+func (l *logPrinter) fits(e *chatctx.Entry) bool {
+	if l.role != "" && e.Role != l.role || l.since > 0 && e.Created < l.since || l.grep != nil && !l.finds(e) {
+		return false
+	}
 	if e.Hidden && !l.hidden {
 		l.left++
+		return false
+	}
+	return true
+}
+
+// finds reports whether the pattern fits in a message's words, its calls or its result.
+func (l *logPrinter) finds(e *chatctx.Entry) bool {
+	if l.grep.MatchString(e.Text()) {
+		return true
+	}
+	for i := range e.Calls {
+		if c := &e.Calls[i]; l.grep.MatchString(c.Tool) || l.grep.Match(c.Arguments) {
+			return true
+		}
+	}
+	return e.Result != nil && (l.grep.MatchString(e.Result.Text) || l.grep.Match(e.Result.JSON))
+}
+
+func (l *logPrinter) print(e *chatctx.Entry) error {
+	if !l.fits(e) {
 		return nil
 	}
+	return l.show(e)
+}
+
+func (l *logPrinter) show(e *chatctx.Entry) error {
+	l.printed++
 	return l.r.emit(e, func() {
 		for i, s := range l.sessions {
-			if s.Start == e.Position && e.Position > 1 {
+			if s.Start == e.Position && e.Position > 1 && !l.reverse {
 				l.r.printf("%s\n\n", l.r.paint(dim, "—— session "+strconv.Itoa(i+1)+" begins; what is above goes to the model as a summary ——"))
 			}
 		}
@@ -71,15 +214,27 @@ func (l *logPrinter) print(e *chatctx.Entry) error {
 	})
 }
 
-// end prints the queue, which belongs to the end of the branch.
-func (l *logPrinter) end() error {
+// queue prints what waits for its place.
+func (l *logPrinter) queue() error {
 	for _, e := range l.queued {
 		if err := l.print(e); err != nil {
 			return err
 		}
 	}
+	l.queued = nil
+	return nil
+}
+
+// end prints the queue, and says what was left out.
+func (l *logPrinter) end() error {
+	if err := l.queue(); err != nil {
+		return err
+	}
 	if l.left > 0 {
 		l.r.note("%s not shown; --hidden shows them", count(l.left, "hidden message"))
+	}
+	if l.printed == 0 && (l.role != "" || l.since > 0 || l.grep != nil) {
+		l.r.note("no message fits")
 	}
 	return nil
 }

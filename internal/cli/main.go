@@ -65,7 +65,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 			if cmd.paged && !r.json() {
 				con.page()
 			}
-			return cmd.do(r)
+			return r.explained(cmd.do(r))
 		},
 	}
 	app := &urfave.App{

@@ -45,15 +45,14 @@ func (r *run) mark(mark, only, done string) error {
 	}
 	v := marksJSON{DryRun: r.is("dry-run"), where: where{Context: c.ID, Branch: snap.Info.Name}, Messages: []markJSON{}}
 	for _, a := range r.args {
-		e, err := snap.Find(r.ctx, chatctx.Ref(a))
+		named, err := r.named(snap, a)
 		if err != nil {
 			return err
 		}
-		if e.Position == 0 {
-			return chatctx.NotFound("message", a)
-		}
-		if marks[e.ID] != mark && (only == "" || marks[e.ID] == only) {
-			v.Messages = append(v.Messages, markJSON{Message: e.ID, Position: e.Position, Mark: stringOrNull(mark)})
+		for _, e := range named {
+			if marks[e.ID] != mark && (only == "" || marks[e.ID] == only) {
+				v.Messages = append(v.Messages, markJSON{Message: e.ID, Position: e.Position, Mark: stringOrNull(mark)})
+			}
 		}
 	}
 	if v.DryRun {

@@ -36,13 +36,21 @@ git diff | chatctx add user - --key diff-42`},
 				&urfave.Uint64Flag{Name: "expect", Usage: "begin only while the branch has this `REVISION`, and stop when somebody else adds to it"},
 			},
 			json: placed + "; a line each", example: `echo '{"role":"user","content":"Hello"}' | chatctx append -`},
-		{name: "log", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
+		{name: "log", args: "[A..B]", does: "show the branch's messages, the oldest first", scope: onBranch, do: doLog, paged: true,
+			more: "A..B is what comes after A up to and with B, on B's branch; either end may be missing.",
 			flags: []urfave.Flag{
-				&urfave.IntFlag{Name: "n", Usage: "only the last `N`"},
+				&urfave.IntFlag{Name: "n", Usage: "only the last `N` of them; with --around so many before and after"},
+				&urfave.StringFlag{Name: "around", Usage: "only `REF` and what stands around it"},
+				&urfave.BoolFlag{Name: "reverse", Usage: "the newest first"},
+				&urfave.StringFlag{Name: "since", Usage: "only what was written since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+				&urfave.StringFlag{Name: "role", Usage: "only messages of a `ROLE`: system, user, assistant or tool"},
+				&urfave.StringFlag{Name: "grep", Usage: "only messages in which the regular expression `PATTERN` fits, calls and results too"},
 				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too (JSON always has them)"},
 				&urfave.BoolFlag{Name: "thinking", Usage: "thinking in full"},
 			},
-			json: "a message, a line each", example: "chatctx log -n 5"},
+			json: "a message, a line each", example: `chatctx log -n 5
+chatctx log @3..
+chatctx log main..trains --role assistant`},
 	}
 }
 
@@ -211,34 +219,4 @@ func (r *run) appended(a *appender) error {
 		r.note("take it back: %s", r.again("undo "+a.newest))
 	}
 	return nil
-}
-
-// doLog prints the branch's messages, or the last ones.
-func doLog(r *run) error {
-	last, err := r.most()
-	if err != nil {
-		return err
-	}
-	c, snap, err := r.snapshot()
-	if err != nil {
-		return err
-	}
-	l := &logPrinter{r: r, hidden: r.is("hidden") || r.json(), full: r.is("thinking")}
-	if !r.json() {
-		if l.marks, err = c.Marks(r.ctx); err != nil {
-			return err
-		}
-		l.sessions = snap.Info.Sessions
-	}
-	if l.queued, err = c.Queued(r.ctx, snap.Info.Name); err != nil {
-		return err
-	}
-	if snap.Len()+len(l.queued) == 0 {
-		r.note("%s is empty; add a message: %s", clean(snap.Info.Name), r.again("add user TEXT"))
-		return nil
-	}
-	if last > 0 {
-		return l.tail(snap, last)
-	}
-	return l.whole(snap)
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 )
@@ -21,6 +22,7 @@ chatctx completion powershell | Out-String | Invoke-Expression`,
 			json: "shell, script"},
 		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true, mayBeEmpty: []string{"WORD"}},
 		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp,
+			more: "help concepts explains the words, help refs how messages and conversations are named.",
 			json: "command, usage, does, more, flags[{flag, usage}], json, example, commands[the same]", example: "chatctx help fork"},
 		{name: "version", does: "print the version", scope: onProgram, do: doVersion,
 			json: "version, revision, modified, go, os, arch", example: "chatctx version"},
@@ -76,6 +78,9 @@ func doVersion(r *run) error {
 func doHelp(r *run) error {
 	p := &parsed{}
 	table := allCommands()
+	if topic, ok := topics[strings.Join(r.args, " ")]; ok {
+		return r.emit(map[string]string{"topic": r.arg(0), "text": topic}, func() { r.printf("%s", topic) })
+	}
 	for _, word := range r.args {
 		found := findCommand(table, word)
 		if found == nil {
@@ -178,7 +183,7 @@ func printOverview(w io.Writer) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "\nchatctx help COMMAND shows a command's flags, its JSON and an example.\n")
+	fmt.Fprintf(w, "\nchatctx help COMMAND shows a command's flags, its JSON and an example;\nchatctx help concepts explains the words, chatctx help refs how things are named.\n")
 }
 
 // usageLine is a command as it is typed, with its arguments.

@@ -286,7 +286,10 @@ func (r *run) confirm(question string, otherwise error) error {
 }
 
 // withYes is this command as it was typed, with --yes.
-func (r *run) withYes() string {
+func (r *run) withYes() string { return r.typed("--yes") }
+
+// typed is this command as it was typed, without store and conversation, and with more flags.
+func (r *run) typed(more string) string {
 	line := r.name
 	for _, name := range r.flags.LocalFlagNames() {
 		switch v := r.flags.Value(name).(type) {
@@ -298,7 +301,7 @@ func (r *run) withYes() string {
 			}
 		}
 	}
-	line += " --yes"
+	line += " " + more
 	for _, a := range r.args {
 		line += " " + quote(a)
 	}

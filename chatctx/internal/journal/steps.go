@@ -163,9 +163,14 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 
 // edit makes the branch of Batch.Edit.
 func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptions, res *Step) (*branch.Branch, error) {
-	pos, err := t.Position(from, ref)
+	from, pos, err := t.Locate(from, ref)
 	if err != nil {
 		return nil, err
+	}
+	if o.Name != "" {
+		if err := branch.CheckNewName(o.Name); err != nil {
+			return nil, err
+		}
 	}
 	name := o.Name
 	if name == "" {
@@ -247,7 +252,7 @@ func replaceText(parts []pool.Part, text string) []pool.Part {
 
 // freeName is the first of NAME.2, NAME.3 … that no branch has; NAME without such an ending of its own.
 func (t *Txn) FreeName(name string) (string, error) {
-	return branch.FreeName(t.Tx, t.ID, trimNumber(name))
+	return branch.FreeName(t.Tx, t.ID, branch.PlainName(trimNumber(name)))
 }
 
 func trimNumber(name string) string {
@@ -265,13 +270,15 @@ func trimNumber(name string) string {
 func (t *Txn) WithResults(b *branch.Branch, refs []record.Ref) ([]int, error) {
 	set := map[int]bool{}
 	for _, ref := range refs {
-		pos, err := t.Position(b, ref)
+		places, err := t.Positions(b, ref)
 		if err != nil {
 			return nil, err
 		}
-		set[pos] = true
-		if err := t.results(b, pos, set); err != nil {
-			return nil, err
+		for _, pos := range places {
+			set[pos] = true
+			if err := t.results(b, pos, set); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var all []int

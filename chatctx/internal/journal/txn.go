@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -15,15 +16,61 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-func (t *Txn) Reader() view.Reader { return view.Reader{Tx: t.Tx, ID: t.ID} }
+// Reader reads references as the operation sees the branches.
+func (t *Txn) Reader() view.Reader {
+	return view.Reader{Tx: t.Tx, ID: t.ID, Each: t.Each, Named: func(name string) (*branch.Branch, error) {
+		b, err := t.Branch(name)
+		if errors.Is(err, record.ErrNotFound) {
+			return nil, nil
+		}
+		return b, err
+	}}
+}
 
-// position is the place on a branch, from 1, of the message that ref names there.
+// Position is the place on a branch, from 1, of the message that ref names there.
 func (t *Txn) Position(b *branch.Branch, ref record.Ref) (int, error) {
-	id, pos, err := t.Reader().Find(b, ref)
+	_, pos, err := t.Reader().Find(b, ref)
 	if err == nil && pos == 0 {
-		err = record.NotFound(fmt.Sprintf("message on branch %q:", b.Name), record.Short(id))
+		err = t.Reader().Elsewhere(b, ref)
 	}
 	return pos, err
+}
+
+// Positions are the places on a branch of the message or the range that ref names there.
+func (t *Txn) Positions(b *branch.Branch, ref record.Ref) ([]int, error) {
+	on, from, to, ok, err := t.Reader().Range(b, ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		pos, err := t.Position(b, ref)
+		return []int{pos}, err
+	case on.ID != b.ID:
+		return nil, record.OnAnother(string(ref), b.Name, on.Name)
+	case to < from:
+		return nil, record.NotFound("message in the range", string(ref))
+	}
+	var all []int
+	for pos := from; pos <= to; pos++ {
+		all = append(all, pos)
+	}
+	return all, nil
+}
+
+// Locate is the place of a message that a new branch begins with: on b, else on the branch that holds it.
+func (t *Txn) Locate(b *branch.Branch, ref record.Ref) (*branch.Branch, int, error) {
+	id, on, pos, err := t.Reader().Locate(b, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	if on == nil {
+		return nil, 0, record.NotFound("branch with the message", record.Short(id))
+	}
+	l, err := t.Load(on.ID)
+	if err != nil {
+		return nil, 0, err
+	}
+	return l.Branch, pos, nil
 }
 
 // message is the id of the message that ref names, on the branch or elsewhere in the context.
@@ -116,6 +163,40 @@ func (t *Txn) Branch(name string) (*branch.Branch, error) {
 		return nil, record.NotFound("branch", name)
 	}
 	return l.Branch, nil
+}
+
+// BranchLike reads a branch by its name, or by a part of it, without regard to case, that no other has.
+func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
+	exact, err := t.Branch(part)
+	if part == "" || !errors.Is(err, record.ErrNotFound) {
+		return exact, err
+	}
+	var found []*branch.Branch
+	folded := strings.ToLower(part)
+	err2 := t.Each(func(b *branch.Branch) error {
+		if strings.Contains(strings.ToLower(b.Name), folded) {
+			found = append(found, b)
+		}
+		return nil
+	})
+	switch {
+	case err2 != nil:
+		return nil, err2
+	case len(found) == 1:
+		return t.Branch(found[0].Name)
+	case len(found) == 0:
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b *branch.Branch) int { return strings.Compare(a.Name, b.Name) })
+	var words []string
+	for _, b := range found[:min(len(found), view.MaxCandidates)] {
+		word, err := view.DescribeName(t.Tx, t.ID, b)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, word)
+	}
+	return nil, record.Ambiguous("branch", part, words)
 }
 
 // load reads a branch by id, removed or not; nil where there is no record of it.

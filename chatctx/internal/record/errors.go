@@ -39,10 +39,14 @@ type RefError struct {
 	Kind       string // context, branch, message, call, operation, tag, artifact …
 	Ref        string
 	Candidates []string // ids, with a word on each
+	Branch, On string   // of a message that is not on Branch, where it was looked for: a branch that has it
 	err        error
 }
 
 func (e *RefError) Error() string {
+	if e.On != "" {
+		return fmt.Sprintf("%s %s is not on branch %q: %q has it", e.Kind, e.Ref, e.Branch, e.On)
+	}
 	if len(e.Candidates) == 0 {
 		return fmt.Sprintf("no %s %q", e.Kind, e.Ref)
 	}
@@ -50,10 +54,20 @@ func (e *RefError) Error() string {
 }
 
 // Unwrap gives ErrNotFound or ErrAmbiguous.
-func (e *RefError) Unwrap() error { return e.err }
+func (e *RefError) Unwrap() error {
+	if e.err == nil {
+		return ErrNotFound
+	}
+	return e.err
+}
 
 // NotFound makes the error for a reference of a kind that names nothing.
 func NotFound(kind, ref string) error { return &RefError{Kind: kind, Ref: ref, err: ErrNotFound} }
+
+// OnAnother makes the error for a message that stands on another branch than the one on which it was looked for.
+func OnAnother(ref, branch, on string) error {
+	return &RefError{Kind: "message", Ref: ref, Branch: branch, On: on, err: ErrNotFound}
+}
 
 // Ambiguous makes the error for a reference that names all of candidates.
 func Ambiguous(kind, ref string, candidates []string) error {

@@ -3,8 +3,8 @@ package view
 import (
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxCandidates bounds the list that an ambiguous reference gets back.
+// MaxCandidates bounds the list that an ambiguous reference gets back.
 const MaxCandidates = 20
 
 // currentContext is the store's current context, the zero id for none.
@@ -27,11 +27,11 @@ func CurrentContext(tx kv.Tx) (pool.ID, error) {
 	return pool.ID(raw), nil
 }
 
-// resolveContext finds a context, in the trash or not: by title first, then by id, prefix or ending. A title in the trash does not stand in the way of the
-// same title outside.
+// ResolveContext finds a context, in the trash or not: by title first, then by a part of its id or of its title. What is in the trash does not stand in the way of
+// what is outside.
 func ResolveContext(tx kv.Tx, ref string) (pool.ID, error) { return ResolveContextIn(tx, ref, false) }
 
-// resolveContextIn is resolveContext that prefers, among contexts of one title, those in the trash or those outside.
+// ResolveContextIn is ResolveContext that prefers, among contexts of one title, those in the trash or those outside.
 func ResolveContextIn(tx kv.Tx, ref string, trash bool) (pool.ID, error) {
 	if ref == "" {
 		id, err := CurrentContext(tx)
@@ -47,54 +47,117 @@ func ResolveContextIn(tx kv.Tx, ref string, trash bool) (pool.ID, error) {
 		}
 		return id, err
 	}
-	var preferred, titled, named candidates
-	digits := IdDigits(ref)
-	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
-		id := pool.ID(key)
-		rec, err := record.DecodeContext(id, value)
-		switch {
-		case err != nil:
-			return err
-		case rec.Title == ref && (rec.Trashed != 0) == trash:
-			preferred.add(id, rec)
-		case rec.Title == ref:
-			titled.add(id, rec)
-		case digits != "" && Matches(id, digits):
-			named.add(id, rec)
-		}
-		return nil
-	})
+	found, err := contextsLike(tx, ref, trash)
 	if err != nil {
 		return pool.ID{}, err
 	}
-	for _, found := range []candidates{preferred, titled, named} {
-		switch len(found.ids) {
-		case 0:
-		case 1:
-			return found.ids[0], nil
-		default:
-			return pool.ID{}, record.Ambiguous("context", ref, found.words)
+	switch len(found) {
+	case 0:
+		return pool.ID{}, record.NotFound("context", ref)
+	case 1:
+		return found[0].id, nil
+	}
+	words := make([]string, 0, MaxCandidates)
+	for _, c := range found[:min(len(found), MaxCandidates)] {
+		word, err := c.describe(tx)
+		if err != nil {
+			return pool.ID{}, err
+		}
+		words = append(words, word)
+	}
+	return pool.ID{}, record.Ambiguous("context", ref, words)
+}
+
+// contextsLike gives the contexts that a reference could mean: those with that title, else those whose id it is a part of or whose title, without regard to case. What is
+// in the trash counts where trash says so, or where nothing else fits.
+func contextsLike(tx kv.Tx, ref string, trash bool) ([]candidate, error) {
+	var titled, titledElse, like, likeElse []candidate
+	digits, part := IdDigits(ref), strings.ToLower(strings.TrimSpace(ref))
+	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+		id := pool.ID(key)
+		rec, err := record.DecodeContext(id, value)
+		if err != nil {
+			return err
+		}
+		c, here := candidate{id, rec}, (rec.Trashed != 0) == trash
+		switch {
+		case rec.Title == ref && here:
+			titled = append(titled, c)
+		case rec.Title == ref:
+			titledElse = append(titledElse, c)
+		case digits != "" && Matches(id, digits), part != "" && here && strings.Contains(strings.ToLower(rec.Title), part):
+			like = append(like, c)
+		case part != "" && strings.Contains(strings.ToLower(rec.Title), part):
+			likeElse = append(likeElse, c)
+		}
+		return nil
+	})
+	for _, found := range [][]candidate{titled, titledElse, like, likeElse} {
+		if len(found) > 0 {
+			return found, err
 		}
 	}
-	return pool.ID{}, record.NotFound("context", ref)
+	return nil, err
 }
 
-// candidates are contexts that a reference could mean, with a word on each of the first.
-type candidates struct {
-	ids   []pool.ID
-	words []string
+// candidate is a context that a reference could mean.
+type candidate struct {
+	id  pool.ID
+	rec *record.ContextRecord
 }
 
-func (c *candidates) add(id pool.ID, rec *record.ContextRecord) {
-	c.ids = append(c.ids, id)
-	if len(c.words) == MaxCandidates {
-		return
+// describe says what tells a context from others: its id, title, last change, size and first words.
+func (c candidate) describe(tx kv.Tx) (string, error) {
+	words := []string{c.rec.Title}
+	if c.rec.Trashed != 0 {
+		words = append(words, "in the trash")
 	}
-	word := rec.Title
-	if rec.Trashed != 0 {
-		word += ", in the trash"
+	words = append(words, c.rec.Updated.Time().Format(time.DateOnly), messages(int(c.rec.Messages)))
+	b, err := branch.Get(tx, c.id, c.rec.Active)
+	if b == nil || err != nil {
+		return fmt.Sprintf("%s (%s)", c.id, strings.Join(words, ", ")), err
 	}
-	c.words = append(c.words, fmt.Sprintf("%s (%s)", id, word))
+	first, err := firstWords(tx, c.id, b)
+	if first != "" && first != c.rec.Title {
+		words = append(words, first)
+	}
+	return fmt.Sprintf("%s (%s)", c.id, strings.Join(words, ", ")), err
+}
+
+// DescribeName says what tells a branch from others: its name, when it was made, its length and its last words.
+func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
+	words := []string{b.Created.Time().Format(time.DateOnly), messages(b.Len())}
+	head, err := branch.Head(tx, ctx, b.Pieces)
+	if err != nil {
+		return "", err
+	}
+	if m, err := pool.Get(tx, ctx, head); err == nil && m != nil {
+		words = append(words, TitleFrom(m.Text()))
+	}
+	return fmt.Sprintf("%s (%s)", b.Name, strings.Join(words, ", ")), nil
+}
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
+}
+
+// firstWords are the first line of a branch's first message.
+func firstWords(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
+	if b.Len() == 0 {
+		return "", nil
+	}
+	id, err := branch.IDAt(tx, ctx, b.Pieces, 0)
+	if err != nil {
+		return "", err
+	}
+	m, err := pool.Get(tx, ctx, id)
+	if m == nil || err != nil {
+		return "", err
+	}
+	return TitleFrom(m.Text()), nil
 }
 
 // idDigits gives the hex digits of a reference that can be a part of an id, "" where it cannot.
@@ -111,181 +174,16 @@ func IdDigits(ref string) string {
 	return digits
 }
 
+// Matches reports whether an id begins or ends with digits, or what is shown of it begins with them.
 func Matches(id pool.ID, digits string) bool {
 	var buf [32]byte
 	hex.Encode(buf[:], id[:])
-	return strings.HasPrefix(string(buf[:]), digits) || strings.HasSuffix(string(buf[:]), digits)
+	all := string(buf[:])
+	return strings.HasPrefix(all, digits) || strings.HasSuffix(all, digits) || strings.HasPrefix(all[32-shownDigits:], digits)
 }
 
-// reader finds messages in a transaction.
-type Reader struct {
-	Tx kv.Tx
-	ID pool.ID
-}
-
-// find resolves a reference: the message and its position on the branch, 0 where the branch does not hold it.
-func (r Reader) Find(b *branch.Branch, ref record.Ref) (pool.ID, int, error) {
-	s := string(ref)
-	if s == "" {
-		return pool.ID{}, 0, record.NotFound("message", "")
-	}
-	if s[0] == '@' {
-		return r.findPlace(b, s)
-	}
-	id, err := r.findID(b, s)
-	if err != nil {
-		return id, 0, err
-	}
-	pos, err := r.placeOf(b, id)
-	return id, pos, err
-}
-
-func (r Reader) findPlace(b *branch.Branch, s string) (pool.ID, int, error) {
-	n, pos := b.Len(), 0
-	switch rest := s[1:]; {
-	case rest == "":
-		pos = n
-	case rest[0] == '-':
-		back, err := strconv.Atoi(rest[1:])
-		if err != nil || back < 0 {
-			return pool.ID{}, 0, record.Invalidf("the reference %q: @-2 is two before the head", s)
-		}
-		pos = n - back
-	default:
-		at, err := strconv.Atoi(rest)
-		if err != nil || at < 0 {
-			return pool.ID{}, 0, record.Invalidf("the reference %q: @ is the head, @3 the third message", s)
-		}
-		pos = at
-	}
-	if pos < 1 || pos > n {
-		return pool.ID{}, 0, record.NotFound(fmt.Sprintf("message (branch %q has %d)", b.Name, n), s)
-	}
-	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
-	return id, pos, err
-}
-
-// findID finds a message by tag, id, prefix or ending.
-func (r Reader) findID(b *branch.Branch, s string) (pool.ID, error) {
-	tag, err := r.Tx.Get(record.TagBucket, record.Under(r.ID, []byte(s)...))
-	if err != nil {
-		return pool.ID{}, err
-	}
-	if tag != nil {
-		return pool.ID(tag), nil
-	}
-	if id, err := uuid.Parse(s); err == nil && len(s) == 36 {
-		has, err := pool.Has(r.Tx, r.ID, id)
-		if err == nil && !has {
-			err = record.NotFound("message", s)
-		}
-		return id, err
-	}
-	digits := IdDigits(s)
-	if digits == "" {
-		return pool.ID{}, record.NotFound("message", s)
-	}
-	found, err := r.matching(digits)
-	if err != nil {
-		return pool.ID{}, err
-	}
-	switch len(found) {
-	case 0:
-		return pool.ID{}, record.NotFound("message", s)
-	case 1:
-		return found[0], nil
-	}
-	if id, ok, err := r.onBranch(b, found); ok || err != nil {
-		return id, err
-	}
-	words := make([]string, 0, min(len(found), MaxCandidates))
-	for _, id := range found[:min(len(found), MaxCandidates)] {
-		words = append(words, r.describe(id))
-	}
-	return pool.ID{}, record.Ambiguous("message", s, words)
-}
-
-// matching gives the messages of the context whose id begins or ends with digits. It reads the entries, which hold little but the ids.
-func (r Reader) matching(digits string) ([]pool.ID, error) {
-	seen := map[pool.ID]bool{}
-	var found []pool.ID
-	add := func(id pool.ID) {
-		if !seen[id] {
-			seen[id] = true
-			found = append(found, id)
-		}
-	}
-	err := r.Tx.Scan(branch.EntryBucket, kv.Prefix(r.ID[:]), func(_, value []byte) error {
-		if len(value) >= 16 && Matches(pool.ID(value[:16]), digits) {
-			add(pool.ID(value[:16]))
-		}
-		return nil
-	})
-	if err != nil || len(found) > 0 {
-		return found, err
-	}
-	err = r.Tx.Scan(pool.Bucket, kv.Prefix(r.ID[:]), func(key, _ []byte) error {
-		if id := pool.ID(key[16:]); Matches(id, digits) {
-			add(id)
-		}
-		return nil
-	})
-	return found, err
-}
-
-// onBranch picks the one of several that the branch holds.
-func (r Reader) onBranch(b *branch.Branch, found []pool.ID) (pool.ID, bool, error) {
-	var held []pool.ID
-	for _, id := range found {
-		pos, err := r.placeOf(b, id)
-		if err != nil {
-			return pool.ID{}, false, err
-		}
-		if pos > 0 {
-			held = append(held, id)
-		}
-	}
-	if len(held) == 1 {
-		return held[0], true, nil
-	}
-	return pool.ID{}, false, nil
-}
-
-func (r Reader) describe(id pool.ID) string {
-	m, err := pool.Get(r.Tx, r.ID, id)
-	if err != nil || m == nil {
-		return id.String()
-	}
-	return fmt.Sprintf("%s (%s: %s)", id, m.Role, TitleFrom(m.Text()))
-}
-
-// placeOf is a message's position on a branch, from 1, or 0. Where a message stands at its home, that costs one read; else the ids are read.
-func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
-	m, err := pool.Get(r.Tx, r.ID, id)
-	if err != nil {
-		return 0, err
-	}
-	if m == nil {
-		return 0, record.NotFound("message", id.String())
-	}
-	return r.StandsAt(b, m)
-}
-
-// standsAt is placeOf for a message that was read.
-func (r Reader) StandsAt(b *branch.Branch, m *pool.Message) (int, error) {
-	if i := branch.Place(b.Pieces, m.Home.Segment, m.Home.Position); i >= 0 && m.Home.Segment > 0 {
-		return i + 1, nil
-	}
-	pos := 0
-	err := branch.Read(r.Tx, r.ID, b.Pieces, func(i int, at pool.ID) error {
-		if at == m.ID {
-			pos = i + 1
-			return kv.ErrStop
-		}
-		return nil
-	})
-	return pos, err
-}
+// shownDigits is how much of an id people are shown: record.Short.
+const shownDigits = 8
 
 // TitleFrom makes a title of the first line of a text: at most 60 characters, no control characters. "" where nothing is left.
 func TitleFrom(text string) string {

@@ -1,0 +1,431 @@
+package view
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
+)
+
+// Reader finds messages in a transaction. Where a change is being made, Named and Each give the branches as they are in it; nil: as they are stored.
+type Reader struct {
+	Tx    kv.Tx
+	ID    pool.ID
+	Named func(name string) (*branch.Branch, error) // nil for none of that name
+	Each  func(func(*branch.Branch) error) error
+}
+
+func (r Reader) named(name string) (*branch.Branch, error) {
+	if r.Named != nil {
+		return r.Named(name)
+	}
+	return branch.Find(r.Tx, r.ID, name)
+}
+
+func (r Reader) each(fn func(*branch.Branch) error) error {
+	if r.Each != nil {
+		return r.Each(fn)
+	}
+	return branch.List(r.Tx, r.ID, fn)
+}
+
+// Find resolves a reference: the message and its position on the branch, 0 where the branch does not hold it.
+func (r Reader) Find(b *branch.Branch, ref record.Ref) (pool.ID, int, error) {
+	p, err := r.resolve(b, string(ref))
+	if err != nil {
+		return p.id, 0, err
+	}
+	if p.on != nil && p.on.ID == b.ID {
+		return p.id, p.pos, nil
+	}
+	pos, err := r.placeOf(b, p.id)
+	return p.id, pos, err
+}
+
+// Locate resolves a reference to a message with the branch that it stands on: b if that holds it, else the one that the reference names, else the first that holds it. The
+// branch is nil where none does.
+func (r Reader) Locate(b *branch.Branch, ref record.Ref) (id pool.ID, on *branch.Branch, pos int, err error) {
+	p, err := r.resolve(b, string(ref))
+	if err != nil {
+		return p.id, nil, 0, err
+	}
+	if pos, err = r.placeOf(b, p.id); pos > 0 || err != nil {
+		return p.id, b, pos, err
+	}
+	if p.on != nil {
+		return p.id, p.on, p.pos, nil
+	}
+	err = r.each(func(other *branch.Branch) error {
+		at, err := r.placeOf(other, p.id)
+		if err == nil && at > 0 && (on == nil || other.Created < on.Created || other.Created == on.Created && other.Name < on.Name) {
+			on, pos = other, at
+		}
+		return err
+	})
+	return p.id, on, pos, err
+}
+
+// Elsewhere is the error for a message that is not on the branch where a command needs it: it says which branch has it.
+func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
+	id, on, _, err := r.Locate(b, ref)
+	if err != nil {
+		return err
+	}
+	if on == nil {
+		return record.NotFound(fmt.Sprintf("message on branch %q:", b.Name), record.Short(id))
+	}
+	return record.OnAnother(record.Short(id), b.Name, on.Name)
+}
+
+// Range resolves A..B: the branch, and the positions of the first message after A and of B on it. to < from where nothing lies between them. ok is false for a reference that
+// is no range. What A names need not stand on B's branch: then the range begins where that branch leaves A's history.
+func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from, to int, ok bool, err error) {
+	left, right, ok := strings.Cut(string(ref), "..")
+	if !ok {
+		return nil, 0, 0, false, nil
+	}
+	if whole, err := r.isName(string(ref)); whole || err != nil {
+		return nil, 0, 0, false, err
+	}
+	on, to = b, b.Len()
+	if right != "" {
+		id, at, pos, err := r.Locate(b, record.Ref(right))
+		if err != nil {
+			return nil, 0, 0, true, err
+		}
+		if at == nil {
+			return nil, 0, 0, true, record.NotFound("branch with the message", record.Short(id))
+		}
+		on, to = at, pos
+	}
+	if left != "" {
+		id, at, pos, err := r.Locate(on, record.Ref(left))
+		switch {
+		case err != nil:
+			return nil, 0, 0, true, err
+		case at == nil:
+			return nil, 0, 0, true, record.NotFound("branch with the message", record.Short(id))
+		}
+		if from = pos; at.ID != on.ID {
+			from, err = branch.Shared(r.Tx, r.ID, branch.Slice(at.Pieces, 0, pos), on.Pieces)
+		}
+		if err != nil {
+			return nil, 0, 0, true, err
+		}
+	}
+	return on, from + 1, to, true, nil
+}
+
+// isName reports whether a tag or a branch is called so.
+func (r Reader) isName(s string) (bool, error) {
+	tag, err := r.tag(s)
+	if tag != nil || err != nil {
+		return tag != nil, err
+	}
+	b, err := r.named(s)
+	return b != nil, err
+}
+
+// place is what a reference names. on is the branch that the reference itself is about, with the position there; nil for a tag and an id.
+type place struct {
+	id   pool.ID
+	on   *branch.Branch
+	pos  int
+	sure string // how it is written so that nothing else can be meant
+}
+
+// resolve finds what a reference names, read on branch b.
+func (r Reader) resolve(b *branch.Branch, s string) (place, error) {
+	if s == "" {
+		return place{}, record.NotFound("message", "")
+	}
+	if s[0] == '@' {
+		return r.onward(b, s[1:], s)
+	}
+	if kind, rest, ok := strings.Cut(s, ":"); ok {
+		var found []place
+		var err error
+		switch kind {
+		case "tag":
+			found, err = r.byTag(rest)
+		case "branch":
+			found, err = r.byBranch(rest)
+		case "id":
+			found, err = r.byID(b, rest)
+		default:
+			return r.any(b, s)
+		}
+		if err != nil || len(found) > 0 {
+			return r.only(s, found, err)
+		}
+	}
+	return r.any(b, s)
+}
+
+// any tries each way to read a reference: tag, branch, label, id.
+func (r Reader) any(b *branch.Branch, s string) (place, error) {
+	var found []place
+	for _, by := range []func() ([]place, error){
+		func() ([]place, error) { return r.byTag(s) },
+		func() ([]place, error) { return r.byBranch(s) },
+		func() ([]place, error) { return r.byLabel(b, s) },
+		func() ([]place, error) { return r.byID(b, s) },
+	} {
+		more, err := by()
+		if err != nil {
+			return place{}, err
+		}
+		found = append(found, more...)
+	}
+	return r.only(s, found, nil)
+}
+
+// only gives the one message that all of found are.
+func (r Reader) only(s string, found []place, err error) (place, error) {
+	if err != nil {
+		return place{}, err
+	}
+	if len(found) == 0 {
+		return place{}, record.NotFound("message", s)
+	}
+	same := true
+	for _, p := range found[1:] {
+		same = same && p.id == found[0].id
+	}
+	if same {
+		return found[0], nil
+	}
+	words := make([]string, 0, MaxCandidates)
+	for _, p := range found[:min(len(found), MaxCandidates)] {
+		words = append(words, r.describe(p))
+	}
+	return place{}, record.Ambiguous("message", s, words)
+}
+
+func (r Reader) tag(name string) ([]byte, error) {
+	return r.Tx.Get(record.TagBucket, record.Under(r.ID, []byte(name)...))
+}
+
+func (r Reader) byTag(name string) ([]place, error) {
+	tag, err := r.tag(name)
+	if tag == nil || err != nil {
+		return nil, err
+	}
+	return []place{{id: pool.ID(tag), sure: "tag:" + name}}, nil
+}
+
+// byBranch reads BRANCH, which is its head, and BRANCH@…; a name may hold an @ of its own.
+func (r Reader) byBranch(s string) ([]place, error) {
+	var found []place
+	b, err := r.named(s)
+	if err != nil {
+		return nil, err
+	}
+	if b != nil {
+		p, err := r.onward(b, "", s)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, p)
+	}
+	at := strings.LastIndexByte(s, '@')
+	if at < 1 {
+		return found, nil
+	}
+	if b, err = r.named(s[:at]); b == nil || err != nil {
+		return found, err
+	}
+	p, err := r.onward(b, s[at+1:], s)
+	if err != nil {
+		return nil, err
+	}
+	return append(found, p), nil
+}
+
+// onward reads what stands after an @: nothing, 3, -2 or the label of a turn.
+func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
+	n := b.Len()
+	pos, ok := n, true
+	if rest != "" {
+		back := rest[0] == '-'
+		count, err := strconv.Atoi(strings.TrimPrefix(rest, "-"))
+		ok = err == nil && count >= 0
+		if pos = count; back {
+			pos = n - count
+		}
+	}
+	if !ok {
+		if branch.IsLabel(rest) {
+			found, err := r.byLabel(b, rest)
+			return r.only(whole, found, err)
+		}
+		return place{}, record.Invalidf("the reference %q: @ is the head, @-2 two before it, @3 the third message", whole)
+	}
+	if pos < 1 || pos > n {
+		return place{}, record.NotFound(fmt.Sprintf("message (branch %q has %d)", b.Name, n), whole)
+	}
+	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
+	return place{id, b, pos, "branch:" + b.Name + "@" + strconv.Itoa(pos)}, err
+}
+
+// byLabel reads the label of a turn on a branch: u3 is the message that begins it, a3 the last one of what answers it.
+func (r Reader) byLabel(b *branch.Branch, s string) ([]place, error) {
+	if !branch.IsLabel(s) {
+		return nil, nil
+	}
+	turn, err := strconv.Atoi(s[1:])
+	if err != nil {
+		return nil, nil
+	}
+	begins, err := r.turnBegins(b, turn)
+	if err != nil || begins > b.Len() {
+		return nil, err
+	}
+	pos := begins
+	if s[0] == 'a' {
+		next, err := r.turnBegins(b, turn+1)
+		if err != nil || next-1 <= begins {
+			return nil, err
+		}
+		pos = next - 1
+	}
+	if pos < 1 {
+		return nil, nil
+	}
+	id, err := branch.IDAt(r.Tx, r.ID, b.Pieces, pos-1)
+	return []place{{id, b, pos, "branch:" + b.Name + "@" + s}}, err
+}
+
+// turnBegins is the position at which a turn begins, from 1; Len+1 where there are not so many, 0 for turn 0, which is what stands before the first.
+func (r Reader) turnBegins(b *branch.Branch, turn int) (int, error) {
+	if turn == 0 {
+		return 0, nil
+	}
+	var failed error
+	pos := sort.Search(b.Len(), func(i int) bool {
+		n, err := branch.Turns(r.Tx, r.ID, b.Pieces, i+1)
+		if err != nil {
+			failed = err
+		}
+		return n >= turn
+	})
+	return pos + 1, failed
+}
+
+// byID reads an id, or a part of one.
+func (r Reader) byID(b *branch.Branch, s string) ([]place, error) {
+	if id, err := uuid.Parse(s); err == nil && len(s) == 36 {
+		has, err := pool.Has(r.Tx, r.ID, id)
+		if err != nil || !has {
+			return nil, err
+		}
+		return []place{{id: id, sure: "id:" + s}}, nil
+	}
+	digits := IdDigits(s)
+	if digits == "" {
+		return nil, nil
+	}
+	ids, err := r.matching(digits)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > 1 {
+		if id, ok, err := r.onBranch(b, ids); ok || err != nil {
+			return []place{{id: id, sure: "id:" + id.String()}}, err
+		}
+	}
+	found := make([]place, len(ids))
+	for i, id := range ids {
+		found[i] = place{id: id, sure: "id:" + id.String()}
+	}
+	return found, nil
+}
+
+// matching gives the messages of the context whose id begins or ends with digits. It reads the entries, which hold little but the ids.
+func (r Reader) matching(digits string) ([]pool.ID, error) {
+	seen := map[pool.ID]bool{}
+	var found []pool.ID
+	add := func(id pool.ID) {
+		if !seen[id] {
+			seen[id] = true
+			found = append(found, id)
+		}
+	}
+	err := r.Tx.Scan(branch.EntryBucket, kv.Prefix(r.ID[:]), func(_, value []byte) error {
+		if len(value) >= 16 && Matches(pool.ID(value[:16]), digits) {
+			add(pool.ID(value[:16]))
+		}
+		return nil
+	})
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	err = r.Tx.Scan(pool.Bucket, kv.Prefix(r.ID[:]), func(key, _ []byte) error {
+		if id := pool.ID(key[16:]); Matches(id, digits) {
+			add(id)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// onBranch picks the one of several that the branch holds.
+func (r Reader) onBranch(b *branch.Branch, found []pool.ID) (pool.ID, bool, error) {
+	var held []pool.ID
+	for _, id := range found {
+		pos, err := r.placeOf(b, id)
+		if err != nil {
+			return pool.ID{}, false, err
+		}
+		if pos > 0 {
+			held = append(held, id)
+		}
+	}
+	if len(held) == 1 {
+		return held[0], true, nil
+	}
+	return pool.ID{}, false, nil
+}
+
+// describe is a place as it is surely written, with a word on what stands there.
+func (r Reader) describe(p place) string {
+	m, err := pool.Get(r.Tx, r.ID, p.id)
+	if err != nil || m == nil {
+		return p.sure
+	}
+	return fmt.Sprintf("%s (%s: %s)", p.sure, m.Role, TitleFrom(m.Text()))
+}
+
+// placeOf is a message's position on a branch, from 1, or 0. Where a message stands at its home, that costs one read; else the ids are read.
+func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
+	m, err := pool.Get(r.Tx, r.ID, id)
+	if err != nil {
+		return 0, err
+	}
+	if m == nil {
+		return 0, record.NotFound("message", id.String())
+	}
+	return r.StandsAt(b, m)
+}
+
+// StandsAt is placeOf for a message that was read.
+func (r Reader) StandsAt(b *branch.Branch, m *pool.Message) (int, error) {
+	if i := branch.Place(b.Pieces, m.Home.Segment, m.Home.Position); i >= 0 && m.Home.Segment > 0 {
+		return i + 1, nil
+	}
+	pos := 0
+	err := branch.Read(r.Tx, r.ID, b.Pieces, func(i int, at pool.ID) error {
+		if at == m.ID {
+			pos = i + 1
+			return kv.ErrStop
+		}
+		return nil
+	})
+	return pos, err
+}

@@ -1,0 +1,51 @@
+package cli
+
+// topics are what help explains beside commands.
+var topics = map[string]string{"concepts": helpConcepts, "refs": helpRefs}
+
+const helpConcepts = `context    one conversation with all its branches. One is current: commands
+           work in it, and "use" or --context chooses another.
+
+branch     a history of messages with prompts and settings of its own. A fork
+           copies nothing, and what follows on one changes no other.
+
+turn       what a user says and all that answers it, calls and results too.
+           u3 begins the third, a3 is the last message of its answer.
+
+session    a stretch of a branch between two compactions. What is older goes
+           to the model as a summary, and stays on the branch.
+
+operation  what one command changed. "op log" lists them, "undo" takes one back,
+           "redo" makes it again.
+
+REF        the name of a message: @ is the head of the branch, @-2 two before it.
+           "chatctx help refs" shows all there are.
+
+window     what a model can read at once. "tokens" counts, "status" shows how full
+           it is, "compact" and "prune" make room.
+`
+
+const helpRefs = `A message (REF), on any branch of the context:
+  @  @-2  @3            the head of the branch, two before it, the third of it
+  trains  trains@-2     the same on the branch trains: its head, two before it
+  u2  a2                the user's message of the second turn, the last message
+                        of its answer
+  8f3a21bc              its id, or 4 digits or more of what is shown of it
+  best                  a tag
+
+A range, where several may be named (log, pick, drop, pin):
+  A..B                  what comes after A up to and with B, on B's branch
+  A..  ..B              to the head; from the beginning
+
+What could be two things is refused with a list. These are always sure:
+  tag:best  branch:trains  id:8f3a21bc
+
+A conversation (CTX): its title, a part of it that no other title has, or its id
+  holiday  3f9c21aa
+
+A call: MESSAGE:INDEX, counted from 1, or the provider's id
+  @-1:2  toolu_01A
+
+New branches and tags do not begin with a dash, hold no @ and no .., and do not
+look like a label (u1) or a part of an id (cafe, 2024).
+`
