@@ -178,7 +178,7 @@ func (r *searched) step() error {
 		}
 		return err
 	case 1:
-		b.Fork(fmt.Sprintf("f%d", r.rnd.IntN(1000)), ForkOptions{At: Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))})
+		b.Fork(fmt.Sprintf("fork %d", r.rnd.IntN(1000)), ForkOptions{At: Ref(fmt.Sprintf("@%d", 1+r.rnd.IntN(4)))})
 	case 2:
 		b.Rewind(Ref(fmt.Sprintf("@-%d", r.rnd.IntN(4))))
 	case 3:

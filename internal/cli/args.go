@@ -296,7 +296,7 @@ func valueWord(f urfave.Flag) string {
 func suggest(word string, candidates []string, before, hint string) string {
 	best, score := "", 0.8
 	for _, c := range candidates {
-		if s := smetrics.JaroWinkler(word, c, 0.7, 4); s > score {
+		if s := smetrics.JaroWinkler(strings.ToLower(word), strings.ToLower(c), 0.7, 4); s > score {
 			best, score = c, s
 		}
 	}
