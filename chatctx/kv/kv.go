@@ -62,7 +62,8 @@ type Keeper interface {
 	// new file. What edit does, if it is not nil, becomes part of the new file alone, and of what it deletes not a byte is
 	// left there; what it writes is held in memory. If anything fails, the old file stays.
 	Rewrite(ctx context.Context, edit func(RwTx) error) error
-	// CheckPages reads the whole file and calls problem for each fault of the engine's own structure.
+	// CheckPages reads the whole file and calls problem for each fault of the engine's own structure. ErrDamaged where reading
+	// all records would never end.
 	CheckPages(ctx context.Context, problem func(text string)) error
 	// Space tells what the file takes.
 	Space(ctx context.Context) (Space, error)

@@ -40,6 +40,16 @@ func (c *checker) problem(invariant int, where, format string, args ...any) {
 // artifact's bytes. The error is for what kept it from reading on; a store that is only broken gives problems and no error.
 func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem)) error {
 	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
+	if k, ok := s.DB.(kv.Keeper); ok {
+		err := k.CheckPages(ctx, func(text string) {
+			if full {
+				c.problem(0, "file", "%s", text)
+			}
+		})
+		if err != nil {
+			return c.damage(err)
+		}
+	}
 	ids, err := checkStore(ctx, s, c)
 	if err != nil {
 		return c.damage(err)
@@ -63,9 +73,6 @@ func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem
 	}
 	if due, err := PurgeDue(ctx, s); due && err == nil {
 		c.problem(0, "purge", "was cut short: the bytes of what it took are still in the file, until a program opens the store to write (chatctx vacuum)")
-	}
-	if k, ok := s.DB.(kv.Keeper); ok && full {
-		return c.damage(k.CheckPages(ctx, func(text string) { c.problem(0, "file", "%s", text) }))
 	}
 	return nil
 }

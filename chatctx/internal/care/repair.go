@@ -22,6 +22,8 @@ type RepairOptions struct {
 	Path string
 	// DryRun says what would be done, and does nothing.
 	DryRun bool
+	// pages: the file is to be written anew, whatever is found.
+	pages bool
 }
 
 // Mended is something that Repair did, or would do. Invariant is a number of docs/design.md, 0 for the file itself.
@@ -47,10 +49,10 @@ func Repair(ctx context.Context, s *record.Store, o RepairOptions) (*Repaired, e
 	ctx = kv.WithPurpose(ctx, "repair")
 	out := &Repaired{}
 	found, err := Problems(ctx, s)
-	if err != nil || len(found) == 0 {
+	if err != nil || len(found) == 0 && !o.pages {
 		return out, err
 	}
-	pages := slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 0 && p.Where == "file" })
+	pages := o.pages || slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 0 && p.Where == "file" })
 	if pages && o.DryRun {
 		return rehearse(ctx, s)
 	}
@@ -102,7 +104,7 @@ func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := Repair(ctx, c, RepairOptions{})
+	out, err := Repair(ctx, c, RepairOptions{pages: true}) // a copy is without what is only wrong with the file
 	out.Left = nil
 	return out, errors.Join(err, c.Close())
 }

@@ -245,12 +245,23 @@ func IndexAfter(ctx context.Context, s *record.Store, stored []pool.ID) {
 	}
 }
 
+// changedOften is how often in a row Index takes it for the doing of others that what it read is no longer so.
+const changedOften = 100
+
 // errChanged ends a transaction for which the index was prepared from what is no longer so.
 var errChanged = errors.New("changed meanwhile")
 
-// indexSome puts up to most documents that wait into a block, if there are at least as many as least, and reports whether more wait. It reads no more of them after
+// IndexSome puts up to most documents that wait into a block, if there are at least as many as least, and reports whether more wait. It reads no more of them after
 // the time within.
 func IndexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (more bool, err error) {
+	more, err = indexSome(ctx, s, least, most, within)
+	if errors.Is(err, errChanged) {
+		return true, nil
+	}
+	return more, err
+}
+
+func indexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (more bool, err error) {
 	waiting, err := Waiting(ctx, s, most+1)
 	if err != nil || len(waiting) < max(least, 1) {
 		return false, err
@@ -267,11 +278,7 @@ func IndexSome(ctx context.Context, s *record.Store, least, most int, within tim
 			return false, err
 		}
 	}
-	err = s.DB.Update(ctx, x.store)
-	if errors.Is(err, errChanged) {
-		return true, nil
-	}
-	return more, err
+	return more, s.DB.Update(ctx, x.store)
 }
 
 // waiting lists up to n documents that wait, the oldest first; none where there is no index.
@@ -333,9 +340,16 @@ func (x *indexer) store(tx kv.RwTx) error {
 // Index puts all that waits into the search index, in portions, and calls progress, if it is not nil, after each with how many documents are done.
 func Index(ctx context.Context, s *record.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
-	for done := 0; ; {
-		more, err := IndexSome(ctx, s, 1, largePortion, time.Minute)
-		if err != nil || !more {
+	for done, changed := 0, 0; ; {
+		more, err := indexSome(ctx, s, 1, largePortion, time.Minute)
+		if errors.Is(err, errChanged) && changed < changedOften {
+			changed++
+			continue
+		}
+		if errors.Is(err, errChanged) {
+			return record.Damaged("what waits for the search index is not found where it stands")
+		}
+		if changed = 0; err != nil || !more {
 			return err
 		}
 		if done += largePortion; progress != nil {
@@ -348,6 +362,11 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 // to be begun again.
 func Reindex(ctx context.Context, s *record.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
+	if k, ok := s.DB.(kv.Keeper); ok {
+		if err := k.CheckPages(ctx, func(string) {}); err != nil {
+			return err
+		}
+	}
 	building := func(tx kv.RwTx, on bool) error {
 		return index.Save(tx, index.New(words.Version, on))
 	}

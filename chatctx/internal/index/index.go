@@ -115,20 +115,33 @@ func Save(tx kv.RwTx, s *State) error {
 // Clear takes up to n records of the index away, and reports whether that was all. The state goes last.
 func Clear(tx kv.RwTx, n int) (done bool, err error) {
 	for _, bucket := range []string{WaitingBucket, DocBucket, TermBucket} {
-		keys, err := firstKeys(tx, bucket, kv.Range{}, n)
+		deleted, err := deleteFirst(tx, bucket, kv.Range{}, n)
 		if err != nil {
 			return false, err
 		}
-		for _, key := range keys {
-			if err := tx.Delete(bucket, key); err != nil {
-				return false, err
-			}
-		}
-		if n -= len(keys); n <= 0 {
+		if n -= deleted; n <= 0 {
 			return false, nil
 		}
 	}
 	return true, tx.Delete(metaBucket, stateKey)
+}
+
+// deleteFirst deletes up to n records and says how many. What cannot be deleted, since it is not found where it is looked for, is damage: who deletes until nothing is left would go on for ever.
+func deleteFirst(tx kv.RwTx, bucket string, r kv.Range, n int) (int, error) {
+	keys, err := firstKeys(tx, bucket, r, n)
+	for _, key := range keys {
+		if err == nil {
+			err = tx.Delete(bucket, key)
+		}
+	}
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	left, err := firstKeys(tx, bucket, r, 1)
+	if err == nil && len(left) > 0 && bytes.Compare(left[0], keys[len(keys)-1]) <= 0 {
+		err = damaged("a record in %s cannot be deleted", bucket)
+	}
+	return len(keys), err
 }
 
 func firstKeys(tx kv.Tx, bucket string, r kv.Range, n int) ([][]byte, error) {

@@ -27,16 +27,11 @@ func Step(tx kv.RwTx, s *State, budget int) (more bool, err error) {
 // bury deletes up to n records of blocks that are no longer used.
 func (s *State) bury(tx kv.RwTx, n int) error {
 	for n > 0 && len(s.Gone) > 0 {
-		keys, err := firstKeys(tx, TermBucket, kv.Prefix(binary.BigEndian.AppendUint64(nil, s.Gone[0].ID)), n)
+		deleted, err := deleteFirst(tx, TermBucket, kv.Prefix(binary.BigEndian.AppendUint64(nil, s.Gone[0].ID)), n)
 		if err != nil {
 			return err
 		}
-		for _, key := range keys {
-			if err := tx.Delete(TermBucket, key); err != nil {
-				return err
-			}
-		}
-		if n -= len(keys); n > 0 {
+		if n -= deleted; n > 0 {
 			s.Gone = s.Gone[1:]
 		}
 	}

@@ -2,10 +2,12 @@ package boltkv
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // CheckPages implements kv.Keeper. bbolt's own check follows every number it reads through the memory map and takes the
@@ -18,8 +20,32 @@ func (h *handle) CheckPages(ctx context.Context, problem func(text string)) erro
 			return damaged(o.path, err)
 		}
 		c := checker{ctx: ctx, r: o.f, m: m, problem: problem, use: make(map[uint64]use), deep: true}
-		return c.run()
+		for page, offset := range []int64{0, m.pageSize} {
+			if _, err := metaAt(o.f, offset); err != nil {
+				c.fault(uint64(page), "its record is spoilt: what counts is the other one, and the last change may be lost")
+			}
+		}
+		return cmp.Or(c.run(), c.ends(o.path))
 	})
+}
+
+// ends is an error where the pages lead in a circle. bbolt would walk on in it for ever, with a stack that grows.
+func (c *checker) ends(path string) error {
+	if c.circle {
+		return damaged(path, "its pages lead in a circle")
+	}
+	return nil
+}
+
+// treeEnds makes sure of that before all of the tree is read.
+func (o *opened) treeEnds(ctx context.Context) error {
+	m, err := readMeta(o.f)
+	if err != nil {
+		return damaged(o.path, err)
+	}
+	c := checker{ctx: ctx, r: o.f, m: m, problem: func(string) {}, use: make(map[uint64]use), deep: true}
+	c.tree(m.root, nil, nil)
+	return cmp.Or(ctx.Err(), c.ends(o.path))
 }
 
 // sound looks at what bbolt follows before it can be caught: the root bucket, whose small buckets it copies into Go's memory,
@@ -65,6 +91,8 @@ type checker struct {
 	problem func(string)
 	use     map[uint64]use
 	deep    bool // also into the buckets
+	path    []uint64
+	circle  bool // a page leads to one above it
 }
 
 func (c *checker) run() error {
@@ -160,10 +188,13 @@ func (c *checker) tree(id uint64, low, high []byte) {
 	if c.ctx.Err() != nil {
 		return
 	}
+	c.circle = c.circle || slices.Contains(c.path, id)
 	data, ok := c.page(id, inTree)
 	if !ok {
 		return
 	}
+	c.path = append(c.path, id)
+	defer func() { c.path = c.path[:len(c.path)-1] }()
 	switch order.Uint16(data[8:]) {
 	case branchPage:
 		c.branch(id, data, low, high)

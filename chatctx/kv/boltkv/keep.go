@@ -149,6 +149,9 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	if err := h.file.lease.mayReplace(); err != nil {
 		return err
 	}
+	if err := o.treeEnds(ctx); err != nil {
+		return err
+	}
 	temp := o.path + ".rewrite"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

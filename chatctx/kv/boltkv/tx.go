@@ -199,13 +199,29 @@ func (s *scan) first() (key, value []byte, err error) {
 	return s.found(key, value)
 }
 
+// found refuses a key that is not behind the one before, in the direction of the pass: so a pass ends, and one that begins behind a key never comes back to it.
 func (s *scan) found(key, value []byte) ([]byte, []byte, error) {
-	s.at = key
 	err := s.sound(key)
+	if err == nil && key != nil && !s.behind(key) {
+		err = s.wrong(errors.New("keys are out of order"))
+	}
+	s.at = key
 	if err == nil {
 		err = s.sound(value)
 	}
 	return key, value, err
+}
+
+func (s *scan) behind(key []byte) bool {
+	switch {
+	case s.at == nil && s.Reverse:
+		return s.To == nil || bytes.Compare(key, s.To) < 0
+	case s.at == nil:
+		return bytes.Compare(key, s.From) >= 0
+	case s.Reverse:
+		return bytes.Compare(key, s.at) < 0
+	}
+	return bytes.Compare(key, s.at) > 0
 }
 
 func (s *scan) next() (key, value []byte, err error) {
