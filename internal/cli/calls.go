@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule"
+const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
 
 func callCommands() []*command {
 	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
@@ -145,6 +145,7 @@ type callJSON struct {
 	Effect    string          `json:"effect,omitempty"` // of a call that waits: what the rules decide
 	Rule      *chatctx.ID     `json:"rule,omitempty"`
 	Operation string          `json:"operation,omitempty"`
+	Origin    *originJSON     `json:"origin,omitempty"`
 }
 
 // byJSON is who took a step.
@@ -269,8 +270,8 @@ func doCallsLs(r *run) error {
 // judgedCall is a call with what the rules say of it. Nothing is written.
 func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 	v := callToJSON(c)
-	if c.Status != pool.Pending {
-		return v, nil
+	if err := r.origin(st, c, &v); err != nil || c.Status != pool.Pending {
+		return v, err
 	}
 	j, err := st.Judge(r.ctx, c)
 	if err != nil {
@@ -280,6 +281,42 @@ func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 		v.Rule = &j.Rule.ID
 	}
 	return v, nil
+}
+
+// originJSON is what the sub-context of a call is for: the call belongs to a task of somebody else's conversation.
+type originJSON struct {
+	Context chatctx.ID `json:"context"`
+	Branch  string     `json:"branch"`
+	Call    *string    `json:"call"`
+	Goal    string     `json:"goal"`
+}
+
+// origin fills in where a sub-context's call comes from.
+func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
+	from, known := r.origins[c.Context]
+	if !known {
+		cc, err := st.Context(r.ctx, c.Context.String())
+		if err != nil {
+			return err
+		}
+		task, err := cc.TaskInfo(r.ctx)
+		switch {
+		case errors.Is(err, chatctx.ErrInvalid): // no sub-context
+		case err != nil:
+			return err
+		default:
+			from = &originJSON{Context: task.Parent, Branch: task.BranchName, Goal: task.Goal}
+			if task.Message != (chatctx.ID{}) {
+				from.Call = stringOrNull(fmt.Sprintf("%s:%d", task.Message, task.Index))
+			}
+		}
+		if r.origins == nil {
+			r.origins = map[chatctx.ID]*originJSON{}
+		}
+		r.origins[c.Context] = from
+	}
+	v.Origin = from
+	return nil
 }
 
 // judgedLine prints a call on one line. One that the rules decide is not shown as waiting.
@@ -314,8 +351,12 @@ func (r *run) callLineIn(st *chatctx.Store, c *chatctx.Call, state string, title
 	if c.Expires != 0 {
 		when += ", expires " + moment(c.Expires)
 	}
-	r.printf("%s  %s  %s\n    %s  %s\n", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(state, 9)),
-		cut(clean(c.Tool)+"("+oneLine(string(compact(c.RunArguments())))+")", max(r.con.width-26, 20)),
+	whole := plainly(c.Tool + "(" + string(compact(c.RunArguments())) + ")")
+	line := cut(strings.Join(strings.Fields(whole), " "), max(r.con.width-26, 20))
+	if line != whole {
+		when += fmt.Sprintf(", cut: %s shows all", r.again("calls show "+callName(c)))
+	}
+	r.printf("%s  %s  %s\n    %s  %s\n", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(state, 9)), line,
 		clean(c.Branch)+" of "+title, r.paint(dim, when))
 }
 

@@ -81,7 +81,7 @@ func (r *run) printArguments(c *chatctx.Call) {
 	}
 	r.printf("%s\n", pretty(c.RunArguments()))
 	if before, after, name, ok := fileChange(c.RunArguments()); ok {
-		r.printf("%s\n", r.paint(bold, clean(name)))
+		r.printf("%s\n", r.paint(bold, plainly(name)))
 		r.printLineDiff(before, after)
 	}
 }
@@ -89,9 +89,9 @@ func (r *run) printArguments(c *chatctx.Call) {
 func pretty(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
-		return clean(string(raw))
+		return plainly(string(raw))
 	}
-	return clean(b.String())
+	return plainly(b.String())
 }
 
 // The names under which tools take a file, its new content, and a piece of it with what takes its place.
@@ -160,7 +160,7 @@ func (r *run) printLineDiff(before, after string) {
 
 func (r *run) diffLines(sign, style string, lines []string) {
 	for _, line := range lines {
-		r.printf("%s\n", r.paint(style, sign+" "+clean(line)))
+		r.printf("%s\n", r.paint(style, sign+" "+plainly(line)))
 	}
 }
 

@@ -33,6 +33,8 @@ type run struct {
 	override []string
 	// executors are those that the command made; they end with it.
 	executors []*approval.Executor
+	// origins are those of the sub-contexts whose calls were shown.
+	origins map[chatctx.ID]*originJSON
 }
 
 func (r *run) json() bool                   { return r.flags.Bool("json") }

@@ -94,6 +94,27 @@ func readFile(path string) ([]byte, error) {
 // clean makes text safe for a terminal: control characters, which could move the cursor or worse, are shown as escapes.
 func clean(s string) string { return escape(s, textEscape) }
 
+// plainly is clean for what somebody decides about: characters that take no room, or turn the direction of a text, are shown as escapes too.
+func plainly(s string) string {
+	if strings.IndexFunc(s, hiddenRune) < 0 {
+		return clean(s)
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if hiddenRune(c) {
+			fmt.Fprintf(&b, textEscape, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return clean(b.String())
+}
+
+// hiddenRune tells the characters that nobody sees.
+func hiddenRune(c rune) bool {
+	return unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // escape writes the characters of s that are not safe for a terminal as format says.
 func escape(s, format string) string {
 	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
