@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,25 +19,26 @@ import (
 func talkCommands() []*command {
 	sent := "context, branch, message (as in log), position, revision, operation, waiting; queued"
 	return []*command{
-		{name: "send", args: "[TEXT|-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
+		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops it and keeps what came. A message that is sent while another program waits for an answer on this branch is queued, and answered there. " +
 				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Ends with 6 where a tool call waits for a decision, with 7 where the provider refuses.",
-			flags: append(modelFlags(),
-				&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
-				&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text; may be given again"},
-				&urfave.IntFlag{Name: "branches", Usage: "ask `N` times, each on a new branch beside this one"},
-				&urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"},
-				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"},
-				rawText()),
-			json: sent + "; a line each answer", example: `chatctx send "Where should we go in May?"
+			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"})...),
+			json:  sent + "; a line each answer", example: `chatctx send "Where should we go in May?"
 git diff | chatctx send - --model claude-sonnet-4-5
-chatctx send "Name the boat" --branches 3
+cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
+		{name: "ask", args: "[TEXT|-] [-]", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, do: doAsk,
+			more: "The message goes on this branch, each answer on a new branch from there that is called like its model; the active branch stays. Without TEXT the last user message is answered again. Each answer is stored as it ends; one that is empty or failed leaves no branch. " +
+				"undo takes all back. Ends with 8 where some failed, with 7 where all did, with 6 where a tool call waits for a decision.",
+			flags: append(saidFlags(), manyFlags()...),
+			json:  sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
+chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
+chatctx ask "Name the boat" -n 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
-			more: "Where that message has no answer yet, it gets one on this branch.",
-			flags: append(modelFlags(),
+			more: "Where that message has no answer yet, it gets one on this branch. A failing retry leaves no branch. With --models or -n it is ask without TEXT.",
+			flags: append(append(modelFlags(),
 				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
-				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}),
+				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}), manyFlags()...),
 			json: sent, example: "chatctx retry --model gpt-5"},
 		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, do: doChat,
 			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. Ctrl-C stops an answer, Ctrl-D ends the chat. " +
@@ -66,6 +68,15 @@ func providerFlag() urfave.Flag {
 // modelFlags say who is asked, for this command alone.
 func modelFlags() []urfave.Flag {
 	return []urfave.Flag{providerFlag(), &urfave.StringFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
+}
+
+// saidFlags are those of a message that is sent to a model.
+func saidFlags() []urfave.Flag {
+	return append(modelFlags(),
+		&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
+		&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text, - for standard input as text; may be given again"},
+		&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"},
+		rawText())
 }
 
 // asked are the settings that the command line puts over the branch's.
@@ -121,8 +132,8 @@ func doSend(r *run) error {
 	if err := r.fits(t, msgs); err != nil {
 		return err
 	}
-	if r.given("branches") {
-		return r.sendBranches(t, m)
+	if r.many() {
+		return r.askMany(t, m, "")
 	}
 	return r.speak(t, msgs...)
 }
@@ -134,18 +145,19 @@ func (r *run) sendMessage() (*chatctx.Message, error) {
 	switch {
 	case r.is("continue") && !empty:
 		return nil, usagef("send --continue takes no message")
-	case r.is("continue") && r.given("branches"):
-		return nil, usagef("send --continue asks once; retry answers again on a new branch")
-	case r.given("branches") && (r.flags.Int("branches") < 1 || r.flags.Int("branches") > maxBranches):
-		return nil, usagef("--branches takes a number from 1 to %d", maxBranches)
+	case r.is("continue") && r.many():
+		return nil, usagef("send --continue asks once; ask without TEXT asks again on new branches")
 	case r.is("continue"):
 		return nil, nil
-	case empty:
-		return nil, &usageError{"send needs the text", "usage: chatctx send TEXT, or - for standard input; --continue answers what the branch ends with"}
+	case empty && r.con.inTTY:
+		return nil, r.needsText()
 	}
-	text, err := r.text(r.arg(0))
+	text, err := r.saidText(&files)
 	if err != nil {
 		return nil, err
+	}
+	if empty && text == "" {
+		return nil, r.needsText()
 	}
 	m := &chatctx.Message{Role: pool.User}
 	if text != "" {
@@ -160,8 +172,47 @@ func (r *run) sendMessage() (*chatctx.Message, error) {
 	return m, m.Validate()
 }
 
-// maxBranches bounds --branches: each of them is a request that is paid for.
-const maxBranches = 32
+func (r *run) needsText() error {
+	return &usageError{r.name + " needs the text", "usage: chatctx " + r.name + " TEXT, or - for standard input; send --continue answers what the branch ends with"}
+}
+
+// saidText is the text of a message: what stands on the command line, and what comes on standard input where - asks for it or where there is nothing else. A - among
+// the files is taken out: it is the same.
+func (r *run) saidText(files *[]string) (string, error) {
+	words, input := slices.Clone(r.args), 0
+	for i, w := range words {
+		if w == "-" {
+			input++
+		}
+		if i == 1 && w != "-" {
+			return "", &usageError{fmt.Sprintf("%s: too many arguments, from %q on", r.name, w), "put text of several words in quotes; - is standard input"}
+		}
+	}
+	*files = slices.DeleteFunc(slices.Clone(*files), func(f string) bool {
+		if f == "-" {
+			words = append(words, "-")
+			input++
+		}
+		return f == "-"
+	})
+	if input > 1 {
+		return "", usagef("standard input can be read only once: %d times - ask for it", input)
+	}
+	if len(words) == 0 && len(*files)+len(r.flags.StringSlice("image")) == 0 {
+		words = []string{"-"}
+	}
+	var texts []string
+	for _, w := range words {
+		text, err := r.text(w)
+		if err != nil {
+			return "", err
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n"), nil
+}
 
 // fits finds out before anything is stored whether the request can be made and whether the provider takes what is attached.
 func (r *run) fits(t *turn.Turn, msgs []*chatctx.Message) error {
@@ -184,6 +235,12 @@ func (r *run) fits(t *turn.Turn, msgs []*chatctx.Message) error {
 
 // speak sends, shows the answer while it comes, and reports it.
 func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
+	_, err := r.say(t, msgs...)
+	return err
+}
+
+// say is speak with what it came to, nil where nothing was stored.
+func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error) {
 	v := &voice{r: r, thinking: r.is("thinking")}
 	if !r.json() {
 		t.Show = v.show
@@ -191,7 +248,7 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 	out, err := t.Send(r.ctx, msgs...)
 	v.end()
 	if out == nil {
-		return talkHint(err)
+		return nil, talkHint(err)
 	}
 	if printErr := r.answered(out); printErr != nil && err == nil {
 		err = printErr
@@ -199,11 +256,11 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 	switch {
 	case err == nil && out.Waiting > 0:
 		r.tellWaiting(t.Context, out.Branch)
-		return &waitsError{out.Waiting}
+		return out, &waitsError{out.Waiting}
 	case err == nil && out.Request != nil:
 		r.tidied(t, out)
 	}
-	return r.asksAgain(out, talkHint(err))
+	return out, r.asksAgain(out, talkHint(err))
 }
 
 // asksAgain says how to go on where a provider gave no answer: the message is stored, and is not to be sent a second time.

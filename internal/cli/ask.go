@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// maxAsked bounds how many answers one command asks for: each of them is a request that is paid for.
+const maxAsked = 32
+
+// manyFlags ask several models, or one several times.
+func manyFlags() []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.StringFlag{Name: "models", Usage: "ask all of these `MODELS` at once, with commas between them, each on a new branch"},
+		&urfave.IntFlag{Name: "n", Usage: "ask each model `N` times"},
+		&urfave.StringSliceFlag{Name: "set", Usage: "a setting for one of the models: `MODEL:KEY=VALUE`; may be given again"},
+	}
+}
+
+// many reports whether the command line asks for several answers.
+func (r *run) many() bool { return r.given("models") || r.given("n") || r.given("set") }
+
+func doAsk(r *run) error {
+	if len(r.args) == 0 && len(r.flags.StringSlice("image"))+len(r.flags.StringSlice("file")) == 0 {
+		if _, err := r.writer(); err != nil {
+			return err
+		}
+		return r.askAgain()
+	}
+	return doSend(r)
+}
+
+// askAgain has the last user message of the branch answered once more by each model.
+func (r *run) askAgain() error {
+	c, name, err := r.talk()
+	if err != nil {
+		return err
+	}
+	question, _, err := r.question(c, name)
+	if err != nil {
+		return err
+	}
+	return r.askMany(r.turn(c, name), nil, chatctx.RefTo(question.ID))
+}
+
+// asker is one of those who answer: a turn with settings of its own, and the branch for the answer.
+type asker struct {
+	*turn.Turn
+	label string
+	out   *turn.Outcome
+	err   error
+}
+
+// askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer on a new branch from there, or from the message at. The
+// active branch stays as it is.
+func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
+	askers, err := r.askers(t)
+	if err != nil {
+		return err
+	}
+	var msgs []*chatctx.Message
+	b := t.Context.Begin(t.Branch)
+	b.Name("ask")
+	if m != nil {
+		msgs = append(msgs, m)
+		b.Append(m)
+	}
+	for _, a := range askers {
+		own := *a.Turn
+		own.Branch = t.Branch
+		if err := r.fits(&own, msgs); err != nil {
+			return err
+		}
+		b.Fork(a.Branch, chatctx.ForkOptions{At: at, Stay: true})
+	}
+	if _, err := b.Together(b).Commit(r.ctx); err != nil {
+		return err
+	}
+	names := make([]string, len(askers))
+	for i, a := range askers {
+		a.PartOf, names[i] = b, clean(a.label)
+	}
+	r.note("asking %s", strings.Join(names, ", "))
+	r.askAll(askers)
+	return r.askedAll(askers)
+}
+
+// askers are who is asked, with names for their branches that are free.
+func (r *run) askers(t *turn.Turn) ([]*asker, error) {
+	times := 1
+	if r.given("n") {
+		times = r.flags.Int("n")
+	}
+	models := []string{""} // the branch's own
+	if r.given("models") {
+		if r.flag("model") != "" {
+			return nil, usagef("%s takes --model or --models, not both", r.name)
+		}
+		models = nil
+		for _, m := range strings.Split(r.flag("models"), ",") {
+			m = strings.TrimSpace(m)
+			if m == "" || slices.Contains(models, m) {
+				return nil, &usageError{fmt.Sprintf("--models %q: a model is empty or stands there twice", r.flag("models")), "one model several times: -n"}
+			}
+			models = append(models, m)
+		}
+	}
+	if times < 1 || times*len(models) > maxAsked {
+		return nil, usagef("-n takes a number from 1 on, and all together are at most %d answers", maxAsked)
+	}
+	set, err := r.settingsOf(models)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := r.takenNames(t.Context)
+	if err != nil {
+		return nil, err
+	}
+	var all []*asker
+	for _, model := range models {
+		for range times {
+			own := *t
+			own.Settings = r.asked()
+			own.Branch = freeBeside(taken, t.Branch, model)
+			a := &asker{Turn: &own, label: model}
+			if model == "" {
+				a.label = own.Branch
+			} else {
+				own.Settings["model"] = wire.String(model)
+			}
+			for key, value := range set[model] {
+				own.Settings[key] = value
+			}
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// settingsOf reads --set MODEL:KEY=VALUE, by model.
+func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage, error) {
+	out := map[string]map[string]json.RawMessage{}
+	for _, s := range r.flags.StringSlice("set") {
+		model := ""
+		for _, m := range models {
+			if m != "" && strings.HasPrefix(s, m+":") && len(m) > len(model) {
+				model = m
+			}
+		}
+		key, value, ok := strings.Cut(strings.TrimPrefix(s, model+":"), "=")
+		if model == "" || !ok || key == "" || value == "" {
+			return nil, &usageError{fmt.Sprintf("--set %q: it is MODEL:KEY=VALUE, with a model of --models", s), "chatctx ask TEXT --models gpt-5,gpt-4o --set gpt-4o:temperature=0"}
+		}
+		raw := json.RawMessage(value)
+		if !json.Valid(raw) {
+			raw = wire.String(value)
+		}
+		if out[model] == nil {
+			out[model] = map[string]json.RawMessage{}
+		}
+		out[model][key] = raw
+	}
+	return out, nil
+}
+
+func (r *run) takenNames(c *chatctx.ChatContext) (map[string]bool, error) {
+	list, err := c.Branches(r.ctx)
+	taken := map[string]bool{}
+	for _, b := range list {
+		taken[b.Name] = true
+	}
+	return taken, err
+}
+
+// freeBeside takes the name of a branch for a model's answer: the model's name, then .2, .3 …; without a model main.2, main.3 … beside the branch.
+func freeBeside(taken map[string]bool, beside, model string) string {
+	name, n := branch.PlainName(model), 1
+	if model == "" {
+		name, n = branch.PlainName(beside), 2
+		if i := strings.LastIndexByte(name, '.'); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
+			name = name[:i]
+		}
+	}
+	for ; ; n++ {
+		free := name
+		if n > 1 {
+			free = fmt.Sprintf("%s.%d", name, n)
+		}
+		if !taken[free] {
+			taken[free] = true
+			return free
+		}
+	}
+}
+
+// askAll asks all at once and reports each answer when it is whole. One that is empty or failed leaves no branch.
+func (r *run) askAll(askers []*asker) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, a := range askers {
+		all.Go(func() {
+			a.out, a.err = a.Send(r.ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.err == nil && isEmpty(a.out.Reply()) {
+				a.err = errors.New("the answer is empty")
+			}
+			if a.err == nil {
+				r.answeredApart(a.out)
+				return
+			}
+			a.err = fmt.Errorf("%s: %w", a.label, a.err)
+			r.note("%s", clean(a.err.Error()))
+			if err := r.unmake(a.Turn); err != nil {
+				a.err = errors.Join(a.err, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func isEmpty(m *chatctx.Message) bool {
+	return m == nil || len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
+		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || p.Text != "")
+	})
+}
+
+// askedAll says what came of all.
+func (r *run) askedAll(askers []*asker) error {
+	var failed error
+	var done []string
+	waits := 0
+	for _, a := range askers {
+		if a.err != nil {
+			failed = errors.Join(failed, a.err)
+			continue
+		}
+		done = append(done, quote(a.Branch))
+		waits += a.out.Waiting
+		if a.out.Waiting > 0 {
+			r.tellWaiting(a.Context, a.Branch)
+		}
+	}
+	if len(done) > 1 {
+		r.note("compare them: %s   go on in one: %s", r.again("diff "+done[0]+" "+done[len(done)-1]), r.again("switch "+done[0]))
+	}
+	switch {
+	case failed != nil && len(done) > 0 && r.ctx.Err() == nil:
+		return &partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(askers))}
+	case failed != nil:
+		return talkHint(failed)
+	case waits > 0:
+		return &waitsError{waits}
+	}
+	return nil
+}
