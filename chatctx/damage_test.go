@@ -301,6 +301,12 @@ func salvageAndLook(t *testing.T, whole, file string, why error) {
 	}
 	fresh := filepath.Join(t.TempDir(), "salvaged.db")
 	got, err := Salvage(t.Context(), file, fresh, Options{})
+	if errors.Is(why, ErrTooNew) || errors.Is(why, ErrTooOld) {
+		if !errors.Is(err, ErrTooNew) && !errors.Is(err, ErrTooOld) {
+			t.Errorf("a store of another version is read: %v", err)
+		}
+		return
+	}
 	if errors.Is(err, ErrDamaged) && len(raw) < 64<<10 {
 		return // next to nothing is there
 	}
@@ -430,4 +436,25 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		use(t, s)
 	})
+}
+
+// TestSalvageRefusesOtherVersions: what another version wrote is not taken for what this one knows.
+func TestSalvageRefusesOtherVersions(t *testing.T) {
+	whole := wholeStore(t)
+	for format, want := range map[string]error{"1": ErrTooOld, "99": ErrTooNew} {
+		file := damage(t, whole, func(file string) {
+			s := opened(t, file)
+			err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, record.MetaFormat, []byte(format)) })
+			if err := errors.Join(err, s.at.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+		fresh := filepath.Join(t.TempDir(), "fresh.db")
+		if _, err := Salvage(t.Context(), file, fresh, Options{}); !errors.Is(err, want) {
+			t.Errorf("version %s: %v", format, err)
+		}
+		if _, err := os.Stat(fresh); err == nil {
+			t.Errorf("version %s: a store was made", format)
+		}
+	}
 }

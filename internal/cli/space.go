@@ -18,8 +18,8 @@ func spaceCommands() []*command {
 	return []*command{
 		{name: "gc", does: "remove for good what nothing needs: old trash, old undo, and what only those hold", scope: onStore, do: doGC,
 			flags: []urfave.Flag{
-				&urfave.StringFlag{Name: "older-than", Value: "30d", Usage: "trash and operations older than `AGE`: 12h, 7d, 2w"},
-				&urfave.IntFlag{Name: "keep-operations", Value: 100, Usage: "in each context keep the newest `N` operations, whatever their age"},
+				&urfave.StringFlag{Name: "older-than", Value: "30d", Usage: "trash and operations older than `AGE`: 12h, 7d, 2w (without it 30d)"},
+				&urfave.IntFlag{Name: "keep-operations", Value: 100, Usage: "in each context keep the newest `N` operations, whatever their age (without it 100)"},
 				&urfave.StringFlag{Name: "max-size", Usage: "shorten the age as far as it takes for the store to use at most `SIZE`: 500MB, 2GB"},
 				dryRun(), yes(),
 			},
@@ -100,7 +100,11 @@ func doGC(r *run) error {
 		return err
 	}
 	if r.is("dry-run") {
+		r.nothingGoes(plan)
 		return r.collected(plan, true, false)
+	}
+	if r.nothingGoes(plan) {
+		return r.collected(plan, false, false)
 	}
 	if !r.json() {
 		r.printPlan("would go", plan)
@@ -121,6 +125,15 @@ func doGC(r *run) error {
 		return err
 	}
 	return r.collected(took, false, stats.RewriteDue)
+}
+
+// nothingGoes says why, where a plan has nothing in it.
+func (r *run) nothingGoes(plan *chatctx.Collected) bool {
+	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
+		return false
+	}
+	r.note("nothing goes: no trash is older than %s, and no operation beyond the newest %d of its context is", r.flag("older-than"), r.flags.Int("keep-operations"))
+	return true
 }
 
 func (r *run) collected(c *chatctx.Collected, dry, rewritten bool) error {

@@ -508,17 +508,15 @@ func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 			out.Contexts++
 			out.Branches += int(rec.Branches)
 			out.Messages += int(rec.Messages)
-			out.Operations += int(max(rec.NextOperation, 1)) - 1
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		var journal record.ContextRecord
-		if _, err := record.GetRecord(tx, record.MetaBucket, record.MetaJournal, &journal); err != nil {
+		err = tx.Scan(record.OperationBucket, kv.Range{}, func(_, _ []byte) error { out.Operations++; return nil })
+		if err != nil {
 			return err
 		}
-		out.Operations += int(max(journal.NextOperation, 1)) - 1
 		return pool.ScanArtifacts(tx, pool.Hash{}, func(pool.ArtifactInfo, error) error { out.Artifacts++; return nil })
 	})
 	return out, err

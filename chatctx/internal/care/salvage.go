@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 	"github.com/chatctx/chatctx/pool"
@@ -31,6 +32,9 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 		return nil, record.Conflict("%s is there already: name a new file", to)
 	}
 	ctx = kv.WithPurpose(ctx, "repair")
+	if err := sameVersion(ctx, from); err != nil {
+		return nil, err
+	}
 	out = &Salvaged{}
 	o.Create, o.ReadOnly = true, false
 	var s *record.Store
@@ -66,6 +70,18 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 	}
 	out.Contexts, out.Branches, out.Messages, out.Artifacts = stats.Contexts, stats.Branches, stats.Messages, stats.Artifacts
 	return out, nil
+}
+
+// sameVersion refuses a store of another version, whose records would be taken for what they are not. One that cannot be opened says nothing of its version.
+func sameVersion(ctx context.Context, path string) error {
+	s, err := Open(path, record.Options{ReadOnly: true})
+	if err == nil {
+		err = errors.Join(s.DB.View(ctx, view.CheckFormat), s.Close())
+	}
+	if errors.Is(err, record.ErrTooNew) || errors.Is(err, record.ErrTooOld) {
+		return err
+	}
+	return nil
 }
 
 // salvager puts records that it knows into a new store, in transactions of some megabytes. The store is made with the first.
