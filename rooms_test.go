@@ -188,6 +188,7 @@ var rooms = map[string]map[string]string{
 		"adapter/internal/out": "writes JSON bodies",
 		"adapter/wire":         "sends and streams",
 		"chatctx":              "the front door",
+		"chatctx/settings":     "which there are",
 		"pool":                 "messages and ids",
 		"net/http":             "sends requests",
 
@@ -278,10 +279,11 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/transform":        "reads UTF-16",
 	},
 	"enhancer": {
-		"branch":          "histories",
-		"chatctx":         "the front door",
-		"enhancer/tokens": "counts tokens",
-		"pool":            "messages and ids",
+		"branch":           "histories",
+		"chatctx":          "the front door",
+		"chatctx/settings": "which there are",
+		"enhancer/tokens":  "counts tokens",
+		"pool":             "messages and ids",
 	},
 	"adapter/responses": {
 		"adapter":              "requests and replies",

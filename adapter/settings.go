@@ -3,10 +3,12 @@ package adapter
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 // Settings are the settings of a draft that concern a request.
@@ -73,22 +75,8 @@ const (
 	ParallelCalls  = "parallel_tool_calls"
 )
 
-// others are settings that concern no request. A name that ends in a dot stands for all that begin with it.
-var others = []string{"mode", "provider", ScaleImages, "system", "system.", "prompt", "base_url", "key_env", "organisation", "organization", "profile",
-	"budget", "headroom", "keep_blocks", "digest_tokens", "squeeze", "notify", "prices", "prune", "prune.", "compact", "compact.",
-	"resume", "resume.", "cache", "cache.", "window", "window.", "tokens.", "embed.", "embedding.", "search.", "calls.", "tools.", "rules.", "sub.",
-	"subtask.", "turn.", "rounds", "timeout", "retries", "limits.", "app.", "held."}
-
-// isOther reports whether a setting concerns somebody else: another provider, the window, the program.
-func isOther(key string) bool {
-	for _, o := range others {
-		if key == o || strings.HasSuffix(o, ".") && strings.HasPrefix(key, o) {
-			return true
-		}
-	}
-	provider, _, dotted := strings.Cut(key, ".")
-	return dotted && Known(provider)
-}
+// parameters are the settings that go into requests; each provider says which it takes.
+var parameters = []string{Temperature, TopP, MaxTokens, Stop, ThinkingKey, ResponseFormat, ToolChoice, ParallelCalls}
 
 // reader takes values out of a draft's settings.
 type reader struct {
@@ -130,14 +118,10 @@ func (r *reader) fail(key, why string) {
 	}
 }
 
-// known refuses, by name, the first setting that nobody knows.
-func (r *reader) known(parameters []string) error {
+// known refuses, by name, the first setting that is not in the table, or that this provider does not take.
+func (r *reader) known(taken []string) error {
 	for _, key := range sortedKeys(r.from) {
-		known := key == "model" || isOther(key) || isNull(r.from[key])
-		for _, p := range parameters {
-			known = known || key == p
-		}
-		if !known {
+		if _, ok := settings.Lookup(key); !isNull(r.from[key]) && (!ok || slices.Contains(parameters, key) && !slices.Contains(taken, key)) {
 			return &SettingError{Key: key, Provider: r.provider, Why: "does not know it"}
 		}
 	}

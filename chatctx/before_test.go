@@ -45,11 +45,11 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	"summary":  batched(func(b *Batch) { b.SetCompactSummary("@3", secret) }),
 	"settings": batched(func(b *Batch) { b.SetSettings(secretJSON()) }),
 	"context settings": batched(func(b *Batch) {
-		b.SetContextSettings(map[string]json.RawMessage{"k": json.RawMessage(` { "list" : ["` + secret + `\n", 1.50] } `)})
+		b.SetContextSettings(map[string]json.RawMessage{"app.k": json.RawMessage(` { "list" : ["` + secret + `\n", 1.50] } `)})
 	}),
-	"context data": batched(func(b *Batch) { b.SetContextData("k", secretJSON()["k"]) }),
-	"branch data":  batched(func(b *Batch) { b.SetBranchData("k", secretJSON()["k"]) }),
-	"message data": batched(func(b *Batch) { b.SetMessageData("@1", "k", secretJSON()["k"]) }),
+	"context data": batched(func(b *Batch) { b.SetContextData("k", secretJSON()["app.k"]) }),
+	"branch data":  batched(func(b *Batch) { b.SetBranchData("k", secretJSON()["app.k"]) }),
+	"message data": batched(func(b *Batch) { b.SetMessageData("@1", "k", secretJSON()["app.k"]) }),
 	"sessions": batched(func(b *Batch) {
 		b.SetSessions([]branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: secret}}, Data: secretJSON()}})
 	}),
@@ -59,7 +59,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 	}),
 	"deny": batched(func(b *Batch) { b.Decide("x", Verdict{Status: pool.Denied, Reason: secret}) }),
 	"approve": batched(func(b *Batch) {
-		b.Decide("x", Verdict{Status: pool.Approved, Reason: secret, Arguments: secretJSON()["k"]})
+		b.Decide("x", Verdict{Status: pool.Approved, Reason: secret, Arguments: secretJSON()["app.k"]})
 	}),
 	"merge": func(t *testing.T, _ *Store, c *ChatContext) error {
 		b := c.Begin("")
@@ -128,7 +128,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		if err != nil {
 			return err
 		}
-		_, err = k.Resolve(t.Context(), Answer{Result: pool.Result{JSON: secretJSON()["k"]}, Beside: says(secret)[0].Content})
+		_, err = k.Resolve(t.Context(), Answer{Result: pool.Result{JSON: secretJSON()["app.k"]}, Beside: says(secret)[0].Content})
 		return err
 	},
 	"task": func(t *testing.T, _ *Store, c *ChatContext) error {
@@ -159,7 +159,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 		}
 		m := &Message{ID: pool.NewID(), Role: pool.Assistant, Content: says(secret)[0].Content, Calls: []pool.Call{{ID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun}}}
 		err = i.Append(t.Context(), []*Message{m}, []NativeCall{{Message: m.ID, CallID: "c", Tool: "t", Status: pool.Denied, Execution: pool.NotRun, Reason: secret,
-			Effective: secretJSON()["k"], Decisions: []Decision{{From: "pending/none", To: "denied/none", Reason: secret, Arguments: secretJSON()["k"]}}}})
+			Effective: secretJSON()["app.k"], Decisions: []Decision{{From: "pending/none", To: "denied/none", Reason: secret, Arguments: secretJSON()["app.k"]}}}})
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ var textDoors = map[string]func(t *testing.T, s *Store, c *ChatContext) error{
 }
 
 func secretJSON() map[string]json.RawMessage {
-	return map[string]json.RawMessage{"k": json.RawMessage(`{"text": "` + secret + `"}`)}
+	return map[string]json.RawMessage{"app.k": json.RawMessage(`{"text": "` + secret + `"}`)}
 }
 
 func batched(fn func(*Batch)) func(*testing.T, *Store, *ChatContext) error {

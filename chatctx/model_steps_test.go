@@ -839,7 +839,7 @@ func (b *batch) userPrompt() error {
 
 // setting chooses a name and a value, "" to take it away.
 func (b *batch) setting() (name, value string, raw json.RawMessage) {
-	name = fmt.Sprintf("k%d", b.rng.Intn(3))
+	name = fmt.Sprintf("app.k%d", b.rng.Intn(3))
 	if value = fmt.Sprintf("%d", b.rng.Intn(4)); value == "3" {
 		return name, "", json.RawMessage("null")
 	}

@@ -29,7 +29,7 @@ func TestRedactLeavesNoByte(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "chats.db"))
 	const secret = "planted-key"
-	c, err := s.New(t.Context(), NewContext{Title: "with " + secret, System: "use " + secret, Settings: map[string]json.RawMessage{"x": json.RawMessage(`"` + secret + `"`)}})
+	c, err := s.New(t.Context(), NewContext{Title: "with " + secret, System: "use " + secret, Settings: map[string]json.RawMessage{"app.x": json.RawMessage(`"` + secret + `"`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestRedactLeavesWhatIsSigned(t *testing.T) {
 func TestRedactLooksEverywhere(t *testing.T) {
 	const secret = "planted-key"
 	quoted := json.RawMessage(`"` + secret + `"`)
-	data := map[string]json.RawMessage{secret: json.RawMessage(`1`)}
+	data := map[string]json.RawMessage{"app." + secret: json.RawMessage(`1`)}
 	put := func(m *Message) func(t *testing.T, s *Store, c *ChatContext) {
 		return func(t *testing.T, _ *Store, c *ChatContext) {
 			if _, err := c.Append(t.Context(), "", m); err != nil {
@@ -200,7 +200,7 @@ func TestRedactLooksEverywhere(t *testing.T) {
 			ok(t, err)
 		}},
 		{"settings of the store", false, func(t *testing.T, s *Store, _ *ChatContext) {
-			_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"a": quoted, secret: quoted})
+			_, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"app.a": quoted, "app." + secret: quoted})
 			ok(t, err)
 		}},
 		{"rule's reason", false, func(t *testing.T, s *Store, _ *ChatContext) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
@@ -60,9 +61,13 @@ var ErrSetting = errors.New("setting")
 
 // OptionsOf reads the settings in force on a branch. What they do not set is looked up in the environment, as CHATCTX_ and the key in capitals with _ for a dot,
 // by getenv, which may be nil; what that does not set has its default. null is not set.
-func OptionsOf(settings map[string]json.RawMessage, getenv func(string) string) (Options, error) {
+func OptionsOf(inForce map[string]json.RawMessage, getenv func(string) string) (Options, error) {
 	o := DefaultOptions()
-	r := reader{settings: settings, getenv: getenv}
+	r := reader{settings: inForce}
+	r.env, r.err = settings.FromEnv(getenv)
+	if r.err != nil {
+		r.err = fmt.Errorf("%w: %w", ErrSetting, r.err)
+	}
 	r.text("model", &o.Model)
 	r.count("budget", &o.Budget)
 	r.share("headroom", &o.Headroom)
@@ -120,27 +125,16 @@ func (o Options) Window(cache tokens.Cache) *Window {
 // reader reads settings one by one and keeps the first error.
 type reader struct {
 	settings map[string]json.RawMessage
-	getenv   func(string) string
+	env      map[string]json.RawMessage
 	err      error
 }
 
-// value is a setting, or what the environment says (as JSON if it is some, else as a text), or nil.
+// value is a setting, or what the environment says, or nil.
 func (r *reader) value(key string) json.RawMessage {
 	if v, ok := r.settings[key]; ok && string(v) != "null" {
 		return v
 	}
-	if r.getenv == nil {
-		return nil
-	}
-	v := r.getenv("CHATCTX_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
-	if v == "" {
-		return nil
-	}
-	if json.Valid([]byte(v)) {
-		return json.RawMessage(v)
-	}
-	text, _ := json.Marshal(v) // texts always encode
-	return text
+	return r.env[key]
 }
 
 func (r *reader) fail(key, want string) {
@@ -185,21 +179,16 @@ func (r *reader) word(key string, into *string, words ...string) {
 	})
 }
 
-// share reads a part of a whole: "80 %", "80%", 80 or 0.8.
+// share reads a part of a whole.
 func (r *reader) share(key string, into *float64) {
 	raw := r.value(key)
 	if raw == nil {
 		return
 	}
-	text := strings.Trim(string(raw), `"`)
-	number, percent := strings.CutSuffix(text, "%")
-	var f float64
-	if json.Unmarshal([]byte(strings.TrimSpace(number)), &f) != nil || f < 0 || f > 100 {
+	f, ok := settings.ParseShare(raw)
+	if !ok {
 		r.fail(key, "a percentage like 80 %, or a share like 0.8")
 		return
-	}
-	if percent || f > 1 {
-		f /= 100
 	}
 	*into = f
 }

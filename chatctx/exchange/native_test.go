@@ -42,7 +42,7 @@ func richStore(t testing.TB) *chatctx.Store {
 	t.Helper()
 	ctx := context.Background()
 	s := memoryStore(t)
-	if _, err := s.SetSettings(ctx, map[string]json.RawMessage{"model": json.RawMessage(`"m-1"`), "window": json.RawMessage(` { "budget" : 1.50 } `)}); err != nil {
+	if _, err := s.SetSettings(ctx, map[string]json.RawMessage{"model": json.RawMessage(`"m-1"`), "app.window": json.RawMessage(` { "budget" : 1.50 } `)}); err != nil {
 		t.Fatal(err)
 	}
 	call := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "shell", Arguments: json.RawMessage(`{"cmd":"ls <b>"}`)}, {ID: "c2", Tool: "shell", Arguments: json.RawMessage(`{}`)}},

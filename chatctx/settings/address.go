@@ -50,7 +50,7 @@ func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessag
 }
 
 // InForce are the settings of several places together, the widest first: a nearer value wins, and an address keeps its own provider and key. What is
-// held back is left out.
+// held back or not in the table is left out.
 func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, place := range places {
@@ -58,7 +58,7 @@ func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
 			giveWay(out, place, under)
 		}
 		for name, value := range place {
-			if !strings.HasPrefix(name, HeldPrefix) && !otherKey(out, place, name) {
+			if _, known := Lookup(name); known && !otherKey(out, place, name) {
 				out[name] = value
 			}
 		}

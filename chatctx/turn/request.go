@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -82,6 +83,9 @@ func (t *Turn) withClient(ctx context.Context, branchName string) (*Request, err
 }
 
 func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.Message) (*Request, error) {
+	if err := settings.CheckAll(t.Settings); err != nil {
+		return nil, fmt.Errorf("%w: %w", adapter.ErrSetting, err)
+	}
 	d, err := t.Context.Draft(ctx, branchName)
 	if err != nil {
 		return nil, err
@@ -121,12 +125,7 @@ func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.
 
 // settings are those in force with the turn's own over them, and the environment's under them.
 func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawMessage {
-	env := map[string]json.RawMessage{}
-	for key, name := range map[string]string{"model": "CHATCTX_MODEL", "provider": "CHATCTX_PROVIDER"} {
-		if v := t.getenv(name); v != "" {
-			env[key] = wire.String(v)
-		}
-	}
+	env, _ := settings.FromEnv(t.getenv) // a value that is wrong is refused with the options of the window
 	under := settings.InForce(env, inForce)
 	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && t.Settings["provider"] == nil && textSetting(under, "base_url") == "" {
 		// the model is known to be p's, whose key goes along and not the one that was set for another

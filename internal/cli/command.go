@@ -21,9 +21,10 @@ const (
 // command is all there is to know of a command. The package comment says how it is written.
 type command struct {
 	name    string
-	args    string // "REF [TEXT|-]": how many arguments, and what they are
-	does    string // one line, for lists
-	more    string // what else there is to say, for its own help
+	args    string        // "REF [TEXT|-]": how many arguments, and what they are
+	does    string        // one line, for lists
+	more    string        // what else there is to say, for its own help
+	table   func() string // a table below that, or nil
 	flags   []urfave.Flag
 	scope   scope
 	paged   bool   // long output goes through the pager on a terminal

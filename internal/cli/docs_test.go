@@ -141,6 +141,9 @@ func docCommand(b *strings.Builder, under string, c *command) {
 		if c.more != "" {
 			fmt.Fprintf(b, "\n%s\n", c.more)
 		}
+		if c.table != nil {
+			fmt.Fprintf(b, "\n```\n%s```\n", c.table())
+		}
 		if list := docFlags(c); list != "" {
 			fmt.Fprintf(b, "\n%s", list)
 		}

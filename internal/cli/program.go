@@ -152,6 +152,9 @@ func printHelp(w io.Writer, p *parsed) error {
 	if c.more != "" {
 		fmt.Fprintf(w, "\n%s\n", c.more)
 	}
+	if c.table != nil {
+		fmt.Fprintf(w, "\n%s", c.table())
+	}
 	if len(c.subs) > 0 {
 		fmt.Fprintf(w, "\nCommands:\n")
 		for _, s := range c.subs {

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -316,24 +317,19 @@ func (r *run) allModels(settings map[string]json.RawMessage) error {
 
 // modelSettings are the settings of the conversation, as far as there is one.
 func (r *run) modelSettings() (map[string]json.RawMessage, error) {
-	settings := map[string]json.RawMessage{}
-	for key, name := range map[string]string{"model": "CHATCTX_MODEL", "provider": "CHATCTX_PROVIDER"} {
-		if v := os.Getenv(name); v != "" {
-			settings[key] = wire.String(v)
-		}
+	set, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return nil, &usageError{err.Error(), ""}
 	}
 	c, err := r.conversation()
 	if errors.Is(err, chatctx.ErrNotExist) || errors.Is(err, chatctx.ErrNotFound) && r.contextRef() == "" {
-		return settings, nil
+		return set, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	inForce, err := c.Effective(r.ctx, r.branchName())
-	for k, v := range inForce {
-		settings[k] = v
-	}
-	return settings, err
+	return settings.InForce(set, inForce), err
 }
 
 func (r *run) listModels(provider string, client wire.Client) error {

@@ -24,16 +24,17 @@ func settingCommands() []*command {
 		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{clearPrompt(), rawText()},
 			json: prompt, example: "chatctx prompt - < style.txt"},
 		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
-			more: "VALUE is JSON if it parses, else text; KEY= takes it away; KEY alone shows it. A branch's value wins over the context's, that over the store's. Without arguments: the settings in force, or with a flag those of that place.",
+			more: "KEY= takes it away; KEY alone shows it. A text is taken as it is, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). Without arguments: the settings in force, or with a flag those of that place.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "all", Usage: "of the context, for all its branches"},
 				&urfave.BoolFlag{Name: "accept", Usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
 				dryRun(),
-				&urfave.BoolFlag{Name: "store", Usage: "of the store, for new contexts (name another store before the command: chatctx --store FILE config)"},
-			},
+				&urfave.BoolFlag{Name: "default", Usage: "of the store: in force wherever context and branch have no own value"},
+				&urfave.BoolFlag{Name: "store", Usage: "the old name of --default"},
+			}, table: settingsTable,
 			json: "settings; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
 chatctx config --all mode=plan
-chatctx config --store model=claude-sonnet-4-5`},
+chatctx config --default model=claude-sonnet-4-5`},
 	}
 }
 
@@ -100,9 +101,12 @@ type settingsJSON struct {
 	Settings  map[string]json.RawMessage `json:"settings"`
 }
 
+// ofStore: the store's settings are meant.
+func (r *run) ofStore() bool { return r.is("default") || r.is("store") }
+
 func doConfig(r *run) error {
-	if r.is("all") && r.is("store") {
-		return usagef("config takes --all or --store, not both")
+	if r.is("all") && r.ofStore() {
+		return usagef("config takes --all or --default, not both")
 	}
 	set, show, err := parseSettings(r.args)
 	if err != nil {
@@ -141,20 +145,42 @@ func parseSettings(args []string) (set map[string]json.RawMessage, show []string
 			show = append(show, key)
 		case value == "":
 			set[key] = json.RawMessage("null")
-		case json.Valid([]byte(value)):
-			set[key] = compact(json.RawMessage(value))
 		default:
-			set[key], _ = json.Marshal(value)
+			set[key] = settings.Parse(key, value)
+			if err := settings.Check(key, set[key]); err != nil {
+				return nil, nil, &usageError{"config: " + err.Error(), "chatctx help config lists all settings; app.NAME is for a program's own"}
+			}
 		}
 	}
 	return set, show, nil
+}
+
+// settingsTable is the table of all settings, for help.
+func settingsTable() string {
+	var b strings.Builder
+	for i := range settings.Table {
+		s := &settings.Table[i]
+		name, takes := s.Name, string(s.Type)
+		if strings.HasSuffix(name, ".") {
+			name += "NAME"
+		}
+		if s.Words != "" {
+			takes = strings.Join(strings.Fields(s.Words), " | ")
+		}
+		fmt.Fprintf(&b, "%-22s %s: %s", name, takes, s.Does)
+		if s.Default != "" {
+			b.WriteString("; " + s.Default)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // place is where config sets settings: the store, the context or the branch, as its flags say. A key alone goes to where the address stands that it is
 // for, since it counts nowhere else.
 func (r *run) place(set map[string]json.RawMessage) (string, error) {
 	switch {
-	case r.is("store"):
+	case r.ofStore():
 		return "store", nil
 	case r.is("all"):
 		return "context", nil
@@ -196,7 +222,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		if st, err = r.writer(); err == nil {
 			c, err = st.SetSettings(r.ctx, set)
 		}
-		of = "the store, for new contexts"
+		of = "the store, in force wherever context and branch have no own value"
 	case "context":
 		c, err = r.change(func(b *chatctx.Batch) { b.SetContextSettings(set) })
 	default:
@@ -215,6 +241,9 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 	}
 	if err := r.made(c, v, "set %s of %s", strings.Join(slices.Sorted(maps.Keys(set)), ", "), of); err != nil {
 		return err
+	}
+	if place == "branch" && !r.stopped() && c.Operation != "" {
+		r.note("on this branch alone; --all sets it for the context, --default for the whole store")
 	}
 	r.noteKey(set)
 	return nil
@@ -263,6 +292,9 @@ func showSettings(r *run, keys []string) error {
 			return
 		}
 		r.printSettings(v.Settings)
+		if names := settings.Unknown(v.Settings); len(names) > 0 {
+			r.note("not in force, since this version does not know them: %s", clean(strings.Join(names, ", ")))
+		}
 		if len(v.Settings) == 0 {
 			r.note("nothing is set; chatctx config KEY=VALUE sets something")
 		}
@@ -271,7 +303,7 @@ func showSettings(r *run, keys []string) error {
 
 // readSettings reads the settings of the place that the flags name.
 func readSettings(r *run) (*settingsJSON, error) {
-	if r.is("store") {
+	if r.ofStore() {
 		st, err := r.reader()
 		if err != nil {
 			return nil, err
@@ -330,7 +362,7 @@ func heldPlaces(r *run) ([]heldIn, error) {
 		}
 		places = append(places, heldIn{name: "the store", have: have, set: func(set map[string]json.RawMessage) (*chatctx.Committed, error) { return st.SetSettings(r.ctx, set) }})
 	}
-	if r.is("store") {
+	if r.ofStore() {
 		return places, nil
 	}
 	c, err := st.Context(r.ctx, r.contextRef())

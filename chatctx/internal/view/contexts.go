@@ -168,6 +168,9 @@ func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 
 // ChangeSettings gives a place's settings with some set, and with what goes along with those.
 func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
+	if err := settings.CheckAll(set); err != nil {
+		return nil, false, record.Invalidf("%v", err)
+	}
 	return MergeValues(have, settings.Complete(have, set))
 }
 

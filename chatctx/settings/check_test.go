@@ -1,0 +1,89 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	for _, test := range []struct{ name, value, want string }{
+		{"budget", "1000", ""}, {"budget", `"off"`, ""}, {"budget", "-1", "whole number of 0 or more"}, {"budget", "1.5", "whole number"}, {"budget", "null", ""},
+		{"compact.at", `"80 %"`, ""}, {"compact.at", "0.8", ""}, {"compact.at", "80", ""}, {"compact.at", "101", "percentage"}, {"compact.at", `"NaN"`, "percentage"},
+		{"squeeze", "true", ""}, {"squeeze", `"true"`, "true or false"}, {"cache.ttl", `"1h"`, ""}, {"cache.ttl", `"2h"`, "one of 5m, 1h"},
+		{"timeout", `"90s"`, ""}, {"timeout", "90", "a time like"}, {"timeout", `"-1s"`, "a time like"}, {"temperature", "0", ""}, {"temperature", "1e400", "number"},
+		{"max_tokens", "0", "1 or more"}, {"model", `"m"`, ""}, {"model", "4", "text"}, {"stop", `["a"]`, ""},
+		{"openai.seed", "7", ""}, {"anthropic.", "7", "there is no setting"}, {"app.mine", `{"a":1}`, ""}, {"nobody.seed", "7", "there is no setting"},
+		{"budgt", "1", "did you mean budget?"}, {"tempurature", "1", "did you mean temperature?"}, {"compact.att", "1", "did you mean compact.at?"},
+		{"prune.polcy", "1", "did you mean prune.policy?"}, {"window", "1", `there is no setting "window"`}, {"budegt", "1", "did you mean budget?"}, {"gone", "null", ""},
+	} {
+		err := Check(test.name, json.RawMessage(test.value))
+		var e *Error
+		if test.want == "" && err != nil || test.want != "" && (!errors.As(err, &e) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s=%s: %v, want %q", test.name, test.value, err, test.want)
+		}
+	}
+}
+
+// A text is taken as it was typed, unless it is a quoted JSON string.
+func TestParse(t *testing.T) {
+	for _, test := range []struct{ name, typed, want string }{
+		{"model", "4", `"4"`}, {"model", "true", `"true"`}, {"model", `"4"`, `"4"`}, {"model", `{"a":1}`, `"{\"a\":1}"`}, {"compact.system", "null", `"null"`}, {"mode", `"half`, `"\"half"`},
+		{"budget", " 5 ", "5"}, {"budget", "off", `"off"`}, {"compact.at", "80 %", `"80 %"`}, {"stop", `[ "a", "b" ]`, `["a","b"]`}, {"stop", "END", `"END"`}, {"app.x", "4", "4"}, {"timeout", "5m", `"5m"`},
+	} {
+		if got := string(Parse(test.name, test.typed)); got != test.want {
+			t.Errorf("%s=%s is %s, want %s", test.name, test.typed, got, test.want)
+		}
+	}
+}
+
+func TestFromEnv(t *testing.T) {
+	env := map[string]string{"CHATCTX_BUDGET": "1000", "CHATCTX_COMPACT_AT": "50 %", "CHATCTX_MODEL": "4", "CHATCTX_STORE": "x"}
+	got, err := FromEnv(func(name string) string { return env[name] })
+	if err != nil || text(got) != "budget=1000 compact.at=50 % model=4" {
+		t.Errorf("%v %v", text(got), err)
+	}
+	env["CHATCTX_KEEP_BLOCKS"] = "many"
+	if got, err = FromEnv(func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), "CHATCTX_KEEP_BLOCKS takes a whole number") || got["budget"] == nil {
+		t.Errorf("%v %v", text(got), err)
+	}
+}
+
+// Each default is a value that its setting can have, each word too, and no name stands twice.
+func TestRowsAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range Table {
+		s := &Table[i]
+		if seen[s.Name] {
+			t.Errorf("%s stands twice", s.Name)
+		}
+		seen[s.Name] = true
+		values := strings.Fields(s.Words)
+		if s.Default != "" && s.Name != "budget" {
+			values = append(values, s.Default)
+		}
+		for _, v := range values {
+			if err := Check(s.Name, Parse(s.Name, v)); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+		if (s.Type == Word) != (s.Words != "") || s.Does == "" {
+			t.Errorf("the row of %s is not whole", s.Name)
+		}
+	}
+}
+
+// What is not in the table, and what a file gives a value that it cannot have, is kept and not in force.
+func TestUnknownIsNotInForce(t *testing.T) {
+	place := of("model=m frob=1")
+	if got := text(InForce(place)); got != "model=m" {
+		t.Errorf("in force: %s", got)
+	}
+	if got := Unknown(of("model=m frob=1 held.x=1 app.a=1")); len(got) != 1 || got[0] != "frob" {
+		t.Errorf("unknown: %v", got)
+	}
+	if out, held := Hold(of("budget=many keep_blocks=3")); text(out) != "held.budget=many keep_blocks=3" || len(held) != 1 {
+		t.Errorf("%s, held %v", text(out), held)
+	}
+}

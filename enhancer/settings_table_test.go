@@ -1,0 +1,24 @@
+package enhancer
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/settings"
+)
+
+// The table says the defaults that hold.
+func TestDefaultsAreThoseOfTheTable(t *testing.T) {
+	set := map[string]json.RawMessage{}
+	for i := range settings.Table {
+		if s := &settings.Table[i]; s.Default != "" && s.Name != "budget" {
+			set[s.Name] = settings.Parse(s.Name, s.Default)
+		}
+	}
+	got, err := OptionsOf(set, nil)
+	want, _ := OptionsOf(nil, nil)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v\n%+v\n%+v", err, got, want)
+	}
+}
