@@ -658,6 +658,11 @@ func (t *change) replaceBranch(was, is id) {
 	if t.target == was {
 		t.target = is
 	}
+	for _, k := range t.keys {
+		if k.on == was {
+			k.on = is
+		}
+	}
 	t.from[is] = t.from[was]
 	for b, from := range t.from {
 		if from == was {
