@@ -92,7 +92,7 @@ func TestSearchFinds(t *testing.T) {
 			{SearchOptions{Text: "path"}, "result path main:4"},
 			{SearchOptions{Text: "os.path"}, "result os.path main:4"},
 			{SearchOptions{Text: "weather"}, "thinking weather main:3"},
-			{SearchOptions{Text: "kase"}, ""},
+			{SearchOptions{Text: "kase"}, "title Käse"},
 			{SearchOptions{Text: "KÄSE"}, "title Käse"},
 			{SearchOptions{Text: "pirate"}, "prompt pirate main:0 f:0"},
 			{SearchOptions{Text: "sunny", Role: pool.ToolRole}, "result sunny main:4"},

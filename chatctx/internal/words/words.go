@@ -1,11 +1,12 @@
 // Package words cuts texts into words and finds words, phrases and beginnings in them. Search and its index share it, so that they agree about what a word is.
 //
-// A word is a run of letters, digits and marks, after Unicode's case folding and NFKC; Unicode's own rules (UAX 29) cut what is not ASCII first. Scripts that
+// A word is a run of letters, digits and marks, after Unicode's case folding and NFKC, without accents and vowel marks (cafe is café); Unicode's own rules (UAX 29) cut what is not ASCII first. Scripts that
 // are written without spaces (Han, kana, Thai …) and symbols give a word for each character, so that any part of such a text is found as a phrase. All else only
 // stands between words: don't is the two words don and t, and os.path the words os and path.
 package words
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // Version counts the changes of what a word is. An index of another version is made anew.
-const Version = 1
+const Version = 2
 
 // Segmenter cuts texts. It keeps buffers, so it is for one goroutine.
 type Segmenter struct {
@@ -155,7 +156,7 @@ func (s *Segmenter) folding(word string) string {
 	if w, ok := s.folded[word]; ok {
 		return w
 	}
-	w := norm.NFKC.String(s.fold.String(norm.NFKC.String(word)))
+	w := norm.NFKC.String(bare(s.fold.String(norm.NFKC.String(word))))
 	if len(s.folded) >= maxFolded {
 		clear(s.folded)
 	}
@@ -163,5 +164,17 @@ func (s *Segmenter) folding(word string) string {
 	return w
 }
 
+// bare takes off the accents of letters and the vowel marks of Hebrew and Arabic, which people leave out when they type. Marks of other scripts are letters of their own.
+func bare(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x300 && r <= 0x36f || r >= 0x591 && r <= 0x5c7 && unicode.Is(unicode.Mn, r) || r >= 0x64b && r <= 0x65f || r == 0x670 {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(word))
+}
+
 // Fold is a text as its words are folded.
-func Fold(text string) string { return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text))) }
+func Fold(text string) string {
+	return norm.NFKC.String(bare(cases.Fold().String(norm.NFKC.String(text))))
+}
