@@ -356,6 +356,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/settings":       "which are in force",
 		"enhancer":               "fits the window",
 		"enhancer/tokens":        "counts tokens",
+		"internal/jsontree":      "unwraps arguments",
 		"pool":                   "messages and ids",
 		"subtask":                "runs child conversations",
 		"github.com/google/uuid": "makes ids",

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // A batch of append ends at so many messages or bytes, or when no further line is there yet.
@@ -24,6 +25,7 @@ type appender struct {
 	expect *uint64
 	stored int            // messages added
 	known  int            // messages that were there, or whose key was known
+	mended int            // half characters in their JSON that were replaced
 	line   int            // the last line that is stored
 	first  *chatctx.Batch // which the others are one operation with
 	newest string         // the newest operation of them: to undo that undoes all
@@ -54,6 +56,12 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 		if err := a.r.somewhere(); err != nil {
 			return err
 		}
+	}
+	for _, m := range batch {
+		for i := range m.Calls { // an object that came as a string has escapes of its own
+			m.Calls[i].Arguments = jsontree.Unwrapped(m.Calls[i].Arguments)
+		}
+		a.mended += m.MakeWhole()
 	}
 	ref, name := a.r.contextRef(), a.r.branchName()
 	if a.last != nil { // the same branch to the end, whatever others switch to meanwhile

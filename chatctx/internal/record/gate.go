@@ -27,6 +27,7 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 		for j := range m.Calls {
 			m.Calls[j].Arguments = jsontree.Unwrapped(m.Calls[j].Arguments)
 		}
+		m.MakeWhole() // what leaves is taken by strict readers
 		if err := s.Message(m); err != nil {
 			return err
 		}
