@@ -376,7 +376,7 @@ func TestUndoIsOfThePersonsOwnBranch(t *testing.T) {
 		commit(t, b)
 		for i := range 50 {
 			b := c.Begin("main")
-			b.Fork(fmt.Sprintf("f%d", i), ForkOptions{})
+			b.Fork(fmt.Sprintf("fork%d", i), ForkOptions{})
 			commit(t, b)
 			if _, err := c.Append(t.Context(), "agent", says("busy")...); err != nil {
 				t.Fatal(err)

@@ -67,7 +67,7 @@ type place struct {
 // changes are the steps that are one batch.
 var changes = map[string]func(*walk, place){
 	"fork": func(w *walk, p place) {
-		p.Fork(fmt.Sprint("f", w.n), chatctx.ForkOptions{At: p.ref, Stay: w.chance(2)})
+		p.Fork(fmt.Sprint("fork", w.n), chatctx.ForkOptions{At: p.ref, Stay: w.chance(2)})
 	},
 	"edit":      func(w *walk, p place) { p.Edit(p.ref, "edited", chatctx.EditOptions{KeepRest: w.chance(2)}) },
 	"rewind":    func(_ *walk, p place) { p.Rewind(p.ref) },

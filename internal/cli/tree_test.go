@@ -251,7 +251,7 @@ func BenchmarkTree300(b *testing.B) {
 	x := newBuilder(b)
 	x.say("main", 100, "main")
 	for i := range 299 {
-		name := fmt.Sprint("b", i)
+		name := fmt.Sprint("w", i)
 		x.fork("main", name, 1+i%100)
 		x.say(name, 3, "words")
 	}
