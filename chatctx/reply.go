@@ -240,16 +240,22 @@ func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
 		return nil, err
 	}
 	t.Touch(b) // also where all of them stand on it by now
-	msgs := make([]*Message, len(ids))
-	for i, id := range ids {
-		if msgs[i], err = t.Get(id); err != nil {
+	var placed []Placement
+	for i, id := range ids { // one by one: each came by itself, and its calls wait as where it is the last
+		m, err := t.Get(id)
+		if err != nil {
 			return nil, err
 		}
 		if err := t.PutRaw(record.QueuedBucket, keys[i], nil); err != nil {
 			return nil, err
 		}
+		at, err := t.Append(b, []*Message{m})
+		if err != nil {
+			return nil, err
+		}
+		placed = append(placed, at...)
 	}
-	return t.Append(b, msgs)
+	return placed, nil
 }
 
 // queuedOn gives the keys and messages of a branch's queue, oldest first.
