@@ -335,6 +335,35 @@ func TestGCEndsRedo(t *testing.T) {
 	}
 }
 
+// TestUndoMakesNothingCurrentThatIsGone undoes a context's making after gc took the one that was current before.
+func TestUndoMakesNothingCurrentThatIsGone(t *testing.T) {
+	s, now := clocked(t)
+	first, err := s.New(t.Context(), NewContext{Title: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.New(t.Context(), NewContext{Title: "second"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Trash(t.Context(), first.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	now.move(2 * time.Hour)
+	if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Context(t.Context(), "first"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("gc left the first context: %v", err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", "s2"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.Context(t.Context(), ""); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the current context is %v, %v", c, err)
+	}
+	checkStore(t, s)
+}
+
 // TestRedoIsPerBranch lets three programs append, undo and redo, each on a branch of its own, beside plain stacks.
 func TestRedoIsPerBranch(t *testing.T) {
 	for seed := range testkit.Seeds(t, 6) {

@@ -251,6 +251,18 @@ func (t *Txn) wentOn() (uint64, error) {
 	return newest, err
 }
 
+// stillThere is what a record was, nil where that named as the current context one that gc has taken since.
+func (t *StoreTxn) stillThere(c record.Change) ([]byte, error) {
+	if c.Bucket != record.MetaBucket || string(c.Key) != string(record.MetaCurrent) || len(c.Old) != 16 {
+		return c.Old, nil
+	}
+	rec, _, err := record.GetContext(t.Tx, pool.ID(c.Old))
+	if rec == nil || err != nil {
+		return nil, err
+	}
+	return c.Old, nil
+}
+
 func (t *StoreTxn) revertChange(c record.Change) error {
 	old, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {
@@ -259,10 +271,14 @@ func (t *StoreTxn) revertChange(c record.Change) error {
 	old = bytes.Clone(old)
 	if c.Kind == record.RecordChange {
 		t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: c.Bucket, Key: c.Key, Old: old})
-		if c.Old == nil {
+		back, err := t.stillThere(c)
+		if err != nil {
+			return err
+		}
+		if back == nil {
 			return t.Tx.Delete(c.Bucket, c.Key)
 		}
-		return t.Tx.Put(c.Bucket, c.Key, c.Old)
+		return t.Tx.Put(c.Bucket, c.Key, back)
 	}
 	_, had, err := record.ReplaceFields(old, c.Fields)
 	if err != nil {
