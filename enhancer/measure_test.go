@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -79,9 +80,6 @@ func numbered(text string) string {
 		return strings.TrimSuffix(b.String(), "\n")
 	})
 }
-
-// samples are real transcripts of two agents that write one message a line; the folder is not part of the project.
-const samples = "/work/shared/samples"
 
 type sampleLine struct {
 	Message struct {
@@ -291,7 +289,8 @@ func TestDigestKeepsWhatAReaderNeeds(t *testing.T) {
 }
 
 func TestDigestOfRealTranscripts(t *testing.T) {
-	files, _ := filepath.Glob(samples + "/*/*.jsonl")
+	samples := testkit.Shared(t, "samples") // real transcripts of agents that write one message a line
+	files, _ := filepath.Glob(filepath.Join(samples, "*", "*.jsonl"))
 	var stretches []stretch
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
