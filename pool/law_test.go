@@ -64,6 +64,26 @@ func TestEveryMessageSurvives(t *testing.T) {
 	}
 }
 
+// TestEmptyIsNone: a collection that is there and empty is written like one that is not there, wherever it stands.
+func TestEmptyIsNone(t *testing.T) {
+	id, none := fixedID(1), map[string]json.RawMessage{}
+	tests := map[string][2]*pool.Message{
+		"provider data": {{ID: id, Meta: pool.Metadata{ProviderData: none}}, {ID: id}},
+		"usage":         {{ID: id, Meta: pool.Metadata{Usage: json.RawMessage{}}}, {ID: id}},
+		"unknown keys":  {{ID: id, Extra: map[uint64]cbor.RawMessage{}, Meta: pool.Metadata{Extra: map[uint64]cbor.RawMessage{}}}, {ID: id}},
+		"lists":         {{ID: id, Content: []pool.Part{}, Calls: []pool.Call{}, AppData: none}, {ID: id}},
+		"of a part":     {{ID: id, Content: []pool.Part{{Raw: json.RawMessage{}}}}, {ID: id, Content: []pool.Part{{}}}},
+		"of a result":   {{ID: id, Result: &pool.Result{JSON: json.RawMessage{}, Parts: []pool.Part{}}}, {ID: id, Result: &pool.Result{}}},
+		"of a source":   {{ID: id, Source: &pool.Source{Raw: []byte{}}}, {ID: id, Source: &pool.Source{}}},
+	}
+	for name, pair := range tests {
+		empty, absent := mustEncode(t, pair[0]), mustEncode(t, pair[1])
+		if !bytes.Equal(empty, absent) {
+			t.Errorf("%s: empty gives %x, none gives %x", name, empty, absent)
+		}
+	}
+}
+
 // survivesJSON is the law of the JSON: it gives the same record and the same JSON again, also with white space around, and
 // from json.Marshal's escapes.
 func survivesJSON(t testing.TB, m *pool.Message) {

@@ -59,7 +59,7 @@ type Message struct {
 	Content []Part   `cbor:"3,keyasint,omitempty"` // in the order they came
 	Calls   []Call   `cbor:"4,keyasint,omitempty"` // of an assistant message
 	Result  *Result  `cbor:"5,keyasint,omitempty"` // of a tool message
-	Meta    Metadata `cbor:"6,keyasint,omitzero"`
+	Meta    Metadata `cbor:"6,keyasint,omitempty"`
 	Created Time     `cbor:"7,keyasint,omitempty"`
 	// Kind says what a message is that nobody typed: "" for an ordinary one, else injected, summary, digest, interrupted,
 	// recap, or another word from the place that it was imported from.
