@@ -6,6 +6,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func branchCommands() []*command {
@@ -43,29 +44,6 @@ func branchCommands() []*command {
 	}
 }
 
-// branchJSON is a branch in branch ls and show.
-type branchJSON struct {
-	Branch   string      `json:"branch"`
-	Active   bool        `json:"active"`
-	Messages int         `json:"messages"`
-	Head     *chatctx.ID `json:"head"`
-	Revision uint64      `json:"revision"`
-	From     *string     `json:"from"`
-	At       *chatctx.ID `json:"at"`
-}
-
-func branchToJSON(b *chatctx.BranchInfo) branchJSON {
-	return branchJSON{b.Name, b.Active, b.Messages, idOrNull(b.Head), b.Revision, stringOrNull(b.From), idOrNull(b.At)}
-}
-
-// stringOrNull is a string in JSON, null for none.
-func stringOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // branchLine is a branch in branch ls and show.
 func (r *run) branchLine(b *chatctx.BranchInfo) {
 	mark := " "
@@ -86,16 +64,6 @@ func (r *run) branchLine(b *chatctx.BranchInfo) {
 	r.printf("%s %s  %s\n", mark, pad(cut(oneLine(b.Name), 40), 16), r.paint(dim, head+from))
 }
 
-// forkedJSON is a branch that was made.
-type forkedJSON struct {
-	Operation string      `json:"operation,omitempty"`
-	Context   chatctx.ID  `json:"context"`
-	Branch    string      `json:"branch"`
-	From      string      `json:"from"`
-	At        *chatctx.ID `json:"at"`
-	Messages  int         `json:"messages"`
-}
-
 // forked reports a branch that was made.
 func (r *run) forked(c *chatctx.Committed, stay bool) error {
 	f := c.Last()
@@ -107,7 +75,7 @@ func (r *run) forked(c *chatctx.Committed, stay bool) error {
 	if stay {
 		now = "you stay where you are"
 	}
-	v := forkedJSON{c.Operation, c.Context, f.Branch, f.From, idOrNull(f.At), f.Messages}
+	v := contract.ForkedOf(c)
 	return r.made(c, v, "made branch %s in %s from %s at %s, %s; %s", clean(f.Branch), titled(c.Title, c.Context), clean(f.From), at, count(f.Messages, "message"), now)
 }
 
@@ -154,7 +122,7 @@ func doBranchRm(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, where{c.Operation, c.Context, r.arg(0)}, "removed branch %s of %s", clean(r.arg(0)), titled(c.Title, c.Context))
+	return r.made(c, where{Operation: c.Operation, Context: c.Context, Branch: r.arg(0)}, "removed branch %s of %s", clean(r.arg(0)), titled(c.Title, c.Context))
 }
 
 func dryRunBranch(r *run) error {
@@ -183,7 +151,7 @@ func doBranchMv(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, where{c.Operation, c.Context, r.arg(1)}, "branch %s of %s is now %s", clean(r.arg(0)), titled(c.Title, c.Context), clean(r.arg(1)))
+	return r.made(c, where{Operation: c.Operation, Context: c.Context, Branch: r.arg(1)}, "branch %s of %s is now %s", clean(r.arg(0)), titled(c.Title, c.Context), clean(r.arg(1)))
 }
 
 func doEdit(r *run) error {
@@ -226,16 +194,4 @@ func doTree(r *run) error {
 		}
 	}
 	return nil
-}
-
-// treeJSON is a branch in tree.
-type treeJSON struct {
-	Branch   string      `json:"branch"`
-	Active   bool        `json:"active"`
-	From     *string     `json:"from"`
-	At       *chatctx.ID `json:"at"`
-	Shared   int         `json:"shared"`
-	Messages int         `json:"messages"`
-	Head     *chatctx.ID `json:"head"`
-	Tags     []string    `json:"tags"`
 }

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -125,53 +123,6 @@ func callWatches() []*command {
 	}
 }
 
-// callJSON is a call.
-type callJSON struct {
-	Call      string          `json:"call"`
-	ID        string          `json:"id"`
-	Message   chatctx.ID      `json:"message"`
-	Context   chatctx.ID      `json:"context"`
-	Branch    string          `json:"branch"`
-	Tool      string          `json:"tool_name"`
-	Arguments json.RawMessage `json:"arguments"`
-	Effective json.RawMessage `json:"effective_arguments,omitempty"`
-	Status    pool.Status     `json:"approval_status"`
-	Execution pool.Execution  `json:"execution"`
-	Reason    string          `json:"reason,omitempty"`
-	Since     *time.Time      `json:"since"`
-	Expires   *time.Time      `json:"expires,omitempty"`
-	By        *byJSON         `json:"by,omitempty"`
-	Program   string          `json:"program,omitempty"`
-	Effect    string          `json:"effect,omitempty"` // of a call that waits: what the rules decide
-	Rule      *chatctx.ID     `json:"rule,omitempty"`
-	Operation string          `json:"operation,omitempty"`
-	Origin    *originJSON     `json:"origin,omitempty"`
-}
-
-// byJSON is who took a step.
-type byJSON struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	Said bool   `json:"said_by_file,omitempty"` // a file that was imported tells of it: no decision of this store
-}
-
-func callToJSON(c *chatctx.Call) callJSON {
-	v := callJSON{Call: string(c.Ref()), ID: c.ID, Message: c.Message, Context: c.Context, Branch: c.Branch, Tool: c.Tool, Arguments: orNull(c.Arguments),
-		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: jsonTime(c.Since), Expires: jsonTime(c.Expires)}
-	if n := len(c.Decisions); n > 0 {
-		d := &c.Decisions[n-1]
-		v.By, v.Program = &byJSON{d.ByKind, d.ByName, d.Said}, d.Program
-	}
-	return v
-}
-
-func orNull(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return raw
-}
-
 // callName is how text names a call.
 func callName(c *chatctx.Call) string { return fmt.Sprintf("%s:%d", short(c.Message), c.Index) }
 
@@ -283,14 +234,6 @@ func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 	return v, nil
 }
 
-// originJSON is what the sub-context of a call is for: the call belongs to a task of somebody else's conversation.
-type originJSON struct {
-	Context chatctx.ID `json:"context"`
-	Branch  string     `json:"branch"`
-	Call    *string    `json:"call"`
-	Goal    string     `json:"goal"`
-}
-
 // origin fills in where a sub-context's call comes from.
 func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
 	from, known := r.origins[c.Context]
@@ -374,31 +317,6 @@ func callStyle(c *chatctx.Call) string {
 func (r *run) callByRef(st *chatctx.Store, ref string) (*chatctx.Call, error) {
 	c, err := st.Call(r.ctx, r.contextRef(), r.branchName(), chatctx.CallRef(ref))
 	return c, contextHint(err)
-}
-
-// callStepJSON is a step in the life of a call.
-type callStepJSON struct {
-	Call      string          `json:"call"`
-	ID        string          `json:"id"`
-	Context   chatctx.ID      `json:"context"`
-	Tool      string          `json:"tool_name"`
-	At        *time.Time      `json:"at"`
-	From      string          `json:"from"`
-	To        string          `json:"to"`
-	By        byJSON          `json:"by"`
-	Program   string          `json:"program"`
-	Reason    string          `json:"reason"`
-	SHA256    string          `json:"arguments_sha256,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-}
-
-func callStepToJSON(s *chatctx.CallStep) callStepJSON {
-	v := callStepJSON{Call: fmt.Sprintf("%s:%d", s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: jsonTime(s.At), From: s.From, To: s.To,
-		By: byJSON{s.ByKind, s.ByName, s.Said}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments}
-	if s.ArgsSHA256 != (pool.Hash{}) {
-		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
-	}
-	return v
 }
 
 func doCallsLog(r *run) error {

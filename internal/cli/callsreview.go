@@ -14,22 +14,9 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// shownCallJSON is a call with its history.
-type shownCallJSON struct {
-	callJSON
-	Decisions []callStepJSON `json:"decisions"`
-	Claim     *claimedBy     `json:"claim,omitempty"`
-}
-
-// claimedBy is who runs a call.
-type claimedBy struct {
-	Program string `json:"program"`
-	PID     int    `json:"pid,omitempty"`
-	Host    string `json:"host"`
-}
 
 func doCallsShow(r *run) error {
 	st, err := r.callStore()
@@ -44,14 +31,7 @@ func doCallsShow(r *run) error {
 	if err != nil {
 		return err
 	}
-	v := shownCallJSON{callJSON: judged, Decisions: []callStepJSON{}}
-	for _, d := range c.Decisions {
-		v.Decisions = append(v.Decisions, callStepToJSON(&chatctx.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
-	}
-	if c.Claim != nil {
-		v.Claim = &claimedBy{c.Claim.Program, c.Claim.PID, c.Claim.Host}
-	}
-	return r.emit(v, func() {
+	return r.emit(contract.ShownOf(c, judged), func() {
 		r.judgedLine(st, c, judged, map[chatctx.ID]string{})
 		r.printArguments(c)
 		r.printRuling(st, c)

@@ -14,15 +14,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// claimJSON is a claim.
-type claimJSON struct {
-	callJSON
-	Token        chatctx.ID      `json:"token"`
-	RunArguments json.RawMessage `json:"run_arguments"`
-}
 
 func doCallsClaim(r *run) error {
 	if r.given("pid") && r.flags.Int("pid") < 1 || r.flags.Duration("hold") <= 0 {
@@ -43,7 +37,7 @@ func doCallsClaim(r *run) error {
 	if err != nil {
 		return contextHint(err)
 	}
-	v := claimJSON{callToJSON(k.Call), k.Token, orNull(k.Call.RunArguments())}
+	v := claimJSON{Call: callToJSON(k.Call), Token: k.Token, RunArguments: orNull(k.Call.RunArguments())}
 	return r.emit(v, func() {
 		r.printf("%s %s is yours to run, with\n%s\n", callName(k.Call), clean(k.Call.Tool), clean(string(k.Call.RunArguments())))
 		r.note("end it: %s", r.again("calls resolve "+callName(k.Call)+" --result TEXT"))
@@ -70,21 +64,12 @@ func renewClaim(r *run) error {
 		}
 		return err
 	}
-	return r.emit(claimJSON{callToJSON(c), token, orNull(c.RunArguments())}, func() { r.printf("%s is still yours\n", callName(c)) })
-}
-
-// answeredJSON is a call with its result.
-type answeredJSON struct {
-	callJSON
-	Result   chatctx.ID `json:"result"`
-	Position int        `json:"position"`
+	return r.emit(claimJSON{Call: callToJSON(c), Token: token, RunArguments: orNull(c.RunArguments())}, func() { r.printf("%s is still yours\n", callName(c)) })
 }
 
 func (r *run) answeredCall(done *chatctx.Committed) error {
 	call, at := done.Last().Call, done.Last().Placed[0]
-	v := answeredJSON{callToJSON(call), at.Message, at.Position}
-	v.Operation = done.Operation
-	return r.emit(v, func() {
+	return r.emit(contract.AnsweredOf(done), func() {
 		where := fmt.Sprintf("its result is #%d of %s", at.Position, placed(done))
 		if at.Position == 0 {
 			where = "no branch holds its message any more; its result is " + short(at.Message)
@@ -258,19 +243,6 @@ type undecidedError struct {
 
 func (e *undecidedError) Error() string {
 	return fmt.Sprintf("call %s still waits for a decision after %s", callName(e.call), e.time)
-}
-
-// classifyCalls gives the exit code of errors of deciding and running, 0 for another error.
-func classifyCalls(err error) (code int, kind string) {
-	var denied *deniedError
-	var undecided *undecidedError
-	switch {
-	case errors.As(err, &denied):
-		return exitWaits, "denied"
-	case errors.As(err, &undecided):
-		return exitWaits, "waits"
-	}
-	return 0, ""
 }
 
 func doCallsWait(r *run) error {

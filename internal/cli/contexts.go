@@ -61,39 +61,6 @@ chatctx show 8f3a21bc --save pictures`},
 	}
 }
 
-// contextJSON is a context in ls and show.
-type contextJSON struct {
-	Context  chatctx.ID  `json:"context"`
-	Title    string      `json:"title"`
-	Current  bool        `json:"current"`
-	Branch   string      `json:"branch"`
-	Branches int         `json:"branches"`
-	Messages int         `json:"messages"`
-	Updated  *time.Time  `json:"updated_at"`
-	Created  *time.Time  `json:"created_at"`
-	Trashed  *time.Time  `json:"trashed_at,omitempty"`
-	Parent   *chatctx.ID `json:"parent,omitempty"`
-}
-
-func contextToJSON(i *chatctx.ContextInfo) contextJSON {
-	return contextJSON{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, jsonTime(i.Updated), jsonTime(i.Created), jsonTime(i.Trashed), idOrNull(i.Parent)}
-}
-
-// jsonTime is a time in JSON, null for one that is not known.
-func jsonTime(t pool.Time) *time.Time {
-	if t == 0 {
-		return nil
-	}
-	u := t.Time()
-	return &u
-}
-
-// namedContext is a context in the JSON of a command that made or chose it.
-type namedContext struct {
-	where
-	Title string `json:"title"`
-}
-
 func doNew(r *run) error {
 	if r.flag("from") != "" {
 		return copyContext(r)
@@ -151,7 +118,7 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(namedContext{where{Context: c.ID, Branch: info.Active}, info.Title}, func() {
+	return r.emit(namedContext{Where: where{Context: c.ID, Branch: info.Active}, Title: info.Title}, func() {
 		r.printf("made context %s %s with branch %s; it is the current one\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
 		r.note("add to it: %s   take it back: %s", r.again("add user TEXT"), r.again("undo"))
 		r.noteOther(c.ID)
@@ -273,7 +240,7 @@ func doUse(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(namedContext{where{Context: info.ID, Branch: info.Active}, info.Title}, func() {
+	return r.emit(namedContext{Where: where{Context: info.ID, Branch: info.Active}, Title: info.Title}, func() {
 		r.printf("now in %s %s, on branch %s\n", titled(info.Title, info.ID), short(info.ID), clean(info.Active))
 		r.noteOther(info.ID)
 	})
@@ -296,7 +263,7 @@ func doRename(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(namedContext{whereOf(c), r.arg(1)}, func() {
+	return r.emit(namedContext{Where: whereOf(c), Title: r.arg(1)}, func() {
 		r.printf("context %s is now %s\n", short(c.Context), titled(r.arg(1), c.Context))
 		r.note("take it back: %s --context %s", r.again("undo "+c.Operation), short(c.Context))
 	})
@@ -336,7 +303,7 @@ func doRm(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, namedContext{whereOf(c), c.Title}, "%s %s is in the trash; chatctx restore %s brings it back", titled(c.Title, c.Context), short(c.Context), short(c.Context))
+	return r.made(c, namedContext{Where: whereOf(c), Title: c.Title}, "%s %s is in the trash; chatctx restore %s brings it back", titled(c.Title, c.Context), short(c.Context), short(c.Context))
 }
 
 func doRestore(r *run) error {
@@ -348,7 +315,7 @@ func doRestore(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, namedContext{whereOf(c), c.Title}, "%s %s is back", titled(c.Title, c.Context), short(c.Context))
+	return r.made(c, namedContext{Where: whereOf(c), Title: c.Title}, "%s %s is back", titled(c.Title, c.Context), short(c.Context))
 }
 
 // doShow shows a message, or the context.

@@ -9,6 +9,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 // doDiff compares two branches.
@@ -25,22 +26,7 @@ func doDiff(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.emit(struct {
-		Context  chatctx.ID       `json:"context"`
-		A        string           `json:"a"`
-		B        string           `json:"b"`
-		Ancestor *chatctx.Entry   `json:"ancestor"`
-		OnlyA    []*chatctx.Entry `json:"only_a"`
-		OnlyB    []*chatctx.Entry `json:"only_b"`
-	}{c.ID, d.A, d.B, d.Ancestor, entries(d.OnlyA), entries(d.OnlyB)}, func() { r.printDiff(d) })
-}
-
-// entries is a list that is never null in JSON.
-func entries(list []*chatctx.Entry) []*chatctx.Entry {
-	if list == nil {
-		return []*chatctx.Entry{}
-	}
-	return list
+	return r.emit(contract.DifferenceOf(c.ID, d), func() { r.printDiff(d) })
 }
 
 // printDiff prints what two branches do not share, turn by turn.

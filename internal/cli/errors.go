@@ -6,30 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/kv"
-	"github.com/chatctx/chatctx/pool"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 // Exit codes.
 const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitAmbiguous   = 4
-	exitConflict    = 5
-	exitWaits       = 6
-	exitProvider    = 7
-	exitPartial     = 8
-	exitNoStore     = 10
-	exitLocked      = 11
-	exitDamaged     = 12
-	exitVersion     = 13
-	exitInterrupted = 130
+	exitDone        = contract.Done
+	exitFailed      = contract.Failed
+	exitUsage       = contract.Usage
+	exitNotFound    = contract.NotFound
+	exitAmbiguous   = contract.Ambiguous
+	exitConflict    = contract.Conflict
+	exitWaits       = contract.Waits
+	exitProvider    = contract.Provider
+	exitPartial     = contract.Partial
+	exitNoStore     = contract.NoStore
+	exitLocked      = contract.Locked
+	exitDamaged     = contract.Damaged
+	exitVersion     = contract.Version
+	exitInterrupted = contract.Interrupted
 )
 
 // exitCodes says what the codes mean, for the docs. Those of commands that send and decide are part of the same promise.
@@ -94,68 +92,33 @@ var (
 	errExists = errors.New("is there already")
 )
 
-// classify gives the exit code of an error and its kind in JSON. It is the only place that knows exit codes.
+// classify gives the exit code of an error and its kind in JSON: of those of this package here, of the library's in contract.
 func classify(err error) (code int, kind string) {
 	var usage *usageError
 	var partial *partialError
 	var damage *damageFound
-	talkCode, talkKind := classifyTalk(err)
-	if talkCode == 0 {
-		talkCode, talkKind = classifyCalls(err)
-	}
+	var waits *waitsError
+	var denied *deniedError
+	var undecided *undecidedError
 	switch {
 	case err == nil, errors.Is(err, errBroken):
 		return exitDone, ""
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted"
-	case talkCode != 0:
-		return talkCode, talkKind
 	case errors.As(err, &partial):
 		return exitPartial, "partial"
-	case errors.As(err, &usage), errors.Is(err, chatctx.ErrInvalid), errors.Is(err, pool.ErrInvalid):
+	case errors.As(err, &waits), errors.As(err, &undecided):
+		return exitWaits, "waits"
+	case errors.As(err, &denied):
+		return exitWaits, "denied"
+	case errors.As(err, &usage):
 		return exitUsage, "usage"
-	case errors.Is(err, chatctx.ErrAmbiguous):
-		return exitAmbiguous, "ambiguous"
-	case errors.Is(err, chatctx.ErrNotFound):
-		return exitNotFound, "not_found"
-	case errors.Is(err, chatctx.ErrEmpty):
-		return exitNotFound, "empty"
-	case errors.Is(err, chatctx.ErrConflict):
-		return exitConflict, "conflict"
 	case errors.Is(err, errExists):
 		return exitConflict, "exists"
-	case errors.Is(err, chatctx.ErrNotExist):
-		return exitNoStore, "no_store"
-	case errors.Is(err, chatctx.ErrLocked):
-		return exitLocked, "locked"
-	case errors.Is(err, chatctx.ErrNotOurs):
-		return exitDamaged, "not_a_store"
-	case errors.Is(err, chatctx.ErrDamaged), errors.As(err, &damage):
+	case errors.As(err, &damage):
 		return exitDamaged, "damaged"
-	case errors.Is(err, chatctx.ErrTooNew):
-		return exitVersion, "too_new"
-	case errors.Is(err, chatctx.ErrTooOld):
-		return exitVersion, "too_old"
-	case errors.Is(err, chatctx.ErrReadOnly):
-		return exitFailed, "read_only"
-	case errors.Is(err, chatctx.ErrPurged):
-		return exitFailed, "purged"
-	case errors.Is(err, kv.ErrUnknownOutcome):
-		return exitFailed, "unknown_outcome"
-	case errors.Is(err, fs.ErrPermission):
-		return exitFailed, "permission"
 	}
-	return exitFailed, "failed"
-}
-
-// errorJSON is an error on standard error under --json.
-type errorJSON struct {
-	Code       int      `json:"code"`
-	Kind       string   `json:"kind"`
-	Message    string   `json:"message"`
-	Hint       string   `json:"hint,omitempty"`
-	Candidates []string `json:"candidates,omitempty"`
-	RetryAfter float64  `json:"retry_after,omitempty"` // seconds, where a provider says how long to wait
+	return contract.Classify(err)
 }
 
 // printError writes an error for a person or, as JSON, for a program.
@@ -168,11 +131,9 @@ func printError(w io.Writer, err error, asJSON bool) {
 	var ref *chatctx.RefError
 	isRef := errors.As(err, &ref)
 	if asJSON {
-		e := errorJSON{Code: code, Kind: kind, Message: err.Error(), Hint: hint, RetryAfter: retryAfter(err)}
-		if isRef {
-			e.Candidates = ref.Candidates
-		}
-		b, _ := json.Marshal(map[string]errorJSON{"error": e})
+		e := contract.ErrorOf(err, code, kind)
+		e.Hint = hint
+		b, _ := json.Marshal(map[string]contract.Error{"error": e})
 		fmt.Fprintf(w, "%s\n", b)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func historyCommands() []*command {
@@ -45,32 +46,14 @@ func historyCommands() []*command {
 	}
 }
 
-// movedJSON is a history that was changed.
-type movedJSON struct {
-	where
-	Messages int         `json:"messages"`
-	Head     *chatctx.ID `json:"head"`
-	Removed  int         `json:"removed"`
-	Added    []addedJSON `json:"added"`
-}
-
-type addedJSON struct {
-	Message  chatctx.ID `json:"message"`
-	Position int        `json:"position"`
-}
-
 // moved reports a changed history; what says what was done to it.
 func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
 	m := c.Last()
-	v := movedJSON{whereOf(c), m.Messages, idOrNull(m.Head), m.Removed, []addedJSON{}}
-	for _, p := range m.Placed {
-		v.Added = append(v.Added, addedJSON{p.Message, p.Position})
-	}
 	head := "it is empty now"
 	if m.Messages > 0 {
 		head = fmt.Sprintf("its head is %s, #%d", short(m.Head), m.Messages)
 	}
-	return r.made(c, v, "%s; %s", fmt.Sprintf(format, args...), head)
+	return r.made(c, contract.MovedOf(c), "%s; %s", fmt.Sprintf(format, args...), head)
 }
 
 func doRewind(r *run) error {
@@ -241,13 +224,6 @@ func doMerge(r *run) error {
 	return r.moved(c, "merged %s from %s into %s", count(len(c.Last().Placed), "message"), clean(r.arg(0)), placed(c))
 }
 
-// tagJSON is a tag that was set or taken away.
-type tagJSON struct {
-	where
-	Tag     string      `json:"tag"`
-	Message *chatctx.ID `json:"message,omitempty"`
-}
-
 func doTag(r *run) error {
 	if len(r.args) == 0 {
 		return listTags(r)
@@ -269,7 +245,7 @@ func doTag(r *run) error {
 		return err
 	}
 	id := tags[r.arg(0)]
-	return r.made(c, tagJSON{whereOf(c), r.arg(0), &id}, "tagged %s of %s as %s", short(id), placed(c), clean(r.arg(0)))
+	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0), Message: &id}, "tagged %s of %s as %s", short(id), placed(c), clean(r.arg(0)))
 }
 
 func listTags(r *run) error {
@@ -298,7 +274,7 @@ func doTagRm(r *run) error {
 	if err != nil {
 		return err
 	}
-	return r.made(c, tagJSON{where: whereOf(c), Tag: r.arg(0)}, "took the tag %s away in %s", clean(r.arg(0)), titled(c.Title, c.Context))
+	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0)}, "took the tag %s away in %s", clean(r.arg(0)), titled(c.Title, c.Context))
 }
 
 // dryRunInterrupt counts what interrupt would take off.

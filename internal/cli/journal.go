@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func journalCommands() []*command {
@@ -29,26 +29,6 @@ func journalCommands() []*command {
 			more: "It brings back what was undone on the branch or the context, newest first, until something else is done there. A branch that undo took away comes back by redo on its name or on the branch that it was forked from.",
 			json: undone, example: "chatctx redo"},
 	}
-}
-
-// operationJSON is an entry of the journal.
-type operationJSON struct {
-	Operation string      `json:"operation"`
-	At        *time.Time  `json:"at"`
-	What      string      `json:"what"`
-	By        string      `json:"by"`
-	Undone    bool        `json:"undone"`
-	Context   *chatctx.ID `json:"context"`
-	Branches  []string    `json:"branches"`
-	Undoes    *string     `json:"undoes"`
-}
-
-func operationToJSON(o *chatctx.Operation) operationJSON {
-	branches := o.Branches
-	if branches == nil {
-		branches = []string{}
-	}
-	return operationJSON{o.ID, jsonTime(o.At), o.What, o.By, o.Undone, idOrNull(o.Context), branches, stringOrNull(o.Undoes)}
 }
 
 func doOpLog(r *run) error {
@@ -125,14 +105,8 @@ func doRedo(r *run) error {
 
 // undone reports what was taken back, whose it was and how to have it again.
 func (r *run) undone(u *chatctx.Undone, did string) error {
-	v := struct {
-		where
-		Undid *operationJSON `json:"undid"`
-	}{where: whereOf(&u.Committed)}
 	what := ""
 	if o := u.Undid; o != nil {
-		j := operationToJSON(o)
-		v.Undid = &j
 		what = fmt.Sprintf("%s %s", o.ID, clean(o.What))
 		if len(o.Branches) > 0 {
 			what += " on " + oneLine(strings.Join(o.Branches, ", "))
@@ -143,7 +117,7 @@ func (r *run) undone(u *chatctx.Undone, did string) error {
 	if u.Context != (chatctx.ID{}) {
 		in = " in " + titled(u.Title, u.Context)
 	}
-	return r.emit(v, func() {
+	return r.emit(contract.UndoneOf(u), func() {
 		r.printf("%s %s%s\n", did, what, in)
 		r.note("the other way: %s", r.again("undo "+u.Operation))
 	})

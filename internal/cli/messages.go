@@ -54,24 +54,6 @@ chatctx log main..trains --role assistant`},
 	}
 }
 
-// placedJSON is a message that was put on a branch.
-type placedJSON struct {
-	where
-	Message  chatctx.ID `json:"message"`
-	Position int        `json:"position"`
-	Revision uint64     `json:"revision"`
-	Again    bool       `json:"again,omitempty"`
-}
-
-func placedToJSON(c *chatctx.Committed) []placedJSON {
-	a := c.Last()
-	list := make([]placedJSON, len(a.Placed))
-	for i, p := range a.Placed {
-		list[i] = placedJSON{where{c.Operation, c.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again || p.Known}
-	}
-	return list
-}
-
 func doAdd(r *run) error {
 	m, err := r.newMessage()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -58,60 +57,6 @@ func ruleCommands() []*command {
 				json:  callFields + ", before{effect, rule}, after{effect, rule}; a line each", example: "chatctx rules diff deny shell --when \"command each rm\"\nchatctx rules diff --rm 1a2b3c4d"},
 		}},
 	}
-}
-
-// ruleJSON is a rule.
-type ruleJSON struct {
-	Rule      chatctx.ID      `json:"rule"`
-	Effect    string          `json:"effect"`
-	Tool      string          `json:"tool"`
-	When      []conditionJSON `json:"when"`
-	Unless    []conditionJSON `json:"unless,omitempty"`
-	Examples  []string        `json:"examples,omitempty"`
-	Default   bool            `json:"default,omitempty"`
-	Scope     string          `json:"scope"`
-	Context   *chatctx.ID     `json:"context,omitempty"`
-	Branch    *chatctx.ID     `json:"branch_id,omitempty"`
-	Call      string          `json:"call,omitempty"`
-	Expires   *time.Time      `json:"expires,omitempty"`
-	After     string          `json:"after,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	Mode      string          `json:"mode,omitempty"`
-	By        string          `json:"by"`
-	Created   *time.Time      `json:"created_at"`
-	Broken    []brokenJSON    `json:"broken,omitempty"`
-	Operation string          `json:"operation,omitempty"`
-}
-
-type conditionJSON struct {
-	Argument string `json:"argument,omitempty"`
-	Op       string `json:"op"`
-	Value    string `json:"value"`
-}
-
-// brokenJSON is an example that rules do not hold to.
-type brokenJSON struct {
-	Rule    chatctx.ID `json:"rule"`
-	Example string     `json:"example"`
-	Is      string     `json:"is"`
-}
-
-func ruleToJSON(r *chatctx.Rule) ruleJSON {
-	v := ruleJSON{Rule: r.ID, Effect: r.Effect, Tool: r.Tool, When: []conditionJSON{}, Examples: r.Examples, Default: r.Default, Scope: r.ScopeWord(), Context: idOrNull(r.Context),
-		Branch: idOrNull(r.Branch), Expires: jsonTime(r.Expires), Reason: r.Reason, Mode: r.Mode, By: r.By, Created: jsonTime(r.Created)}
-	for _, c := range r.When {
-		v.When = append(v.When, conditionJSON(c))
-	}
-	for _, c := range r.Unless {
-		v.Unless = append(v.Unless, conditionJSON(c))
-	}
-	if r.Message != (chatctx.ID{}) {
-		v.Call = fmt.Sprintf("%s:%d", r.Message, r.Index)
-	}
-	if r.After > 0 {
-		v.After = r.After.String()
-	}
-	return v
 }
 
 // newRule is the rule that the command line describes.
@@ -200,7 +145,7 @@ func (r *run) addRule(rule *chatctx.Rule) error {
 	v := ruleToJSON(step.Rule)
 	v.Operation = done.Operation
 	for _, b := range step.Broken {
-		v.Broken = append(v.Broken, brokenJSON{b.Rule.ID, b.Example, b.Is})
+		v.Broken = append(v.Broken, brokenJSON{Rule: b.Rule.ID, Example: b.Example, Is: b.Is})
 		r.note("it breaks an example of rule %s: %s, and it is %s", short(b.Rule.ID), clean(b.Example), b.Is)
 	}
 	return r.made(done, v, "rule %s: %s, for the %s", short(step.Rule.ID), clean(step.Rule.String()), step.Rule.ScopeWord())

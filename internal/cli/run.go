@@ -180,15 +180,6 @@ func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	return c, contextHint(err)
 }
 
-// where is what the JSON of every change begins with.
-type where struct {
-	Operation string     `json:"operation,omitempty"`
-	Context   chatctx.ID `json:"context"`
-	Branch    string     `json:"branch,omitempty"`
-}
-
-func whereOf(c *chatctx.Committed) where { return where{c.Operation, c.Context, c.Branch} }
-
 // made reports a change: v as JSON, or text with how to take the change back.
 func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) error {
 	return r.emit(v, func() {

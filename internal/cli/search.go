@@ -36,40 +36,6 @@ What is not in the index yet is read, so nothing is missed.`,
 	}
 }
 
-// hitJSON is something that was found.
-type hitJSON struct {
-	What     string          `json:"what"`
-	Context  chatctx.ID      `json:"context"`
-	Title    string          `json:"title"`
-	Trashed  bool            `json:"trashed"`
-	Message  *chatctx.ID     `json:"message"`
-	Role     *string         `json:"role"`
-	Model    *string         `json:"model"`
-	Created  *time.Time      `json:"created_at"`
-	Field    string          `json:"field"`
-	Snippet  string          `json:"snippet"`
-	Match    [2]int          `json:"match"`
-	Branches []hitBranchJSON `json:"branches"`
-	Score    float64         `json:"score,omitempty"`
-}
-
-type hitBranchJSON struct {
-	Branch   string `json:"branch"`
-	Position int    `json:"position,omitempty"`
-}
-
-func hitToJSON(h *chatctx.Hit) hitJSON {
-	out := hitJSON{What: h.What, Context: h.Context, Title: h.Title, Trashed: h.Trashed, Field: h.Field, Snippet: h.Snippet,
-		Match: [2]int{h.Match.From, h.Match.To}, Branches: []hitBranchJSON{}, Score: h.Score}
-	if m := h.Message; m != nil {
-		out.Message, out.Role, out.Model, out.Created = &m.ID, stringOrNull(string(m.Role)), stringOrNull(m.Meta.Model), jsonTime(m.Created)
-	}
-	for _, b := range h.Branches {
-		out.Branches = append(out.Branches, hitBranchJSON{b.Name, b.Position})
-	}
-	return out
-}
-
 func doSearch(r *run) error {
 	o, err := r.searchOptions()
 	if err != nil {

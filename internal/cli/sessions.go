@@ -77,7 +77,7 @@ func doCompact(r *run) error {
 	if err != nil {
 		return compactHint(err, request.Completer != nil)
 	}
-	v := compactedJSON{where{done.Operation, c.ID, done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
+	v := compactedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
 		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget), done.Parts, done.Note}
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s", done.Notice())
 }
@@ -202,7 +202,7 @@ func doPrune(r *run) error {
 	if err != nil {
 		return err
 	}
-	v := prunedJSON{r.is("dry-run"), where{p.Operation, c.ID, p.Branch}, p.Position, p.Results, p.Before, p.After, p.RequestBefore, p.RequestAfter, intOrNull(o.Budget)}
+	v := prunedJSON{r.is("dry-run"), where{Operation: p.Operation, Context: c.ID, Branch: p.Branch}, p.Position, p.Results, p.Before, p.After, p.RequestBefore, p.RequestAfter, intOrNull(o.Budget)}
 	if r.is("dry-run") {
 		return r.emit(v, func() { r.printf("would be: %s\n", p.Notice(o.Budget)) })
 	}
@@ -333,7 +333,7 @@ func doResume(r *run) error {
 	if done.Whole {
 		how = "whole"
 	}
-	v := resumedJSON{where{done.Operation, c.ID, done.Branch}, done.Session, done.Of, done.Whole, done.Tokens}
+	v := resumedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Of, done.Whole, done.Tokens}
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "back in session %d, %s: %s tokens", done.Of, how, enhancer.Short(done.Tokens))
 }
 

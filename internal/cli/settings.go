@@ -50,12 +50,6 @@ func doPrompt(r *run) error {
 	return r.promptCommand("user prompt", func(b *chatctx.BranchInfo) string { return b.Prompt }, (*chatctx.Batch).SetPrompt)
 }
 
-// promptJSON is a prompt of a branch.
-type promptJSON struct {
-	where
-	Text *string `json:"text"`
-}
-
 // promptCommand shows or sets one of a branch's prompts.
 func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, set func(*chatctx.Batch, string)) error {
 	if r.is("clear") && len(r.args) > 0 {
@@ -67,7 +61,7 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 			return err
 		}
 		text := get(snap.Info)
-		return r.emit(promptJSON{where{Context: c.ID, Branch: snap.Info.Name}, stringOrNull(text)}, func() {
+		return r.emit(promptJSON{Where: where{Context: c.ID, Branch: snap.Info.Name}, Text: stringOrNull(text)}, func() {
 			if text == "" {
 				r.note("%s has no %s", clean(snap.Info.Name), what)
 				return
@@ -90,15 +84,7 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	if text == "" {
 		done = "took away"
 	}
-	return r.made(c, promptJSON{whereOf(c), stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
-}
-
-// settingsJSON is config's answer.
-type settingsJSON struct {
-	Operation string                     `json:"operation,omitempty"`
-	Context   *chatctx.ID                `json:"context,omitempty"`
-	Branch    string                     `json:"branch,omitempty"`
-	Settings  map[string]json.RawMessage `json:"settings"`
+	return r.made(c, promptJSON{Where: whereOf(c), Text: stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
 }
 
 // ofStore: the store's settings are meant.
@@ -231,7 +217,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	v := settingsJSON{c.Operation, idOrNull(c.Context), c.Branch, set}
+	v := settingsJSON{Operation: c.Operation, Context: idOrNull(c.Context), Branch: c.Branch, Settings: set}
 	switch place {
 	case "context":
 		v.Branch = ""

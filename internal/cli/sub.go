@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -63,38 +62,6 @@ func subCommands() []*command {
 				json:  subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
 		}},
 	}
-}
-
-// subJSON is a sub-context.
-type subJSON struct {
-	Context    chatctx.ID  `json:"context"`
-	Title      string      `json:"title"`
-	Parent     chatctx.ID  `json:"parent"`
-	Branch     string      `json:"branch"`
-	Call       string      `json:"call,omitempty"`
-	Goal       string      `json:"goal"`
-	State      string      `json:"state"`
-	Depth      int         `json:"depth"`
-	Open       int         `json:"open_calls"`
-	Summary    *chatctx.ID `json:"summary"`
-	Reason     string      `json:"reason,omitempty"`
-	ParentGone bool        `json:"parent_gone"`
-	BranchGone bool        `json:"branch_gone"`
-	Kept       bool        `json:"kept"`
-	Started    *time.Time  `json:"started_at"`
-	Ended      *time.Time  `json:"ended_at"`
-	Message    *chatctx.ID `json:"message,omitempty"`
-	Position   int         `json:"position,omitempty"`
-	Operation  string      `json:"operation,omitempty"`
-}
-
-func subToJSON(i *chatctx.TaskInfo) subJSON {
-	v := subJSON{Context: i.ID, Title: i.Title, Parent: i.Parent, Branch: i.BranchName, Goal: i.Goal, State: i.State, Depth: i.Depth, Open: i.Open, Summary: idOrNull(i.Summary),
-		Reason: i.Reason, ParentGone: i.ParentGone, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: jsonTime(i.Created), Ended: jsonTime(i.Ended)}
-	if i.Message != (chatctx.ID{}) {
-		v.Call = fmt.Sprintf("%s:%d", i.Message, i.Index)
-	}
-	return v
 }
 
 func (r *run) subLine(i *chatctx.TaskInfo) {

@@ -294,18 +294,6 @@ func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 	}
 }
 
-// answerJSON is an answer on a branch, or a message in the queue.
-type answerJSON struct {
-	Context   chatctx.ID     `json:"context"`
-	Branch    string         `json:"branch"`
-	Message   *chatctx.Entry `json:"message,omitempty"`
-	Position  int            `json:"position,omitempty"`
-	Revision  uint64         `json:"revision,omitempty"`
-	Operation string         `json:"operation,omitempty"`
-	Waiting   int            `json:"waiting"`
-	Queued    bool           `json:"queued,omitempty"`
-}
-
 // answered reports what a Send came to: as JSON a line each answer, else a line for the person.
 func (r *run) answered(out *turn.Outcome) error {
 	if !r.json() {

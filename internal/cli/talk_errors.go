@@ -4,11 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/enhancer"
 )
 
 // waitsError: the model called tools, and nobody has decided yet.
@@ -25,31 +21,6 @@ func waiting(n int) string {
 	return fmt.Sprintf("%d calls wait", n)
 }
 
-// classifyTalk gives the exit code of errors of talking to a provider, 0 for another error.
-func classifyTalk(err error) (code int, kind string) {
-	var provider *wire.Error
-	var waits *waitsError
-	var budget *enhancer.BudgetError
-	var partial *partialError
-	switch {
-	case errors.As(err, &partial):
-		return 0, ""
-	case errors.As(err, &waits):
-		return exitWaits, "waits"
-	case errors.Is(err, chatctx.ErrStopped):
-		return exitInterrupted, "interrupted"
-	case errors.As(err, &provider):
-		return exitProvider, string(provider.Kind)
-	case errors.Is(err, adapter.ErrNoModel), errors.Is(err, adapter.ErrSetting), errors.Is(err, enhancer.ErrSetting), errors.Is(err, turn.ErrNoProvider):
-		return exitUsage, "usage"
-	case errors.As(err, &budget):
-		return exitFailed, "too_long"
-	case errors.Is(err, turn.ErrRounds):
-		return exitPartial, "partial"
-	}
-	return 0, ""
-}
-
 // talkHint says what to type after an error of asking.
 func talkHint(err error) error {
 	var provider *wire.Error
@@ -60,13 +31,4 @@ func talkHint(err error) error {
 		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: chatctx config base_url=http://…"}
 	}
 	return err
-}
-
-// retryAfter is how many seconds a provider asks to wait, 0 where it does not say.
-func retryAfter(err error) float64 {
-	var provider *wire.Error
-	if errors.As(err, &provider) {
-		return provider.RetryAfter.Seconds()
-	}
-	return 0
 }

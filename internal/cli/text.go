@@ -207,14 +207,6 @@ func short(id chatctx.ID) string {
 	return s[len(s)-8:]
 }
 
-// idOrNull is an id in JSON, null for none.
-func idOrNull(id chatctx.ID) *chatctx.ID {
-	if id == (chatctx.ID{}) {
-		return nil
-	}
-	return &id
-}
-
 // titled is how text names a context.
 func titled(title string, id chatctx.ID) string {
 	if title == "" {

@@ -47,51 +47,6 @@ func toolCommands() []*command {
 	}
 }
 
-// toolJSON is a tool.
-type toolJSON struct {
-	Tool        string            `json:"tool"`
-	Description string            `json:"description,omitempty"`
-	Schema      json.RawMessage   `json:"schema,omitempty"`
-	Command     []string          `json:"command,omitempty"`
-	Stdin       bool              `json:"stdin,omitempty"`
-	Dashes      bool              `json:"dashes,omitempty"`
-	MCP         bool              `json:"mcp,omitempty"`
-	URL         string            `json:"url,omitempty"`
-	Dir         string            `json:"cwd,omitempty"`
-	Env         map[string]string `json:"env,omitempty"`
-	Timeout     string            `json:"timeout,omitempty"`
-	Repeatable  bool              `json:"repeatable,omitempty"`
-	Prune       string            `json:"prune,omitempty"`
-	Store       bool              `json:"store"`
-	Tools       []remoteJSON      `json:"tools,omitempty"`
-	LeftOut     []leftOutJSON     `json:"left_out,omitempty"`
-	Operation   string            `json:"operation,omitempty"`
-}
-
-// leftOutJSON is a tool of an MCP server that no model can be given.
-type leftOutJSON struct {
-	Tool string `json:"tool"`
-	Why  string `json:"why"`
-}
-
-type remoteJSON struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"`
-}
-
-func toolToJSON(t *chatctx.KeptTool) toolJSON {
-	v := toolJSON{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, Stdin: t.Stdin, Dashes: t.Dashes, MCP: t.MCP, URL: t.URL, Dir: t.Dir, Env: t.Env,
-		Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
-	if t.Timeout > 0 {
-		v.Timeout = t.Timeout.String()
-	}
-	for _, one := range t.Remotes {
-		v.Tools = append(v.Tools, remoteJSON(one))
-	}
-	return v
-}
-
 // newTool is the tool that the command line describes.
 func (r *run) newTool() (*chatctx.Tool, error) {
 	t := &chatctx.Tool{Name: r.arg(0), Description: r.flag("description"), Command: r.args[1:], MCP: r.is("mcp"), Dir: r.flag("cwd"),
@@ -190,7 +145,7 @@ func doToolsAdd(r *run) error {
 	v := toolToJSON(&chatctx.KeptTool{Tool: *t, Store: r.is("store")})
 	v.Operation = done.Operation
 	for _, one := range leftOut {
-		v.LeftOut = append(v.LeftOut, leftOutJSON{one.Name, one.Why})
+		v.LeftOut = append(v.LeftOut, leftOutJSON{Tool: one.Name, Why: one.Why})
 		r.note("left out %s: %s", clean(one.Name), clean(one.Why))
 	}
 	what := ""

@@ -1,0 +1,43 @@
+package cli
+
+import "github.com/chatctx/chatctx/internal/contract"
+
+// The JSON that the API has too.
+type (
+	where        = contract.Where
+	contextJSON  = contract.Context
+	namedContext = contract.Named
+	branchJSON   = contract.Branch
+	treeJSON     = contract.Tree
+	promptJSON   = contract.Prompt
+	settingsJSON = contract.Settings
+	placedJSON   = contract.Placed
+	tagJSON      = contract.Tag
+	answerJSON   = contract.Answer
+	callJSON     = contract.Call
+	claimJSON    = contract.Claim
+	originJSON   = contract.Origin
+	ruleJSON     = contract.Rule
+	brokenJSON   = contract.Broken
+	toolJSON     = contract.Tool
+	leftOutJSON  = contract.LeftOut
+)
+
+var (
+	jsonTime        = contract.Time
+	idOrNull        = contract.ID
+	stringOrNull    = contract.String
+	orNull          = contract.Raw
+	entries         = contract.Entries
+	whereOf         = contract.WhereOf
+	contextToJSON   = contract.ContextOf
+	branchToJSON    = contract.BranchOf
+	operationToJSON = contract.OperationOf
+	placedToJSON    = contract.PlacedOf
+	subToJSON       = contract.TaskOf
+	hitToJSON       = contract.HitOf
+	callToJSON      = contract.CallOf
+	callStepToJSON  = contract.StepOf
+	ruleToJSON      = contract.RuleOf
+	toolToJSON      = contract.ToolOf
+)

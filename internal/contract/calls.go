@@ -1,0 +1,247 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func callRef(message chatctx.ID, index int) string { return fmt.Sprintf("%s:%d", message, index) }
+
+// Call is a call.
+type Call struct {
+	Call      string          `json:"call"`
+	ID        string          `json:"id"`
+	Message   chatctx.ID      `json:"message"`
+	Context   chatctx.ID      `json:"context"`
+	Branch    string          `json:"branch"`
+	Tool      string          `json:"tool_name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Effective json.RawMessage `json:"effective_arguments,omitempty"`
+	Status    pool.Status     `json:"approval_status"`
+	Execution pool.Execution  `json:"execution"`
+	Reason    string          `json:"reason,omitempty"`
+	Since     *time.Time      `json:"since"`
+	Expires   *time.Time      `json:"expires,omitempty"`
+	By        *By             `json:"by,omitempty"`
+	Program   string          `json:"program,omitempty"`
+	Effect    string          `json:"effect,omitempty"` // of a call that waits: what the rules decide
+	Rule      *chatctx.ID     `json:"rule,omitempty"`
+	Operation string          `json:"operation,omitempty"`
+	Origin    *Origin         `json:"origin,omitempty"`
+}
+
+// By is who took a step.
+type By struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Said bool   `json:"said_by_file,omitempty"` // a file that was imported tells of it: no decision of this store
+}
+
+// Origin is what the sub-context of a call is for: the call belongs to a task of somebody else's conversation.
+type Origin struct {
+	Context chatctx.ID `json:"context"`
+	Branch  string     `json:"branch"`
+	Call    *string    `json:"call"`
+	Goal    string     `json:"goal"`
+}
+
+// OriginOf shapes what a task is for.
+func OriginOf(t *chatctx.TaskInfo) *Origin {
+	o := &Origin{Context: t.Parent, Branch: t.BranchName, Goal: t.Goal}
+	if t.Message != (chatctx.ID{}) {
+		o.Call = String(callRef(t.Message, t.Index))
+	}
+	return o
+}
+
+// CallOf shapes a call.
+func CallOf(c *chatctx.Call) Call {
+	v := Call{Call: string(c.Ref()), ID: c.ID, Message: c.Message, Context: c.Context, Branch: c.Branch, Tool: c.Tool, Arguments: Raw(c.Arguments),
+		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: Time(c.Since), Expires: Time(c.Expires)}
+	if n := len(c.Decisions); n > 0 {
+		d := &c.Decisions[n-1]
+		v.By, v.Program = &By{d.ByKind, d.ByName, d.Said}, d.Program
+	}
+	return v
+}
+
+// Claim is the right to run a call.
+type Claim struct {
+	Call
+	Token        chatctx.ID      `json:"token"`
+	RunArguments json.RawMessage `json:"run_arguments"`
+}
+
+// Answered is a call with its result.
+type Answered struct {
+	Call
+	Result   chatctx.ID `json:"result"`
+	Position int        `json:"position"`
+}
+
+// AnsweredOf shapes the call that a change answered.
+func AnsweredOf(done *chatctx.Committed) Answered {
+	at := done.Last().Placed[0]
+	v := Answered{CallOf(done.Last().Call), at.Message, at.Position}
+	v.Operation = done.Operation
+	return v
+}
+
+// Step is a step in the life of a call.
+type Step struct {
+	Call      string          `json:"call"`
+	ID        string          `json:"id"`
+	Context   chatctx.ID      `json:"context"`
+	Tool      string          `json:"tool_name"`
+	At        *time.Time      `json:"at"`
+	From      string          `json:"from"`
+	To        string          `json:"to"`
+	By        By              `json:"by"`
+	Program   string          `json:"program"`
+	Reason    string          `json:"reason"`
+	SHA256    string          `json:"arguments_sha256,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// StepOf shapes a step in the life of a call.
+func StepOf(s *chatctx.CallStep) Step {
+	v := Step{Call: callRef(s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: Time(s.At), From: s.From, To: s.To,
+		By: By{s.ByKind, s.ByName, s.Said}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments}
+	if s.ArgsSHA256 != (pool.Hash{}) {
+		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
+	}
+	return v
+}
+
+// Shown is a call with its history.
+type Shown struct {
+	Call
+	Decisions []Step     `json:"decisions"`
+	Claim     *ClaimedBy `json:"claim,omitempty"`
+}
+
+// ClaimedBy is who runs a call.
+type ClaimedBy struct {
+	Program string `json:"program"`
+	PID     int    `json:"pid,omitempty"`
+	Host    string `json:"host"`
+}
+
+// ShownOf shapes a call with its history; judged is what CallOf made of it.
+func ShownOf(c *chatctx.Call, judged Call) Shown {
+	v := Shown{Call: judged, Decisions: []Step{}}
+	for _, d := range c.Decisions {
+		v.Decisions = append(v.Decisions, StepOf(&chatctx.CallStep{Context: c.Context, Message: c.Message, Index: c.Index, ID: c.ID, Tool: c.Tool, Decision: d}))
+	}
+	if c.Claim != nil {
+		v.Claim = &ClaimedBy{c.Claim.Program, c.Claim.PID, c.Claim.Host}
+	}
+	return v
+}
+
+// Rule is a rule.
+type Rule struct {
+	Rule      chatctx.ID  `json:"rule"`
+	Effect    string      `json:"effect"`
+	Tool      string      `json:"tool"`
+	When      []Condition `json:"when"`
+	Unless    []Condition `json:"unless,omitempty"`
+	Examples  []string    `json:"examples,omitempty"`
+	Default   bool        `json:"default,omitempty"`
+	Scope     string      `json:"scope"`
+	Context   *chatctx.ID `json:"context,omitempty"`
+	Branch    *chatctx.ID `json:"branch_id,omitempty"`
+	Call      string      `json:"call,omitempty"`
+	Expires   *time.Time  `json:"expires,omitempty"`
+	After     string      `json:"after,omitempty"`
+	Reason    string      `json:"reason,omitempty"`
+	Mode      string      `json:"mode,omitempty"`
+	By        string      `json:"by"`
+	Created   *time.Time  `json:"created_at"`
+	Broken    []Broken    `json:"broken,omitempty"`
+	Operation string      `json:"operation,omitempty"`
+}
+
+// Condition is a condition of a rule.
+type Condition struct {
+	Argument string `json:"argument,omitempty"`
+	Op       string `json:"op"`
+	Value    string `json:"value"`
+}
+
+// Broken is an example that rules do not hold to.
+type Broken struct {
+	Rule    chatctx.ID `json:"rule"`
+	Example string     `json:"example"`
+	Is      string     `json:"is"`
+}
+
+// RuleOf shapes a rule.
+func RuleOf(r *chatctx.Rule) Rule {
+	v := Rule{Rule: r.ID, Effect: r.Effect, Tool: r.Tool, When: []Condition{}, Examples: r.Examples, Default: r.Default, Scope: r.ScopeWord(), Context: ID(r.Context),
+		Branch: ID(r.Branch), Expires: Time(r.Expires), Reason: r.Reason, Mode: r.Mode, By: r.By, Created: Time(r.Created)}
+	for _, c := range r.When {
+		v.When = append(v.When, Condition(c))
+	}
+	for _, c := range r.Unless {
+		v.Unless = append(v.Unless, Condition(c))
+	}
+	if r.Message != (chatctx.ID{}) {
+		v.Call = callRef(r.Message, r.Index)
+	}
+	if r.After > 0 {
+		v.After = r.After.String()
+	}
+	return v
+}
+
+// Tool is a tool.
+type Tool struct {
+	Tool        string            `json:"tool"`
+	Description string            `json:"description,omitempty"`
+	Schema      json.RawMessage   `json:"schema,omitempty"`
+	Command     []string          `json:"command,omitempty"`
+	Stdin       bool              `json:"stdin,omitempty"`
+	Dashes      bool              `json:"dashes,omitempty"`
+	MCP         bool              `json:"mcp,omitempty"`
+	URL         string            `json:"url,omitempty"`
+	Dir         string            `json:"cwd,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Timeout     string            `json:"timeout,omitempty"`
+	Repeatable  bool              `json:"repeatable,omitempty"`
+	Prune       string            `json:"prune,omitempty"`
+	Store       bool              `json:"store"`
+	Tools       []Remote          `json:"tools,omitempty"`
+	LeftOut     []LeftOut         `json:"left_out,omitempty"`
+	Operation   string            `json:"operation,omitempty"`
+}
+
+// Remote is a tool of an MCP server.
+type Remote struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
+
+// LeftOut is a tool of an MCP server that no model can be given.
+type LeftOut struct {
+	Tool string `json:"tool"`
+	Why  string `json:"why"`
+}
+
+// ToolOf shapes a tool.
+func ToolOf(t *chatctx.KeptTool) Tool {
+	v := Tool{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, Stdin: t.Stdin, Dashes: t.Dashes, MCP: t.MCP, URL: t.URL, Dir: t.Dir, Env: t.Env,
+		Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
+	if t.Timeout > 0 {
+		v.Timeout = t.Timeout.String()
+	}
+	for _, one := range t.Remotes {
+		v.Tools = append(v.Tools, Remote(one))
+	}
+	return v
+}

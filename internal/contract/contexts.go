@@ -1,0 +1,124 @@
+package contract
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Context is a context in a list.
+type Context struct {
+	Context  chatctx.ID  `json:"context"`
+	Title    string      `json:"title"`
+	Current  bool        `json:"current"`
+	Branch   string      `json:"branch"`
+	Branches int         `json:"branches"`
+	Messages int         `json:"messages"`
+	Updated  *time.Time  `json:"updated_at"`
+	Created  *time.Time  `json:"created_at"`
+	Trashed  *time.Time  `json:"trashed_at,omitempty"`
+	Parent   *chatctx.ID `json:"parent,omitempty"`
+}
+
+// ContextOf shapes a context.
+func ContextOf(i *chatctx.ContextInfo) Context {
+	return Context{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
+}
+
+// Named is a context that a command made or chose.
+type Named struct {
+	Where
+	Title string `json:"title"`
+}
+
+// Branch is a branch in a list.
+type Branch struct {
+	Branch   string      `json:"branch"`
+	Active   bool        `json:"active"`
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Revision uint64      `json:"revision"`
+	From     *string     `json:"from"`
+	At       *chatctx.ID `json:"at"`
+}
+
+// BranchOf shapes a branch.
+func BranchOf(b *chatctx.BranchInfo) Branch {
+	return Branch{b.Name, b.Active, b.Messages, ID(b.Head), b.Revision, String(b.From), ID(b.At)}
+}
+
+// Forked is a branch that was made.
+type Forked struct {
+	Operation string      `json:"operation,omitempty"`
+	Context   chatctx.ID  `json:"context"`
+	Branch    string      `json:"branch"`
+	From      string      `json:"from"`
+	At        *chatctx.ID `json:"at"`
+	Messages  int         `json:"messages"`
+}
+
+// ForkedOf shapes the branch that the last step of a change made.
+func ForkedOf(c *chatctx.Committed) Forked {
+	f := c.Last()
+	return Forked{c.Operation, c.Context, f.Branch, f.From, ID(f.At), f.Messages}
+}
+
+// Tree is a branch among those of its context.
+type Tree struct {
+	Branch   string      `json:"branch"`
+	Active   bool        `json:"active"`
+	From     *string     `json:"from"`
+	At       *chatctx.ID `json:"at"`
+	Shared   int         `json:"shared"`
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Tags     []string    `json:"tags"`
+}
+
+// Prompt is a prompt of a branch.
+type Prompt struct {
+	Where
+	Text *string `json:"text"`
+}
+
+// Settings are those of the store, of a context or of a branch.
+type Settings struct {
+	Operation string                     `json:"operation,omitempty"`
+	Context   *chatctx.ID                `json:"context,omitempty"`
+	Branch    string                     `json:"branch,omitempty"`
+	Settings  map[string]json.RawMessage `json:"settings"`
+}
+
+// Task is a sub-context.
+type Task struct {
+	Context    chatctx.ID  `json:"context"`
+	Title      string      `json:"title"`
+	Parent     chatctx.ID  `json:"parent"`
+	Branch     string      `json:"branch"`
+	Call       string      `json:"call,omitempty"`
+	Goal       string      `json:"goal"`
+	State      string      `json:"state"`
+	Depth      int         `json:"depth"`
+	Open       int         `json:"open_calls"`
+	Summary    *chatctx.ID `json:"summary"`
+	Reason     string      `json:"reason,omitempty"`
+	ParentGone bool        `json:"parent_gone"`
+	BranchGone bool        `json:"branch_gone"`
+	Kept       bool        `json:"kept"`
+	Started    *time.Time  `json:"started_at"`
+	Ended      *time.Time  `json:"ended_at"`
+	Message    *chatctx.ID `json:"message,omitempty"`
+	Position   int         `json:"position,omitempty"`
+	Operation  string      `json:"operation,omitempty"`
+}
+
+// TaskOf shapes a sub-context.
+func TaskOf(i *chatctx.TaskInfo) Task {
+	v := Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Branch: i.BranchName, Goal: i.Goal, State: i.State, Depth: i.Depth, Open: i.Open, Summary: ID(i.Summary),
+		Reason: i.Reason, ParentGone: i.ParentGone, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: Time(i.Created), Ended: Time(i.Ended)}
+	if i.Message != (chatctx.ID{}) {
+		v.Call = callRef(i.Message, i.Index)
+	}
+	return v
+}

@@ -1,0 +1,109 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Exit codes, which stand in the JSON of an error too.
+const (
+	Done        = 0
+	Failed      = 1
+	Usage       = 2
+	NotFound    = 3
+	Ambiguous   = 4
+	Conflict    = 5
+	Waits       = 6
+	Provider    = 7
+	Partial     = 8
+	NoStore     = 10
+	Locked      = 11
+	Damaged     = 12
+	Version     = 13
+	Interrupted = 130
+)
+
+// Error is an error in JSON.
+type Error struct {
+	Code       int      `json:"code"`
+	Kind       string   `json:"kind"`
+	Message    string   `json:"message"`
+	Hint       string   `json:"hint,omitempty"`
+	Candidates []string `json:"candidates,omitempty"`
+	RetryAfter float64  `json:"retry_after,omitempty"` // seconds, where a provider says how long to wait
+}
+
+// ErrorOf shapes an error of a code and kind.
+func ErrorOf(err error, code int, kind string) Error {
+	e := Error{Code: code, Kind: kind, Message: err.Error()}
+	var provider *wire.Error
+	if errors.As(err, &provider) {
+		e.RetryAfter = provider.RetryAfter.Seconds()
+	}
+	var ref *chatctx.RefError
+	if errors.As(err, &ref) {
+		e.Candidates = ref.Candidates
+	}
+	return e
+}
+
+// known are the errors of the library that have a code and a kind, the first that fits counts.
+var known = []struct {
+	err  error
+	code int
+	kind string
+}{
+	{adapter.ErrNoModel, Usage, "usage"},
+	{adapter.ErrSetting, Usage, "usage"},
+	{enhancer.ErrSetting, Usage, "usage"},
+	{turn.ErrNoProvider, Usage, "usage"},
+	{turn.ErrRounds, Partial, "partial"},
+	{chatctx.ErrInvalid, Usage, "usage"},
+	{pool.ErrInvalid, Usage, "usage"},
+	{chatctx.ErrAmbiguous, Ambiguous, "ambiguous"},
+	{chatctx.ErrNotFound, NotFound, "not_found"},
+	{chatctx.ErrEmpty, NotFound, "empty"},
+	{chatctx.ErrConflict, Conflict, "conflict"},
+	{chatctx.ErrNotExist, NoStore, "no_store"},
+	{chatctx.ErrLocked, Locked, "locked"},
+	{chatctx.ErrNotOurs, Damaged, "not_a_store"},
+	{chatctx.ErrDamaged, Damaged, "damaged"},
+	{chatctx.ErrTooNew, Version, "too_new"},
+	{chatctx.ErrTooOld, Version, "too_old"},
+	{chatctx.ErrReadOnly, Failed, "read_only"},
+	{chatctx.ErrPurged, Failed, "purged"},
+	{kv.ErrUnknownOutcome, Failed, "unknown_outcome"},
+	{fs.ErrPermission, Failed, "permission"},
+}
+
+// Classify gives the exit code of an error of the library and its kind.
+func Classify(err error) (code int, kind string) {
+	if err == nil {
+		return Done, ""
+	}
+	var provider *wire.Error
+	var budget *enhancer.BudgetError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, chatctx.ErrStopped):
+		return Interrupted, "interrupted"
+	case errors.As(err, &provider):
+		return Provider, string(provider.Kind)
+	case errors.As(err, &budget):
+		return Failed, "too_long"
+	}
+	for _, k := range known {
+		if errors.Is(err, k.err) {
+			return k.code, k.kind
+		}
+	}
+	return Failed, "failed"
+}

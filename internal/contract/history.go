@@ -1,0 +1,158 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Placed is a message that was put on a branch.
+type Placed struct {
+	Where
+	Message  chatctx.ID `json:"message"`
+	Position int        `json:"position"`
+	Revision uint64     `json:"revision"`
+	Again    bool       `json:"again,omitempty"`
+}
+
+// PlacedOf shapes the messages of the last step of a change.
+func PlacedOf(c *chatctx.Committed) []Placed {
+	a := c.Last()
+	list := make([]Placed, len(a.Placed))
+	for i, p := range a.Placed {
+		list[i] = Placed{Where{c.Operation, c.Context, a.Branch}, p.Message, p.Position, a.Revision, a.Again || p.Known}
+	}
+	return list
+}
+
+// Moved is a history that was changed.
+type Moved struct {
+	Where
+	Messages int         `json:"messages"`
+	Head     *chatctx.ID `json:"head"`
+	Removed  int         `json:"removed"`
+	Added    []Added     `json:"added"`
+}
+
+// Added is a message of it that was not there before.
+type Added struct {
+	Message  chatctx.ID `json:"message"`
+	Position int        `json:"position"`
+}
+
+// MovedOf shapes the history that the last step of a change left.
+func MovedOf(c *chatctx.Committed) Moved {
+	m := c.Last()
+	v := Moved{WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}}
+	for _, p := range m.Placed {
+		v.Added = append(v.Added, Added{p.Message, p.Position})
+	}
+	return v
+}
+
+// Difference is what two branches do not share.
+type Difference struct {
+	Context  chatctx.ID       `json:"context"`
+	A        string           `json:"a"`
+	B        string           `json:"b"`
+	Ancestor *chatctx.Entry   `json:"ancestor"`
+	OnlyA    []*chatctx.Entry `json:"only_a"`
+	OnlyB    []*chatctx.Entry `json:"only_b"`
+}
+
+// DifferenceOf shapes what two branches of a context do not share.
+func DifferenceOf(c chatctx.ID, d *chatctx.Difference) Difference {
+	return Difference{c, d.A, d.B, d.Ancestor, Entries(d.OnlyA), Entries(d.OnlyB)}
+}
+
+// Tag is a tag that was set or taken away.
+type Tag struct {
+	Where
+	Tag     string      `json:"tag"`
+	Message *chatctx.ID `json:"message,omitempty"`
+}
+
+// Operation is an entry of a journal.
+type Operation struct {
+	Operation string      `json:"operation"`
+	At        *time.Time  `json:"at"`
+	What      string      `json:"what"`
+	By        string      `json:"by"`
+	Undone    bool        `json:"undone"`
+	Context   *chatctx.ID `json:"context"`
+	Branches  []string    `json:"branches"`
+	Undoes    *string     `json:"undoes"`
+}
+
+// OperationOf shapes an entry of a journal.
+func OperationOf(o *chatctx.Operation) Operation {
+	branches := o.Branches
+	if branches == nil {
+		branches = []string{}
+	}
+	return Operation{o.ID, Time(o.At), o.What, o.By, o.Undone, ID(o.Context), branches, String(o.Undoes)}
+}
+
+// Undone is what was taken back or brought back.
+type Undone struct {
+	Where
+	Undid *Operation `json:"undid"`
+}
+
+// UndoneOf shapes what was taken back.
+func UndoneOf(u *chatctx.Undone) Undone {
+	v := Undone{Where: WhereOf(&u.Committed)}
+	if u.Undid != nil {
+		o := OperationOf(u.Undid)
+		v.Undid = &o
+	}
+	return v
+}
+
+// Answer is an answer on a branch, or a message in the queue.
+type Answer struct {
+	Context   chatctx.ID     `json:"context"`
+	Branch    string         `json:"branch"`
+	Message   *chatctx.Entry `json:"message,omitempty"`
+	Position  int            `json:"position,omitempty"`
+	Revision  uint64         `json:"revision,omitempty"`
+	Operation string         `json:"operation,omitempty"`
+	Waiting   int            `json:"waiting"`
+	Queued    bool           `json:"queued,omitempty"`
+}
+
+// Hit is something that was found.
+type Hit struct {
+	What     string      `json:"what"`
+	Context  chatctx.ID  `json:"context"`
+	Title    string      `json:"title"`
+	Trashed  bool        `json:"trashed"`
+	Message  *chatctx.ID `json:"message"`
+	Role     *string     `json:"role"`
+	Model    *string     `json:"model"`
+	Created  *time.Time  `json:"created_at"`
+	Field    string      `json:"field"`
+	Snippet  string      `json:"snippet"`
+	Match    [2]int      `json:"match"`
+	Branches []HitBranch `json:"branches"`
+	Score    float64     `json:"score,omitempty"`
+}
+
+// HitBranch is a branch that holds it.
+type HitBranch struct {
+	Branch   string `json:"branch"`
+	Position int    `json:"position,omitempty"`
+}
+
+// HitOf shapes something that was found.
+func HitOf(h *chatctx.Hit) Hit {
+	out := Hit{What: h.What, Context: h.Context, Title: h.Title, Trashed: h.Trashed, Field: h.Field, Snippet: h.Snippet,
+		Match: [2]int{h.Match.From, h.Match.To}, Branches: []HitBranch{}, Score: h.Score}
+	if m := h.Message; m != nil {
+		out.Message, out.Role, out.Model, out.Created = &m.ID, String(string(m.Role)), String(m.Meta.Model), Time(m.Created)
+	}
+	for _, b := range h.Branches {
+		out.Branches = append(out.Branches, HitBranch{b.Name, b.Position})
+	}
+	return out
+}
