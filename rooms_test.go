@@ -344,6 +344,12 @@ var rooms = map[string]map[string]string{
 		"enhancer":     "fits the window",
 		"pool":         "messages and ids",
 	},
+	"internal/screen": {
+		"chatctx":                "the front door",
+		"pool":                   "messages and ids",
+		"github.com/rivo/uniseg": "cuts by Unicode",
+		"github.com/sergi/go-diff/diffmatchpatch": "compares lines",
+	},
 	"subtask": {
 		"chatctx":          "the front door",
 		"chatctx/approval": "decides and runs",
@@ -366,6 +372,7 @@ var rooms = map[string]map[string]string{
 		"enhancer/tokens":        "counts tokens",
 		"internal/contract":      "the JSON promised",
 		"internal/jsontree":      "unwraps arguments",
+		"internal/screen":        "safe text, trees",
 		"pool":                   "messages and ids",
 		"subtask":                "runs child conversations",
 		"github.com/google/uuid": "makes ids",

@@ -188,7 +188,7 @@ func doTree(r *run) error {
 		r.drawTree(t)
 		return nil
 	}
-	for _, b := range t.branches {
+	for _, b := range t.Branches {
 		if err := r.printJSON(t.branchJSON(b)); err != nil {
 			return err
 		}

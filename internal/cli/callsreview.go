@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
-
-	"github.com/sergi/go-diff/diffmatchpatch"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -60,106 +58,26 @@ func (r *run) printArguments(c *chatctx.Call) {
 		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
 	}
 	r.printf("%s\n", pretty(c.RunArguments()))
-	if before, after, name, ok := fileChange(c.RunArguments()); ok {
+	if before, after, name, ok := screen.FileChange(c.RunArguments()); ok {
 		r.printf("%s\n", r.paint(bold, plainly(name)))
 		r.printLineDiff(before, after)
 	}
 }
 
-func pretty(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return plainly(string(raw))
-	}
-	return plainly(b.String())
-}
-
-// The names under which tools take a file, its new content, and a piece of it with what takes its place.
-var (
-	pathNames    = []string{"file_path", "path", "file", "filename"}
-	contentNames = []string{"content", "contents", "new_content", "text"}
-	oldNames     = []string{"old_string", "old_str", "old_text", "search"}
-	newNames     = []string{"new_string", "new_str", "new_text", "replace"}
-)
-
-// largestDiff bounds what is compared, in bytes.
-const largestDiff = 1 << 20
-
-// fileChange finds in arguments what becomes of a file: all of it, or a piece.
-func fileChange(raw json.RawMessage) (before, after, name string, ok bool) {
-	var args map[string]any
-	if json.Unmarshal(raw, &args) != nil {
-		return "", "", "", false
-	}
-	one := func(names []string) (string, bool) {
-		for _, n := range names {
-			if s, ok := args[n].(string); ok {
-				return s, true
-			}
-		}
-		return "", false
-	}
-	name, named := one(pathNames)
-	old, hasOld := one(oldNames)
-	fresh, hasNew := one(newNames)
-	if hasOld && hasNew {
-		return old, fresh, name, true
-	}
-	content, has := one(contentNames)
-	if !named || !has || len(content) > largestDiff {
-		return "", "", "", false
-	}
-	st, err := os.Stat(name)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > largestDiff {
-		return "", content, name, errors.Is(err, os.ErrNotExist)
-	}
-	is, err := os.ReadFile(name)
-	return string(is), content, name, err == nil
-}
-
-// context lines are shown around a change, at most as many.
-const contextLines = 3
-
 // printLineDiff prints the lines that differ, with some around them.
 func (r *run) printLineDiff(before, after string) {
-	d := diffmatchpatch.New()
-	a, b, lines := d.DiffLinesToChars(before, after)
-	diffs := d.DiffCharsToLines(d.DiffMain(a, b, false), lines)
-	for i, part := range diffs {
-		all := strings.Split(strings.TrimSuffix(part.Text, "\n"), "\n")
-		switch part.Type {
-		case diffmatchpatch.DiffInsert:
-			r.diffLines("+", green, all)
-		case diffmatchpatch.DiffDelete:
-			r.diffLines("-", red, all)
+	for _, l := range screen.LineDiff(before, after) {
+		switch l.Sign {
+		case '+':
+			r.printf("%s\n", r.paint(green, "+ "+l.Text))
+		case '-':
+			r.printf("%s\n", r.paint(red, "- "+l.Text))
+		case 0:
+			r.printf("%s\n", r.paint(dim, "  "+l.Text))
 		default:
-			r.sameLines(all, i > 0, i < len(diffs)-1)
+			r.printf("  %s\n", l.Text)
 		}
 	}
-}
-
-func (r *run) diffLines(sign, style string, lines []string) {
-	for _, line := range lines {
-		r.printf("%s\n", r.paint(style, sign+" "+plainly(line)))
-	}
-}
-
-// sameLines prints the lines after a change and before the next.
-func (r *run) sameLines(lines []string, after, before bool) {
-	head, tail := 0, 0
-	if after {
-		head = contextLines
-	}
-	if before {
-		tail = contextLines
-	}
-	if len(lines) <= head+tail {
-		r.diffLines(" ", "", lines)
-		return
-	}
-	r.diffLines(" ", "", lines[:head])
-	r.printf("%s\n", r.paint(dim, fmt.Sprintf("  … %d lines as they are", len(lines)-head-tail)))
-	r.diffLines(" ", "", lines[len(lines)-tail:])
 }
 
 // reviewer goes through the calls that wait.

@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -96,9 +97,9 @@ func (r *run) exportOut(st *chatctx.Store, o exchange.ExportOptions) error {
 		var w io.Writer = r.con.out
 		switch {
 		case r.con.tty && lossless:
-			w = &safeWriter{w: w, format: jsonEscape}
+			w = screen.JSONWriter(w)
 		case r.con.tty:
-			w = &safeWriter{w: w, format: textEscape}
+			w = screen.TextWriter(w)
 		}
 		return exchange.Export(r.ctx, st, o, w)
 	}

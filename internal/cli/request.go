@@ -14,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
 // requested makes the request of the branch that the flags name, reading only.
@@ -49,7 +50,7 @@ func doRequest(r *run) error {
 		body = b.Bytes()
 	}
 	if r.con.tty {
-		body = []byte(escape(string(body), jsonEscape))
+		body = []byte(screen.CleanJSON(string(body)))
 	}
 	r.printf("%s\n", body)
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
 // run is one command while it is done: its arguments and flags, and what all commands share.
@@ -230,7 +231,7 @@ func (r *run) emit(v any, text func()) error {
 func (r *run) printJSON(v any) error {
 	var w io.Writer = r.con.out
 	if r.con.tty {
-		w = &safeWriter{w: w, format: jsonEscape}
+		w = screen.JSONWriter(w)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

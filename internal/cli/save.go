@@ -97,7 +97,7 @@ func writeNew(dir, name string, b []byte) (string, error) {
 func fileName(name, mediaType string, place int) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(c rune) rune {
-		if unsafeRune(c) || strings.ContainsRune(`<>:"|?*`+"\n\t", c) || !unicode.IsPrint(c) {
+		if strings.ContainsRune(`<>:"|?*`+"\n\t", c) || !unicode.IsPrint(c) {
 			return '_'
 		}
 		return c

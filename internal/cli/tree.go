@@ -1,30 +1,26 @@
 package cli
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// tree is a context's branches as they leave one another. Each message that several branches share is drawn once.
+// tree is a context's branches as they leave one another, with what their messages say.
 type tree struct {
-	r        *run
-	c        *chatctx.ChatContext
-	info     *chatctx.ContextInfo
-	branches []*chatctx.TreeBranch
-	children [][]int // of each branch those that leave it after its own beginning, by where they leave
-	roots    []int   // those that share nothing with an earlier one
-	weight   []int   // branches that hang on each, itself counted
-	tags     map[chatctx.ID][]string
-	snaps    map[int]*chatctx.Snapshot
-	small    bool // few enough branches to show the end of each
-	heavy    bool // nested so deep that the line goes on where most branches are
-	err      error
+	*screen.Tree
+	r     *run
+	c     *chatctx.ChatContext
+	info  *chatctx.ContextInfo
+	tags  map[chatctx.ID][]string
+	snaps map[int]*chatctx.Snapshot
+	err   error
 }
 
 // readTree reads how the branches stand to each other.
@@ -41,51 +37,19 @@ func readTree(r *run, c *chatctx.ChatContext) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{r: r, c: c, info: info, branches: branches, tags: map[chatctx.ID][]string{}, snaps: map[int]*chatctx.Snapshot{}}
+	t := &tree{Tree: screen.NewTree(branches), r: r, c: c, info: info, tags: map[chatctx.ID][]string{}, snaps: map[int]*chatctx.Snapshot{}}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		t.tags[tags[name]] = append(t.tags[tags[name]], name)
 	}
-	t.connect()
 	return t, nil
-}
-
-// connect hangs each branch on the one whose own messages it leaves.
-func (t *tree) connect() {
-	n := len(t.branches)
-	t.children, t.weight = make([][]int, n), make([]int, n)
-	parents, depth, deepest := make([]int, n), make([]int, n), 0
-	for i, b := range t.branches {
-		p := b.Leaves - 1
-		for p >= 0 && b.Shared <= t.branches[p].Shared {
-			p = parents[p]
-		}
-		parents[i] = p
-		if p < 0 || b.Shared == 0 {
-			parents[i] = -1
-			t.roots = append(t.roots, i)
-			continue
-		}
-		t.children[p] = append(t.children[p], i)
-		depth[i] = depth[p] + 1
-		deepest = max(deepest, depth[i])
-	}
-	for i := n - 1; i >= 0; i-- {
-		t.weight[i]++
-		if parents[i] >= 0 {
-			t.weight[parents[i]] += t.weight[i]
-		}
-		slices.SortStableFunc(t.children[i], func(a, b int) int { return t.branches[a].Shared - t.branches[b].Shared })
-	}
-	const fewBranches, deep = 12, 4
-	t.small, t.heavy = n <= fewBranches, deepest > deep
 }
 
 // branchJSON is a branch of the tree as JSON.
 func (t *tree) branchJSON(b *chatctx.TreeBranch) treeJSON {
 	j := treeJSON{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: idOrNull(b.Head), Tags: []string{}}
 	if from := b.Leaves - 1; from >= 0 {
-		j.From = stringOrNull(t.branches[from].Name)
-		if e := t.entry(from, b.Shared); e != nil {
+		j.From = stringOrNull(t.Branches[from].Name)
+		if e := t.entry(screen.Place{Branch: from, Position: b.Shared}); e != nil {
 			j.At = &e.ID
 		}
 	}
@@ -93,18 +57,18 @@ func (t *tree) branchJSON(b *chatctx.TreeBranch) treeJSON {
 	return j
 }
 
-// entry reads the message at a position of a branch; nil where it is not to be had.
-func (t *tree) entry(b, position int) *chatctx.Entry {
-	snap := t.snaps[b]
+// entry reads the message at a place; nil where it is not to be had.
+func (t *tree) entry(p screen.Place) *chatctx.Entry {
+	snap := t.snaps[p.Branch]
 	if snap == nil {
 		var err error
-		if snap, err = t.c.Snapshot(t.r.ctx, t.branches[b].Name); err != nil {
+		if snap, err = t.c.Snapshot(t.r.ctx, t.Branches[p.Branch].Name); err != nil {
 			t.err = err
 			return nil
 		}
-		t.snaps[b] = snap
+		t.snaps[p.Branch] = snap
 	}
-	page, err := snap.Page(t.r.ctx, position, position)
+	page, err := snap.Page(t.r.ctx, p.Position, p.Position)
 	if err != nil {
 		t.err = err
 		return nil
@@ -115,222 +79,83 @@ func (t *tree) entry(b, position int) *chatctx.Entry {
 	return page[0]
 }
 
-// glyphs are the characters that the tree is drawn with.
-type glyphs struct{ dot, head, fold, bar, fork string }
-
-var (
-	lineGlyphs  = glyphs{"○", "●", "┆", "│ ", "├─"}
-	plainGlyphs = glyphs{"o", "*", ":", "| ", "|-"}
-)
-
-func (r *run) glyphs() glyphs {
+func (r *run) glyphs() screen.Glyphs {
 	if r.con.plain {
-		return plainGlyphs
+		return screen.PlainGlyphs
 	}
-	return lineGlyphs
+	return screen.LineGlyphs
 }
 
 // drawTree prints the tree, oldest message first.
 func (r *run) drawTree(t *tree) {
-	total := 0
-	for _, b := range t.branches {
-		total += b.Messages - b.Shared
-	}
-	r.printf("%s %s  %s, %s\n", r.paint(bold, titled(t.info.Title, t.info.ID)), r.paint(yellow, short(t.info.ID)), count(len(t.branches), "branch"), count(total, "message"))
-	var roots []int
-	for _, root := range t.roots {
-		if t.branches[root].Messages > 0 {
-			roots = append(roots, root)
+	r.printf("%s %s  %s, %s\n", r.paint(bold, titled(t.info.Title, t.info.ID)), r.paint(yellow, short(t.info.ID)), count(len(t.Branches), "branch"), count(t.Messages(), "message"))
+	for _, row := range t.Rows(r.glyphs(), screen.Folds{}) {
+		if r.stopped() {
+			return
 		}
-	}
-	empty := t.namesAt(nil, t.roots, 0)
-	if len(empty) > 0 || len(roots) > 1 { // else the first message is the beginning
-		r.printf("%s\n", strings.Join(append([]string{r.glyphs().dot}, append(empty, r.paint(dim, "(beginning)"))...), " "))
-	}
-	if len(roots) > 0 {
-		t.draw(t.sides(roots, 0, ""), 0, "", "")
+		switch row.Kind {
+		case screen.BeginRow:
+			r.printf("%s\n", strings.Join(append([]string{strings.TrimRight(row.First, " ")}, append(t.names(row), r.paint(dim, "(beginning)"))...), " "))
+		case screen.GapRow:
+			r.printf("%s%s\n", row.First, r.paint(dim, "… "+count(row.Count, "message")))
+		default:
+			t.message(row)
+		}
 	}
 	if t.err != nil {
 		r.note("not all could be read: %v", t.err)
 	}
 }
 
-// draw prints branch b from after a position on, and what leaves it. The first line begins with first, the others with
-// prefix.
-func (t *tree) draw(b, after int, first, prefix string) {
-	for !t.r.stopped() {
-		here, next := t.nextFork(b, after)
-		names := t.namesAt(&b, here, next)
-		onward := t.onward(b, here, next)
-		if len(onward) == 0 && !t.small && prefix != "" && len(here) == 0 {
-			t.leaf(b, after, first, prefix, names)
-			return
-		}
-		t.run(b, after, next, first, prefix, names)
-		if len(onward) == 0 {
-			return
-		}
-		b, after, first = t.sides(onward, next, prefix), next, prefix
-	}
-}
-
-// sides prints all but one of the branches that go on after a position, and gives the one that goes straight on.
-func (t *tree) sides(onward []int, position int, prefix string) (trunk int) {
-	trunk = t.trunk(onward, position)
-	for _, side := range onward {
-		if side != trunk {
-			t.draw(side, position, prefix+t.r.glyphs().fork, prefix+t.r.glyphs().bar)
-		}
-	}
-	return trunk
-}
-
-// nextFork is the next position after one at which branches leave b, and which these are; the end of b where none do.
-func (t *tree) nextFork(b, after int) (here []int, position int) {
-	position = t.branches[b].Messages
-	for _, c := range t.children[b] {
-		at := t.branches[c].Shared
-		if at <= after || at > position {
-			continue
-		}
-		if at < position {
-			here, position = nil, at
-		}
-		here = append(here, c)
-	}
-	return here, position
-}
-
-// onward are the branches that have messages of their own after a fork, the one that was drawn so far first.
-func (t *tree) onward(b int, here []int, position int) []int {
-	var on []int
-	if t.branches[b].Messages > position {
-		on = append(on, b)
-	}
-	for _, c := range here {
-		if t.branches[c].Messages > position {
-			on = append(on, c)
-		}
-	}
-	return on
-}
-
-// trunk is the one that goes straight on: the earliest branch; in a deep tree the one that most branches hang on, so that the depth
-// grows with the logarithm of their number.
-func (t *tree) trunk(onward []int, position int) int {
-	best := onward[0]
-	if t.heavy {
-		for _, b := range onward[1:] {
-			if t.hanging(b, position) > t.hanging(best, position) {
-				best = b
-			}
-		}
-	}
-	return best
-}
-
-// hanging counts the branches that are drawn if b is drawn from after a position on.
-func (t *tree) hanging(b, position int) int {
-	n := 1
-	for _, c := range t.children[b] {
-		if t.branches[c].Shared > position {
-			n += t.weight[c]
-		}
-	}
-	return n
-}
-
-// namesAt are the labels of the branches whose head stands at a position: of b itself, if not nil, and of those in here.
-func (t *tree) namesAt(b *int, here []int, position int) []string {
+// names are the labels of the branches whose head a row is.
+func (t *tree) names(row screen.Row) []string {
 	var names []string
-	add := func(i int) {
-		if x := t.branches[i]; x.Messages == position {
-			name := cut(oneLine(x.Name), 40)
-			if x.Active {
-				name = t.r.paint(bold+";"+green, "‹"+name+"› active")
-				if t.r.con.plain {
-					name = strings.NewReplacer("‹", "<", "›", ">").Replace(name)
-				}
-				names = append([]string{name}, names...)
-				return
-			}
-			if t.r.con.plain {
-				name = "<" + name + ">"
-			} else {
-				name = "‹" + name + "›"
-			}
-			names = append(names, t.r.paint(green, name))
+	for _, i := range row.Heads {
+		x := t.Branches[i]
+		name, style := "‹"+cut(oneLine(x.Name), 40)+"›", green
+		if x.Active {
+			name, style = name+" active", bold+";"+green
 		}
-	}
-	if b != nil {
-		add(*b)
-	}
-	for _, c := range here {
-		add(c)
+		if t.r.con.plain {
+			name = strings.NewReplacer("‹", "<", "›", ">").Replace(name)
+		}
+		names = append(names, t.r.paint(style, name))
 	}
 	return names
 }
 
-// run prints the messages after one position up to another: the first, how many come between, the last with its names.
-func (t *tree) run(b, after, to int, first, prefix string, names []string) {
-	g := t.r.glyphs()
-	if to <= after {
-		return
-	}
-	if to-after > 1 {
-		t.message(b, after+1, first+g.dot+" ", prefix+g.bar, nil, "")
-		first = prefix
-	}
-	switch between := to - after - 2; {
-	case between == 1:
-		t.message(b, after+2, first+g.dot+" ", prefix+g.bar, nil, "")
-	case between > 1:
-		t.r.printf("%s%s %s\n", first, g.fold, t.r.paint(dim, "… "+count(between, "message")))
-	}
-	dot := g.dot
-	if len(names) > 0 {
-		dot = g.head
-	}
-	t.message(b, to, first+dot+" ", prefix+"  ", names, "")
-}
-
-// leaf prints a branch that nothing leaves on one line: its name, how much it has of its own, and how that begins.
-func (t *tree) leaf(b, after int, first, prefix string, names []string) {
-	more := ""
-	if own := t.branches[b].Messages - after; own > 1 {
-		more = fmt.Sprintf("+%d", own)
-	}
-	t.message(b, after+1, first+t.r.glyphs().head+" ", prefix+"  ", names, more)
-}
-
 // message prints one message: its id, the names at it, its tags, who said it and how it begins, cut to the width of the
 // terminal. Names that have no room go on lines of their own.
-func (t *tree) message(b, position int, first, prefix string, names []string, more string) {
-	e := t.entry(b, position)
+func (t *tree) message(row screen.Row) {
+	e := t.entry(row.Place)
 	if e == nil {
-		t.r.printf("%s?\n", first)
+		t.r.printf("%s?\n", row.First)
 		return
+	}
+	names, more := t.names(row), ""
+	if row.Kind == screen.LeafRow && row.Count > 1 {
+		more = "+" + strconv.Itoa(row.Count)
 	}
 	for _, tag := range t.tags[e.ID] {
 		names = append(names, t.r.paint(cyan, "["+cut(oneLine(tag), 40)+"]"))
 	}
 	width := t.r.con.width
 	id := short(e.ID)
-	used := uniseg.StringWidth(first) + len(id)
-	lines := wrapNames(names, width-used-1, max(width-uniseg.StringWidth(prefix), 20))
+	used := uniseg.StringWidth(row.First) + len(id)
+	lines := wrapNames(names, width-used-1, max(width-uniseg.StringWidth(row.Rest), 20))
 	text := ""
 	if len(lines) > 0 {
 		text = " " + lines[0]
 	}
 	tail := strings.Join(strings.Fields(more+" "+e.Turn+" "+string(e.Role)+": "+preview(e.Message)), " ")
 	room := width - used - visible(text) - 1
-	t.r.printf("%s%s%s", first, t.r.paint(yellow, id), text)
+	t.r.printf("%s%s%s", row.First, t.r.paint(yellow, id), text)
 	if room >= 10 {
 		t.r.printf(" %s", cut(tail, room))
 	}
 	t.r.printf("\n")
 	for _, l := range lines[min(1, len(lines)):] {
-		t.r.printf("%s%s\n", prefix, l)
+		t.r.printf("%s%s\n", row.Rest, l)
 	}
 }
 

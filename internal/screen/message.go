@@ -1,0 +1,146 @@
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// StateWords say what is out of the ordinary about a message. mark is the one that its context has for it.
+func StateWords(e *chatctx.Entry, mark string) []string {
+	var words []string
+	add := func(on bool, word string) {
+		if on {
+			words = append(words, Clean(word))
+		}
+	}
+	add(e.Kind != "", e.Kind)
+	add(e.Hidden, "hidden")
+	add(e.Unsent, "not sent")
+	add(e.Unfinished, "unfinished")
+	add(e.CopiedFrom != nil, "copy")
+	add(e.Meta.Error != "", "error: "+e.Meta.Error)
+	add(mark != "", mark)
+	return words
+}
+
+// Body is a message's content as text: words as they are but for control characters, everything else as a line that names it. Thinking is shown in full where full is
+// set.
+func Body(m *chatctx.Message, full bool) string {
+	var parts []string
+	placed := map[string]bool{}
+	for i := range m.Content {
+		p := &m.Content[i]
+		if p.Type == pool.CallPart {
+			placed[p.CallID] = true
+			for j := range m.Calls {
+				if m.Calls[j].ID == p.CallID {
+					parts = append(parts, CallLine(m, j))
+				}
+			}
+			continue
+		}
+		parts = append(parts, PartText(p, full))
+	}
+	for j := range m.Calls {
+		if !placed[m.Calls[j].ID] {
+			parts = append(parts, CallLine(m, j))
+		}
+	}
+	if m.Result != nil {
+		parts = append(parts, ResultText(m.Result, full))
+	}
+	return strings.TrimRight(strings.Join(parts, "\n"), "\n")
+}
+
+// PartText is one part as text.
+func PartText(p *pool.Part, full bool) string {
+	switch p.Type {
+	case pool.TextPart:
+		return Clean(p.Text)
+	case pool.ThinkingPart:
+		switch {
+		case p.Text == "":
+			return "[thinking, not readable]"
+		case full:
+			return "[thinking]\n" + Clean(p.Text) + "\n[/thinking]"
+		}
+		return fmt.Sprintf("[thinking, %s: %s]", Count(len([]rune(p.Text)), "character"), Cut(OneLine(p.Text), 60))
+	case pool.ImagePart, pool.DocumentPart:
+		words := []string{p.Type}
+		for _, w := range []string{p.Name, p.MediaType, p.URL} {
+			if w != "" {
+				words = append(words, Cut(OneLine(w), 80))
+			}
+		}
+		if p.Size > 0 {
+			words = append(words, Size(p.Size))
+		}
+		return "[" + strings.Join(words, " ") + "]"
+	}
+	return fmt.Sprintf("[%s %s]", Clean(p.Type), Cut(OneLine(string(p.Raw)), 80))
+}
+
+// CallLine is a call on one line. It is named MESSAGE:INDEX, counted from 1; index counts from 0.
+func CallLine(m *chatctx.Message, index int) string {
+	c := &m.Calls[index]
+	state := string(c.Status)
+	if c.Execution != "" && c.Execution != pool.NotRun {
+		state += ", " + string(c.Execution)
+	}
+	if c.Reason != "" {
+		state += ": " + OneLine(c.Reason)
+	}
+	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), Cut(OneLine(string(Compact(c.Arguments))), 200), chatctx.Short(m.ID), index+1, state)
+}
+
+// ResultText is a tool's answer.
+func ResultText(res *pool.Result, full bool) string {
+	head := "← "
+	if res.IsError {
+		head = "← error: "
+	}
+	switch {
+	case len(res.Parts) > 0:
+		var parts []string
+		for i := range res.Parts {
+			parts = append(parts, PartText(&res.Parts[i], full))
+		}
+		return head + strings.Join(parts, "\n")
+	case len(res.JSON) > 0:
+		return head + Clean(string(Compact(res.JSON)))
+	}
+	return head + Clean(res.Text)
+}
+
+// Preview is the beginning of a message on one line.
+func Preview(m *chatctx.Message) string {
+	for i := range m.Content {
+		if p := &m.Content[i]; p.Type == pool.TextPart && strings.TrimSpace(p.Text) != "" {
+			return OneLine(p.Text)
+		}
+	}
+	return OneLine(Body(m, false))
+}
+
+// Compact is JSON without white space, or what it is given where that is no JSON.
+func Compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// Pretty is JSON on lines, with everything shown that somebody who decides about it has to see.
+func Pretty(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return Plainly(string(raw))
+	}
+	return Plainly(b.String())
+}

@@ -1,0 +1,172 @@
+package screen
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Clean makes text safe for a terminal: control characters, which could move the cursor or worse, are shown as escapes. Line ends and tabs stay.
+func Clean(s string) string { return escape(s, textEscape) }
+
+// Plainly is Clean for what somebody decides about: characters that take no room, or turn the direction of a text, are shown as escapes too.
+func Plainly(s string) string {
+	if strings.IndexFunc(s, hiddenRune) < 0 {
+		return Clean(s)
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if hiddenRune(c) {
+			fmt.Fprintf(&b, textEscape, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return Clean(b.String())
+}
+
+// hiddenRune tells the characters that nobody sees.
+func hiddenRune(c rune) bool {
+	return unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// escape writes the characters of s that are not safe for a terminal as format says.
+func escape(s, format string) string {
+	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if unsafeRune(c) {
+			fmt.Fprintf(&b, format, c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// How escape writes a character: in text, and inside JSON, which stays the same JSON.
+const (
+	textEscape = `\x%02x`
+	jsonEscape = `\u%04x`
+)
+
+func unsafeRune(c rune) bool {
+	return unicode.IsControl(c) && c != '\n' && c != '\t' || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+}
+
+// CleanJSON makes JSON safe for a terminal; it stays the same JSON.
+func CleanJSON(s string) string { return escape(s, jsonEscape) }
+
+// JSONWriter passes JSON on to a terminal: what is not safe there is written as JSON's own escapes. A character may come in two writes.
+func JSONWriter(w io.Writer) io.Writer { return &safeWriter{w: w, format: jsonEscape} }
+
+// TextWriter passes text on to a terminal, made safe as Clean does. A character may come in two writes.
+func TextWriter(w io.Writer) io.Writer { return &safeWriter{w: w, format: textEscape} }
+
+type safeWriter struct {
+	w      io.Writer
+	format string
+	rest   []byte // the beginning of a character
+}
+
+func (s *safeWriter) Write(p []byte) (int, error) {
+	b := append(s.rest, p...)
+	whole := len(b)
+	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax+1, 0); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				whole = i
+			}
+			break
+		}
+	}
+	_, err := io.WriteString(s.w, escape(string(b[:whole]), s.format))
+	s.rest = append([]byte(nil), b[whole:]...)
+	return len(p), err
+}
+
+// OneLine is clean text with every run of white space as one space. Of a long text it gives more than any line of a terminal holds.
+func OneLine(s string) string {
+	const enough = 4096
+	if len(s) > enough {
+		s = strings.ToValidUTF8(s[:enough], "")
+	}
+	return Clean(strings.Join(strings.Fields(s), " "))
+}
+
+// Cut shortens s to width columns, with an ellipsis where something is left out.
+func Cut(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		if used+g.Width() > width-1 {
+			break
+		}
+		used += g.Width()
+		b.WriteString(g.Str())
+	}
+	return strings.TrimRight(b.String(), " ") + "…"
+}
+
+// Pad fills s with spaces up to width columns.
+func Pad(s string, width int) string {
+	if n := width - uniseg.StringWidth(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// Titled is how text names a context.
+func Titled(title string, id chatctx.ID) string {
+	if title == "" {
+		return chatctx.Short(id)
+	}
+	return fmt.Sprintf("“%s”", Cut(OneLine(title), 60))
+}
+
+// Count is "1 message", "3 messages".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "ch") {
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Size is a number of bytes for people.
+func Size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// Moment is a time for people, in their zone; "" for one that is not known.
+func Moment(t pool.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.Time().Local().Format("2006-01-02 15:04")
+}
