@@ -349,6 +349,13 @@ var rooms = map[string]map[string]string{
 		"pool":                   "messages and ids",
 		"github.com/rivo/uniseg": "cuts by Unicode",
 		"github.com/sergi/go-diff/diffmatchpatch": "compares lines",
+		"github.com/yuin/goldmark":                "reads Markdown",
+		"github.com/yuin/goldmark/ast":            "walks its tree",
+		"github.com/yuin/goldmark/extension":      "tables and tasks",
+		"github.com/yuin/goldmark/extension/ast":  "tables and tasks",
+		"github.com/yuin/goldmark/parser":         "reads Markdown",
+		"github.com/yuin/goldmark/text":           "reads Markdown",
+		"github.com/yuin/goldmark/util":           "resolves entities",
 	},
 	"subtask": {
 		"chatctx":          "the front door",
