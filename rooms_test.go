@@ -223,6 +223,11 @@ var rooms = map[string]map[string]string{
 		"chatctx": "the front door",
 		"pool":    "messages and ids",
 	},
+	"chatctx/cost": {
+		"chatctx":         "the front door",
+		"enhancer/tokens": "names of models",
+		"pool":            "messages and ids",
+	},
 	"adapter/adaptertest": {
 		"adapter":               "requests and replies",
 		"adapter/wire/wiretest": "judges bodies",
@@ -281,6 +286,7 @@ var rooms = map[string]map[string]string{
 	"enhancer": {
 		"branch":           "histories",
 		"chatctx":          "the front door",
+		"chatctx/cost":     "prices of models",
 		"chatctx/settings": "which there are",
 		"enhancer/tokens":  "counts tokens",
 		"pool":             "messages and ids",
@@ -370,6 +376,7 @@ var rooms = map[string]map[string]string{
 		"branch":                 "histories",
 		"chatctx":                "the front door",
 		"chatctx/approval":       "decides and runs",
+		"chatctx/cost":           "sums what replies cost",
 		"chatctx/exchange":       "reads other formats",
 		"chatctx/exchange/all":   "all its formats",
 		"chatctx/secrets":        "knows common keys",

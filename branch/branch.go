@@ -84,6 +84,8 @@ type Digest struct {
 	Squeezed bool   `cbor:"4,keyasint,omitempty"`
 	// Of is a hash of the ids of the messages that it stands for: where they are others by now, it counts no more.
 	Of pool.Hash `cbor:"5,keyasint,omitzero"`
+	// Message lies in the pool and on no branch: what a model was paid for Text. Zero: no model made it.
+	Message pool.ID `cbor:"6,keyasint,omitzero"`
 }
 
 // Len is the number of messages on the branch.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -108,12 +109,13 @@ type Prefix struct {
 	BrokenBy      string  // the step that changed the first link that differs; "" where the older request is the beginning of the newer one
 	Message       pool.ID // that link's
 	Lost          int     // tokens of the older request that came after the shared part
-	Cost          float64 // of sending those again instead of reading them from the cache, at the given prices
+	Price         *cost.Price
+	Cost          cost.Money // of sending those again instead of reading them from the cache, at Price; 0 where that is nil
 }
 
-// Share compares a request with the one before it. prices may be nil.
-func Share(before, now []Link, prices *tokens.Prices) Prefix {
-	p := Prefix{}
+// Share compares a request with the one before it. price may be nil.
+func Share(before, now []Link, price *cost.Price) Prefix {
+	p := Prefix{Price: price}
 	n := 0
 	for n < len(before) && n < len(now) && before[n].Hash == now[n].Hash && before[n].Message == now[n].Message {
 		p.Bytes += now[n].Bytes
@@ -136,8 +138,9 @@ func Share(before, now []Link, prices *tokens.Prices) Prefix {
 	if slices.Contains([]string{"tools", "system", "prompt", "summary"}, before[n].Step) {
 		p.BrokenBy = before[n].Step
 	}
-	if prices != nil {
-		p.Cost = float64(min(p.Lost, p.Total-p.Tokens)) * (prices.Input - prices.CacheRead) / 1e6
+	if price != nil {
+		again := int64(min(p.Lost, p.Total-p.Tokens))
+		p.Cost = price.Of(cost.Usage{Input: again}) - price.Of(cost.Usage{CacheRead: again})
 	}
 	return p
 }

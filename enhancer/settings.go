@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
@@ -35,7 +36,7 @@ type Options struct {
 	Notify              bool
 	Cache               bool
 	CacheTTL            string // 5m or 1h
-	Prices              json.RawMessage
+	Prices              *cost.Prices
 	// StepsOff are the steps that are switched off.
 	StepsOff []string
 	// What follows is no setting: a program sets it.
@@ -95,10 +96,7 @@ func OptionsOf(inForce map[string]json.RawMessage, getenv func(string) string) (
 	r.truth("notify", &o.Notify)
 	r.truth("cache", &o.Cache)
 	r.word("cache.ttl", &o.CacheTTL, "5m", "1h")
-	o.Prices = r.value("prices")
-	if r.err == nil {
-		_, r.err = tokens.ParsePrices(o.Prices, o.Model)
-	}
+	r.prices(&o.Prices)
 	if o.Budget == 0 {
 		o.Budget = tokens.ForModel(o.Model).Budget()
 	}
@@ -177,6 +175,14 @@ func (r *reader) word(key string, into *string, words ...string) {
 		}
 		return false
 	})
+}
+
+func (r *reader) prices(into **cost.Prices) {
+	p, err := cost.Parse(r.value("prices"))
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("%w %w", ErrSetting, err)
+	}
+	*into = p
 }
 
 // share reads a part of a whole.

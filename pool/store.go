@@ -292,3 +292,38 @@ func idOf(k []byte) (ID, error) {
 	}
 	return ID(bytes.Clone(k[len(ID{}):])), nil
 }
+
+// Facts are a message without what it says.
+type Facts struct {
+	ID         ID       `cbor:"-"`
+	Role       Role     `cbor:"2,keyasint"`
+	Meta       Metadata `cbor:"6,keyasint"`
+	Created    Time     `cbor:"7,keyasint"`
+	Kind       string   `cbor:"8,keyasint"`
+	CopiedFrom *ID      `cbor:"12,keyasint"`
+	Source     *Source  `cbor:"13,keyasint"`
+	Home       Home     `cbor:"15,keyasint"`
+}
+
+// ScanFacts is ScanAfter for the facts alone, for a part of what reading the messages takes. One that cannot be read comes as nil with its error.
+func ScanFacts(tx kv.Tx, ctx, after ID, fn func(id ID, f *Facts, err error) error) error {
+	r := kv.Prefix(ctx[:])
+	if after != (ID{}) {
+		r.From = append(key(ctx, after), 0)
+	}
+	return tx.Scan(Bucket, r, func(k, value []byte) error {
+		id, err := idOf(k)
+		if err != nil {
+			return fn(ID{}, nil, err)
+		}
+		body, err := unseal(value)
+		if err != nil {
+			return fn(id, nil, damaged(id, err))
+		}
+		f := &Facts{ID: id}
+		if err := looseMode.Unmarshal(body, f); err != nil {
+			return fn(id, nil, damaged(id, err))
+		}
+		return fn(id, f, nil)
+	})
+}

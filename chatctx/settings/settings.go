@@ -100,7 +100,7 @@ var Table = []Setting{
 	{"cache.ttl", Word, true, "5m", "5m 1h", "how long it keeps a prefix"},
 	{"images.scale", Truth, false, "true", "", "whether images over a provider's limits are scaled down"},
 	{"notify", Truth, false, "true", "", "whether send says what was left out"},
-	{"prices", JSON, false, "", "", "prices of models"},
+	{"prices", JSON, false, "", "", "what a million tokens of a model cost: an object by models, or the path of a file with one"},
 
 	{"embedding.model", Text, false, "", "", "who makes vectors for search"},
 	{"embedding.base_url", Address, false, "", "", "the address of the server that makes vectors"},

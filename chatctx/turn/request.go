@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -218,11 +219,7 @@ func (t *Turn) compare(ctx context.Context, req *Request, o enhancer.Options, co
 	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {
 		req.First, before = true, nil // of another version
 	}
-	prices, err := tokens.ParsePrices(o.Prices, req.Model)
-	if err != nil {
-		return err
-	}
-	req.Prefix = enhancer.Share(before, req.Chain, prices)
+	req.Prefix = enhancer.Share(before, req.Chain, o.Prices.Of(req.Provider, req.Model, time.Time{}))
 	return nil
 }
 

@@ -268,21 +268,3 @@ func TestPreview(t *testing.T) {
 		}
 	}
 }
-
-func TestPrices(t *testing.T) {
-	flat := json.RawMessage(`{"input":3,"output":15,"cache_read":0.3,"cache_write":3.75}`)
-	p, err := ParsePrices(flat, "claude-x")
-	if err != nil || p.Cost(1000, 10000, 2000, 500) != (3000+3000+7500+7500)/1e6 {
-		t.Errorf("%+v %v", p, err)
-	}
-	named := json.RawMessage(`{"gpt-4o":{"input":2.5},"gpt-4o-mini":{"input":0.15}}`)
-	if p, err := ParsePrices(named, "openai/gpt-4o-mini-2024"); err != nil || p.Input != 0.15 {
-		t.Errorf("%+v %v", p, err)
-	}
-	if p, err := ParsePrices(named, "claude"); p != nil || err != nil {
-		t.Errorf("%+v %v", p, err)
-	}
-	if _, err := ParsePrices(json.RawMessage(`"cheap"`), "x"); err == nil {
-		t.Error("a text was taken for prices")
-	}
-}

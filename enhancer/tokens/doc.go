@@ -1,4 +1,4 @@
-// Package tokens says how large a draft is for a model: how many tokens, of how many that fit, and what they cost.
+// Package tokens says how large a draft is for a model: how many tokens, of how many that fit.
 //
 // Two sources, the better first: what the provider reported for this very message, and a count by the model's encoding. GPT-4o, o1 and
 // what OpenAI made later read o200k_base, GPT-4 and GPT-3.5 cl100k_base; every other model is counted by cl100k_base, which is an approximation

@@ -51,7 +51,7 @@ func commandTable() []group {
 		{"Finding", searchCommands()},
 		{"Talking to a model", talkCommands()},
 		{"Tools and their calls", slices.Concat(callCommands(), ruleCommands(), toolCommands(), subCommands())},
-		{"The window", windowCommands()},
+		{"The window", append(windowCommands(), costCommand())},
 		{"Branches", branchCommands()},
 		{"Changing a history", historyCommands()},
 		{"Prompts and settings", settingCommands()},

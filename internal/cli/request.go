@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
@@ -114,7 +115,8 @@ type prefixJSON struct {
 	BrokenBy string      `json:"broken_by,omitempty"`
 	Message  *chatctx.ID `json:"message,omitempty"`
 	Lost     int         `json:"lost"`
-	Cost     float64     `json:"cost,omitempty"`
+	Cost     *cost.Money `json:"cost_nano,omitempty"` // of what is lost
+	Currency string      `json:"currency,omitempty"`
 }
 
 // stepJSON is what an enhancer did.
@@ -228,6 +230,10 @@ func (r *run) explainMessage(m *chatctx.DraftMessage, v explainedJSON) {
 
 func (r *run) explainEnd(req *turn.Request) any {
 	p := req.Prefix
+	prefix := prefixJSON{Bytes: p.Bytes, Tokens: p.Tokens, Total: p.Total, First: req.First, BrokenBy: p.BrokenBy, Message: idOrNull(p.Message), Lost: p.Lost}
+	if p.Price != nil && p.BrokenBy != "" {
+		prefix.Cost, prefix.Currency = &p.Cost, p.Price.Currency
+	}
 	steps := []stepJSON{}
 	for _, s := range req.Report.Steps {
 		steps = append(steps, stepJSON{s.Name, s.Before, s.After, s.Skipped})
@@ -238,7 +244,7 @@ func (r *run) explainEnd(req *turn.Request) any {
 		Provider string     `json:"provider"`
 		Model    string     `json:"model"`
 		Limit    int        `json:"limit"`
-	}{prefixJSON{p.Bytes, p.Tokens, p.Total, req.First, p.BrokenBy, idOrNull(p.Message), p.Lost, p.Cost}, steps, req.Provider, req.Model, req.Report.Limit}
+	}{prefix, steps, req.Provider, req.Model, req.Report.Limit}
 }
 
 func (r *run) explainSteps(req *turn.Request) {

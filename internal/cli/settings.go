@@ -13,6 +13,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
@@ -135,6 +136,9 @@ func parseSettings(args []string) (set map[string]json.RawMessage, show []string
 			set[key] = settings.Parse(key, value)
 			if err := settings.Check(key, set[key]); err != nil {
 				return nil, nil, &usageError{"config: " + err.Error(), "chatctx help config lists all settings; app.NAME is for a program's own"}
+			}
+			if _, err := cost.Parse(set[key]); key == "prices" && err != nil {
+				return nil, nil, &usageError{"config: " + err.Error(), `chatctx config --default 'prices={"gpt-4o": {"input": 2.5, "output": 10, "cache_read": 1.25}}'`}
 			}
 		}
 	}

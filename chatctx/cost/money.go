@@ -1,0 +1,100 @@
+// Package cost says what replies cost: what a provider reported of their tokens, times the prices of their model.
+//
+// Money is counted in whole numbers of 10⁻⁹ of a currency and rounded once a reply, so sums are exact. Prices come from a table with
+// source and date (PriceTable), or from the setting prices, which wins. A model without a price costs an unknown sum, never nothing: sums
+// say how many replies they leave out. Prices are those of the model's maker for single requests; what a plan, a batch, another host
+// of the model or a tool of the provider's costs is not in them.
+//
+// It reads stores and never changes them.
+//
+// Read first: Prices.Reply, for one message, and Spent, for a store.
+package cost
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Money is an amount in units of 10⁻⁹ of a currency.
+type Money int64
+
+// Unit is one of a currency.
+const Unit Money = 1e9
+
+// String is the amount as a decimal number, with two digits behind the point or as many as it has: 12.50, 0.0123.
+func (m Money) String() string {
+	sign, n := "", uint64(m)
+	if m < 0 {
+		sign, n = "-", -n
+	}
+	behind := strings.TrimRight(fmt.Sprintf("%09d", n%uint64(Unit)), "0")
+	for len(behind) < 2 {
+		behind += "0"
+	}
+	return sign + strconv.FormatUint(n/uint64(Unit), 10) + "." + behind
+}
+
+// Short is the amount for people: to the cent from ten on, to a hundredth of that below, and as it is where that is nothing.
+func (m Money) Short() string {
+	step := Unit / 100
+	if m > -10*Unit && m < 10*Unit {
+		step = Unit / 10_000
+	}
+	rounded := (m + step/2) / step * step
+	if m < 0 {
+		rounded = -((-m + step/2) / step * step)
+	}
+	if rounded == 0 {
+		return m.String()
+	}
+	return rounded.String()
+}
+
+// plus adds, and stays at the largest amount where the sum is larger: figures of a file may say anything.
+func (m Money) plus(more Money) Money {
+	if sum := m + more; more <= 0 || sum > m {
+		return sum
+	}
+	return math.MaxInt64
+}
+
+// perMillion is a sum of counts times prices for a million, to be rounded once.
+type perMillion struct{ high, low uint64 }
+
+func (s *perMillion) add(n int64, price Money) {
+	if n <= 0 || price <= 0 {
+		return
+	}
+	high, low := bits.Mul64(uint64(n), uint64(price))
+	var carry uint64
+	s.low, carry = bits.Add64(s.low, low, 0)
+	s.high += high + carry
+}
+
+// money is the sum, rounded to the nearest.
+func (s *perMillion) money() Money {
+	const million = 1_000_000
+	low, carry := bits.Add64(s.low, million/2, 0)
+	high := s.high + carry
+	if high >= million {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(high, low, million)
+	if q > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return Money(q)
+}
+
+// parseMoney reads a decimal number exactly. More than nine digits behind the point are refused, as is what is over a billion.
+func parseMoney(s string) (Money, error) {
+	whole, behind, _ := strings.Cut(s, ".")
+	if whole == "" || len(whole) > 9 || len(behind) > 9 || strings.Trim(whole+behind, "0123456789") != "" {
+		return 0, fmt.Errorf("%q is no price: write a number like 3 or 0.25, of at most nine digits behind the point", s)
+	}
+	n, err := strconv.ParseInt(whole+behind+strings.Repeat("0", 9-len(behind)), 10, 64)
+	return Money(n), err
+}

@@ -1,0 +1,244 @@
+package cost
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// By is what the groups of a report have in common.
+type By string
+
+// The ways to group replies.
+const (
+	ByNothing By = ""
+	ByContext By = "context"
+	ByBranch  By = "branch" // on which a reply was written; a fork shows it too, and has not paid for it
+	ByModel   By = "model"
+	ByDay     By = "day"
+	ByKind    By = "kind"
+)
+
+// Grouping are all of them.
+var Grouping = []By{ByContext, ByBranch, ByModel, ByDay, ByKind}
+
+// Query says which replies are summed up, and how. The zero Query is the whole store in one sum.
+type Query struct {
+	Since    time.Time  // those that were complete at or after it; those of unknown time are then left out
+	Until    time.Time  // those before it
+	Context  chatctx.ID // those of one conversation
+	By       By
+	Location *time.Location // whose days; nil is time.Local
+	Prices   *Prices
+}
+
+// Sums are what replies took and cost together.
+type Sums struct {
+	Replies int `json:"replies"`
+	Usage
+	// Cost by currency, of the replies whose cost is known.
+	Cost map[string]Money `json:"cost_nano"`
+	// Estimated are those of the replies whose figures a file's program made; WithoutUsage have none, and Unpriced are of models without a price: neither is in Cost.
+	Estimated    int `json:"estimated"`
+	WithoutUsage int `json:"without_usage"`
+	Unpriced     int `json:"unpriced"`
+}
+
+func (s *Sums) add(r *Reply) {
+	s.Replies++
+	switch {
+	case r.Origin == Missing:
+		s.WithoutUsage++
+		return
+	case r.Price == nil:
+		s.Unpriced++
+	default:
+		if s.Cost == nil {
+			s.Cost = map[string]Money{}
+		}
+		s.Cost[r.Price.Currency] = s.Cost[r.Price.Currency].plus(r.Cost)
+	}
+	if r.Origin == Estimated {
+		s.Estimated++
+	}
+	s.Usage.add(&r.Usage)
+}
+
+// Group is a part of the replies, and what they have in common; the fields of other groupings are empty.
+type Group struct {
+	Context  chatctx.ID
+	Title    string
+	Trashed  bool
+	Branch   string // "" where the branch is gone
+	Removed  bool
+	Provider string
+	Model    string
+	Day      string // 2026-01-31, "" where the time is unknown
+	Kind     string
+	Sums
+}
+
+// Report is what was spent.
+type Report struct {
+	Sums
+	Groups []*Group // the dearest first, days in order
+	Kinds  []*Group
+	// Unpriced are the models that have no price, with what they took.
+	Unpriced []*Group
+	// Damaged messages could not be read.
+	Damaged int
+}
+
+// Spent sums up what the replies of a store cost, each once: a copy, in whatever conversation, and what was imported a second time cost nothing again. What is in the trash, was rewound away or lies on a
+// removed branch counts; what gc or purge took is not there any more. It reads the whole store in short transactions.
+func Spent(ctx context.Context, store *chatctx.Store, q Query) (*Report, error) {
+	s := &spending{query: q, out: &Report{}, seen: map[string]bool{}, kinds: map[string]*Group{}, unpriced: map[string]*Group{}, groups: map[string]*Group{}}
+	if s.query.Location == nil {
+		s.query.Location = time.Local
+	}
+	for _, trash := range []bool{false, true} {
+		for info, err := range store.Contexts(ctx, chatctx.ListOptions{Trash: trash}) {
+			if err != nil {
+				return nil, err
+			}
+			if err := s.conversation(ctx, store, info); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(s.copies, func(a, b found) int { return slices.Compare(a.fact.ID[:], b.fact.ID[:]) })
+	for _, f := range s.copies {
+		s.take(f.info, f.fact)
+	}
+	s.out.Groups, s.out.Kinds, s.out.Unpriced = s.sorted(s.groups), s.sorted(s.kinds), s.sorted(s.unpriced)
+	return s.out, nil
+}
+
+// spending is a sum under way.
+type spending struct {
+	query                   Query
+	out                     *Report
+	seen                    map[string]bool // names of replies that count already
+	copies                  []found         // looked at last: what they are copies of comes first
+	groups, kinds, unpriced map[string]*Group
+}
+
+type found struct {
+	info *chatctx.ContextInfo
+	fact *chatctx.Fact
+}
+
+func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info *chatctx.ContextInfo) error {
+	c, err := store.Context(ctx, info.ID.String())
+	if errors.Is(err, chatctx.ErrNotFound) {
+		return nil // purged meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	for f, err := range c.Facts(ctx) {
+		switch {
+		case f == nil && errors.Is(err, chatctx.ErrDamaged):
+			s.out.Damaged++
+		case err != nil:
+			return err
+		case s.query.Prices.reply(&f.Facts) == nil:
+		case f.CopiedFrom != nil || f.Source != nil && f.Source.Format == chatctx.NativeFormat:
+			s.copies = append(s.copies, found{info, f})
+		default:
+			s.take(info, f)
+		}
+	}
+	return nil
+}
+
+// take counts a reply that does not count yet.
+func (s *spending) take(info *chatctx.ContextInfo, f *chatctx.Fact) {
+	again := false
+	for _, name := range names(&f.Facts) {
+		again = again || s.seen[name]
+		s.seen[name] = true
+	}
+	r := s.query.Prices.reply(&f.Facts)
+	q := &s.query
+	if again || q.Context != (chatctx.ID{}) && q.Context != info.ID || !q.Since.IsZero() && r.At.Before(q.Since) || !q.Until.IsZero() && !r.At.Before(q.Until) {
+		return
+	}
+	s.out.add(r)
+	s.of(s.kinds, Group{Kind: r.Kind}).add(r)
+	if r.Price == nil && r.Origin != Missing {
+		s.of(s.unpriced, Group{Provider: r.Provider, Model: r.Model}).add(r)
+	}
+	if q.By != ByNothing {
+		s.of(s.groups, s.group(info, f, r)).add(r)
+	}
+}
+
+// names are what a reply is known by: its id, that of what it is a copy of, and where it came from.
+func names(f *pool.Facts) []string {
+	list := []string{string(f.ID[:])}
+	if f.CopiedFrom != nil {
+		list = append(list, string(f.CopiedFrom[:]))
+	}
+	if src := f.Source; src != nil && src.Node != "" {
+		list = append(list, strings.Join([]string{src.Format, src.Conversation, src.Node}, "\x00"))
+		if id := (pool.ID{}); src.Format == chatctx.NativeFormat && id.UnmarshalText([]byte(src.Node)) == nil {
+			list = append(list, string(id[:]))
+		}
+	}
+	return list
+}
+
+// group is the group of a reply.
+func (s *spending) group(info *chatctx.ContextInfo, f *chatctx.Fact, r *Reply) Group {
+	switch s.query.By {
+	case ByContext:
+		return Group{Context: info.ID, Title: info.Title, Trashed: info.Trashed != 0}
+	case ByBranch:
+		return Group{Context: info.ID, Title: info.Title, Trashed: info.Trashed != 0, Branch: f.Branch, Removed: f.Removed}
+	case ByModel:
+		return Group{Provider: r.Provider, Model: r.Model}
+	case ByDay:
+		day := ""
+		if !r.At.IsZero() {
+			day = r.At.In(s.query.Location).Format(time.DateOnly)
+		}
+		return Group{Day: day}
+	}
+	return Group{Kind: r.Kind}
+}
+
+// of finds a group in a set, or puts it there.
+func (s *spending) of(set map[string]*Group, g Group) *Group {
+	key := strings.Join([]string{string(g.Context[:]), g.Branch, g.Provider, g.Model, g.Day, g.Kind}, "\x00")
+	if set[key] == nil {
+		set[key] = &g
+	}
+	return set[key]
+}
+
+// sorted are the groups of a set: days in order, else the dearest first, of those that cost the same, or nothing that is known, the larger.
+func (s *spending) sorted(set map[string]*Group) []*Group {
+	out := make([]*Group, 0, len(set))
+	for _, g := range set {
+		out = append(out, g)
+	}
+	sum := func(g *Group) (n Money) {
+		for _, m := range g.Cost {
+			n = n.plus(m)
+		}
+		return n
+	}
+	slices.SortFunc(out, func(a, b *Group) int {
+		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(sum(b), sum(a)), cmp.Compare(b.Usage.All()+b.Output, a.Usage.All()+a.Output),
+			strings.Compare(a.Title, b.Title), strings.Compare(a.Branch, b.Branch), strings.Compare(a.Model, b.Model), strings.Compare(a.Kind, b.Kind),
+			slices.Compare(a.Context[:], b.Context[:]))
+	})
+	return out
+}

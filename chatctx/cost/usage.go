@@ -1,0 +1,119 @@
+package cost
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Usage is what a reply took, in tokens, each of them in one place: what was read from the cache or written to it is not in Input. Reasoning is a part of Output.
+type Usage struct {
+	Input          int64 `json:"input_tokens"`
+	CacheRead      int64 `json:"cache_read_tokens"`
+	CacheWrite     int64 `json:"cache_write_tokens"`
+	CacheWriteHour int64 `json:"cache_write_1h_tokens"` // written to be kept for an hour
+	Output         int64 `json:"output_tokens"`
+	Reasoning      int64 `json:"reasoning_tokens"`
+}
+
+// All is the whole input, cached or not.
+func (u *Usage) All() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.CacheWriteHour }
+
+func (u *Usage) add(more *Usage) {
+	u.Input += more.Input
+	u.CacheRead += more.CacheRead
+	u.CacheWrite += more.CacheWrite
+	u.CacheWriteHour += more.CacheWriteHour
+	u.Output += more.Output
+	u.Reasoning += more.Reasoning
+}
+
+// Origin says whose figures a usage has.
+type Origin string
+
+// The origins of figures.
+const (
+	Reported  Origin = "reported"  // the provider's
+	Estimated Origin = "estimated" // those of the program that a file is from, which does not say that a provider gave them
+	Missing   Origin = "missing"   // none, or not for input and output both
+)
+
+// most is the largest count that is believed.
+const most = 1 << 40
+
+// UsageOf reads what a message says of its usage.
+func UsageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
+	count := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return min(max(*n, 0), most)
+	}
+	if m.InputTokens == nil || m.OutputTokens == nil {
+		return Usage{}, Missing
+	}
+	u := Usage{CacheRead: count(m.CacheRead), CacheWrite: count(m.CacheWrite), Output: count(m.OutputTokens), Reasoning: count(m.ReasoningTokens)}
+	u.Input = max(count(m.InputTokens)-u.CacheRead-u.CacheWrite, 0)
+	u.Reasoning = min(u.Reasoning, u.Output)
+	u.CacheWriteHour = min(hourOf(m.Usage), u.CacheWrite)
+	u.CacheWrite -= u.CacheWriteHour
+	if imported && len(m.Usage) == 0 {
+		return u, Estimated
+	}
+	return u, Reported
+}
+
+// hourOf is how many of the tokens that were written to the cache stay there for an hour, which Anthropic says apart.
+func hourOf(usage json.RawMessage) int64 {
+	var u struct {
+		Created struct {
+			Hour int64 `json:"ephemeral_1h_input_tokens"`
+		} `json:"cache_creation"`
+	}
+	if len(usage) == 0 || json.Unmarshal(usage, &u) != nil {
+		return 0
+	}
+	return max(u.Created.Hour, 0)
+}
+
+// Reply is what a reply of a model took and cost.
+type Reply struct {
+	Usage
+	Origin          Origin
+	Provider, Model string
+	Kind            string    // reply; summary, digest or title for what a model was asked apart from the conversation
+	At              time.Time // when it was complete; zero: unknown
+	// Price is nil where none is known of the model. Cost is then 0 and says nothing; so it is where Origin is Missing.
+	Price *Price
+	Cost  Money
+}
+
+// Known reports whether Cost says what the reply cost.
+func (r *Reply) Known() bool { return r.Price != nil && r.Origin != Missing }
+
+// AnswerKind is the Kind of a reply in a conversation.
+const AnswerKind = "reply"
+
+// Reply is what a message took and cost; nil for one that is not known to be a model's.
+func (p *Prices) Reply(m *pool.Message) *Reply {
+	return p.reply(&pool.Facts{Role: m.Role, Meta: m.Meta, Created: m.Created, Kind: m.Kind, Source: m.Source})
+}
+
+func (p *Prices) reply(m *pool.Facts) *Reply {
+	if m.Meta.Model == "" || m.Role != pool.Assistant && m.Meta.OutputTokens == nil {
+		return nil
+	}
+	r := &Reply{Provider: m.Meta.Provider, Model: m.Meta.Model, Kind: m.Kind, At: m.Meta.Completed.Time()}
+	if r.Kind == "" || m.Role == pool.Assistant && r.Kind != "summary" && r.Kind != "digest" && r.Kind != "title" {
+		r.Kind = AnswerKind
+	}
+	if r.At.IsZero() {
+		r.At = m.Created.Time()
+	}
+	r.Usage, r.Origin = UsageOf(&m.Meta, m.Source != nil)
+	if r.Price = p.Of(r.Provider, r.Model, r.At); r.Price != nil && r.Origin != Missing {
+		r.Cost = r.Price.Of(r.Usage)
+	}
+	return r
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/enhancer"
+)
+
+func costCommand() *command {
+	words := make([]string, len(cost.Grouping))
+	for i, by := range cost.Grouping {
+		words[i] = string(by)
+	}
+	sums := "replies, cost{CURRENCY: amount}, cost_nano{CURRENCY: n}, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, estimated, without_usage, unpriced"
+	return &command{name: "cost", does: "what the replies in the store cost", scope: onStore, do: doCost, paged: true,
+		more: "Each reply counts once, by the tokens that its provider reported: not again where it was copied, or imported a second time. What is in the trash, was rewound away or is on a removed branch counts; what gc or purge took does not. " +
+			"Prices are those of a table with source and date; the setting prices of the store (--default), or CHATCTX_PRICES, wins: an object, or a file with one. They are list prices of single requests: what a plan, a batch or a provider's own tool costs is not in them. " +
+			"Replies of models without a price are listed, with their tokens, and are in no sum. Figures that a file's program made, and no provider, are called estimated.",
+		flags: []urfave.Flag{
+			&urfave.StringFlag{Name: "by", Usage: "a line for each `" + strings.ToUpper(strings.Join(words, " | ")) + "`; days are those of this machine"},
+			&urfave.StringFlag{Name: "since", Usage: "only what came since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
+		},
+		json: sums + ", by, since, kinds[{kind, …}], groups[{context, title, trashed, branch, removed | provider, model | day | kind, …}], unpriced_models[{provider, model, …}], damaged; … are the sums again",
+		example: `chatctx cost
+chatctx cost --by model --since 30d
+chatctx config --default 'prices={"llama3.3": {"input": 0, "output": 0}}'`}
+}
+
+// sumsJSON are sums with their amounts in words. JSON has the integers too, since a reader may take the words for a float.
+type sumsJSON struct {
+	cost.Sums
+	Amounts map[string]string `json:"cost"`
+}
+
+func sumsOf(s cost.Sums) sumsJSON {
+	out := sumsJSON{s, map[string]string{}}
+	if out.Cost == nil {
+		out.Cost = map[string]cost.Money{}
+	}
+	for currency, m := range s.Cost {
+		out.Amounts[currency] = m.String()
+	}
+	return out
+}
+
+// costGroupJSON is a part of the replies.
+type costGroupJSON struct {
+	Context  *chatctx.ID `json:"context,omitempty"`
+	Title    string      `json:"title,omitempty"`
+	Trashed  bool        `json:"trashed,omitempty"`
+	Branch   *string     `json:"branch,omitempty"`
+	Removed  bool        `json:"removed,omitempty"`
+	Provider *string     `json:"provider,omitempty"`
+	Model    string      `json:"model,omitempty"`
+	Day      *string     `json:"day,omitempty"` // "" where the time is unknown
+	Kind     string      `json:"kind,omitempty"`
+	sumsJSON
+}
+
+type costJSON struct {
+	By    string     `json:"by,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+	sumsJSON
+	Kinds    []costGroupJSON `json:"kinds"`
+	Groups   []costGroupJSON `json:"groups,omitempty"`
+	Unpriced []costGroupJSON `json:"unpriced_models"`
+	Damaged  int             `json:"damaged,omitempty"`
+}
+
+func costGroups(by cost.By, list []*cost.Group) []costGroupJSON {
+	out := []costGroupJSON{}
+	for _, g := range list {
+		j := costGroupJSON{Context: idOrNull(g.Context), Title: g.Title, Trashed: g.Trashed, Removed: g.Removed, Model: g.Model, Kind: g.Kind, sumsJSON: sumsOf(g.Sums)}
+		switch by {
+		case cost.ByBranch:
+			j.Branch = &g.Branch
+		case cost.ByModel:
+			j.Provider = &g.Provider
+		case cost.ByDay:
+			j.Day = &g.Day
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+func doCost(r *run) error {
+	q := cost.Query{By: cost.By(r.flag("by"))}
+	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
+		return &usageError{fmt.Sprintf("--by %q: there are %s", r.flag("by"), strings.Join(quoted(cost.Grouping), ", ")), "chatctx cost --by model"}
+	}
+	since, err := when(r.flag("since"), time.Now())
+	if err != nil {
+		return err
+	}
+	q.Since = since.Time()
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	if q.Prices, err = r.storePrices(st); err != nil {
+		return err
+	}
+	report, err := cost.Spent(r.ctx, st, q)
+	if err != nil {
+		return err
+	}
+	v := costJSON{By: string(q.By), Since: jsonTime(since), sumsJSON: sumsOf(report.Sums), Kinds: costGroups(cost.ByKind, report.Kinds),
+		Groups: costGroups(q.By, report.Groups), Unpriced: costGroups(cost.ByModel, report.Unpriced), Damaged: report.Damaged}
+	return r.emit(v, func() { r.printCost(&q, report) })
+}
+
+func quoted(list []cost.By) []string {
+	out := make([]string, len(list))
+	for i, by := range list {
+		out[i] = string(by)
+	}
+	return out
+}
+
+// storePrices are the prices that the store's settings, or the environment, say.
+func (r *run) storePrices(st *chatctx.Store) (*cost.Prices, error) {
+	env, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return nil, &usageError{err.Error(), ""}
+	}
+	own, err := st.Settings(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := cost.Parse(settings.InForce(env, own)["prices"])
+	if err != nil {
+		return nil, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
+	}
+	return p, nil
+}
+
+func (r *run) printCost(q *cost.Query, report *cost.Report) {
+	for _, g := range report.Groups {
+		r.printf("%s  %s\n", pad(amounts(&g.Sums), 14), costLine(q.By, g))
+	}
+	if len(report.Groups) > 0 {
+		r.printf("\n")
+	}
+	r.printf("%s for %s\n", amounts(&report.Sums), spentOn(&report.Sums))
+	if len(report.Kinds) > 1 {
+		for _, g := range report.Kinds {
+			r.printf("  %s %s, %s\n", pad(g.Kind, 8), amounts(&g.Sums), count(g.Replies, "time"))
+		}
+	}
+	for _, g := range report.Unpriced {
+		r.note("no price is known of %s: %s", modelName(g), spentOn(&g.Sums))
+	}
+	if len(report.Unpriced) > 0 {
+		example, _ := json.Marshal(map[string]any{report.Unpriced[0].Model: map[string]int{"input": 0, "output": 0}}) // texts and numbers always encode
+		r.note("set what a million tokens cost: chatctx config --default prices=%s", quote(string(example)))
+	}
+	if n := report.WithoutUsage; n > 0 {
+		r.note("%s without a word on what they took", counted(n, "reply", "replies"))
+	}
+	if n := report.Estimated; n > 0 {
+		r.note("%s of imported files: the figures are their program's, not a provider's", counted(n, "reply", "replies"))
+	}
+	if n := report.Damaged; n > 0 {
+		r.note("%s could not be read: chatctx check", count(n, "message"))
+	}
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// amounts are the sums by currency, "?" where nothing is known of any reply.
+func amounts(s *cost.Sums) string {
+	var out []string
+	for _, currency := range slices.Sorted(maps.Keys(s.Cost)) {
+		out = append(out, s.Cost[currency].Short()+" "+clean(currency))
+	}
+	if len(out) == 0 {
+		if s.Unpriced+s.WithoutUsage > 0 {
+			return "?"
+		}
+		return "0.00"
+	}
+	return strings.Join(out, " + ")
+}
+
+// spentOn says what replies took.
+func spentOn(s *cost.Sums) string {
+	in := s.All()
+	text := fmt.Sprintf("%s, %s tokens in", counted(s.Replies, "reply", "replies"), enhancer.Short(int(in)))
+	if s.CacheRead > 0 {
+		text += fmt.Sprintf(" (%d %% from the cache)", (200*s.CacheRead+in)/(2*in))
+	}
+	text += fmt.Sprintf(", %s out", enhancer.Short(int(s.Output)))
+	if s.Reasoning > 0 {
+		text += fmt.Sprintf(" (%s of it reasoning)", enhancer.Short(int(s.Reasoning)))
+	}
+	return text
+}
+
+func modelName(g *cost.Group) string {
+	if g.Provider == "" {
+		return clean(g.Model)
+	}
+	return clean(g.Model + " of " + g.Provider)
+}
+
+// costLine is a group's line behind its amount.
+func costLine(by cost.By, g *cost.Group) string {
+	name := ""
+	switch by {
+	case cost.ByContext, cost.ByBranch:
+		name = titled(g.Title, g.Context)
+		if by == cost.ByBranch {
+			name += " " + cmp.Or(clean(g.Branch), "(a branch that is gone)")
+		}
+		if g.Removed {
+			name += " (removed)"
+		}
+		if g.Trashed {
+			name += " (in the trash)"
+		}
+	case cost.ByModel:
+		name = modelName(g)
+	case cost.ByDay:
+		name = cmp.Or(g.Day, "(of unknown time)")
+	default:
+		name = g.Kind
+	}
+	return name + ": " + spentOn(&g.Sums)
+}
