@@ -5,8 +5,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/chatctx/chatctx/chatctx"
 )
 
 // TestLocked: a program that never lets the file go ends the wait of others with 11, and nothing is done; a completion is silent.
@@ -22,6 +25,11 @@ func TestLocked(t *testing.T) {
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLKW, &all); err != nil {
 		t.Fatal(err)
 	}
+	st, err := chatctx.Open(path, chatctx.Options{Wait: time.Hour}) // it does not wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Close()
 	cmd := program(t, path, "add", "user", "too late", "--json")
 	var errs strings.Builder
 	cmd.Stderr = &errs

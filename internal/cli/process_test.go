@@ -37,7 +37,7 @@ func program(t *testing.T, store string, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = append([]string{"chatctx", "--store", store}, args...)
-	cmd.Env = append(os.Environ(), "CHATCTX_CONTEXT=", "PAGER=")
+	cmd.Env = append(os.Environ(), "CHATCTX_CONTEXT=", "PAGER=", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 

@@ -119,7 +119,11 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 		return nil, storeHint(err, path)
 	}
 	r.st = st
-	if due, err := st.Maintenance().PurgeDue(r.ctx); due && err == nil {
+	due, err := st.Maintenance().PurgeDue(r.ctx)
+	if err != nil {
+		return nil, storeHint(err, path)
+	}
+	if due {
 		r.note("a purge was cut short: its bytes are still in the file, until a command that writes has room to write it anew")
 	}
 	return st, nil

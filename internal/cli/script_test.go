@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("TERM", "xterm")
 			e.Setenv("COLUMNS", "80")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each program sleeps for a second at its end
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

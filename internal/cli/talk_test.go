@@ -29,6 +29,7 @@ func TestTalkScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("TERM", "xterm")
 			e.Setenv("COLUMNS", "80")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each program sleeps for a second at its end
 			s := &fakeProvider{}
 			server := httptest.NewServer(s)
 			e.Defer(server.Close)

@@ -21,7 +21,11 @@ func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 	if !ok {
 		return record.Invalidf("a store in memory has no file to copy")
 	}
-	if due, err := PurgeDue(ctx, s); due && err == nil {
+	due, err := PurgeDue(ctx, s)
+	if err != nil {
+		return err
+	}
+	if due {
 		return record.Conflict("a purge was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
 	}
 	return k.Backup(kv.WithPurpose(ctx, "backup"), w)

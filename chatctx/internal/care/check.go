@@ -71,10 +71,11 @@ func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem
 			return err
 		}
 	}
-	if due, err := PurgeDue(ctx, s); due && err == nil {
+	due, err := PurgeDue(ctx, s)
+	if due {
 		c.problem(0, "purge", "was cut short: the bytes of what it took are still in the file, until a program opens the store to write (chatctx vacuum)")
 	}
-	return nil
+	return c.damage(err)
 }
 
 // damage turns an error that says damaged into a problem.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
@@ -26,30 +27,40 @@ import (
 var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
 
 // Open opens the store in a file, or at a URL whose scheme has a driver.
+//
+// It does not wait for other programs, so that a command that finds the store held waits once and not twice.
 func Open(path string, o record.Options) (*record.Store, error) {
-	db, err := openDB(path, o)
+	var due atomic.Bool
+	db, err := openDB(path, o, func(tx kv.Tx) error {
+		if err := view.CheckFormat(tx); err != nil {
+			return err
+		}
+		begun, err := tx.Get(record.MetaBucket, metaPurging)
+		due.Store(begun != nil)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := newStore(db, o)
-	if due, err := PurgeDue(context.Background(), s); due && err == nil && !o.ReadOnly {
+	if due.Load() && !o.ReadOnly {
 		// Where that cannot be done now, for want of space, all else still can: PurgeDue says it.
 		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
 	}
 	return s, nil
 }
 
-func openDB(path string, o record.Options) (kv.DB, error) {
+func openDB(path string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
 	if kv.Scheme(path) != "" {
-		return openURL(context.Background(), path, o)
+		return openURL(context.Background(), path, o, check)
 	}
 	return boltkv.Open(path, boltkv.Options{Create: o.Create, ReadOnly: o.ReadOnly, Wait: o.Wait, IdleHold: o.IdleHold,
-		Sequential: sequential, Check: view.CheckFormat, Init: func(tx kv.RwTx) error { return initStore(tx) }})
+		Sequential: sequential, Check: check, Init: func(tx kv.RwTx) error { return initStore(tx) }})
 }
 
 // openURL opens a database of a server, and makes it where it is not there and Create is set.
-func openURL(ctx context.Context, url string, o record.Options) (kv.DB, error) {
-	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: view.CheckFormat}
+func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
+	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: check}
 	db, err := kv.Open(ctx, url, ko)
 	if !errors.Is(err, kv.ErrNotExist) || !o.Create {
 		return db, err

@@ -13,7 +13,11 @@ func Vacuum(ctx context.Context, s *record.Store) error {
 	if !ok {
 		return record.Invalidf("a store in memory has no file to write anew")
 	}
-	if due, err := PurgeDue(ctx, s); due && err == nil {
+	due, err := PurgeDue(ctx, s)
+	if err != nil {
+		return err
+	}
+	if due {
 		return finishPurge(kv.WithPurpose(ctx, "vacuum"), s, &Collected{})
 	}
 	return k.Rewrite(kv.WithPurpose(ctx, "vacuum"), nil)
