@@ -17,7 +17,7 @@ func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
 	for provider, model := range map[string]string{"openai": "gpt-4o", "openai-responses": "gpt-5", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "ollama": "llama3.2"} {
 		t.Run(provider, func(t *testing.T) {
 			sent, n := 0, 0
-			for s := range testkit.Seeds(t, 60) {
+			for s := range testkit.Seeds(t, 25) {
 				seed := int(s)
 				n++
 				d := adaptertest.Random(uint64(seed), provider, model)

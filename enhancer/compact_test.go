@@ -245,7 +245,7 @@ func TestPinnedMessagesOutliveCompaction(t *testing.T) {
 
 func TestCutsNeverPartCallAndResult(t *testing.T) {
 	o := options(0)
-	for s := range testkit.Seeds(t, 200) {
+	for s := range testkit.Seeds(t, 60) {
 		seed := int(s)
 		w := newWriter(int64(seed)).random(3 + seed%40)
 		o.CompactKeep = 200 + 300*(seed%10)

@@ -59,40 +59,49 @@ func run(t *testing.T, d *chatctx.Draft, o Options) (*Report, error) {
 	return r, err
 }
 
-// seeds is how many drafts a law is tried with.
-const seeds = 300
-
-func TestBudgetIsMetOrAnErrorSaysWhat(t *testing.T) {
+// TestLaws holds what the steps do with a draft to the laws that hold for every draft.
+func TestLaws(t *testing.T) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	plain, err := tiktoken.GetEncoding("o200k_base")
 	if err != nil {
 		t.Fatal(err)
 	}
 	met, refused := 0, 0
-	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
+	drafts(t, 60, func(t *testing.T, d *chatctx.Draft, o Options) {
+		raw, before := fresh(d), d.Messages
+		whole := map[pool.ID][]byte{}
+		for _, m := range d.Messages {
+			whole[m.ID] = content(m.Message)
+		}
 		r, err := run(t, d, o)
+		theSameAgain(t, raw, d, o, err)
 		if err != nil {
 			refused++
 			return
 		}
 		met++
-		if r.After > r.Limit {
-			t.Errorf("%d tokens, may be %d", r.After, r.Limit)
-		}
-		if refused+met > 150 {
-			return // the library's own count is slow
-		}
-		n := tokens.PerConversation + tokens.PerMessage + len(plain.EncodeOrdinary(d.System))
-		for _, m := range d.Messages {
-			if !m.Unsent {
-				n += plainCount(plain, m.Message)
-			}
-		}
-		if n > o.Budget {
-			t.Errorf("%d tokens by the library's count, the budget is %d", n, o.Budget)
-		}
+		budgetIsMet(t, d, o, r, plain)
+		nothingIsEdited(t, whole, raw, d)
+		callsStayWithResults(t, raw, d)
+		orphan(t, before, d)
 	})
 	t.Logf("%d met, %d refused", met, refused)
+}
+
+func budgetIsMet(t *testing.T, d *chatctx.Draft, o Options, r *Report, plain *tiktoken.Tiktoken) {
+	t.Helper()
+	if r.After > r.Limit {
+		t.Errorf("%d tokens, may be %d", r.After, r.Limit)
+	}
+	n := tokens.PerConversation + tokens.PerMessage + len(plain.EncodeOrdinary(d.System))
+	for _, m := range d.Messages {
+		if !m.Unsent {
+			n += plainCount(plain, m.Message)
+		}
+	}
+	if n > o.Budget {
+		t.Errorf("%d tokens by the library's count, the budget is %d", n, o.Budget)
+	}
 }
 
 // plainCount counts without anything of ours but the formula for images.
@@ -117,68 +126,52 @@ func plainCount(enc *tiktoken.Tiktoken, m *pool.Message) int {
 	return n
 }
 
-func TestNoUserMessageIsEditedAndPinsSurvive(t *testing.T) {
-	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
-		whole := map[pool.ID][]byte{}
-		pinned := map[pool.ID]bool{}
-		for _, m := range d.Messages {
-			whole[m.ID] = content(m.Message)
-			if m.Pinned {
-				pinned[m.ID] = true
-			}
+// nothingIsEdited: messages of the user and the system and pinned ones are sent as they are, the pinned ones for sure, and nothing else is made up.
+func nothingIsEdited(t *testing.T, whole map[pool.ID][]byte, raw, d *chatctx.Draft) {
+	t.Helper()
+	pinned := map[pool.ID]bool{}
+	for _, m := range raw.Messages {
+		if m.Pinned {
+			pinned[m.ID] = true
 		}
-		if _, err := run(t, d, o); err != nil {
-			return
+	}
+	for _, m := range d.Messages {
+		was, stored := whole[m.ID]
+		if stored && (m.Role == pool.User || m.Role == pool.System || m.Pinned) && !bytes.Equal(was, content(m.Message)) {
+			t.Errorf("%s message %s was edited", m.Role, m.ID)
 		}
-		for _, m := range d.Messages {
-			was, stored := whole[m.ID]
-			if stored && (m.Role == pool.User || m.Role == pool.System || m.Pinned) && !bytes.Equal(was, content(m.Message)) {
-				t.Errorf("%s message %s was edited", m.Role, m.ID)
-			}
-			if !stored && m.Kind != "digest" {
-				t.Errorf("a %s message came from nowhere", m.Role)
-			}
-			delete(pinned, m.ID)
+		if !stored && m.Kind != "digest" {
+			t.Errorf("a %s message came from nowhere", m.Role)
 		}
-		if len(pinned) > 0 {
-			t.Errorf("%d pinned messages are gone", len(pinned))
-		}
-	})
+		delete(pinned, m.ID)
+	}
+	if len(pinned) > 0 {
+		t.Errorf("%d pinned messages are gone", len(pinned))
+	}
 }
 
-func TestCallsAndResultsStayTogether(t *testing.T) {
-	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
-		pairs := map[pool.ID][]pool.ID{} // both ways
-		for i, at := range partner(d.Messages) {
-			if at >= 0 {
-				a, b := d.Messages[at].ID, d.Messages[i].ID
-				pairs[a], pairs[b] = append(pairs[a], b), append(pairs[b], a)
-			}
+// callsStayWithResults: what was sent of a call and its result was sent of both, in order.
+func callsStayWithResults(t *testing.T, raw, d *chatctx.Draft) {
+	t.Helper()
+	have := map[pool.ID]int{}
+	for i, m := range d.Messages {
+		have[m.ID] = i + 1
+	}
+	for i, at := range partner(raw.Messages) {
+		if at < 0 {
+			continue
 		}
-		before := d.Messages
-		if _, err := run(t, d, o); err != nil {
-			return
+		if a, b := raw.Messages[at].ID, raw.Messages[i].ID; (have[a] > 0) != (have[b] > 0) {
+			t.Errorf("a call and its result were parted: %s %s", a, b)
 		}
-		have := map[pool.ID]int{}
-		for i, m := range d.Messages {
-			have[m.ID] = i + 1
+	}
+	last := 0
+	for _, m := range d.Messages {
+		if m.Kind == "" && m.Position < last {
+			t.Errorf("the order changed at position %d", m.Position)
 		}
-		for id, others := range pairs {
-			for _, other := range others {
-				if (have[id] > 0) != (have[other] > 0) {
-					t.Errorf("a call and its result were parted: %s %s", id, other)
-				}
-			}
-		}
-		last := 0
-		for _, m := range d.Messages {
-			if m.Kind == "" && m.Position < last {
-				t.Errorf("the order changed at position %d", m.Position)
-			}
-			last = max(last, m.Position)
-		}
-		orphan(t, before, d)
-	})
+		last = max(last, m.Position)
+	}
 }
 
 // orphan fails where messages were trimmed and what is left begins, what has to stay aside, with an answer.
@@ -201,39 +194,37 @@ func orphan(t *testing.T, before []*chatctx.DraftMessage, d *chatctx.Draft) {
 	}
 }
 
-func TestSameDraftSameBytesAndAgainChangesNothing(t *testing.T) {
-	drafts(t, seeds, func(t *testing.T, d *chatctx.Draft, o Options) {
-		raw := fresh(d)
-		_, err := run(t, d, o)
-		other := fresh(raw)
-		_, err2 := run(t, other, o)
-		if (err == nil) != (err2 == nil) || sent(d) != sent(other) {
-			t.Fatalf("the same draft gave two requests")
-		}
-		if err != nil {
-			return
-		}
-		want := sent(d)
-		// The session as the request would have stored it: the next request is the same.
-		later := fresh(raw)
-		later.Session = d.Session
-		if _, err := run(t, later, o); err != nil {
-			t.Fatal(err)
-		}
-		if got := sent(later); got != want {
-			t.Fatalf("with the session remembered the request is another:\n%s\nwas\n%s", diff(got, want), "")
-		}
-		if Changed(&d.Session, &later.Session) {
-			t.Errorf("the session changed again: %+v, was %+v", later.Session, d.Session)
-		}
-		// And the steps once more on what they made.
-		if _, err := run(t, d, o); err != nil {
-			t.Fatal(err)
-		}
-		if got := sent(d); got != want {
-			t.Fatalf("the second time changed it:\n%s", diff(got, want))
-		}
-	})
+// theSameAgain: d, made of raw by the steps with that error, comes out the same each time, with its session remembered and from itself too.
+func theSameAgain(t *testing.T, raw, d *chatctx.Draft, o Options, err error) {
+	t.Helper()
+	other := fresh(raw)
+	_, err2 := run(t, other, o)
+	if (err == nil) != (err2 == nil) || sent(d) != sent(other) {
+		t.Fatalf("the same draft gave two requests")
+	}
+	if err != nil {
+		return
+	}
+	want := sent(d)
+	// The session as the request would have stored it: the next request is the same.
+	later := fresh(raw)
+	later.Session = d.Session
+	if _, err := run(t, later, o); err != nil {
+		t.Fatal(err)
+	}
+	if got := sent(later); got != want {
+		t.Fatalf("with the session remembered the request is another:\n%s", diff(got, want))
+	}
+	if Changed(&d.Session, &later.Session) {
+		t.Errorf("the session changed again: %+v, was %+v", later.Session, d.Session)
+	}
+	// And the steps once more on what they made.
+	if _, err := run(t, other, o); err != nil {
+		t.Fatal(err)
+	}
+	if got := sent(other); got != want {
+		t.Fatalf("the second time changed it:\n%s", diff(got, want))
+	}
 }
 
 // diff gives the first line that differs.
@@ -253,12 +244,12 @@ func diff(got, want string) string {
 
 // A history that was rewound, or cut anywhere, under a session that remembers more of it is sent with its last message, and what the model has not read is whole.
 func TestMarksOfALongerHistoryDoNoHarm(t *testing.T) {
-	drafts(t, 150, func(t *testing.T, d *chatctx.Draft, o Options) {
+	drafts(t, 30, func(t *testing.T, d *chatctx.Draft, o Options) {
 		raw := fresh(d)
 		if _, err := run(t, d, o); err != nil || len(raw.Messages) == 0 {
 			return
 		}
-		for n := 1; n <= len(raw.Messages); n += 1 + len(raw.Messages)/8 {
+		for n := 1; n <= len(raw.Messages); n += 1 + len(raw.Messages)/5 {
 			short := fresh(raw)
 			short.Messages = short.Messages[:n]
 			short.Session = d.Session
@@ -288,7 +279,7 @@ func TestMarksOfALongerHistoryDoNoHarm(t *testing.T) {
 
 func TestRulesAreIdempotent(t *testing.T) {
 	w := newWriter(7)
-	for range seeds / 2 {
+	for range 150 {
 		r := w.output(w.size())
 		text := r.Text + string(r.JSON)
 		for _, rule := range OutputRules() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -121,9 +122,12 @@ func simulate(t *testing.T, o Options, compacting bool, turns int) *simulation {
 
 func (s *simulation) share() float64 { return 100 * float64(s.shared) / float64(s.input) }
 
-// Over 500 turns most of each request is the beginning of the one before, and what was pruned stays pruned.
+// Over 500 turns most of each request is the beginning of the one before, and what was pruned stays pruned. An ordinary run looks at the first 100.
 func TestCachedShareOverFiveHundredTurns(t *testing.T) {
-	const turns = 500
+	turns := 100
+	if testkit.Long() {
+		turns = 500
+	}
 	base := options(40_000)
 	off := base
 	off.PruneThreshold = 1 << 30

@@ -31,6 +31,9 @@ func Seeds(t testing.TB, n int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) { run(t, first, rounds, time, yield) }
 }
 
+// Long reports whether CHATCTX_LONG is set: a test that has no rounds may go further then.
+func Long() bool { return os.Getenv("CHATCTX_LONG") != "" }
+
 // length reads what CHATCTX_LONG says about a test of n rounds: how many they are at least, and how long more of them begin.
 func length(long string, n int) (rounds int, more time.Duration, err error) {
 	if long == "" {
