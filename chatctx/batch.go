@@ -362,8 +362,18 @@ func (b *Batch) Pick(from string, refs ...Ref) {
 		for _, pos := range all {
 			pieces = append(pieces, branch.Slice(src.Pieces, pos-1, pos)...)
 		}
-		return t.Take(pieces, s)
+		return t.Bring(pieces, s)
 	})
+}
+
+// TakeOptions of Take. KeepRest carries what came after the answer that gives way.
+type TakeOptions = journal.TakeOptions
+
+// Take puts the whole answer in which ref's message stands where the branch has its own answer to the same user's message, or at the branch's end where it has none. What
+// the branch had from there on goes to a new branch, which the step names in Beside. Calls without a result wait again in the copy that is taken. An answer that the branch
+// has already changes nothing. ErrConflict where the branch does not hold that user's message, or somebody waits for an answer on it.
+func (b *Batch) Take(ref Ref, o TakeOptions) {
+	b.history("take", func(t *journal.Txn, s *Step) error { return t.TakeAnswer(ref, o, s) })
 }
 
 // MergeOptions of Merge. Summary, if not "", is the text of one message that stands for the other branch's and links to where it came from.
@@ -390,7 +400,7 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 			return err
 		}
 		if message == nil {
-			return t.Take(branch.Slice(src.Pieces, n, src.Len()), s)
+			return t.Bring(branch.Slice(src.Pieces, n, src.Len()), s)
 		}
 		return t.MergeSummary(src, *message, s)
 	})

@@ -254,7 +254,7 @@ func (r *run) askedAll(askers []*asker) error {
 		}
 	}
 	if len(done) > 1 {
-		r.note("compare them: %s   go on in one: %s", r.again("diff "+done[0]+" "+done[len(done)-1]), r.again("switch "+done[0]))
+		r.note("compare them: %s   take one: %s", r.again("compare "+strings.Join(done, " ")), r.again("take "+done[0]))
 	}
 	switch {
 	case failed != nil && len(done) > 0 && r.ctx.Err() == nil:

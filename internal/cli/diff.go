@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
-	"unicode"
-
-	"github.com/sergi/go-diff/diffmatchpatch"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -120,8 +117,8 @@ func (r *run) diffMessage(a, b *chatctx.Entry) {
 		r.printf("%s\n", r.paint(dim, "    the same text: "+cut(oneLine(left), 60)))
 		return
 	}
-	words := diffWords(left, right)
-	if sameShare(words) < alike {
+	words := compare.Words(left, right)
+	if compare.Alike(words) < alike {
 		r.signed("-", red, left)
 		r.signed("+", green, right)
 		return
@@ -132,161 +129,31 @@ func (r *run) diffMessage(a, b *chatctx.Entry) {
 	}
 }
 
-// diffWords compares two texts word by word.
-func diffWords(a, b string) []diffmatchpatch.Diff {
-	dmp := diffmatchpatch.New()
-	dmp.DiffTimeout = 0 // the result must not depend on the machine's speed
-	index := map[string]rune{}
-	var words []string
-	encode := func(text string) []rune {
-		var out []rune
-		for _, w := range splitWords(text) {
-			c, ok := index[w]
-			if !ok {
-				c = wordRune(len(words))
-				index[w] = c
-				words = append(words, w)
-			}
-			out = append(out, c)
-		}
-		return out
-	}
-	ra, rb := encode(a), encode(b)
-	const most = 20_000 // words: a comparison of all with all is not for more
-	if len(ra)+len(rb) > most || len(words) > most {
-		return []diffmatchpatch.Diff{{Type: diffmatchpatch.DiffDelete, Text: a}, {Type: diffmatchpatch.DiffInsert, Text: b}}
-	}
-	diffs := dmp.DiffMainRunes(ra, rb, false)
-	for i := range diffs {
-		var text bytes.Buffer
-		for _, c := range diffs[i].Text {
-			text.WriteString(words[wordIndex(c)])
-		}
-		diffs[i].Text = text.String()
-	}
-	return groupEdits(diffs)
-}
-
-// groupEdits puts what was taken away before what was added between two stretches that are the same.
-func groupEdits(diffs []diffmatchpatch.Diff) []diffmatchpatch.Diff {
-	var out []diffmatchpatch.Diff
-	var gone, added strings.Builder
-	flush := func() {
-		for _, e := range []diffmatchpatch.Diff{{Type: diffmatchpatch.DiffDelete, Text: gone.String()}, {Type: diffmatchpatch.DiffInsert, Text: added.String()}} {
-			if e.Text != "" {
-				out = append(out, e)
-			}
-		}
-		gone.Reset()
-		added.Reset()
-	}
-	for _, d := range diffs {
-		switch d.Type {
-		case diffmatchpatch.DiffDelete:
-			gone.WriteString(d.Text)
-		case diffmatchpatch.DiffInsert:
-			added.WriteString(d.Text)
-		default:
-			flush()
-			out = append(out, d)
-		}
-	}
-	flush()
-	return out
-}
-
-// wordRune stands for a word; the surrogates, which no string can hold, are left out.
-func wordRune(i int) rune {
-	if i += 1; i >= 0xd800 {
-		i += 0x800
-	}
-	return rune(i)
-}
-
-func wordIndex(c rune) int {
-	i := int(c)
-	if i >= 0xe000 {
-		i -= 0x800
-	}
-	return i - 1
-}
-
-// splitWords cuts text into words, runs of white space, and single other characters.
-func splitWords(s string) []string {
-	var out []string
-	class := func(c rune) int {
-		switch {
-		case unicode.IsLetter(c), unicode.IsDigit(c), unicode.IsMark(c), c == '_', c == '\'':
-			if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
-				return 0 // written without spaces: each by itself
-			}
-			return 1
-		case c == '\n':
-			return 0
-		case unicode.IsSpace(c):
-			return 2
-		}
-		return 0
-	}
-	start, last := 0, -1
-	for i, c := range s {
-		k := class(c)
-		if i > 0 && (k == 0 || k != last) {
-			out = append(out, s[start:i])
-			start = i
-		}
-		last = k
-	}
-	if start < len(s) {
-		out = append(out, s[start:])
-	}
-	return out
-}
-
-// sameShare is how much of the longer text the two have in common, from 0 to 1.
-func sameShare(diffs []diffmatchpatch.Diff) float64 {
-	same, gone, new := 0, 0, 0
-	for _, d := range diffs {
-		switch d.Type {
-		case diffmatchpatch.DiffEqual:
-			same += len(d.Text)
-		case diffmatchpatch.DiffDelete:
-			gone += len(d.Text)
-		default:
-			new += len(d.Text)
-		}
-	}
-	if all := same + max(gone, new); all > 0 {
-		return float64(same) / float64(all)
-	}
-	return 1
-}
-
 // markWords puts the marks of what was taken away and added into one text: colours, or [-words-] and {+words+}.
-func (r *run) markWords(diffs []diffmatchpatch.Diff) string {
+func (r *run) markWords(edits []compare.Edit) string {
 	var b strings.Builder
-	for _, d := range diffs {
-		switch {
-		case d.Type == diffmatchpatch.DiffEqual:
-			b.WriteString(d.Text)
-		case d.Type == diffmatchpatch.DiffDelete && r.con.color:
-			b.WriteString(r.paintLines(red+";9", d.Text))
-		case d.Type == diffmatchpatch.DiffDelete:
-			b.WriteString("[-" + d.Text + "-]")
-		case r.con.color:
-			b.WriteString(r.paintLines(green, d.Text))
-		default:
-			b.WriteString("{+" + d.Text + "+}")
+	for _, e := range edits {
+		if !r.con.color {
+			b.WriteString(withSigns(e))
+			continue
+		}
+		for i, text := range strings.Split(e.Text, "\n") {
+			if i > 0 {
+				b.WriteByte('\n') // each line by itself, so that a pager that cuts at lines keeps the colours
+			}
+			b.WriteString(r.pen().Paint(markedStyle[e.Kind], text))
 		}
 	}
 	return b.String()
 }
 
-// paintLines colours each line by itself, so that a pager that cuts at lines keeps the colours.
-func (r *run) paintLines(style, s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = r.paint(style, lines[i])
+// withSigns marks a stretch where there are no colours.
+func withSigns(e compare.Edit) string {
+	switch e.Kind {
+	case compare.Gone:
+		return "[-" + e.Text + "-]"
+	case compare.New:
+		return "{+" + e.Text + "+}"
 	}
-	return strings.Join(lines, "\n")
+	return e.Text
 }

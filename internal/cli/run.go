@@ -233,13 +233,17 @@ func (r *run) emit(v any, text func()) error {
 }
 
 func (r *run) printJSON(v any) error {
-	var w io.Writer = r.con.out
-	if r.con.tty {
-		w = screen.JSONWriter(w)
-	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(r.out(screen.JSONWriter))
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// out is standard output for bytes that are not the program's own: on a terminal they go through safe.
+func (r *run) out(safe func(io.Writer) io.Writer) io.Writer {
+	if r.con.tty {
+		return safe(r.con.out)
+	}
+	return r.con.out
 }
 
 // printf prints data. It does not fail: a loop asks stopped, and the end of the command says what went wrong.

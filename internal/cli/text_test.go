@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sergi/go-diff/diffmatchpatch"
+	"github.com/chatctx/chatctx/chatctx/compare"
 )
 
 func TestWhen(t *testing.T) {
@@ -120,40 +120,8 @@ func TestDiffWords(t *testing.T) {
 		{"call(1)", "call(2)", "call([-1-]{+2+})"},
 	} {
 		r, _ := testRun(t.Context())
-		if got := r.markWords(diffWords(c.a, c.b)); got != c.want {
+		if got := r.markWords(compare.Words(c.a, c.b)); got != c.want {
 			t.Errorf("%q to %q is %q, not %q", c.a, c.b, got, c.want)
-		}
-	}
-}
-
-// FuzzDiffWords: both texts can be read out of the difference.
-func FuzzDiffWords(f *testing.F) {
-	f.Add("a b c", "a x c")
-	f.Add("", "\xff")
-	f.Add("日本語", "日本 go")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if !utf8.ValidString(a) || !utf8.ValidString(b) {
-			return
-		}
-		var left, right strings.Builder
-		for _, d := range diffWords(a, b) {
-			if d.Type != diffmatchpatch.DiffInsert {
-				left.WriteString(d.Text)
-			}
-			if d.Type != diffmatchpatch.DiffDelete {
-				right.WriteString(d.Text)
-			}
-		}
-		if left.String() != a || right.String() != b {
-			t.Errorf("%q and %q come back as %q and %q", a, b, left.String(), right.String())
-		}
-	})
-}
-
-func TestWordRunes(t *testing.T) {
-	for i := range 1_100_000 {
-		if c := wordRune(i); c >= 0xd800 && c < 0xe000 || wordIndex(c) != i {
-			t.Fatalf("word %d stands as %x and comes back as %d", i, c, wordIndex(c))
 		}
 	}
 }

@@ -50,6 +50,23 @@ func MovedOf(c *chatctx.Committed) Moved {
 	return v
 }
 
+// Taken is an answer that was taken from another branch.
+type Taken struct {
+	Where
+	Messages []Added `json:"messages"`
+	MovedTo  *string `json:"moved_to"` // the branch that has what stood there
+}
+
+// TakenOf shapes the answer that the last step of a change took.
+func TakenOf(c *chatctx.Committed) Taken {
+	step := c.Last()
+	v := Taken{WhereOf(c), []Added{}, String(step.Beside)}
+	for _, p := range step.Placed {
+		v.Messages = append(v.Messages, Added{p.Message, p.Position})
+	}
+	return v
+}
+
 // Difference is what two branches do not share.
 type Difference struct {
 	Context  chatctx.ID       `json:"context"`

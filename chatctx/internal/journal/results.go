@@ -35,6 +35,7 @@ type Step struct {
 	Removed  int         // messages that it took off the branch
 	From     string      // fork, edit: the branch that it began from
 	At       pool.ID     // fork, edit: the last message that both share; zero for none
+	Beside   string      // take: the branch that has what stood here before, "" for none
 	Head     pool.ID     // of the branch after the step; zero where it is empty
 	Messages int         // on the branch after the step
 	Again    bool        // the key was known: nothing was done, and Placed says where the messages went then
@@ -66,6 +67,9 @@ type EditOptions struct {
 	KeepRest bool
 	Stay     bool
 }
+
+// TakeOptions of TakeAnswer. KeepRest carries what came after the answer that gives way.
+type TakeOptions struct{ KeepRest bool }
 
 // NewStep begins what a step says.
 func NewStep(what string) *Step { return &Step{What: what} }

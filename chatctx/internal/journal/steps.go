@@ -316,8 +316,16 @@ func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
 	return nil
 }
 
-// take appends pieces of another branch to the target; messages that it holds already are copied.
-func (t *Txn) Take(pieces []branch.Piece, res *Step) error {
+// Bring appends pieces of another branch to the target; messages that it holds already are copied.
+func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
+	if err := t.bringTo(t.Target.Len(), pieces, true, res); err != nil {
+		return err
+	}
+	return t.Merge(t.Target)
+}
+
+// bringTo puts pieces of another branch at a place of the target, from 0; messages that it holds already are copied. ending: as in share.
+func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) error {
 	b := t.Target
 	ids, err := branch.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
@@ -340,10 +348,9 @@ func (t *Txn) Take(pieces []branch.Piece, res *Step) error {
 	if pieces, err = t.copyHeld(pieces, ids, held); err != nil {
 		return err
 	}
-	if pieces, err = t.share(b, pieces, true); err != nil {
+	if pieces, err = t.share(b, pieces, ending); err != nil {
 		return err
 	}
-	at := b.Len()
 	if err := t.Splice(b, at, 0, pieces); err != nil {
 		return err
 	}
@@ -351,10 +358,7 @@ func (t *Txn) Take(pieces []branch.Piece, res *Step) error {
 	for i, id := range added {
 		res.Placed = append(res.Placed, Placement{Message: id, Position: at + 1 + i})
 	}
-	if err != nil {
-		return err
-	}
-	return t.Merge(b)
+	return err
 }
 
 func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bool) ([]branch.Piece, error) {

@@ -71,6 +71,32 @@ func (r Reader) Locate(b *branch.Branch, ref record.Ref) (id pool.ID, on *branch
 	return p.id, on, pos, err
 }
 
+// LocateThere is Locate, but for a reference that names a branch: then the message is looked for on that one alone, though b may hold it too.
+func (r Reader) LocateThere(b *branch.Branch, ref record.Ref) (on *branch.Branch, pos int, err error) {
+	p, err := r.resolve(b, string(ref))
+	if err != nil || p.on != nil {
+		return p.on, p.pos, err
+	}
+	id, on, pos, err := r.Locate(b, ref)
+	if err == nil && on == nil {
+		err = record.NotFound("branch with the message", record.Short(id))
+	}
+	return on, pos, err
+}
+
+// TurnOf is the turn in which the message at a position stands: the positions of the user's message that begins it, 0 where none does, and of its last message.
+func (r Reader) TurnOf(b *branch.Branch, pos int) (begins, ends int, err error) {
+	turn, err := branch.Turns(r.Tx, r.ID, b.Pieces, pos)
+	if err != nil {
+		return 0, 0, err
+	}
+	if begins, err = r.turnBegins(b, turn); err != nil {
+		return 0, 0, err
+	}
+	next, err := r.turnBegins(b, turn+1)
+	return begins, next - 1, err
+}
+
 // Elsewhere is the error for a message that is not on the branch where a command needs it: it says which branch has it.
 func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
 	id, on, _, err := r.Locate(b, ref)

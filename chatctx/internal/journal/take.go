@@ -1,0 +1,116 @@
+package journal
+
+import (
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// TakeAnswer puts the answer in which ref's message stands in place of the target's own to the same user's message; what the target had from there on moves to a branch beside it.
+func (t *Txn) TakeAnswer(ref record.Ref, o TakeOptions, res *Step) error {
+	b := t.Target
+	answer, question, err := t.answerAt(ref)
+	if err != nil {
+		return err
+	}
+	if claim, err := view.ClaimOf(t.Tx, t.ID, b.ID); err != nil {
+		return err
+	} else if claim != nil && !claim.Dead(t.Now) {
+		return record.Conflict("%s waits for an answer on branch %q: chatctx interrupt first, or let it end", claim.Program, b.Name)
+	}
+	asked, err := t.Get(question)
+	if err != nil {
+		return err
+	}
+	at, err := t.Reader().StandsAt(b, asked)
+	if err != nil {
+		return err
+	}
+	if at == 0 {
+		return record.Conflict("the branch %q does not hold the user's message %s that this answers: chatctx pick or merge brings messages along", b.Name, record.Short(question))
+	}
+	_, end, err := t.Reader().TurnOf(b, at)
+	if err != nil {
+		return err
+	}
+	if same, err := t.sameMessages(answer, branch.Slice(b.Pieces, at, end)); err != nil || same {
+		return err
+	}
+	if at < b.Len() {
+		if err := t.moveBeside(at, end, o.KeepRest, question, res); err != nil {
+			return err
+		}
+	}
+	if err := t.bringTo(at, answer, true, res); err != nil {
+		return err
+	}
+	return t.Merge(b)
+}
+
+// answerAt finds the whole answer in which ref's message stands, and the user's message that it is to.
+func (t *Txn) answerAt(ref record.Ref) ([]branch.Piece, pool.ID, error) {
+	on, pos, err := t.Reader().LocateThere(t.Target, ref)
+	if err != nil {
+		return nil, pool.ID{}, err
+	}
+	begins, ends, err := t.Reader().TurnOf(on, pos)
+	if err != nil {
+		return nil, pool.ID{}, err
+	}
+	if begins == 0 || ends <= begins {
+		return nil, pool.ID{}, record.Conflict("%q is no answer: on branch %q no message answers there", ref, on.Name)
+	}
+	question, err := branch.IDAt(t.Tx, t.ID, on.Pieces, begins-1)
+	return branch.Slice(on.Pieces, begins, ends), question, err
+}
+
+func (t *Txn) sameMessages(a, b []branch.Piece) (bool, error) {
+	if branch.Same(a, b) {
+		return true, nil
+	}
+	as, err := branch.IDs(t.Tx, t.ID, a)
+	if err != nil {
+		return false, err
+	}
+	bs, err := branch.IDs(t.Tx, t.ID, b)
+	return slices.Equal(as, bs), err
+}
+
+// moveBeside makes a branch that goes on as the target does now, and takes what stands from at to end off the target, all after it too unless that is kept. Messages that
+// leave the target move with their calls; what stays there is shared as a fork shares it. They leave before the new branch is made, so that an undo takes the branch away
+// before it puts them back: a call that waits is never on two branches.
+func (t *Txn) moveBeside(at, end int, keepRest bool, question pool.ID, res *Step) error {
+	b, was := t.Target, *t.Target
+	if !keepRest {
+		end = b.Len()
+	}
+	name, err := t.FreeName(b.Name)
+	if err != nil {
+		return err
+	}
+	if err := t.Splice(b, at, end-at, nil); err != nil {
+		return err
+	}
+	made, err := t.Create(name, &was)
+	if err != nil {
+		return err
+	}
+	made.At = question
+	shared, err := t.share(made, branch.Slice(was.Pieces, 0, at), false)
+	if err != nil {
+		return err
+	}
+	rest, err := t.share(made, branch.Slice(was.Pieces, end, was.Len()), true)
+	if err != nil {
+		return err
+	}
+	if err := t.Splice(made, 0, 0, slices.Concat(shared, branch.Slice(was.Pieces, at, end), rest)); err != nil {
+		return err
+	}
+	made.Sessions = slices.Clone(was.Sessions)
+	res.Beside = name
+	return t.copyRules(b, made)
+}
