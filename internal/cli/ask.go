@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/adapter/wire"
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // maxAsked bounds how many answers one command asks for: each of them is a request that is paid for.
@@ -55,12 +52,10 @@ func (r *run) askAgain() error {
 	return r.askMany(r.turn(c, name), nil, chatctx.RefTo(question.ID))
 }
 
-// asker is one of those who answer: a turn with settings of its own, and the branch for the answer.
+// asker is one of those who answer: a turn with settings of its own, which asks on the branch for the answer.
 type asker struct {
 	*turn.Turn
 	label string
-	out   *turn.Outcome
-	err   error
 }
 
 // askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer on a new branch from there, or from the message at. The
@@ -70,31 +65,22 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 	if err != nil {
 		return err
 	}
-	var msgs []*chatctx.Message
-	b := t.Context.Begin(t.Branch)
-	b.Name("ask")
-	if m != nil {
-		msgs = append(msgs, m)
-		b.Append(m)
-	}
-	for _, a := range askers {
-		own := *a.Turn
-		own.Branch = t.Branch
-		if err := r.fits(&own, msgs); err != nil {
-			return err
-		}
-		b.Fork(a.Branch, chatctx.ForkOptions{At: at, Stay: true})
-	}
-	if _, err := b.Together(b).Commit(r.ctx); err != nil {
-		return err
-	}
-	names := make([]string, len(askers))
+	turns, names, labels := make([]*turn.Turn, len(askers)), make([]string, len(askers)), map[*turn.Turn]string{}
 	for i, a := range askers {
-		a.PartOf, names[i] = b, clean(a.label)
+		turns[i], names[i], labels[a.Turn] = a.Turn, clean(a.label), a.label
 	}
-	r.note("asking %s", strings.Join(names, ", "))
-	r.askAll(askers)
-	return r.askedAll(askers)
+	answers, err := turn.Ask(r.ctx, t.Branch, m, at, turns, func() { r.note("asking %s", strings.Join(names, ", ")) }, func(a *turn.Answer) {
+		if a.Err == nil {
+			r.answeredApart(a.Outcome)
+			return
+		}
+		a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
+		r.note("%s", clean(a.Err.Error()))
+	})
+	if err != nil {
+		return r.notTaken(err)
+	}
+	return r.askedAll(answers)
 }
 
 // askers are who is asked, with names for their branches that are free.
@@ -124,7 +110,7 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, err := r.takenNames(t.Context)
+	taken, err := turn.NamesOf(r.ctx, t.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +119,7 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 		for range times {
 			own := *t
 			own.Settings = r.asked()
-			own.Branch = freeBeside(taken, t.Branch, model)
+			own.Branch = taken.Free(t.Branch, model)
 			a := &asker{Turn: &own, label: model}
 			if model == "" {
 				a.label = own.Branch
@@ -175,81 +161,19 @@ func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage
 	return out, nil
 }
 
-func (r *run) takenNames(c *chatctx.ChatContext) (map[string]bool, error) {
-	list, err := c.Branches(r.ctx)
-	taken := map[string]bool{}
-	for _, b := range list {
-		taken[b.Name] = true
-	}
-	return taken, err
-}
-
-// freeBeside takes the name of a branch for a model's answer: the model's name, then .2, .3 …; without a model main.2, main.3 … beside the branch.
-func freeBeside(taken map[string]bool, beside, model string) string {
-	name, n := branch.PlainName(model), 1
-	if model == "" {
-		name, n = branch.PlainName(beside), 2
-		if i := strings.LastIndexByte(name, '.'); i > 0 && strings.Trim(name[i+1:], "0123456789") == "" {
-			name = name[:i]
-		}
-	}
-	for ; ; n++ {
-		free := name
-		if n > 1 {
-			free = fmt.Sprintf("%s.%d", name, n)
-		}
-		if !taken[free] {
-			taken[free] = true
-			return free
-		}
-	}
-}
-
-// askAll asks all at once and reports each answer when it is whole. One that is empty or failed leaves no branch.
-func (r *run) askAll(askers []*asker) {
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, a := range askers {
-		all.Go(func() {
-			a.out, a.err = a.Send(r.ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			if a.err == nil && isEmpty(a.out.Reply()) {
-				a.err = errors.New("the answer is empty")
-			}
-			if a.err == nil {
-				r.answeredApart(a.out)
-				return
-			}
-			a.err = fmt.Errorf("%s: %w", a.label, a.err)
-			r.note("%s", clean(a.err.Error()))
-			if err := r.unmake(a.Turn); err != nil {
-				a.err = errors.Join(a.err, err)
-			}
-		})
-	}
-	all.Wait()
-}
-
-func isEmpty(m *chatctx.Message) bool {
-	return m == nil || len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
-		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || p.Text != "")
-	})
-}
-
 // askedAll says what came of all.
-func (r *run) askedAll(askers []*asker) error {
+func (r *run) askedAll(answers []*turn.Answer) error {
 	var failed error
 	var done []string
 	waits := 0
-	for _, a := range askers {
-		if a.err != nil {
-			failed = errors.Join(failed, a.err)
+	for _, a := range answers {
+		if a.Err != nil {
+			failed = errors.Join(failed, a.Err)
 			continue
 		}
 		done = append(done, quote(a.Branch))
-		waits += a.out.Waiting
-		if a.out.Waiting > 0 {
+		waits += a.Outcome.Waiting
+		if a.Outcome.Waiting > 0 {
 			r.tellWaiting(a.Context, a.Branch)
 		}
 	}
@@ -258,7 +182,7 @@ func (r *run) askedAll(askers []*asker) error {
 	}
 	switch {
 	case failed != nil && len(done) > 0 && r.ctx.Err() == nil:
-		return &partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(askers))}
+		return &partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}
 	case failed != nil:
 		return talkHint(failed)
 	case waits > 0:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -387,12 +388,4 @@ func (r *run) judged(j *chatctx.Ruling) error {
 }
 
 // rulingLine says what rules decide, and why.
-func (r *run) rulingLine(j *chatctx.Ruling) string {
-	switch {
-	case j.Rule == nil:
-		return "ask: no rule decides"
-	case j.Untold:
-		return fmt.Sprintf("%s: whether rule %s of the %s denies it cannot be told: %s (%s)", j.Effect, short(j.Rule.ID), j.Rule.ScopeWord(), clean(j.Rule.String()), clean(j.Why))
-	}
-	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, short(j.Rule.ID), j.Rule.ScopeWord(), clean(j.Rule.String()), clean(j.Why))
-}
+func (r *run) rulingLine(j *chatctx.Ruling) string { return screen.RulingLine(j) }

@@ -216,21 +216,16 @@ func (r *run) saidText(files *[]string) (string, error) {
 
 // fits finds out before anything is stored whether the request can be made and whether the provider takes what is attached.
 func (r *run) fits(t *turn.Turn, msgs []*chatctx.Message) error {
-	req, err := t.Request(r.ctx, msgs...)
-	if err != nil {
-		return talkHint(err)
+	return r.notTaken(t.Fits(r.ctx, msgs...))
+}
+
+// notTaken says what to do where a provider would not take a message as it is.
+func (r *run) notTaken(err error) error {
+	var not *turn.NotTakenError
+	if errors.As(err, &not) {
+		return &usageError{not.Error(), "nothing was stored"}
 	}
-	if _, _, err := t.NewClient(r.ctx, req.Provider); err != nil {
-		return talkHint(err)
-	}
-	for _, m := range msgs {
-		for _, note := range req.Repairs {
-			if note.Message == m.ID {
-				return &usageError{fmt.Sprintf("%s would not get the message as it is: %s", req.Provider, note.What), "nothing was stored"}
-			}
-		}
-	}
-	return nil
+	return talkHint(err)
 }
 
 // speak sends, shows the answer while it comes, and reports it.

@@ -144,3 +144,14 @@ func Pretty(raw json.RawMessage) string {
 	}
 	return Plainly(b.String())
 }
+
+// RulingLine says what the rules say of a call, and why.
+func RulingLine(j *chatctx.Ruling) string {
+	switch {
+	case j.Rule == nil:
+		return "ask: no rule decides"
+	case j.Untold:
+		return fmt.Sprintf("%s: whether rule %s of the %s denies it cannot be told: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
+	}
+	return fmt.Sprintf("%s: by rule %s of the %s: %s (%s)", j.Effect, chatctx.Short(j.Rule.ID), j.Rule.ScopeWord(), Clean(j.Rule.String()), Clean(j.Why))
+}

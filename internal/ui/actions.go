@@ -1,0 +1,396 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+func changingKeys() []key {
+	return []key{
+		{[]string{"s"}, inTree | inPreview, "switch", "make the branch at the cursor the active one", (*model).switchHere},
+		{[]string{"f"}, inTree | inPreview, "fork", "fork at the message, and go on there", (*model).forkHere},
+		{[]string{"e"}, inTree | inPreview, "edit", "edit the message, on a branch of its own", (*model).editHere},
+		{[]string{"E"}, inTree | inPreview, "", "the same in your editor (VISUAL, EDITOR)", (*model).editInEditor},
+		{[]string{"p"}, inTree | inPreview, "", "pick: the message to the end of the active branch", (*model).pickHere},
+		{[]string{"M"}, inTree | inPreview, "", "merge the branch at the cursor into the active one", (*model).mergeHere},
+		{[]string{"R"}, inTree | inPreview, "", "rewind the branch to the message", (*model).rewindHere},
+		{[]string{"d"}, inTree | inPreview, "", "drop the message from the branch", (*model).dropHere},
+		{[]string{"T"}, inTree | inPreview, "", "tag the message; an empty name takes its tag away", (*model).tagHere},
+		{[]string{"b"}, inTree | inPreview, "", "rename the branch", (*model).renameBranch},
+		{[]string{"D"}, inTree | inPreview, "", "remove the branch", (*model).removeBranch},
+		{[]string{"y"}, inTree | inPreview, "", "copy the message to the clipboard", (*model).copyHere},
+		{[]string{"u"}, inTree | inPreview, "undo", "undo what was done last on the active branch", (*model).undo},
+		{[]string{"U", "ctrl+r"}, inTree | inPreview, "", "redo", (*model).redo},
+		{[]string{"s"}, inList, "use", "make the conversation the current one for all commands", (*model).use},
+		{[]string{"c"}, inList, "", "a new conversation", (*model).create},
+		{[]string{"b"}, inList, "", "rename the conversation", (*model).rename},
+		{[]string{"D"}, inList, "", "put the conversation into the trash", (*model).trash},
+		{[]string{"u"}, inList, "", "undo what was done last in the conversation", (*model).undoInList},
+	}
+}
+
+// doneMsg is what became of a change.
+type doneMsg struct {
+	note string
+	err  error
+	head string // the branch whose head the cursor goes to
+}
+
+// done reports a change and reads anew what it changed.
+func (m *model) done(msg doneMsg) tea.Cmd {
+	m.complain(msg.err)
+	if msg.err == nil && msg.note != "" {
+		m.say(false, msg.note)
+	}
+	if m.conv == nil || msg.err != nil {
+		return nil
+	}
+	if msg.head != "" {
+		m.goHead = msg.head
+	}
+	return m.read(m.conv.c)
+}
+
+// change makes what fill puts into a batch on a branch, "" for the active one; note says what was done.
+func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chatctx.Committed) doneMsg) tea.Cmd {
+	c, ctx := m.conv.c, m.ctx
+	return func() tea.Msg {
+		b := c.Begin(branch)
+		fill(b)
+		done, err := b.Commit(ctx)
+		if err != nil {
+			return doneMsg{err: err}
+		}
+		msg := note(done)
+		msg.note += "; u takes it back"
+		return msg
+	}
+}
+
+// said is a note that needs nothing of what was committed.
+func said(format string, args ...any) func(*chatctx.Committed) doneMsg {
+	return func(*chatctx.Committed) doneMsg { return doneMsg{note: fmt.Sprintf(format, args...)} }
+}
+
+// atMessage does something with the message at the cursor, once it is read.
+func (m *model) atMessage(do func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd) tea.Cmd {
+	v := m.conv
+	if v == nil {
+		return nil
+	}
+	r := v.here()
+	if r == nil || r.Kind == screen.BeginRow {
+		m.say(true, "no message stands here")
+		return nil
+	}
+	if r.Kind == screen.GapRow {
+		m.say(true, "these messages are folded; l unfolds them")
+		return nil
+	}
+	e := v.entry(r.Place)
+	if e == nil {
+		m.say(true, "the message is not read yet")
+		return nil
+	}
+	return do(v, r, e)
+}
+
+// nameOf is what a branch of the tree is called.
+func (v *conversation) nameOf(branch int) string { return v.tree.Branches[branch].Name }
+
+func (m *model) switchHere() tea.Cmd {
+	v := m.conv
+	if v == nil || len(v.tree.Branches) == 0 {
+		return nil
+	}
+	name := v.nameOf(v.headHere())
+	return m.change("", func(b *chatctx.Batch) { b.Switch(name) }, said("now on %s", name))
+}
+
+func (m *model) forkHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		on := v.nameOf(v.branchHere())
+		m.ask("fork at "+e.Turn+": the new branch's name", "", func(m *model, name string) tea.Cmd {
+			return m.change(on, func(b *chatctx.Batch) { b.Fork(name, chatctx.ForkOptions{At: chatctx.RefTo(e.ID)}) },
+				func(c *chatctx.Committed) doneMsg {
+					return doneMsg{note: "forked; now on " + c.Last().Branch, head: c.Last().Branch}
+				})
+		})
+		return nil
+	})
+}
+
+func (m *model) editHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		return m.askText("edit "+e.Turn, e.Text(), m.edits(v, r, e))
+	})
+}
+
+func (m *model) editInEditor() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		return m.edit(e.Text(), m.edits(v, r, e))
+	})
+}
+
+// edits puts another text in place of a message's, on a new branch.
+func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*model, string) tea.Cmd {
+	on := v.nameOf(r.Branch)
+	return func(m *model, text string) tea.Cmd {
+		if text == e.Text() {
+			m.say(false, "the text was not changed, so nothing was done")
+			return nil
+		}
+		return m.change(on, func(b *chatctx.Batch) { b.Edit(chatctx.RefTo(e.ID), text, chatctx.EditOptions{}) },
+			func(c *chatctx.Committed) doneMsg {
+				return doneMsg{note: "edited; now on " + c.Last().Branch, head: c.Last().Branch}
+			})
+	}
+}
+
+func (m *model) pickHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		from := v.nameOf(r.Branch)
+		return m.change("", func(b *chatctx.Batch) { b.Pick(from, chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+			return doneMsg{note: fmt.Sprintf("picked %s for %s", screen.Count(len(c.Last().Placed), "message"), c.Branch), head: c.Branch}
+		})
+	})
+}
+
+func (m *model) mergeHere() tea.Cmd {
+	v := m.conv
+	if v == nil {
+		return nil
+	}
+	from := v.nameOf(v.headHere())
+	if v.headHere() == v.active() {
+		m.say(true, "stand on the branch that is to be merged into the active one")
+		return nil
+	}
+	return m.change("", func(b *chatctx.Batch) { b.Merge(from, chatctx.MergeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+		return doneMsg{note: fmt.Sprintf("merged %s from %s", screen.Count(len(c.Last().Placed), "message"), from), head: c.Branch}
+	})
+}
+
+func (m *model) rewindHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		on := v.nameOf(v.branchHere())
+		return m.change(on, func(b *chatctx.Batch) { b.Rewind(chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+			return doneMsg{note: fmt.Sprintf("rewound %s by %s", c.Branch, screen.Count(c.Last().Removed, "message"))}
+		})
+	})
+}
+
+func (m *model) dropHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		on := v.nameOf(v.branchHere())
+		return m.change(on, func(b *chatctx.Batch) { b.Drop(chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
+			return doneMsg{note: fmt.Sprintf("took %s off %s", screen.Count(c.Last().Removed, "message"), c.Branch)}
+		})
+	})
+}
+
+func (m *model) tagHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		on, had := v.nameOf(r.Branch), strings.Join(v.tags[e.ID], " ")
+		if len(v.tags[e.ID]) > 1 {
+			had = v.tags[e.ID][0]
+		}
+		q := m.ask("tag "+e.Turn, had, func(m *model, name string) tea.Cmd {
+			if name = strings.TrimSpace(name); name == had {
+				return nil
+			}
+			return m.change(on, func(b *chatctx.Batch) {
+				if had != "" {
+					b.Untag(had)
+				}
+				if name != "" {
+					b.Tag(name, chatctx.RefTo(e.ID))
+				}
+			}, said("tagged %s", name))
+		})
+		q.empty = had != ""
+		return nil
+	})
+}
+
+func (m *model) renameBranch() tea.Cmd {
+	v := m.conv
+	if v == nil {
+		return nil
+	}
+	name := v.nameOf(v.headHere())
+	m.ask("rename the branch "+name, name, func(m *model, to string) tea.Cmd {
+		if to == name {
+			return nil
+		}
+		return m.change("", func(b *chatctx.Batch) { b.RenameBranch(name, to) }, said("%s is now %s", name, to))
+	})
+	return nil
+}
+
+func (m *model) removeBranch() tea.Cmd {
+	v := m.conv
+	if v == nil {
+		return nil
+	}
+	name := v.nameOf(v.headHere())
+	return m.change("", func(b *chatctx.Batch) { b.RemoveBranch(name) }, said("removed the branch %s", name))
+}
+
+func (m *model) copyHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		text := e.Text()
+		if text == "" {
+			text = screen.Body(e.Message, true)
+		}
+		m.say(false, "copied "+screen.Count(len([]rune(text)), "character"))
+		return tea.SetClipboard(text)
+	})
+}
+
+func (m *model) undo() tea.Cmd { return m.undoOne("") }
+
+// undoOne takes an operation of the open conversation back: "" is the newest on the active branch.
+func (m *model) undoOne(op string) tea.Cmd {
+	if m.conv == nil {
+		return nil
+	}
+	c, branch := m.conv.c, m.conv.info.Active
+	return func() tea.Msg {
+		return undone("took back")(m.st.Undo(m.ctx, c.ID.String(), branch, op))
+	}
+}
+
+func (m *model) redo() tea.Cmd {
+	if m.conv == nil {
+		return nil
+	}
+	c, branch := m.conv.c, m.conv.info.Active
+	return func() tea.Msg { return undone("did again: took back")(m.st.Redo(m.ctx, c.ID.String(), branch)) }
+}
+
+// undone says what was taken back.
+func undone(did string) func(*chatctx.Undone, error) tea.Msg {
+	return func(u *chatctx.Undone, err error) tea.Msg {
+		if err != nil {
+			return doneMsg{err: err}
+		}
+		if u.Undid == nil {
+			return doneMsg{note: did}
+		}
+		return doneMsg{note: fmt.Sprintf("%s %s %s %s", did, u.Undid.ID, u.Undid.What, strings.Join(u.Undid.Branches, ", "))}
+	}
+}
+
+// openContext opens a conversation.
+func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
+	m.focus, m.readsOn = onTree, false
+	if m.conv != nil && m.conv.c.ID == info.ID {
+		return nil
+	}
+	find := m.opener(info.ID)
+	m.conv = nil
+	m.open++
+	open := m.open
+	m.opening = true
+	return func() tea.Msg {
+		c, err := find()
+		if err != nil {
+			return factsMsg{open: open, err: err}
+		}
+		f, err := m.readFacts(c)
+		return factsMsg{f, open, err}
+	}
+}
+
+// inList does something with the conversation at the cursor of the list; what it gives back is said.
+func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.Cmd {
+	info := m.list.at(m.list.cursor)
+	if info == nil {
+		return nil
+	}
+	find := m.opener(info.ID)
+	return func() tea.Msg {
+		note, err := do(info)
+		if err != nil {
+			return errMsg{err}
+		}
+		c, err := find()
+		if err != nil {
+			return errMsg{err}
+		}
+		now, err := c.Info(m.ctx)
+		if err != nil {
+			return errMsg{err}
+		}
+		return listedMsg{note, now}
+	}
+}
+
+// listedMsg is a change of a conversation in the list.
+type listedMsg struct {
+	note string
+	info *chatctx.ContextInfo
+}
+
+func (m *model) use() tea.Cmd {
+	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+		_, err := m.st.Use(m.ctx, info.ID.String())
+		return "the current conversation is " + screen.Titled(info.Title, info.ID), err
+	})
+}
+
+func (m *model) trash() tea.Cmd {
+	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+		_, err := m.st.Trash(m.ctx, info.ID.String())
+		return screen.Titled(info.Title, info.ID) + " is in the trash; chatctx restore brings it back", err
+	})
+}
+
+func (m *model) undoInList() tea.Cmd {
+	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+		u, err := m.st.Undo(m.ctx, info.ID.String(), "", "")
+		if err != nil {
+			return "", err
+		}
+		return "took back " + u.Undid.What, nil
+	})
+}
+
+func (m *model) rename() tea.Cmd {
+	info := m.list.at(m.list.cursor)
+	if info == nil {
+		return nil
+	}
+	m.ask("rename "+screen.Titled(info.Title, info.ID), info.Title, func(m *model, title string) tea.Cmd {
+		return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+			b := m.st.Begin(info.ID.String(), "")
+			b.SetTitle(title)
+			_, err := b.Commit(m.ctx)
+			return "renamed", err
+		})
+	})
+	return nil
+}
+
+func (m *model) create() tea.Cmd {
+	m.ask("a new conversation: its title", "", func(m *model, title string) tea.Cmd {
+		m.focus, m.conv = onTree, nil
+		m.open++
+		open := m.open
+		return func() tea.Msg {
+			c, err := m.st.New(m.ctx, chatctx.NewContext{Title: title})
+			if err != nil {
+				return factsMsg{open: open, err: err}
+			}
+			f, err := m.readFacts(c)
+			return factsMsg{f, open, err}
+		}
+	})
+	return nil
+}

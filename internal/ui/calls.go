@@ -1,0 +1,346 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/screen"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// queue is the calls of all conversations that wait for a decision, the oldest first, with everything that the one at the cursor would run.
+type queue struct {
+	sheet
+	calls []*waiting
+	busy  bool
+	// What the person says of the call at the cursor before the decision.
+	reason string
+	edited map[string]json.RawMessage // arguments in place of the proposed ones, by call
+	top    int                        // of the details
+}
+
+// waiting is a call that waits, what the rules say of it, and what it would do.
+type waiting struct {
+	*chatctx.Call
+	title  string // of its conversation
+	ruling *chatctx.Ruling
+}
+
+type callsMsg struct {
+	of    *queue
+	calls []*waiting
+	err   error
+}
+
+// mostCalls bounds how many calls are read at once.
+const mostCalls = 200
+
+func (m *model) openCalls() tea.Cmd {
+	q := &queue{edited: map[string]json.RawMessage{}}
+	m.over = q
+	return q.read(m)
+}
+
+func (q *queue) read(m *model) tea.Cmd {
+	q.busy = true
+	st, ctx := m.st, m.ctx
+	return func() tea.Msg {
+		msg := callsMsg{of: q}
+		titles := map[chatctx.ID]string{}
+		for c, err := range st.Calls(ctx, chatctx.CallFilter{State: chatctx.CallState(pool.Pending, pool.NotRun)}) {
+			if err != nil || len(msg.calls) == mostCalls {
+				msg.err = err
+				break
+			}
+			w := &waiting{Call: c}
+			if w.ruling, err = st.Judge(ctx, c); err != nil {
+				msg.err = err
+				break
+			}
+			if w.ruling.Effect != chatctx.Ask {
+				continue // the rules decide
+			}
+			if _, ok := titles[c.Context]; !ok {
+				titles[c.Context] = chatctx.Short(c.Context)
+				if cc, err := st.Context(ctx, c.Context.String()); err == nil {
+					if info, err := cc.Info(ctx); err == nil {
+						titles[c.Context] = screen.Titled(info.Title, info.ID)
+					}
+				}
+			}
+			w.title = titles[c.Context]
+			msg.calls = append(msg.calls, w)
+		}
+		return msg
+	}
+}
+
+func (q *queue) update(m *model, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case callsMsg:
+		if msg.of != q {
+			return nil
+		}
+		here := q.ref()
+		q.busy, q.calls = false, msg.calls
+		q.resize(len(q.calls), q.height)
+		for i, c := range q.calls {
+			if string(c.Ref()) == here {
+				q.to(i)
+			}
+		}
+		if q.ref() != here {
+			q.reason, q.top = "", 0
+		}
+		m.complain(msg.err)
+	case changesMsg:
+		return q.read(m)
+	}
+	return nil
+}
+
+// here is the call at the cursor, nil for none.
+func (q *queue) here() *waiting {
+	if q.cursor >= len(q.calls) {
+		return nil
+	}
+	return q.calls[q.cursor]
+}
+
+func (q *queue) ref() string {
+	if c := q.here(); c != nil {
+		return string(c.Ref())
+	}
+	return ""
+}
+
+func (q *queue) hint() string {
+	return "y yes  n no  A always  e edit  E in the editor  r reason  g run and go on  enter: its place  esc: back"
+}
+
+// arrange leaves a third for the list, the rest for what would run.
+func (q *queue) arrange(columns, lines int) {
+	q.columns = columns
+	q.resize(len(q.calls), min(max(lines/3, 2), max(len(q.calls), 1)))
+}
+
+func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	c, name := q.here(), k.String()
+	switch {
+	case name == "pgdown" || name == "ctrl+d" || name == "space":
+		q.top += max(m.body()/3, 1)
+		return nil
+	case name == "pgup" || name == "ctrl+u":
+		q.top = max(q.top-max(m.body()/3, 1), 0)
+		return nil
+	case q.closes(m, k):
+		q.reason, q.top = "", 0
+		return nil
+	case c == nil:
+		return nil
+	}
+	switch name {
+	case "y":
+		return q.decide(m, c, chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())]})
+	case "n":
+		return q.decide(m, c, chatctx.Verdict{Status: pool.Denied})
+	case "A", "a":
+		return q.always(m, c)
+	case "e":
+		return m.askText("the arguments of "+c.Tool, q.arguments(c), func(m *model, text string) tea.Cmd { return q.put(m, c, text) })
+	case "E":
+		return m.edit(q.arguments(c), func(m *model, text string) tea.Cmd { return q.put(m, c, text) })
+	case "r":
+		asked := m.ask("the reason, which the model gets with a no", q.reason, func(m *model, text string) tea.Cmd { q.reason = text; return nil })
+		asked.empty = true
+	case "g":
+		return q.goOn(m, c)
+	case "enter":
+		return q.enter(m)
+	}
+	return nil
+}
+
+// arguments are what the call would be run with, as a text to edit.
+func (q *queue) arguments(c *waiting) string {
+	raw := q.edited[string(c.Ref())]
+	if raw == nil {
+		raw = c.RunArguments()
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// put takes edited arguments. They are approved with the next y and with nothing else.
+func (q *queue) put(m *model, c *waiting, text string) tea.Cmd {
+	if !json.Valid([]byte(text)) {
+		m.say(true, "that is no JSON; the arguments stay as they are")
+		return nil
+	}
+	q.edited[string(c.Ref())] = screen.Compact(json.RawMessage(text))
+	m.say(false, "y runs it with these arguments")
+	return nil
+}
+
+// decide takes a decision; that somebody else was faster is told.
+func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict) tea.Cmd {
+	v.Name, v.Reason = m.o.By, q.reason
+	st, ctx := m.st, m.ctx
+	return tea.Sequence(func() tea.Msg {
+		b := st.Begin(c.Context.String(), c.Branch)
+		b.Decide(c.Ref(), v)
+		done, err := b.Commit(ctx)
+		if err != nil {
+			return doneMsg{err: err}
+		}
+		return doneMsg{note: fmt.Sprintf("%s is %s; g runs what was approved", c.Tool, done.Last().Call.Status)}
+	}, q.read(m))
+}
+
+// always makes a rule of one of those that fit, and approves the call.
+func (q *queue) always(m *model, c *waiting) tea.Cmd {
+	shown := *c.Call
+	if raw := q.edited[string(c.Ref())]; raw != nil {
+		shown.Effective = raw
+	}
+	offers := approval.Offers(&shown)
+	ch := &choice{title: "Allow from now on, in this conversation", under: q}
+	for _, r := range offers {
+		ch.options = append(ch.options, r.String())
+	}
+	ch.then = func(m *model, i int) tea.Cmd {
+		rule, st, ctx := *offers[i], m.st, m.ctx
+		rule.Reason = q.reason
+		verdict := chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())]}
+		return tea.Sequence(func() tea.Msg {
+			b := st.Begin(c.Context.String(), c.Branch)
+			b.AddRule(rule, chatctx.RuleScope{})
+			if _, err := b.Commit(ctx); err != nil {
+				return doneMsg{err: err}
+			}
+			return nil
+		}, q.decide(m, c, verdict))
+	}
+	m.over = ch
+	ch.n = len(ch.options)
+	return nil
+}
+
+// goOn runs what was approved on the call's branch, and asks the model when all results are there.
+func (q *queue) goOn(m *model, c *waiting) tea.Cmd {
+	if m.conv == nil || m.conv.c.ID != c.Context {
+		m.say(true, "open its conversation first: enter")
+		return nil
+	}
+	if !m.talks() {
+		return nil
+	}
+	m.over = nil
+	return m.sendOn(c.Branch, "")
+}
+
+// enter shows the call's message in its tree.
+func (q *queue) enter(m *model) tea.Cmd {
+	c := q.here()
+	if c == nil {
+		return nil
+	}
+	m.over = nil
+	return m.goToHit(&chatctx.Hit{Context: c.Context, Message: &chatctx.Message{ID: c.Message}, Branches: nil})
+}
+
+func (q *queue) draw(m *model, lines int) []screen.Line {
+	q.heading = waits(len(q.calls)) + " for a decision"
+	switch {
+	case q.busy && len(q.calls) == 0:
+		q.heading = "looking …"
+	case len(q.calls) == 0:
+		q.heading = "no call waits for a decision"
+	}
+	out := q.list(m, func(i int) screen.Line {
+		c := q.calls[i]
+		return screen.Line{{Text: screen.OneLine(screen.Plainly(c.Tool)), Style: screen.Bold}, {Text: "(" + screen.OneLine(screen.Plainly(string(c.RunArguments()))) + ")  "},
+			{Text: c.title + " ‹" + screen.OneLine(c.Branch) + "›", Style: screen.Dim}}
+	})
+	c := q.here()
+	if c == nil {
+		return out
+	}
+	details := q.details(m, c)
+	q.top = max(min(q.top, len(details)-(lines-len(out))), 0)
+	return append(out, details[q.top:]...)
+}
+
+// details are everything that a call would run, and why it is asked about.
+func (q *queue) details(m *model, c *waiting) []screen.Line {
+	width, columns := m.width(), max(q.columns, 4)
+	rule := func(text string) screen.Line { return screen.Line{{Text: "── " + text, Style: screen.Dim}} }
+	out := []screen.Line{rule(fmt.Sprintf("%s  call %s:%d, since %s", screen.OneLine(screen.Plainly(c.Tool)), chatctx.Short(c.Message), c.Index, screen.Moment(c.Since)))}
+	hard := func(text string, style screen.Style) {
+		out = append(out, screen.Hard(text, style, columns, width, nil)...)
+	}
+	run := c.RunArguments()
+	if raw := q.edited[string(c.Ref())]; raw != nil || c.Effective != nil {
+		hard("proposed:", screen.Dim)
+		hard(screen.Pretty(c.Arguments), screen.Dim)
+		hard("to be run with:", screen.Dim)
+		if raw != nil {
+			run = raw
+		}
+	}
+	hard(screen.Pretty(run), screen.Cyan)
+	if before, after, name, ok := screen.FileChange(run); ok {
+		out = append(out, screen.Line{{Text: screen.OneLine(screen.Plainly(name)), Style: screen.Bold}})
+		for _, l := range screen.LineDiff(before, after) {
+			style := map[byte]screen.Style{'+': screen.Green, '-': screen.Red, 0: screen.Dim}[l.Sign]
+			hard(string(max(l.Sign, ' '))+" "+l.Text, style)
+		}
+	}
+	if c.ruling != nil {
+		out = append(out, screen.Wrap([]screen.Span{{Text: screen.OneLine(screen.RulingLine(c.ruling)), Style: screen.Yellow}}, columns, width, nil, nil)...)
+	}
+	if q.reason != "" {
+		hard("reason: "+screen.Plainly(q.reason), 0)
+	}
+	return out
+}
+
+// choice lets the person choose one of some lines.
+type choice struct {
+	sheet
+	title   string
+	options []string
+	under   overlay // what stands here again afterwards
+	then    func(m *model, i int) tea.Cmd
+}
+
+func (c *choice) update(m *model, msg tea.Msg) tea.Cmd { return c.under.update(m, msg) }
+func (c *choice) hint() string                         { return "enter: this one  esc: none" }
+
+func (c *choice) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case k.String() == "enter":
+		return c.enter(m)
+	case c.closes(m, k) && m.over == nil:
+		m.over = c.under
+	}
+	return nil
+}
+
+func (c *choice) enter(m *model) tea.Cmd {
+	m.over = c.under
+	return c.then(m, c.cursor)
+}
+
+func (c *choice) draw(m *model, _ int) []screen.Line {
+	c.heading = c.title
+	return c.list(m, func(i int) screen.Line { return screen.Line{{Text: screen.OneLine(screen.Plainly(c.options[i]))}} })
+}

@@ -1,0 +1,189 @@
+package ui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/rivo/uniseg"
+
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// field is a text that is being typed. Keys move and take away whole characters as a reader sees them, however many code points those are.
+type field struct {
+	text  string
+	at    int  // the cursor, in bytes
+	lines bool // takes line ends
+	width int  // of the last drawing, for moving up and down
+}
+
+// insert puts text at the cursor. A field of one line takes a line end as a space.
+func (f *field) insert(s string) {
+	s = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), "\ufffd")
+	if !f.lines {
+		s = strings.ReplaceAll(s, "\n", " ")
+	}
+	f.text = f.text[:f.at] + s + f.text[f.at:]
+	f.at += len(s)
+}
+
+// set puts another text in place of all, with the cursor at its end.
+func (f *field) set(s string) { f.text, f.at = s, len(s) }
+
+// before is where the character before the cursor begins.
+func (f *field) before() int {
+	last := 0
+	for g := uniseg.NewGraphemes(f.text[:f.at]); g.Next(); {
+		last, _ = g.Positions()
+	}
+	return last
+}
+
+// after is where the character at the cursor ends.
+func (f *field) after() int {
+	if f.at == len(f.text) {
+		return f.at
+	}
+	c, _, _, _ := uniseg.FirstGraphemeClusterInString(f.text[f.at:], -1)
+	return f.at + len(c)
+}
+
+// wordBefore and wordAfter are where words begin before the cursor and end after it.
+func (f *field) wordBefore() int {
+	s := strings.TrimRight(f.text[:f.at], " \t\n")
+	return strings.LastIndexAny(s, " \t\n") + 1
+}
+
+func (f *field) wordAfter() int {
+	rest := f.text[f.at:]
+	word := strings.TrimLeft(rest, " \t\n")
+	if i := strings.IndexAny(word, " \t\n"); i >= 0 {
+		return f.at + len(rest) - len(word) + i
+	}
+	return len(f.text)
+}
+
+func (f *field) lineBegin() int { return strings.LastIndexByte(f.text[:f.at], '\n') + 1 }
+
+func (f *field) lineEnd() int {
+	if i := strings.IndexByte(f.text[f.at:], '\n'); i >= 0 {
+		return f.at + i
+	}
+	return len(f.text)
+}
+
+func (f *field) cut(from, to int) {
+	f.text = f.text[:from] + f.text[to:]
+	f.at = from
+}
+
+// take does what a key means in a text, and reports whether it means anything.
+func (f *field) take(k tea.KeyPressMsg) bool {
+	switch k.Keystroke() {
+	case "left", "ctrl+b":
+		f.at = f.before()
+	case "right", "ctrl+f":
+		f.at = f.after()
+	case "alt+left", "ctrl+left", "alt+b":
+		f.at = f.wordBefore()
+	case "alt+right", "ctrl+right", "alt+f":
+		f.at = f.wordAfter()
+	case "home", "ctrl+a":
+		f.at = f.lineBegin()
+	case "end", "ctrl+e":
+		f.at = f.lineEnd()
+	case "up", "ctrl+p":
+		return f.vertically(-1)
+	case "down", "ctrl+n":
+		return f.vertically(1)
+	case "backspace", "ctrl+h":
+		f.cut(f.before(), f.at)
+	case "delete", "ctrl+d":
+		f.cut(f.at, f.after())
+	case "ctrl+w", "alt+backspace":
+		f.cut(f.wordBefore(), f.at)
+	case "alt+d":
+		f.cut(f.at, f.wordAfter())
+	case "ctrl+u":
+		f.cut(f.lineBegin(), f.at)
+	case "ctrl+k":
+		f.cut(f.at, f.lineEnd())
+	case "ctrl+j", "alt+enter", "shift+enter":
+		if !f.lines {
+			return false
+		}
+		f.insert("\n")
+	default:
+		if k.Text == "" {
+			return false
+		}
+		f.insert(k.Text)
+	}
+	return true
+}
+
+// place is where a character of the text stands on the screen.
+type place struct{ at, x, y int }
+
+// lay cuts the text into lines of a width and tells where each character stands, its end too.
+func (f *field) lay(columns int, width screen.Width) (lines []string, places []place) {
+	f.width = columns
+	var b strings.Builder
+	x := 0
+	wrap := func() {
+		lines = append(lines, b.String())
+		b.Reset()
+		x = 0
+	}
+	for g := uniseg.NewGraphemes(f.text); g.Next(); {
+		from, _ := g.Positions()
+		s := strings.ReplaceAll(screen.Clean(g.Str()), "\t", "    ")
+		if s == "\n" {
+			places = append(places, place{from, x, len(lines)})
+			wrap()
+			continue
+		}
+		w := width(s)
+		if x+w > columns && x > 0 {
+			wrap()
+		}
+		places = append(places, place{from, x, len(lines)})
+		b.WriteString(s)
+		x += w
+	}
+	if x >= columns {
+		wrap()
+	}
+	places = append(places, place{len(f.text), x, len(lines)})
+	return append(lines, b.String()), places
+}
+
+// cursor is where the cursor stands among places.
+func (f *field) cursor(places []place) place {
+	for _, p := range places {
+		if p.at >= f.at {
+			return p
+		}
+	}
+	return places[len(places)-1]
+}
+
+// vertically moves the cursor a line up or down, as near to its column as may be.
+func (f *field) vertically(lines int) bool {
+	if !f.lines || f.width == 0 {
+		return false
+	}
+	_, places := f.lay(f.width, uniseg.StringWidth)
+	now := f.cursor(places)
+	best := -1
+	for i, p := range places {
+		if p.y == now.y+lines && (best < 0 || p.x <= now.x) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	f.at = places[best].at
+	return true
+}

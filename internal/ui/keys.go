@@ -1,0 +1,235 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// where a key means something: a set of panes.
+type where int
+
+const (
+	inTree where = 1 << iota
+	inList
+	inPreview
+	anywhere = inTree | inList | inPreview
+)
+
+func (m *model) where() where {
+	switch {
+	case m.focus == onList:
+		return inList
+	case m.focus == onPreview:
+		return inPreview
+	}
+	return inTree
+}
+
+// key is what a key does. What has no does moves, which its pane knows by itself.
+type key struct {
+	names []string
+	in    where
+	short string // for the last line, "" where it does not stand there
+	does  string // for the list of keys
+	do    func(*model) tea.Cmd
+}
+
+// keyGroups are all keys but those of questions and lists over the screen, in the order of `?`.
+func keyGroups() []keyGroup {
+	return []keyGroup{{"Moving", movingKeys()}, {"Talking", talkingKeys()}, {"Changing", changingKeys()}, {"Finding", lookingKeys()}}
+}
+
+type keyGroup struct {
+	title string
+	keys  []key
+}
+
+func movingKeys() []key {
+	return []key{
+		{[]string{"up", "k", "down", "j"}, anywhere, "", "move", nil},
+		{[]string{"pgup", "pgdown", "ctrl+u", "ctrl+d"}, anywhere, "", "a screen, half a screen", nil},
+		{[]string{"home", "g", "end", "G"}, anywhere, "", "the beginning, the end", nil},
+		{[]string{"left", "h"}, inTree, "", "fold; go to the fork above", func(m *model) tea.Cmd { return m.inTree((*conversation).fold) }},
+		{[]string{"right", "l"}, inTree, "", "unfold; go down", func(m *model) tea.Cmd { return m.inTree((*conversation).unfold) }},
+		{[]string{"["}, inTree, "", "the fork point before", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toFork(-1) }) }},
+		{[]string{"]"}, inTree, "", "the next fork point", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toFork(1) }) }},
+		{[]string{"@"}, inTree, "", "the head of the active branch", func(m *model) tea.Cmd { return m.inTree(func(v *conversation) { v.toHead(v.active()) }) }},
+		{[]string{"enter"}, inList, "open", "open the conversation", (*model).enterList},
+		{[]string{"enter"}, inTree, "", "into the preview", func(m *model) tea.Cmd { m.focus = onPreview; return nil }},
+		{[]string{"enter", "esc"}, inPreview, "back", "back to the tree", func(m *model) tea.Cmd { m.focus = onTree; return nil }},
+		{[]string{"tab"}, anywhere, "", "the next pane", (*model).nextPane},
+		{[]string{"esc"}, inTree, "list", "the list of conversations", func(m *model) tea.Cmd { m.focus = onList; return nil }},
+		{[]string{"esc"}, inList, "", "take the filter away; back to the tree", (*model).leaveList},
+		{[]string{"v"}, anywhere, "", "the preview goes on with what follows, or not", func(m *model) tea.Cmd { m.readsOn = !m.readsOn; return nil }},
+		{[]string{"q", "ctrl+c"}, anywhere, "", "leave", (*model).quit},
+	}
+}
+
+func lookingKeys() []key {
+	return []key{
+		{[]string{"/"}, inList, "filter", "filter the titles", func(m *model) tea.Cmd { m.list.typing = true; return nil }},
+		{[]string{"/"}, inTree | inPreview, "search", "search in this conversation", func(m *model) tea.Cmd { return m.askSearch(false) }},
+		{[]string{"S"}, anywhere, "", "search in all conversations", func(m *model) tea.Cmd { return m.askSearch(true) }},
+		{[]string{"n"}, inTree | inPreview, "", "the next that was found", func(m *model) tea.Cmd { return m.nextFound(1) }},
+		{[]string{"N"}, inTree | inPreview, "", "the one before", func(m *model) tea.Cmd { return m.nextFound(-1) }},
+		{[]string{"J"}, inTree | inPreview, "", "the journal: what was done, to step through", (*model).openJournal},
+		{[]string{"a"}, anywhere, "", "the calls that wait for a decision", (*model).openCalls},
+		{[]string{"?"}, anywhere, "", "these keys", func(m *model) tea.Cmd { m.over = newHelp(); return nil }},
+	}
+}
+
+// inTree does something with the open conversation.
+func (m *model) inTree(do func(*conversation)) tea.Cmd {
+	if m.conv != nil {
+		do(m.conv)
+	}
+	return nil
+}
+
+// key does what a key means.
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+	m.note = ""
+	switch {
+	case m.question != nil:
+		return m.question.key(m, k)
+	case m.over != nil:
+		return m.over.key(m, k)
+	case m.focus == onList && m.list.typing:
+		return m.typeFilter(k)
+	}
+	name := k.String()
+	if m.moves(name) {
+		return nil
+	}
+	for _, x := range m.keys {
+		if x.do != nil && x.in&m.where() != 0 && slices.Contains(x.names, name) {
+			return x.do(m)
+		}
+	}
+	return nil
+}
+
+// moves takes the keys that move in the pane.
+func (m *model) moves(name string) bool {
+	switch {
+	case m.focus == onList:
+		return m.list.moved(name)
+	case m.focus == onPreview:
+		r := roll{n: len(m.preview.lines), height: m.preview.height}
+		r.cursor, r.top = m.preview.top, m.preview.top
+		m.follow = false
+		if !r.moved(name) {
+			return false
+		}
+		m.preview.top = r.cursor
+		m.preview.scroll(0)
+		return true
+	case m.conv != nil:
+		return m.conv.moved(name)
+	}
+	return false
+}
+
+// typeFilter takes keys for the filter of the list.
+func (m *model) typeFilter(k tea.KeyPressMsg) tea.Cmd {
+	l := m.list
+	switch k.Keystroke() {
+	case "enter":
+		l.typing = false
+		return m.enterList()
+	case "esc", "ctrl+c":
+		l.typing = false
+		l.filter.set("")
+	case "tab":
+		l.typing = false
+		return nil
+	case "up", "down", "pgup", "pgdown", "ctrl+n", "ctrl+p":
+		l.moved(k.Keystroke())
+		return nil
+	default:
+		if !l.filter.take(k) {
+			return nil
+		}
+		l.cursor = 0
+	}
+	l.refilter()
+	return nil
+}
+
+// paste puts pasted text where text is typed.
+func (m *model) paste(text string) tea.Cmd {
+	switch {
+	case m.question != nil:
+		m.question.field.insert(text)
+	case m.list.typing && m.over == nil:
+		m.list.filter.insert(text)
+		m.list.refilter()
+	}
+	return nil
+}
+
+func (m *model) nextPane() tea.Cmd {
+	m.focus = map[pane]pane{onTree: onPreview, onPreview: onList, onList: onTree}[m.focus]
+	if m.focus == onTree && m.conv == nil {
+		m.focus = onList
+	}
+	return nil
+}
+
+func (m *model) leaveList() tea.Cmd {
+	l := m.list
+	switch {
+	case l.filter.text != "":
+		l.filter.set("")
+		l.refilter()
+	case m.conv != nil:
+		m.focus = onTree
+	}
+	return nil
+}
+
+// quit leaves, once answers that come were stopped: a second time is not asked.
+func (m *model) quit() tea.Cmd {
+	for _, s := range m.streams {
+		s.stop()
+	}
+	return tea.Quit
+}
+
+// enterList opens the conversation at the cursor of the list.
+func (m *model) enterList() tea.Cmd {
+	info := m.list.at(m.list.cursor)
+	if info == nil {
+		return nil
+	}
+	return m.openContext(info)
+}
+
+// helpKeys are the keys as lines for `?`.
+func helpKeys() []screen.Line {
+	var lines []screen.Line
+	for _, g := range keyGroups() {
+		if len(lines) > 0 {
+			lines = append(lines, nil)
+		}
+		lines = append(lines, screen.Line{{Text: g.title, Style: screen.Bold}})
+		for _, k := range g.keys {
+			lines = append(lines, screen.Line{{Text: "  " + screen.Pad(strings.Join(k.names, " "), 26), Style: screen.Cyan}, {Text: k.does}, {Text: inWords(k.in), Style: screen.Dim}})
+		}
+	}
+	return lines
+}
+
+func inWords(in where) string {
+	switch in {
+	case inList:
+		return " (in the list)"
+	case inPreview:
+		return " (in the preview)"
+	}
+	return ""
+}

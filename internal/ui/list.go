@@ -1,0 +1,154 @@
+package ui
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// list is the conversations, last changed first, and the filter on their titles. It is read as far as the screen needs; with a filter to its end.
+type list struct {
+	roll
+	infos  []*chatctx.ContextInfo
+	known  map[chatctx.ID]bool
+	folds  [][]rune // the titles as the filter compares them
+	found  []int    // what the filter leaves, nil without one
+	filter field
+	typing bool // the keys go to the filter
+
+	next  func() (*chatctx.ContextInfo, error, bool)
+	stop  func()
+	busy  bool
+	whole bool
+	err   error
+}
+
+// listMsg brings more conversations.
+type listMsg struct {
+	infos []*chatctx.ContextInfo
+	whole bool
+	err   error
+}
+
+func newList(ctx context.Context, st *chatctx.Store) *list {
+	l := &list{known: map[chatctx.ID]bool{}}
+	l.next, l.stop = iter.Pull2(st.Contexts(ctx, chatctx.ListOptions{}))
+	return l
+}
+
+// count is how many lines there are.
+func (l *list) count() int {
+	if l.found != nil {
+		return len(l.found)
+	}
+	return len(l.infos)
+}
+
+// at is the conversation on a line, nil for none.
+func (l *list) at(line int) *chatctx.ContextInfo {
+	switch {
+	case line < 0 || line >= l.count():
+		return nil
+	case l.found != nil:
+		return l.infos[l.found[line]]
+	}
+	return l.infos[line]
+}
+
+// wants reads more where the screen needs it.
+func (l *list) wants() tea.Cmd {
+	const page = 64
+	if l.busy || l.whole || l.filter.text == "" && len(l.infos) > l.top+2*l.height {
+		return nil
+	}
+	l.busy = true
+	n := max(page, 2*l.height)
+	if l.filter.text != "" {
+		n = 4 * page
+	}
+	return func() tea.Msg {
+		var msg listMsg
+		for range n {
+			info, err, ok := l.next()
+			if !ok || err != nil {
+				msg.whole, msg.err = true, err
+				break
+			}
+			msg.infos = append(msg.infos, info)
+		}
+		return msg
+	}
+}
+
+// read takes what was read.
+func (l *list) read(msg listMsg) {
+	l.busy, l.whole, l.err = false, msg.whole, msg.err
+	for _, info := range msg.infos {
+		if !l.known[info.ID] {
+			l.known[info.ID] = true
+			l.infos = append(l.infos, info)
+			l.folds = append(l.folds, folded(titleOf(info)))
+		}
+	}
+	l.refilter()
+}
+
+// changed takes the news of a conversation: it moves to where its last change puts it, or goes where it was put into the trash.
+func (l *list) changed(info *chatctx.ContextInfo) {
+	here := l.at(l.cursor)
+	if i := slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.ID == info.ID }); i >= 0 {
+		l.infos, l.folds = slices.Delete(l.infos, i, i+1), slices.Delete(l.folds, i, i+1)
+	}
+	l.known[info.ID] = true
+	if info.Trashed == 0 {
+		i := slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.Updated <= info.Updated })
+		switch {
+		case i < 0 && !l.whole:
+			delete(l.known, info.ID) // it comes when that part is read
+			return
+		case i < 0:
+			i = len(l.infos)
+		}
+		l.infos, l.folds = slices.Insert(l.infos, i, info), slices.Insert(l.folds, i, folded(titleOf(info)))
+	}
+	if info.Current {
+		for _, x := range l.infos {
+			x.Current = x.ID == info.ID
+		}
+	}
+	l.refilter()
+	if here != nil {
+		l.find(here.ID)
+	}
+}
+
+// refilter finds anew what the filter leaves.
+func (l *list) refilter() {
+	l.found = nil
+	if l.filter.text != "" {
+		l.found = filter(l.filter.text, l.folds)
+	}
+	l.resize(l.count(), l.height)
+}
+
+// find puts the cursor on a conversation.
+func (l *list) find(id chatctx.ID) {
+	for i := range l.count() {
+		if l.at(i).ID == id {
+			l.to(i)
+			return
+		}
+	}
+}
+
+// titleOf is what a conversation is called on one line.
+func titleOf(info *chatctx.ContextInfo) string {
+	if info.Title == "" {
+		return "(no title) " + chatctx.Short(info.ID)
+	}
+	return info.Title
+}

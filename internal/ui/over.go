@@ -1,0 +1,88 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// overlay is what stands over the panes for a while: the keys, what was found, the journal, the calls that wait.
+type overlay interface {
+	arrange(columns, lines int)
+	key(m *model, k tea.KeyPressMsg) tea.Cmd
+	update(m *model, msg tea.Msg) tea.Cmd
+	draw(m *model, lines int) []screen.Line
+	hint() string
+	rolls() *roll // what the mouse moves in
+	enter(m *model) tea.Cmd
+}
+
+// sheet is the part that overlays share: a heading and a list below it.
+type sheet struct {
+	roll
+	heading string
+	columns int
+}
+
+func (s *sheet) arrange(columns, lines int) {
+	s.columns = columns
+	s.resize(s.n, lines-1)
+}
+
+func (s *sheet) rolls() *roll { return &s.roll }
+
+// closes takes the keys that move in an overlay or close it.
+func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {
+	switch name := k.String(); name {
+	case "esc", "q", "ctrl+c":
+		m.over = nil
+		return true
+	default:
+		return s.moved(name)
+	}
+}
+
+// list draws the heading and the lines that the screen has.
+func (s *sheet) list(m *model, line func(i int) screen.Line) []screen.Line {
+	out := []screen.Line{{{Text: s.heading, Style: screen.Bold}}}
+	from, to := s.shown()
+	for i := from; i < to; i++ {
+		l := line(i)
+		if i == s.cursor {
+			marked := make(screen.Line, len(l))
+			for j, span := range l {
+				marked[j] = screen.Span{Text: span.Text, Style: span.Style | screen.Reverse}
+			}
+			l = marked
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// help is the list of keys.
+type help struct {
+	sheet
+	lines []screen.Line
+}
+
+func newHelp() *help {
+	h := &help{lines: helpKeys()}
+	h.heading, h.n = "Keys", len(h.lines)
+	return h
+}
+
+func (h *help) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	if !h.closes(m, k) && k.String() == "?" {
+		m.over = nil
+	}
+	return nil
+}
+
+func (h *help) update(*model, tea.Msg) tea.Cmd { return nil }
+func (h *help) enter(m *model) tea.Cmd         { m.over = nil; return nil }
+func (h *help) hint() string                   { return "esc: back" }
+
+func (h *help) draw(m *model, _ int) []screen.Line {
+	return h.list(m, func(i int) screen.Line { return h.lines[i] })
+}

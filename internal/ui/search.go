@@ -1,0 +1,180 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// mostHits bounds how much one search shows.
+const mostHits = 200
+
+// search is what was looked for and found.
+type search struct {
+	sheet
+	text   string
+	all    bool // in all conversations
+	hits   []*chatctx.Hit
+	busy   bool
+	cancel context.CancelFunc
+}
+
+type hitsMsg struct {
+	of   *search
+	hits []*chatctx.Hit
+	err  error
+}
+
+func (m *model) askSearch(all bool) tea.Cmd {
+	label, last := "search in this conversation", ""
+	if all || m.conv == nil {
+		label, all = "search in all conversations", true
+	}
+	if m.found != nil {
+		last = m.found.text
+	}
+	m.ask(label, last, func(m *model, text string) tea.Cmd { return m.search(text, all) })
+	return nil
+}
+
+func (m *model) search(text string, all bool) tea.Cmd {
+	ctx, cancel := context.WithCancel(m.ctx)
+	s := &search{text: text, all: all, busy: true, cancel: cancel}
+	m.found, m.over = s, s
+	o := chatctx.SearchOptions{Text: text, Limit: mostHits}
+	if !all {
+		o.Context = m.conv.c.ID.String()
+	}
+	st := m.st
+	return func() tea.Msg {
+		msg := hitsMsg{of: s}
+		for h, err := range st.Search(ctx, o) {
+			if err != nil {
+				msg.err = err
+				break
+			}
+			msg.hits = append(msg.hits, h)
+		}
+		return msg
+	}
+}
+
+func (s *search) update(m *model, msg tea.Msg) tea.Cmd {
+	if msg, ok := msg.(hitsMsg); ok && msg.of == s {
+		s.hits, s.busy, s.n = msg.hits, false, len(msg.hits)
+		s.cancel()
+		m.complain(msg.err)
+	}
+	return nil
+}
+
+func (s *search) hint() string { return "enter: go there  n N: the next, the one before  esc: back" }
+
+func (s *search) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case s.closes(m, k):
+		if m.over == nil {
+			s.cancel()
+		}
+	case k.String() == "enter":
+		return s.enter(m)
+	}
+	return nil
+}
+
+func (s *search) enter(m *model) tea.Cmd {
+	if s.cursor >= len(s.hits) {
+		return nil
+	}
+	m.over = nil
+	return m.goToHit(s.hits[s.cursor])
+}
+
+func (s *search) draw(m *model, _ int) []screen.Line {
+	s.heading = fmt.Sprintf("%s for %q", screen.Count(len(s.hits), "place"), screen.OneLine(s.text))
+	if s.busy {
+		s.heading = "looking …"
+	}
+	return s.list(m, func(i int) screen.Line {
+		h := s.hits[i]
+		var line screen.Line
+		if s.all {
+			line = append(line, screen.Span{Text: screen.Pad(screen.Cut(screen.OneLine(h.Title), 24), 24) + " ", Style: screen.Bold})
+		}
+		if len(h.Branches) > 0 {
+			line = append(line, screen.Span{Text: fmt.Sprintf("%s #%d ", screen.OneLine(h.Branches[0].Name), h.Branches[0].Position), Style: screen.Green})
+		}
+		what := h.What
+		if h.Message != nil {
+			what = string(h.Message.Role)
+		}
+		return append(line, screen.Span{Text: what, Style: screen.Cyan}, screen.Span{Text: ": " + screen.OneLine(h.Snippet)})
+	})
+}
+
+// nextFound goes to another place that was found, without the list.
+func (m *model) nextFound(step int) tea.Cmd {
+	s := m.found
+	if s == nil || len(s.hits) == 0 {
+		m.say(true, "nothing was looked for; / searches")
+		return nil
+	}
+	s.cursor = (s.cursor + step + len(s.hits)) % len(s.hits)
+	m.say(false, fmt.Sprintf("%d of %d", s.cursor+1, len(s.hits)))
+	return m.goToHit(s.hits[s.cursor])
+}
+
+// goToHit shows what was found: the message in its tree.
+func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
+	m.focus = onTree
+	if m.conv != nil && m.conv.c.ID == h.Context {
+		return m.reach(h)
+	}
+	open := m.openContext(&chatctx.ContextInfo{ID: h.Context})
+	m.reached = h
+	return open
+}
+
+// reach puts the cursor on what was found in the open conversation.
+func (m *model) reach(h *chatctx.Hit) tea.Cmd {
+	for _, b := range h.Branches {
+		if i := m.conv.named(b.Name); i >= 0 && b.Position > 0 && b.Position <= m.conv.tree.Branches[i].Messages {
+			m.conv.find(screen.Place{Branch: i, Position: b.Position})
+			return nil
+		}
+	}
+	if h.Message == nil {
+		return nil
+	}
+	c, ctx, branch := m.conv.c, m.ctx, m.conv.info.Active
+	return func() tea.Msg {
+		snap, err := c.Snapshot(ctx, branch)
+		if err != nil {
+			return errMsg{err}
+		}
+		e, err := snap.Place(ctx, chatctx.RefTo(h.Message.ID))
+		var elsewhere *chatctx.RefError
+		if errors.As(err, &elsewhere) && elsewhere.On != "" {
+			branch = elsewhere.On
+			if snap, err = c.Snapshot(ctx, branch); err == nil {
+				e, err = snap.Place(ctx, chatctx.RefTo(h.Message.ID))
+			}
+		}
+		if err != nil {
+			return errMsg{err}
+		}
+		return placedMsg{c.ID, branch, e.Position}
+	}
+}
+
+// placedMsg is where a message stands.
+type placedMsg struct {
+	context  chatctx.ID
+	branch   string
+	position int
+}

@@ -1,0 +1,177 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// Options say how the program runs. Store, In and Out are needed.
+type Options struct {
+	Store   *chatctx.Store
+	In      io.Reader
+	Out     io.Writer
+	Env     []string // nil: the process's own
+	Context string   // the conversation to begin in; "": the current one, or the list where there is none
+	Color   bool
+	// Turn makes what asks a model on a branch, with settings over the branch's own.
+	Turn func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn
+	// Editor is the command that lets the person edit a file.
+	Editor func(file string) (*exec.Cmd, error)
+	Prices *cost.Prices
+	By     string // who decides about calls; "": the person of the store
+}
+
+// Run shows the program until the person leaves it or ctx ends.
+func Run(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := newModel(ctx, o)
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()}
+	if o.Env != nil {
+		options = append(options, tea.WithEnvironment(o.Env))
+	}
+	p := tea.NewProgram(m, options...)
+	m.send = p.Send
+	_, err := p.Run()
+	cancel()
+	m.working.Wait()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Join(m.fatal, err)
+}
+
+// pane is what keys go to.
+type pane int
+
+const (
+	onTree pane = iota
+	onList
+	onPreview
+)
+
+// Update does what a message means. It reads and writes no store: commands do.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	m.arrange()
+	return m, tea.Batch(cmd, m.wants())
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+	case tea.ModeReportMsg:
+		if msg.Mode == ansi.ModeUnicodeCore && (msg.Value.IsReset() || msg.Value.IsSet()) {
+			m.method = ansi.GraphemeWidth
+		}
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		return m.paste(msg.Content)
+	case tea.MouseClickMsg:
+		return m.click(tea.Mouse(msg))
+	case tea.MouseWheelMsg:
+		return m.wheel(tea.Mouse(msg))
+	case factsMsg:
+		return m.opened(msg)
+	case entriesMsg:
+		if m.conv != nil && m.conv.facts == msg.of {
+			m.conv.put(msg.read)
+			m.complain(msg.err)
+		}
+	case listMsg:
+		m.list.read(msg)
+		m.complain(msg.err)
+	case infoMsg:
+		m.list.changed(msg.info)
+	case previewMsg:
+		m.readPreview(msg)
+	case changesMsg:
+		return m.noticed(msg)
+	case doneMsg:
+		return m.done(msg)
+	case streamMsg:
+		return m.streamed(msg)
+	case movedMsg:
+		msg.stream.branch = msg.branch
+		m.goHead = msg.branch
+	case placedMsg:
+		if i := m.conv.named(msg.branch); m.conv.c.ID == msg.context && i >= 0 {
+			m.conv.find(screen.Place{Branch: i, Position: msg.position})
+		}
+	case editedMsg:
+		if m.complain(msg.err); msg.err == nil {
+			return msg.then(m, msg.text)
+		}
+	case listedMsg:
+		m.say(false, msg.note)
+		m.list.changed(msg.info)
+		if m.conv != nil && m.conv.c.ID == msg.info.ID {
+			return m.read(m.conv.c)
+		}
+	case errMsg:
+		m.complain(msg.error)
+	default:
+		if m.over != nil {
+			return m.over.update(m, msg)
+		}
+	}
+	return nil
+}
+
+// wants reads what the screen shows and does not have.
+func (m *model) wants() tea.Cmd {
+	var cmds []tea.Cmd
+	if m.h == 0 {
+		return nil
+	}
+	if m.list != nil && m.listShown() {
+		cmds = append(cmds, m.list.wants())
+	}
+	if v := m.conv; v != nil {
+		if parts := v.missing(); len(parts) > 0 {
+			f, ctx := v.facts, m.ctx
+			cmds = append(cmds, func() tea.Msg {
+				read, err := readEntries(ctx, f.c, parts)
+				return entriesMsg{f, read, err}
+			})
+		}
+	}
+	cmds = append(cmds, m.previewed(), m.more())
+	return tea.Batch(cmds...)
+}
+
+// previewed shows beside the list or the tree what the cursor there is on.
+func (m *model) previewed() tea.Cmd {
+	of := reading{columns: m.panes().preview.w, method: m.method == ansi.GraphemeWidth, on: m.readsOn}
+	if of.columns == 0 {
+		return nil
+	}
+	if m.left == onList || m.conv == nil {
+		info := m.list.at(m.list.cursor)
+		if info == nil {
+			return nil
+		}
+		of.context, of.branch, of.revision, of.on = info.ID, info.Active, uint64(info.Updated), false
+		return m.show(of)
+	}
+	r := m.conv.here()
+	if r == nil || r.Kind == screen.BeginRow {
+		return nil
+	}
+	b := m.conv.tree.Branches[r.Branch]
+	of.context, of.branch, of.position, of.revision = m.conv.c.ID, b.Name, r.Position, b.Revision
+	return m.show(of)
+}
