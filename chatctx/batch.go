@@ -521,6 +521,7 @@ func (b *Batch) SetTitle(title string) {
 			return err
 		}
 		t.OnContext = t.OnContext || title != t.Rec.Title
+		t.Rec.Renamed = t.Rec.Renamed || title != t.Rec.Title
 		t.Rec.Title, t.Rec.Derived = title, false
 		return nil
 	})

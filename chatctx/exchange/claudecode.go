@@ -338,6 +338,10 @@ func (c *claudeCode) add(line ccLine, v value) {
 		c.r.duplicated(1)
 		return
 	}
+	if c.writtenOn(&line) {
+		c.r.duplicated(1)
+		return
+	}
 	c.same[key] = i
 	if !parent.is(stringKind) && !v.has("parentUuid") && line.kind != ccLink { // written by something that keeps no parents
 		if line.prev >= 0 {
@@ -353,6 +357,28 @@ func (c *claudeCode) add(line ccLine, v value) {
 	if line.kind != ccLink {
 		c.setLast(&line, i)
 	}
+}
+
+// writtenOn tells whether a line is one of before at another time, and has that one say what the later of the two says.
+func (c *claudeCode) writtenOn(line *ccLine) bool {
+	j := c.find(line.id)
+	if j < 0 || len(line.msgs) != 1 {
+		return false
+	}
+	have := &c.lines[j]
+	if have.kind != line.kind || have.parent != line.parent || len(have.msgs) != 1 {
+		return false
+	}
+	was, now := have.msgs[0], line.msgs[0]
+	switch {
+	case was.Continues(now):
+	case now.Continues(was):
+		have.msgs, line.msgs = line.msgs, have.msgs
+	default:
+		return false
+	}
+	keepAgain(have.msgs, line.msgs)
+	return true
 }
 
 // find is the last line of that id so far, -1 for none.

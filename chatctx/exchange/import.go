@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
@@ -305,6 +306,10 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 	if done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0 {
 		r.Contexts++
 	}
+	if done.Changed > 0 && len(done.ChangedOn) > 0 {
+		r.warn(Warning{Text: fmt.Sprintf("%d messages of %q say something else than what is here of them: %s", done.Changed, show.Clip(done.Title, 60),
+			branchList(done.ChangedOn))})
+	}
 	if done.Restored {
 		r.warn(Warning{Text: fmt.Sprintf("the conversation %q was in the trash and is back", show.Clip(done.Title, 60))})
 	}
@@ -316,6 +321,14 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 		Context: context, Title: done.Title, Format: format, SourceID: source,
 		Messages: done.Messages, Branches: done.Branches,
 	})
+}
+
+// branchList names the branches that have what changed.
+func branchList(names []string) string {
+	if len(names) == 1 {
+		return "the branch " + names[0] + " has it"
+	}
+	return "the branches " + strings.Join(names, ", ") + " have it"
 }
 
 // addTo adds what the goroutine counted to the reader's report.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // branchOf reads the messages of a context's active branch.
@@ -105,22 +104,6 @@ func TestSessionWhileItIsWritten(t *testing.T) {
 	importInto(t, steps, file)
 	if got, _ := said(steps); got != want {
 		t.Errorf("line by line:\n%swant\n%s", got, want)
-	}
-}
-
-// TestAnotherTextIsNotTheSameWrittenOn imports a conversation again in which an old answer says something else: the stored one stays.
-func TestAnotherTextIsNotTheSameWrittenOn(t *testing.T) {
-	s := memoryStore(t)
-	file := writeTemp(t, "session.jsonl", ccText("user", "u1", "", "what is here"), ccText("assistant", "a1", "u1", "nothing"))
-	importInto(t, s, file)
-	if err := os.WriteFile(file, []byte(ccText("user", "u1", "", "what is here")+ccText("assistant", "a1", "u1", "something else")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if rep := importInto(t, s, file); rep.Messages != 0 || rep.Branches != 0 {
-		t.Errorf("%+v", rep)
-	}
-	if msgs := branchOf(t, s, contextsOf(t, s)["what is here"].ID); len(msgs) != 2 || msgs[1].Text() != "nothing" || msgs[1].Role != pool.Assistant {
-		t.Error(msgs)
 	}
 }
 

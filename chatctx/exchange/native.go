@@ -42,6 +42,7 @@ type nativeContext struct {
 	ID       chatctx.ID                 `json:"id"`
 	Title    string                     `json:"title"`
 	Derived  bool                       `json:"derived,omitempty"`
+	Renamed  bool                       `json:"renamed,omitempty"`
 	Parent   *chatctx.ID                `json:"parent,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 	AppData  map[string]json.RawMessage `json:"app_data,omitempty"`

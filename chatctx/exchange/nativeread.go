@@ -136,7 +136,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	}
 	n.r.warnHeld(n.title, c.Settings)
 	if n.id = c.ID; err == nil {
-		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Parent: idOf(c.Parent), Settings: c.Settings,
+		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
 			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
 	}
 	return n.spoil(at, err)

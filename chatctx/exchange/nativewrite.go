@@ -158,7 +158,7 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 	if err != nil {
 		return err
 	}
-	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Parent: idOrNil(v.Context.Parent),
+	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Renamed: v.Context.Renamed, Parent: idOrNil(v.Context.Parent),
 		Settings: settings.Said(v.Context.Settings), AppData: v.Context.AppData, Active: v.Context.Active, Created: stamp(v.Context.Created),
 		Updated: stamp(v.Context.Updated), Task: taskOut(v.Context.Task)})
 	if err != nil {

@@ -151,7 +151,7 @@ func (o *openAI) other(list value) {
 		o.n++
 		id := itoa(o.n)
 		m := openAIMessage(v, id)
-		if same = same && i < shared && m != nil && o.t.records[i].message != nil && digest([]*chatctx.Message{m}) == digest([]*chatctx.Message{o.t.records[i].message}); same {
+		if same = same && i < shared && m != nil && o.t.records[i].message != nil && m.Words() == o.t.records[i].message.Words(); same {
 			parent = o.t.records[i].id
 			o.r.duplicated(1)
 			if said := o.r.sieve(); said.all(m) && said.rest(v) == nil {

@@ -60,8 +60,7 @@ func (r *reading) thread(at place) *thread {
 // message is the same, and else gets another id.
 func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	if i, twice := t.seen[id]; twice {
-		if len(msgs) > 0 && t.records[i].message != nil && sameMessage(t.records[i].message, msgs[0]) {
-			keepAgain([]*chatctx.Message{t.records[i].message}, msgs)
+		if t.again(i, msgs) {
 			t.r.duplicated(1)
 			return
 		}
@@ -84,6 +83,28 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 		rec.message, rec.skipped = m, false
 	}
 	t.records = append(t.records, rec)
+}
+
+// again tells whether the messages of a record are those of the record i at the same or another time. The later state stays: that which was
+// written on.
+func (t *thread) again(i int, msgs []*chatctx.Message) bool {
+	have := &t.records[i]
+	if len(msgs) == 0 || have.message == nil {
+		return false
+	}
+	switch now := msgs[0]; {
+	case sameMessage(have.message, now):
+	case len(msgs) > 1 || t.tail[have.id] != "":
+		return false
+	case have.message.Continues(now):
+	case now.Continues(have.message) && now.Validate() == nil:
+		have.message, now = now, have.message
+		msgs = []*chatctx.Message{now}
+	default:
+		return false
+	}
+	keepAgain([]*chatctx.Message{have.message}, msgs[:1])
+	return true
 }
 
 // skippedOnce counts a record as left out once, however many messages it would have been.
@@ -238,37 +259,18 @@ func (t *thread) orphans() map[string]bool {
 
 // sameMessage tells whether two records of one id say the same.
 func sameMessage(a, b *chatctx.Message) bool {
-	return a.Role == b.Role && a.Created == b.Created && digest([]*chatctx.Message{a}) == digest([]*chatctx.Message{b})
+	return a.Role == b.Role && a.Created == b.Created && a.Words() == b.Words()
 }
 
 // digest is an id made of what messages say, the same wherever and whenever they were written.
 func digest(msgs []*chatctx.Message) string {
-	h := sha256.New()
+	var all []byte
 	for _, m := range msgs {
-		fmt.Fprintf(h, "%s %s %d\n", m.Role, m.Kind, len(m.Content))
-		for i := range m.Content {
-			digestPart(h, &m.Content[i])
-		}
-		for i := range m.Calls {
-			c := &m.Calls[i]
-			fmt.Fprintf(h, "%q %q %q\n", c.ID, c.Tool, c.Arguments)
-		}
-		if r := m.Result; r != nil {
-			fmt.Fprintf(h, "%q %q %q %q %t\n", r.RequestID, r.Tool, r.Text, r.JSON, r.IsError)
-			for i := range r.Parts {
-				digestPart(h, &r.Parts[i])
-			}
-		}
+		words := m.Words()
+		all = append(all, words[:]...)
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-func digestPart(w interface{ Write([]byte) (int, error) }, p *pool.Part) {
-	fmt.Fprintf(w, "%s %q %q %q %q %d\n", p.Type, p.Text, p.URL, p.Signature, p.Redacted, len(p.Data))
-	w.Write(p.Data)
-	if p.Text == "" && len(p.Data) == 0 {
-		w.Write(p.Raw)
-	}
+	sum := sha256.Sum256(all)
+	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
 // pairCalls gives the results that name no call the id of the one that they answer, closes all calls, and marks the results whose call

@@ -136,7 +136,7 @@ func (c *checker) store() error {
 		return err
 	}
 	err := c.tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
-		if len(value) != 32 {
+		if _, ok := record.ParseSourceNode(value); !ok {
 			if err := pool.CheckRecord(value, nil); err != nil {
 				c.problem(3, fmt.Sprintf("source %q", key), "is not as it was stored: %v", err)
 			}

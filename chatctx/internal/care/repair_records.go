@@ -471,7 +471,7 @@ func (m *mender) rest() error {
 		}
 	}
 	err := m.take(3, record.SourceBucket, kv.Range{}, func(key, value []byte) (string, error) {
-		if len(value) == 32 {
+		if _, ok := record.ParseSourceNode(value); ok {
 			return "", nil
 		}
 		return unchecked(key, value)

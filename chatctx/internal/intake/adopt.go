@@ -1,9 +1,6 @@
 package intake
 
 import (
-	"encoding/binary"
-	"strings"
-
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -15,27 +12,6 @@ import (
 
 // noResult is the reason of a call that an import closed because its file had no result.
 const noResult = "no result"
-
-// grown tells whether a message that comes again is the stored one, written on: a reply that was imported while it was being made.
-func grown(stored, now *pool.Message) bool {
-	if stored.Role != now.Role || len(now.Content) < len(stored.Content) || len(now.Calls) < len(stored.Calls) {
-		return false
-	}
-	more := len(now.Content) > len(stored.Content) || len(now.Calls) > len(stored.Calls)
-	for i := range stored.Content {
-		was, is := &stored.Content[i], &now.Content[i]
-		if was.Type != is.Type || !strings.HasPrefix(is.Text, was.Text) {
-			return false
-		}
-		more = more || len(is.Text) > len(was.Text)
-	}
-	for i := range stored.Calls {
-		if stored.Calls[i].ID != now.Calls[i].ID {
-			return false
-		}
-	}
-	return more
-}
 
 // answered closes the calls whose results come only now: they were imported as calls without a result.
 func (g *graft) answered() error {
@@ -177,15 +153,4 @@ func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
 	st.Changes = append(st.Changes, journal.ContextChange(id, map[uint64]cbor.RawMessage{parentField: was}))
 	st.Subjects = append(st.Subjects, child)
 	return child.PutRecord()
-}
-
-// shape is what a message adds to its conversation's fingerprint: it changes when the message is written on.
-func shape(m *pool.Message) []byte {
-	n := 0
-	for i := range m.Content {
-		n += len(m.Content[i].Text)
-	}
-	out := binary.AppendUvarint(nil, uint64(len(m.Content)))
-	out = binary.AppendUvarint(out, uint64(len(m.Calls)))
-	return binary.AppendUvarint(out, uint64(n))
 }

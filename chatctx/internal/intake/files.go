@@ -123,8 +123,8 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 
 // sourceOf tells whether a record of the source bucket is about a context: a message, a conversation, a file that held one.
 func SourceOf(value []byte, id pool.ID) bool {
-	if len(value) == 32 {
-		return pool.ID(value[:16]) == id
+	if n, ok := record.ParseSourceNode(value); ok {
+		return n.Context == id
 	}
 	var rec struct {
 		record.SourceRecord

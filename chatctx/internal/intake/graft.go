@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,6 +40,7 @@ type Incoming struct {
 	prepared bool      // by Ready
 	stored   bool      // by Import
 	print    pool.Hash // the fingerprint of what the file says, by Ready
+	words    []pool.Hash
 }
 
 // Node is a message of the tree. Parent is the number of the node above it, counted from 1; 0 for a root.
@@ -77,18 +80,44 @@ type Imported struct {
 	Known       int  // were there already, or are copies of messages of other conversations that were
 	Branches    int  // in the context afterwards
 	NewBranches int
+	// Changed are messages that were there already and say something else in this file, and ChangedOn the new branches that have them.
+	Changed   int
+	ChangedOn []string
 }
 
-// fingerprint changes when a conversation has other nodes or branches, or a message of it was written on.
+// fingerprint changes when a conversation has another title, data, nodes or branches, or a message of it says something else. It notes what the
+// messages say, before an embedder's hook changes them.
 func (in *Incoming) fingerprint() pool.Hash {
 	h := sha256.New()
-	for _, n := range in.Nodes {
-		fmt.Fprintf(h, "%q %d %x\n", n.ID, n.Parent, shape(n.Message))
+	in.words = make([]pool.Hash, len(in.Nodes))
+	b := fmt.Appendf(nil, "%q %t\n", in.Title, in.Derived)
+	for _, k := range slices.Sorted(maps.Keys(in.AppData)) {
+		b = fmt.Appendf(b, "%q %d\n", k, len(in.AppData[k]))
+		b = append(b, in.AppData[k]...)
 	}
-	for _, b := range in.Branches {
-		fmt.Fprintf(h, "%q %d\n", b.Name, b.Leaf)
+	for i, n := range in.Nodes {
+		in.words[i] = n.Message.Words()
+		b = binary.AppendUvarint(append(b, in.words[i][:]...), uint64(n.Parent))
+		b = append(binary.AppendUvarint(b, uint64(len(n.ID))), n.ID...)
+		if len(b) > 1<<16 {
+			h.Write(b)
+			b = b[:0]
+		}
 	}
+	for _, br := range in.Branches {
+		b = fmt.Appendf(b, "%q %d\n", br.Name, br.Leaf)
+	}
+	h.Write(b)
 	return pool.Hash(h.Sum(nil))
+}
+
+// dated is how old the file's state of the conversation is: the newest time in it.
+func (in *Incoming) dated() pool.Time {
+	at := in.Updated
+	for _, n := range in.Nodes {
+		at = max(at, n.Message.Created)
+	}
+	return at
 }
 
 // ready checks a conversation's shape and prepares its messages. Nothing imported waits for a decision.
@@ -382,7 +411,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 		return res, err
 	}
 	for i := range in.Branches {
-		if err := g.newBranch(i, i == 0); err != nil {
+		if _, err := g.newBranch(i, i == 0); err != nil {
 			return res, err
 		}
 	}
@@ -396,7 +425,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	t.Rec.Active = first.ID
 	t.DeriveTitle(nodeMessages(in))
 	res.Title, res.Branches, res.NewBranches = t.Rec.Title, int(t.Rec.Branches), len(in.Branches)
-	if err := writeSources(st, in, key, id, nil); err != nil {
+	if err := writeSources(st, in, key, record.SourceRecord{Context: id, Dated: in.dated(), About: in.about()}, nil); err != nil {
 		return res, err
 	}
 	if err := t.PutBranches(); err != nil {
@@ -429,9 +458,8 @@ func linkCopy(st *journal.StoreTxn, in *Incoming, n *Node) error {
 		return nil
 	}
 	at, err := st.Tx.Get(record.SourceBucket, record.SourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
-	if len(at) == 32 {
-		id := pool.ID(at[16:])
-		n.Message.CopiedFrom = &id
+	if of, ok := record.ParseSourceNode(at); ok {
+		n.Message.CopiedFrom = &of.Message
 	}
 	return err
 }
@@ -456,11 +484,12 @@ func nodeMessages(in *Incoming) []*pool.Message {
 
 // writeSources notes a conversation and its nodes as known. To undo a new context is to forget the conversation: its nodes mean nothing without it. t is nil for
 // a new one, else the operation that adds to a known one.
-func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, id pool.ID, t *journal.Txn) error {
+func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord, t *journal.Txn) error {
 	if in.Conversation == "" {
 		return nil
 	}
-	raw, err := record.EncodeRecord(record.SourceRecord{Context: id, Fingerprint: in.print, Digest: in.Digest})
+	src.Fingerprint, src.Digest = in.print, in.Digest
+	raw, err := record.EncodeRecord(src)
 	if err != nil {
 		return err
 	}
@@ -475,11 +504,11 @@ func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, id pool.ID, t 
 	if err := st.Tx.Put(record.SourceBucket, key, raw); err != nil {
 		return err
 	}
-	for _, n := range in.Nodes {
+	for i, n := range in.Nodes {
 		if n.ID == "" {
 			continue
 		}
-		if err := st.Tx.Put(record.SourceBucket, record.SourceKey(in.Format, in.Conversation, n.ID), append(id[:], n.Message.ID[:]...)); err != nil {
+		if err := st.Tx.Put(record.SourceBucket, in.nodeKey(i), sourceNode(src.Context, n.Message.ID, in.words[i]).Value()); err != nil {
 			return err
 		}
 	}
@@ -497,6 +526,8 @@ type graft struct {
 	stored map[pool.ID]pool.ID
 	// replaced are stored messages that have grown since, with what takes their places.
 	replaced map[pool.ID]pool.ID
+	// changed are the nodes that say something else than what was imported of them before.
+	changed map[int]bool
 }
 
 func (g *graft) loose() error {
@@ -570,31 +601,31 @@ func (g *graft) there(node int) error {
 	return err
 }
 
-// newBranch makes the branch i of a conversation. The first one of a new context takes the place of main where it has that name.
-func (g *graft) newBranch(i int, first bool) error {
+// newBranch makes the branch i of a conversation, and gives its name. The first one of a new context takes the place of main where it has that name.
+func (g *graft) newBranch(i int, first bool) (string, error) {
 	want := g.in.Branches[i]
 	b, err := g.takeName(want.Name, first)
 	if err != nil {
-		return err
+		return "", err
 	}
 	pieces, err := g.pieces(b, g.path(want.Leaf))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := g.t.Splice(b, 0, 0, pieces); err != nil {
-		return err
+		return "", err
 	}
 	if b.Sessions, err = g.sessions(want.Sessions, 0); err != nil {
-		return err
+		return "", err
 	}
 	if b.Settings, _, err = view.MergeValues(nil, want.Settings); err != nil {
-		return err
+		return "", err
 	}
 	if b.System, err = g.prompt(want.System, g.in.System); err != nil {
-		return err
+		return "", err
 	}
 	b.Prompt, err = g.prompt(want.Prompt, g.in.Prompt)
-	return err
+	return b.Name, err
 }
 
 func (g *graft) prompt(own, all string) (string, error) {
@@ -642,7 +673,8 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		}
 		return res, nil
 	}
-	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]pool.ID{}}
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]pool.ID{}, changed: map[int]bool{}}
+	g.retitle(&src)
 	if err := g.known(st, &res); err != nil {
 		return res, err
 	}
@@ -652,8 +684,9 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 	if err := g.extend(&res); err != nil {
 		return res, err
 	}
-	res.Branches = int(t.Rec.Branches)
-	if err := writeSources(st, in, key, src.Context, t); err != nil {
+	res.Title, res.Branches = t.Rec.Title, int(t.Rec.Branches)
+	t.OnContext = t.OnContext || res.Messages > 0 || res.NewBranches > 0 // so that undo finds it, whatever branch it is asked for
+	if err := writeSources(st, in, key, src, t); err != nil {
 		return res, err
 	}
 	_, err = t.Finish()
@@ -673,44 +706,6 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 	return err
 }
 
-// known finds the nodes that are there already, and notes the others as known from now on.
-func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
-	for i, n := range g.in.Nodes {
-		key := record.SourceKey(g.in.Format, g.in.Conversation, n.ID)
-		at, err := g.t.Tx.Get(record.SourceBucket, key)
-		if err != nil {
-			return err
-		}
-		if len(at) == 32 && n.ID != "" && pool.ID(at[:16]) == g.t.ID {
-			m, err := pool.Get(g.t.Tx, g.t.ID, pool.ID(at[16:]))
-			if err != nil {
-				return err
-			}
-			if m != nil && grown(m, n.Message) {
-				g.replaced[m.ID] = n.Message.ID
-			} else if m != nil {
-				g.stored[n.Message.ID] = m.ID
-				g.home[i], g.in.Nodes[i].Message = m.Home, m
-				if !n.Further {
-					res.Known++
-				}
-				continue
-			}
-		}
-		if err := linkCopy(st, g.in, &g.in.Nodes[i]); err != nil {
-			return err
-		}
-		res.count(&g.in.Nodes[i])
-		if n.ID == "" {
-			continue
-		}
-		if err := g.t.PutRaw(record.SourceBucket, key, append(g.t.ID[:], n.Message.ID[:]...)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // extend brings each branch of the conversation into the context: nothing where a branch holds it already, the rest where a branch ends inside it, else a new branch.
 func (g *graft) extend(res *Imported) error {
 	for i, want := range g.in.Branches {
@@ -723,10 +718,14 @@ func (g *graft) extend(res *Imported) error {
 			continue
 		}
 		if b.Branch == nil {
-			if err := g.newBranch(i, false); err != nil {
+			name, err := g.newBranch(i, false)
+			if err != nil {
 				return err
 			}
 			res.NewBranches++
+			if slices.ContainsFunc(path, func(n int) bool { return g.changed[n] }) {
+				res.ChangedOn = append(res.ChangedOn, name)
+			}
 			continue
 		}
 		pieces, err := g.pieces(b.Branch, path[b.same:])

@@ -28,6 +28,7 @@ type Native struct {
 	ID               pool.ID
 	Title            string
 	Derived          bool
+	Renamed          bool // it has its title from somebody, and not from a file
 	Parent           pool.ID
 	Settings         map[string]json.RawMessage
 	AppData          map[string]json.RawMessage
@@ -105,7 +106,7 @@ type NativeImport struct {
 // nativeSource is where a message was imported from.
 type nativeSource struct {
 	format, conversation, node string
-	message                    pool.ID
+	known                      record.SourceNode
 }
 
 // Native begins to take in a context.
@@ -128,7 +129,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		}
 		return err
 	})
-	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
+	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, Renamed: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
 		Created: n.Created, NextOperation: 1, Task: n.Task}
 	return i, err
 }
@@ -309,7 +310,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 	for _, m := range msgs {
 		i.homes[m.ID] = m.Home
 		if src := m.Source; src != nil && src.Conversation != "" {
-			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, m.ID})
+			i.sources = append(i.sources, nativeSource{src.Format, src.Conversation, src.Node, sourceNode(i.context.ID, m.ID, m.Words())})
 		}
 	}
 	return nil
@@ -506,7 +507,7 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 		if !mine || s.node == "" {
 			continue
 		}
-		if err := st.Tx.Put(record.SourceBucket, record.SourceKey(s.format, s.conversation, s.node), append(record.Under(i.context.ID), s.message[:]...)); err != nil {
+		if err := st.Tx.Put(record.SourceBucket, record.SourceKey(s.format, s.conversation, s.node), s.known.Value()); err != nil {
 			return err
 		}
 	}
@@ -683,29 +684,28 @@ func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, ha
 		if messages, has = 0, id != (pool.ID{}); err != nil || !has {
 			return err
 		}
-		for _, n := range in.Nodes {
-			at := n.Message.ID
-			if in.Format != NativeFormat {
-				raw, err := tx.Get(record.SourceBucket, record.SourceKey(in.Format, in.Conversation, n.ID))
-				if err != nil {
-					return err
-				}
-				if len(raw) != 32 || n.ID == "" || pool.ID(raw[:16]) != id {
-					continue
-				}
-				at = pool.ID(raw[16:])
-			}
-			there, err := pool.Has(tx, id, at)
+		in.fingerprint()
+		for i, n := range in.Nodes {
+			there, err := in.standing(tx, id, i)
 			if err != nil {
 				return err
 			}
-			if there {
+			if there && !n.Further {
 				messages++
 			}
 		}
 		return nil
 	})
 	return messages, has, err
+}
+
+// standing tells whether a node's message is in a context, as it is in the file.
+func (in *Incoming) standing(tx kv.Tx, context pool.ID, i int) (bool, error) {
+	if in.Format == NativeFormat {
+		return pool.Has(tx, context, in.Nodes[i].Message.ID)
+	}
+	found, err := in.matching(tx, context, i)
+	return found.message != nil && !found.goesOn, err
 }
 
 // knownContext is the context that a conversation became, the zero id for none.

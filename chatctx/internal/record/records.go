@@ -73,10 +73,12 @@ type ContextRecord struct {
 	StoreAt   uint64 `cbor:"18,keyasint,omitempty"`
 	Revision  uint64 `cbor:"19,keyasint,omitempty"`
 	Task      *Task  `cbor:"20,keyasint,omitempty"` // of a sub-context
+	// Renamed: somebody gave it its title here, so that no file that it is imported from again gives it another.
+	Renamed bool `cbor:"21,keyasint,omitempty"`
 }
 
 // The keys of a contextRecord that an operation changes and an undo puts back; all others only count.
-var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true}
+var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true}
 
 // activeField is the key of contextRecord.Active, derivedFields those of a title made from a message.
 const ActiveField = 5

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/pool"
 )
@@ -13,6 +14,31 @@ type SourceRecord struct {
 	Context     pool.ID   `cbor:"1,keyasint"`
 	Fingerprint pool.Hash `cbor:"2,keyasint"` // of its nodes and branches
 	Digest      pool.Hash `cbor:"3,keyasint,omitzero"`
+	// Dated is how old the newest state is that a file had of it, and About, for its title ("") and each of its app data, a hash of what that said.
+	Dated pool.Time         `cbor:"4,keyasint,omitempty"`
+	About map[string]uint64 `cbor:"5,keyasint,omitempty"`
+}
+
+// SourceNode is a known message of a conversation: the one that it became, and a short hash of what its file says there.
+type SourceNode struct {
+	Context, Message pool.ID
+	Words            [8]byte
+}
+
+// sourceNodeSize is the length of its record, by which it is told from a SourceRecord.
+const sourceNodeSize = 40
+
+// Value is the record of the node.
+func (n SourceNode) Value() []byte {
+	return slices.Concat(n.Context[:], n.Message[:], n.Words[:])
+}
+
+// ParseSourceNode reads the record of a node; ok is false for any other.
+func ParseSourceNode(value []byte) (n SourceNode, ok bool) {
+	if len(value) != sourceNodeSize {
+		return n, false
+	}
+	return SourceNode{pool.ID(value[:16]), pool.ID(value[16:32]), [8]byte(value[32:])}, true
 }
 
 func SourceKey(format, conversation, node string) []byte {

@@ -1,0 +1,165 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// saidOn writes the branches of a context by name: the texts of each.
+func saidOn(t *testing.T, s *chatctx.Store, ref string) string {
+	t.Helper()
+	ctx := context.Background()
+	c, err := s.Context(ctx, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	all, err := c.Branches(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all {
+		fmt.Fprintf(&out, "%s:", b.Name)
+		snap, err := c.Snapshot(ctx, b.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range snap.Entries(ctx, 1, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, " %s", e.Text())
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// state is a state of a ChatGPT conversation: its time, title, and nodes, each NAME=TEXT with the one before above it.
+func state(at int, title string, nodes ...string) string {
+	var list []string
+	before := ""
+	for i, n := range nodes {
+		id, text, _ := strings.Cut(n, "=")
+		list = append(list, fmt.Sprintf(`%q:{"id":%q,"parent":%q,"message":{"author":{"role":%q},"content":{"content_type":"text","parts":[%q]}}}`,
+			id, id, before, []string{"user", "assistant"}[i%2], text))
+		before = id
+	}
+	return fmt.Sprintf(`[{"conversation_id":"c","title":%q,"update_time":%d,"current_node":%q,"mapping":{%s}}]`, title, at, before, strings.Join(list, ","))
+}
+
+// TestWhatChangedSince imports states of a conversation one after the other.
+func TestWhatChangedSince(t *testing.T) {
+	const first, second = 1_700_000_000, 1_800_000_000
+	for name, c := range map[string]struct {
+		states   []string
+		between  func(b *chatctx.Batch) // after the first
+		title    string
+		branches string
+		warnings int
+	}{
+		"another text and title": {[]string{state(first, "Old", "q=q", "a=one"), state(second, "New", "q=q", "a=two")}, nil, "New", "main: q one\nmain.2: q two\n", 1},
+		"a title without times":  {[]string{state(0, "Old", "q=q"), state(0, "New", "q=q")}, nil, "New", "main: q\n", 0},
+		"an older title":         {[]string{state(second, "New", "q=q"), state(first, "Old", "q=q")}, nil, "New", "main: q\n", 0},
+		"renamed here": {[]string{state(first, "Old", "q=q", "a=a"), state(second, "New", "q=q", "a=a")}, func(b *chatctx.Batch) { b.SetTitle("Mine") },
+			"Mine", "main: q a\n", 0},
+		"later messages are carried": {[]string{state(first, "T", "q=q", "a=one", "q2=more", "a2=end"), state(second, "T", "q=q", "a=two", "q2=more", "a2=end", "q3=last")}, nil,
+			"T", "main: q one more end\nmain.2: q two more end last\n", 1},
+		"where somebody went on": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=two")}, func(b *chatctx.Batch) { b.Append(pool.NewText(pool.User, "here")) },
+			"T", "main: q one here\nmain.2: q two\n", 1},
+		"written on":         {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=one and two")}, nil, "T", "main: q one and two\n", 0},
+		"written on, before": {[]string{state(second, "T", "q=q", "a=one and two"), state(first, "T", "q=q", "a=one")}, nil, "T", "main: q one and two\n", 0},
+		"there and back": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=two"), state(first, "T", "q=q", "a=one"),
+			state(second, "T", "q=q", "a=two")}, nil, "T", "main: q one\nmain.2: q two\n", 1},
+		"a third": {[]string{state(first, "T", "q=q", "a=one"), state(second, "T", "q=q", "a=two"), state(second+1, "T", "q=q", "a=three"), state(second+2, "T", "q=q", "a=two!")}, nil,
+			"T", "main: q one\nmain.2: q two!\nmain.3: q three\n", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			s := memoryStore(t)
+			file := filepath.Join(t.TempDir(), "conversations.json")
+			warnings := 0
+			var before string
+			for i, text := range c.states {
+				write(t, file, text)
+				if i == len(c.states)-1 {
+					before = saidOn(t, s, only(t, s).ID.String())
+				}
+				rep := importInto(t, s, file)
+				warnings += len(rep.Warnings)
+				again, err := Import(ctx, s, []string{file}, Options{DryRun: true})
+				if err != nil || again.Messages != 0 {
+					t.Errorf("a dry run after state %d: %+v, %v", i, again, err)
+				}
+				if i == 0 && c.between != nil {
+					cc, err := s.Context(ctx, only(t, s).ID.String())
+					if err != nil {
+						t.Fatal(err)
+					}
+					commit(t, cc, "main", c.between)
+				}
+			}
+			id := only(t, s).ID.String()
+			if got := saidOn(t, s, id); got != c.branches || only(t, s).Title != c.title || warnings != c.warnings {
+				t.Errorf("%q\n%swarnings: %d, want %q\n%s", only(t, s).Title, got, warnings, c.title, c.branches)
+			}
+			if before == c.branches || c.between != nil {
+				return
+			}
+			if _, err := s.Undo(ctx, id, "", ""); err != nil {
+				t.Fatal(err)
+			}
+			if got := saidOn(t, s, id); got != before {
+				t.Errorf("undone:\n%swant\n%s", got, before)
+			}
+			checkClean(t, s)
+		})
+	}
+}
+
+func only(t *testing.T, s *chatctx.Store) *chatctx.ContextInfo {
+	t.Helper()
+	all := contextsOf(t, s)
+	if len(all) != 1 {
+		t.Fatalf("%d contexts", len(all))
+	}
+	for _, info := range all {
+		return info
+	}
+	return nil
+}
+
+// TestAnUndoneRenameFollowsTheFileAgain: the mark of a title given here goes with it.
+func TestAnUndoneRenameFollowsTheFileAgain(t *testing.T) {
+	ctx := context.Background()
+	s := memoryStore(t)
+	file := filepath.Join(t.TempDir(), "conversations.json")
+	importInto(t, s, write(t, file, state(1_700_000_000, "Old", "q=q")))
+	c, err := s.Context(ctx, "Old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "main", func(b *chatctx.Batch) { b.SetTitle("Mine") })
+	if _, err := s.Undo(ctx, c.ID.String(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	importInto(t, s, write(t, file, state(1_800_000_000, "New", "q=q")))
+	if got := only(t, s).Title; got != "New" {
+		t.Error(got)
+	}
+}
+
+// TestARecordStandsAgainWrittenOn: within one file the later state of a message takes the place of the earlier.
+func TestARecordStandsAgainWrittenOn(t *testing.T) {
+	lines := ccText("user", "u1", "", "what is here") + ccText("assistant", "a1", "u1", "I look")
+	all, rep := readAll(t, Options{}, writeTemp(t, "session.jsonl", lines, ccText("assistant", "a1", "u1", "I look around"), ccText("assistant", "a1", "u1", "I look")))
+	if got := visible(all[0]); got != "user what is here | assistant I look around" || rep.Duplicated != 2 {
+		t.Errorf("%s, %+v", got, rep)
+	}
+}

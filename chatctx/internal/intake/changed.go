@@ -1,0 +1,167 @@
+package intake
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// How what comes again is compared with what was imported of it. What a file says of a node is known by its words, as the file has them: what an embedder's
+// hook or a redaction made of the message does not make it look new. A node that said several things over time has a record for each, under its
+// own key and behind it.
+
+func sourceNode(context, message pool.ID, words pool.Hash) record.SourceNode {
+	return record.SourceNode{Context: context, Message: message, Words: [8]byte(words[:8])}
+}
+
+// nodeKey is the key of a node's first record.
+func (in *Incoming) nodeKey(i int) []byte {
+	return record.SourceKey(in.Format, in.Conversation, in.Nodes[i].ID)
+}
+
+// match is what a node is, next to what was imported of it before.
+type match struct {
+	key     []byte        // of the record to write: the one of what it goes on from, a free one for what is new
+	message *pool.Message // the stored one that it is, or that it goes on from; nil: none
+	goesOn  bool          // the message was written on since
+	changed bool          // it says something else than each message that the node was before
+}
+
+// matching finds what a node of a known conversation is.
+func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
+	key := in.nodeKey(i)
+	found := match{key: key}
+	if in.Nodes[i].ID == "" {
+		return found, nil
+	}
+	records, err := variants(tx, context, key)
+	if err != nil {
+		return found, err
+	}
+	words := [8]byte(in.words[i][:8])
+	for _, exact := range []bool{true, false} {
+		for _, v := range records {
+			if exact != (v.node.Words == words) {
+				continue
+			}
+			m, err := pool.Get(tx, context, v.node.Message)
+			if err != nil {
+				return found, err
+			}
+			if m == nil {
+				continue
+			}
+			now := in.Nodes[i].Message
+			if later := m.Continues(now); exact || later || now.Continues(m) {
+				return match{key: v.key, message: m, goesOn: !exact && !later}, nil
+			}
+			found.changed = true
+		}
+	}
+	if found.changed {
+		found.key = slices.Concat(key, words[:])
+	}
+	return found, nil
+}
+
+// variant is one thing that a node has said.
+type variant struct {
+	key  []byte
+	node record.SourceNode
+}
+
+func variants(tx kv.Tx, context pool.ID, key []byte) ([]variant, error) {
+	var out []variant
+	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, value []byte) error {
+		n, ok := record.ParseSourceNode(value)
+		if ok && n.Context == context && (len(k) == len(key) || len(k) == len(key)+len(n.Words)) {
+			out = append(out, variant{slices.Clone(k), n})
+		}
+		return nil
+	})
+	return out, err
+}
+
+// known finds the nodes that are there already, and notes the others as known from now on.
+func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
+	for i := range g.in.Nodes {
+		n := &g.in.Nodes[i]
+		found, err := g.in.matching(g.t.Tx, g.t.ID, i)
+		if err != nil {
+			return err
+		}
+		switch {
+		case found.goesOn:
+			g.replaced[found.message.ID] = n.Message.ID
+		case found.message != nil:
+			g.stored[n.Message.ID] = found.message.ID
+			g.home[i], n.Message = found.message.Home, found.message
+			if !n.Further {
+				res.Known++
+			}
+			continue
+		case found.changed:
+			g.changed[i] = true
+			res.Changed++
+		}
+		if err := linkCopy(st, g.in, n); err != nil {
+			return err
+		}
+		res.count(n)
+		if n.ID == "" {
+			continue
+		}
+		if err := g.t.PutRaw(record.SourceBucket, found.key, sourceNode(g.t.ID, n.Message.ID, g.in.words[i]).Value()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retitle has the title and the data beside the messages follow the file, where they differ from what its newest state said before. A title that a
+// file gives is before one made from a message, and one that somebody gave here before all.
+func (g *graft) retitle(src *record.SourceRecord) {
+	rec, about := g.t.Rec, g.in.about()
+	newer := g.in.dated() >= src.Dated
+	if own := !g.in.Derived; !rec.Renamed && g.in.Title != "" && (newer && own == !rec.Derived && about[""] != src.About[""] || own && rec.Derived) {
+		rec.Title, rec.Derived, g.t.OnContext = g.in.Title, g.in.Derived, true
+	}
+	for k, data := range g.in.AppData {
+		if rec.AppData[k] != nil && (!newer || about[k] == src.About[k]) {
+			continue
+		}
+		rec.AppData, g.t.OnContext = withValue(rec.AppData, k, data), true
+	}
+	if rec.Renamed {
+		about[""] = src.About[""]
+	}
+	if newer {
+		src.Dated, src.About = g.in.dated(), about
+	}
+}
+
+func withValue(all map[string]json.RawMessage, name string, value json.RawMessage) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(all)+1)
+	maps.Copy(out, all)
+	out[name] = value
+	return out
+}
+
+// about hashes what a file says of a conversation beside its messages.
+func (in *Incoming) about() map[string]uint64 {
+	sum := func(text string) uint64 {
+		h := pool.HashOf([]byte(text))
+		return binary.BigEndian.Uint64(h[:])
+	}
+	out := map[string]uint64{"": sum(in.Title)}
+	for k, data := range in.AppData {
+		out[k] = sum(string(data))
+	}
+	return out
+}
