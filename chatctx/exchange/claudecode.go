@@ -95,7 +95,7 @@ type claudeCode struct {
 	sessions                []string // session ids on lines, in order of appearance
 	current                 int      // in sessions, -1 before the first
 	title, aiTitle, summary string
-	forkedFrom              string
+	forkedFrom, follows     string
 	leaves                  []string // of last-prompt records
 	about                   objectWriter
 	aboutSet                bool

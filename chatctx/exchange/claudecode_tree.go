@@ -47,6 +47,7 @@ func (c *claudeCode) emit() error {
 			in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: conversation}
 		} else {
 			in.Title, in.AppData = firstOf(c.title, c.aiTitle, c.summary), c.appData()
+			in.Follows = c.follows
 			c.subAgent(in)
 		}
 		if err := c.tree(in, n); err != nil {
@@ -79,6 +80,7 @@ func (c *claudeCode) link() {
 			if list := c.ids[l.logical]; len(list) > 0 {
 				l.up = list[len(list)-1]
 			} else {
+				c.follows = firstOf(c.follows, l.logical)
 				c.r.warn(l.at, "a compaction of messages that are not in this file: it begins a path of its own")
 			}
 		}

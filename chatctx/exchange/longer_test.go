@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -129,4 +130,39 @@ func TestParentsMayComeLater(t *testing.T) {
 		t.Error("the parent is gone and still named")
 	}
 	checkClean(t, s)
+}
+
+// TestLinksWhateverTheCommand: a session that goes on from another is put below it whichever comes first, and a sub-agent below a session that comes by
+// the store's own export.
+func TestLinksWhateverTheCommand(t *testing.T) {
+	ctx := context.Background()
+	older := writeTemp(t, "older.jsonl", ccText("user", "gone", "", "plan the trip"))
+	newer := "testdata/formats/claude-code/boundary-of-another-file.jsonl"
+	for _, files := range [][]string{{older, newer}, {newer, older}} {
+		s := memoryStore(t)
+		for _, f := range files {
+			importInto(t, s, f)
+		}
+		all := contextsOf(t, s)
+		if first := all["plan the trip"]; len(all) != 2 || first.Parent != (chatctx.ID{}) {
+			t.Fatal(all)
+		} else {
+			for title, info := range all {
+				if title != "plan the trip" && info.Parent != first.ID {
+					t.Errorf("%q is below %v after %v", title, info.Parent, files)
+				}
+			}
+		}
+	}
+	from, to := memoryStore(t), memoryStore(t)
+	importInto(t, from, writeTemp(t, "session.jsonl", strings.Join(ccLines, "")))
+	var b bytes.Buffer
+	if err := Export(ctx, from, ExportOptions{Format: nativeName, All: true}, &b); err != nil {
+		t.Fatal(err)
+	}
+	importInto(t, to, writeTemp(t, "agent-1.jsonl", `{"type":"user","uuid":"x","parentUuid":null,"isSidechain":true,"agentId":"1","sessionId":"s","message":{"role":"user","content":"a part"}}`+"\n"))
+	importInto(t, to, writeTemp(t, "own.jsonl", b.String()))
+	if all := contextsOf(t, to); all["a part"].Parent != all["what is here"].ID {
+		t.Error("the sub-agent is below", all["a part"].Parent)
+	}
 }

@@ -3,11 +3,8 @@ package intake
 import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
-	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // noResult is the reason of a call that an import closed because its file had no result.
@@ -70,87 +67,17 @@ func (g *graft) closeImported(m *pool.Message, r *pool.Result) error {
 	return find.PutMessage(g.t.Tx, g.t.ID, m, g.t.Now)
 }
 
-// same is how far a branch's messages are those of a path, and fits how far they are if what has grown counts as the same.
-func (g *graft) same(ids []pool.ID, path []int) (same, fits int) {
-	for same < len(ids) && same < len(path) && ids[same] == g.in.Nodes[path[same]].Message.ID {
-		same++
+// same is how far a branch's messages are those of a path.
+func (g *graft) same(ids []pool.ID, path []int) int {
+	n := 0
+	for n < len(ids) && n < len(path) && ids[n] == g.in.Nodes[path[n]].Message.ID {
+		n++
 	}
-	for fits = same; fits < len(ids) && fits < len(path); fits++ {
-		if id := g.in.Nodes[path[fits]].Message.ID; ids[fits] != id && g.replaced[ids[fits]] != id {
-			break
-		}
-	}
-	return same, fits
+	return n
 }
 
 // held is a branch that a path of a conversation extends, and how much of the path is on it already.
 type held struct {
 	*branch.Branch
-	same, fits int // see graft.same
-}
-
-// wantedKey is the key of the note that a context belongs to a conversation that was not there when it was imported.
-func wantedKey(to SourceLink, child pool.ID) []byte {
-	key := record.SourceKey("wanted", to.Format, to.Conversation)
-	if child != (pool.ID{}) {
-		key = append(key, child[:]...)
-	}
-	return key
-}
-
-// link sets the parent of a sub-context, or notes that it is wanted where that conversation is not known yet.
-func link(st *journal.StoreTxn, t *journal.Txn, to SourceLink) error {
-	var src record.SourceRecord
-	ok, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(to.Format, to.Conversation, ""), &src)
-	if err != nil {
-		return err
-	}
-	if ok {
-		t.Rec.Parent = src.Context
-		return nil
-	}
-	return record.PutRecord(st.Tx, record.SourceBucket, wantedKey(to, t.ID), record.SourceRecord{Context: t.ID})
-}
-
-// adopt puts the contexts below a new one that were imported before it and belong to it.
-func adopt(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
-	var children []pool.ID
-	err := st.Tx.Scan(record.SourceBucket, kv.Prefix(wantedKey(SourceLink{in.Format, in.Conversation}, pool.ID{})), func(key, _ []byte) error {
-		children = append(children, pool.ID(key[len(key)-16:]))
-		return nil
-	})
-	if err != nil || in.Conversation == "" {
-		return err
-	}
-	for _, id := range children {
-		rec, _, err := record.GetContext(st.Tx, id)
-		if err != nil {
-			return err
-		}
-		if rec == nil || rec.Parent != (pool.ID{}) {
-			continue
-		}
-		if err := setParent(st, id, parent); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// parentField is the key of contextRecord.Parent.
-const parentField = 3
-
-func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
-	child, err := journal.BeginAt(st.Store, st.Tx, id)
-	if err != nil {
-		return err
-	}
-	was, err := record.EncMode.Marshal(child.Rec.Parent)
-	if err != nil {
-		return err
-	}
-	child.Rec.Parent = parent
-	st.Changes = append(st.Changes, journal.ContextChange(id, map[uint64]cbor.RawMessage{parentField: was}))
-	st.Subjects = append(st.Subjects, child)
-	return child.PutRecord()
+	same int
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -98,7 +99,7 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 		}
 		switch {
 		case found.goesOn:
-			g.replaced[found.message.ID] = n.Message.ID
+			g.replaced[found.message.ID] = i
 		case found.message != nil:
 			g.stored[n.Message.ID] = found.message.ID
 			g.home[i], n.Message = found.message.Home, found.message
@@ -110,7 +111,7 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 			g.changed[i] = true
 			res.Changed++
 		}
-		if err := linkCopy(st, g.in, n); err != nil {
+		if err := linkCopy(st, g.in, g.t.ID, n); err != nil {
 			return err
 		}
 		res.count(n)
@@ -119,6 +120,40 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 		}
 		if err := g.t.PutRaw(record.SourceBucket, found.key, sourceNode(g.t.ID, n.Message.ID, g.in.words[i]).Value()); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// replace puts what has grown in the place of what it was, on each branch but those that were forked here.
+func (g *graft) replace() error {
+	if len(g.replaced) == 0 {
+		return nil
+	}
+	all, err := g.branches()
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if b.From != (pool.ID{}) {
+			continue
+		}
+		ids, err := branch.IDs(g.t.Tx, g.t.ID, b.Pieces)
+		if err != nil {
+			return err
+		}
+		for at, id := range ids {
+			node, ok := g.replaced[id]
+			if !ok {
+				continue
+			}
+			pieces, err := g.pieces(b, []int{node})
+			if err != nil {
+				return err
+			}
+			if err := g.t.Splice(b, at, 1, pieces); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -31,6 +31,7 @@ type Incoming struct {
 	System, Prompt       string
 	AppData              map[string]json.RawMessage
 	Parent               *SourceLink // of a sub-context: the conversation that it belongs to
+	Follows              string      // of one without Parent: the id of the message that it goes on from, in a conversation of this format that is not named
 	Nodes                []Node
 	Branches             []IncomingBranch // the active one first
 	Loose                []*pool.Message  // summaries of sessions: in the pool, on no branch
@@ -394,14 +395,12 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	if in.Created != 0 {
 		t.Rec.Created = in.Created
 	}
-	if in.Parent != nil {
-		if err := link(st, t, *in.Parent); err != nil {
-			return Imported{}, err
-		}
+	if err := linkAll(st, t, in); err != nil {
+		return Imported{}, err
 	}
 	res := Imported{Context: id, Created: true}
 	for i := range in.Nodes {
-		if err := linkCopy(st, in, &in.Nodes[i]); err != nil {
+		if err := linkCopy(st, in, id, &in.Nodes[i]); err != nil {
 			return res, err
 		}
 		res.count(&in.Nodes[i])
@@ -434,11 +433,22 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	if in.Updated != 0 && in.Updated < t.Now { // a time that is still to come would keep it in front of what changes now
 		t.Now = in.Updated
 	}
-	if err := adopt(st, in, id); err != nil {
+	if err := takeIn(st, in, id); err != nil {
 		return res, err
 	}
 	err = st.Made(t, false)
 	return res, err
+}
+
+// takeIn makes the links that others have to a conversation.
+func takeIn(st *journal.StoreTxn, in *Incoming, id pool.ID) error {
+	if err := adopt(st, SourceLink{in.Format, in.Conversation}, id); err != nil {
+		return err
+	}
+	if err := adoptFollowers(st, in, id); err != nil {
+		return err
+	}
+	return linkCopies(st, in)
 }
 
 // count counts a node that is added.
@@ -450,18 +460,6 @@ func (res *Imported) count(n *Node) {
 	default:
 		res.Messages++
 	}
-}
-
-// linkCopy notes on a node's message which message it is a copy of, if that one is known.
-func linkCopy(st *journal.StoreTxn, in *Incoming, n *Node) error {
-	if n.CopyOf == (NodeLink{}) {
-		return nil
-	}
-	at, err := st.Tx.Get(record.SourceBucket, record.SourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
-	if of, ok := record.ParseSourceNode(at); ok {
-		n.Message.CopiedFrom = &of.Message
-	}
-	return err
 }
 
 // dropUnusedMain forgets the branch that every context begins with where the conversation has none of that name.
@@ -524,8 +522,8 @@ type graft struct {
 	twins map[pool.ID][]int
 	// stored are the ids by which messages are stored that have others in a conversation that comes again; nil for a new one.
 	stored map[pool.ID]pool.ID
-	// replaced are stored messages that have grown since, with what takes their places.
-	replaced map[pool.ID]pool.ID
+	// replaced are stored messages that have grown since, with the nodes that take their places.
+	replaced map[pool.ID]int
 	// changed are the nodes that say something else than what was imported of them before.
 	changed map[int]bool
 }
@@ -673,12 +671,18 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		}
 		return res, nil
 	}
-	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]pool.ID{}, changed: map[int]bool{}}
+	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]int{}, changed: map[int]bool{}}
 	g.retitle(&src)
+	if err := linkAll(st, t, in); err != nil {
+		return res, err
+	}
 	if err := g.known(st, &res); err != nil {
 		return res, err
 	}
 	if err := g.answered(); err != nil {
+		return res, err
+	}
+	if err := g.replace(); err != nil {
 		return res, err
 	}
 	if err := g.extend(&res); err != nil {
@@ -687,6 +691,9 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 	res.Title, res.Branches = t.Rec.Title, int(t.Rec.Branches)
 	t.OnContext = t.OnContext || res.Messages > 0 || res.NewBranches > 0 // so that undo finds it, whatever branch it is asked for
 	if err := writeSources(st, in, key, src, t); err != nil {
+		return res, err
+	}
+	if err := takeIn(st, in, t.ID); err != nil {
 		return res, err
 	}
 	_, err = t.Finish()
@@ -732,7 +739,7 @@ func (g *graft) extend(res *Imported) error {
 		if err != nil {
 			return err
 		}
-		if err := g.t.Splice(b.Branch, b.same, b.fits-b.same, pieces); err != nil {
+		if err := g.t.Splice(b.Branch, b.same, 0, pieces); err != nil {
 			return err
 		}
 		last := 0
@@ -785,13 +792,11 @@ func (g *graft) longest(path []int) (held, error) {
 		if err != nil {
 			return best, err
 		}
-		h := held{Branch: b}
-		h.same, h.fits = g.same(ids, path)
-		own := b.From != pool.ID{}
+		h := held{b, g.same(ids, path)}
 		switch {
-		case h.fits == len(path) && (h.same == h.fits || !own):
+		case h.same == len(path):
 			return h, nil
-		case h.fits == len(ids) && h.fits > best.fits && !own:
+		case h.same == len(ids) && h.same > best.same && b.From == (pool.ID{}):
 			best = h
 		}
 	}

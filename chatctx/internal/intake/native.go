@@ -501,6 +501,9 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 				if err := record.PutRecord(st.Tx, record.SourceBucket, key, record.SourceRecord{Context: i.context.ID}); err != nil {
 					return err
 				}
+				if err := adopt(st, SourceLink{s.format, s.conversation}, i.context.ID); err != nil {
+					return err
+				}
 			}
 			ours[conversation] = mine
 		}

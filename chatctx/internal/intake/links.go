@@ -1,0 +1,239 @@
+package intake
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Links between conversations. One that leads to what is not known yet is noted in the source bucket, so that it is made when that comes: the store
+// is the same whichever comes first. The notes stay; what they name may go and come again.
+
+// linkAll makes the links of a conversation that was not there, or whose context has no parent yet, and those that wait for it.
+func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
+	if in.Parent == nil && in.Follows == "" || t.Rec.Parent != (pool.ID{}) {
+		return nil
+	}
+	var parent pool.ID
+	key := followsKey(in.Format, in.Follows)
+	if in.Parent != nil {
+		key = parentKey(*in.Parent)
+		var src record.SourceRecord
+		if _, err := record.GetRecord(st.Tx, record.SourceBucket, record.SourceKey(in.Parent.Format, in.Parent.Conversation, ""), &src); err != nil {
+			return err
+		}
+		parent = src.Context
+	} else {
+		var err error
+		if parent, err = contextOfNode(st.Tx, in.Format, in.Follows); err != nil {
+			return err
+		}
+	}
+	circle, err := below(st.Tx, parent, t.ID)
+	if err != nil {
+		return err
+	}
+	if parent != (pool.ID{}) && !circle {
+		t.Rec.Parent, t.OnContext = parent, true
+	}
+	return record.PutRecord(st.Tx, record.SourceBucket, append(key, t.ID[:]...), record.SourceRecord{Context: t.ID})
+}
+
+// below tells whether a context is another, or lies below it.
+func below(tx kv.Tx, id, top pool.ID) (bool, error) {
+	for range 1000 {
+		if id == top || id == (pool.ID{}) {
+			return id == top, nil
+		}
+		rec, _, err := record.GetContext(tx, id)
+		if err != nil || rec == nil {
+			return false, err
+		}
+		id = rec.Parent
+	}
+	return true, nil
+}
+
+// parentKey begins the keys of the notes about contexts that belong to a conversation, followsKey those about contexts that go on from a message.
+func parentKey(to SourceLink) []byte { return record.SourceKey("wanted", to.Format, to.Conversation) }
+func followsKey(format, node string) []byte {
+	return record.SourceKey("followed", format, node)
+}
+
+// contextOfNode is the context of the first conversation of a format that has a message of that id.
+func contextOfNode(tx kv.Tx, format, node string) (id pool.ID, err error) {
+	first := record.SourceKey(format, "", "")
+	first = first[:len(first)-2] // without the lengths of the conversation and the node
+	end := string(record.SourceKey("", "", node)[2:])
+	err = tx.Scan(record.SourceBucket, kv.Prefix(first), func(key, value []byte) error {
+		if n, ok := record.ParseSourceNode(value); ok && strings.HasSuffix(string(key), end) {
+			id = n.Context
+			return kv.ErrStop
+		}
+		return nil
+	})
+	return id, err
+}
+
+// adopt puts below a context those that were imported before it and belong to its conversation.
+func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
+	if to.Conversation == "" {
+		return nil
+	}
+	children, err := waiting(st.Tx, parentKey(to), nil)
+	if err != nil {
+		return err
+	}
+	return putBelow(st, children, parent)
+}
+
+// adoptFollowers puts below a context those that go on from a message of it.
+func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
+	all := record.SourceKey("followed", in.Format, "")
+	all = all[:len(all)-1]
+	any, err := has(st.Tx, all)
+	if err != nil || !any {
+		return err
+	}
+	var children []pool.ID
+	for _, n := range in.Nodes {
+		if children, err = waiting(st.Tx, followsKey(in.Format, n.ID), children); err != nil {
+			return err
+		}
+	}
+	return putBelow(st, children, parent)
+}
+
+// has tells whether a key of the source bucket begins so.
+func has(tx kv.Tx, prefix []byte) (any bool, err error) {
+	err = tx.Scan(record.SourceBucket, kv.Prefix(prefix), func(_, _ []byte) error {
+		any = true
+		return kv.ErrStop
+	})
+	return any, err
+}
+
+// waiting adds the contexts that are noted under a key.
+func waiting(tx kv.Tx, key []byte, children []pool.ID) ([]pool.ID, error) {
+	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, _ []byte) error {
+		if len(k) == len(key)+16 {
+			children = append(children, pool.ID(k[len(key):]))
+		}
+		return nil
+	})
+	return children, err
+}
+
+// putBelow gives contexts that have none a parent.
+func putBelow(st *journal.StoreTxn, children []pool.ID, parent pool.ID) error {
+	for _, id := range children {
+		rec, _, err := record.GetContext(st.Tx, id)
+		if err != nil {
+			return err
+		}
+		if rec == nil || rec.Parent != (pool.ID{}) {
+			continue
+		}
+		if circle, err := below(st.Tx, parent, id); err != nil || circle {
+			return err
+		}
+		if err := setParent(st, id, parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parentField is the key of contextRecord.Parent.
+const parentField = 3
+
+func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
+	child, err := journal.BeginAt(st.Store, st.Tx, id)
+	if err != nil {
+		return err
+	}
+	was, err := record.EncMode.Marshal(child.Rec.Parent)
+	if err != nil {
+		return err
+	}
+	child.Rec.Parent = parent
+	st.Changes = append(st.Changes, journal.ContextChange(id, map[uint64]cbor.RawMessage{parentField: was}))
+	st.Subjects = append(st.Subjects, child)
+	return child.PutRecord()
+}
+
+// linkCopy notes on a node's message which message it is a copy of, and that it is one, for when that other one comes.
+func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) error {
+	if n.CopyOf == (NodeLink{}) || n.CopyOf.Conversation == in.Conversation {
+		return nil
+	}
+	at, err := st.Tx.Get(record.SourceBucket, record.SourceKey(in.Format, n.CopyOf.Conversation, n.CopyOf.Node))
+	if err != nil {
+		return err
+	}
+	if of, ok := record.ParseSourceNode(at); ok {
+		n.Message.CopiedFrom = &of.Message
+	}
+	key := slices.Concat(copyKey(in.Format, n.CopyOf), context[:], n.Message.ID[:])
+	return st.Tx.Put(record.SourceBucket, key, record.SourceNode{Context: context, Message: n.Message.ID}.Value())
+}
+
+// copyKey begins the keys of the notes about copies of a message; without a node, of all messages of a conversation.
+func copyKey(format string, of NodeLink) []byte {
+	key := record.SourceKey("copy", format, of.Conversation)
+	if of.Node != "" {
+		sum := sha256.Sum256([]byte(of.Node))
+		key = append(key, sum[:16]...)
+	}
+	return key
+}
+
+// linkCopies tells the copies of a conversation's messages, which came before them, what they are copies of.
+func linkCopies(st *journal.StoreTxn, in *Incoming) error {
+	if in.Conversation == "" {
+		return nil
+	}
+	any, err := has(st.Tx, copyKey(in.Format, NodeLink{Conversation: in.Conversation}))
+	if err != nil || !any {
+		return err
+	}
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		if n.ID == "" {
+			continue
+		}
+		var copies []record.SourceNode
+		err := st.Tx.Scan(record.SourceBucket, kv.Prefix(copyKey(in.Format, NodeLink{in.Conversation, n.ID})), func(_, value []byte) error {
+			if c, ok := record.ParseSourceNode(value); ok {
+				copies = append(copies, c)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, c := range copies {
+			if err := setCopy(st, c, n.Message.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setCopy has a stored message name what it is a copy of. It is on no journal: it says the same wherever what it names is.
+func setCopy(st *journal.StoreTxn, c record.SourceNode, of pool.ID) error {
+	m, err := pool.Get(st.Tx, c.Context, c.Message)
+	if err != nil || m == nil || m.CopiedFrom != nil && *m.CopiedFrom == of {
+		return err
+	}
+	m.CopiedFrom = &of
+	return find.PutMessage(st.Tx, c.Context, m, st.Now)
+}
