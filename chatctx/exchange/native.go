@@ -103,11 +103,12 @@ type nativeSession struct {
 }
 
 type nativeDigest struct {
-	From     int    `json:"from"`
-	To       int    `json:"to"`
-	Text     string `json:"text"`
-	Squeezed bool   `json:"squeezed,omitempty"`
-	Of       string `json:"of,omitempty"` // hex
+	From     int         `json:"from"`
+	To       int         `json:"to"`
+	Text     string      `json:"text"`
+	Squeezed bool        `json:"squeezed,omitempty"`
+	Of       string      `json:"of,omitempty"` // hex
+	Message  *chatctx.ID `json:"message,omitempty"`
 }
 
 type nativeArtifact struct {
@@ -231,7 +232,7 @@ func sessionsOut(list []branch.Session) []nativeSession {
 	for _, s := range list {
 		n := nativeSession{ID: s.ID, Start: s.Start, Summary: idOrNil(s.Summary), Created: stamp(s.Created), PrunedTo: s.PrunedTo, Data: s.Data}
 		for _, d := range s.Digests {
-			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: hashText(d.Of)})
+			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: hashText(d.Of), Message: idOrNil(d.Message)})
 		}
 		out = append(out, n)
 	}
@@ -247,7 +248,7 @@ func sessionsIn(list []nativeSession) ([]branch.Session, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: of})
+			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: of, Message: idOf(d.Message)})
 		}
 		out = append(out, s)
 	}

@@ -269,6 +269,9 @@ func (n *nativeWriter) loose(ctx context.Context, c *chatctx.ChatContext, v *cha
 	for _, snap := range v.Branches {
 		for _, s := range snap.Info.Sessions {
 			wanted = append(wanted, s.Summary)
+			for _, d := range s.Digests {
+				wanted = append(wanted, d.Message)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Tags)) {
