@@ -400,6 +400,8 @@ var rooms = map[string]map[string]string{
 		"chatctx/cost":              "sums what replies cost",
 		"chatctx/exchange":          "reads other formats",
 		"chatctx/exchange/all":      "all its formats",
+		"chatctx/kv":                "tells engines apart",
+		"chatctx/kv/pgkv":           "opens postgres://",
 		"chatctx/secrets":           "knows common keys",
 		"chatctx/turn":              "talks to providers",
 		"chatctx/settings":          "which are in force",

@@ -104,9 +104,9 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	}
 	b.state = prepared
 	var done *Committed
-	var stored []ID
+	var t *journal.Txn
 	err := b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
-		done, stored, err = b.run(tx)
+		t, done, err = b.run(tx)
 		return err
 	})
 	if err == nil || errors.Is(err, kv.ErrUnknownOutcome) {
@@ -115,14 +115,18 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if err != nil {
 		return nil, err
 	}
-	find.IndexAfter(ctx, b.store.at, stored)
+	find.IndexAfter(ctx, b.store.at, t.Written)
 	b.group.Remember(done)
-	return done, nil
+	return done, t.Arrive()
 }
 
-// run makes the changes in a transaction, and gives the messages that it stored.
-func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
-	t, err := journal.Begin(b.store.at, tx, b.context, b.branch)
+// run makes the changes in a transaction.
+func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
+	begin := journal.Begin
+	if len(b.steps) > 0 && b.steps[0].what == switchStep {
+		begin = journal.BeginAnywhere
+	}
+	t, err := begin(b.store.at, tx, b.context, b.branch)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,7 +135,7 @@ func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
 	}
 	b.group.Join(t)
 	if again, err := b.again(t); err != nil || again != nil {
-		return again, nil, err
+		return t, again, err
 	}
 	if err := t.Expect(b.expect); err != nil {
 		return nil, nil, err
@@ -149,8 +153,11 @@ func (b *Batch) run(tx kv.RwTx) (*Committed, []ID, error) {
 			err = t.Keep(s.key, made[i])
 		}
 	}
-	return done, t.Written, err
+	return t, done, err
 }
+
+// switchStep is what the step of Switch is called.
+const switchStep = "switch"
 
 // again is what the batch made when it was committed before, nil if it was not: its appends have keys, and all of these are known.
 func (b *Batch) again(t *journal.Txn) (*Committed, error) {
@@ -408,15 +415,12 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 
 // Switch makes a branch the active one. A part of its name, without regard to case, is enough where no other branch has it.
 func (b *Batch) Switch(name string) {
-	b.step("switch", func(t *journal.Txn, _ *Step) error {
+	b.step(switchStep, func(t *journal.Txn, _ *Step) error {
 		to, err := t.BranchLike(name)
 		if err != nil {
 			return err
 		}
-		if to.ID != t.Rec.Active {
-			t.OnContext = true
-		}
-		t.Rec.Active, t.Target = to.ID, to
+		t.Switch(to)
 		return nil
 	})
 }
@@ -428,7 +432,11 @@ func (b *Batch) RemoveBranch(name string) {
 		if err != nil {
 			return err
 		}
-		if gone.ID == t.Rec.Active {
+		if active, err := t.IsActive(gone); err != nil {
+			return err
+		} else if active && gone.ID == t.Rec.Active && b.store.at.Place != nil {
+			return record.Conflict("%q is the branch that everybody is on who has not switched, and stays", gone.Name)
+		} else if active {
 			return record.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
 		}
 		t.OnContext = true

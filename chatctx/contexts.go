@@ -78,9 +78,12 @@ type ContextInfo struct {
 	AppData          map[string]json.RawMessage
 }
 
-func infoOf(tx kv.Tx, id ID, rec *record.ContextRecord) (*ContextInfo, error) {
-	current, err := view.CurrentContext(tx)
+func infoOf(s *record.Store, tx kv.Tx, id ID, rec *record.ContextRecord) (*ContextInfo, error) {
+	current, err := view.CurrentContext(s, tx)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Placed(id, rec); err != nil {
 		return nil, err
 	}
 	active, err := branch.NameOf(tx, id, rec.Active)
@@ -101,7 +104,7 @@ func infoOf(tx kv.Tx, id ID, rec *record.ContextRecord) (*ContextInfo, error) {
 func (c *ChatContext) Info(ctx context.Context) (*ContextInfo, error) {
 	var info *ContextInfo
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) (err error) {
-		info, err = infoOf(tx, c.ID, rec)
+		info, err = infoOf(c.store.at, tx, c.ID, rec)
 		return err
 	})
 	return info, err
@@ -160,7 +163,7 @@ func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
 			if rec == nil {
 				continue
 			}
-			info, err := infoOf(tx, id, rec)
+			info, err := infoOf(s.at, tx, id, rec)
 			if err != nil {
 				return err
 			}
@@ -171,8 +174,11 @@ func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
 	return out, err
 }
 
-// Use makes a context the store's current one.
+// Use makes a context the current one: the store's, or this person's where Options.Place keeps that.
 func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
+	if s.at.Place != nil {
+		return s.usePlace(ctx, ref)
+	}
 	var info *ContextInfo
 	err := s.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		t, err := journal.Begin(s.at, tx, ref, "")
@@ -182,10 +188,26 @@ func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 		if err := tx.Put(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
 			return err
 		}
-		info, err = infoOf(tx, t.ID, t.Rec)
+		info, err = infoOf(s.at, tx, t.ID, t.Rec)
 		return err
 	})
 	return info, err
+}
+
+func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) {
+	c, err := s.Context(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if info.Trashed != 0 {
+		return nil, record.Conflict("the conversation %q is in the trash: chatctx restore %s", info.Title, Short(info.ID))
+	}
+	info.Current = true
+	return info, s.at.Place.Use(info.ID)
 }
 
 // Trash moves a context to the trash. Nothing of it is lost.
@@ -200,7 +222,7 @@ func (s *Store) Restore(ctx context.Context, ref string) (*Committed, error) {
 
 func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Committed, error) {
 	return journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
-		id, err := view.ResolveContextIn(st.Tx, ref, at == 0)
+		id, err := view.ResolveContextIn(s.at, st.Tx, ref, at == 0)
 		if err != nil {
 			return err
 		}

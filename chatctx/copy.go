@@ -23,7 +23,7 @@ func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, erro
 	}
 	id := pool.NewID()
 	_, err := journal.StoreOperation(ctx, s.at, "copy", func(st *journal.StoreTxn) error {
-		from, err := view.ResolveContext(st.Tx, ref)
+		from, err := view.ResolveContext(st.Store, st.Tx, ref)
 		if err != nil {
 			return err
 		}

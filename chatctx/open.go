@@ -9,6 +9,9 @@ import (
 // Options of Open.
 type Options = record.Options
 
+// Place keeps where one person is in a store that many use at once: see Options.Place.
+type Place = record.Place
+
 // FormatVersion is the version of the file format that this program writes.
 const FormatVersion = record.FormatVersion
 

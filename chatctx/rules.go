@@ -67,6 +67,9 @@ func (b *Batch) scoped(tx kv.Tx, id ID, r *Rule, scope RuleScope) error {
 	if err != nil {
 		return err
 	}
+	if err := b.store.at.Placed(id, rec); err != nil {
+		return err
+	}
 	on, err := view.BranchOf(tx, id, rec, b.branch)
 	if err != nil {
 		return err
@@ -142,6 +145,7 @@ func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *Rule
 
 // triedRules are changes of rules that were tried before the transaction that makes them.
 type triedRules struct {
+	store   *record.Store
 	changes []func(kv.Tx, ID) ([]toolcall.RuleChange, error)
 	stamp   pool.Hash
 	broken  []BrokenExample
@@ -178,7 +182,7 @@ func (t *triedRules) try(s *record.Store, contextRef string) (err error) {
 func (t *triedRules) all(tx kv.Tx, contextRef string) ([]toolcall.RuleChange, error) {
 	id, err := ID{}, error(nil)
 	if contextRef != storeRules {
-		id, err = view.ResolveContext(tx, contextRef)
+		id, err = view.ResolveContext(t.store, tx, contextRef)
 	}
 	var all []toolcall.RuleChange
 	for _, change := range t.changes {
@@ -211,7 +215,7 @@ func (t *triedRules) same(tx kv.Tx) error {
 // changesRules notes a change of rules, to be tried before the transaction together with the batch's others.
 func (b *Batch) changesRules(change func(kv.Tx, ID) ([]toolcall.RuleChange, error)) *triedRules {
 	if b.rules == nil {
-		b.rules = &triedRules{}
+		b.rules = &triedRules{store: b.store.at}
 	}
 	b.rules.changes = append(b.rules.changes, change)
 	return b.rules
@@ -249,7 +253,7 @@ func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) 
 
 // ruleOperation changes a rule for all contexts, and gives it with the step.
 func (s *Store) ruleOperation(ctx context.Context, what string, change func(kv.Tx, ID) ([]toolcall.RuleChange, error), do func(*journal.StoreTxn) (*Rule, error)) (*Committed, error) {
-	tried := &triedRules{changes: []func(kv.Tx, ID) ([]toolcall.RuleChange, error){change}}
+	tried := &triedRules{store: s.at, changes: []func(kv.Tx, ID) ([]toolcall.RuleChange, error){change}}
 	if err := tried.try(s.at, storeRules); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,28 @@ func (s *Store) Program() string { return s.at.Program }
 // By is the person in whose name this store decides.
 func (s *Store) By() string { return s.at.Person }
 
+// User is, on a store that a server keeps, who the server takes this program for, a slash, and the user who started it; "" on others.
+func (s *Store) User() string { return s.at.User }
+
+// Now is the time by which the store judges: the server's where one keeps it, else that of Options.Clock.
+func (s *Store) Now() pool.Time { return s.at.Now() }
+
+// ID is the store's own, made with it: a copy of the file has the same.
+func (s *Store) ID(ctx context.Context) (id ID, err error) {
+	if s.at.ID != (ID{}) {
+		return s.at.ID, nil
+	}
+	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
+		raw, err := tx.Get(record.MetaBucket, record.MetaStore)
+		if err == nil && len(raw) != len(id) {
+			err = record.Damaged("the store has no id")
+		}
+		copy(id[:], raw)
+		return err
+	})
+	return id, err
+}
+
 // DB is the engine. What is written to it past this package is nobody's promise.
 func (s *Store) DB() kv.DB { return s.at.DB }
 

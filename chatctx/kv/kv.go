@@ -65,9 +65,34 @@ type Keeper interface {
 	// CheckPages reads the whole file and calls problem for each fault of the engine's own structure. ErrDamaged where reading
 	// all records would never end.
 	CheckPages(ctx context.Context, problem func(text string)) error
-	// Space tells what the file takes.
+	Sized
+}
+
+// Sized is what an engine offers that knows what the database takes.
+type Sized interface {
+	// Space tells what the database takes.
 	Space(ctx context.Context) (Space, error)
 }
+
+// Hosted is what an engine offers whose bytes a server keeps: that one's own programs do what a Keeper does for a file.
+type Hosted interface {
+	// User is who the server takes this program for.
+	User() string
+	// Instead says in a sentence what to do in place of what a Keeper does: a line to type, in which no password stands.
+	Instead(of Care) string
+}
+
+// Care is something that is done with a database as a whole.
+type Care string
+
+// The kinds of care.
+const (
+	CareBackup  Care = "backup"  // a copy of it
+	CareRestore Care = "restore" // a copy put in its place
+	CareVacuum  Care = "vacuum"  // free space given back
+	CarePages   Care = "pages"   // the engine's own structure looked through
+	CareErase   Care = "erase"   // where bytes of what was deleted are left, and how they go
+)
 
 // Space is the size of a database file in bytes. Used and Free add up to File. RewriteDue says that so much of it is free that
 // a Rewrite would make it faster.

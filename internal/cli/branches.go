@@ -94,6 +94,9 @@ func doSwitch(r *run) error {
 	if err != nil {
 		return err
 	}
+	if c.Operation == "" && r.onServer() != nil {
+		return r.emit(whereOf(c), func() { r.printf("now on %s of %s\n", clean(c.Branch), titled(c.Title, c.Context)) })
+	}
 	return r.made(c, whereOf(c), "now on %s of %s", clean(c.Branch), titled(c.Title, c.Context))
 }
 

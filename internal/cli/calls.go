@@ -363,6 +363,9 @@ func (r *run) stepLine(s *chatctx.CallStep) {
 		words = []string{s.To}
 	}
 	words = append(words, strings.TrimSpace("by "+s.ByKind+" "+clean(s.ByName)))
+	if s.User != "" {
+		words = append(words, "for "+clean(s.User))
+	}
 	if s.Said {
 		words = append(words, "said by the file")
 	}

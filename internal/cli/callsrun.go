@@ -260,13 +260,13 @@ func doCallsWait(r *run) error {
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	if d := r.flags.Duration("timeout"); d > 0 {
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
-	}
 	changes, err := st.Watch(ctx)
 	if err != nil {
 		return err
+	}
+	if d := r.flags.Duration("timeout"); d > 0 { // a server may take longer to listen than somebody wants to wait
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
 	}
 	for _, c := range refs {
 		c, err := r.decided(ctx, st, c, changes)

@@ -75,7 +75,7 @@ func allCommands() []*command {
 // globalFlags are those of every command, before it or after it.
 func globalFlags() []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`; else CHATCTX_STORE, else chatctx/chats.db in the data folder", EnvVars: []string{"CHATCTX_STORE"}},
+		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", EnvVars: []string{"CHATCTX_STORE"}},
 		&urfave.BoolFlag{Name: "json", Usage: "print JSON, errors too: one object, or one a line"},
 	}
 }

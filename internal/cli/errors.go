@@ -27,6 +27,7 @@ const (
 	exitLocked      = contract.Locked
 	exitDamaged     = contract.Damaged
 	exitVersion     = contract.Version
+	exitAway        = contract.Away
 	exitInterrupted = contract.Interrupted
 )
 
@@ -48,6 +49,7 @@ var exitCodes = []struct {
 	{exitLocked, "another program holds the store"},
 	{exitDamaged, "the store is damaged, or the file is no store"},
 	{exitVersion, "the store is from a newer version, or from one that is too old"},
+	{exitAway, "the server that keeps the store cannot be reached"},
 	{exitInterrupted, "interrupted"},
 }
 

@@ -212,7 +212,9 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = os.Stat(path)
+	if _, err = os.Stat(path); isURL(path) {
+		err = nil
+	}
 	switch none := errors.Is(err, fs.ErrNotExist); {
 	case none && src.options.DryRun:
 		return exchange.Read(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })

@@ -11,10 +11,12 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 func fileCommands() []*command {
 	return []*command{
+		initCommand(),
 		{name: "check", does: "look for damage", scope: onStore, do: doCheck,
 			flags: []urfave.Flag{&urfave.BoolFlag{Name: "full", Usage: "read every page, every record, every artifact"}},
 			more:  "Exit code 12 where something is found.",
@@ -54,6 +56,15 @@ func doCheck(r *run) error {
 		return err
 	}
 	err = r.emit(checkJSON{len(problems) == 0, problems}, func() { r.printProblems(problems) })
+	if on := r.onServer(); on != nil {
+		if r.is("full") {
+			r.note("%s", on.Instead(kv.CarePages))
+		}
+		if err == nil && len(problems) > 0 {
+			err = &hinted{&damageFound{len(problems)}, on.Instead(kv.CareBackup)}
+		}
+		return err
+	}
 	if err == nil && len(problems) > 0 {
 		err = &hinted{&damageFound{len(problems)}, "keep a copy of the file before anything else: chatctx backup FILE"}
 	}
@@ -121,6 +132,9 @@ func doBackup(r *run) error {
 		return err
 	}
 	st, err := r.reader()
+	if err == nil {
+		err = r.keptInFile(kv.CareBackup)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +169,7 @@ func (r *run) mayWrite(target string) error {
 	if !st.Mode().IsRegular() {
 		return usagef("%s is %s, and no file that a copy could take the place of: name another", target, kindOf(st.Mode()))
 	}
-	if path, err := r.storePath(); err == nil {
+	if path, err := r.storePath(); err == nil && !isURL(path) {
 		if own, err := os.Stat(path); err == nil && os.SameFile(own, st) {
 			return usagef("%s is the store itself", target)
 		}

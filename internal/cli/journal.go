@@ -20,7 +20,7 @@ func journalCommands() []*command {
 					&urfave.IntFlag{Name: "n", Usage: "only the newest `N`"},
 					&urfave.BoolFlag{Name: "store", Usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
 				},
-				json: "operation, at, what, by, undone; context, branches, undoes; a line each", example: "chatctx op log -n 10"},
+				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes; a line each", example: "chatctx op log -n 10"},
 		}},
 		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
 			more: "It takes back one of the context or the store (rename, rm, import …) where that came last. It is refused (5) where somebody has gone on from it.",
@@ -76,7 +76,11 @@ func (r *run) operationLine(o *chatctx.Operation) {
 	if o.Undone {
 		what += r.paint(dim, " (undone)")
 	}
-	r.printf("%s  %s  %s  %s\n", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, "by "+clean(o.By)))
+	by := "by " + clean(o.By)
+	if o.User != "" {
+		by += " for " + clean(o.User)
+	}
+	r.printf("%s  %s  %s  %s\n", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, by))
 }
 
 func doUndo(r *run) error {

@@ -7,6 +7,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 func repairCommand() *command {
@@ -60,7 +61,11 @@ func doRepair(r *run) error {
 	if !r.json() {
 		r.printProblems(mendedJSON(plan.Mended))
 	}
-	if err := r.confirm("Do it? A backup is made first.", usagef("repair changes the store")); err != nil {
+	question := "Do it? A backup is made first."
+	if on := r.onServer(); on != nil {
+		path, question = "", "Do it? No backup is made: "+on.Instead(kv.CareBackup)+"."
+	}
+	if err := r.confirm(question, usagef("repair changes the store")); err != nil {
 		return err
 	}
 	done, err := st.Maintenance().Repair(r.ctx, chatctx.RepairOptions{Path: path})
@@ -109,6 +114,9 @@ func salvage(r *run) error {
 	path, err := r.storePath()
 	if err != nil {
 		return err
+	}
+	if isURL(from) || isURL(path) {
+		return usagef("repair --from reads a broken file into a new file; chatctx copy brings that to a server")
 	}
 	if _, err := os.Stat(from); err != nil {
 		return err

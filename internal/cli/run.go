@@ -114,6 +114,9 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	}
 	// A command reads several times in a row: with nothing in between it would wait for its turn beside a busy program each time.
 	o.IdleHold, o.Wait, o.Program, o.Judge = time.Millisecond, r.wait, "chatctx", approval.Rules{}
+	if isURL(path) {
+		return r.openURL(path, o)
+	}
 	st, err := chatctx.Open(path, o)
 	if err != nil {
 		return nil, storeHint(err, path)
@@ -201,7 +204,7 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 func (r *run) onStore(rest string) string {
 	line := "chatctx"
 	if p := r.flagOnly("store", "CHATCTX_STORE"); p != "" {
-		line += " --store " + quote(p)
+		line += " --store " + quote(shownStore(p))
 	}
 	return line + " " + rest
 }
@@ -315,9 +318,12 @@ func storeHint(err error, path string) error {
 	code, _ := classify(err)
 	switch code {
 	case exitNoStore:
+		if isURL(path) {
+			return &hinted{err, "chatctx init makes one there"}
+		}
 		return &hinted{fmt.Errorf("%w: %s", chatctx.ErrNotExist, path), firstSteps}
 	case exitDamaged, exitVersion:
-		if !strings.Contains(err.Error(), path) {
+		if !isURL(path) && !strings.Contains(err.Error(), path) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,24 +14,64 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
 // TestMain lets the test binary be the program, for scripts and for tests of several processes.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withServer{m}, map[string]func(){
 		"chatctx": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
 }
 
+// withServer runs the tests with a PostgreSQL server, where there is one.
+type withServer struct{ m *testing.M }
+
+func (w withServer) Run() int { return pgtest.Main(w.m.Run) }
+
 // TestScripts runs testdata/script: command lines as a person types them, half of them refusals. Every script that makes a
 // store ends with a check.
 func TestScripts(t *testing.T) {
+	scripts(t, "testdata/script", func(e *testscript.Env) error {
+		name := strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
+		if !pgtest.Asked() || aboutFiles[name] {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join("testdata", "script", name+".txtar"))
+		if err != nil {
+			return err
+		}
+		return onServer(e, !strings.Contains(string(text), "[server] chatctx init"))
+	})
+}
+
+// aboutFiles are the scripts about what is true of a store in a file alone.
+var aboutFiles = map[string]bool{"badstore": true, "file": true, "first": true, "repair": true, "space": true, "terminal": true}
+
+// onServer gives a script a place on the server, and makes a store there unless the script does that itself.
+func onServer(e *testscript.Env, make bool) error {
+	if pgtest.Server == nil {
+		return pgtest.ErrMissing
+	}
+	e.Setenv("CHATCTX_STORE", pgtest.Server.URL(pgtest.Name()))
+	if !make {
+		return nil
+	}
+	if code := Main([]string{"init", "--store", e.Getenv("CHATCTX_STORE")}, nil, io.Discard, os.Stderr); code != 0 {
+		return fmt.Errorf("init ends with %d", code)
+	}
+	return nil
+}
+
+// scripts runs those of a folder.
+func scripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 	data, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
@@ -39,15 +80,20 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TERM", "xterm")
 			e.Setenv("COLUMNS", "80")
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each program sleeps for a second at its end
-			return nil
+			return setup(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scriptExits, "remember": scriptRemember, "unchanged": scriptUnchanged, "make": scriptMake,
 			"replace": scriptReplace, "cutfile": scriptCut, "files": scriptFiles, "setlast": scriptSetLast, "shorten": scriptShorten,
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "server":
+				return pgtest.Asked(), nil
+			case "file":
+				return !pgtest.Asked(), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -118,7 +164,13 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// hashOf is that of a file's bytes, and where the store is on a server that of all its records.
 func hashOf(ts *testscript.TestScript, file string) string {
+	if url := ts.Getenv("CHATCTX_STORE"); url != "" && filepath.Base(file) == "chats.db" {
+		hash, err := recordsHash(url)
+		ts.Check(err)
+		return hash
+	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(ts.ReadFile(file))))
 }
 

@@ -12,6 +12,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
 func spaceCommands() []*command {
@@ -237,6 +238,9 @@ func (r *run) purged(p *chatctx.Purged, dry bool) error {
 	}
 	return r.emit(purgedJSON{dry, p.What, p.Context, p.Title, p.Branches, p.Copies, c.Messages, c.Operations, c.Artifacts, c.Bytes}, func() {
 		r.printPurged(map[bool]string{true: "would be erased", false: "erased"}[dry], p)
+		if on := r.onServer(); on != nil {
+			r.note("%s", on.Instead(kv.CareErase))
+		}
 	})
 }
 
@@ -254,6 +258,9 @@ func (r *run) printPurged(verb string, p *chatctx.Purged) {
 
 func doVacuum(r *run) error {
 	st, err := r.writer()
+	if err == nil {
+		err = r.keptInFile(kv.CareVacuum)
+	}
 	if err != nil {
 		return err
 	}
@@ -278,6 +285,12 @@ func doRestoreFrom(r *run) error {
 	path, err := r.storePath()
 	if err != nil {
 		return err
+	}
+	if isURL(path) {
+		if _, err := r.reader(); err != nil {
+			return err
+		}
+		return r.keptInFile(kv.CareRestore)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		if err := r.confirm("Put "+clean(r.arg(0))+" in the place of "+clean(path)+"? That is kept beside it.", fmt.Errorf("%s %w", path, errExists)); err != nil {

@@ -63,7 +63,7 @@ func doStatus(r *run) error {
 	if err != nil {
 		return err
 	}
-	s := &statusJSON{Store: path, Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
+	s := &statusJSON{Store: shownStore(path), Context: c.ID, Title: info.Title, Branch: snap.Info.Name, Messages: snap.Len(),
 		Head: idOrNull(snap.Info.Head), Revision: snap.Info.Revision, Session: max(len(snap.Info.Sessions), 1)}
 	for _, fill := range []func(*run, *chatctx.ChatContext, *chatctx.Snapshot) error{s.figures, s.window, s.work} {
 		if err := fill(r, c, snap); err != nil {
@@ -138,7 +138,7 @@ func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot
 	if err != nil {
 		return err
 	}
-	if claim != nil && !claim.Dead(pool.Now()) {
+	if claim != nil && !claim.Dead(r.st.Now()) {
 		s.Replying = &replyingJSON{claim.Program, claim.PID, claim.Host, jsonTime(claim.Since)}
 	}
 	return nil

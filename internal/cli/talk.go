@@ -420,7 +420,7 @@ func (v *voice) end() {
 // is read as it is.
 func (r *run) settled(c *chatctx.ChatContext) (*chatctx.ChatContext, error) {
 	claim, err := c.Running(r.ctx, r.branchName())
-	if err != nil || claim == nil || !claim.Dead(pool.Now()) {
+	if err != nil || claim == nil || !claim.Dead(r.st.Now()) {
 		return c, err
 	}
 	r.close()

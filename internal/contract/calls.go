@@ -105,12 +105,13 @@ type Step struct {
 	Reason    string          `json:"reason"`
 	SHA256    string          `json:"arguments_sha256,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	User      string          `json:"user,omitempty"` // on a server: the database's user, a slash, the local one
 }
 
 // StepOf shapes a step in the life of a call.
 func StepOf(s *chatctx.CallStep) Step {
 	v := Step{Call: callRef(s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: Time(s.At), From: s.From, To: s.To,
-		By: By{s.ByKind, s.ByName, s.Said}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments}
+		By: By{s.ByKind, s.ByName, s.Said}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments, User: s.User}
 	if s.ArgsSHA256 != (pool.Hash{}) {
 		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
 	}

@@ -29,6 +29,7 @@ const (
 	Locked      = 11
 	Damaged     = 12
 	Version     = 13
+	Away        = 14
 	Interrupted = 130
 )
 
@@ -73,6 +74,7 @@ var known = []struct {
 	{chatctx.ErrNotFound, NotFound, "not_found"},
 	{chatctx.ErrEmpty, NotFound, "empty"},
 	{chatctx.ErrConflict, Conflict, "conflict"},
+	{kv.ErrAway, Away, "away"},
 	{chatctx.ErrNotExist, NoStore, "no_store"},
 	{chatctx.ErrLocked, Locked, "locked"},
 	{chatctx.ErrNotOurs, Damaged, "not_a_store"},

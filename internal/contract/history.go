@@ -95,6 +95,7 @@ type Operation struct {
 	At        *time.Time  `json:"at"`
 	What      string      `json:"what"`
 	By        string      `json:"by"`
+	User      string      `json:"user,omitempty"` // on a server: the database's user, a slash, the local one
 	Undone    bool        `json:"undone"`
 	Context   *chatctx.ID `json:"context"`
 	Branches  []string    `json:"branches"`
@@ -107,7 +108,7 @@ func OperationOf(o *chatctx.Operation) Operation {
 	if branches == nil {
 		branches = []string{}
 	}
-	return Operation{o.ID, Time(o.At), o.What, o.By, o.Undone, ID(o.Context), branches, String(o.Undoes)}
+	return Operation{o.ID, Time(o.At), o.What, o.By, o.User, o.Undone, ID(o.Context), branches, String(o.Undoes)}
 }
 
 // Undone is what was taken back or brought back.

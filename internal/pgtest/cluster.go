@@ -261,3 +261,6 @@ func (c *Cluster) URL(schema string, settings ...string) string {
 func URLAt(dir, schema string, settings ...string) string {
 	return fmt.Sprintf("postgres://postgres@/postgres?host=%s&search_path=%s%s", dir, schema, strings.Join(append([]string{""}, settings...), "&"))
 }
+
+// Asked reports whether the tests that run on any engine are to run on PostgreSQL: CHATCTX_TEST_STORE=postgres says so.
+func Asked() bool { return os.Getenv("CHATCTX_TEST_STORE") == "postgres" }

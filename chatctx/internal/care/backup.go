@@ -19,7 +19,7 @@ import (
 func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 	k, ok := s.DB.(kv.Keeper)
 	if !ok {
-		return record.Invalidf("a store in memory has no file to copy")
+		return notKept(s, kv.CareBackup, "a store in memory has no file to copy")
 	}
 	due, err := PurgeDue(ctx, s)
 	if err != nil {
@@ -29,6 +29,14 @@ func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 		return record.Conflict("a purge was cut short, and its bytes are still in the file: finish it first (chatctx vacuum), since a copy would have them too")
 	}
 	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
+}
+
+// notKept says what to do instead where an engine keeps no file.
+func notKept(s *record.Store, of kv.Care, otherwise string) error {
+	if h, is := s.DB.(kv.Hosted); is {
+		otherwise = h.Instead(of)
+	}
+	return record.Invalid("%s", otherwise)
 }
 
 // backupBeside writes a copy of the store into a new file beside path, named after it and what it is for, and gives its name.

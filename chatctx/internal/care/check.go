@@ -491,7 +491,7 @@ type Stats struct {
 // Stats counts what the store holds. A store in memory has no sizes.
 func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 	out := &Stats{}
-	if k, ok := s.DB.(kv.Keeper); ok {
+	if k, ok := s.DB.(kv.Sized); ok {
 		space, err := k.Space(ctx)
 		if err != nil {
 			return nil, err

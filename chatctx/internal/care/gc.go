@@ -186,7 +186,7 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 	if err := c.delete(record.RecentBucket, record.RecentKey(rec.Updated, c.id)); err != nil {
 		return err
 	}
-	if current, err := view.CurrentContext(c.tx); err != nil || current == c.id {
+	if current, err := view.StoresContext(c.tx); err != nil || current == c.id {
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/chatctx/chatctx/branch"
@@ -30,24 +30,50 @@ var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "a
 //
 // It does not wait for other programs, so that a command that finds the store held waits once and not twice.
 func Open(path string, o record.Options) (*record.Store, error) {
-	var due atomic.Bool
-	db, err := openDB(path, o, func(tx kv.Tx) error {
-		if err := view.CheckFormat(tx); err != nil {
-			return err
-		}
-		begun, err := tx.Get(record.MetaBucket, metaPurging)
-		due.Store(begun != nil)
-		return err
-	})
+	found := &opening{}
+	db, err := openDB(path, o, found.check)
 	if err != nil {
 		return nil, err
 	}
 	s := newStore(db, o)
-	if due.Load() && !o.ReadOnly {
+	if found.settle(s, path, o) && !o.ReadOnly {
 		// Where that cannot be done now, for want of space, all else still can: PurgeDue says it.
 		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
 	}
 	return s, nil
+}
+
+// opening is what is read of a store when it is opened, all in one round trip.
+type opening struct {
+	mu  sync.Mutex // an engine looks again where the file has changed
+	id  pool.ID
+	due bool // a purge was cut short
+}
+
+func (f *opening) check(tx kv.Tx) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return tx.GetMany(record.MetaBucket, [][]byte{record.MetaFormat, record.MetaStore, metaPurging}, func(i int, value []byte) error {
+		switch {
+		case i == 0:
+			return view.CheckVersion(value)
+		case i == 1 && len(value) == len(f.id):
+			f.id = pool.ID(value)
+		case i == 2:
+			f.due = value != nil
+		}
+		return nil
+	})
+}
+
+// settle notes in a store what was read of it, and says whether a purge was cut short.
+func (f *opening) settle(s *record.Store, path string, o record.Options) (due bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.ID = f.id; kv.Scheme(path) != "" && o.Place != nil {
+		s.Place = o.Place(s.ID)
+	}
+	return f.due
 }
 
 func openDB(path string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
@@ -91,15 +117,35 @@ func newStore(db kv.DB, o record.Options) *record.Store {
 	if s.Program == "" {
 		s.Program = filepath.Base(os.Args[0])
 	}
+	local := ""
+	if u, err := user.Current(); err == nil {
+		local = u.Username
+	}
 	if s.Person == "" {
-		if u, err := user.Current(); err == nil {
-			s.Person = u.Username
-		}
+		s.Person = local
+	}
+	if h, is := db.(kv.Hosted); is {
+		s.User = h.User() + "/" + local
 	}
 	if s.Clock == nil {
-		s.Clock = time.Now
+		s.Clock = clockOf(db)
 	}
 	return s
+}
+
+// clockOf is the clock that all users of a database share, else this machine's. While the server does not answer the latter has to do: nothing can be stored then.
+func clockOf(db kv.DB) func() time.Time {
+	c, is := db.(kv.Clock)
+	if !is {
+		return time.Now
+	}
+	return func() time.Time {
+		now, err := c.Now(context.Background())
+		if err != nil {
+			return time.Now()
+		}
+		return now
+	}
 }
 
 func initEmpty(tx kv.RwTx) error {

@@ -175,7 +175,7 @@ func (p *Purged) begin(what string, id pool.ID, title string) {
 // anew, so that the bytes are gone. One line on the store's journal stays that says that it was done. dry only says what would go.
 func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*Purged, error) {
 	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
-		id, err := view.ResolveContext(tx, ref)
+		id, err := view.ResolveContext(s, tx, ref)
 		if err != nil {
 			return err
 		}
@@ -538,7 +538,7 @@ func notePurge(s *record.Store, tx kv.RwTx, out *Purged) error {
 	if err := tx.Put(record.MetaBucket, metaPurging, []byte{1}); err != nil {
 		return err
 	}
-	op := &record.Operation{What: what, At: t.Now, By: s.Program, Undone: n}
+	op := &record.Operation{What: what, At: t.Now, By: s.Program, User: s.User, Undone: n}
 	if out.What == "branch" || out.What == "message" {
 		op.Current = out.Context
 	}

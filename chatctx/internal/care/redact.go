@@ -109,7 +109,7 @@ func (p *Purged) changed(docs map[index.Doc]bool) {
 
 func toRedact(s *record.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
 	if ref != "" {
-		id, err := view.ResolveContext(tx, ref)
+		id, err := view.ResolveContext(s, tx, ref)
 		return []pool.ID{id}, err
 	}
 	var ids []pool.ID

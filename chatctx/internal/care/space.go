@@ -94,7 +94,7 @@ func artifactBytes(tx kv.Tx, id pool.ID) (int64, error) {
 // fitting gives the age from which on things have to go so that the store takes at most o.MaxSize: the given one, or a half of it, or a half of that … With the
 // shortest, some of what could go is a minute old.
 func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, error) {
-	k, ok := s.DB.(kv.Keeper)
+	k, ok := s.DB.(kv.Sized)
 	if !ok || o.MaxSize <= 0 {
 		return o.OlderThan, nil
 	}

@@ -11,7 +11,7 @@ import (
 func Vacuum(ctx context.Context, s *record.Store) error {
 	k, ok := s.DB.(kv.Keeper)
 	if !ok {
-		return record.Invalidf("a store in memory has no file to write anew")
+		return notKept(s, kv.CareVacuum, "a store in memory has no file to write anew")
 	}
 	due, err := PurgeDue(ctx, s)
 	if err != nil {

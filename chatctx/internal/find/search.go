@@ -105,7 +105,7 @@ func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, 
 	q.finder = words.NewFinder(q.query)
 	if o.Context != "" {
 		err = s.DB.View(ctx, func(tx kv.Tx) (err error) {
-			q.in, err = view.ResolveContext(tx, o.Context)
+			q.in, err = view.ResolveContext(s, tx, o.Context)
 			return err
 		})
 	}

@@ -185,6 +185,6 @@ func (t *Txn) closeCall(u view.Unanswered, failed bool) error {
 		rec.Execution = pool.Failed
 	}
 	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), ByKind: "program",
-		ByName: t.Store.Program, Program: t.Store.Program, Reason: "result appended"})
+		ByName: t.Store.Program, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
 	return t.PutCall(u.Message, u.Index, &rec)
 }

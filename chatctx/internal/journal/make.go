@@ -41,7 +41,9 @@ func (st *StoreTxn) Made(t *Txn, current bool) error {
 	if err != nil {
 		return err
 	}
-	if current {
+	if current && st.Store.Place != nil {
+		st.current = t.ID
+	} else if current {
 		old, err := t.Tx.Get(record.MetaBucket, record.MetaCurrent)
 		if err != nil {
 			return err

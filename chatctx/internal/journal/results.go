@@ -92,10 +92,22 @@ func (s *Step) finish(t *Txn) {
 	}
 }
 
+// Switch makes a branch the active one, as an operation on the context where the store keeps which that is.
+func (t *Txn) Switch(to *branch.Branch) {
+	t.OnContext = t.OnContext || t.Store.Place == nil && to.ID != t.Rec.Active
+	t.goOn(to)
+}
+
+// IsActive reports whether a branch is the active one of this person or of the context.
+func (t *Txn) IsActive(b *branch.Branch) (bool, error) {
+	active, err := t.active()
+	return b.ID == active || b.ID == t.Rec.Active, err
+}
+
 // GoTo makes a branch the active one and the steps' own. A branch that was only made is looked for on the context's journal.
 func (t *Txn) GoTo(b *branch.Branch, stay bool) {
 	t.OnContext = t.OnContext || stay
 	if !stay {
-		t.Rec.Active, t.Target = b.ID, b
+		t.goOn(b)
 	}
 }

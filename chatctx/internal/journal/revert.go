@@ -114,7 +114,7 @@ func (t *Txn) revertCall(c record.Change) error {
 			return err
 		}
 	}
-	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person,
+	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person, User: t.Store.User,
 		Program: t.Store.Program, Reason: "undo"})
 	message, index := record.CallOfKey(c.Key)
 	return t.PutCall(message, index, back)
@@ -183,8 +183,28 @@ func (t *Txn) revertContext(c record.Change, onContext bool) error {
 	return err
 }
 
+// fixPlace brings this person back to the branch that the one was forked from which the operation took away.
+func (t *Txn) fixPlace() error {
+	id, err := t.active()
+	if err != nil || id == t.Rec.Active {
+		return err
+	}
+	l, err := t.Load(id)
+	for l != nil && l.Removed != 0 && l.touched && err == nil {
+		id, t.went = l.From, l.From
+		l, err = t.Load(id)
+	}
+	if l == nil || l.Removed != 0 {
+		t.went = t.Rec.Active
+	}
+	return err
+}
+
 // fixActive chooses another active branch where that is gone. ErrConflict where none is left.
 func (t *Txn) fixActive() error {
+	if err := t.fixPlace(); err != nil {
+		return err
+	}
 	if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {
 		return err
 	}
@@ -347,7 +367,7 @@ func (t *Txn) finishUndo(op *record.Operation, undoes uint64, last func(record.C
 	if err != nil {
 		return err
 	}
-	entry := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, Chains: chains, Changes: t.changes, Undoes: undoes}
+	entry := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Undoes: undoes}
 	return t.writeAll(n, entry)
 }
 

@@ -22,6 +22,7 @@ type StoreTxn struct {
 	Changes  []record.Change
 	Subjects []*Txn // contexts that the operation is about
 	Group    uint64
+	current  pool.ID // the context that is this person's current one from now on, where Store.Place keeps that
 }
 
 func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
@@ -33,9 +34,9 @@ func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
 // storeOperation makes one operation on the store.
 func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
 	var done *Committed
-	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
-		t, err := BeginStore(s, tx)
-		if err != nil {
+	var t *StoreTxn
+	err := s.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+		if t, err = BeginStore(s, tx); err != nil {
 			return err
 		}
 		if err := fn(t); err != nil {
@@ -44,6 +45,11 @@ func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*
 		done, err = t.Finish(what)
 		return err
 	})
+	if err == nil && t.current != (pool.ID{}) {
+		if err = s.Place.Use(t.current); err != nil {
+			err = fmt.Errorf("the context is made, but that it is your current one could not be noted: %w", err)
+		}
+	}
 	return done, err
 }
 
@@ -91,7 +97,7 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 		return done, nil
 	}
 	n := max(t.Rec.NextOperation, 1)
-	op := &record.Operation{What: what, At: t.Now, By: t.Store.Program, Changes: t.Changes, Group: t.Group}
+	op := &record.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Group: t.Group}
 	for _, c := range t.Subjects {
 		op.Chains = append(op.Chains, record.Chain{Branch: c.ID, Prev: c.Rec.StoreLast})
 		c.Rec.StoreLast, c.Rec.StoreAt = n, c.number()
@@ -104,16 +110,16 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 		op.Chains = []record.Chain{{Prev: t.Rec.Last}}
 		t.Rec.Last = n
 	}
-	if err := t.current(op); err != nil {
+	if err := t.noteCurrent(op); err != nil {
 		return nil, err
 	}
 	done.Operation = fmt.Sprintf("s%d", n)
 	return done, t.Write(n, op)
 }
 
-// current notes where the current context was, so that undo knows which came later.
-func (t *StoreTxn) current(op *record.Operation) error {
-	id, err := view.CurrentContext(t.Tx)
+// noteCurrent notes where the current context was, so that undo knows which came later.
+func (t *StoreTxn) noteCurrent(op *record.Operation) error {
+	id, err := view.CurrentContext(t.Store, t.Tx)
 	if err != nil || id == (pool.ID{}) {
 		return err
 	}
@@ -169,14 +175,14 @@ func (t *StoreTxn) undo(n uint64, what string) (*record.Operation, error) {
 		return nil, err
 	}
 	u := max(t.Rec.NextOperation, 1)
-	entry := &record.Operation{What: what, At: t.Now, By: t.Store.Program, Changes: t.Changes, Undoes: n, Group: t.Group}
+	entry := &record.Operation{What: what, At: t.Now, By: t.Store.Program, User: t.Store.User, Changes: t.Changes, Undoes: n, Group: t.Group}
 	for _, c := range t.Subjects {
 		entry.Chains = append(entry.Chains, record.Chain{Branch: c.ID})
 	}
 	if len(t.Subjects) == 0 {
 		entry.Chains = []record.Chain{{}}
 	}
-	if err := t.current(entry); err != nil {
+	if err := t.noteCurrent(entry); err != nil {
 		return nil, err
 	}
 	op.Undone = u

@@ -97,6 +97,36 @@ type Txn struct {
 	What      string
 	Written   []pool.ID // messages
 	group     uint64
+	went      pool.ID // the branch that is the active one for this person from now on, where Store.Place keeps that
+}
+
+// active is the branch that "" names.
+func (t *Txn) active() (pool.ID, error) {
+	if t.went != (pool.ID{}) {
+		return t.went, nil
+	}
+	return t.Store.Active(t.ID, t.Rec)
+}
+
+// goOn makes a branch the active one.
+func (t *Txn) goOn(b *branch.Branch) {
+	t.Target = b
+	if t.Store.Place == nil {
+		t.Rec.Active = b.ID
+		return
+	}
+	t.went = b.ID
+}
+
+// Arrive notes where the operation brought this person, once it is stored. It may be called on nil.
+func (t *Txn) Arrive() error {
+	if t == nil || t.went == (pool.ID{}) {
+		return nil
+	}
+	if err := t.Store.Place.Switch(t.ID, t.went); err != nil {
+		return fmt.Errorf("the change is stored, but which branch you are on could not be noted: %w", err)
+	}
+	return nil
 }
 
 // loaded is a branch with its record as it was. raw is nil for a new branch.
@@ -117,9 +147,18 @@ func (l *Loaded) holds() string {
 	return l.Name
 }
 
-// begin reads the context and the branch that an operation is about.
+// Begin reads the context and the branch that an operation is about.
 func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
-	id, err := view.ResolveContext(tx, contextRef)
+	t, err := BeginAnywhere(s, tx, contextRef, branchName)
+	if err == nil && t.Target == nil {
+		_, err = t.Branch(branchName)
+	}
+	return t, err
+}
+
+// BeginAnywhere is Begin for an operation that first says which branch it is about: Target is nil where somebody else has removed the one that this person was on.
+func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
+	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +170,10 @@ func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, er
 		return nil, record.Conflict("the conversation %q is in the trash: chatctx restore %s", t.Rec.Title, record.Short(id))
 	}
 	t.Target, err = t.Branch(branchName)
+	var lost *record.PlaceLost
+	if errors.As(err, &lost) {
+		err = nil
+	}
 	return t, err
 }
 
@@ -148,18 +191,20 @@ func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 
 // branch reads a branch by name, "" for the active one.
 func (t *Txn) Branch(name string) (*branch.Branch, error) {
-	id := t.Rec.Active
+	id, err := t.active()
 	if name != "" {
-		var err error
-		if id, err = branch.Lookup(t.Tx, t.ID, name); err != nil {
-			return nil, err
-		}
+		id, err = branch.Lookup(t.Tx, t.ID, name)
 	}
-	l, err := t.Load(id)
 	if err != nil {
 		return nil, err
 	}
-	if l == nil || l.Removed != 0 {
+	l, err := t.Load(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case l != nil && l.Removed != 0 && name == "" && id != t.Rec.Active:
+		return nil, &record.PlaceLost{Title: t.Rec.Title, Branch: l.Name}
+	case l == nil || l.Removed != 0:
 		return nil, record.NotFound("branch", name)
 	}
 	return l.Branch, nil
@@ -544,7 +589,7 @@ func (t *Txn) write() (*Committed, error) {
 		chains = append(chains, record.Chain{Prev: t.Rec.Last, Revision: t.Rec.Revision})
 		t.Rec.Last, t.Rec.Newest = n, n
 	}
-	op := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, Chains: chains, Changes: t.changes, Group: t.group}
+	op := &record.Operation{What: t.What, At: t.Now, By: t.Store.Program, User: t.Store.User, Chains: chains, Changes: t.changes, Group: t.group}
 	if err := t.dropRedo(chains); err != nil {
 		return nil, err
 	}

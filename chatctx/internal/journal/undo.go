@@ -24,6 +24,7 @@ type Operation struct {
 	At       pool.Time
 	What     string // append, fork, edit …
 	By       string // program
+	User     string // on a store that a server keeps: who the server took the program for, a slash, and who had started it
 	Branches []string
 	Undone   bool
 	Undoes   string // the operation that this one took back or, where that was an undo, brought back; "" for none
@@ -34,7 +35,7 @@ func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, Branches: op.Names(), Undone: op.Undone != 0}
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0}
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
 	}
@@ -104,7 +105,9 @@ type Undone struct {
 // made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
 func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string) (*Undone, error) {
 	var done *Undone
+	var t *Txn
 	err := s.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+		t = nil
 		if n, ok := strings.CutPrefix(op, "s"); ok {
 			done, err = undoStore(s, tx, n)
 			return err
@@ -115,12 +118,11 @@ func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op strin
 			}
 			return err
 		}
-		id, err := view.ResolveContext(tx, contextRef)
+		id, err := view.ResolveContext(s, tx, contextRef)
 		if err != nil {
 			return err
 		}
-		t, err := BeginAt(s, tx, id)
-		if err != nil {
+		if t, err = BeginAt(s, tx, id); err != nil {
 			return err
 		}
 		n, inStore, err := t.newest(branchName, op)
@@ -134,6 +136,9 @@ func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op strin
 		}
 		return err
 	})
+	if err == nil {
+		err = t.Arrive()
+	}
 	return done, err
 }
 
@@ -143,7 +148,7 @@ func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n 
 	if contextRef != "" || op != "" {
 		return 0, nil
 	}
-	if id, err := view.CurrentContext(tx); err != nil || id != (pool.ID{}) {
+	if id, err := view.CurrentContext(s, tx); err != nil || id != (pool.ID{}) {
 		return 0, err
 	}
 	r := kv.Prefix(make([]byte, 16))
@@ -492,6 +497,9 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 		return nil, err
 	} else if rec != nil {
 		done.Title = rec.Title
+		if err := s.Placed(done.Context, rec); err != nil {
+			return nil, err
+		}
 		if done.Branch, err = branch.NameOf(tx, done.Context, rec.Active); err != nil {
 			return nil, err
 		}
@@ -523,19 +531,20 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 // stands on it; ErrNotFound where there is nothing to bring back.
 func Redo(ctx context.Context, s *record.Store, contextRef, branchName string) (*Undone, error) {
 	var done *Undone
+	var t *Txn
 	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		t = nil
 		if n, err := onlyStore(s, tx, contextRef, "", true); err != nil || n != 0 {
 			if err == nil {
 				done, err = redoStore(s, tx, pool.ID{})
 			}
 			return err
 		}
-		id, err := view.ResolveContext(tx, contextRef)
+		id, err := view.ResolveContext(s, tx, contextRef)
 		if err != nil {
 			return err
 		}
-		t, err := BeginAt(s, tx, id)
-		if err != nil {
+		if t, err = BeginAt(s, tx, id); err != nil {
 			return err
 		}
 		if err := t.dropRedo(nil); err != nil {
@@ -551,6 +560,9 @@ func Redo(ctx context.Context, s *record.Store, contextRef, branchName string) (
 		}
 		return err
 	})
+	if err == nil {
+		err = t.Arrive()
+	}
 	return done, err
 }
 

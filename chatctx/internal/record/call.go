@@ -37,7 +37,8 @@ type Decision struct {
 	ArgsSHA256 pool.Hash       `cbor:"8,keyasint,omitzero"`  // of the arguments that were decided about
 	Arguments  json.RawMessage `cbor:"9,keyasint,omitempty"` // that an approval put in place of the proposed ones
 	// Said: a file that was imported tells of it. It is no decision of this store, and nothing acts on it.
-	Said bool `cbor:"10,keyasint,omitempty"`
+	Said bool   `cbor:"10,keyasint,omitempty"`
+	User string `cbor:"11,keyasint,omitempty"` // on a store that a server keeps: Store.User
 }
 
 // The kinds of whoever takes a step with a call.

@@ -29,10 +29,17 @@ var (
 	thisBoot    = bootID()
 )
 
+// anyBoot stands in the claims on a store that a server keeps: hosts of one name and processes of one number mean nothing there, so a claim holds until it is
+// not renewed.
+const anyBoot = "/server"
+
 // newClaim is a claim of this process.
 func (s *Store) NewClaim() *Claim {
-	now := s.Now()
-	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: thisBoot, Program: s.Program, Since: now, Renewed: now}
+	now, boot := s.Now(), thisBoot
+	if s.User != "" {
+		boot = anyBoot
+	}
+	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now}
 }
 
 // Dead reports whether nobody works on it any more.

@@ -23,6 +23,8 @@ type Operation struct {
 	CurrentAt uint64  `cbor:"10,keyasint,omitempty"`
 	// Expired operations can no longer be undone: gc has taken their changes, and what only those needed.
 	Expired bool `cbor:"11,keyasint,omitempty"`
+	// User is who did it on a store that a server keeps: Store.User.
+	User string `cbor:"12,keyasint,omitempty"`
 }
 
 // chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation

@@ -22,7 +22,9 @@ type Options struct {
 	BeforeStore func(*pool.Message) error
 	// Judge knows the language of rules: approval.Rules{}. Without one rules cannot be added, and calls that rules are about cannot be decided.
 	Judge Judge
-	// Clock gives the time; nil: the system's. No order depends on it.
+	// Place gives what keeps where this person is in a store that a server keeps, by the store's id; nil: the store keeps it, for all who use it.
+	Place func(store pool.ID) Place
+	// Clock gives the time; nil: the server's where one keeps the store, else the system's. No order depends on it.
 	Clock func() time.Time
 }
 

@@ -141,6 +141,7 @@ func (a *callAt) arguments() json.RawMessage {
 // stepCall brings a call into another state and puts the step on its record.
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
 	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
+	d.User = t.Store.User
 	d.ArgsSHA256 = sha256.Sum256(jsontree.Canonical(a.arguments()))
 	a.Rec.Status, a.Rec.Execution = status, execution
 	if d.Reason != "" || execution == pool.NotRun {
@@ -177,12 +178,12 @@ func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.C
 	var stale []callName
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		stale = nil
-		id, err := view.ResolveContext(tx, contextRef)
+		id, err := view.ResolveContext(s, tx, contextRef)
 		if err != nil {
 			return err
 		}
 		for _, ref := range refs {
-			at, err := callIn(tx, id, branchName, ref)
+			at, err := callIn(s, tx, id, branchName, ref)
 			if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
 				continue
 			}

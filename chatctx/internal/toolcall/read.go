@@ -343,7 +343,7 @@ func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Br
 func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
 	var c *record.Call
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
-		r, at, err := findCall(tx, contextRef, branchName, ref)
+		r, at, err := findCall(s, tx, contextRef, branchName, ref)
 		if err != nil {
 			return err
 		}
@@ -358,30 +358,33 @@ func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName strin
 }
 
 // findCall resolves a reference to a call.
-func findCall(tx kv.Tx, contextRef, branchName string, ref record.CallRef) (view.Reader, *callAt, error) {
-	id, err := view.ResolveContext(tx, contextRef)
+func findCall(s *record.Store, tx kv.Tx, contextRef, branchName string, ref record.CallRef) (view.Reader, *callAt, error) {
+	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil && contextRef != "" {
 		return view.Reader{}, nil, err
 	}
 	first := err
 	if err == nil {
-		at, err := callIn(tx, id, branchName, ref)
+		at, err := callIn(s, tx, id, branchName, ref)
 		if err == nil || contextRef != "" || !errors.Is(err, record.ErrNotFound) {
 			return view.Reader{Tx: tx, ID: id}, at, err
 		}
 		first = err
 	}
-	return callAnywhere(tx, id, ref, first)
+	return callAnywhere(s, tx, id, ref, first)
 }
 
 // callIn finds a call in one context.
-func callIn(tx kv.Tx, id pool.ID, branchName string, ref record.CallRef) (*callAt, error) {
+func callIn(s *record.Store, tx kv.Tx, id pool.ID, branchName string, ref record.CallRef) (*callAt, error) {
 	rec, _, err := record.GetContext(tx, id)
 	if err != nil {
 		return nil, err
 	}
 	if rec == nil {
 		return nil, record.NotFound("context", id.String())
+	}
+	if err := s.Placed(id, rec); err != nil {
+		return nil, err
 	}
 	b, err := view.BranchOf(tx, id, rec, branchName)
 	if err != nil {
@@ -391,7 +394,7 @@ func callIn(tx kv.Tx, id pool.ID, branchName string, ref record.CallRef) (*callA
 }
 
 // callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.
-func callAnywhere(tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (view.Reader, *callAt, error) {
+func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (view.Reader, *callAt, error) {
 	var found []*callAt
 	var in []pool.ID
 	var words []string
@@ -404,7 +407,7 @@ func callAnywhere(tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (v
 		if err != nil || id == but || rec.Trashed != 0 {
 			return err
 		}
-		at, err := callIn(tx, id, "", ref)
+		at, err := callIn(s, tx, id, "", ref)
 		if errors.Is(err, record.ErrNotFound) {
 			return nil
 		}

@@ -26,7 +26,7 @@ func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
 // find resolves a reference to a context in a transaction of its own.
 func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err error) {
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
-		id, err = ResolveContext(tx, ref)
+		id, err = ResolveContext(s, tx, ref)
 		return err
 	})
 	return id, err
@@ -41,6 +41,9 @@ func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.Cont
 		}
 		if rec == nil {
 			return record.NotFound("context", c.ID.String())
+		}
+		if err := c.Store.Placed(c.ID, rec); err != nil {
+			return err
 		}
 		return fn(tx, rec)
 	})
@@ -113,7 +116,9 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*br
 
 func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Branch, error) {
 	b, err := branch.Get(tx, id, rec.Active)
-	if err == nil && (b == nil || b.Removed != 0) {
+	if err == nil && b != nil && b.Removed != 0 { // for a person who was on it; a context never has such a one
+		err = &record.PlaceLost{Title: rec.Title, Branch: b.Name}
+	} else if err == nil && b == nil {
 		err = record.Damaged("the active branch of context %s is not there: chatctx repair", id)
 	}
 	return b, err
@@ -146,12 +151,21 @@ func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 	return keys, err
 }
 
-// checkFormat says whether a database is a store of a version that this program reads.
+// CheckFormat says whether a database is a store of a version that this program reads.
 func CheckFormat(tx kv.Tx) error {
-	version, err := formatOf(tx)
-	switch {
-	case err != nil:
+	raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
+	if err != nil {
 		return err
+	}
+	return CheckVersion(raw)
+}
+
+// CheckVersion is CheckFormat for what stands in the database as its format, nil for nothing.
+func CheckVersion(raw []byte) error {
+	var version int
+	switch {
+	case raw == nil || json.Unmarshal(raw, &version) != nil:
+		return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
 	case version > record.FormatVersion:
 		return fmt.Errorf("%w: its format is %d, this program reads up to %d: update chatctx", kv.ErrTooNew, version, record.FormatVersion)
 	case version < record.OldestVersion:
@@ -198,17 +212,4 @@ func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessa
 		out = nil
 	}
 	return out, changed, nil
-}
-
-// formatOf reads the version of the format.
-func formatOf(tx kv.Tx) (int, error) {
-	raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
-	if err != nil {
-		return 0, err
-	}
-	var version int
-	if raw == nil || json.Unmarshal(raw, &version) != nil {
-		return 0, fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
-	}
-	return version, nil
 }

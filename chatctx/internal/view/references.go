@@ -18,8 +18,16 @@ import (
 // MaxCandidates bounds the list that an ambiguous reference gets back.
 const MaxCandidates = 20
 
-// currentContext is the store's current context, the zero id for none.
-func CurrentContext(tx kv.Tx) (pool.ID, error) {
+// CurrentContext is the current context of whoever uses the store, the zero id for none.
+func CurrentContext(s *record.Store, tx kv.Tx) (pool.ID, error) {
+	if s.Place != nil {
+		return s.Place.Context()
+	}
+	return StoresContext(tx)
+}
+
+// StoresContext is the current context that the store itself keeps, the zero id for none.
+func StoresContext(tx kv.Tx) (pool.ID, error) {
 	raw, err := tx.Get(record.MetaBucket, record.MetaCurrent)
 	if err != nil || len(raw) != 16 {
 		return pool.ID{}, err
@@ -29,12 +37,14 @@ func CurrentContext(tx kv.Tx) (pool.ID, error) {
 
 // ResolveContext finds a context, in the trash or not: by title first, then by a part of its id or of its title. What is in the trash does not stand in the way of
 // what is outside.
-func ResolveContext(tx kv.Tx, ref string) (pool.ID, error) { return ResolveContextIn(tx, ref, false) }
+func ResolveContext(s *record.Store, tx kv.Tx, ref string) (pool.ID, error) {
+	return ResolveContextIn(s, tx, ref, false)
+}
 
 // ResolveContextIn is ResolveContext that prefers, among contexts of one title, those in the trash or those outside.
-func ResolveContextIn(tx kv.Tx, ref string, trash bool) (pool.ID, error) {
+func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.ID, error) {
 	if ref == "" {
-		id, err := CurrentContext(tx)
+		id, err := CurrentContext(s, tx)
 		if err == nil && id == (pool.ID{}) {
 			err = record.NotFound("current context: chatctx new makes one, chatctx use chooses one of", "chatctx ls")
 		}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv" // opens postgres://
+)
+
+// initCommand makes a store, which on a server no other command does.
+func initCommand() *command {
+	return &command{name: "init", does: "make an empty store, in a file or on a PostgreSQL server", scope: onStore, do: doInit,
+		more: `Other commands make a file where there is none, and nothing on a server: there the database's owner says chatctx init once. The URL names the database, and the schema by search_path
+(else chatctx). One that is there already is a conflict (5).`,
+		json: "store, id", example: `chatctx init --store 'postgres://me@db.example.org/team?search_path=chats'`}
+}
+
+func doInit(r *run) error {
+	path, err := r.storePath()
+	if err != nil {
+		return err
+	}
+	_, err = r.open(chatctx.Options{ReadOnly: true})
+	if err == nil {
+		return fmt.Errorf("a store %w: %s", errExists, shownStore(path))
+	}
+	if !errors.Is(err, chatctx.ErrNotExist) {
+		return err
+	}
+	st, err := r.open(chatctx.Options{Create: true})
+	if err != nil {
+		return err
+	}
+	id, err := st.ID(r.ctx)
+	if err != nil {
+		return err
+	}
+	return r.emit(map[string]any{"store": shownStore(path), "id": id}, func() {
+		r.printf("made the store %s\n", clean(shownStore(path)))
+		if r.onServer() != nil {
+			r.note("let others in: %s", r.onStore("grant writer USER"))
+		}
+	})
+}
+
+// isURL reports whether a store is named by a URL and not by a file.
+func isURL(path string) bool { return kv.Scheme(path) != "" }
+
+// shownStore is a store's name as others may see it.
+func shownStore(path string) string {
+	if isURL(path) {
+		return kv.Shown(path)
+	}
+	return path
+}
+
+// openURL opens a store on a server. Only init makes one there.
+func (r *run) openURL(path string, o chatctx.Options) (*chatctx.Store, error) {
+	if o.Create && r.name != "init" {
+		o.Create = false
+	}
+	o.Place = placeOf
+	if typed := r.flagOnly("store", "CHATCTX_STORE"); hasPassword(typed) {
+		r.note("others on this machine can read the password in the list of programs: put the URL into CHATCTX_STORE, or the password into PGPASSWORD, ~/.pgpass or a service file")
+	}
+	st, err := chatctx.Open(path, o)
+	if err != nil {
+		return nil, storeHint(err, path)
+	}
+	r.st = st
+	return st, nil
+}
+
+func hasPassword(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || !isURL(text) {
+		return false
+	}
+	_, in := u.User.Password()
+	return in || u.Query().Has("password")
+}
+
+// onServer is the engine of the open store where a server keeps it, else nil.
+func (r *run) onServer() kv.Hosted {
+	if r.st == nil {
+		return nil
+	}
+	h, _ := r.st.DB().(kv.Hosted)
+	return h
+}
+
+// keptInFile is the error of a command that is about a file, where a server keeps the store: it says what to type instead.
+func (r *run) keptInFile(of kv.Care) error {
+	if on := r.onServer(); on != nil {
+		return usagef("%s", on.Instead(of))
+	}
+	return nil
+}
