@@ -116,6 +116,25 @@ type ListOptions struct {
 	Since, Until pool.Time // last changed
 	Trash        bool      // those in the trash instead
 	Parent       ID        // only children of this context
+	// After, if not nil, is a context of the list as it was given: only those that come after it. What stands before it is not read.
+	After *ContextInfo
+}
+
+// within is the part of the index of last changes that a list can be in.
+func (o *ListOptions) within() kv.Range {
+	var r kv.Range
+	if o.Since > 0 {
+		r.From = record.RecentKey(o.Since, ID{})
+	}
+	if o.Until > 0 {
+		r.To = record.RecentKey(o.Until, ID{})
+	}
+	if o.After != nil {
+		if key := record.RecentKey(o.After.Updated, o.After.ID); r.To == nil || string(key) < string(r.To) {
+			r.To = key
+		}
+	}
+	return r
 }
 
 func (o *ListOptions) takes(fold cases.Caser, info *ContextInfo) bool {
@@ -130,7 +149,7 @@ const listBatch = 256
 // Contexts gives contexts, last changed first. They are read in short transactions: one that changes meanwhile is given once, as it is then.
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
-		ids, err := view.Recent(ctx, s.at)
+		ids, err := view.RecentIn(ctx, s.at, o.within())
 		fold := cases.Fold()
 		for len(ids) > 0 && err == nil {
 			n := min(len(ids), listBatch)

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Copy makes a new context, which becomes current, with everything of another but its journal: a deep copy, whose messages have ids of their own and name what they are copies of. Calls that
+// Copy makes a new context with everything of another but its journal: a deep copy, whose messages have ids of their own and name what they are copies of. Calls that
 // wait there wait in the copy too, undecided. An empty title takes the other's.
 func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, error) {
 	if err := s.at.Texts("title", &title); err != nil {
@@ -79,7 +79,7 @@ func copyContext(st *journal.StoreTxn, from, id ID, title string) error {
 	if err := t.PutBranches(); err != nil {
 		return err
 	}
-	return st.Made(t, true)
+	return st.Made(t, false)
 }
 
 // lineage makes the copies of branches name copies, once all are there, and forgets the branch that every context begins with where the other has none of that name.

@@ -109,11 +109,14 @@ func doCallsResolve(r *run) error {
 	return r.answeredCall(done)
 }
 
+// ownAllowed are tools of the program's that need no decision.
+var ownAllowed = map[string]bool{enhancer.ArtifactTool.Name: true}
+
 // executor runs calls of a context with the tools that are kept and those of the program. It ends with the command.
 func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	dir, _ := os.Getwd()
 	var mu sync.Mutex
-	e := &approval.Executor{Context: c, Dir: dir, Functions: r.ownTools(c), Allowed: map[string]bool{enhancer.ArtifactTool.Name: true}}
+	e := &approval.Executor{Context: c, Dir: dir, Functions: r.ownTools(c), Allowed: ownAllowed}
 	e.Show = func(ev approval.Event) {
 		if ev.Step == approval.StepResolved && r.name != "calls run" {
 			mu.Lock()
@@ -121,8 +124,29 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 			r.note("%s %s is %s", callName(ev.Call), clean(ev.Call.Tool), callState(ev.Call))
 		}
 	}
-	r.executors = append(r.executors, e)
+	r.executors.add(e)
 	return e
+}
+
+// executors are those that a command made, which end with it. Tasks that run at once, and requests that a server answers, make them at the same time.
+type executors struct {
+	mu  sync.Mutex
+	all []*approval.Executor
+}
+
+func (x *executors) add(e *approval.Executor) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.all = append(x.all, e)
+}
+
+func (x *executors) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.all {
+		e.Close()
+	}
+	x.all = nil
 }
 
 func doCallsRun(r *run) error {

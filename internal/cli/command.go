@@ -58,6 +58,7 @@ func commandTable() []group {
 		{"Taking back", journalCommands()},
 		{"Other tools' files", exchangeCommands()},
 		{"Space and erasure", spaceCommands()},
+		{"Other programs", serveCommands()},
 		{"The file", fileCommands()},
 		{"The program", programCommands()},
 	}

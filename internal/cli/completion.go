@@ -165,7 +165,7 @@ func (r *run) values(p *parsed, word string) []candidate {
 		return out
 	}
 	r.wait = 300 * time.Millisecond
-	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), flags: r.flags, wait: r.wait, override: p.shared}
+	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), flags: r.flags, wait: r.wait, override: p.shared, executors: &executors{}}
 	defer sub.close()
 	switch word {
 	case "CTX":

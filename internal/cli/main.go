@@ -60,7 +60,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 		Flags:        cmd.flags,
 		OnUsageError: usage,
 		Action: func(c *urfave.Context) error {
-			r := &run{ctx: c.Context, con: con, cmd: cmd, name: p.name(), flags: c, args: c.Args().Slice()}
+			r := &run{ctx: c.Context, con: con, cmd: cmd, name: p.name(), flags: c, args: c.Args().Slice(), executors: &executors{}}
 			defer r.close()
 			if cmd.paged && !r.json() {
 				con.page()

@@ -31,9 +31,8 @@ type run struct {
 	st    *chatctx.Store
 	// override are shared flags as --name=value that count before the command line's own: completion runs on those of the
 	// line that is being typed.
-	override []string
-	// executors are those that the command made; they end with it.
-	executors []*approval.Executor
+	override  []string
+	executors *executors
 	// origins are those of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
 }
@@ -134,10 +133,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 
 // close lets the store go, if it was opened.
 func (r *run) close() {
-	for _, e := range r.executors {
-		e.Close()
-	}
-	r.executors = nil
+	r.executors.close()
 	if r.st != nil {
 		r.st.Close()
 		r.st = nil

@@ -22,6 +22,16 @@ const LooseBucket = "loose"
 // looseLife is how long that is.
 const LooseLife = pool.Time(24 * time.Hour / time.Microsecond)
 
+// TokenBucket has what lets other programs in: SHA-256 of the secret to a Token.
+const TokenBucket = "token"
+
+// Token lets a program in that speaks to one that serves the store.
+type Token struct {
+	Name    string    `cbor:"1,keyasint"`
+	Scopes  []string  `cbor:"2,keyasint"`
+	Created pool.Time `cbor:"3,keyasint"`
+}
+
 const (
 	PartialBucket = "partial" // context, branch: what has come of the reply that runs
 	QueuedBucket  = "queued"  // context, branch, time: id of a message that waits, which lies in the pool and on no branch

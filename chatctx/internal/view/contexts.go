@@ -49,12 +49,18 @@ func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.Cont
 	})
 }
 
-// recent gives the ids of all contexts, last changed first.
+// Recent gives the ids of all contexts, last changed first.
 func Recent(ctx context.Context, s *record.Store) ([]pool.ID, error) {
+	return RecentIn(ctx, s, kv.Range{})
+}
+
+// RecentIn gives the ids of those whose keys in recent lie in a range, last changed first.
+func RecentIn(ctx context.Context, s *record.Store, within kv.Range) ([]pool.ID, error) {
 	var ids []pool.ID
+	within.Reverse = true
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		ids = ids[:0]
-		return tx.Scan(record.RecentBucket, kv.Range{Reverse: true}, func(key, _ []byte) error {
+		return tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
 			ids = append(ids, pool.ID(key[8:]))
 			return nil
 		})

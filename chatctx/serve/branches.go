@@ -1,0 +1,360 @@
+package serve
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func branchMethods() []*method {
+	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
+	return []*method{
+		define("branches.list", "GET "+in+"/branches", Read, "list the branches", listBranches),
+		define("branches.get", "GET "+at, Read, "one branch, with its prompts, the settings in force, and who answers on it", getBranch),
+		define("branches.siblings", "GET "+at+"/siblings", Read, "where other branches leave this one, and how many go on there", listSiblings),
+		define("branches.fork", "POST "+at+"/fork", Write, "make a branch with everything up to and with a message", forkBranch),
+		define("branches.edit", "POST "+at+"/edit", Write, "make a branch in which a message has another text", editMessage),
+		define("branches.rename", "POST "+at+"/rename", Write, "give a branch another name", renameBranch),
+		define("branches.remove", "POST "+at+"/remove", Write, "remove a branch; undo brings it back", removeBranch),
+		define("branches.activate", "POST "+at+"/activate", Write, "make a branch the active one", activateBranch),
+		define("tree", "GET "+in+"/tree", Read, "how the branches hang together, a window of them", readTree),
+	}
+}
+
+func listBranches(r *request, in *conversation) (list[contract.Branch], error) {
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return list[contract.Branch]{}, err
+	}
+	all, err := c.Branches(r.ctx)
+	if err != nil {
+		return list[contract.Branch]{}, err
+	}
+	items := make([]contract.Branch, len(all))
+	for i, b := range all {
+		items[i] = contract.BranchOf(b)
+	}
+	return listOf(items), nil
+}
+
+// shownBranch is a branch with what holds on it.
+type shownBranch struct {
+	contract.Branch
+	Context  chatctx.ID                 `json:"context"`
+	System   string                     `json:"system"`
+	Prompt   string                     `json:"prompt"`
+	Settings map[string]json.RawMessage `json:"settings"`
+	Queued   int                        `json:"queued"`
+	Replying *contract.ClaimedBy        `json:"replying"`
+}
+
+func (b shownBranch) etag() uint64 { return b.Revision }
+
+func getBranch(r *request, in *target) (shownBranch, error) {
+	c, snap, err := r.snapshot(*in)
+	if err != nil {
+		return shownBranch{}, err
+	}
+	out := shownBranch{Branch: contract.BranchOf(snap.Info), Context: c.ID, System: snap.Info.System, Prompt: snap.Info.Prompt}
+	if out.Settings, err = c.Effective(r.ctx, snap.Info.Name); err != nil {
+		return out, err
+	}
+	out.Settings = notNil(out.Settings)
+	queued, err := c.Queued(r.ctx, snap.Info.Name)
+	if err != nil {
+		return out, err
+	}
+	out.Queued = len(queued)
+	out.Replying, err = r.replying(c, snap.Info.Name)
+	return out, err
+}
+
+// replying is who works on a reply on a branch, nil for nobody.
+func (r *request) replying(c *chatctx.ChatContext, branch string) (*contract.ClaimedBy, error) {
+	claim, err := c.Running(r.ctx, branch)
+	if err != nil || claim == nil || claim.Dead(pool.Now()) {
+		return nil, err
+	}
+	return &contract.ClaimedBy{Program: claim.Program, PID: claim.PID, Host: claim.Host}, nil
+}
+
+type forkParams struct {
+	change
+	Name     string `json:"name" doc:"the new branch's name"`
+	At       string `json:"at,omitempty" doc:"the last message that the new branch has; else the head"`
+	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
+}
+
+func forkBranch(r *request, in *forkParams) (contract.Forked, error) {
+	return forked(r.commit(in.change, func(b *chatctx.Batch) {
+		b.Fork(in.Name, chatctx.ForkOptions{At: chatctx.Ref(in.At), Stay: !in.Activate})
+	}))
+}
+
+func forked(done *chatctx.Committed, err error) (contract.Forked, error) {
+	if err != nil {
+		return contract.Forked{}, err
+	}
+	return contract.ForkedOf(done), nil
+}
+
+type editParams struct {
+	change
+	Message  string `json:"message" doc:"the message that gets another text"`
+	Text     string `json:"text" doc:"the text; its other parts stay"`
+	Name     string `json:"name,omitempty" doc:"the new branch's name; else main.2, main.3 …"`
+	KeepRest bool   `json:"keep_rest,omitempty" doc:"carry what followed the message"`
+	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
+}
+
+func editMessage(r *request, in *editParams) (contract.Forked, error) {
+	return forked(r.commit(in.change, func(b *chatctx.Batch) {
+		b.Edit(chatctx.Ref(in.Message), in.Text, chatctx.EditOptions{Name: in.Name, KeepRest: in.KeepRest, Stay: !in.Activate})
+	}))
+}
+
+type renameParams struct {
+	change
+	Name string `json:"name" doc:"the new name"`
+}
+
+func renameBranch(r *request, in *renameParams) (contract.Where, error) {
+	done, err := r.commit(in.change, func(b *chatctx.Batch) { b.RenameBranch(in.Branch, in.Name) })
+	if err != nil {
+		return contract.Where{}, err
+	}
+	return contract.Where{Operation: done.Operation, Context: done.Context, Branch: in.Name}, nil
+}
+
+func removeBranch(r *request, in *change) (contract.Where, error) {
+	return where(r.commit(*in, func(b *chatctx.Batch) { b.RemoveBranch(in.Branch) }))
+}
+
+func activateBranch(r *request, in *change) (contract.Where, error) {
+	return where(r.commit(*in, func(b *chatctx.Batch) { b.Switch(in.Branch) }))
+}
+
+func where(done *chatctx.Committed, err error) (contract.Where, error) {
+	if err != nil {
+		return contract.Where{}, err
+	}
+	return contract.WhereOf(done), nil
+}
+
+type treeParams struct {
+	conversation
+	From  int `json:"from,omitempty" doc:"the first row, from 1"`
+	Limit int `json:"limit,omitempty" doc:"at most so many rows; 0: 100"`
+}
+
+// row is a branch of the tree.
+type row struct {
+	contract.Tree
+	Row      int                 `json:"row"`
+	Leaves   int                 `json:"leaves"` // the row that it leaves after shared messages; 0: none
+	Calls    int                 `json:"open_calls"`
+	Replying *contract.ClaimedBy `json:"replying"`
+}
+
+// shownTree is a window of a tree.
+type shownTree struct {
+	list[row]
+	Rows int `json:"rows"` // of the whole tree
+}
+
+func readTree(r *request, in *treeParams) (shownTree, error) {
+	var out shownTree
+	limit, err := limitOf(in.Limit)
+	if err != nil {
+		return out, err
+	}
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return out, err
+	}
+	branches, err := c.Tree(r.ctx)
+	if err != nil {
+		return out, err
+	}
+	tags, err := c.Tags(r.ctx)
+	if err != nil {
+		return out, err
+	}
+	calls := map[string]int{}
+	for call, err := range r.store.Calls(r.ctx, chatctx.CallFilter{Context: c.ID}) {
+		if err != nil {
+			return out, err
+		}
+		if call.Context == c.ID {
+			calls[call.Branch]++
+		}
+	}
+	t := &treeReader{r: r, c: c, branches: branches, snaps: map[int]*chatctx.Snapshot{}, tags: map[chatctx.ID][]string{}}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		t.tags[tags[name]] = append(t.tags[tags[name]], name)
+	}
+	out.Rows = len(branches)
+	first := max(in.From, 1)
+	items := []row{}
+	for i := first; i <= len(branches) && len(items) < limit; i++ {
+		one, err := t.row(i)
+		if err != nil {
+			return out, err
+		}
+		one.Calls = calls[one.Branch]
+		items = append(items, one)
+	}
+	out.Items = items
+	return out, nil
+}
+
+// treeReader reads rows of a tree.
+type treeReader struct {
+	r        *request
+	c        *chatctx.ChatContext
+	branches []*chatctx.TreeBranch
+	snaps    map[int]*chatctx.Snapshot
+	tags     map[chatctx.ID][]string
+}
+
+// row is the branch at a place of the list, counted from 1.
+func (t *treeReader) row(i int) (row, error) {
+	b := t.branches[i-1]
+	out := row{Row: i, Leaves: b.Leaves, Tree: contract.Tree{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: contract.ID(b.Head), Tags: []string{}}}
+	out.Tags = append(out.Tags, t.tags[b.Head]...)
+	if b.Leaves > 0 {
+		out.From = contract.String(t.branches[b.Leaves-1].Name)
+		id, err := t.at(b.Leaves, b.Shared)
+		if err != nil {
+			return out, err
+		}
+		out.At = contract.ID(id)
+	}
+	var err error
+	out.Replying, err = t.r.replying(t.c, b.Name)
+	return out, err
+}
+
+// at is the message at a position of the branch in a row; the zero id where somebody changed the branch meanwhile.
+func (t *treeReader) at(row, position int) (chatctx.ID, error) {
+	snap := t.snaps[row]
+	if snap == nil {
+		var err error
+		if snap, err = t.c.Snapshot(t.r.ctx, t.branches[row-1].Name); err != nil {
+			return chatctx.ID{}, err
+		}
+		t.snaps[row] = snap
+	}
+	page, err := snap.Page(t.r.ctx, position, position)
+	if err != nil || len(page) == 0 || position == 0 {
+		return chatctx.ID{}, err
+	}
+	return page[0].ID, nil
+}
+
+type siblingParams struct {
+	target
+	From int `json:"from,omitempty" doc:"the first position; 0: the first"`
+	To   int `json:"to,omitempty" doc:"the last position; 0: the last"`
+}
+
+// fork is a message that other branches have another one in place of.
+type fork struct {
+	Position int       `json:"position"`
+	Index    int       `json:"index"` // of this branch's message among the siblings, from 1
+	Siblings []sibling `json:"siblings"`
+}
+
+// sibling is a way to go on, and a branch that goes it.
+type sibling struct {
+	Message chatctx.ID `json:"message"`
+	Branch  string     `json:"branch"`
+}
+
+func listSiblings(r *request, in *siblingParams) (list[fork], error) {
+	var none list[fork]
+	c, snap, err := r.snapshot(in.target)
+	if err != nil {
+		return none, err
+	}
+	branches, err := c.Tree(r.ctx)
+	if err != nil {
+		return none, err
+	}
+	here := slices.IndexFunc(branches, func(b *chatctx.TreeBranch) bool { return b.ID == snap.Info.ID })
+	if here < 0 {
+		return none, chatctx.NotFound("branch", in.Branch)
+	}
+	t := &treeReader{r: r, c: c, branches: branches, snaps: map[int]*chatctx.Snapshot{here + 1: snap}}
+	to := in.To
+	if to == 0 {
+		to = snap.Len()
+	}
+	others := map[int][]int{} // by the position at which they leave
+	for row, common := range shared(branches, here) {
+		if p := common + 1; row != here && p >= max(in.From, 1) && p <= min(to, snap.Len()) && branches[row].Messages > common {
+			others[p] = append(others[p], row)
+		}
+	}
+	var out []fork
+	for _, position := range slices.Sorted(maps.Keys(others)) {
+		f, err := t.fork(here, position, others[position])
+		if err != nil {
+			return none, err
+		}
+		if len(f.Siblings) > 1 {
+			out = append(out, f)
+		}
+	}
+	return listOf(out), nil
+}
+
+// fork reads which messages stand at a position, on the branch here and on others. They are in the order of their branches.
+func (t *treeReader) fork(here, position int, others []int) (fork, error) {
+	f := fork{Position: position}
+	rows := append([]int{here}, others...)
+	slices.Sort(rows)
+	own, err := t.at(here+1, position)
+	if err != nil {
+		return f, err
+	}
+	for _, row := range rows {
+		id, err := t.at(row+1, position)
+		if err != nil {
+			return f, err
+		}
+		if id == (chatctx.ID{}) || id == own && row != here || slices.ContainsFunc(f.Siblings, func(s sibling) bool { return s.Message == id }) {
+			continue
+		}
+		f.Siblings = append(f.Siblings, sibling{id, t.branches[row].Name})
+		if row == here {
+			f.Index = len(f.Siblings)
+		}
+	}
+	return f, nil
+}
+
+// shared says of each branch of a tree how many messages it has in common with one of them.
+func shared(branches []*chatctx.TreeBranch, here int) []int {
+	line := map[int]int{} // the branches that it goes back to, and how much of each it has
+	for i, n := here, branches[here].Messages; i >= 0; i = branches[i].Leaves - 1 {
+		line[i] = n
+		n = min(n, branches[i].Shared)
+	}
+	out := make([]int, len(branches))
+	for i := range branches {
+		at, n := i, branches[i].Messages
+		for at >= 0 {
+			if m, ok := line[at]; ok {
+				out[i] = min(n, m)
+				break
+			}
+			n, at = min(n, branches[at].Shared), branches[at].Leaves-1
+		}
+	}
+	return out
+}

@@ -1,0 +1,388 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func callMethods() []*method {
+	const at = "/contexts/{context}/branches/{branch}/calls/{call}"
+	return []*method{
+		define("calls.list", "GET /calls", Read, "open calls of all conversations, the oldest first", listCalls),
+		define("calls.log", "GET /contexts/{context}/calls/log", Read, "every step of the calls of a conversation, the oldest first", callLog),
+		define("calls.get", "GET "+at, Read, "a call with its history, what the rules say of it and why, and the rules that would allow calls like it", getCall),
+		define("calls.approve", "POST "+at+"/approve", Decide, "approve a call, perhaps with other arguments", approveCall),
+		define("calls.deny", "POST "+at+"/deny", Decide, "deny a call", denyCall),
+		define("calls.cancel", "POST "+at+"/cancel", Decide, "give a call up, also an approved one that nobody has begun to run", cancelCall),
+		define("calls.expire", "POST "+at+"/expire", Decide, "let a call count as denied where nobody has decided in time", expireCall),
+		define("calls.claim", "POST "+at+"/claim", Run, "take an approved call to run it: of several who try, one gets it", claimCall),
+		define("calls.renew", "POST "+at+"/renew", Run, "keep a claim", renewCall),
+		define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall),
+		define("calls.run", "POST "+at+"/run", Run, "run an approved call with the tool that is kept", runCall),
+	}
+}
+
+type callsParams struct {
+	Context string `json:"context,omitempty" doc:"only those of this conversation and its sub-contexts"`
+	Branch  string `json:"branch,omitempty" doc:"only those of this branch of it"`
+	Tool    string `json:"tool,omitempty" doc:"only those of tools with names of this pattern"`
+	State   string `json:"state,omitempty" doc:"only pending, approved, running or uncertain ones; pending are those that no rule decides"`
+	Limit   int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+}
+
+var callStates = map[string]string{
+	"":          "",
+	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
+	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),
+	"running":   chatctx.CallState(pool.Approved, pool.Running),
+	"uncertain": chatctx.CallState(pool.Approved, pool.Uncertain),
+}
+
+func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
+	var none list[contract.Call]
+	limit, err := limitOf(in.Limit)
+	if err != nil {
+		return none, err
+	}
+	state, ok := callStates[in.State]
+	if !ok {
+		return none, chatctx.Invalid("state is %q, and has to be pending, approved, running or uncertain", in.State)
+	}
+	f := chatctx.CallFilter{Branch: in.Branch, Tool: in.Tool, State: state}
+	if in.Context != "" {
+		c, err := r.store.Context(r.ctx, in.Context)
+		if err != nil {
+			return none, err
+		}
+		f.Context = c.ID
+	} else if in.Branch != "" {
+		return none, chatctx.Invalid("calls.list: branch needs context")
+	}
+	var items []contract.Call
+	j := &judging{r: r}
+	for c, err := range r.store.Calls(r.ctx, f) {
+		if err != nil {
+			return none, err
+		}
+		v, ruling, err := j.call(c)
+		if err != nil {
+			return none, err
+		}
+		if in.State == "pending" && ruling != nil && ruling.Effect != chatctx.Ask {
+			continue // the rules decide: it waits for nobody
+		}
+		if items = append(items, v); len(items) == limit {
+			break
+		}
+	}
+	return listOf(items), nil
+}
+
+// judging shapes calls with what the rules say of them, and where those of sub-contexts come from.
+type judging struct {
+	r       *request
+	origins map[chatctx.ID]*contract.Origin
+}
+
+func (j *judging) call(c *chatctx.Call) (contract.Call, *chatctx.Ruling, error) {
+	v := contract.CallOf(c)
+	var err error
+	if v.Origin, err = j.origin(c.Context); err != nil || c.Status != pool.Pending {
+		return v, nil, err
+	}
+	ruling, err := j.r.store.Judge(j.r.ctx, c)
+	if err != nil {
+		return v, nil, err
+	}
+	if v.Effect = ruling.Effect; ruling.Rule != nil {
+		v.Rule = &ruling.Rule.ID
+	}
+	return v, ruling, nil
+}
+
+// origin is what a sub-context is for, nil for a context that is none.
+func (j *judging) origin(id chatctx.ID) (*contract.Origin, error) {
+	if from, ok := j.origins[id]; ok {
+		return from, nil
+	}
+	c, err := j.r.store.Context(j.r.ctx, id.String())
+	if err != nil {
+		return nil, err
+	}
+	var from *contract.Origin
+	task, err := c.TaskInfo(j.r.ctx)
+	switch {
+	case errors.Is(err, chatctx.ErrInvalid): // no sub-context
+	case err != nil:
+		return nil, err
+	default:
+		from = contract.OriginOf(task)
+	}
+	if j.origins == nil {
+		j.origins = map[chatctx.ID]*contract.Origin{}
+	}
+	j.origins[id] = from
+	return from, nil
+}
+
+func callLog(r *request, in *conversation) (list[contract.Step], error) {
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return list[contract.Step]{}, err
+	}
+	steps, err := r.store.CallLog(r.ctx, c.ID)
+	if err != nil {
+		return list[contract.Step]{}, err
+	}
+	items := make([]contract.Step, len(steps))
+	for i, s := range steps {
+		items[i] = contract.StepOf(s)
+	}
+	return listOf(items), nil
+}
+
+type callParams struct {
+	target
+	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id where that is unique"`
+}
+
+func (r *request) call(in *callParams) (*chatctx.Call, error) {
+	return r.store.Call(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call))
+}
+
+// shownCall is a call with everything that a person who decides has to see.
+type shownCall struct {
+	contract.Shown
+	Ruling *ruling         `json:"ruling,omitempty"` // of a call that waits
+	Offers []contract.Rule `json:"offers"`           // rules that would allow calls like it, the narrowest first
+}
+
+// ruling is what rules say of a call, and why.
+type ruling struct {
+	Effect    string         `json:"effect"`
+	Rule      *contract.Rule `json:"rule"`
+	Inherited bool           `json:"inherited,omitempty"`
+	Why       string         `json:"why,omitempty"`
+	Notes     []ruleNote     `json:"notes"` // of each rule for this tool: whether it holds, and why
+}
+
+type ruleNote struct {
+	Rule  chatctx.ID `json:"rule"`
+	Text  string     `json:"text"`
+	Holds bool       `json:"holds"`
+}
+
+func getCall(r *request, in *callParams) (shownCall, error) {
+	c, err := r.call(in)
+	if err != nil {
+		return shownCall{}, err
+	}
+	v, j, err := (&judging{r: r}).call(c)
+	if err != nil {
+		return shownCall{}, err
+	}
+	out := shownCall{Shown: contract.ShownOf(c, v), Offers: []contract.Rule{}}
+	if j != nil {
+		out.Ruling = &ruling{Effect: j.Effect, Inherited: j.Inherited, Why: j.Why, Notes: []ruleNote{}}
+		if j.Rule != nil {
+			rule := contract.RuleOf(j.Rule)
+			out.Ruling.Rule = &rule
+		}
+		for _, n := range j.Notes {
+			out.Ruling.Notes = append(out.Ruling.Notes, ruleNote{n.Rule.ID, n.Why, n.Holds})
+		}
+		for _, offer := range approval.Offers(c) {
+			out.Offers = append(out.Offers, contract.RuleOf(offer))
+		}
+	}
+	return out, nil
+}
+
+type approveParams struct {
+	callParams
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"what to run it with in place of the proposed arguments"`
+	Reason    string          `json:"reason,omitempty" doc:"why"`
+	Always    int             `json:"always,omitempty" doc:"make the rule of this number among the call's offers, too; needs admin"`
+}
+
+func approveCall(r *request, in *approveParams) (contract.Call, error) {
+	c, err := r.call(&in.callParams)
+	if err != nil {
+		return contract.Call{}, err
+	}
+	b := r.store.Begin(c.Context.String(), c.Branch)
+	if in.Always != 0 {
+		if err := r.need(Admin); err != nil {
+			return contract.Call{}, err
+		}
+		shown := *c
+		if in.Arguments != nil {
+			shown.Effective = in.Arguments
+		}
+		offers := approval.Offers(&shown)
+		if in.Always < 1 || in.Always > len(offers) {
+			return contract.Call{}, chatctx.Invalid("always is %d, and the call has %d offers", in.Always, len(offers))
+		}
+		rule := offers[in.Always-1]
+		rule.Reason = in.Reason
+		b.AddRule(*rule, chatctx.RuleScope{})
+	}
+	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Name: r.who.Name, Reason: in.Reason, Arguments: in.Arguments})
+	return decided(b.Commit(r.ctx))
+}
+
+func decided(done *chatctx.Committed, err error) (contract.Call, error) {
+	if err != nil {
+		return contract.Call{}, err
+	}
+	v := contract.CallOf(done.Last().Call)
+	v.Operation = done.Operation
+	return v, nil
+}
+
+type reasonParams struct {
+	callParams
+	Reason string `json:"reason,omitempty" doc:"why; that of a denial goes to the model as it is"`
+}
+
+func (r *request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
+	c, err := r.call(&in.callParams)
+	if err != nil {
+		return contract.Call{}, err
+	}
+	v.Name, v.Reason = r.who.Name, in.Reason
+	b := r.store.Begin(c.Context.String(), c.Branch)
+	b.Decide(c.Ref(), v)
+	return decided(b.Commit(r.ctx))
+}
+
+func denyCall(r *request, in *reasonParams) (contract.Call, error) {
+	return r.decide(in, chatctx.Verdict{Status: pool.Denied})
+}
+
+func cancelCall(r *request, in *reasonParams) (contract.Call, error) {
+	return r.decide(in, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel})
+}
+
+type expireParams struct {
+	callParams
+	At *time.Time `json:"at,omitempty" doc:"when; left out: never"`
+}
+
+func expireCall(r *request, in *expireParams) (contract.Call, error) {
+	c, err := r.call(&in.callParams)
+	if err != nil {
+		return contract.Call{}, err
+	}
+	b := r.store.Begin(c.Context.String(), c.Branch)
+	b.ExpireCall(c.Ref(), timeOf(in.At))
+	done, err := b.Commit(r.ctx)
+	if err != nil {
+		return contract.Call{}, err
+	}
+	c.Expires = timeOf(in.At)
+	v := contract.CallOf(c)
+	v.Operation = done.Operation
+	return v, nil
+}
+
+type claimParams struct {
+	callParams
+	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
+	Hold  int  `json:"hold,omitempty" doc:"seconds that the claim lasts without being renewed; 0: as long as those of this program"`
+}
+
+func (in *claimParams) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
+
+func claimCall(r *request, in *claimParams) (contract.Claim, error) {
+	if in.Hold < 0 || in.Hold > 24*60*60 {
+		return contract.Claim{}, chatctx.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)
+	}
+	k, err := r.store.ClaimCall(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.who.Name})
+	if err != nil {
+		return contract.Claim{}, err
+	}
+	return contract.Claim{Call: contract.CallOf(k.Call), Token: k.Token, RunArguments: contract.Raw(k.Call.RunArguments())}, nil
+}
+
+type renewParams struct {
+	claimParams
+	Token string `json:"token" doc:"the token of the claim"`
+}
+
+func renewCall(r *request, in *renewParams) (contract.Claim, error) {
+	token, err := uuid.Parse(in.Token)
+	if err != nil {
+		return contract.Claim{}, chatctx.Invalid("token is no token of a claim")
+	}
+	c, err := r.call(&in.callParams)
+	if err != nil {
+		return contract.Claim{}, err
+	}
+	err = r.store.ClaimOf(c, token, in.hold()).Renew(r.ctx)
+	if errors.Is(err, chatctx.ErrStopped) {
+		err = &chatctx.ConflictError{Text: err.Error()}
+	}
+	if err != nil {
+		return contract.Claim{}, err
+	}
+	return contract.Claim{Call: contract.CallOf(c), Token: token, RunArguments: contract.Raw(c.RunArguments())}, nil
+}
+
+type resolveParams struct {
+	callParams
+	Text  string          `json:"text,omitempty" doc:"the result as text"`
+	JSON  json.RawMessage `json:"json,omitempty" doc:"the result as JSON, in place of text"`
+	Error bool            `json:"is_error,omitempty" doc:"the tool failed"`
+	Token string          `json:"token,omitempty" doc:"the token of the claim: refused where the claim is another by now"`
+}
+
+func resolveCall(r *request, in *resolveParams) (contract.Answered, error) {
+	a := chatctx.Answer{Result: pool.Result{Text: in.Text, JSON: in.JSON, IsError: in.Error}, By: r.who.Name}
+	if in.JSON != nil && in.Text != "" {
+		return contract.Answered{}, chatctx.Invalid("calls.resolve takes text or json")
+	}
+	if in.Token != "" {
+		var err error
+		if a.Token, err = uuid.Parse(in.Token); err != nil {
+			return contract.Answered{}, chatctx.Invalid("token is no token of a claim")
+		}
+		a.By = ""
+	}
+	done, err := r.store.ResolveCall(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), a)
+	if err != nil {
+		return contract.Answered{}, err
+	}
+	return contract.AnsweredOf(done), nil
+}
+
+type runParams struct {
+	callParams
+	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
+}
+
+func runCall(r *request, in *runParams) (contract.Answered, error) {
+	c, err := r.call(&in.callParams)
+	if err != nil {
+		return contract.Answered{}, err
+	}
+	cc, err := r.store.Context(r.ctx, c.Context.String())
+	if err != nil {
+		return contract.Answered{}, err
+	}
+	e, end := r.server.executor(cc)
+	defer end()
+	done, err := e.RunCall(r.ctx, c, in.Again)
+	if err != nil {
+		return contract.Answered{}, err
+	}
+	return contract.AnsweredOf(done), nil
+}

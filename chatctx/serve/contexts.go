@@ -1,0 +1,222 @@
+package serve
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func contextMethods() []*method {
+	const at = "/contexts/{context}"
+	return []*method{
+		define("contexts.list", "GET /contexts", Read, "list conversations, newest change first", listContexts),
+		define("contexts.new", "POST /contexts", Write, "make a conversation with the branch main", newContext),
+		define("contexts.get", "GET "+at, Read, "one conversation", getContext),
+		define("contexts.rename", "POST "+at+"/rename", Write, "give a conversation another title", renameContext),
+		define("contexts.copy", "POST "+at+"/copy", Write, "copy a conversation with all its branches", copyContext),
+		define("contexts.trash", "POST "+at+"/trash", Write, "put a conversation into the trash", trashContext),
+		define("contexts.restore", "POST "+at+"/restore", Write, "take a conversation out of the trash", restoreContext),
+		define("contexts.activate", "POST "+at+"/activate", Write, "make a conversation the one that the terminal works on", activateContext),
+	}
+}
+
+// Limits of a page.
+const (
+	pageItems = 100
+	mostItems = 1000
+)
+
+// limitOf is how many items a page has, where n were asked for.
+func limitOf(n int) (int, error) {
+	switch {
+	case n < 0 || n > mostItems:
+		return 0, chatctx.Invalid("limit is %d, and has to be from 1 to %d", n, mostItems)
+	case n == 0:
+		return pageItems, nil
+	}
+	return n, nil
+}
+
+// timeOf is a time of a request in the store's form.
+func timeOf(t *time.Time) pool.Time {
+	if t == nil {
+		return 0
+	}
+	return pool.TimeOf(*t)
+}
+
+type listing struct {
+	Word   string     `json:"word,omitempty" doc:"only those with this in the title"`
+	Since  *time.Time `json:"since,omitempty" doc:"only those last changed then or later"`
+	Until  *time.Time `json:"until,omitempty" doc:"only those last changed before"`
+	Trash  bool       `json:"trash,omitempty" doc:"those in the trash instead"`
+	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this one"`
+	After  string     `json:"after,omitempty" doc:"the cursor next of the page before"`
+	Limit  int        `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+}
+
+func listContexts(r *request, in *listing) (list[contract.Context], error) {
+	var out list[contract.Context]
+	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash}
+	limit, err := limitOf(in.Limit)
+	if err == nil && in.Parent != "" {
+		var c *chatctx.ChatContext
+		if c, err = r.store.Context(r.ctx, in.Parent); err == nil {
+			o.Parent = c.ID
+		}
+	}
+	if err == nil && in.After != "" {
+		o.After, err = readCursor(in.After)
+	}
+	if err != nil {
+		return out, err
+	}
+	var items []contract.Context
+	var last *chatctx.ContextInfo
+	for info, err := range r.store.Contexts(r.ctx, o) {
+		if err != nil {
+			return out, err
+		}
+		if len(items) == limit {
+			out.Next = cursorOf(last)
+			break
+		}
+		items, last = append(items, contract.ContextOf(info)), info
+	}
+	out.Items = listOf(items).Items
+	return out, nil
+}
+
+// cursorOf names the place of a conversation in the list.
+func cursorOf(i *chatctx.ContextInfo) string {
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(i.Updated)), i.ID[:]...))
+}
+
+func readCursor(s string) (*chatctx.ContextInfo, error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) != 24 {
+		return nil, chatctx.Invalid("after is no cursor of a page")
+	}
+	return &chatctx.ContextInfo{Updated: pool.Time(binary.BigEndian.Uint64(b)), ID: chatctx.ID(b[8:])}, nil
+}
+
+type newParams struct {
+	Title    string                     `json:"title,omitempty" doc:"the title; else one is made from the first message"`
+	System   string                     `json:"system,omitempty" doc:"the system prompt of main"`
+	Prompt   string                     `json:"prompt,omitempty" doc:"the user prompt of main"`
+	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings of the conversation"`
+	Activate bool                       `json:"activate,omitempty" doc:"make it the one that the terminal works on"`
+}
+
+func newContext(r *request, in *newParams) (contract.Named, error) {
+	if err := r.maySet(in.Settings); err != nil {
+		return contract.Named{}, err
+	}
+	c, err := r.store.New(r.ctx, chatctx.NewContext{Title: in.Title, System: in.System, Prompt: in.Prompt, Settings: in.Settings, Stay: !in.Activate})
+	if err != nil {
+		return contract.Named{}, err
+	}
+	return r.named(c)
+}
+
+// named is a conversation that was made.
+func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return contract.Named{}, err
+	}
+	return contract.Named{Where: contract.Where{Context: c.ID, Branch: info.Active}, Title: info.Title}, nil
+}
+
+// shownContext is a conversation with its branches.
+type shownContext struct {
+	contract.Context
+	Branches []contract.Branch          `json:"branches"`
+	Settings map[string]json.RawMessage `json:"settings"`
+}
+
+func getContext(r *request, in *conversation) (shownContext, error) {
+	var out shownContext
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return out, err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return out, err
+	}
+	branches, err := c.Branches(r.ctx)
+	if err != nil {
+		return out, err
+	}
+	out = shownContext{contract.ContextOf(info), make([]contract.Branch, len(branches)), notNil(info.Settings)}
+	for i, b := range branches {
+		out.Branches[i] = contract.BranchOf(b)
+	}
+	return out, nil
+}
+
+func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {
+	if m == nil {
+		return map[string]json.RawMessage{}
+	}
+	return m
+}
+
+type titled struct {
+	conversation
+	Title string `json:"title" doc:"the new title"`
+}
+
+func renameContext(r *request, in *titled) (contract.Named, error) {
+	done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.SetTitle(in.Title) })
+	if err != nil {
+		return contract.Named{}, err
+	}
+	return contract.Named{Where: contract.WhereOf(done), Title: in.Title}, nil
+}
+
+type copyParams struct {
+	conversation
+	Title    string `json:"title,omitempty" doc:"the copy's title; else that of the original"`
+	Activate bool   `json:"activate,omitempty" doc:"make the copy the one that the terminal works on"`
+}
+
+func copyContext(r *request, in *copyParams) (contract.Named, error) {
+	c, err := r.store.Copy(r.ctx, in.Context, in.Title)
+	if err == nil && in.Activate {
+		_, err = r.store.Use(r.ctx, c.ID.String())
+	}
+	if err != nil {
+		return contract.Named{}, err
+	}
+	return r.named(c)
+}
+
+func trashContext(r *request, in *conversation) (contract.Named, error) {
+	return namedDone(r.store.Trash(r.ctx, in.Context))
+}
+
+func restoreContext(r *request, in *conversation) (contract.Named, error) {
+	return namedDone(r.store.Restore(r.ctx, in.Context))
+}
+
+func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {
+	if err != nil {
+		return contract.Named{}, err
+	}
+	return contract.Named{Where: contract.WhereOf(done), Title: done.Title}, nil
+}
+
+func activateContext(r *request, in *conversation) (contract.Named, error) {
+	info, err := r.store.Use(r.ctx, in.Context)
+	if err != nil {
+		return contract.Named{}, err
+	}
+	return contract.Named{Where: contract.Where{Context: info.ID, Branch: info.Active}, Title: info.Title}, nil
+}

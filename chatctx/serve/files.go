@@ -1,0 +1,297 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
+)
+
+func fileMethods() []*method {
+	return []*method{
+		define("uploads.add", "POST /uploads", Write, "put a file, or a further part of one, where import takes it from; it is kept for an hour", addUpload).takesBytes(),
+		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(),
+		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes(),
+		define("export.formats", "GET /export/formats", Read, "the formats that can be written", exportFormats),
+	}
+}
+
+// Limits of uploads.
+const (
+	mostUpload  = 16 << 30 // bytes of a file: as much as an import copies
+	mostUploads = 1000     // that wait for an import
+	uploadLife  = time.Hour
+)
+
+// uploads are files that wait for an import, each in a folder of its own.
+type uploads struct {
+	mu  sync.Mutex
+	dir string // "" until the first
+	all map[string]*upload
+}
+
+type upload struct {
+	path  string
+	size  int64
+	owner string
+	busy  bool
+	timer *time.Timer
+}
+
+type uploadParams struct {
+	Upload string `json:"upload,omitempty" doc:"the upload that this is a further part of"`
+	Name   string `json:"name,omitempty" doc:"the file's name"`
+}
+
+// uploaded is a file that waits.
+type uploaded struct {
+	Upload string `json:"upload"`
+	Size   int64  `json:"size"`
+}
+
+func addUpload(r *request, in *uploadParams) (uploaded, error) {
+	u := &r.server.uploads
+	id, up, err := u.take(in, r.who.Name)
+	if err != nil {
+		return uploaded{}, err
+	}
+	f, err := os.OpenFile(up.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		var n int64
+		n, err = io.Copy(f, io.LimitReader(r.body, mostUpload-up.size+1))
+		if up.size += n; err == nil && up.size > mostUpload {
+			err = &refusal{http.StatusRequestEntityTooLarge, "too_large", "an upload has at most 16 GB"}
+		}
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		u.remove(id)
+		return uploaded{}, err
+	}
+	u.release(id)
+	return uploaded{id, up.size}, nil
+}
+
+// take finds the upload that goes on, or begins one; nobody else has it until release.
+func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if in.Upload != "" {
+		up := u.all[in.Upload]
+		if up == nil || up.owner != owner {
+			return "", nil, chatctx.NotFound("upload", in.Upload)
+		}
+		if up.busy {
+			return "", nil, &chatctx.ConflictError{Text: "another part of the upload is on its way"}
+		}
+		up.busy = true
+		return in.Upload, up, nil
+	}
+	if len(u.all) >= mostUploads {
+		return "", nil, &refusal{http.StatusTooManyRequests, "too_many", "too many uploads wait for an import"}
+	}
+	if u.dir == "" {
+		dir, err := os.MkdirTemp("", "chatctx-uploads-")
+		if err != nil {
+			return "", nil, err
+		}
+		u.dir, u.all = dir, map[string]*upload{}
+	}
+	id := randomName()
+	dir := filepath.Join(u.dir, id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	up := &upload{path: filepath.Join(dir, plainName(in.Name)), owner: owner, busy: true}
+	up.timer = time.AfterFunc(uploadLife, func() { u.remove(id) })
+	u.all[id] = up
+	return id, up, nil
+}
+
+// plainName is what a file may be called: the last part of its path, without anything that a file system or a terminal takes for more than a letter.
+func plainName(name string) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`<>:"|?*`, r) || r == 0x7f {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "_"))
+	if name = strings.Trim(name, ". "); name == "" || len(name) > 200 {
+		return "upload"
+	}
+	return name
+}
+
+func (u *uploads) release(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if up := u.all[id]; up != nil {
+		up.busy = false
+	}
+}
+
+// remove takes an upload away with its file.
+func (u *uploads) remove(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if up := u.all[id]; up != nil {
+		up.timer.Stop()
+		os.RemoveAll(filepath.Dir(up.path))
+		delete(u.all, id)
+	}
+}
+
+// close takes all away.
+func (u *uploads) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id, up := range u.all {
+		up.timer.Stop()
+		delete(u.all, id)
+	}
+	if u.dir != "" {
+		os.RemoveAll(u.dir)
+		u.dir = ""
+	}
+}
+
+type importParams struct {
+	Uploads []string `json:"uploads" doc:"what uploads.add gave; they are gone after that"`
+	DryRun  bool     `json:"dry_run,omitempty" doc:"read and report, store nothing, and keep the uploads"`
+}
+
+// progress is how far an import is.
+type progress struct {
+	File          string `json:"file"`
+	Read          int64  `json:"read"`
+	Total         int64  `json:"total"`
+	Conversations int    `json:"conversations"`
+	Messages      int    `json:"messages"`
+}
+
+func importUploads(r *request, in *importParams) (*exchange.Report, error) {
+	u := &r.server.uploads
+	var paths []string
+	defer func() {
+		for _, id := range in.Uploads[:len(paths)] {
+			if u.release(id); !in.DryRun {
+				u.remove(id)
+			}
+		}
+	}()
+	for _, id := range in.Uploads {
+		_, up, err := u.take(&uploadParams{Upload: id}, r.who.Name)
+		if id == "" {
+			err = chatctx.NotFound("upload", id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, up.path)
+	}
+	next := time.Now()
+	o := exchange.Options{DryRun: in.DryRun, Progress: func(p exchange.Progress) {
+		if now := time.Now(); !now.Before(next) {
+			next = now.Add(100 * time.Millisecond)
+			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // who went away ends the context
+		}
+	}}
+	rep, err := exchange.Import(r.ctx, r.store, paths, o)
+	if rep != nil {
+		for i := range rep.Warnings {
+			rep.Warnings[i].File = filepath.Base(rep.Warnings[i].File)
+		}
+	}
+	if err == nil && rep.Outcome() == exchange.Nothing {
+		err = &refusal{http.StatusUnprocessableEntity, "failed", "nothing could be read" + firstWarning(rep)}
+	}
+	return rep, err
+}
+
+func firstWarning(rep *exchange.Report) string {
+	if len(rep.Warnings) == 0 {
+		return ""
+	}
+	return ": " + rep.Warnings[0].File + ": " + rep.Warnings[0].Text
+}
+
+type exportParams struct {
+	conversation
+	Branch string `json:"branch" doc:"the branch, for formats that hold one"`
+	Format string `json:"format,omitempty" doc:"the name of a format; else chatctx, which loses nothing"`
+	Hidden bool   `json:"hidden,omitempty" doc:"hidden messages too, in the formats for reading"`
+}
+
+// mediaTypes are those of formats whose names do not tell.
+var mediaTypes = map[string]string{".html": "text/html; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".json": "application/json", ".jsonl": "application/x-ndjson"}
+
+func export(r *request, in *exportParams) (written, error) {
+	format := in.Format
+	all := exchange.ExportFormats()
+	if format == "" {
+		format = all[0].Name
+	}
+	i := slices.IndexFunc(all, func(f exchange.ExportFormat) bool { return f.Name == format })
+	if i < 0 {
+		return written{}, chatctx.Invalid("no format %q", format)
+	}
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return written{}, err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return written{}, err
+	}
+	out := written{MediaType: mediaTypes[all[i].Extension], Name: plainName(info.Title) + all[i].Extension}
+	if out.MediaType == "" {
+		out.MediaType = "application/octet-stream"
+	}
+	w := &late{open: func() (io.Writer, error) { return r.write(out.MediaType, out.Name) }}
+	err = exchange.Export(r.ctx, r.store, exchange.ExportOptions{Format: format, Context: c.ID.String(), Branch: in.Branch, Hidden: in.Hidden}, w)
+	out.Size = w.n
+	return out, err
+}
+
+// late opens what it writes to with the first bytes, so that an error before them can still be told.
+type late struct {
+	open func() (io.Writer, error)
+	w    io.Writer
+	n    int64
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	if l.w == nil {
+		var err error
+		if l.w, err = l.open(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.w.Write(p)
+	l.n += int64(n)
+	return n, err
+}
+
+// formatInfo is a format that can be written.
+type formatInfo struct {
+	Format    string `json:"format"`
+	Extension string `json:"extension"`
+	What      string `json:"what"`
+}
+
+func exportFormats(*request, *struct{}) (list[formatInfo], error) {
+	var items []formatInfo
+	for _, f := range exchange.ExportFormats() {
+		items = append(items, formatInfo{f.Name, f.Extension, f.What})
+	}
+	return listOf(items), nil
+}

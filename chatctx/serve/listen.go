@@ -1,0 +1,139 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Idle time-outs, and the largest header.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	stallTime  = time.Minute // in which something has to move, of a body or an answer
+	mostHeader = 64 << 10
+)
+
+// Listen opens an address: HOST:PORT, a port alone on this machine, or unix:PATH for a socket that only this user may use. "" is a free port of this machine.
+func Listen(address string) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return listenUnix(path)
+	}
+	switch {
+	case address == "":
+		address = "127.0.0.1:0"
+	case !strings.Contains(address, ":"):
+		address = "127.0.0.1:" + address
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// listenUnix makes the socket in a folder of this user's alone, so that nobody can use it before its permissions are set.
+func listenUnix(path string) (net.Listener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, &chatctx.ConflictError{Text: "another program listens on " + path}
+	}
+	if st, err := os.Lstat(path); err == nil {
+		if st.Mode()&os.ModeSocket == 0 {
+			return nil, &chatctx.ConflictError{Text: path + " is there already and is no socket"}
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".chatctx-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", made)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", path, err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	err = os.Chmod(made, 0o600)
+	if err == nil {
+		err = os.Rename(made, path)
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &socket{l, path}, nil
+}
+
+// socket takes its file away when it is closed.
+type socket struct {
+	net.Listener
+	path string
+}
+
+func (s *socket) Close() error {
+	os.Remove(s.path)
+	return s.Listener.Close()
+}
+
+// Beyond reports whether others than this machine can reach a listener.
+func Beyond(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && !a.IP.IsLoopback()
+}
+
+// ErrNoToken: others can reach the address, and no token says who of them may ask.
+var ErrNoToken = errors.New("others can reach this address, and there is no token that lets them in")
+
+// MayServe is ErrNoToken where others can reach a listener and the store has no token.
+func (s *Server) MayServe(ctx context.Context, l net.Listener) error {
+	if !Beyond(l) || s.options.Access != nil {
+		return nil
+	}
+	tokens, err := s.store.Tokens(ctx)
+	if err == nil && len(tokens) == 0 {
+		err = ErrNoToken
+	}
+	return err
+}
+
+// Serve answers on a listener until ctx ends, over TLS where cert is not nil. It fails as MayServe does.
+func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Certificate) error {
+	defer l.Close()
+	if err := s.MayServe(ctx, l); err != nil {
+		return err
+	}
+	h := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader, BaseContext: func(net.Listener) context.Context { return s.ctx }}
+	stop := context.AfterFunc(ctx, func() {
+		s.end() // streams end, which Shutdown would wait for
+		late, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if h.Shutdown(late) != nil {
+			h.Close()
+		}
+	})
+	defer stop()
+	var err error
+	if cert != nil {
+		h.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}
+		err = h.ServeTLS(l, "", "")
+	} else {
+		err = h.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package serve
+
+import (
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func messageMethods() []*method {
+	const at = "/contexts/{context}/branches/{branch}"
+	return []*method{
+		define("messages.list", "GET "+at+"/messages", Read, "messages of a branch: by positions from either end, by a range A..B, or around one", listMessages),
+		define("messages.get", "GET "+at+"/messages/{message}", Read, "one message", getMessage),
+		define("messages.append", "POST "+at+"/messages", Write, "put messages at the end of a branch", appendMessages),
+		define("artifacts.get", "GET /artifacts/{sha256}", Read, "the bytes of an image, a document, an output that was put aside", getArtifact).bytes(),
+		define("artifacts.put", "POST /artifacts", Write, "store bytes that a message is to refer to", putArtifact).takesBytes(),
+	}
+}
+
+type messagesParams struct {
+	target
+	From   int    `json:"from,omitempty" doc:"the first position, from 1; negative: from the end, -1 is the last. Backwards where it is after to"`
+	To     int    `json:"to,omitempty" doc:"the last position, as from; 0: the last"`
+	Range  string `json:"range,omitempty" doc:"A..B in place of positions: what comes after A up to and with B"`
+	Around string `json:"around,omitempty" doc:"a message in place of positions: limit is how many there are around it"`
+	Limit  int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
+}
+
+// page is a stretch of a branch.
+type page struct {
+	Context  chatctx.ID       `json:"context"`
+	Branch   string           `json:"branch"`
+	Revision uint64           `json:"revision"`
+	Messages int              `json:"messages"` // of the whole branch
+	Items    []*chatctx.Entry `json:"items"`
+	Next     int              `json:"next,omitempty"` // the position to go on from; 0: that was all
+	Queued   []*chatctx.Entry `json:"queued"`         // that wait for a place at the end; with the last message only
+}
+
+func (p page) etag() uint64 { return p.Revision }
+
+// mostBytes is about how large a page of messages gets; the first one comes whatever it has.
+const mostBytes = 4 << 20
+
+func listMessages(r *request, in *messagesParams) (page, error) {
+	limit, err := limitOf(in.Limit)
+	if err != nil {
+		return page{}, err
+	}
+	c, snap, err := r.snapshot(in.target)
+	if err != nil {
+		return page{}, err
+	}
+	snap, from, to, err := in.stretch(r, snap, limit)
+	if err != nil {
+		return page{}, err
+	}
+	out := page{Context: c.ID, Branch: snap.Info.Name, Revision: snap.Info.Revision, Messages: snap.Len(), Items: []*chatctx.Entry{}, Queued: []*chatctx.Entry{}}
+	if from > 0 && to > 0 {
+		size := 0
+		for e, err := range snap.Entries(r.ctx, from, to) {
+			if err != nil {
+				return page{}, err
+			}
+			if size += len(e.Text()) + 200; len(out.Items) == limit || len(out.Items) > 0 && size > mostBytes {
+				out.Next = e.Position
+				break
+			}
+			out.Items = append(out.Items, e)
+		}
+	}
+	if n := len(out.Items); n == 0 && snap.Len() == 0 || n > 0 && max(out.Items[0].Position, out.Items[n-1].Position) == snap.Len() {
+		queued, err := c.Queued(r.ctx, snap.Info.Name)
+		if err != nil {
+			return page{}, err
+		}
+		out.Queued = contract.Entries(queued)
+	}
+	return out, nil
+}
+
+// stretch is the branch and the positions that are asked for; 0, 0 for none.
+func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int) (*chatctx.Snapshot, int, int, error) {
+	n := snap.Len()
+	if (in.Range != "" && in.Around != "") || (in.Range+in.Around != "" && in.From|in.To != 0) {
+		return nil, 0, 0, chatctx.Invalid("messages.list takes from and to, range, or around")
+	}
+	switch {
+	case in.Range != "":
+		part, err := snap.Range(r.ctx, chatctx.Ref(in.Range))
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		if part == nil {
+			return nil, 0, 0, chatctx.Invalid("%q is no range A..B", in.Range)
+		}
+		if part.To < part.From {
+			return part.Snapshot, 0, 0, nil
+		}
+		return part.Snapshot, part.From, part.To, nil
+	case in.Around != "":
+		e, err := snap.Place(r.ctx, chatctx.Ref(in.Around))
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		from := max(e.Position-limit/2, 1)
+		return snap, from, min(from+limit-1, n), nil
+	}
+	fromEnd := func(p, otherwise int) int {
+		switch {
+		case p == 0:
+			return otherwise
+		case p < 0:
+			return max(n+1+p, 1)
+		}
+		return p
+	}
+	from, to := fromEnd(in.From, 1), fromEnd(in.To, n)
+	if n == 0 || from > n && to > n {
+		return snap, 0, 0, nil
+	}
+	return snap, min(from, n), to, nil
+}
+
+type messageParams struct {
+	target
+	Message string `json:"message" doc:"the message: its id, a tag, @, @-2, u3 …"`
+}
+
+func getMessage(r *request, in *messageParams) (*chatctx.Entry, error) {
+	_, snap, err := r.snapshot(in.target)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Find(r.ctx, chatctx.Ref(in.Message))
+}
+
+type appendParams struct {
+	change
+	Key      string             `json:"key,omitempty" doc:"append once for this key within 24 hours; over HTTP also Idempotency-Key"`
+	Messages []*chatctx.Message `json:"messages" doc:"messages; role and content, tool_calls or tool_result are enough"`
+}
+
+// appended are the messages where they stand, and the branch's new revision.
+type appended struct {
+	list[contract.Placed]
+	revision uint64
+}
+
+func (a appended) etag() uint64 { return a.revision }
+
+func appendMessages(r *request, in *appendParams) (appended, error) {
+	if err := ready(in.Messages); err != nil {
+		return appended{}, err
+	}
+	done, err := r.commit(in.change, func(b *chatctx.Batch) {
+		b.AppendWith(chatctx.AppendOptions{Key: in.Key, Copies: true}, in.Messages...)
+	})
+	if err != nil {
+		return appended{}, err
+	}
+	return appended{listOf(contract.PlacedOf(done)), done.Last().Revision}, nil
+}
+
+// ready mends what JSON can say and text cannot.
+func ready(messages []*chatctx.Message) error {
+	for _, m := range messages {
+		if m == nil {
+			return chatctx.Invalid("a message is null")
+		}
+		for i := range m.Calls { // an object that came as a string has escapes of its own
+			m.Calls[i].Arguments = jsontree.Unwrapped(m.Calls[i].Arguments)
+		}
+		m.MakeWhole()
+	}
+	return nil
+}
+
+type artifactParams struct {
+	SHA256 string `json:"sha256" doc:"the hash, in hexadecimal"`
+}
+
+// written is what a method that gives bytes says of them at its end.
+type written struct {
+	MediaType string `json:"media_type"`
+	Name      string `json:"name,omitempty"`
+	Size      int64  `json:"size"`
+}
+
+func getArtifact(r *request, in *artifactParams) (written, error) {
+	var h pool.Hash
+	raw, err := hex.DecodeString(in.SHA256)
+	if err != nil || len(raw) != len(h) {
+		return written{}, chatctx.Invalid("sha256 has to be 64 hexadecimal digits")
+	}
+	copy(h[:], raw)
+	data, mediaType, err := r.store.Artifact(r.ctx, h)
+	if err != nil {
+		return written{}, err
+	}
+	w, err := r.write(mediaType, "")
+	if err != nil {
+		return written{}, err
+	}
+	n, err := w.Write(data)
+	return written{MediaType: mediaType, Size: int64(n)}, err
+}
+
+type putParams struct {
+	MediaType string `json:"media_type,omitempty" doc:"what it is; else that is found out from the bytes"`
+}
+
+// stored are bytes that lie in the store.
+type stored struct {
+	SHA256    string `json:"sha256"`
+	MediaType string `json:"media_type"`
+	Size      int    `json:"size"`
+}
+
+// mostArtifact is how large an artifact may be that comes by itself.
+const mostArtifact = 64 << 20
+
+func putArtifact(r *request, in *putParams) (stored, error) {
+	data, err := io.ReadAll(io.LimitReader(r.body, mostArtifact+1))
+	if err != nil {
+		return stored{}, err
+	}
+	if len(data) > mostArtifact {
+		return stored{}, &refusal{http.StatusRequestEntityTooLarge, "too_large", "an artifact has at most 64 MB"}
+	}
+	if len(data) == 0 {
+		return stored{}, chatctx.Invalid("artifacts.put needs bytes")
+	}
+	if in.MediaType == "" {
+		in.MediaType, _, _ = strings.Cut(http.DetectContentType(data), ";")
+	}
+	h, err := r.store.PutArtifact(r.ctx, data, in.MediaType)
+	if err != nil {
+		return stored{}, err
+	}
+	return stored{hex.EncodeToString(h[:]), in.MediaType, len(data)}, nil
+}

@@ -1,0 +1,207 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// Scope is a right that a method needs.
+type Scope string
+
+// The scopes. None of them brings another along.
+const (
+	Read   Scope = "read"   // look at everything
+	Write  Scope = "write"  // change conversations
+	Decide Scope = "decide" // decide about tool calls
+	Run    Scope = "run"    // ask models, run tools
+	Admin  Scope = "admin"  // rules, tools, the store's settings, and all settings that name hosts or keys
+)
+
+// Scopes are all of them.
+var Scopes = []Scope{Read, Write, Decide, Run, Admin}
+
+// shape is what a method gives back.
+type shape int
+
+const (
+	answer  shape = iota // one JSON value
+	events               // events, then one JSON value
+	content              // bytes
+)
+
+// method is a line of the table.
+type method struct {
+	name   string // of JSON-RPC: "branches.fork"
+	verb   string // GET, or POST for what changes something
+	path   string // below /api/v1
+	scope  Scope
+	does   string
+	shape  shape
+	upload bool // the request's body is bytes; its other fields are the query's
+	fields []field
+	in     reflect.Type
+	out    reflect.Type
+	run    func(r *request, params json.RawMessage) (any, error)
+}
+
+// field is a parameter of a method.
+type field struct {
+	name     string
+	typ      reflect.Type
+	required bool
+	does     string
+}
+
+// define makes a line of the table. The fields of In are its parameters: those without omitempty have to be given and not empty, and the tag doc says what one is for.
+func define[In, Out any](name, route string, scope Scope, does string, do func(*request, *In) (Out, error)) *method {
+	m := &method{name: name, scope: scope, does: does, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
+	m.verb, m.path, _ = strings.Cut(route, " ")
+	m.fields = fieldsOf(m.in)
+	m.run = func(r *request, params json.RawMessage) (any, error) {
+		in := new(In)
+		if err := m.decode(params, in); err != nil {
+			return nil, err
+		}
+		return do(r, in)
+	}
+	return m
+}
+
+// stream says that a method tells of events while it works.
+func (m *method) stream() *method { m.shape = events; return m }
+
+// bytes says that a method writes bytes.
+func (m *method) bytes() *method { m.shape = content; return m }
+
+// takesBytes says that a method reads bytes.
+func (m *method) takesBytes() *method { m.upload = true; return m }
+
+func (m *method) has(name string) bool {
+	return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name })
+}
+
+// fieldsOf are the parameters that a struct takes, those of embedded structs first.
+func fieldsOf(t reflect.Type) []field {
+	var all []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			all = append(all, fieldsOf(f.Type)...)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		all = append(all, field{name, f.Type, !strings.Contains(options, "omit"), f.Tag.Get("doc")})
+	}
+	return all
+}
+
+// decode reads parameters. What is not known, is missing or is empty where something has to be is refused.
+func (m *method) decode(params json.RawMessage, in any) error {
+	if len(params) == 0 || string(params) == "null" {
+		params = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(params))
+	d.DisallowUnknownFields()
+	if err := d.Decode(in); err != nil {
+		return chatctx.Invalid("%s: %s", m.name, paramFault(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return chatctx.Invalid("%s: the parameters are one JSON object, and more follows", m.name)
+	}
+	v := reflect.ValueOf(in).Elem()
+	for _, f := range m.fields {
+		value := fieldNamed(v, f.name)
+		if f.required && f.typ.Kind() != reflect.Bool && value.IsZero() {
+			return chatctx.Invalid("%s needs %s", m.name, f.name)
+		}
+	}
+	return nil
+}
+
+// paramFault words an error of reading parameters without the names of Go's types.
+func paramFault(err error) string {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Sprintf("%s cannot be a %s", cmp.Or(kind.Field, "the parameters"), kind.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// fieldNamed is the field of a struct with a name in JSON.
+func fieldNamed(v reflect.Value, name string) reflect.Value {
+	t := v.Type()
+	for i := range t.NumField() {
+		if t.Field(i).Anonymous {
+			if f := fieldNamed(v.Field(i), name); f.IsValid() {
+				return f
+			}
+			continue
+		}
+		if n, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); n == name {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+// fromText makes JSON of parameters that came as text: in a path, a query or a header.
+func (m *method) fromText(params map[string]json.RawMessage, text map[string][]string) error {
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		values := text[name]
+		i := slices.IndexFunc(m.fields, func(f field) bool { return f.name == name })
+		if i < 0 {
+			return chatctx.Invalid("%s knows no parameter %q", m.name, name)
+		}
+		if _, twice := params[name]; twice || len(values) > 1 && m.fields[i].typ.Kind() != reflect.Slice {
+			return chatctx.Invalid("%s: %s is given twice", m.name, name)
+		}
+		raw, err := jsonOf(m.fields[i].typ, values)
+		if err != nil {
+			return chatctx.Invalid("%s: %s is %q, and has to be %s", m.name, name, values[0], err)
+		}
+		params[name] = raw
+	}
+	return nil
+}
+
+// jsonOf makes JSON of the type t of text; the error says what it has to be.
+func jsonOf(t reflect.Type, values []string) (json.RawMessage, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	quoted := func(v any) json.RawMessage { b, _ := json.Marshal(v); return b }
+	switch t.Kind() {
+	case reflect.String:
+		return quoted(values[0]), nil
+	case reflect.Slice:
+		return quoted(values), nil
+	case reflect.Bool:
+		if values[0] != "true" && values[0] != "false" {
+			return nil, errors.New("true or false")
+		}
+		return json.RawMessage(values[0]), nil
+	case reflect.Uint64:
+		if _, err := strconv.ParseUint(values[0], 10, 64); err != nil {
+			return nil, errors.New("a number of 0 or more")
+		}
+		return json.RawMessage(values[0]), nil
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(values[0], 10, 64)
+		if err != nil {
+			return nil, errors.New("a number")
+		}
+		return quoted(n), nil
+	}
+	return quoted(values[0]), nil
+}

@@ -1,0 +1,132 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+// Caller is who asks: the name stands beside what they decide, "" for the store's person.
+type Caller struct {
+	Name   string
+	Scopes []Scope
+}
+
+// May reports whether the caller has a scope.
+func (c Caller) May(s Scope) bool { return slices.Contains(c.Scopes, s) }
+
+// request is one call of a method, over whichever transport.
+type request struct {
+	ctx    context.Context
+	server *Server
+	store  *chatctx.Store
+	who    Caller
+	tell   func(event string, v any) error                 // of a method that streams
+	write  func(mediaType, name string) (io.Writer, error) // of one that gives bytes; it is called once
+	body   io.Reader                                       // of one that takes bytes
+}
+
+// refusal is a request that is not done whatever the store holds.
+type refusal struct {
+	status int // of HTTP
+	kind   string
+	text   string
+}
+
+func (e *refusal) Error() string { return e.text }
+
+// need fails where the caller has not a scope.
+func (r *request) need(s Scope) error {
+	if r.who.May(s) {
+		return nil
+	}
+	return &refusal{403, "forbidden", "it needs the scope " + string(s)}
+}
+
+// target names a branch of a context. Neither may be left out: what the terminal works on is nobody else's.
+type target struct {
+	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
+	Branch  string `json:"branch" doc:"the name of the branch"`
+}
+
+// change is the target of what changes a branch.
+type change struct {
+	target
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have, else conflict; over HTTP also If-Match"`
+}
+
+// conversation names a context alone.
+type conversation struct {
+	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
+}
+
+// snapshot takes the branch as it is now. What a dead program left of a reply is settled first where that is possible.
+func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	c, err := r.store.Context(r.ctx, t.Context)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := c.Snapshot(r.ctx, t.Branch)
+	return c, s, err
+}
+
+// commit makes what fill puts into a batch on the branch: one transaction, one operation.
+func (r *request) commit(t change, fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
+	b := r.store.Begin(t.Context, t.Branch)
+	if t.Expect != nil {
+		b.Expect(*t.Expect)
+	}
+	fill(b)
+	return b.Commit(r.ctx)
+}
+
+// onContext makes a change of a context as a whole.
+func (r *request) onContext(ref string, fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
+	b := r.store.Begin(ref, "")
+	fill(b)
+	return b.Commit(r.ctx)
+}
+
+// list is a page of things.
+type list[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"` // the cursor of the page after it; "": this is the last
+}
+
+// listOf never has null in the place of no items.
+func listOf[T any](items []T) list[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return list[T]{Items: items}
+}
+
+// kindOf gives an error's code, kind and HTTP status.
+func kindOf(err error) (code int, kind string, status int) {
+	var r *refusal
+	if errors.As(err, &r) {
+		return codes[r.kind], r.kind, r.status
+	}
+	if errors.Is(err, ErrNoAccess) {
+		return contract.Failed, "unauthenticated", 401
+	}
+	code, kind = contract.Classify(err)
+	if s, ok := statuses[kind]; ok {
+		return code, kind, s
+	}
+	if code == contract.Provider {
+		return code, kind, 502
+	}
+	return code, kind, 500
+}
+
+// codes are those of refusals.
+var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
+
+// statuses are the HTTP statuses of kinds.
+var statuses = map[string]int{"usage": 400, "not_found": 404, "empty": 404, "ambiguous": 409, "conflict": 409, "exists": 409, "too_long": 413,
+	"read_only": 403, "purged": 410, "locked": 503, "no_store": 503, "interrupted": 503, "waits": 409, "permission": 403}

@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+func ruleMethods() []*method {
+	return []*method{
+		define("rules.list", "GET /rules", Read, "the rules that hold in a conversation, or those of the store", listRules),
+		define("rules.add", "POST /rules", Admin, "add a rule to a conversation, one of its branches, or the store", addRule),
+		define("rules.remove", "POST /rules/{rule}/remove", Admin, "take a rule away", removeRule),
+		define("tools.list", "GET /tools", Read, "the tools of a conversation and of the store", listTools),
+		define("tools.put", "POST /tools", Admin, "add a tool to a conversation or the store, or replace it", putTool),
+		define("tools.remove", "POST /tools/{tool}/remove", Admin, "take a tool away", removeTool),
+	}
+}
+
+// scoped names a conversation, or with "" the store.
+type scoped struct {
+	Context string `json:"context,omitempty" doc:"the conversation; left out: the store"`
+}
+
+// id is the id of the conversation, zero for the store.
+func (in *scoped) id(r *request) (chatctx.ID, error) {
+	if in.Context == "" {
+		return chatctx.ID{}, nil
+	}
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return chatctx.ID{}, err
+	}
+	return c.ID, nil
+}
+
+func listRules(r *request, in *scoped) (list[contract.Rule], error) {
+	id, err := in.id(r)
+	if err != nil {
+		return list[contract.Rule]{}, err
+	}
+	rules, err := r.store.Rules(r.ctx, id)
+	if err != nil {
+		return list[contract.Rule]{}, err
+	}
+	var items []contract.Rule
+	for _, rule := range rules {
+		items = append(items, contract.RuleOf(rule))
+	}
+	return listOf(items), nil
+}
+
+type ruleParams struct {
+	scoped
+	Branch   string               `json:"branch,omitempty" doc:"only on this branch of it"`
+	Effect   string               `json:"effect" doc:"allow, deny or ask"`
+	Tool     string               `json:"tool" doc:"a pattern of tools' names"`
+	When     []contract.Condition `json:"when,omitempty" doc:"conditions on arguments that all have to hold"`
+	Unless   []contract.Condition `json:"unless,omitempty" doc:"conditions of which none may hold"`
+	Examples []string             `json:"examples,omitempty" doc:"calls that are kept with it, and what has to be decided about them"`
+	Default  bool                 `json:"default,omitempty" doc:"what becomes of calls that no rule decides"`
+	Expires  *time.Time           `json:"expires,omitempty" doc:"the rule holds until then"`
+	Mode     string               `json:"mode,omitempty" doc:"only while the setting mode is this"`
+	Reason   string               `json:"reason,omitempty" doc:"why"`
+}
+
+func addRule(r *request, in *ruleParams) (contract.Rule, error) {
+	rule := chatctx.Rule{Effect: in.Effect, Tool: in.Tool, Examples: in.Examples, Default: in.Default, Expires: timeOf(in.Expires), Mode: in.Mode, Reason: in.Reason, By: r.who.Name}
+	for _, c := range in.When {
+		rule.When = append(rule.When, chatctx.Condition(c))
+	}
+	for _, c := range in.Unless {
+		rule.Unless = append(rule.Unless, chatctx.Condition(c))
+	}
+	var done *chatctx.Committed
+	var err error
+	switch {
+	case in.Context != "":
+		b := r.store.Begin(in.Context, in.Branch)
+		b.AddRule(rule, chatctx.RuleScope{Branch: in.Branch != ""})
+		done, err = b.Commit(r.ctx)
+	case in.Branch != "":
+		return contract.Rule{}, chatctx.Invalid("rules.add: branch needs context")
+	default:
+		done, err = r.store.AddRule(r.ctx, rule)
+	}
+	return ruled(done, err)
+}
+
+func ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
+	if err != nil {
+		return contract.Rule{}, err
+	}
+	s := done.Last()
+	v := contract.RuleOf(s.Rule)
+	v.Operation = done.Operation
+	for _, b := range s.Broken {
+		v.Broken = append(v.Broken, contract.Broken{Rule: b.Rule.ID, Example: b.Example, Is: b.Is})
+	}
+	return v, nil
+}
+
+type ruleRef struct {
+	scoped
+	Rule string `json:"rule" doc:"the rule's id"`
+}
+
+func removeRule(r *request, in *ruleRef) (contract.Rule, error) {
+	if in.Context == "" {
+		return ruled(r.store.RemoveRule(r.ctx, in.Rule))
+	}
+	return ruled(r.onContext(in.Context, func(b *chatctx.Batch) { b.RemoveRule(in.Rule) }))
+}
+
+func listTools(r *request, in *scoped) (list[contract.Tool], error) {
+	id, err := in.id(r)
+	if err != nil {
+		return list[contract.Tool]{}, err
+	}
+	tools, err := r.store.Tools(r.ctx, id)
+	if err != nil {
+		return list[contract.Tool]{}, err
+	}
+	var items []contract.Tool
+	for i := range tools {
+		t := contract.ToolOf(&tools[i])
+		for name := range t.Env { // a value may be a key
+			t.Env[name] = ""
+		}
+		items = append(items, t)
+	}
+	return listOf(items), nil
+}
+
+type toolParams struct {
+	scoped
+	Tool        string            `json:"tool" doc:"the tool's name"`
+	Description string            `json:"description,omitempty" doc:"what it does, for the model"`
+	Schema      json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of its arguments"`
+	Command     []string          `json:"command,omitempty" doc:"the command that runs it, or the MCP server's"`
+	Stdin       bool              `json:"stdin,omitempty" doc:"the arguments go to the command's standard input"`
+	Dashes      bool              `json:"dashes,omitempty" doc:"an argument may begin with a dash"`
+	MCP         bool              `json:"mcp,omitempty" doc:"it is an MCP server"`
+	URL         string            `json:"url,omitempty" doc:"the MCP server's address"`
+	Dir         string            `json:"cwd,omitempty" doc:"the folder that it runs in"`
+	Env         map[string]string `json:"env,omitempty" doc:"its environment"`
+	Timeout     string            `json:"timeout,omitempty" doc:"its time limit: 90s, 5m"`
+	Repeatable  bool              `json:"repeatable,omitempty" doc:"running it twice does no harm"`
+	Prune       string            `json:"prune,omitempty" doc:"prune, summarise or keep"`
+}
+
+func putTool(r *request, in *toolParams) (contract.Tool, error) {
+	t := chatctx.Tool{Name: in.Tool, Description: in.Description, Schema: in.Schema, Command: in.Command, Stdin: in.Stdin, Dashes: in.Dashes, MCP: in.MCP, URL: in.URL, Dir: in.Dir,
+		Env: in.Env, Repeatable: in.Repeatable, Prune: in.Prune}
+	var err error
+	if in.Timeout != "" {
+		if t.Timeout, err = time.ParseDuration(in.Timeout); err != nil || t.Timeout < 0 {
+			return contract.Tool{}, chatctx.Invalid("timeout is %q, and has to be a time as 90s or 5m", in.Timeout)
+		}
+	}
+	var left []contract.LeftOut
+	if t.MCP {
+		remotes, out, err := approval.Discover(r.ctx, &t)
+		if err != nil {
+			return contract.Tool{}, err
+		}
+		t.Remotes = remotes
+		for _, l := range out {
+			left = append(left, contract.LeftOut{Tool: l.Name, Why: l.Why})
+		}
+	}
+	if err := (approval.Rules{}).Tool(&t); err != nil {
+		return contract.Tool{}, err
+	}
+	var done *chatctx.Committed
+	if in.Context == "" {
+		done, err = r.store.PutTool(r.ctx, t)
+	} else {
+		done, err = r.onContext(in.Context, func(b *chatctx.Batch) { b.PutTool(t) })
+	}
+	if err != nil {
+		return contract.Tool{}, err
+	}
+	v := contract.ToolOf(&chatctx.KeptTool{Tool: t, Store: in.Context == ""})
+	v.Operation, v.LeftOut = done.Operation, left
+	return v, nil
+}
+
+type toolRef struct {
+	scoped
+	Tool string `json:"tool" doc:"the tool's name"`
+}
+
+func removeTool(r *request, in *toolRef) (contract.Where, error) {
+	if in.Context == "" {
+		return where(r.store.RemoveTool(r.ctx, in.Tool))
+	}
+	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.RemoveTool(in.Tool) }))
+}

@@ -1,0 +1,83 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"sync"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/turn"
+)
+
+// Options of New.
+type Options struct {
+	// Access says who asks: ErrNoAccess for nobody. Nil: whoever has a token of the store, or a session that Server.Open began. A program with a login of its own gives
+	// its own, and then answers for requests that another site has a browser send.
+	Access func(*http.Request) (Caller, error)
+	// Hosts are the names that requests may have been sent to, without a port; nil: those of this machine to itself. A name that another site points to this
+	// machine is no such name. "*" stands for all, where no session is used.
+	Hosts []string
+	// Trusted: requests over a Unix socket need no token, since the permissions of its file say who may send them.
+	Trusted bool
+	// Executor runs tools in a conversation, until end is called; nil: one with the tools that are kept in the store.
+	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
+	// Turn readies a turn before it asks a model; nil: as it is.
+	Turn func(*turn.Turn)
+	// Page serves the page below / beside the API.
+	Page bool
+}
+
+// Server speaks for a store. Its methods may be called by several goroutines.
+type Server struct {
+	store   *chatctx.Store
+	options Options
+	mux     *http.ServeMux
+	uploads uploads
+	keys    keys
+	access  sessions
+
+	ctx    context.Context // of what goes on beside requests
+	end    context.CancelFunc
+	once   sync.Once
+	feed   *feed
+	failed error // of beginning the feed
+}
+
+// New makes a handler that speaks for a store, which stays the caller's. Close ends what it began.
+func New(store *chatctx.Store, o Options) *Server {
+	s := &Server{store: store, options: o}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.route()
+	return s
+}
+
+// Close ends all streams, and takes uploads away that no import took.
+func (s *Server) Close() {
+	s.end()
+	s.uploads.close()
+}
+
+// changes is the feed of the store's changes, which begins with the first reader.
+func (s *Server) changes() (*feed, error) {
+	s.once.Do(func() { s.feed, s.failed = newFeed(s.ctx, s.store) })
+	return s.feed, s.failed
+}
+
+// executor runs tools in a conversation.
+func (s *Server) executor(c *chatctx.ChatContext) (e *approval.Executor, end func()) {
+	if s.options.Executor != nil {
+		return s.options.Executor(c)
+	}
+	e = &approval.Executor{Context: c}
+	return e, e.Close
+}
+
+// randomName is a name that cannot be guessed.
+func randomName() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,126 @@
+package serve
+
+import (
+	"encoding/json"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+func settingMethods() []*method {
+	const in, at = "/contexts/{context}", "/contexts/{context}/branches/{branch}"
+	return []*method{
+		define("prompts.set", "POST "+at+"/prompts", Write, "set the prompts of a branch; what is left out stays, empty takes one away", setPrompts),
+		define("settings.branch", "GET "+at+"/settings", Read, "the settings in force on a branch", getBranchSettings),
+		define("settings.context", "GET "+in+"/settings", Read, "a conversation's own settings", getContextSettings),
+		define("settings.store", "GET /settings", Read, "the store's defaults", getStoreSettings),
+		define("settings.setBranch", "POST "+at+"/settings", Write, "set settings of a branch; null takes one away. Those that name hosts, keys or folders need admin", setBranchSettings),
+		define("settings.setContext", "POST "+in+"/settings", Write, "set settings of a conversation, as for a branch", setContextSettings),
+		define("settings.setStore", "POST /settings", Admin, "set the store's defaults", setStoreSettings),
+	}
+}
+
+// maySet fails where a setting could say where a request goes, which key goes along, or what may run, and the caller may not say that.
+func (r *request) maySet(set map[string]json.RawMessage) error {
+	for name := range set {
+		if s, ok := settings.Lookup(name); !ok || !s.Harmless {
+			if err := r.need(Admin); err != nil {
+				return &refusal{403, "forbidden", "the setting " + name + " needs the scope admin"}
+			}
+		}
+	}
+	return nil
+}
+
+type promptsParams struct {
+	change
+	System *string `json:"system,omitempty" doc:"the system prompt"`
+	Prompt *string `json:"prompt,omitempty" doc:"the user prompt"`
+}
+
+func setPrompts(r *request, in *promptsParams) (contract.Where, error) {
+	if in.System == nil && in.Prompt == nil {
+		return contract.Where{}, chatctx.Invalid("prompts.set needs system or prompt")
+	}
+	return where(r.commit(in.change, func(b *chatctx.Batch) {
+		if in.System != nil {
+			b.SetSystem(*in.System)
+		}
+		if in.Prompt != nil {
+			b.SetPrompt(*in.Prompt)
+		}
+	}))
+}
+
+func getBranchSettings(r *request, in *target) (contract.Settings, error) {
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return contract.Settings{}, err
+	}
+	s, err := c.Effective(r.ctx, in.Branch)
+	return contract.Settings{Context: &c.ID, Branch: in.Branch, Settings: notNil(s)}, err
+}
+
+func getContextSettings(r *request, in *conversation) (contract.Settings, error) {
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return contract.Settings{}, err
+	}
+	info, err := c.Info(r.ctx)
+	if err != nil {
+		return contract.Settings{}, err
+	}
+	return contract.Settings{Context: &c.ID, Settings: notNil(info.Settings)}, nil
+}
+
+func getStoreSettings(r *request, _ *struct{}) (contract.Settings, error) {
+	s, err := r.store.Settings(r.ctx)
+	return contract.Settings{Settings: notNil(s)}, err
+}
+
+type branchSettings struct {
+	change
+	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
+}
+
+func setBranchSettings(r *request, in *branchSettings) (contract.Settings, error) {
+	return r.set(in.Settings, func() (*chatctx.Committed, error) {
+		return r.commit(in.change, func(b *chatctx.Batch) { b.SetSettings(in.Settings) })
+	})
+}
+
+type contextSettings struct {
+	conversation
+	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
+}
+
+func setContextSettings(r *request, in *contextSettings) (contract.Settings, error) {
+	return r.set(in.Settings, func() (*chatctx.Committed, error) {
+		done, err := r.onContext(in.Context, func(b *chatctx.Batch) { b.SetContextSettings(in.Settings) })
+		if done != nil {
+			done.Branch = ""
+		}
+		return done, err
+	})
+}
+
+type storeSettings struct {
+	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
+}
+
+func setStoreSettings(r *request, in *storeSettings) (contract.Settings, error) {
+	return r.set(in.Settings, func() (*chatctx.Committed, error) { return r.store.SetSettings(r.ctx, in.Settings) })
+}
+
+// set sets settings where the caller may.
+func (r *request) set(set map[string]json.RawMessage, do func() (*chatctx.Committed, error)) (contract.Settings, error) {
+	if err := r.maySet(set); err != nil {
+		return contract.Settings{}, err
+	}
+	done, err := do()
+	if err != nil {
+		return contract.Settings{}, err
+	}
+	return contract.Settings{Operation: done.Operation, Context: contract.ID(done.Context), Branch: done.Branch, Settings: set}, nil
+}

@@ -1,0 +1,71 @@
+package serve
+
+import (
+	"slices"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+func tokenMethods() []*method {
+	return []*method{
+		define("tokens.list", "GET /tokens", Admin, "the tokens that let programs in, without their secrets", listTokens),
+		define("tokens.add", "POST /tokens", Admin, "make a token; its secret is given this once", addToken),
+		define("tokens.remove", "POST /tokens/{token}/remove", Admin, "take a token away", removeToken),
+	}
+}
+
+// tokenInfo is a token. The secret is that of a new one.
+type tokenInfo struct {
+	Token   string     `json:"token"`
+	Scopes  []string   `json:"scopes"`
+	Created *time.Time `json:"created_at"`
+	Secret  string     `json:"secret,omitempty"`
+}
+
+func listTokens(r *request, _ *struct{}) (list[tokenInfo], error) {
+	all, err := r.store.Tokens(r.ctx)
+	if err != nil {
+		return list[tokenInfo]{}, err
+	}
+	var items []tokenInfo
+	for _, t := range all {
+		items = append(items, tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created)})
+	}
+	return listOf(items), nil
+}
+
+type tokenParams struct {
+	Token  string   `json:"token" doc:"its name, which stands beside what is decided with it"`
+	Scopes []string `json:"scopes" doc:"read, write, decide, run, admin"`
+}
+
+func addToken(r *request, in *tokenParams) (tokenInfo, error) {
+	if err := CheckScopes(in.Scopes); err != nil {
+		return tokenInfo{}, err
+	}
+	secret, err := r.store.AddToken(r.ctx, in.Token, in.Scopes)
+	return tokenInfo{Token: in.Token, Scopes: in.Scopes, Secret: secret}, err
+}
+
+// CheckScopes fails where a word is no scope.
+func CheckScopes(words []string) error {
+	for _, w := range words {
+		if !slices.Contains(Scopes, Scope(w)) {
+			return chatctx.Invalid("no scope %q: there are read, write, decide, run and admin", w)
+		}
+	}
+	if len(words) == 0 {
+		return chatctx.Invalid("a token needs a scope: read, write, decide, run or admin")
+	}
+	return nil
+}
+
+type tokenRef struct {
+	Token string `json:"token" doc:"its name"`
+}
+
+func removeToken(r *request, in *tokenRef) (struct{}, error) {
+	return struct{}{}, r.store.RemoveToken(r.ctx, in.Token)
+}

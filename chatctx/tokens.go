@@ -1,0 +1,118 @@
+package chatctx
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// Token lets a program in that speaks to one that serves the store (package serve). The secret is kept nowhere: the store has its hash, and no export has that.
+type Token = record.Token
+
+// tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.
+const tokenPrefix = "chatctx_"
+
+// NewSecret makes a secret that cannot be guessed.
+func NewSecret() string {
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// AddToken makes a token and gives its secret, this once. ErrInvalid for a name that is empty or has control characters, ErrConflict for one that is taken.
+// It is on no journal: to take it back is RemoveToken.
+func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (secret string, err error) {
+	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
+		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
+	}
+	secret = NewSecret()
+	t := Token{Name: name, Scopes: scopes, Created: s.at.Now()}
+	err = s.at.DB.Update(ctx, func(tx kv.RwTx) error {
+		key, err := tokenKey(tx, name)
+		if err != nil {
+			return err
+		}
+		if key != nil {
+			return record.Conflict("there is a token %q already", name)
+		}
+		hash := sha256.Sum256([]byte(secret))
+		return record.PutRecord(tx, record.TokenBucket, hash[:], t)
+	})
+	return secret, err
+}
+
+// tokenKey is the key of the token of a name, nil for none.
+func tokenKey(tx kv.Tx, name string) (found []byte, err error) {
+	err = eachToken(tx, func(key []byte, t *Token) {
+		if t.Name == name {
+			found = slices.Clone(key)
+		}
+	})
+	return found, err
+}
+
+func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
+	var keys [][]byte
+	err := tx.Scan(record.TokenBucket, kv.Range{}, func(key, _ []byte) error {
+		keys = append(keys, slices.Clone(key))
+		return nil
+	})
+	for _, key := range keys {
+		if err != nil {
+			break
+		}
+		t := &Token{}
+		if _, err = record.GetRecord(tx, record.TokenBucket, key, t); err == nil {
+			fn(key, t)
+		}
+	}
+	return err
+}
+
+// Tokens are all tokens, by name.
+func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
+	var all []Token
+	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+		all = all[:0]
+		return eachToken(tx, func(_ []byte, t *Token) { all = append(all, *t) })
+	})
+	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// TokenOf finds the token of a secret. ErrNotFound where there is none.
+func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
+	t := &Token{}
+	hash := sha256.Sum256([]byte(secret))
+	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+		ok, err := record.GetRecord(tx, record.TokenBucket, hash[:], t)
+		if err == nil && !ok {
+			err = NotFound("token", "")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// RemoveToken takes a token away: whoever has its secret is let in no more. ErrNotFound where there is none of that name.
+func (s *Store) RemoveToken(ctx context.Context, name string) error {
+	return s.at.DB.Update(ctx, func(tx kv.RwTx) error {
+		key, err := tokenKey(tx, name)
+		if err != nil {
+			return err
+		}
+		if key == nil {
+			return NotFound("token", name)
+		}
+		return tx.Delete(record.TokenBucket, key)
+	})
+}

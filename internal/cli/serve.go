@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/serve"
+)
+
+func serveCommands() []*command {
+	listen := []urfave.Flag{
+		&urfave.StringFlag{Name: "listen", Usage: "the `ADDRESS`: HOST:PORT, a PORT of this machine, or unix:PATH; else a free port of this machine"},
+		&urfave.StringFlag{Name: "cert", Usage: "speak TLS with the certificate in `FILE`"},
+		&urfave.StringFlag{Name: "key", Usage: "the certificate's key in `FILE`"},
+		&urfave.StringSliceFlag{Name: "host", Usage: "a `NAME` under which others reach this address; may be given again. Else any, where a token is a must"},
+	}
+	return []*command{
+		{name: "serve", does: "speak for the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
+			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, those of serve token are a must. Ctrl-C ends it.",
+			flags: listen, json: "address, token", example: `chatctx serve --listen 8080
+chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
+			subs: []*command{
+				{name: "token", does: "what lets other programs in", scope: onStore, subs: []*command{
+					{name: "add", args: "NAME", does: "make a token and print its secret, this once", scope: onStore, do: doTokenAdd,
+						flags: []urfave.Flag{&urfave.StringFlag{Name: "scope", Value: "read", Usage: "what it is good for, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
+						more:  "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
+						json:  "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
+					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at; a line each", example: "chatctx serve token ls"},
+					{name: "rm", args: "NAME", does: "take a token away", scope: onStore, do: doTokenRm, json: "token", example: "chatctx serve token rm phone"},
+				}},
+			}},
+		{name: "web", does: "look at the store in a browser", scope: onStore, do: doWeb,
+			more:  "It opens the page on this machine and prints an address that works once; Enter prints another. Ctrl-C ends it. Where there is no store yet, one is made.",
+			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "no-open", Usage: "do not open a browser"}}, listen...),
+			json:  "address", example: "chatctx web"},
+	}
+}
+
+// tokenJSON is a token. The secret is that of a new one.
+type tokenJSON struct {
+	Token   string     `json:"token"`
+	Scopes  []string   `json:"scopes"`
+	Created *time.Time `json:"created_at,omitempty"`
+	Secret  string     `json:"secret,omitempty"`
+}
+
+func doTokenAdd(r *run) error {
+	var scopes []string
+	for s := range strings.SplitSeq(r.flag("scope"), ",") {
+		scopes = append(scopes, strings.TrimSpace(s))
+	}
+	if err := serve.CheckScopes(scopes); err != nil {
+		return err
+	}
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	secret, err := st.AddToken(r.ctx, r.arg(0), scopes)
+	if err != nil {
+		return err
+	}
+	return r.emit(tokenJSON{Token: r.arg(0), Scopes: scopes, Secret: secret}, func() {
+		r.printf("%s\n", secret)
+		r.note("this is the only time that it is shown; take it away: %s", r.onStore("serve token rm "+quote(r.arg(0))))
+	})
+}
+
+func doTokenLs(r *run) error {
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	all, err := st.Tokens(r.ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		v := tokenJSON{Token: t.Name, Scopes: t.Scopes, Created: jsonTime(t.Created)}
+		if err := r.emit(v, func() {
+			r.printf("%s  %s  %s\n", pad(clean(t.Name), 16), pad(strings.Join(t.Scopes, ","), 30), moment(t.Created))
+		}); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		r.note("no tokens; chatctx serve token add NAME makes one")
+	}
+	return nil
+}
+
+func doTokenRm(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	if err := st.RemoveToken(r.ctx, r.arg(0)); err != nil {
+		return err
+	}
+	return r.emit(map[string]string{"token": r.arg(0)}, func() { r.printf("%s lets nobody in any more\n", clean(r.arg(0))) })
+}
+
+// server is a server on a store, and the address that it answers on.
+type server struct {
+	*serve.Server
+	listener net.Listener
+	cert     *tls.Certificate
+	address  string // http://HOST:PORT, or unix:PATH
+}
+
+// server readies what serve and web run.
+func (r *run) server(st *chatctx.Store, page bool) (*server, error) {
+	s := &server{}
+	if (r.flag("cert") == "") != (r.flag("key") == "") {
+		return nil, usagef("--cert and --key go together")
+	}
+	if r.flag("cert") != "" {
+		cert, err := tls.LoadX509KeyPair(r.flag("cert"), r.flag("key"))
+		if err != nil {
+			return nil, fmt.Errorf("the certificate cannot be used: %w", err)
+		}
+		s.cert = &cert
+	}
+	l, err := serve.Listen(r.flag("listen"))
+	if err != nil {
+		return nil, err
+	}
+	s.listener, s.address = l, l.Addr().String()
+	path, unix := strings.CutPrefix(r.flag("listen"), "unix:")
+	switch {
+	case unix:
+		s.address = "unix:" + path
+	case s.cert != nil:
+		s.address = "https://" + s.address
+	default:
+		s.address = "http://" + s.address
+	}
+	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: page, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
+		own := *r // with executors that end with the request
+		own.executors = &executors{}
+		e := own.executor(c)
+		e.Show = nil // whoever asked is told by the answer
+		return e, own.executors.close
+	}}
+	switch {
+	case len(o.Hosts) == 0 && serve.Beyond(l):
+		o.Hosts = []string{"*"}
+	case len(o.Hosts) == 0:
+		o.Hosts = nil
+	}
+	s.Server = serve.New(st, o)
+	err = s.MayServe(r.ctx, l)
+	if errors.Is(err, serve.ErrNoToken) {
+		err = &hinted{&chatctx.ConflictError{Text: err.Error()}, "make one: " + r.onStore("serve token add NAME --scope read,write")}
+	}
+	if err != nil {
+		l.Close()
+	}
+	return s, err
+}
+
+// answer answers until the command ends.
+func (s *server) answer(r *run) error {
+	defer s.Close()
+	return s.Serve(r.ctx, s.listener, s.cert)
+}
+
+func doServe(r *run) error {
+	st, err := r.writer()
+	if err != nil {
+		return err
+	}
+	s, err := r.server(st, false)
+	if err != nil {
+		return err
+	}
+	v := map[string]string{"address": s.address}
+	if !serve.Beyond(s.listener) && !strings.HasPrefix(s.address, "unix:") {
+		v["token"] = s.RunToken()
+	}
+	if serve.Beyond(s.listener) && s.cert == nil {
+		r.note("without --cert and --key everybody on the way can read along: put a proxy with TLS before it")
+	}
+	err = r.emit(v, func() {
+		r.printf("%s\n", s.address)
+		if v["token"] != "" {
+			r.printf("%s\n", v["token"])
+			r.note("the second line is a token for this run: Authorization: Bearer TOKEN")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.con.out.flush()
+	return s.answer(r)
+}
+
+func doWeb(r *run) error {
+	if strings.HasPrefix(r.flag("listen"), "unix:") {
+		return usagef("a browser cannot use a Unix socket: web --listen takes HOST:PORT")
+	}
+	st, err := r.creator()
+	if err != nil {
+		return err
+	}
+	s, err := r.server(st, true)
+	if err != nil {
+		return err
+	}
+	show := func() error {
+		address := s.address + s.Opening()
+		err := r.emit(map[string]string{"address": address}, func() { r.printf("%s\n", address) })
+		r.con.out.flush()
+		return err
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	r.note("the address works once; Enter prints another, Ctrl-C ends it")
+	if !r.is("no-open") {
+		remove, err := openPage(s.address + s.Opening())
+		if err != nil {
+			r.note("no browser could be opened: %s", clean(err.Error()))
+		}
+		defer remove()
+	}
+	go func() {
+		for in := bufio.NewScanner(r.con.in); in.Scan(); {
+			if show() != nil {
+				return
+			}
+		}
+	}()
+	return s.answer(r)
+}
+
+// openPage has the browser read a file of this user's that leads to the address, so that the address stands in no list of processes. remove takes the file away.
+func openPage(address string) (remove func(), err error) {
+	remove = func() {}
+	dir, err := os.MkdirTemp("", "chatctx-web-")
+	if err != nil {
+		return remove, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	file := filepath.Join(dir, "open.html")
+	page := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=` + html.EscapeString(address) + `"><title>chatctx</title>`
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		return remove, err
+	}
+	line := []string{"xdg-open", file}
+	switch runtime.GOOS {
+	case "darwin":
+		line[0] = "open"
+	case "windows":
+		line = []string{"rundll32", "url.dll,FileProtocolHandler", file}
+	}
+	cmd := exec.Command(line[0], line[1:]...)
+	if err := cmd.Start(); err != nil {
+		return remove, err
+	}
+	go cmd.Wait()
+	return remove, nil
+}
