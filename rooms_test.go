@@ -341,7 +341,6 @@ var rooms = map[string]map[string]string{
 		"chatctx":                      "the front door",
 		"chatctx/settings":             "which are in force",
 		"enhancer":                     "fits the window",
-		"enhancer/tokens":              "counts tokens",
 		"pool":                         "messages and ids",
 		"github.com/fxamacker/cbor/v2": "encodes records",
 		"net/http":                     "sends requests",

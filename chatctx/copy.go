@@ -3,6 +3,7 @@ package chatctx
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -130,6 +131,10 @@ func (c *copier) branch(info *view.BranchInfo) error {
 	for _, s := range info.Sessions {
 		if s.Summary, err = c.loose(s.Summary); err != nil {
 			return err
+		}
+		s.Digests = slices.Clone(s.Digests)
+		for i := range s.Digests {
+			s.Digests[i].Message = ID{} // nothing was paid for the copy
 		}
 		b.Sessions = append(b.Sessions, s)
 	}

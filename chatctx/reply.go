@@ -420,6 +420,8 @@ func (s *Store) encodePartial(m *Message) ([]byte, error) {
 // Ending is what a reply ends with, or goes on after.
 type Ending struct {
 	Messages []*Message // the reply, whole or not; results of tools
+	// Loose messages lie in the pool and on no branch; Sessions name them. They are stored where these are.
+	Loose []*Message
 	// Sessions, if not nil, are the branch's sessions as the request used them. Where the branch was compacted or pruned meanwhile, that stands.
 	Sessions []branch.Session
 	// Provider and Request are what LastRequest gives from now on; "" changes nothing.
@@ -444,7 +446,10 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	if err := r.store.at.Ready(e.Messages); err != nil {
 		return nil, err
 	}
-	var err error
+	err := r.store.at.Ready(e.Loose)
+	if err != nil {
+		return nil, err
+	}
 	if e.Sessions, err = r.store.at.Sessions(e.Sessions); err != nil {
 		return nil, err
 	}
@@ -479,6 +484,11 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 		return nil, err
 	}
 	if e.Sessions != nil && journal.SameSessions(t.Target.Sessions, e.Sessions) {
+		for _, m := range e.Loose {
+			if err := t.StoreLoose(m); err != nil {
+				return nil, err
+			}
+		}
 		t.Target.Sessions = slices.Clone(e.Sessions)
 		t.Touch(t.Target)
 	}

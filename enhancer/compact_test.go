@@ -83,12 +83,12 @@ type answers struct {
 	do     func()
 }
 
-func (a *answers) Complete(_ context.Context, _, prompt string, _ int) (string, error) {
+func (a *answers) Complete(_ context.Context, _, prompt string, _ int) (Answer, error) {
 	a.prompt = prompt
 	if a.do != nil {
 		a.do()
 	}
-	return a.text, a.err
+	return Answer{Text: a.text}, a.err
 }
 
 func TestCompactAndUndo(t *testing.T) {

@@ -17,9 +17,12 @@ package enhancer
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Enhancer changes a draft in place. It leaves a note on the draft for what it did, and an error only where the draft cannot go on.
@@ -65,6 +68,8 @@ type Report struct {
 	Limit         int // the budget less the headroom; 0: none
 	// Rules say what each rule did, in the order in which they came to do anything.
 	Rules []RuleFigures
+	// Paid are messages that say what a model took for digests. They belong into the pool, on no branch, where the draft's Session is stored, which names them.
+	Paid []*pool.Message
 }
 
 // Pipeline runs enhancers in order.
@@ -94,7 +99,7 @@ func (p *Pipeline) Run(ctx context.Context, d *chatctx.Draft) (*Report, error) {
 		step.Notes = append(step.Notes, d.Notes[seen:]...)
 		r.Steps = append(r.Steps, step)
 	}
-	r.After, r.Rules = p.Window.Size(d), p.Window.rules
+	r.After, r.Rules, r.Paid = p.Window.Size(d), p.Window.rules, p.Window.paid
 	return r, nil
 }
 
@@ -132,5 +137,66 @@ func note(d *chatctx.Draft, step string, m *chatctx.DraftMessage, state, what st
 // Completer asks a model. It is what a squeezed digest and a summary need; chatctx/turn has one.
 type Completer interface {
 	// Complete gives the model's answer to a prompt, of about limit tokens at most.
-	Complete(ctx context.Context, system, prompt string, limit int) (string, error)
+	Complete(ctx context.Context, system, prompt string, limit int) (Answer, error)
+}
+
+// Answer is what a model said apart from a conversation, and what that took.
+type Answer struct {
+	Text string
+	ID   pool.ID // of the message that says what was paid; zero: a new one
+	Meta pool.Metadata
+}
+
+// paid is the message that says what an answer took. It has no words: they are in the session.
+func (a *Answer) paid(kind string) *pool.Message {
+	m := &pool.Message{ID: a.ID, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, Meta: a.Meta, Created: a.Meta.Completed}
+	if m.ID == (pool.ID{}) {
+		m.ID = pool.NewID()
+	}
+	return m
+}
+
+// Once has the same asked once: who asks it again meanwhile, or later, has the first answer, whoever gave it. It is for what several requests about one history share. What failed is
+// asked again. It may be used by several goroutines.
+type Once struct {
+	mu    sync.Mutex
+	asked map[[32]byte]*question
+}
+
+// By is a Completer that asks c what nobody has asked.
+func (o *Once) By(c Completer) Completer { return &once{o, c} }
+
+type once struct {
+	*Once
+	c Completer
+}
+
+type question struct {
+	mu     sync.Mutex
+	done   bool
+	answer Answer
+}
+
+func (o *once) Complete(ctx context.Context, system, prompt string, limit int) (Answer, error) {
+	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", limit, system, prompt))
+	o.mu.Lock()
+	if o.asked == nil {
+		o.asked = map[[32]byte]*question{}
+	}
+	q := o.asked[key]
+	if q == nil {
+		q = &question{}
+		o.asked[key] = q
+	}
+	o.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.done {
+		return q.answer, nil
+	}
+	a, err := o.c.Complete(ctx, system, prompt, limit)
+	if err == nil {
+		q.answer, q.done = a, true
+	}
+	return a, err
 }

@@ -55,20 +55,16 @@ func (c *Compacted) Notice() string {
 			text += "\n  " + p.String()
 		}
 	}
-	return text + fmt.Sprintf("\n  system %s, summary %s, kept %s (calls %s), tools %s\n  the request: %s",
-		Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools), ofBudget(c.After, c.Budget))
+	return text + fmt.Sprintf("\n  system %s, summary %s, kept %s (calls %s), tools %s", Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools))
 }
 
 // Notices says what a pipeline's steps did to make a draft fit, a line each; nothing where no step had anything to do that earlier requests had not done.
-func (r *Report) Notices(budget int) []string {
+func (r *Report) Notices() []string {
 	var out []string
 	for _, s := range r.Steps {
 		if s.After < s.Before && s.Name != "recall" && s.Name != "exclude" {
 			out = append(out, fmt.Sprintf("%s: %s, %d messages", s.Name, fromTo(s.Before, s.After), len(s.Notes)))
 		}
-	}
-	if out != nil {
-		out = append(out, "the request: "+ofBudget(r.After, budget))
 	}
 	return out
 }

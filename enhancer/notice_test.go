@@ -16,7 +16,7 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	c := &Compacted{Before: 157_000, After: 9_100, Messages: 80, By: "model", System: 1_800, SummarySize: 3_200, Kept: 2_700, Calls: 300, Tools: 1_100}
-	want := "compacted: 157k → 9.1k tokens (−94 %), 80 messages in a summary by model\n  system 1.8k, summary 3.2k, kept 2.7k (calls 300), tools 1.1k\n  the request: 9.1k tokens"
+	want := "compacted: 157k → 9.1k tokens (−94 %), 80 messages in a summary by model\n  system 1.8k, summary 3.2k, kept 2.7k (calls 300), tools 1.1k"
 	if got := c.Notice(); got != want {
 		t.Errorf("%s", got)
 	}

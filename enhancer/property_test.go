@@ -25,9 +25,9 @@ func options(budget int) Options {
 // shorter is a Completer that answers with half of what it was given.
 type shorter struct{ calls int }
 
-func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (string, error) {
+func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (Answer, error) {
 	s.calls++
-	return prompt[:runeStart(prompt, len(prompt)/2)], nil
+	return Answer{Text: prompt[:runeStart(prompt, len(prompt)/2)]}, nil
 }
 
 // drafts calls f with random drafts of many lengths and budgets.

@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 const squeezeSystem = "You shorten notes on a conversation for a model that will go on with it. Keep names, identifiers, addresses, numbers, decisions, constraints and errors word for word. " +
 	"Leave out what is said twice. Answer with the shortened notes alone."
 
 // Squeeze has a model shorten the digests, one call each, where Options.Squeeze allows it and the draft still does not fit. What comes back longer, empty or not at all changes
-// nothing, with a note that says why. A shortened digest stays in the draft's session and is used again. A nil Completer squeezes nothing.
+// nothing, with a note that says why. A shortened digest stays in the draft's session and is used again. A nil Completer squeezes nothing and says what is still to be done: it is for
+// looking at a request before it is sent.
 func Squeeze(w *Window, o Options, c Completer) Enhancer {
 	return Func("squeeze", func(ctx context.Context, d *chatctx.Draft) error {
-		if err := w.Measure(ctx, d); err != nil || !o.Squeeze || c == nil || w.Over(d) == 0 {
+		if err := w.Measure(ctx, d); err != nil || !o.Squeeze || w.Over(d) == 0 {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
@@ -26,7 +28,11 @@ func Squeeze(w *Window, o Options, c Completer) Enhancer {
 			if all[i].Squeezed || w.behind[all[i].Of] == nil {
 				continue
 			}
-			text, err := squeezed(ctx, w, c, all[i].Text)
+			if c == nil {
+				d.Notes = append(d.Notes, chatctx.Note{Step: "squeeze", What: fmt.Sprintf("the digest of the messages %d to %d is to be shortened by a model when this is sent", all[i].From, all[i].To)})
+				continue
+			}
+			text, paid, err := squeezed(ctx, w, c, all[i].Text)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -34,7 +40,8 @@ func Squeeze(w *Window, o Options, c Completer) Enhancer {
 				d.Notes = append(d.Notes, chatctx.Note{Step: "squeeze", What: "a digest stays as it was: " + err.Error()})
 				continue
 			}
-			all[i].Text, all[i].Squeezed, changed = text, true, true
+			w.paid = append(w.paid, paid)
+			all[i].Text, all[i].Squeezed, all[i].Message, changed = text, true, paid.ID, true
 		}
 		if changed {
 			s.expand()
@@ -45,21 +52,21 @@ func Squeeze(w *Window, o Options, c Completer) Enhancer {
 	})
 }
 
-// squeezed asks for a shorter form of a digest.
-func squeezed(ctx context.Context, w *Window, c Completer, digest string) (string, error) {
+// squeezed asks for a shorter form of a digest. paid says what that took.
+func squeezed(ctx context.Context, w *Window, c Completer, digest string) (short string, paid *pool.Message, err error) {
 	have := w.Counter.Text(digest)
 	body := strings.TrimSpace(strings.TrimPrefix(digest, HistoryMark))
 	answer, err := c.Complete(ctx, squeezeSystem, body, have/2)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	answer = strings.TrimSpace(strings.ReplaceAll(answer, HistoryMark, ""))
-	if answer == "" {
-		return "", fmt.Errorf("the model answered nothing")
+	said := strings.TrimSpace(strings.ReplaceAll(answer.Text, HistoryMark, ""))
+	if said == "" {
+		return "", nil, fmt.Errorf("the model answered nothing")
 	}
-	text := HistoryMark + " " + answer
+	text := HistoryMark + " " + said
 	if n := w.Counter.Text(text); n >= have {
-		return "", fmt.Errorf("the model's answer is %d tokens, not less than %d", n, have)
+		return "", nil, fmt.Errorf("the model's answer is %d tokens, not less than %d", n, have)
 	}
-	return text, nil
+	return text, answer.paid("digest"), nil
 }

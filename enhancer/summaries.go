@@ -84,6 +84,7 @@ func size(c *tokens.Counter, parts []part) int {
 type summary struct {
 	parts []part
 	note  string
+	paid  pool.Metadata // what a model took for it
 }
 
 func (s *summary) last() *part { return &s.parts[len(s.parts)-1] }
@@ -102,7 +103,7 @@ func (s *summary) stands() []Stands {
 
 // message is the message of the summary, a text part for each part.
 func (s *summary) message() *pool.Message {
-	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary"}
+	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary", Meta: s.paid}
 	for i := range s.parts {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: s.parts[i].text})
 	}

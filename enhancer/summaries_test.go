@@ -26,14 +26,14 @@ type teller struct {
 
 var aFact = regexp.MustCompile(`FACT-\d+\b`)
 
-func (m *teller) Complete(_ context.Context, system, prompt string, _ int) (string, error) {
+func (m *teller) Complete(_ context.Context, system, prompt string, _ int) (Answer, error) {
 	m.n++
 	text := fmt.Sprintf("FACT-%d.", m.n)
 	if strings.Contains(system, "takes their place") {
 		m.merged = append(m.merged, prompt)
 		text += " " + strings.Join(aFact.FindAllString(prompt, -1), " ")
 	}
-	return text + strings.Repeat(" and so on", m.size/3), nil
+	return Answer{Text: text + strings.Repeat(" and so on", m.size/3)}, nil
 }
 
 // facts are those of 1 to n that a text does not hold.

@@ -58,25 +58,23 @@ func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *P
 		}
 		return p.beside(c, newPart(from, p.Start-1, "text", r.Text)), nil
 	}
-	bound := p.bound(c, false)
-	if gain := p.GoneTokens - bound - summaryHead; float64(gain) < leastGain*float64(p.Before.Total()) {
-		return nil, &NoGainError{w.scale(p.Before.Total()), w.scale(p.Before.Total() - gain)}
+	if err := p.gains(w); err != nil {
+		return nil, err
 	}
 	if r.Completer == nil {
-		return p.byRules(w, from, bound)
+		return p.byRules(w, from, p.bound(c, false))
 	}
-	merging := len(p.earlier) > 0 && p.Room > 0 && size(c, p.earlier)+bound+summaryHead > p.Room
-	if merging {
-		bound = p.bound(c, true)
-	}
-	text, err := r.Completer.Complete(ctx, system(o, merging), prompt(w, o, d, p, r), bound)
+	merging := p.merging(c)
+	bound := p.bound(c, merging)
+	answer, err := r.Completer.Complete(ctx, system(o, merging), prompt(w, o, d, p, r), bound)
 	if err != nil {
 		return nil, fmt.Errorf("the summary failed, nothing was compacted: %w", err)
 	}
+	text := answer.Text
 	if strings.TrimSpace(text) == "" {
 		return nil, ErrNoSummary
 	}
-	out := &summary{parts: append(slices.Clone(p.earlier), newPart(from, p.Start-1, "model", text))}
+	out := &summary{parts: append(slices.Clone(p.earlier), newPart(from, p.Start-1, "model", text)), paid: answer.Meta}
 	if merging {
 		first := from
 		if n := p.earlier[0].From; n > 0 {
@@ -89,15 +87,43 @@ func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *P
 	return p.checked(w, out, from, bound)
 }
 
+// gains fails with a NoGainError where a compaction can be told beforehand to clear too little.
+func (p *Plan) gains(w *Window) error {
+	gain := p.GoneTokens - p.bound(w.Counter, false) - summaryHead
+	if float64(gain) >= leastGain*float64(p.Before.Total()) {
+		return nil
+	}
+	return &NoGainError{w.scale(p.Before.Total()), w.scale(p.Before.Total() - gain)}
+}
+
+// merging: there is no room for the earlier summaries beside the new one.
+func (p *Plan) merging(c *tokens.Counter) bool {
+	return len(p.earlier) > 0 && p.Room > 0 && size(c, p.earlier)+p.bound(c, false)+summaryHead > p.Room
+}
+
+// longer is by how much a model's summary may be longer than it was asked to be.
+const longer = 2
+
+// atMost is what the request takes after the compaction, at most, before any other step: what stays, and the longest summary that is taken.
+func (p *Plan) atMost(w *Window) int {
+	c, merging := w.Counter, p.merging(w.Counter)
+	summary := tokens.PerMessage + summaryHead + longer*p.bound(c, merging)
+	if !merging {
+		summary += size(c, p.earlier)
+	}
+	return w.scale(p.Before.System + p.Before.Prompt + p.Before.Tools + tokens.PerConversation + p.KeptTokens + summary)
+}
+
 // checked takes a model's summary if it is not too long; else rules make one, and a note says so.
 func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error) {
 	n, all := w.Counter.Text(s.last().text), size(w.Counter, s.parts)
 	before := p.Before.Summary
-	if float64(p.GoneTokens+before-all) >= leastGain*float64(p.Before.Total()) && (p.Room == 0 || all <= p.Room*3/2) {
+	if float64(p.GoneTokens+before-all) >= leastGain*float64(p.Before.Total()) && (p.Room == 0 || all <= p.Room*3/2) && n <= longer*bound+summaryHead {
 		return s, nil
 	}
 	out, err := p.byRules(w, from, min(bound, digestMost))
 	if err == nil {
+		out.paid = s.paid
 		out.note = fmt.Sprintf("the model's summary has %d tokens, and %d were asked for; rules made one in its place", n, bound)
 	}
 	return out, err

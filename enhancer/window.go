@@ -28,6 +28,7 @@ type Window struct {
 	// The messages that a shorter form stands for, as they were, and what each rule did.
 	whole map[pool.ID]*pool.Message
 	rules []RuleFigures
+	paid  []*pool.Message // what a model took
 }
 
 // replace puts a shorter form of count tokens in place of a message, in the draft alone.
@@ -70,7 +71,7 @@ func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 		return err
 	}
 	w.measured, w.ratio = d, 1
-	w.whole, w.rules = map[pool.ID]*pool.Message{}, nil
+	w.whole, w.rules, w.paid = map[pool.ID]*pool.Message{}, nil, nil
 	w.behind, w.byDigest = map[pool.Hash][]*chatctx.DraftMessage{}, map[pool.ID][]*chatctx.DraftMessage{}
 	if !w.Counter.Model.Own {
 		if ratio, ok := w.Counter.Ratio(d); ok {

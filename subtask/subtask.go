@@ -298,8 +298,9 @@ func ByModel(c enhancer.Completer) Summariser {
 		if cut := len(history) - mostSummed; cut > 0 {
 			history = strings.ToValidUTF8(history[cut:], "")
 		}
-		return c.Complete(ctx, "You report what came of a task. Say what was found and done, in as few words as carry it, with names and figures as they are.",
+		answer, err := c.Complete(ctx, "You report what came of a task. Say what was found and done, in as few words as carry it, with names and figures as they are.",
 			"Sum up this work for whoever gave the task:\n\n"+history, 600)
+		return answer.Text, err
 	}
 }
 

@@ -137,5 +137,5 @@ func Sound(m *pool.Message) *pool.Message {
 
 // CutCall says, in a message's metadata, that a call was left out because its arguments were cut off.
 func CutCall(tool string) string {
-	return "a call of " + tool + " was left out: the limit of output tokens cut its arguments off"
+	return lostCall + tool + " was left out: the limit of output tokens cut its arguments off"
 }

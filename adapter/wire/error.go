@@ -171,6 +171,9 @@ func (e *Error) read(body []byte) []string {
 	var code string
 	_ = Decode(r.Code, &code)
 	words := []string{code, r.Status, r.Type}
+	if code == "" && len(r.Code) > 0 {
+		words = append(words, string(r.Code)) // a number
+	}
 	for _, d := range r.Details {
 		words = append([]string{d.Reason}, words...)
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
@@ -209,7 +212,7 @@ var kinds = map[string]Kind{
 	"request_too_large": TooLong, "context_length_exceeded": TooLong, "string_above_max_length": TooLong,
 	"exceed_context_size_error": TooLong,
 
-	"billing_error": Refused, "insufficient_quota": Refused, "content_filter": Refused, "content_policy_violation": Refused,
+	"billing_error": Refused, "insufficient_quota": Refused, "content_filter": Refused, "content_policy_violation": Refused, "image_content_policy_violation": Refused,
 	"billing_hard_limit_reached": Refused, "billing_not_active": Refused, "cyber_policy_violation": Refused,
 
 	"overloaded_error": Overloaded, "api_error": Overloaded, "server_error": Overloaded, "timeout_error": Overloaded,
@@ -244,7 +247,30 @@ func kindOf(words []string, text string, status int) Kind {
 			return k
 		}
 	}
+	if status == http.StatusOK {
+		return kindUnder200(words)
+	}
 	return kindOfStatus(status)
+}
+
+// faults begin the words for requests that are wrong as they are.
+var faults = []string{"invalid", "unsupported", "unknown", "bad_request", "badrequest", "failed_precondition", "out_of_range", "image_", "empty_image", "failed_to_download"}
+
+// kindUnder200 is for errors that come where a reply was to be: a number that stands for a status, else a word for a fault; and what nothing is known of may pass.
+func kindUnder200(words []string) Kind {
+	for _, w := range words {
+		if n, err := strconv.Atoi(w); err == nil && n >= 400 && n < 600 {
+			return kindOfStatus(n)
+		}
+	}
+	for _, w := range words {
+		for _, f := range faults {
+			if strings.HasPrefix(strings.ToLower(w), f) {
+				return Invalid
+			}
+		}
+	}
+	return Overloaded
 }
 
 func hasWord(words []string, word string) bool {

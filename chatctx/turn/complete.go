@@ -47,7 +47,7 @@ type completer struct {
 // asideSettings are the settings that a question apart from the conversation goes without.
 var asideSettings = []string{"thinking", "response_format", "tool_choice", "parallel_tool_calls", "stop", "cache", "cache.ttl"}
 
-func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (string, error) {
+func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (enhancer.Answer, error) {
 	settings := asideOf(c.settings)
 	for _, key := range asideSettings {
 		delete(settings, key)
@@ -59,25 +59,30 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 		Messages: []*chatctx.DraftMessage{{Entry: chatctx.Entry{Message: m, Position: 1}, State: enhancer.In}}}
 	name, err := providerOf(settings)
 	if err != nil {
-		return "", err
+		return enhancer.Answer{}, err
 	}
 	req := &Request{Provider: name, Draft: d}
 	req.wire.Header = takeHeaders(settings, name)
 	if err := req.adapt(); err != nil {
-		return "", err
+		return enhancer.Answer{}, err
 	}
 	if req.client = c.turn.Client; req.client == nil {
 		if req.client, err = c.turn.newClient(name, settings); err != nil {
-			return "", err
+			return enhancer.Answer{}, err
 		}
 	}
 	stream, err := req.client.Send(ctx, req.wire)
 	if err != nil {
-		return "", err
+		return enhancer.Answer{}, err
 	}
 	reply, err := stream.Read(nil)
 	if err != nil {
-		return "", err
+		return enhancer.Answer{}, err
 	}
-	return reply.Text(), nil
+	meta := reply.Meta
+	meta.Completed = pool.Now()
+	if meta.Model == "" {
+		meta.Model = req.Model
+	}
+	return enhancer.Answer{Text: reply.Text(), ID: pool.NewID(), Meta: meta}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -156,8 +157,11 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 	asking()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	answers := make([]*Answer, len(turns))
+	answers, asides := make([]*Answer, len(turns)), &enhancer.Once{}
 	for i, t := range turns {
+		if t.Asides == nil {
+			t.Asides = asides
+		}
 		a := &Answer{Turn: t}
 		answers[i], t.PartOf = a, b
 		all.Go(func() {

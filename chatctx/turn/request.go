@@ -18,7 +18,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
-	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -29,7 +28,10 @@ type Request struct {
 	Draft           *chatctx.Draft   // as the enhancers left it
 	Report          *enhancer.Report // what they did
 	Options         enhancer.Options // the settings of the window that they went by
-	Repairs         []chatctx.Note   // what the adapter did
+	Window          *enhancer.Window // what the draft was measured with
+	// Forecast is what the request takes; where a compaction is due, what it will take at most.
+	Forecast *enhancer.Forecast
+	Repairs  []chatctx.Note // what the adapter did
 	// Chain is the body in the order in which the provider reads it.
 	Chain []enhancer.Link
 	// Prefix is what this request shares with the last one of this branch to this provider. First: there was none.
@@ -56,24 +58,39 @@ func (r *Request) named() []string {
 	return names
 }
 
-// Request makes the request that Send would send with these messages, without sending or storing anything. Repairs that concern one of them
-// say what the provider would not take.
+// Request makes the request that Send would send with these messages, without sending or storing anything, and without asking a model: what Send would have one shorten is as it is.
+// Repairs that concern one of the messages say what the provider would not take.
 func (t *Turn) Request(ctx context.Context, messages ...*chatctx.Message) (*Request, error) {
-	return t.prepare(ctx, t.Branch, messages...)
-}
-
-// request is prepare with a client, and with the provider's word on the size where it is close to the limit.
-func (t *Turn) request(ctx context.Context, branchName string) (*Request, error) {
-	req, err := t.withClient(ctx, branchName)
+	req, err := t.begin(ctx, t.Branch, messages...)
 	if err != nil {
 		return nil, err
 	}
-	return t.within(ctx, req)
+	return req, t.build(ctx, req, nil)
 }
 
-// withClient is prepare with a client.
-func (t *Turn) withClient(ctx context.Context, branchName string) (*Request, error) {
-	req, err := t.prepare(ctx, branchName)
+// Fit is Request as far as the draft: it wants no provider and gives no body. Where that cannot be made to fit, it is given beside the *enhancer.BudgetError.
+func (t *Turn) Fit(ctx context.Context) (*Request, error) {
+	req, err := t.begin(ctx, t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return req, t.fit(ctx, req, nil)
+}
+
+// request is a request with a client, and with the provider's word on the size where it is close to the limit. asides, if not nil, lets a model be asked for what is to be shortened.
+func (t *Turn) request(ctx context.Context, branchName string, asides *enhancer.Once) (*Request, error) {
+	req, err := t.withClient(ctx, branchName, asides)
+	if err != nil {
+		return nil, err
+	}
+	return t.within(ctx, req, asides)
+}
+
+func (t *Turn) withClient(ctx context.Context, branchName string, asides *enhancer.Once) (*Request, error) {
+	req, err := t.begin(ctx, branchName)
+	if err == nil {
+		err = t.build(ctx, req, asides)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +100,8 @@ func (t *Turn) withClient(ctx context.Context, branchName string) (*Request, err
 	return req, err
 }
 
-func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.Message) (*Request, error) {
+// begin reads the branch and its settings.
+func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Message) (*Request, error) {
 	if err := settings.CheckAll(t.Settings); err != nil {
 		return nil, fmt.Errorf("%w: %w", adapter.ErrSetting, err)
 	}
@@ -104,24 +122,44 @@ func (t *Turn) prepare(ctx context.Context, branchName string, more ...*chatctx.
 		return nil, err
 	}
 	d.Settings = t.settings(d.Settings)
-	if req.Provider, err = providerOf(d.Settings); err != nil {
-		return nil, err
+	return req, nil
+}
+
+// build makes the body.
+func (t *Turn) build(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
+	if req.Provider, err = providerOf(req.Draft.Settings); err != nil {
+		return err
 	}
-	req.wire.Header = takeHeaders(d.Settings, req.Provider)
-	o, err := enhancer.OptionsOf(d.Settings, t.getenv)
-	if err != nil {
-		return nil, err
-	}
-	o.Offer = t.Calls != nil // somebody answers the model's calls
-	req.Options = o
-	pipeline := enhancer.Standard(o, t.Context, t.completer(d.Settings), t.Enhancers...)
-	if req.Report, err = pipeline.Run(ctx, d); err != nil {
-		return nil, err
+	req.wire.Header = takeHeaders(req.Draft.Settings, req.Provider)
+	if err := t.fit(ctx, req, asides); err != nil {
+		return err
 	}
 	if err := req.adapt(); err != nil {
-		return nil, err
+		return err
 	}
-	return req, t.compare(ctx, req, o, pipeline.Window.Counter)
+	return t.compare(ctx, req)
+}
+
+// fit makes the draft fit the window.
+func (t *Turn) fit(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
+	if req.Options, err = enhancer.OptionsOf(req.Draft.Settings, t.getenv); err != nil {
+		return err
+	}
+	req.Options.Offer = t.Calls != nil // somebody answers the model's calls
+	var c enhancer.Completer
+	if asides != nil {
+		c = asides.By(t.completer(req.Draft.Settings))
+	}
+	pipeline := enhancer.Standard(req.Options, t.Context, c, t.Enhancers...)
+	req.Window = pipeline.Window
+	if req.Forecast, err = pipeline.Foresee(ctx, req.Options, req.Draft); err != nil {
+		return err
+	}
+	if req.Report, err = pipeline.Run(ctx, req.Draft); err != nil {
+		return err
+	}
+	req.Forecast.Settled(req.Report)
+	return nil
 }
 
 // settings are those in force with the turn's own over them, and the environment's under them.
@@ -206,12 +244,12 @@ func chain(pieces []adapter.Piece, d *chatctx.Draft) []enhancer.Link {
 }
 
 // compare finds what the request shares with the last one.
-func (t *Turn) compare(ctx context.Context, req *Request, o enhancer.Options, counter *tokens.Counter) error {
+func (t *Turn) compare(ctx context.Context, req *Request) error {
 	raw, err := t.Context.LastRequest(ctx, req.Draft.Branch, req.Provider)
 	if err != nil {
 		return err
 	}
-	sizes := counter.Sizes(req.Draft)
+	sizes := req.Window.Counter.Sizes(req.Draft)
 	if len(req.Chain) > 0 && req.Chain[0].Message == (chatctx.ID{}) {
 		req.Chain[0].Tokens = sizes.Tools + sizes.System + sizes.Prompt
 	}
@@ -219,7 +257,7 @@ func (t *Turn) compare(ctx context.Context, req *Request, o enhancer.Options, co
 	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {
 		req.First, before = true, nil // of another version
 	}
-	req.Prefix = enhancer.Share(before, req.Chain, o.Prices.Of(req.Provider, req.Model, time.Time{}))
+	req.Prefix = enhancer.Share(before, req.Chain, req.Options.Prices.Of(req.Provider, req.Model, time.Time{}))
 	return nil
 }
 

@@ -44,6 +44,8 @@ type Turn struct {
 	Rounds int
 	// Tokens bounds what the replies of one Send may cost, input and output together; 0: no limit.
 	Tokens int64
+	// Asides, if not nil, knows what was asked apart from the conversation, for shorter digests. Turns that ask about one history share one, so that the same is asked and paid for once.
+	Asides *enhancer.Once
 	// Getenv reads the environment; nil: os.Getenv.
 	Getenv func(string) string
 	// HTTP, if its fields are set, is how clients send; addresses and keys in it count.
@@ -166,7 +168,14 @@ func (s *sending) all(ctx context.Context) error {
 
 // round asks once. more: the claim is kept, and what stands on the branch now wants an answer.
 func (s *sending) round(ctx context.Context) (more bool, err error) {
-	req, err := s.request(ctx, s.reply.Branch)
+	asides := s.Asides
+	if asides == nil {
+		asides = &enhancer.Once{}
+	}
+	req, err := s.request(ctx, s.reply.Branch, asides)
+	if err == nil {
+		err = s.keepPaid(ctx, req)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -187,6 +196,17 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 		return ended.Held, failed
 	}
 	return s.afterCalls(ctx, m, req.named(), len(ended.FromQueue) > 0)
+}
+
+// keepPaid stores what a model was asked for the request, before anything else can fail: it is paid for, and other requests use it.
+func (s *sending) keepPaid(ctx context.Context, req *Request) error {
+	if len(req.Report.Paid) == 0 {
+		return nil
+	}
+	e := chatctx.Ending{Sessions: req.sessions(), Loose: req.Report.Paid, GoOn: true, Stop: true}
+	_, err := s.finish(ctx, e)
+	req.before = req.Draft.Session
+	return err
 }
 
 // finishTries is how often a reply is stored while somebody else holds the file: each try waits as long as the store does. A reply is

@@ -39,6 +39,10 @@ func newProvider(t *testing.T, answers ...func(*writer, *http.Request)) *provide
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
+	if r.URL.Path == "/v1/messages/count_tokens" { // its own counter has no objection
+		io.WriteString(w, `{"input_tokens":1}`)
+		return
+	}
 	p.mu.Lock()
 	n := len(p.bodies)
 	p.bodies = append(p.bodies, string(body))
@@ -475,9 +479,9 @@ func TestCompleter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := c.Complete(t.Context(), "You shorten.", "A long text", 50)
-	if err != nil || text != "Short." || !strings.Contains(p.bodies[0], "You shorten.") {
-		t.Errorf("%q, %v, %s", text, err, p.bodies)
+	answer, err := c.Complete(t.Context(), "You shorten.", "A long text", 50)
+	if text := answer.Text; err != nil || text != "Short." || answer.Meta.Model == "" || answer.Meta.InputTokens == nil || !strings.Contains(p.bodies[0], "You shorten.") {
+		t.Errorf("%+v, %v, %s", answer, err, p.bodies)
 	}
 	want(t, turn.Context)
 }

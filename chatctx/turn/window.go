@@ -12,7 +12,7 @@ import (
 
 // Count asks the provider's own counter how large the request is that Send would send, in tokens. Errors to test for are wire.ErrNoCount and those of a request.
 func (t *Turn) Count(ctx context.Context) (int64, error) {
-	req, err := t.withClient(ctx, t.Branch)
+	req, err := t.withClient(ctx, t.Branch, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -24,7 +24,7 @@ const askFrom = 0.9
 
 // within asks the provider how large a request is that is close to the limit, and where that is over it makes the request again with a budget that is smaller by as much. A
 // provider that cannot say leaves the request as it is.
-func (t *Turn) within(ctx context.Context, req *Request) (*Request, error) {
+func (t *Turn) within(ctx context.Context, req *Request, asides *enhancer.Once) (*Request, error) {
 	limit := req.Report.Limit
 	if limit == 0 || float64(req.Report.After) < askFrom*float64(limit) {
 		return req, nil
@@ -39,7 +39,7 @@ func (t *Turn) within(ctx context.Context, req *Request) (*Request, error) {
 		smaller.Settings = map[string]json.RawMessage{}
 	}
 	smaller.Settings["budget"] = json.RawMessage(strconv.Itoa(int(float64(req.Options.Budget) * float64(req.Report.After) / float64(n))))
-	return smaller.withClient(ctx, req.Draft.Branch)
+	return smaller.withClient(ctx, req.Draft.Branch, asides)
 }
 
 // Compact compacts the branch where that is due by its settings, with a summary by the model that they name. nil: it was not due, or there is nothing to leave

@@ -82,7 +82,7 @@ func TestTheProviderIsAskedCloseToTheLimit(t *testing.T) {
 		set(t, turn, `{"headroom":0,"budget":`+strconv.Itoa(c.budget)+`}`)
 		client := &counting{factor: c.factor, real: size}
 		turn.Client = client
-		req, err := turn.request(t.Context(), "main")
+		req, err := turn.request(t.Context(), "main", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,9 +69,10 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 	for i, a := range askers {
 		turns[i], names[i], labels[a.Turn] = a.Turn, clean(a.label), a.label
 	}
+	r.compactFirst(t)
 	answers, err := turn.Ask(r.ctx, t.Branch, m, at, turns, func() { r.note("asking %s", strings.Join(names, ", ")) }, func(a *turn.Answer) {
 		if a.Err == nil {
-			r.answeredApart(a.Outcome)
+			r.answeredApart(a.Turn, a.Outcome)
 			return
 		}
 		a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)

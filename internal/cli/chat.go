@@ -150,7 +150,7 @@ func (s *chat) answer(ctx context.Context, branch string, msgs []*chatctx.Messag
 	if !s.front.TryLock() {
 		out, err := t.Send(ctx, msgs...)
 		if out != nil && !out.Queued {
-			r.answeredApart(out)
+			r.answeredApart(t, out)
 		}
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -56,7 +57,7 @@ chatctx show 8f3a21bc --save pictures`},
 		{name: "restore", args: "CTX", does: "take a context out of the trash", scope: onStore, do: doRestore,
 			json: "operation, context, title", example: "chatctx restore holiday"},
 		{name: "status", does: "where you are: context, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
-			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, budget, percent, cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
+			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, " + contract.WindowFields + ", cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
 			example: "chatctx status"},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -140,6 +141,7 @@ func doExplain(r *run) error {
 	if err != nil {
 		return err
 	}
+	shares, _ := req.Window.Shares(req.Draft)
 	if s := req.Draft.Summary; s != nil {
 		s.State = enhancer.In
 		for _, p := range enhancer.SummaryParts(s.Message) {
@@ -148,6 +150,9 @@ func doExplain(r *run) error {
 	}
 	for _, m := range messages {
 		v := explainedJSON{m.ID, string(m.Role), m.Kind, m.Position, m.State, m.Step, m.Tokens, notes[m.ID]}
+		if n, ok := shares[m.ID]; ok { // in the request
+			v.Tokens = n
+		}
 		if err := r.emit(v, func() { r.explainMessage(m, v) }); err != nil || r.stopped() {
 			return err
 		}
@@ -244,7 +249,8 @@ func (r *run) explainEnd(req *turn.Request) any {
 		Provider string     `json:"provider"`
 		Model    string     `json:"model"`
 		Limit    int        `json:"limit"`
-	}{prefix, steps, req.Provider, req.Model, req.Report.Limit}
+		contract.Window
+	}{prefix, steps, req.Provider, req.Model, req.Report.Limit, contract.WindowOf(req.Forecast)}
 }
 
 func (r *run) explainSteps(req *turn.Request) {
@@ -254,11 +260,11 @@ func (r *run) explainSteps(req *turn.Request) {
 			r.printf("%s  %d → %d tokens\n", pad(s.Name, 12), s.Before, s.After)
 		}
 	}
-	r.printf("%s of %s, %d tokens", clean(req.Model), req.Provider, req.Report.After)
-	if req.Report.Limit > 0 {
-		r.printf(" of %d", req.Report.Limit)
+	r.printf("%s of %s, the next request: %s\n", clean(req.Model), req.Provider, req.Forecast)
+	if req.Forecast.Reported != nil {
+		r.printf("%s\n", req.Forecast.Reported)
 	}
-	r.printf("\n%s\n", prefixText(req.First, &req.Prefix))
+	r.printf("%s\n", prefixText(req.First, &req.Prefix))
 }
 
 // prefixText says what a request shares with the last one.

@@ -79,7 +79,7 @@ func doCompact(r *run) error {
 	}
 	v := compactedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
 		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget), done.Parts, done.Note}
-	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s", done.Notice())
+	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s%s", done.Notice(), r.nextRequest(r.turn(c, name)))
 }
 
 // compactOptions are the settings with what the flags say.

@@ -8,14 +8,14 @@ import (
 )
 
 // answeredApart prints a whole answer under its branch's name.
-func (r *run) answeredApart(out *turn.Outcome) {
+func (r *run) answeredApart(t *turn.Turn, out *turn.Outcome) {
 	if !r.json() {
 		for i, m := range out.Replies {
 			r.printf("%s\n", r.paint(bold, clean(out.Branch)))
 			r.printMessage(&chatctx.Entry{Message: m, Position: out.Places[i].Position}, "", r.is("thinking"))
 		}
 	}
-	if err := r.answered(out); err != nil {
+	if err := r.answered(t, out); err != nil {
 		r.note("%v", err)
 	}
 	r.con.out.flush()

@@ -2,38 +2,42 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // statusJSON is where a person is.
 type statusJSON struct {
-	Store     string          `json:"store"`
-	Context   chatctx.ID      `json:"context"`
-	Title     string          `json:"title"`
-	Branch    string          `json:"branch"`
-	Messages  int             `json:"messages"`
-	Head      *chatctx.ID     `json:"head"`
-	Revision  uint64          `json:"revision"`
-	Model     json.RawMessage `json:"model"`
-	Provider  json.RawMessage `json:"provider"`
-	Mode      json.RawMessage `json:"mode"`
-	Tokens    branch.Tokens   `json:"tokens"`
-	Budget    *int            `json:"budget"`
-	Percent   *int            `json:"percent"`
-	Cache     *cacheJSON      `json:"cache"`
-	Session   int             `json:"session"`
-	OpenCalls int             `json:"open_calls"`
-	Queued    int             `json:"queued"`
-	Replying  *replyingJSON   `json:"replying"`
+	Store    string          `json:"store"`
+	Context  chatctx.ID      `json:"context"`
+	Title    string          `json:"title"`
+	Branch   string          `json:"branch"`
+	Messages int             `json:"messages"`
+	Head     *chatctx.ID     `json:"head"`
+	Revision uint64          `json:"revision"`
+	Model    json.RawMessage `json:"model"`
+	Provider json.RawMessage `json:"provider"`
+	Mode     json.RawMessage `json:"mode"`
+	Tokens   branch.Tokens   `json:"tokens"`
+	contract.Window
+	Cache     *cacheJSON    `json:"cache"`
+	Session   int           `json:"session"`
+	OpenCalls int           `json:"open_calls"`
+	Queued    int           `json:"queued"`
+	Replying  *replyingJSON `json:"replying"`
+
+	forecast *enhancer.Forecast
+	over     error
 }
 
 // cacheJSON is what the last reply took from the provider's prompt cache and put into it.
@@ -85,11 +89,14 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 		return err
 	}
 	s.Model, s.Provider, s.Mode = settings["model"], settings["provider"], settings["mode"]
-	o, err := enhancer.OptionsOf(settings, os.Getenv)
-	if err == nil && o.Budget > 0 { // a setting that is wrong is for the commands that use it to say
-		percent := int((s.Tokens.Input + s.Tokens.Output) * 100 / int64(o.Budget))
-		s.Budget, s.Percent = &o.Budget, &percent
+	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
+	if errors.Is(err, enhancer.ErrSetting) || errors.Is(err, adapter.ErrSetting) {
+		return nil // for the commands that use it to say
 	}
+	if err != nil {
+		return err
+	}
+	s.Window, s.forecast, s.over = contract.WindowOf(req.Forecast), req.Forecast, over
 	return nil
 }
 
@@ -160,11 +167,13 @@ func (s *statusJSON) print(r *run) {
 	line("branch", fmt.Sprintf("%s: %s, revision %d", clean(s.Branch), head, s.Revision))
 	line("model", strings.TrimSpace(plainValue(s.Model)+" "+plainValue(s.Provider)))
 	line("mode", plainValue(s.Mode))
-	used := fmt.Sprintf("%d tokens in, %d out", s.Tokens.Input, s.Tokens.Output)
-	if s.Budget != nil {
-		used += fmt.Sprintf(", %d%% of %d", *s.Percent, *s.Budget)
+	if s.forecast != nil {
+		line("window", "the next request: "+s.forecast.String())
 	}
-	line("window", used)
+	if s.over != nil {
+		line("", clean(s.over.Error()))
+	}
+	line("reported", fmt.Sprintf("%d tokens in, %d out for the last reply", s.Tokens.Input, s.Tokens.Output))
 	if s.Cache != nil {
 		line("cache", fmt.Sprintf("%s tokens read, %s written by the last reply", figure(s.Cache.Read), figure(s.Cache.Written)))
 	}

@@ -13,15 +13,17 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
 func talkCommands() []*command {
-	sent := "context, branch, message (as in log), position, revision, operation, waiting; queued"
+	sent := "context, branch, message (as in log), position, revision, operation, waiting, finish_reason, outcome (refused | filtered | cut_short | lost_call | empty), refused, window{" + contract.WindowFields + "}; queued"
 	return []*command{
 		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops it and keeps what came. A message that is sent while another program waits for an answer on this branch is queued, and answered there. " +
-				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Ends with 6 where a tool call waits for a decision, with 7 where the provider refuses.",
+				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Ends with 6 where a tool call waits for a decision, with 7 where the provider or the model refuses; an answer that was refused stays on the branch.",
 			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"})...),
 			json:  sent + "; a line each answer", example: `chatctx send "Where should we go in May?"
 git diff | chatctx send - --model claude-sonnet-4-5
@@ -56,7 +58,7 @@ chatctx ask "Name the boat" -n 3`},
 			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
 chatctx request --check`},
 		{name: "explain", does: "show what becomes of each message in a request, and what it shares with the last one", scope: onBranch, do: doExplain, paged: true,
-			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost}, steps[], provider, model, limit",
+			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, " + contract.WindowFields,
 			example: "chatctx explain"},
 	}
 }
@@ -236,6 +238,7 @@ func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 
 // say is speak with what it came to, nil where nothing was stored.
 func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error) {
+	compacted := r.compactFirst(t)
 	v := &voice{r: r, thinking: r.is("thinking")}
 	if !r.json() {
 		t.Show = v.show
@@ -245,15 +248,18 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 	if out == nil {
 		return nil, talkHint(err)
 	}
-	if printErr := r.answered(out); printErr != nil && err == nil {
+	if printErr := r.answered(t, out); printErr != nil && err == nil {
 		err = printErr
 	}
 	switch {
 	case err == nil && out.Waiting > 0:
 		r.tellWaiting(t.Context, out.Branch)
 		return out, &waitsError{out.Waiting}
-	case err == nil && out.Request != nil:
+	case err == nil && out.Request != nil && compacted:
 		r.tidied(t, out)
+	}
+	if err == nil {
+		return out, refusal(out.Reply())
 	}
 	return out, r.asksAgain(out, talkHint(err))
 }
@@ -276,7 +282,7 @@ func (r *run) asksAgain(out *turn.Outcome, err error) error {
 func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 	o := out.Request.Options
 	if o.Notify {
-		for _, line := range out.Request.Report.Notices(o.Budget) {
+		for _, line := range out.Request.Report.Notices() {
 			r.note("%s", line)
 		}
 	}
@@ -285,14 +291,44 @@ func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 	case err != nil:
 		r.note("the branch should be compacted, but: %s", clean(err.Error()))
 	case done != nil && o.Notify:
-		r.note("%s\ntake it back: %s", done.Notice(), r.again("undo "+done.Operation))
+		r.tellCompacted(t, done)
 	}
 }
 
+func (r *run) tellCompacted(t *turn.Turn, done *enhancer.Compacted) {
+	r.note("%s%s\ntake it back: %s", done.Notice(), r.nextRequest(t), r.again("undo "+done.Operation))
+}
+
+// nextRequest says on a line of its own what the branch's next request takes, where that can be told.
+func (r *run) nextRequest(t *turn.Turn) string {
+	req, _, err := r.foresee(t)
+	if err != nil {
+		return ""
+	}
+	return "\n  the next request: " + req.Forecast.String()
+}
+
+// compactFirst compacts a branch on which that is due before something is asked there: much was added, or an earlier compaction failed. It reports whether another may be tried after the
+// answer: a failure is told once, and stops nothing.
+func (r *run) compactFirst(t *turn.Turn) bool {
+	req, err := t.Fit(r.ctx)
+	if req == nil || req.Forecast == nil || !req.Forecast.Due {
+		return true
+	}
+	done, err := t.Compact(r.ctx)
+	if err != nil && r.ctx.Err() == nil {
+		r.note("the branch should be compacted, but: %s", clean(err.Error()))
+	}
+	if done != nil && req.Options.Notify {
+		r.tellCompacted(t, done)
+	}
+	return err == nil
+}
+
 // answered reports what a Send came to: as JSON a line each answer, else a line for the person.
-func (r *run) answered(out *turn.Outcome) error {
+func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 	if !r.json() {
-		r.closing(out)
+		r.closing(t, out)
 		return nil
 	}
 	v := answerJSON{Context: out.Context, Branch: out.Branch, Queued: out.Queued}
@@ -303,10 +339,19 @@ func (r *run) answered(out *turn.Outcome) error {
 		return r.printJSON(v)
 	}
 	for i, m := range out.Replies {
-		v.Message, v.Position = &chatctx.Entry{Message: m, Position: out.Places[i].Position}, out.Places[i].Position
-		v.Waiting = 0
+		e, err := r.entryOf(t, out, i)
+		if err != nil {
+			return err
+		}
+		outcome := wire.OutcomeOf(m)
+		v.Message, v.Position, v.Waiting = e, e.Position, 0
+		v.FinishReason, v.Outcome, v.Refused = m.Meta.FinishReason, string(outcome), outcome.Refused()
 		if i == len(out.Replies)-1 {
 			v.Waiting, v.Revision, v.Operation = out.Waiting, out.Revision, out.Operation
+			if req, _, err := r.foresee(t); err == nil {
+				window := contract.WindowOf(req.Forecast)
+				v.Window = &window
+			}
 		}
 		if err := r.printJSON(v); err != nil {
 			return err
@@ -315,8 +360,54 @@ func (r *run) answered(out *turn.Outcome) error {
 	return nil
 }
 
+// entryOf is a reply as the branch has it: with the message before it, its turn and session.
+func (r *run) entryOf(t *turn.Turn, out *turn.Outcome, i int) (*chatctx.Entry, error) {
+	snap, err := t.Context.Snapshot(r.ctx, out.Branch)
+	if err != nil {
+		return nil, err
+	}
+	at := out.Places[i].Position
+	page, err := snap.Page(r.ctx, at, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(page) != 1 || page[0].ID != out.Replies[i].ID { // somebody took it off meanwhile
+		return &chatctx.Entry{Message: out.Replies[i], Position: at}, nil
+	}
+	return page[0], nil
+}
+
+// outcomes say in words what came of a reply that is not as it should be.
+var outcomes = map[wire.Outcome]string{
+	wire.WasRefused:  "refused by the model",
+	wire.WasFiltered: "kept back by the provider's filter",
+	wire.CutShort:    "cut short by a limit of tokens",
+	wire.LostCall:    "without a tool call that could not be read",
+	wire.Empty:       "empty",
+}
+
+// outcomeText says what came of a reply, with the provider's word for it; "" for one that is as it should be.
+func outcomeText(m *chatctx.Message) string {
+	text := outcomes[wire.OutcomeOf(m)]
+	if text != "" && m.Meta.FinishReason != "" {
+		text += " (" + clean(m.Meta.FinishReason) + ")"
+	}
+	if text != "" && m.Meta.Error != "" {
+		text += ": " + clean(m.Meta.Error)
+	}
+	return text
+}
+
+// refusal is the error of a reply that was refused, nil for another.
+func refusal(m *chatctx.Message) error {
+	if m == nil || !wire.OutcomeOf(m).Refused() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; what it said is on the branch", wire.ErrRefused, outcomeText(m))
+}
+
 // closing is the line after an answer.
-func (r *run) closing(out *turn.Outcome) {
+func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
 		r.note("queued: %s (process %d) waits for an answer on %s and will ask this next", clean(out.Holder.Program), out.Holder.PID, clean(out.Branch))
 		return
@@ -334,6 +425,12 @@ func (r *run) closing(out *turn.Outcome) {
 	}
 	if m.Unfinished {
 		line += ", unfinished"
+	}
+	if came := outcomeText(m); came != "" {
+		line += ", " + came
+	}
+	if req, _, err := r.foresee(t); err == nil && req.Options.Notify {
+		line += "; the next request: " + req.Forecast.String()
 	}
 	r.note("%s; take it back: %s", line, r.again("undo "+out.Operation))
 }

@@ -146,6 +146,8 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p := protocolOf(r.URL.Path)
 	tool, arguments, _ := strings.Cut(text, " ")
 	switch do {
+	case "stop": // REASON TEXT
+		io.WriteString(w, p.begin+p.words(arguments)+strings.Replace(p.end, "end_turn", tool, 1))
 	case "say":
 		io.WriteString(w, p.begin+p.words(text)+p.end)
 	case "call":

@@ -11,8 +11,10 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -20,10 +22,10 @@ func windowCommands() []*command {
 	marked := "operation, context, branch, messages[{message, position, mark}]"
 	return []*command{
 		{name: "tokens", does: "how large the branch is for its model, message by message, and of how much", scope: onBranch, do: doTokens, paged: true,
-			more: "What the provider reported for a message wins over a count. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. " +
+			more: "What is counted is the next request, as send would make it: what earlier steps left out is not there. Before a compaction that is due it is a bound, marked ≤. Counts are exact for models whose encoding is known, else an approximation that reported figures correct; the output says which. " +
 				"With --provider the provider's own counter is asked about the request that send would send, where it has one.",
 			flags: modelFlags(),
-			json:  "total_tokens, overhead, system, prompt, tools, summary, encoding, exactness (exact | calibrated | approximate), ratio, model, budget, percent, within, provider_tokens, messages[{id, role, tokens, reported, preview}]",
+			json:  "total_tokens, " + contract.WindowFields + ", overhead, summary, encoding, model, provider_tokens, messages[{id, role, tokens, reported_tokens, preview}]",
 			example: `chatctx tokens
 chatctx tokens --model claude-sonnet-4-5
 chatctx tokens --provider anthropic --json`},
@@ -93,28 +95,21 @@ func (r *run) counting() error {
 
 // tokensJSON is a branch's size.
 type tokensJSON struct {
-	Total     int         `json:"total_tokens"`
-	Overhead  int         `json:"overhead"`
-	System    int         `json:"system"`
-	Prompt    int         `json:"prompt"`
-	Tools     int         `json:"tools"`
-	Summary   int         `json:"summary"`
-	Encoding  string      `json:"encoding"`
-	Exactness string      `json:"exactness"`
-	Ratio     float64     `json:"ratio"`
-	Model     string      `json:"model"`
-	Budget    *int        `json:"budget"`
-	Percent   *int        `json:"percent"`
-	Within    bool        `json:"within"`
-	Provider  *int64      `json:"provider_tokens,omitempty"`
-	Messages  []tokenLine `json:"messages"`
+	Total int `json:"total_tokens"`
+	contract.Window
+	Overhead int         `json:"overhead"` // prompts, tools and the conversation as a whole
+	Summary  int         `json:"summary"`
+	Encoding string      `json:"encoding"`
+	Model    string      `json:"model"`
+	Provider *int64      `json:"provider_tokens,omitempty"`
+	Messages []tokenLine `json:"messages"`
 }
 
 type tokenLine struct {
 	ID       chatctx.ID `json:"id"`
 	Role     pool.Role  `json:"role"`
 	Tokens   int        `json:"tokens"`
-	Reported bool       `json:"reported,omitempty"`
+	Reported *int64     `json:"reported_tokens,omitempty"`
 	Preview  string     `json:"preview"`
 }
 
@@ -126,62 +121,77 @@ func doTokens(r *run) error {
 	if err != nil {
 		return err
 	}
-	o, err := r.windowOptions(c, name)
+	t := r.turn(c, name)
+	req, over, err := r.foresee(t)
 	if err != nil {
 		return err
 	}
-	d, err := c.Draft(r.ctx, name)
-	if err != nil {
-		return err
-	}
-	counter := tokens.NewCounter(o.Model, c)
-	if err := counter.Fill(r.ctx, d); err != nil {
-		return err
-	}
-	report := counter.Report(d, o.Budget)
-	v := tokensJSON{Total: report.Total(), Overhead: report.Overhead, System: report.System, Prompt: report.Prompt, Tools: report.Tools, Summary: report.Summary,
-		Encoding: string(report.Model.Encoding), Exactness: report.Exactness, Ratio: report.Ratio, Model: o.Model, Within: report.Usage.Within, Messages: []tokenLine{}}
-	if o.Budget > 0 {
-		v.Budget, v.Percent = &report.Usage.Budget, &report.Usage.Percent
-	}
-	for _, e := range report.Entries {
-		v.Messages = append(v.Messages, tokenLine{e.Message.ID, e.Message.Role, e.Tokens, e.Reported, e.Preview})
-	}
+	v := tokensOf(req)
 	if r.flag("provider") != "" {
-		n, err := r.turn(c, name).Count(r.ctx)
+		n, err := t.Count(r.ctx)
 		switch {
 		case errors.Is(err, wire.ErrNoCount):
 			r.note("%s has no counter of its own", clean(r.flag("provider")))
 		case err != nil:
 			return talkHint(err)
 		default:
-			v.Provider, v.Exactness = &n, tokens.Exact
+			v.Provider = &n
 		}
 	}
-	return r.emit(v, func() { r.printTokens(&v, report) })
+	return r.emit(v, func() { r.printTokens(&v, req.Forecast, over) })
 }
 
-func (r *run) printTokens(v *tokensJSON, report *tokens.Report) {
-	room := max(r.con.width-2-8-2-9-2-7-2, 10)
-	for _, e := range report.Entries {
-		mark := " "
-		if e.Reported {
-			mark = "="
+// tokensOf are the figures of a request, message by message.
+func tokensOf(req *turn.Request) tokensJSON {
+	d := req.Draft
+	of, fixed := req.Window.Shares(d)
+	v := tokensJSON{Total: req.Forecast.Tokens, Window: contract.WindowOf(req.Forecast), Overhead: fixed, Encoding: string(req.Window.Counter.Model.Encoding), Model: req.Options.Model, Messages: []tokenLine{}}
+	line := func(m *chatctx.DraftMessage) {
+		l := tokenLine{ID: m.ID, Role: m.Role, Tokens: of[m.ID], Preview: tokens.Preview(m.Message, 60)}
+		if m.Role == pool.Assistant {
+			l.Reported = m.Meta.OutputTokens
 		}
-		r.printf("%s  %-9s %s%6d  %s\n", r.paint(yellow, short(e.Message.ID)), e.Message.Role, mark, e.Tokens, cut(clean(e.Preview), room))
+		v.Messages = append(v.Messages, l)
 	}
-	r.printf("system %s, prompts %s, tools %s, summary %s, messages %s, overhead %d\n",
-		enhancer.Short(v.System), enhancer.Short(v.Prompt), enhancer.Short(v.Tools), enhancer.Short(v.Summary), enhancer.Short(report.Messages), v.Overhead)
+	if d.Summary != nil {
+		v.Summary = of[d.Summary.ID]
+		line(d.Summary)
+	}
+	for _, m := range d.Messages {
+		line(m)
+	}
+	return v
+}
+
+func (r *run) printTokens(v *tokensJSON, f *enhancer.Forecast, over error) {
+	room := max(r.con.width-2-8-2-9-2-7-2, 10)
+	for _, m := range v.Messages {
+		r.printf("%s  %-9s %7d  %s\n", r.paint(yellow, short(m.ID)), m.Role, m.Tokens, cut(clean(m.Preview), room))
+	}
 	how := v.Exactness + ", " + v.Encoding
 	if v.Exactness == tokens.Approximate {
 		how += " stands in for the model's own encoding and may be 20 to 30 % off"
 	}
-	r.printf("%s tokens (%s)\n", group3(v.Total), how)
+	r.printf("prompts, tools and overhead %s, summary %s\n", enhancer.Short(v.Overhead), enhancer.Short(v.Summary))
+	atMost := ""
+	if f.Due {
+		atMost = "≤ "
+	}
+	r.printf("%s%s tokens (%s)\n", atMost, group3(v.Total), how)
+	if f.Due {
+		r.printf("a compaction is due, and comes before the next request\n")
+	}
+	if f.Reported != nil {
+		r.printf("%s\n", f.Reported)
+	}
 	if v.Provider != nil {
 		r.printf("%s tokens by the provider's own count of the request\n", group3(int(*v.Provider)))
 	}
 	if v.Budget != nil {
 		r.printf("%s %d %% of %s\n", r.bar(*v.Percent), *v.Percent, group3(*v.Budget))
+	}
+	if over != nil {
+		r.note("%s", clean(over.Error()))
 	}
 }
 

@@ -68,6 +68,7 @@ var known = []struct {
 	{enhancer.ErrSetting, Usage, "usage"},
 	{turn.ErrNoProvider, Usage, "usage"},
 	{turn.ErrRounds, Partial, "partial"},
+	{wire.ErrRefused, Provider, string(wire.Refused)},
 	{chatctx.ErrInvalid, Usage, "usage"},
 	{pool.ErrInvalid, Usage, "usage"},
 	{chatctx.ErrAmbiguous, Ambiguous, "ambiguous"},

@@ -137,6 +137,11 @@ type Answer struct {
 	Operation string         `json:"operation,omitempty"`
 	Waiting   int            `json:"waiting"`
 	Queued    bool           `json:"queued,omitempty"`
+	// FinishReason is the provider's word; Outcome says what it came to, empty for an answer as it should be: refused, filtered, cut_short, empty or lost_call.
+	FinishReason string  `json:"finish_reason,omitempty"`
+	Outcome      string  `json:"outcome,omitempty"`
+	Refused      bool    `json:"refused"`
+	Window       *Window `json:"window,omitempty"` // with the last answer
 }
 
 // Hit is something that was found.

@@ -360,6 +360,11 @@ func (l *live) sessions(sessions []branch.Session) {
 		if s.Summary != (pool.ID{}) {
 			l.messages[s.Summary] = "a session's summary"
 		}
+		for _, d := range s.Digests {
+			if d.Message != (pool.ID{}) {
+				l.messages[d.Message] = "a session's digest"
+			}
+		}
 	}
 }
 

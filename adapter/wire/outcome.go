@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Outcome says what came of a reply that a provider ended.
+type Outcome string
+
+// What can come of a reply. One that is Answered is as it should be.
+const (
+	Answered    Outcome = ""
+	WasRefused  Outcome = "refused"   // the model declined
+	WasFiltered Outcome = "filtered"  // the provider kept the answer, or the rest of it, back
+	CutShort    Outcome = "cut_short" // a limit of tokens ended it
+	LostCall    Outcome = "lost_call" // a call of a tool could not be taken
+	Empty       Outcome = "empty"     // no words, no calls
+)
+
+// ErrRefused is for programs that have to tell a refusal as an error: the reply itself is there.
+var ErrRefused = errors.New("there is no answer to this")
+
+// Refused reports whether the same request will come to the same: the model or its provider will not answer it.
+func (o Outcome) Refused() bool { return o == WasRefused || o == WasFiltered }
+
+// reasons are the providers' words for why a reply ended, in lower case.
+var reasons = map[string]Outcome{
+	"refusal": WasRefused,
+
+	"content_filter": WasFiltered, "safety": WasFiltered, "recitation": WasFiltered, "blocklist": WasFiltered, "prohibited_content": WasFiltered, "spii": WasFiltered,
+	"image_safety": WasFiltered, "image_prohibited_content": WasFiltered, "image_recitation": WasFiltered, "language": WasFiltered, "sensitive": WasFiltered,
+
+	"length": CutShort, "max_tokens": CutShort, "max_output_tokens": CutShort, "model_context_window_exceeded": CutShort, "model_length": CutShort,
+
+	"malformed_function_call": LostCall, "unexpected_tool_call": LostCall, "malformed_tool_call": LostCall, "too_many_tool_calls": LostCall,
+}
+
+// lostCall begins what CutCall says.
+const lostCall = "a call of "
+
+// OutcomeOf reads it from a reply.
+func OutcomeOf(m *pool.Message) Outcome {
+	said := reasons[strings.ToLower(m.Meta.FinishReason)]
+	refuses := slices.ContainsFunc(m.Content, func(p pool.Part) bool { return p.Type == RefusalPart })
+	switch {
+	case refuses || said == WasRefused:
+		return WasRefused
+	case said == WasFiltered:
+		return said
+	case strings.HasPrefix(m.Meta.Error, lostCall) || said == LostCall && len(m.Calls) == 0:
+		return LostCall
+	case said == CutShort:
+		return said
+	case len(m.Calls) == 0 && !m.Unfinished && !slices.ContainsFunc(m.Content, says):
+		return Empty
+	}
+	return Answered
+}
+
+// says reports whether a part is something for the reader.
+func says(p pool.Part) bool {
+	return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || strings.TrimSpace(p.Text) != "")
+}

@@ -1,0 +1,134 @@
+package enhancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Forecast is what a branch's next request takes. It is the one number that everything which speaks of the window gives.
+type Forecast struct {
+	// Tokens of the request, as the steps leave it. Where Due, at most so many.
+	Tokens int
+	// Due: a compaction comes before the request, and what its summary will be is not known yet.
+	Due       bool
+	Budget    int    // 0: none
+	Exactness string // exact, calibrated or approximate; see package tokens
+	// Reported is what the provider said of the last reply, nil where it said nothing.
+	Reported *Reported
+}
+
+// Reported are a provider's figures for a reply.
+type Reported struct {
+	Message       pool.ID
+	Input, Output int64
+}
+
+// Percent is the share of the budget, 0 without one.
+func (f *Forecast) Percent() int { return tokens.UsageOf(f.Tokens, f.Budget).Percent }
+
+// String says it in few words: 12.4k of 100k tokens (12 %), with ≤ before what is a bound.
+func (f *Forecast) String() string {
+	text := ofBudget(f.Tokens, f.Budget)
+	if f.Due {
+		text = "≤ " + text + ", a compaction is due"
+	}
+	return text
+}
+
+// Foresee begins the forecast for a draft as the store gives it, and changes nothing of it: Pipeline.Run, which comes then, gives the size where no compaction is due. A program that does
+// not compact takes no notice of Due.
+func (p *Pipeline) Foresee(ctx context.Context, o Options, d *chatctx.Draft) (*Forecast, error) {
+	w := p.Window
+	if err := w.Measure(ctx, d); err != nil {
+		return nil, err
+	}
+	f := &Forecast{Budget: o.Budget, Exactness: tokens.Exact, Reported: lastReported(d)}
+	if !w.Counter.Model.Own {
+		f.Exactness = tokens.Approximate
+		if _, ok := w.Counter.Ratio(d); ok {
+			f.Exactness = tokens.Calibrated
+		}
+	}
+	plan, own, err := planDue(ctx, w, o, d)
+	if plan == nil || err != nil {
+		return f, err
+	}
+	f.Due, f.Tokens = true, plan.atMost(own)
+	if limit := own.Limit(); limit > 0 {
+		f.Tokens = min(f.Tokens, limit) // the steps see to that
+	}
+	return f, nil
+}
+
+// Settled is the forecast once the steps ran.
+func (f *Forecast) Settled(r *Report) {
+	if !f.Due {
+		f.Tokens = r.After
+	}
+}
+
+// planDue is the plan of the compaction that is due, nil where none is, or where it would clear too little. The draft stays as it is.
+func planDue(ctx context.Context, w *Window, o Options, d *chatctx.Draft) (*Plan, *Window, error) {
+	own := &Window{Counter: w.Counter, Budget: w.Budget, Headroom: w.Headroom}
+	c := *d
+	c.Messages = make([]*chatctx.DraftMessage, len(d.Messages))
+	for i, m := range d.Messages {
+		one := *m
+		c.Messages[i] = &one
+	}
+	if err := Exclude().Enhance(ctx, &c); err != nil {
+		return nil, nil, err
+	}
+	if err := own.Measure(ctx, &c); err != nil || !Due(own, o, &c) {
+		return nil, nil, err
+	}
+	p, err := PlanCompaction(ctx, own, o, &c)
+	if errors.Is(err, ErrNothingToCompact) {
+		return nil, nil, nil
+	}
+	if err == nil && p.gains(own) != nil {
+		return nil, nil, nil
+	}
+	return p, own, err
+}
+
+func lastReported(d *chatctx.Draft) *Reported {
+	for i := len(d.Messages) - 1; i >= 0; i-- {
+		m := d.Messages[i]
+		if in, out := m.Meta.InputTokens, m.Meta.OutputTokens; m.Role == pool.Assistant && in != nil && out != nil {
+			return &Reported{m.ID, *in, *out}
+		}
+	}
+	return nil
+}
+
+// String says it in few words.
+func (r *Reported) String() string {
+	return fmt.Sprintf("the provider counted %d tokens in, %d out for the last reply", r.Input, r.Output)
+}
+
+// Shares are the tokens of each message of a draft, brought to the provider's figures like Size, so that they and fixed add up to it. fixed is what prompts, tools and the conversation as a
+// whole take.
+func (w *Window) Shares(d *chatctx.Draft) (of map[pool.ID]int, fixed int) {
+	s := w.Counter.Sizes(d)
+	of, sum := make(map[pool.ID]int, len(d.Messages)+1), s.Total()-s.Messages-s.Summary
+	fixed = w.scale(sum)
+	before := fixed
+	add := func(m *chatctx.DraftMessage) {
+		sum += w.of(d, m)
+		now := w.scale(sum)
+		of[m.ID], before = now-before, now
+	}
+	if d.Summary != nil {
+		add(d.Summary)
+	}
+	for _, m := range d.Messages {
+		add(m)
+	}
+	return of, fixed
+}
