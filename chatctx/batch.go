@@ -535,6 +535,28 @@ func (b *Batch) SetTitle(title string) {
 	})
 }
 
+// Label gives the context a label. One that it has already changes nothing.
+func (b *Batch) Label(label string) {
+	b.step("label", func(t *journal.Txn, _ *Step) (err error) {
+		n := len(t.Rec.Labels)
+		t.Rec.Labels, err = record.WithLabels(t.Rec.Labels, label)
+		t.OnContext = t.OnContext || n < len(t.Rec.Labels)
+		return err
+	})
+}
+
+// Unlabel takes a label off the context. ErrNotFound where it does not have it.
+func (b *Batch) Unlabel(label string) {
+	b.step("label rm", func(t *journal.Txn, _ *Step) error {
+		rest := record.WithoutLabel(t.Rec.Labels, label)
+		if len(rest) == len(t.Rec.Labels) {
+			return NotFound("label", label)
+		}
+		t.Rec.Labels, t.OnContext = rest, true
+		return nil
+	})
+}
+
 // SetSystem sets the branch's system prompt; "" takes it away.
 func (b *Batch) SetSystem(text string) {
 	b.prompt("system", text, func(to *branch.Branch) *string { return &to.System })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/branch"
@@ -76,7 +77,14 @@ type ContextInfo struct {
 	ParentGone       bool
 	Settings         map[string]json.RawMessage
 	AppData          map[string]json.RawMessage
+	Labels           []string // in order
 }
+
+// The labels that lists know: what is pinned stands first, what is archived is left out.
+const (
+	Pinned   = "pinned"
+	Archived = "archived"
+)
 
 func infoOf(s *record.Store, tx kv.Tx, id ID, rec *record.ContextRecord) (*ContextInfo, error) {
 	current, err := view.CurrentContext(s, tx)
@@ -89,7 +97,7 @@ func infoOf(s *record.Store, tx kv.Tx, id ID, rec *record.ContextRecord) (*Conte
 	active, err := branch.NameOf(tx, id, rec.Active)
 	info := &ContextInfo{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active, Branches: int(rec.Branches),
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Trashed: rec.Trashed, Parent: rec.Parent,
-		Settings: rec.Settings, AppData: rec.AppData}
+		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels)}
 	if err == nil && rec.Parent != (ID{}) {
 		parent, _, err := record.GetContext(tx, rec.Parent)
 		if err != nil {
@@ -116,6 +124,10 @@ type ListOptions struct {
 	Since, Until pool.Time // last changed
 	Trash        bool      // those in the trash instead
 	Parent       ID        // only children of this context
+	Labels       []string  // only those that have all of these
+	Empty        bool      // only those without a message
+	Untitled     bool      // only those without a title of their own: none, or one made from the first message
+	Orderly      bool      // what is pinned first, and what is archived only where Labels asks for it or in the trash
 	// After, if not nil, is a context of the list as it was given: only those that come after it. What stands before it is not read.
 	After *ContextInfo
 }
@@ -140,7 +152,17 @@ func (o *ListOptions) within() kv.Range {
 func (o *ListOptions) takes(fold cases.Caser, info *ContextInfo) bool {
 	return (o.Trash == (info.Trashed != 0)) && (o.Since == 0 || info.Updated >= o.Since) && (o.Until == 0 || info.Updated < o.Until) &&
 		(o.Parent == ID{} || info.Parent == o.Parent) &&
+		(!o.Empty || info.Messages == 0) && (!o.Untitled || info.Title == "" || info.Derived) && o.takesLabels(info) &&
 		(o.Word == "" || strings.Contains(fold.String(info.Title), fold.String(o.Word)))
+}
+
+func (o *ListOptions) takesLabels(info *ContextInfo) bool {
+	for _, l := range o.Labels {
+		if !slices.Contains(info.Labels, l) {
+			return false
+		}
+	}
+	return !o.Orderly || o.Trash || slices.Contains(o.Labels, Archived) || !slices.Contains(info.Labels, Archived)
 }
 
 // listBatch is how many contexts are read in one transaction.
@@ -149,7 +171,7 @@ const listBatch = 256
 // Contexts gives contexts, last changed first. They are read in short transactions: one that changes meanwhile is given once, as it is then.
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
-		ids, err := view.RecentIn(ctx, s.at, o.within())
+		ids, err := s.listed(ctx, &o)
 		fold := cases.Fold()
 		for len(ids) > 0 && err == nil {
 			n := min(len(ids), listBatch)
@@ -168,6 +190,70 @@ func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextI
 			yield(nil, err)
 		}
 	}
+}
+
+// listed are the contexts that may be on a list, in its order. Those with a label are found by it.
+func (s *Store) listed(ctx context.Context, o *ListOptions) ([]ID, error) {
+	in := *o
+	var pinned map[ID]bool
+	if o.Orderly {
+		var err error
+		if pinned, err = s.labelled(ctx, Pinned); err != nil {
+			return nil, err
+		}
+	}
+	if len(pinned) > 0 {
+		in.After = nil // it stands where its last change does not say
+	}
+	ids, err := view.RecentIn(ctx, s.at, in.within())
+	for _, l := range o.Labels {
+		if err != nil {
+			return nil, err
+		}
+		var has map[ID]bool
+		has, err = s.labelled(ctx, l)
+		ids = slices.DeleteFunc(ids, func(id ID) bool { return !has[id] })
+	}
+	if len(pinned) == 0 || err != nil {
+		return ids, err
+	}
+	slices.SortStableFunc(ids, func(a, b ID) int { return rank(pinned[b]) - rank(pinned[a]) })
+	if o.After != nil {
+		if at := slices.Index(ids, o.After.ID); at >= 0 {
+			ids = ids[at+1:]
+		}
+	}
+	return ids, nil
+}
+
+// labelled are the contexts that have a label.
+func (s *Store) labelled(ctx context.Context, label string) (map[ID]bool, error) {
+	var out map[ID]bool
+	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+		out = map[ID]bool{}
+		return tx.Scan(record.LabelBucket, kv.Prefix(record.LabelPrefix(label)), func(key, _ []byte) error {
+			if l, id, ok := record.OfLabelKey(key); ok && l == label {
+				out[id] = true
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// Labels are the labels that contexts have, in the trash or not, each with how many have it.
+func (s *Store) Labels(ctx context.Context) (map[string]int, error) {
+	var out map[string]int
+	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
+		out = map[string]int{}
+		return tx.Scan(record.LabelBucket, kv.Range{}, func(key, _ []byte) error {
+			if l, _, ok := record.OfLabelKey(key); ok {
+				out[l]++
+			}
+			return nil
+		})
+	})
+	return out, err
 }
 
 func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {

@@ -57,7 +57,7 @@ func copyContext(st *journal.StoreTxn, from, id ID, title string) error {
 	if err != nil {
 		return err
 	}
-	t.Rec.Derived, t.Rec.AppData = rec.Derived && title == rec.Title, rec.AppData
+	t.Rec.Derived, t.Rec.AppData, t.Rec.Labels = rec.Derived && title == rec.Title, rec.AppData, rec.Labels
 	c := &copier{t: t, from: view.Reader{Tx: st.Tx, ID: from}, branches: map[ID]*branch.Branch{}, ids: map[ID]ID{}, home: map[pool.Home]pool.Home{}}
 	infos, err := view.BranchInfos(st.Tx, from, rec)
 	if err != nil {

@@ -46,6 +46,7 @@ type nativeContext struct {
 	Parent   *chatctx.ID                `json:"parent,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 	AppData  map[string]json.RawMessage `json:"app_data,omitempty"`
+	Labels   []string                   `json:"labels,omitempty"`
 	Active   string                     `json:"active"`
 	Created  stamp                      `json:"created_at,omitzero"`
 	Updated  stamp                      `json:"updated_at,omitzero"`

@@ -75,6 +75,8 @@ func richStore(t testing.TB) *chatctx.Store {
 		b.Tag("start", "@1")
 		b.Mark("@2", "pinned")
 		b.SetContextData("editor", json.RawMessage(`{"open":true}`))
+		b.Label("work")
+		b.Label("archived")
 	})
 	if _, err := s.New(ctx, chatctx.NewContext{Title: "child", Parent: c.ID, Stay: true}); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	n.r.warnHeld(n.title, c.Settings)
 	if n.id = c.ID; err == nil {
 		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
-			AppData: c.AppData, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
+			AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
 	}
 	return n.spoil(at, err)
 }
@@ -287,7 +287,7 @@ func (n *nativeReader) end(at place, v value) error {
 // dry counts a context instead of storing it.
 func (im *importer) dry(n chatctx.Native) (nativeTarget, error) {
 	in := &chatctx.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
-		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData}
+		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData, Labels: n.Labels}
 	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
 }
 

@@ -159,7 +159,7 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 		return err
 	}
 	err = n.line("context", nativeContext{ID: v.Context.ID, Title: v.Context.Title, Derived: v.Context.Derived, Renamed: v.Context.Renamed, Parent: idOrNil(v.Context.Parent),
-		Settings: settings.Said(v.Context.Settings), AppData: v.Context.AppData, Active: v.Context.Active, Created: stamp(v.Context.Created),
+		Settings: settings.Said(v.Context.Settings), AppData: v.Context.AppData, Labels: v.Context.Labels, Active: v.Context.Active, Created: stamp(v.Context.Created),
 		Updated: stamp(v.Context.Updated), Task: taskOut(v.Context.Task)})
 	if err != nil {
 		return err

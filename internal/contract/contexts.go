@@ -15,6 +15,7 @@ type Context struct {
 	Branch   string      `json:"branch"`
 	Branches int         `json:"branches"`
 	Messages int         `json:"messages"`
+	Labels   []string    `json:"labels,omitempty"`
 	Updated  *time.Time  `json:"updated_at"`
 	Created  *time.Time  `json:"created_at"`
 	Trashed  *time.Time  `json:"trashed_at,omitempty"`
@@ -23,7 +24,7 @@ type Context struct {
 
 // ContextOf shapes a context.
 func ContextOf(i *chatctx.ContextInfo) Context {
-	return Context{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
+	return Context{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, i.Labels, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
 }
 
 // Named is a context that a command made or chose.

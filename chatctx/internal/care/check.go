@@ -125,6 +125,13 @@ func (c *checker) context(id pool.ID) error {
 	} else if at == nil {
 		c.problem(3, where, "is not in the list of recent contexts")
 	}
+	for _, l := range rec.Labels {
+		if at, err := c.tx.Get(record.LabelBucket, record.LabelKey(l, id)); err != nil {
+			return err
+		} else if at == nil {
+			c.problem(12, where, "is not found by its label %q", l)
+		}
+	}
 	messages, err := c.pool(id)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -154,6 +155,21 @@ func (c *checker) store() error {
 		rec, _, err := record.GetContext(c.tx, pool.ID(key[8:]))
 		if err == nil && (rec == nil || uint64(rec.Updated) != binary.BigEndian.Uint64(key)) {
 			c.problem(3, "recent", "has the context %s at another time than that says", pool.ID(key[8:]))
+		}
+		return c.passed(err)
+	})
+	if err != nil {
+		return err
+	}
+	err = c.tx.Scan(record.LabelBucket, kv.Range{}, func(key, _ []byte) error {
+		label, id, ok := record.OfLabelKey(key)
+		if !ok {
+			c.problem(12, "label", "the key %q leads to no context", key)
+			return nil
+		}
+		rec, _, err := record.GetContext(c.tx, id)
+		if err == nil && (rec == nil || !slices.Contains(rec.Labels, label)) {
+			c.problem(12, "label", "%q leads to the context %s, which does not have it", label, id)
 		}
 		return c.passed(err)
 	})

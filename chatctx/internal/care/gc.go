@@ -194,6 +194,11 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 			return err
 		}
 	}
+	for _, l := range rec.Labels {
+		if err := c.delete(record.LabelBucket, record.LabelKey(l, c.id)); err != nil {
+			return err
+		}
+	}
 	c.out.Contexts++
 	return c.delete(record.ContextBucket, c.id[:])
 }

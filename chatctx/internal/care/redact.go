@@ -444,6 +444,14 @@ func (r *redactor) record(t *journal.Txn) error {
 	}
 	r.data("settings", t.Rec.Settings)
 	r.data("app data", t.Rec.AppData)
+	labels := slices.Clone(t.Rec.Labels)
+	for i := range labels {
+		r.text("label", "", &labels[i])
+	}
+	var err error
+	if t.Rec.Labels, err = record.WithLabels(nil, labels...); err != nil {
+		return err
+	}
 	if t.Rec.Task != nil {
 		raw, err := json.Marshal(t.Rec.Task)
 		if err != nil {

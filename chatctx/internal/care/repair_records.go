@@ -498,9 +498,9 @@ func (m *mender) rest() error {
 	return nil
 }
 
-// recents makes the list of contexts by their last change.
+// recents makes the lists of contexts by their last change and by their labels.
 func (m *mender) recents() error {
-	want := map[string]bool{}
+	want, labels := map[string]bool{}, map[string]bool{}
 	err := m.take(3, record.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
 		if len(key) != 16 {
 			return "is no context", nil
@@ -510,22 +510,33 @@ func (m *mender) recents() error {
 			return "", err
 		}
 		want[string(record.RecentKey(rec.Updated, pool.ID(key)))] = true
+		for _, l := range rec.Labels {
+			labels[string(record.LabelKey(l, pool.ID(key)))] = true
+		}
 		return "", nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = m.listed(3, record.RecentBucket, want, "is not when its context changed last", "is put on the list")
 	}
-	err = m.take(3, record.RecentBucket, kv.Range{}, func(key, value []byte) (string, error) {
+	if err == nil {
+		err = m.listed(12, record.LabelBucket, labels, "leads to a context that does not have the label", "is found by its label again")
+	}
+	return err
+}
+
+// listed makes a bucket of keys that end with a context's id, and of nothing else, have those that are wanted.
+func (m *mender) listed(invariant int, bucket string, want map[string]bool, stray, put string) error {
+	err := m.take(invariant, bucket, kv.Range{}, func(key, value []byte) (string, error) {
 		if !want[string(key)] || len(value) > 0 {
-			return "is not when its context changed last", nil
+			return stray, nil
 		}
 		delete(want, string(key))
 		return "", nil
 	})
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if err == nil {
-			m.say(3, "recent", "the context %s is put on the list", pool.ID([]byte(key[8:])))
-			err = m.tx.Put(record.RecentBucket, []byte(key), []byte{})
+			m.say(invariant, bucket, "the context %s %s", pool.ID([]byte(key[len(key)-16:])), put)
+			err = m.tx.Put(bucket, []byte(key), []byte{})
 		}
 	}
 	return err

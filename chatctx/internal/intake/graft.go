@@ -30,6 +30,7 @@ type Incoming struct {
 	Settings             map[string]json.RawMessage
 	System, Prompt       string
 	AppData              map[string]json.RawMessage
+	Labels               []string    // of a new context; those that it is to have when it is known already are its own
 	Parent               *SourceLink // of a sub-context: the conversation that it belongs to
 	Follows              string      // of one without Parent: the id of the message that it goes on from, in a conversation of this format that is not named
 	Nodes                []Node
@@ -392,6 +393,9 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 		return Imported{}, err
 	}
 	t.Rec.Derived, t.Rec.AppData = in.Derived, in.AppData
+	if t.Rec.Labels, err = record.WithLabels(nil, in.Labels...); err != nil {
+		return Imported{}, err
+	}
 	if in.Created != 0 {
 		t.Rec.Created = in.Created
 	}

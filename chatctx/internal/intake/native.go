@@ -32,6 +32,7 @@ type Native struct {
 	Parent           pool.ID
 	Settings         map[string]json.RawMessage
 	AppData          map[string]json.RawMessage
+	Labels           []string
 	Active           string
 	Created, Updated pool.Time
 	Task             *record.Task
@@ -120,9 +121,13 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	if err := view.CheckTitle(n.Title); err != nil {
 		return nil, err
 	}
+	labels, err := record.WithLabels(nil, n.Labels...)
+	if err != nil {
+		return nil, err
+	}
 	r.bound(&n)
 	i := &NativeImport{run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{}}
-	err := r.store.DB.View(ctx, func(tx kv.Tx) error {
+	err = r.store.DB.View(ctx, func(tx kv.Tx) error {
 		rec, _, err := record.GetContext(tx, n.ID)
 		if rec != nil {
 			i.more = &nativeMore{in: &Incoming{}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}}
@@ -130,7 +135,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		return err
 	})
 	i.rec = record.ContextRecord{Title: n.Title, Derived: n.Derived, Renamed: n.Renamed, Parent: n.Parent, Settings: n.Settings, AppData: n.AppData,
-		Created: n.Created, NextOperation: 1, Task: n.Task}
+		Labels: labels, Created: n.Created, NextOperation: 1, Task: n.Task}
 	return i, err
 }
 

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"slices"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -23,5 +25,28 @@ func (t *Txn) PutRecord() error {
 			return err
 		}
 	}
+	if err := t.indexLabels(); err != nil {
+		return err
+	}
 	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
+}
+
+// indexLabels makes the labels that the context has now lead to it, and no others.
+func (t *Txn) indexLabels() error {
+	for _, l := range t.Was.Labels {
+		if !slices.Contains(t.Rec.Labels, l) {
+			if err := t.Tx.Delete(record.LabelBucket, record.LabelKey(l, t.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, l := range t.Rec.Labels {
+		if !slices.Contains(t.Was.Labels, l) {
+			if err := t.Tx.Put(record.LabelBucket, record.LabelKey(l, t.ID), []byte{}); err != nil {
+				return err
+			}
+		}
+	}
+	t.Was.Labels = t.Rec.Labels
+	return nil
 }

@@ -16,6 +16,7 @@ const (
 	ContextBucket    = "context"    // context: record
 	RecentBucket     = "recent"     // time of last change, context: nothing
 	TagBucket        = "tag"        // context, name: message
+	LabelBucket      = "label"      // label, 0, context: nothing
 	MarkBucket       = "mark"       // context, message: pinned or excluded
 	OperationBucket  = "operation"  // context or zero, number: record
 	KeyBucket        = "key"        // context, idempotency key: what it made
@@ -75,10 +76,12 @@ type ContextRecord struct {
 	Task      *Task  `cbor:"20,keyasint,omitempty"` // of a sub-context
 	// Renamed: somebody gave it its title here, so that no file that it is imported from again gives it another.
 	Renamed bool `cbor:"21,keyasint,omitempty"`
+	// Labels are in order, each once; LabelBucket leads from each to the context.
+	Labels []string `cbor:"22,keyasint,omitempty"`
 }
 
 // The keys of a contextRecord that an operation changes and an undo puts back; all others only count.
-var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true}
+var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true, 22: true}
 
 // activeField is the key of contextRecord.Active, derivedFields those of a title made from a message.
 const ActiveField = 5

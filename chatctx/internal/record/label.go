@@ -1,0 +1,72 @@
+package record
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// MaxLabels is the most labels that a context has.
+const MaxLabels = 100
+
+// maxLabel is the most bytes of a label.
+const maxLabel = 200
+
+// CheckLabel says why a label cannot be; nil if it can. ErrInvalid.
+func CheckLabel(label string) error {
+	why := ""
+	switch {
+	case label == "":
+		return Invalidf("a label is empty")
+	case len(label) > maxLabel:
+		why = "is longer than 200 bytes"
+	case !utf8.ValidString(label) || strings.ContainsFunc(label, func(c rune) bool { return unicode.IsControl(c) || c == utf8.RuneError }):
+		why = "holds a control character, or is not UTF-8"
+	case strings.TrimSpace(label) != label:
+		why = "begins or ends with a space"
+	case label[0] == '-':
+		why = "begins with a dash"
+	default:
+		return nil
+	}
+	return Invalidf("the label %q %s: take another one", label, why)
+}
+
+// LabelKey leads from a label to a context that has it.
+func LabelKey(label string, id pool.ID) []byte { return append(LabelPrefix(label), id[:]...) }
+
+// LabelPrefix is what the keys of a label begin with.
+func LabelPrefix(label string) []byte { return append([]byte(label), 0) }
+
+// OfLabelKey is the label and the context of a key; ok is false where it is none.
+func OfLabelKey(key []byte) (label string, id pool.ID, ok bool) {
+	n := len(key) - len(id) - 1
+	if n < 1 || key[n] != 0 {
+		return "", id, false
+	}
+	return string(key[:n]), pool.ID(key[n+1:]), true
+}
+
+// WithLabels is a list of labels with others, in order, each once. ErrInvalid where one cannot be, or they are too many.
+func WithLabels(labels []string, more ...string) ([]string, error) {
+	for _, label := range more {
+		if err := CheckLabel(label); err != nil {
+			return nil, err
+		}
+		if at, has := slices.BinarySearch(labels, label); !has {
+			labels = slices.Insert(slices.Clone(labels), at, label)
+		}
+	}
+	if len(labels) > MaxLabels {
+		return nil, Invalidf("a conversation has at most %d labels, not %d", MaxLabels, len(labels))
+	}
+	return labels, nil
+}
+
+// WithoutLabel is a list of labels with one less.
+func WithoutLabel(labels []string, label string) []string {
+	return slices.DeleteFunc(slices.Clone(labels), func(l string) bool { return l == label })
+}

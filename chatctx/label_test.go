@@ -1,0 +1,184 @@
+package chatctx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+func label(t *testing.T, c *ChatContext, labels ...string) {
+	t.Helper()
+	b := c.Begin("")
+	for _, l := range labels {
+		b.Label(l)
+	}
+	commit(t, b)
+}
+
+// listedTitles are the titles of a list, in its order.
+func listedTitles(t *testing.T, s *Store, o ListOptions) string {
+	t.Helper()
+	var out []string
+	for info, err := range s.Contexts(t.Context(), o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, info.Title)
+	}
+	return strings.Join(out, " ")
+}
+
+func labelCounts(t *testing.T, s *Store) string {
+	t.Helper()
+	all, err := s.Labels(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, l := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, fmt.Sprint(l, "=", all[l]))
+	}
+	return strings.Join(out, " ")
+}
+
+func titledContext(t *testing.T, s *Store, title string, texts ...string) *ChatContext {
+	t.Helper()
+	c, err := s.New(t.Context(), NewContext{Title: title, Messages: says(texts...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestLabels(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		a, b, c := titledContext(t, s, "a", "one"), titledContext(t, s, "b", "two"), titledContext(t, s, "c")
+		titledContext(t, s, "", "made of words")
+		label(t, a, "work", Pinned)
+		label(t, b, "work", Archived)
+		label(t, c, "wor")
+		want(t, labelCounts(t, s), "archived=1 pinned=1 wor=1 work=2")
+		for _, test := range []struct {
+			o    ListOptions
+			want string
+		}{
+			{ListOptions{}, "c b a made of words"},
+			{ListOptions{Orderly: true}, "a c made of words"},
+			{ListOptions{Labels: []string{"work"}}, "b a"},
+			{ListOptions{Labels: []string{"work"}, Orderly: true}, "a"},
+			{ListOptions{Labels: []string{"work", Archived}, Orderly: true}, "b"},
+			{ListOptions{Labels: []string{"nothing"}}, ""},
+			{ListOptions{Empty: true}, "c"},
+			{ListOptions{Untitled: true}, "made of words"},
+		} {
+			want(t, listedTitles(t, s, test.o), test.want)
+		}
+
+		// undo and redo, and what removes for good
+		undoOp(t, a, "", "")
+		want(t, labelCounts(t, s), "archived=1 wor=1 work=1")
+		redoOn(t, a, "")
+		u := a.Begin("")
+		u.Unlabel("work")
+		commit(t, u)
+		want(t, labelCounts(t, s), "archived=1 pinned=1 wor=1 work=1")
+		label(t, a, Pinned) // has it already
+		info, err := a.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, strings.Join(info.Labels, " "), Pinned)
+		undoOp(t, a, "", "")
+		want(t, labelCounts(t, s), "archived=1 pinned=1 wor=1 work=2")
+		if _, err := s.Copy(t.Context(), a.ID.String(), "copy"); err != nil {
+			t.Fatal(err)
+		}
+		want(t, labelCounts(t, s), "archived=1 pinned=2 wor=1 work=3")
+		if _, err := s.Trash(t.Context(), b.ID.String()); err != nil {
+			t.Fatal(err)
+		}
+		want(t, listedTitles(t, s, ListOptions{Trash: true, Orderly: true}), "b")
+		if _, err := s.Maintenance().GC(t.Context(), GCOptions{OlderThan: time.Nanosecond}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, labelCounts(t, s), "pinned=2 wor=1 work=2")
+	})
+}
+
+func TestLabelsRefused(t *testing.T) {
+	s := open(t, "")
+	c := titledContext(t, s, "a")
+	for _, l := range []string{"", " a", "a ", "-a", "a\x00b", "a\nb", "\xff", strings.Repeat("a", 201)} {
+		b := c.Begin("")
+		b.Label(l)
+		if _, err := b.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
+			t.Errorf("the label %q gives %v, want ErrInvalid", l, err)
+		}
+	}
+	b := c.Begin("")
+	b.Unlabel("work")
+	if _, err := b.Commit(t.Context()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("taking away a label that is not there gives %v, want ErrNotFound", err)
+	}
+	many := c.Begin("")
+	for i := range record.MaxLabels + 1 {
+		many.Label(fmt.Sprint("l", i))
+	}
+	if _, err := many.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("too many labels give %v, want ErrInvalid", err)
+	}
+	want(t, labelCounts(t, s), "")
+}
+
+// TestLabelsAreMended holds the index against the records.
+func TestLabelsAreMended(t *testing.T) {
+	s := open(t, "")
+	c := titledContext(t, s, "a")
+	label(t, c, "work", "home")
+	err := s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+		if err := tx.Delete(record.LabelBucket, record.LabelKey("work", c.ID)); err != nil {
+			return err
+		}
+		if err := tx.Put(record.LabelBucket, []byte("junk"), []byte{}); err != nil {
+			return err
+		}
+		return tx.Put(record.LabelBucket, record.LabelKey("stray", c.ID), []byte{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	if err := s.Maintenance().Check(t.Context(), CheckOptions{}, func(p Problem) {
+		if p.Invariant == 12 {
+			found++
+		}
+	}); err != nil || found != 3 {
+		t.Errorf("check finds %d faults of labels and gives %v, want 3", found, err)
+	}
+	if _, err := s.Maintenance().Repair(t.Context(), RepairOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, labelCounts(t, s), "home=1 work=1")
+}
+
+// TestLabelsAreImported gives a new context the labels that come with it.
+func TestLabelsAreImported(t *testing.T) {
+	s := open(t, "")
+	in := &Incoming{Format: "x", Conversation: "1", Title: "in", Labels: []string{"work", Archived}, Nodes: []Node{{Message: says("one")[0]}},
+		Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}
+	if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, labelCounts(t, s), "archived=1 work=1")
+	bad := &Incoming{Format: "x", Conversation: "2", Labels: []string{""}, Branches: []IncomingBranch{{Name: "main"}}}
+	if _, err := s.Import(t.Context(), []*Incoming{bad}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("an import with an empty label gives %v, want ErrInvalid", err)
+	}
+}
