@@ -388,7 +388,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range testkit.Seeds(t, 300) {
+	for seed := range testkit.Seeds(t, 60) {
 		way := seed % uint64(len(pageDamages))
 		t.Run(fmt.Sprint(pageDamages[way].name, "=", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 9))
