@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	urfave "github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v3"
 	"github.com/xrash/smetrics"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	urfave "github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v3"
 )
 
 // scope is what a command works on; it decides which flags it takes beside its own.
@@ -76,7 +76,7 @@ func allCommands() []*command {
 // globalFlags are those of every command, before it or after it.
 func globalFlags() []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", EnvVars: []string{"CHATCTX_STORE"}},
+		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", Sources: urfave.EnvVars("CHATCTX_STORE")},
 		&urfave.BoolFlag{Name: "json", Usage: "print JSON, errors too: one object, or one a line"},
 	}
 }
@@ -84,7 +84,7 @@ func globalFlags() []urfave.Flag {
 // conversationFlags are those of every command that reads or changes a conversation.
 func conversationFlags() []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.StringFlag{Name: "context", Usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", EnvVars: []string{"CHATCTX_CONTEXT"}},
+		&urfave.StringFlag{Name: "context", Usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", Sources: urfave.EnvVars("CHATCTX_CONTEXT")},
 		&urfave.StringFlag{Name: "branch", Usage: "the branch `BRANCH`; else the active one"},
 	}
 }

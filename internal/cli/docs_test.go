@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	urfave "github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v3"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md and the golden files")

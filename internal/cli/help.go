@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	urfave "github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v3"
 )
 
 // flagText is a flag as the help shows it: its name with the word for its value, and what it is for.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"syscall"
 
-	urfave "github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v3"
 )
 
 // Main runs one command line, without the program's name, and gives the exit code.
@@ -51,7 +51,7 @@ func execute(ctx context.Context, con *console, args []string) error {
 // name there and its own after it, so that a command may have a flag that is called like a shared one.
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
-	usage := func(_ *urfave.Context, err error, _ bool) error {
+	usage := func(_ context.Context, _ *urfave.Command, err error, _ bool) error {
 		return &usageError{p.name() + ": " + err.Error(), "chatctx " + p.name() + " --help"}
 	}
 	leaf := &urfave.Command{
@@ -59,8 +59,8 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 		HideHelp:     true,
 		Flags:        cmd.flags,
 		OnUsageError: usage,
-		Action: func(c *urfave.Context) error {
-			r := &run{ctx: c.Context, con: con, cmd: cmd, name: p.name(), flags: c, args: c.Args().Slice(), executors: &executors{}}
+		Action: func(ctx context.Context, c *urfave.Command) error {
+			r := &run{ctx: ctx, con: con, cmd: cmd, name: p.name(), flags: c, args: c.Args().Slice(), executors: &executors{}}
 			defer r.close()
 			if cmd.paged && !r.json() {
 				con.page()
@@ -68,7 +68,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 			return r.explained(cmd.do(r))
 		},
 	}
-	app := &urfave.App{
+	app := &urfave.Command{
 		Name:                      "chatctx",
 		HideHelp:                  true,
 		HideVersion:               true,
@@ -76,14 +76,14 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 		Flags:                     sharedFlags(onBranch),
 		Commands:                  []*urfave.Command{leaf},
 		OnUsageError:              usage,
-		ExitErrHandler:            func(*urfave.Context, error) {},
+		ExitErrHandler:            func(context.Context, *urfave.Command, error) {},
 		Writer:                    con.out,
 		ErrWriter:                 con.err,
 	}
 	line := append([]string{"chatctx"}, p.shared...)
 	line = append(append(line, leaf.Name), p.own...)
 	line = append(append(line, "--"), p.args...)
-	return app.RunContext(ctx, line)
+	return app.Run(ctx, line)
 }
 
 // wantsJSON looks for --json where a command line could not be read.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	urfave "github.com/urfave/cli/v2"
+	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -25,7 +25,7 @@ type run struct {
 	con   *console
 	cmd   *command
 	name  string // as typed: "branch ls"
-	flags *urfave.Context
+	flags *urfave.Command
 	args  []string
 	wait  time.Duration // for a file that others hold; 0: the library's default
 	st    *chatctx.Store
