@@ -346,6 +346,7 @@ var rooms = map[string]map[string]string{
 		"net/http":                     "sends requests",
 	},
 	"internal/contract": {
+		"chatctx/cost": "what answers cost",
 		"adapter":      "requests and replies",
 		"adapter/wire": "sends and streams",
 		"chatctx":      "the front door",
@@ -390,6 +391,11 @@ var rooms = map[string]map[string]string{
 		"os/exec":                         "type of the editor",
 	},
 	"chatctx/serve": {
+		"adapter/wire":           "quotes a text",
+		"chatctx/compare":        "how answers differ",
+		"chatctx/cost":           "sums what replies cost",
+		"enhancer":               "the window's size",
+		"enhancer/tokens":        "counts tokens",
 		"chatctx":                "the front door",
 		"chatctx/approval":       "runs tools",
 		"chatctx/exchange":       "reads other formats",

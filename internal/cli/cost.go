@@ -16,6 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func costCommand() *command {
@@ -36,64 +37,6 @@ func costCommand() *command {
 		example: `chatctx cost
 chatctx cost --by model --since 30d
 chatctx config --default 'prices={"llama3.3": {"input": 0, "output": 0}}'`}
-}
-
-// sumsJSON are sums with their amounts in words. JSON has the integers too, since a reader may take the words for a float.
-type sumsJSON struct {
-	cost.Sums
-	Amounts map[string]string `json:"cost"`
-}
-
-func sumsOf(s cost.Sums) sumsJSON {
-	out := sumsJSON{s, map[string]string{}}
-	if out.Cost == nil {
-		out.Cost = map[string]cost.Money{}
-	}
-	for currency, m := range s.Cost {
-		out.Amounts[currency] = m.String()
-	}
-	return out
-}
-
-// costGroupJSON is a part of the replies.
-type costGroupJSON struct {
-	Context  *chatctx.ID `json:"context,omitempty"`
-	Title    string      `json:"title,omitempty"`
-	Trashed  bool        `json:"trashed,omitempty"`
-	Branch   *string     `json:"branch,omitempty"`
-	Removed  bool        `json:"removed,omitempty"`
-	Provider *string     `json:"provider,omitempty"`
-	Model    string      `json:"model,omitempty"`
-	Day      *string     `json:"day,omitempty"` // "" where the time is unknown
-	Kind     string      `json:"kind,omitempty"`
-	sumsJSON
-}
-
-type costJSON struct {
-	By    string     `json:"by,omitempty"`
-	Since *time.Time `json:"since,omitempty"`
-	sumsJSON
-	Kinds    []costGroupJSON `json:"kinds"`
-	Groups   []costGroupJSON `json:"groups,omitempty"`
-	Unpriced []costGroupJSON `json:"unpriced_models"`
-	Damaged  int             `json:"damaged,omitempty"`
-}
-
-func costGroups(by cost.By, list []*cost.Group) []costGroupJSON {
-	out := []costGroupJSON{}
-	for _, g := range list {
-		j := costGroupJSON{Context: idOrNull(g.Context), Title: g.Title, Trashed: g.Trashed, Removed: g.Removed, Model: g.Model, Kind: g.Kind, sumsJSON: sumsOf(g.Sums)}
-		switch by {
-		case cost.ByBranch:
-			j.Branch = &g.Branch
-		case cost.ByModel:
-			j.Provider = &g.Provider
-		case cost.ByDay:
-			j.Day = &g.Day
-		}
-		out = append(out, j)
-	}
-	return out
 }
 
 func doCost(r *run) error {
@@ -117,9 +60,7 @@ func doCost(r *run) error {
 	if err != nil {
 		return err
 	}
-	v := costJSON{By: string(q.By), Since: jsonTime(since), sumsJSON: sumsOf(report.Sums), Kinds: costGroups(cost.ByKind, report.Kinds),
-		Groups: costGroups(q.By, report.Groups), Unpriced: costGroups(cost.ByModel, report.Unpriced), Damaged: report.Damaged}
-	return r.emit(v, func() { r.printCost(&q, report) })
+	return r.emit(contract.CostOf(&q, report), func() { r.printCost(&q, report) })
 }
 
 func quoted(list []cost.By) []string {

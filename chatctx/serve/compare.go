@@ -1,0 +1,153 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+func compareMethods() []*method {
+	const at = "/contexts/{context}/branches/{branch}"
+	return []*method{
+		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches),
+		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
+		define("tokens", "GET "+at+"/tokens", Read, "how large a branch is for its model, and of how much", countTokens),
+		define("cost", "GET /cost", Read, "what replies cost", sumCost),
+	}
+}
+
+type compareParams struct {
+	target
+	With []string `json:"with,omitempty" doc:"what to compare: branches, or places on them; left out: the branch and its siblings"`
+}
+
+func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]chatctx.Ref, len(in.With))
+	for i, ref := range in.With {
+		refs[i] = chatctx.Ref(ref)
+	}
+	return compare.Of(r.ctx, c, in.Branch, refs...)
+}
+
+type takeParams struct {
+	refParams
+	KeepRest bool `json:"keep_rest,omitempty" doc:"keep the later turns after the new answer"`
+}
+
+// took is an answer that was taken.
+type took struct {
+	moved
+	MovedTo string `json:"moved_to"` // the branch with what stood there before; "": nothing did
+}
+
+func takeAnswer(r *request, in *takeParams) (took, error) {
+	done, err := r.commit(in.change, func(b *chatctx.Batch) {
+		b.Take(chatctx.Ref(in.Message), chatctx.TakeOptions{KeepRest: in.KeepRest})
+	})
+	if err != nil {
+		return took{}, err
+	}
+	return took{moved{contract.MovedOf(done), done.Revision}, done.Last().Beside}, nil
+}
+
+// sized is a branch's size.
+type sized struct {
+	Total     int    `json:"total_tokens"`
+	Overhead  int    `json:"overhead"`
+	System    int    `json:"system"`
+	Prompt    int    `json:"prompt"`
+	Tools     int    `json:"tools"`
+	Summary   int    `json:"summary"`
+	Encoding  string `json:"encoding"`
+	Exactness string `json:"exactness"`
+	Model     string `json:"model"`
+	Budget    *int   `json:"budget"`
+	Percent   *int   `json:"percent"`
+	Within    bool   `json:"within"`
+}
+
+func countTokens(r *request, in *target) (sized, error) {
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return sized{}, err
+	}
+	set, err := c.Effective(r.ctx, in.Branch)
+	if err != nil {
+		return sized{}, err
+	}
+	o, err := enhancer.OptionsOf(set, os.Getenv)
+	if err != nil {
+		return sized{}, err
+	}
+	d, err := c.Draft(r.ctx, in.Branch)
+	if err != nil {
+		return sized{}, err
+	}
+	counter := tokens.NewCounter(o.Model, c)
+	if err := counter.Fill(r.ctx, d); err != nil {
+		return sized{}, err
+	}
+	report := counter.Report(d, o.Budget)
+	v := sized{Total: report.Total(), Overhead: report.Overhead, System: report.System, Prompt: report.Prompt, Tools: report.Tools, Summary: report.Summary,
+		Encoding: string(report.Model.Encoding), Exactness: report.Exactness, Model: o.Model, Within: report.Usage.Within}
+	if o.Budget > 0 {
+		v.Budget, v.Percent = &report.Usage.Budget, &report.Usage.Percent
+	}
+	return v, nil
+}
+
+type costParams struct {
+	By      string     `json:"by,omitempty" doc:"a group for each context, branch, model, day or kind"`
+	Since   *time.Time `json:"since,omitempty" doc:"only what came then or later"`
+	Until   *time.Time `json:"until,omitempty" doc:"only what came before"`
+	Context string     `json:"context,omitempty" doc:"only replies of this conversation"`
+}
+
+func sumCost(r *request, in *costParams) (contract.Cost, error) {
+	q := cost.Query{By: cost.By(in.By)}
+	if q.By != cost.ByNothing && !slices.Contains(cost.Grouping, q.By) {
+		return contract.Cost{}, chatctx.Invalid("by is %q, and has to be context, branch, model, day or kind", in.By)
+	}
+	if in.Since != nil {
+		q.Since = *in.Since
+	}
+	if in.Until != nil {
+		q.Until = *in.Until
+	}
+	if in.Context != "" {
+		c, err := r.store.Context(r.ctx, in.Context)
+		if err != nil {
+			return contract.Cost{}, err
+		}
+		q.Context = c.ID
+	}
+	env, err := settings.FromEnv(os.Getenv)
+	if err != nil {
+		return contract.Cost{}, err
+	}
+	own, err := r.store.Settings(r.ctx)
+	if err != nil {
+		return contract.Cost{}, err
+	}
+	if q.Prices, err = cost.Parse(settings.InForce(env, own)["prices"]); err != nil {
+		return contract.Cost{}, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
+	}
+	report, err := cost.Spent(r.ctx, r.store, q)
+	if err != nil {
+		return contract.Cost{}, err
+	}
+	return contract.CostOf(&q, report), nil
+}

@@ -1,0 +1,304 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func sendMethods() []*method {
+	const at = "/contexts/{context}/branches/{branch}"
+	return []*method{
+		define("send", "POST "+at+"/send", Run, "ask a model, or several at once, and put each answer on a branch; tells what comes", send).stream(),
+		define("retry", "POST "+at+"/retry", Run, "answer the last user message again, on a new branch beside the old answer; tells what comes", retry).stream(),
+	}
+}
+
+// asked says who is asked.
+type asked struct {
+	Model    string                     `json:"model,omitempty" doc:"the model; else that of the settings"`
+	Provider string                     `json:"provider,omitempty" doc:"where it is asked; else its name tells"`
+	Models   []string                   `json:"models,omitempty" doc:"several models, asked at once, each on a new branch that is called like it"`
+	Times    int                        `json:"times,omitempty" doc:"ask each so often, each on a new branch"`
+	Settings map[string]json.RawMessage `json:"settings,omitempty" doc:"settings that hold for this request alone"`
+}
+
+type sendParams struct {
+	target
+	asked
+	Text    string           `json:"text,omitempty" doc:"the user's message as text; without it and message, what the branch ends with is answered"`
+	Message *chatctx.Message `json:"message,omitempty" doc:"the user's message, in place of text"`
+}
+
+type retryParams struct {
+	target
+	asked
+	Name     string `json:"name,omitempty" doc:"the new branch's name; else main.2, main.3 …"`
+	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`
+}
+
+// The events of send and retry.
+type (
+	requested struct {
+		Branch   string `json:"branch"`
+		Provider string `json:"provider"`
+		Model    string `json:"model"`
+	}
+	delta struct {
+		Branch  string `json:"branch"`
+		Type    string `json:"type"` // text, thinking, refusal …
+		Text    string `json:"text"`
+		Skipped bool   `json:"skipped,omitempty"` // words before these were left out, since they were not read in time; the message has all
+	}
+	arrived struct {
+		Branch  string         `json:"branch"`
+		Message *chatctx.Entry `json:"message"`
+	}
+	retried struct {
+		Branch  string  `json:"branch"`
+		Kind    string  `json:"kind"`
+		Seconds float64 `json:"seconds"` // until it is asked again
+	}
+	failed struct {
+		Branch string         `json:"branch"`
+		Model  string         `json:"model,omitempty"`
+		Error  contract.Error `json:"error"`
+	}
+)
+
+// answers are what a send came to: an answer each branch, and who failed.
+type answers struct {
+	Answers []contract.Answer `json:"answers"`
+	Failed  []failed          `json:"failed"`
+}
+
+// mostAsked bounds how many answers one request asks for: each of them is paid for.
+const mostAsked = 32
+
+func send(r *request, in *sendParams) (answers, error) {
+	m := in.Message
+	if m != nil && in.Text != "" {
+		return answers{}, chatctx.Invalid("send takes text or message")
+	}
+	if in.Text != "" {
+		m = pool.NewText(pool.User, in.Text)
+	}
+	if m != nil {
+		if err := ready([]*chatctx.Message{m}); err != nil {
+			return answers{}, err
+		}
+	}
+	s, err := r.sending(in.target, &in.asked)
+	if err != nil {
+		return answers{}, err
+	}
+	defer s.close()
+	if len(in.Models) > 0 || in.Times > 1 {
+		at := chatctx.Ref("")
+		if m == nil {
+			question, _, err := turn.Question(r.ctx, s.snap)
+			if err != nil {
+				return answers{}, err
+			}
+			at = chatctx.RefTo(question.ID)
+		}
+		return s.many(m, at)
+	}
+	var messages []*chatctx.Message
+	if m != nil {
+		messages = append(messages, m)
+	}
+	if err := fits(s.turn.Fits(r.ctx, messages...)); err != nil {
+		return answers{}, err
+	}
+	return s.one(messages...)
+}
+
+func retry(r *request, in *retryParams) (answers, error) {
+	s, err := r.sending(in.target, &in.asked)
+	if err != nil {
+		return answers{}, err
+	}
+	defer s.close()
+	question, last, err := turn.Question(r.ctx, s.snap)
+	if err != nil {
+		return answers{}, err
+	}
+	if len(in.Models) > 0 || in.Times > 1 {
+		return s.many(nil, chatctx.RefTo(question.ID))
+	}
+	if err := fits(s.turn.Fits(r.ctx)); err != nil {
+		return answers{}, err
+	}
+	if last && in.Name == "" {
+		return s.one()
+	}
+	if err := s.turn.Beside(r.ctx, in.Name, question); err != nil {
+		return answers{}, err
+	}
+	s.show(s.turn)
+	out, err := s.one()
+	switch {
+	case len(out.Answers) == 0:
+		err = errors.Join(err, s.turn.Unmake(r.ctx))
+	case in.Activate:
+		err = errors.Join(err, s.turn.GoTo(r.ctx))
+	}
+	return out, err
+}
+
+// fits words an error of a provider that would not take a message as it is.
+func fits(err error) error {
+	var not *turn.NotTakenError
+	if errors.As(err, &not) {
+		return chatctx.Invalid("%s; nothing was stored", not.Error())
+	}
+	return err
+}
+
+// sending is a send on its way.
+type sending struct {
+	r    *request
+	in   *asked
+	turn *turn.Turn
+	snap *chatctx.Snapshot
+	pump *pump
+	end  func() // of the executor
+}
+
+func (r *request) sending(at target, in *asked) (*sending, error) {
+	if in.Times < 0 || max(in.Times, 1)*max(len(in.Models), 1) > mostAsked {
+		return nil, chatctx.Invalid("times is at least 1, and all together are at most %d answers", mostAsked)
+	}
+	if len(in.Models) > 0 && in.Model != "" {
+		return nil, chatctx.Invalid("give model or models, not both")
+	}
+	for i, m := range in.Models {
+		if m == "" || slices.Contains(in.Models[:i], m) {
+			return nil, chatctx.Invalid("in models one is empty or stands there twice; one model several times: times")
+		}
+	}
+	if err := r.maySet(in.Settings); err != nil {
+		return nil, err
+	}
+	c, snap, err := r.snapshot(at)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]json.RawMessage{}
+	for name, value := range in.Settings {
+		set[name] = value
+	}
+	for name, word := range map[string]string{"model": in.Model, "provider": in.Provider} {
+		if word != "" {
+			set[name] = wire.String(word)
+		}
+	}
+	e, end := r.server.executor(c)
+	s := &sending{r: r, in: in, snap: snap, pump: newPump(r.tell), end: end}
+	s.turn = &turn.Turn{Context: c, Branch: snap.Info.Name, Settings: set, Calls: e.Calls}
+	if r.server.options.Turn != nil {
+		r.server.options.Turn(s.turn)
+	}
+	s.show(s.turn)
+	return s, nil
+}
+
+func (s *sending) close() {
+	s.pump.close()
+	s.end()
+}
+
+// show has a turn's events told.
+func (s *sending) show(t *turn.Turn) {
+	branch := t.Branch
+	t.Show = func(e turn.Event) {
+		switch {
+		case e.Delta != nil && e.Delta.Text != "":
+			s.pump.delta(delta{Branch: branch, Type: e.Delta.Type, Text: e.Delta.Text})
+		case e.Request != nil:
+			s.pump.put("request", requested{branch, e.Request.Provider, e.Request.Model})
+		case e.Retry != nil:
+			s.pump.put("retry", retried{branch, string(e.Retry.Failed.Kind), e.Retry.Wait.Seconds()})
+		case e.Message != nil && e.Place != nil:
+			s.pump.put("message", arrived{branch, &chatctx.Entry{Message: e.Message, Position: e.Place.Position}})
+		}
+	}
+}
+
+// one asks on the turn's branch.
+func (s *sending) one(messages ...*chatctx.Message) (answers, error) {
+	out, err := s.turn.Send(s.r.ctx, messages...)
+	v := answers{Answers: answersOf(out), Failed: []failed{}}
+	s.pump.flush()
+	return v, err
+}
+
+// answersOf shapes what a send came to.
+func answersOf(out *turn.Outcome) []contract.Answer {
+	all := []contract.Answer{}
+	if out == nil {
+		return all
+	}
+	if out.Queued {
+		return append(all, contract.Answer{Context: out.Context, Branch: out.Branch, Queued: true})
+	}
+	for i, m := range out.Replies {
+		v := contract.Answer{Context: out.Context, Branch: out.Branch, Message: &chatctx.Entry{Message: m, Position: out.Places[i].Position}, Position: out.Places[i].Position}
+		if i == len(out.Replies)-1 {
+			v.Waiting, v.Revision, v.Operation = out.Waiting, out.Revision, out.Operation
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// many asks all at once, each on a branch of its own.
+func (s *sending) many(m *chatctx.Message, at chatctx.Ref) (answers, error) {
+	taken, err := turn.NamesOf(s.r.ctx, s.turn.Context)
+	if err != nil {
+		return answers{}, err
+	}
+	models := s.in.Models
+	if len(models) == 0 {
+		models = []string{s.in.Model}
+	}
+	var turns []*turn.Turn
+	labels := map[*turn.Turn]string{}
+	for _, model := range models {
+		for range max(s.in.Times, 1) {
+			own := *s.turn
+			own.Settings = map[string]json.RawMessage{}
+			for name, value := range s.turn.Settings {
+				own.Settings[name] = value
+			}
+			if model != "" {
+				own.Settings["model"] = wire.String(model)
+			}
+			own.Branch = taken.Free(s.snap.Info.Name, model)
+			s.show(&own)
+			turns, labels[&own] = append(turns, &own), model
+		}
+	}
+	out := answers{Answers: []contract.Answer{}, Failed: []failed{}}
+	_, err = turn.Ask(s.r.ctx, s.snap.Info.Name, m, at, turns, func() {}, func(a *turn.Answer) {
+		if a.Err != nil {
+			f := failed{a.Branch, labels[a.Turn], errorOf(a.Err)["error"]}
+			out.Failed = append(out.Failed, f)
+			s.pump.put("failed", f)
+			return
+		}
+		for _, v := range answersOf(a.Outcome) {
+			out.Answers = append(out.Answers, v)
+			s.pump.put("answer", v)
+		}
+	})
+	s.pump.flush()
+	return out, fits(err)
+}

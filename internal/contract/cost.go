@@ -1,0 +1,78 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Sums are sums with their amounts in words. JSON has the integers too, since a reader may take the words for a float.
+type Sums struct {
+	cost.Sums
+	Amounts map[string]string `json:"cost"`
+}
+
+func sumsOf(s cost.Sums) Sums {
+	out := Sums{s, map[string]string{}}
+	if out.Cost == nil {
+		out.Cost = map[string]cost.Money{}
+	}
+	for currency, m := range s.Cost {
+		out.Amounts[currency] = m.String()
+	}
+	return out
+}
+
+// CostGroup is a part of the replies.
+type CostGroup struct {
+	Context  *chatctx.ID `json:"context,omitempty"`
+	Title    string      `json:"title,omitempty"`
+	Trashed  bool        `json:"trashed,omitempty"`
+	Branch   *string     `json:"branch,omitempty"`
+	Removed  bool        `json:"removed,omitempty"`
+	Provider *string     `json:"provider,omitempty"`
+	Model    string      `json:"model,omitempty"`
+	Day      *string     `json:"day,omitempty"` // "" where the time is unknown
+	Kind     string      `json:"kind,omitempty"`
+	Sums
+}
+
+// Cost is what replies cost.
+type Cost struct {
+	By    string     `json:"by,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+	Sums
+	Kinds    []CostGroup `json:"kinds"`
+	Groups   []CostGroup `json:"groups,omitempty"`
+	Unpriced []CostGroup `json:"unpriced_models"`
+	Damaged  int         `json:"damaged,omitempty"`
+}
+
+func costGroups(by cost.By, list []*cost.Group) []CostGroup {
+	out := []CostGroup{}
+	for _, g := range list {
+		j := CostGroup{Context: ID(g.Context), Title: g.Title, Trashed: g.Trashed, Removed: g.Removed, Model: g.Model, Kind: g.Kind, Sums: sumsOf(g.Sums)}
+		switch by {
+		case cost.ByBranch:
+			j.Branch = &g.Branch
+		case cost.ByModel:
+			j.Provider = &g.Provider
+		case cost.ByDay:
+			j.Day = &g.Day
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// CostOf shapes a report.
+func CostOf(q *cost.Query, report *cost.Report) Cost {
+	v := Cost{By: string(q.By), Sums: sumsOf(report.Sums), Kinds: costGroups(cost.ByKind, report.Kinds),
+		Groups: costGroups(q.By, report.Groups), Unpriced: costGroups(cost.ByModel, report.Unpriced), Damaged: report.Damaged}
+	if !q.Since.IsZero() {
+		v.Since = Time(pool.TimeOf(q.Since))
+	}
+	return v
+}
