@@ -446,7 +446,7 @@ func (c *codex) keepRepeated() {
 		if it.m != nil && !it.event {
 			last = i
 		}
-		if it.event && last >= 0 && c.repeated(it.m) && !c.heard.has(it.m.Text()) {
+		if it.event && last >= 0 && c.repeated(it.m) && !c.heard.hasText(it.m.Text()) {
 			c.items[last].loose = append(append(c.items[last].loose, ','), object("message", it.m.Text())...)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"unicode/utf16"
@@ -505,6 +506,21 @@ func (v value) members() iter.Seq2[string, value] {
 	}
 }
 
+// fields is members with the keys as they stand in the text.
+func (v value) fields() iter.Seq2[value, value] {
+	return func(yield func(value, value) bool) {
+		if v.kind() != objectKind {
+			return
+		}
+		end := v.tok().next
+		for i := v.i + 1; i < end; i = v.d.tokens[i+1].next {
+			if !yield(value{v.d, i}, value{v.d, i + 1}) {
+				return
+			}
+		}
+	}
+}
+
 // items gives an array's items.
 func (v value) items() iter.Seq[value] {
 	return func(yield func(value) bool) {
@@ -567,20 +583,33 @@ func (v value) str() string {
 	if t.kind != stringKind {
 		return ""
 	}
-	b := v.d.text[t.start+1 : t.end-1]
 	if !t.escaped && v.d.utf8 {
-		return string(b)
+		return string(v.d.text[t.start+1 : t.end-1])
 	}
-	if t.escaped {
-		b = unescape(b)
-	}
-	s, _ := repairUTF8(b)
-	return s
+	return string(v.bytes(&[]byte{}))
 }
 
-// unescape resolves the escapes of a string's text; half of a surrogate pair becomes U+FFFD.
-func unescape(b []byte) []byte {
-	out := make([]byte, 0, len(b))
+// bytes is str without memory of its own: a part of the document's text, or decoded into the buffer.
+func (v value) bytes(buf *[]byte) []byte {
+	t := v.tok()
+	if t.kind != stringKind {
+		return nil
+	}
+	b := v.d.text[t.start+1 : t.end-1]
+	if t.escaped {
+		*buf = unescape((*buf)[:0], b)
+		b = *buf
+	}
+	if !v.d.utf8 && !utf8.Valid(b) {
+		s, _ := repairUTF8(b)
+		b = []byte(s)
+	}
+	return b
+}
+
+// unescape adds to out a string's text with its escapes resolved; half of a surrogate pair becomes U+FFFD.
+func unescape(out, b []byte) []byte {
+	out = slices.Grow(out, len(b))
 	for p := 0; p < len(b); {
 		n := bytes.IndexByte(b[p:], '\\')
 		if n < 0 {
@@ -726,8 +755,10 @@ func (v value) repeated() []string {
 	var twice []string
 	end := v.tok().next
 	for i := v.i + 1; i < end; i = v.d.tokens[i+1].next {
+		t := v.d.tokens[i]
 		for j := v.i + 1; j < i; j = v.d.tokens[j+1].next {
-			if bytes.Equal(value{v.d, i}.raw(), value{v.d, j}.raw()) {
+			u := v.d.tokens[j]
+			if u.end-u.start == t.end-t.start && bytes.Equal(v.d.text[u.start:u.end], v.d.text[t.start:t.end]) {
 				twice = append(twice, value{v.d, i}.str())
 				break
 			}

@@ -55,7 +55,11 @@ type reading struct {
 	// where nothing is known.
 	unchanged func(from chatctx.SourceLink, digest pool.Hash) (bool, error)
 	doc       document
-	assets    *assets // the files beside this one, once asked for
+	own       *sieve // see emptied
+	// structuralKeys are those that hold for the format structuralOf.
+	structuralOf   string
+	structuralKeys map[string]bool
+	assets         *assets // the files beside this one, once asked for
 }
 
 // seenBefore tells whether a conversation was imported from the very same record before: then it need not be read on, only its records

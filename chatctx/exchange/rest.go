@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -52,8 +53,8 @@ var structuralKeys = map[string]map[string]bool{
 }
 
 // isStructural tells whether a member is structural: a string or number under such a key, or a list of them.
-func (r *reading) isStructural(key string, v value) bool {
-	return (structuralKeys[""][key] || structuralKeys[r.format][key]) && (v.kind() < arrayKind || v.is(arrayKind) && v.first().kind() < arrayKind)
+func (s *sieve) isStructural(key, v value) bool {
+	return s.structural[string(key.bytes(&s.key))] && (v.kind() < arrayKind || v.is(arrayKind) && v.first().kind() < arrayKind)
 }
 
 // take adds a record's messages to the thread, and what of the record they do not say beside the first of them.
@@ -85,7 +86,7 @@ func listOf(values []byte) json.RawMessage {
 
 // wholeBut is wholeOf where the texts of told are kept elsewhere.
 func (r *reading) wholeBut(at place, msgs []*chatctx.Message, told []string, records ...value) {
-	s := r.sieve()
+	s := r.emptied()
 	s.text(told...)
 	for _, m := range msgs {
 		s.message(m)
@@ -140,7 +141,7 @@ func joined(have, more json.RawMessage) json.RawMessage {
 
 // beside puts what is left of a value beside a message, as whole does, and looks for no damage in it.
 func (r *reading) beside(v value, m *chatctx.Message) {
-	s := r.sieve()
+	s := r.emptied()
 	s.message(m)
 	if left := s.rest(v); left != nil {
 		m.Meta.ProviderData = withData(m.Meta.ProviderData, r.format, joined(m.Meta.ProviderData[r.format], left))
@@ -226,14 +227,33 @@ func (r *reading) about(in *chatctx.Incoming, v value, said ...string) {
 	v.taken()
 }
 
-func (r *reading) sieve() *sieve { return &sieve{r: r, said: map[string]bool{"": true}} }
+func (r *reading) sieve() *sieve {
+	if r.structuralOf != r.format {
+		r.structuralOf, r.structuralKeys = r.format, maps.Clone(structuralKeys[""])
+		maps.Copy(r.structuralKeys, structuralKeys[r.format])
+	}
+	return &sieve{structural: r.structuralKeys, said: map[string]bool{"": true}}
+}
+
+// emptied is a sieve for the moment: the same one each time, so that records cost no memory for it.
+func (r *reading) emptied() *sieve {
+	if r.own == nil || len(r.own.said) > 1000 {
+		r.own = r.sieve()
+		return r.own
+	}
+	clear(r.own.said)
+	r.own.said[""], r.own.data, r.own.now = true, nil, nil
+	return r.own
+}
 
 // sieve holds what was said, to find what was not.
 type sieve struct {
-	r    *reading
-	said map[string]bool
-	data map[pool.Hash]bool
-	now  []byte // JSON that is kept: what is the beginning or a part of a string of it was said
+	structural map[string]bool // keys, of all formats and of this one
+	said       map[string]bool
+	data       map[pool.Hash]bool
+	now        []byte // JSON that is kept: what is the beginning or a part of a string of it was said
+	doc        document
+	buf, key   []byte
 }
 
 func (s *sieve) text(list ...string) {
@@ -256,7 +276,7 @@ func (s *sieve) message(m *chatctx.Message) {
 	s.parts(m.Content)
 	for i := range m.Calls {
 		s.text(m.Calls[i].ID, m.Calls[i].Tool, string(m.Calls[i].Arguments))
-		if v, _, err := new(document).parse(m.Calls[i].Arguments, false); err == nil {
+		if v, _, err := s.doc.parse(m.Calls[i].Arguments, false); err == nil {
 			s.text(v.get("input").str()) // arguments that are no JSON are put there
 		}
 	}
@@ -281,7 +301,12 @@ func (s *sieve) parts(parts []pool.Part) {
 }
 
 // has tells whether a string was said: as a text, or as the bytes that it encodes.
-func (s *sieve) has(t string) bool {
+func (s *sieve) has(v value) bool {
+	b := v.bytes(&s.buf)
+	return s.said[string(b)] || s.hasText(string(b))
+}
+
+func (s *sieve) hasText(t string) bool {
 	if s.said[t] {
 		return true
 	}
@@ -320,7 +345,7 @@ func (s *sieve) left(v value) json.RawMessage {
 	}
 	switch v.kind() {
 	case stringKind:
-		if s.has(v.str()) {
+		if s.has(v) {
 			return nil
 		}
 		return v.copied()
@@ -361,11 +386,11 @@ func (s *sieve) walk(v value, says *bool) bool {
 	case t.used:
 		return false
 	case t.kind == stringKind:
-		text := v.str()
-		if text != "" && s.has(text) {
+		empty := t.end-t.start == 2
+		if !empty && s.has(v) {
 			return false
 		}
-		*says = *says || text != ""
+		*says = *says || !empty
 	case t.kind == numberKind || t.kind == boolKind:
 		*says = true
 	}
@@ -374,8 +399,8 @@ func (s *sieve) walk(v value, says *bool) bool {
 			return false
 		}
 	}
-	for k, x := range v.members() {
-		if s.r.isStructural(k, x) {
+	for k, x := range v.fields() {
+		if s.isStructural(k, x) {
 			continue
 		}
 		if !s.walk(x, says) {
@@ -407,21 +432,23 @@ func (s *sieve) hear(v value) {
 	for it := range v.items() {
 		s.hear(it)
 	}
-	for k, x := range v.members() {
-		if !s.r.isStructural(k, x) {
+	for k, x := range v.fields() {
+		if !s.isStructural(k, x) {
 			s.hear(x)
 		}
 	}
 }
 
 func (s *sieve) members(v value) json.RawMessage {
-	twice := keys(v.repeated()...)
+	twice := v.repeated()
 	w := objectWriter{}
-	for k, x := range v.members() {
-		if twice[k] && v.get(k).i != x.i || s.r.isStructural(k, x) {
+	for k, x := range v.fields() {
+		if twice != nil && v.get(k.str()).i != x.i || s.isStructural(k, x) {
 			continue
 		}
-		w.addRaw(k, s.left(x))
+		if raw := s.left(x); raw != nil {
+			w.addRaw(k.str(), raw)
+		}
 	}
 	return w.done()
 }
