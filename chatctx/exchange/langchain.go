@@ -68,6 +68,7 @@ func (l *langChain) message(at place, v value) error {
 		typ = c
 	}
 	if typ == "remove" {
+		l.t.keep(v)
 		l.r.structural(1)
 		return nil
 	}

@@ -130,6 +130,5 @@ func (l *llama) emit() error {
 	if in.Conversation == "" {
 		in.Conversation = contentID(nil, l.t.records)
 	}
-	l.t.looseRecords(in)
 	return l.t.emit(in, l.current)
 }

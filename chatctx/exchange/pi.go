@@ -200,7 +200,6 @@ func (p *pi) emit() error {
 	in := &p.in
 	p.about.addRaw("labels", p.labels.done())
 	in.AppData = appData(piName, p.about.done())
-	p.t.looseRecords(in)
 	if in.Conversation == "" {
 		in.Conversation = contentID(nil, p.t.records)
 	}

@@ -94,7 +94,7 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	}
 	switch now := msgs[0]; {
 	case sameMessage(have.message, now):
-	case len(msgs) > 1 || t.tail[have.id] != "":
+	case len(msgs) > 1 || t.tail[have.id] != "" || len(now.Content) == 0 && len(now.Calls) == 0 && now.Result == nil: // or still to be filled
 		return false
 	case have.message.Continues(now):
 	case now.Continues(have.message) && now.Validate() == nil:
@@ -180,6 +180,7 @@ func (t *thread) emit(in *chatctx.Incoming, active string) error {
 }
 
 func (t *thread) build(in *chatctx.Incoming, active string) {
+	t.looseRecords(in)
 	for i := range t.records {
 		rec := &t.records[i]
 		if tail, ok := t.tail[rec.parent]; ok && !rec.further {

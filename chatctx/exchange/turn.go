@@ -235,7 +235,6 @@ func (t *thread) handOn(in *chatctx.Incoming, v value, active string) error {
 	if v.d != nil {
 		t.r.about(in, v)
 	}
-	t.looseRecords(in)
 	if in.Conversation == "" {
 		in.Conversation = t.contentID()
 	}
