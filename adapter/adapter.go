@@ -76,7 +76,7 @@ func (e *SettingError) Unwrap() error { return ErrSetting }
 
 // The texts that an adapter puts in. They never depend on anything that may change later.
 const (
-	NoResult    = "no result yet" // of a call without result, whatever was decided about it
+	NoResult    = "no result yet" // of a call without result, whatever was decided about it after its message was stored
 	Denied      = "denied"        // of a denied call whose result says nothing; with a reason, "denied: REASON"
 	Interrupted = "interrupted"   // of a result that says nothing since its tool was interrupted
 	NoOutput    = "(no output)"   // of another result that says nothing

@@ -41,13 +41,17 @@ func (b *builder) fill(t *Turn) {
 	missing := 0
 	for i := range t.Items {
 		if c := t.Items[i].Call; c != nil && c.result == nil {
-			c.result = &Result{Call: c, Items: []Item{{Text: NoResult}}, Missing: true}
+			text := NoResult
+			if c.Status == pool.Denied && !c.Later && c.Reason != "" {
+				text = Denied + ": " + c.Reason
+			}
+			c.result = &Result{Call: c, Items: []Item{{Text: text}}, Missing: true}
 			t.Results = append(t.Results, c.result)
 			missing++
 		}
 	}
 	if missing > 0 {
-		b.Note(t.Message, "%d of its calls without result: %s", missing, NoResult)
+		b.Note(t.Message, "%d of its calls without result: each says so", missing)
 	}
 	if !b.rules.CallOrder {
 		return

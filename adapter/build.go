@@ -302,7 +302,7 @@ func (b *builder) call(t *Turn, c *pool.Call) {
 	t.Items = append(t.Items, Item{Call: call})
 }
 
-// result puts a result where its call waits for it. One that comes later is a text where it came; one without a call is left
+// result puts a result where its call waits for it. One that comes later, or from another program than the one that ran the call, is a text where it came; one without a call is left
 // out.
 func (b *builder) result(m *pool.Message) {
 	if m.Result == nil {
@@ -310,6 +310,10 @@ func (b *builder) result(m *pool.Message) {
 		return
 	}
 	calls := b.calls[m.Result.RequestID]
+	if m.Kind == pool.Late && len(calls) > 0 {
+		b.late(calls[len(calls)-1], m)
+		return
+	}
 	for _, c := range calls {
 		if c.turn == b.open && c.result == nil {
 			c.result = b.answerOf(c, m)
@@ -319,6 +323,7 @@ func (b *builder) result(m *pool.Message) {
 	}
 	for i := len(calls) - 1; i >= 0; i-- {
 		if c := calls[i]; c.result == nil && !c.late {
+			c.late = true
 			b.late(c, m)
 			return
 		}
@@ -330,10 +335,9 @@ func (b *builder) result(m *pool.Message) {
 	b.Note(m.ID, "a result was left out: its call %q is not on the branch", m.Result.RequestID)
 }
 
-// late makes a text of a result whose place is taken by the words that there was none. It leaves the open turn open: what
+// late makes a text of a result whose place is taken by the words that there was none, or kept for another. It leaves the open turn open: what
 // comes between its results is sent after them.
 func (b *builder) late(c *Call, m *pool.Message) {
-	c.late = true
 	r := b.answerOf(c, m)
 	t := &Turn{Role: pool.User, Message: m.ID, Items: append([]Item{{Text: lateText(c, r.Error)}}, r.Items...)}
 	if r.Items[0].Text != "" {

@@ -24,6 +24,14 @@ func CallState(status pool.Status, execution pool.Execution) string {
 	return record.CallState(status, execution)
 }
 
+// What an open call waits for: see Call.WaitsFor.
+const (
+	WaitsForPerson  = record.WaitsForPerson
+	WaitsForProgram = record.WaitsForProgram
+	WaitsForChild   = record.WaitsForChild
+	WaitsForResult  = record.WaitsForResult
+)
+
 // Decision is one step in the life of a call, on record. From and To are what CallState gives. It is written to the store as it is: a second type would repeat it field by field.
 type Decision = record.Decision
 
@@ -105,7 +113,8 @@ func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
 // CallStep is one step in the life of a call: its beginning, with From "", or a decision.
 type CallStep = toolcall.CallStep
 
-// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state.
+// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state: where time or a crash has brought it
+// there, and nobody has written that yet, the step says what. Nothing is written.
 func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
 	return toolcall.CallLog(ctx, s.at, context)
 }

@@ -171,7 +171,6 @@ func TestCallsExpireForWhoeverLooks(t *testing.T) {
 		do   func(*Store, *ChatContext) error
 	}{
 		{"settle", func(s *Store, c *ChatContext) error { return c.SettleCalls(context.Background(), "") }},
-		{"log", func(s *Store, c *ChatContext) error { _, err := s.CallLog(context.Background(), ID{}); return err }},
 		{"decide", func(s *Store, c *ChatContext) error {
 			_, err := decide(c, "", "x", Verdict{Status: pool.Approved})
 			if err == nil || !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "denied/none") {
@@ -257,10 +256,170 @@ func TestAResultOutlivesItsBranch(t *testing.T) {
 	if m, err := c.Message(t.Context(), a.Last().Placed[0].Message); err != nil || m.Result.Text != "seen" {
 		t.Errorf("the result is %+v, %v", m, err)
 	}
+	ends := func() string {
+		e := headOf(t, c, "")
+		if e.Result != nil {
+			return fmt.Sprintf("%d %s", e.Position, e.Result.Text)
+		}
+		return fmt.Sprintf("%d %s", e.Position, e.Role)
+	}
+	for range 2 { // the result comes back with its call, and goes with it
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		want(t, callState(t, c, "main", "@2"), "approved/done")
+		want(t, ends(), "3 seen")
+		checkStore(t, s)
+		if _, err := s.Maintenance().GC(t.Context(), GCOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Redo(t.Context(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		want(t, ends(), "1 user")
+		checkStore(t, s)
+	}
+}
+
+func headOf(t *testing.T, c *ChatContext, branchName string) *Entry {
+	t.Helper()
+	snap, err := c.Snapshot(t.Context(), branchName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := snap.Find(t.Context(), "@")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestUndoLeavesWhatRuns: neither the decision that a call runs by nor its message is taken back while it runs.
+func TestUndoLeavesWhatRuns(t *testing.T) {
+	s, clock := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	approved, err := decide(c, "", "x", Verdict{Status: pool.Approved})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.Undo(t.Context(), "", "", approved.Operation); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/running by test") {
+			t.Errorf("undo of the approval of a call that runs gives %v", err)
+		}
+		appendTo(t, c, "", pool.NewText(pool.User, "more"))
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Errorf("undo of something else gives %v", err)
+		}
+	}
+	b := c.Begin("")
+	b.Rewind("@1") // takes it off all the same
+	b.Append(pool.NewText(pool.User, "again"))
+	commit(t, b)
 	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	want(t, callState(t, c, "main", "@2"), "approved/done")
+	if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/running") {
+		t.Errorf("redo of a rewind while the call runs gives %v", err)
+	}
+	clock.move(2 * ClaimLife) // its program is gone
+	if _, err := s.Redo(t.Context(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestALateResultEndsNoCall: what another program appends while a claim is held is kept, and the call ends with its claim.
+func TestALateResultEndsNoCall(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(text string) *Message {
+		return &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "x", Text: text}}
+	}
+	appendTo(t, c, "", said("another's"))
+	want(t, findC(t, s, "", "", "x").State(), "approved/running")
+	if e := headOf(t, c, ""); e.Kind != pool.Late {
+		t.Errorf("what another program appended is %+v", e.Message)
+	}
+	b := c.Begin("")
+	b.Fork("copy", ForkOptions{})
+	commit(t, b)
+	want(t, callState(t, c, "copy", "@2"), "pending/none")
+	if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "its own"}}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, findC(t, s, "", "main", "x").State(), "approved/done")
+	if e := headOf(t, c, "main"); e.Kind != "" || e.Result.Text != "its own" {
+		t.Errorf("the result is %+v", e.Message)
+	}
+}
+
+// TestUndoOfAnExpiryGivesTimeAgain: as much as there was, and a minute at least.
+func TestUndoOfAnExpiryGivesTimeAgain(t *testing.T) {
+	for _, in := range []time.Duration{time.Hour, time.Second} {
+		s, clock := clocked(t)
+		c := newContext(t, s, "a")
+		appendTo(t, c, "", asks("x"))
+		b := c.Begin("")
+		b.ExpireCall("x", clock.in(in))
+		commit(t, b)
+		clock.move(2 * in)
+		if err := c.SettleCalls(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		want(t, findC(t, s, "", "", "x").State(), "denied/none")
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		got := findC(t, s, "", "", "x")
+		want(t, got.State(), "pending/none")
+		if left := time.Duration(got.Expires-clock.in(0)) * time.Microsecond; left < in-time.Second || left < 50*time.Second || left > max(in, time.Minute)+time.Second {
+			t.Errorf("undo gives %s of %s", left, in)
+		}
+		if _, err := decide(c, "", "x", Verdict{Status: pool.Approved, Name: "Bob"}); err != nil {
+			t.Fatal(err)
+		}
+		d := findC(t, s, "", "", "x").Decisions
+		if last := d[len(d)-1]; last.ByName != "ann" || last.Claimed != "Bob" {
+			t.Errorf("it was decided by %q, who says %q", last.ByName, last.Claimed)
+		}
+		log, err := s.CallLog(t.Context(), c.ID)
+		if err != nil || log[0].Program != "test" || log[0].ByName != "test" || log[0].Origin != "append" {
+			t.Errorf("the call begins with %+v, %v", log[0], err)
+		}
+	}
+}
+
+// TestTheLogOnlyLooks: what time has brought to a call is told, and not written.
+func TestTheLogOnlyLooks(t *testing.T) {
+	s, clock := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	b := c.Begin("")
+	b.ExpireCall("x", clock.in(time.Hour))
+	commit(t, b)
+	clock.move(2 * time.Hour)
+	log, err := s.CallLog(t.Context(), ID{})
+	if err != nil || len(log) != 2 || log[1].To != "denied/none" || log[1].ByKind != ByExpiry {
+		t.Fatalf("the log is %+v, %v", log, err)
+	}
+	if got := findC(t, s, "", "", "x"); len(got.Decisions) != 0 {
+		t.Errorf("looking wrote %+v", got.Decisions)
+	}
 }
 
 func TestADeadClaimMakesACallUncertain(t *testing.T) {
@@ -384,6 +543,7 @@ func TestCallTransitions(t *testing.T) {
 		c := newContext(t, s, "a")
 		appendTo(t, c, "", asks("x"))
 		state, before := "pending/none", ""
+		var claim ID
 		for range 14 {
 			step := steps[rng.Intn(len(steps))]
 			next, legal := callModel[state][step]
@@ -393,7 +553,7 @@ func TestCallTransitions(t *testing.T) {
 				}
 				next = before
 			}
-			err := takeStep(t, s, c, clock, step)
+			err := takeStep(t, s, c, clock, step, &claim)
 			switch {
 			case legal && err != nil:
 				t.Fatalf("seed %d: %s of a call that is %s: %v", seed, step, state, err)
@@ -411,7 +571,7 @@ func TestCallTransitions(t *testing.T) {
 	}
 }
 
-func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step string) error {
+func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step string, claim *ID) error {
 	var err error
 	switch step {
 	case "approve":
@@ -427,9 +587,19 @@ func takeStep(t *testing.T, s *Store, c *ChatContext, clock *fakeClock, step str
 			clock.move(2 * time.Second)
 		}
 	case "claim", "again":
-		_, err = s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: step == "again", PID: -1})
+		var k *CallClaim
+		if k, err = s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: step == "again", PID: -1}); err == nil {
+			*claim = k.Token
+		}
 	case "resolve", "fail":
-		_, err = s.ResolveCall(t.Context(), "", "", "x", Answer{Result: pool.Result{Text: "r", IsError: step == "fail"}})
+		a := Answer{Result: pool.Result{Text: "r", IsError: step == "fail"}}
+		if findC(t, s, "", "", "x").Execution == pool.Running {
+			if _, err := s.ResolveCall(t.Context(), "", "", "x", a); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "token") {
+				t.Fatalf("a call that runs is answered without its claim's token: %v", err)
+			}
+			a.Token = *claim
+		}
+		_, err = s.ResolveCall(t.Context(), "", "", "x", a)
 	case "crash":
 		clock.move(2 * time.Minute)
 	case "undo":

@@ -21,6 +21,9 @@ var (
 	ErrPurged = record.ErrPurged
 	// ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
 	ErrStopped = record.ErrStopped
+
+	// ErrTaken is an ErrStopped: the claim on a call is another's by now, or has ended. What became of the call is not for who held it to say.
+	ErrTaken = record.ErrTaken
 )
 
 // Errors of the file itself.

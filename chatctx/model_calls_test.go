@@ -169,13 +169,11 @@ func (r *run) resolveCall(c *convo) error {
 		answer.Token = pool.NewID()
 	case how == "the claim" && held:
 		answer.Token = c.claims[k].handle.Token
-	case held:
-		return errSkip // it is this process that runs it
 	}
 	r.say("resolve %s with %s", refOf(k)[32:], how)
 	done, err := r.store().ResolveCall(bg, c.id.String(), "", refOf(k), answer)
 	r.due(c, k)
-	if how == "a wrong token" {
+	if how == "a wrong token" || how == "no token" && held {
 		r.wanted(err, chatctx.ErrConflict, "a claim that it does not have")
 		return nil
 	}
@@ -187,6 +185,10 @@ func (r *run) resolveCall(c *convo) error {
 	t.keep(m)
 	if holders := t.holders(k.message); len(holders) > 0 {
 		t.splice(holders[0], len(t.branch(holders[0]).list), 0, m.id)
+	} else {
+		s := t.calls[k]
+		s.result = m.id
+		t.calls[k] = s
 	}
 	r.commit(t, done.Operation, (*change).do)
 	delete(c.claims, k)

@@ -593,6 +593,9 @@ func (r *run) gone(c *convo) {
 	for m := range c.ctx.notes {
 		maybe[m] = true
 	}
+	for _, s := range c.calls {
+		maybe[s.result] = true // as long as the call's message is
+	}
 	view := r.view(c)
 	for _, m := range c.all {
 		s := c.messages[m]

@@ -80,6 +80,8 @@ type callState struct {
 	status    pool.Status
 	execution pool.Execution
 	expires   pool.Time
+	since     pool.Time
+	result    id // that came while no branch held the call's message, and waits for one
 }
 
 func (c callState) open() bool {
@@ -353,9 +355,36 @@ func (t *change) holders(m id) []id {
 // empty reports whether the operation is none.
 func (t *change) empty() bool { return len(t.touched) == 0 && !t.onContext && !t.quiet }
 
+// runs reports whether somebody holds a claim on a call.
+func (c *convo) runs(k callKey, now pool.Time) bool {
+	held := c.claims[k]
+	return c.calls[k].execution == pool.Running && held != nil && now-held.renewed <= life
+}
+
+// bring puts the results that waited for their calls' messages at the ends of the branches that hold these again, those of a branch in the order of the calls.
+func (t *change) bring() {
+	for _, b := range t.there() {
+		for _, m := range slices.Clone(t.branch(b).list) {
+			for i := range t.message(m).calls {
+				k := callKey{m, i}
+				s := t.call(k)
+				if s.result == (id{}) {
+					continue
+				}
+				if !t.message(s.result).gone {
+					t.splice(b, len(t.branch(b).list), 0, s.result)
+				}
+				s.result = id{}
+				t.calls[k] = s
+			}
+		}
+	}
+}
+
 // commit puts the change onto the convo and its journal, and gives the operation; nil where there is none.
 func (t *change) commit() *operation {
 	c := t.c
+	t.bring()
 	for _, m := range t.added {
 		c.messages[m] = t.messages[m]
 		if !t.messages[m].ours {
@@ -381,6 +410,9 @@ func (t *change) commit() *operation {
 		op.ctxBefore = c.ctx
 	}
 	for k, s := range t.calls {
+		if s.since = c.calls[k].since; s.since == 0 {
+			s.since = t.now
+		}
 		if was, known := c.calls[k]; known && was != s {
 			op.calls[k] = was
 		}
@@ -464,13 +496,33 @@ func (c *convo) revert(op *operation, now pool.Time) (*change, error) {
 	}
 	for k, was := range op.calls {
 		is := t.call(k)
-		if is.execution != pool.NotRun || was == is || was.same(is) && was.expires == is.expires {
+		switch {
+		case is.execution == pool.NotRun:
+		case !was.same(is) && c.runs(k, now):
+			return nil, chatctx.ErrConflict
+		case was.same(is) && was.result != is.result:
+			is.result = was.result
+			t.calls[k] = is
+			continue
+		default:
+			continue
+		}
+		if was == is || was.same(is) && was.expires == is.expires {
 			continue
 		}
 		if was.open() && !is.open() && len(t.holders(k.message)) > 1 {
 			continue
 		}
+		if was.status == pool.Pending && was.expires != 0 && was.expires <= now {
+			was.expires = now + max(was.expires-was.since, 60e6)
+		}
 		t.calls[k] = was
+	}
+	before := c.begin(now, id{})
+	for k := range c.calls {
+		if c.runs(k, now) && len(before.holders(k.message)) > 0 && len(t.holders(k.message)) == 0 {
+			return nil, chatctx.ErrConflict
+		}
 	}
 	if op.activeMoved && (op.is(theContext) || t.branch(c.active) == nil || back[op.activeBefore]) {
 		t.active = op.activeBefore

@@ -272,13 +272,13 @@ func (b *batch) appendResult() error {
 			msg := &chatctx.Message{ID: pool.NewID(), Role: pool.ToolRole, Result: &pool.Result{RequestID: m.calls[j].id, Text: "late", IsError: failed}}
 			b.say("append the result of %s", m.calls[j].id)
 			b.b.Append(msg)
-			if b.call(k).execution == pool.Running {
-				if held := b.c.claims[k]; held != nil && b.run.now-held.renewed <= life {
-					return chatctx.ErrConflict
-				}
+			said := &message{id: msg.ID, role: pool.ToolRole, text: "late", answers: m.calls[j].id, isError: failed}
+			if b.call(k).execution == pool.Running && b.c.runs(k, b.run.now) {
+				said.kind = pool.Late
+			} else {
+				b.calls[k] = callState{status: pool.Approved, execution: ended(failed), expires: b.call(k).expires}
 			}
-			b.calls[k] = callState{status: pool.Approved, execution: ended(failed), expires: b.call(k).expires}
-			b.keep(&message{id: msg.ID, role: pool.ToolRole, text: "late", answers: m.calls[j].id, isError: failed})
+			b.keep(said)
 			b.splice(b.target, len(list), 0, msg.ID)
 			return nil
 		}
@@ -395,7 +395,7 @@ func (t *change) share(list []id, ending bool) []id {
 		for i := len(out) - 1; i >= 0; i-- {
 			m := t.message(out[i])
 			if m.answers != "" {
-				answered[m.answers] = true
+				answered[m.answers] = answered[m.answers] || m.kind != pool.Late
 				continue
 			}
 			for j, c := range m.calls {
@@ -440,7 +440,7 @@ func (t *change) duplicate(of id, after []id) id {
 func (t *change) answer(call string, after []id) *message {
 	for _, a := range after {
 		m := t.message(a)
-		if m.answers == call {
+		if m.answers == call && m.kind != pool.Late {
 			return m
 		}
 		if slices.ContainsFunc(m.calls, func(c callName) bool { return c.id == call }) {

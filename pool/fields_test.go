@@ -14,7 +14,7 @@ import (
 // TestTablesNameEveryField: a field that no table names would be in no JSON and in no check.
 func TestTablesNameEveryField(t *testing.T) {
 	covers(t, entryFields, &Entry{Message: &Message{}}, "Message")
-	covers(t, callFields, &Call{}, "Extra")
+	covers(t, callFields, &Call{}, "Extra", "Later")
 	covers(t, metaFields, &Metadata{}, "Extra")
 	covers(t, sourceFields, &Source{}, "Extra")
 	covers(t, resultFields, &Result{}, "Extra", "JSON", "Text") // those two by outcome and asideText

@@ -29,6 +29,9 @@ const (
 	ToolRole  Role = "tool"
 )
 
+// Late is the Kind of a result that came while another program ran its call, and so says nothing of how the call ended.
+const Late = "late"
+
 // Time is a moment in microseconds since 1970 UTC; zero is unknown.
 type Time int64
 
@@ -62,7 +65,7 @@ type Message struct {
 	Meta    Metadata `cbor:"6,keyasint,omitempty"`
 	Created Time     `cbor:"7,keyasint,omitempty"`
 	// Kind says what a message is that nobody typed: "" for an ordinary one, else injected, summary, digest, interrupted,
-	// recap, or another word from the place that it was imported from.
+	// recap, late, or another word from the place that it was imported from.
 	Kind string `cbor:"8,keyasint,omitempty"`
 	// Hidden messages are kept and not shown. Unsent ones go to no provider.
 	Hidden     bool    `cbor:"9,keyasint,omitempty"`
@@ -162,6 +165,8 @@ type Call struct {
 	Raw      json.RawMessage `cbor:"7,keyasint,omitempty"`
 	Provider string          `cbor:"8,keyasint,omitempty"` // who Raw is from
 	Model    string          `cbor:"9,keyasint,omitempty"`
+	// Later: what Status, Execution and Reason say came after the message was stored. It is never stored itself.
+	Later bool `cbor:"-"`
 
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
 }

@@ -71,7 +71,7 @@ func everything(provider, model string) *chatctx.Draft {
 		m.thinks("elsewhere", "other", words([]string{"It is a pelican."})),
 		m.system("Speak French."),
 		m.user("Again?"),
-		m.calls(denied("call:3", "not now")),
+		m.calls(with(denied("call:3", "not now"), func(c *pool.Call) { c.Later = true })),
 		m.user("Then go on."),
 		m.result("call:3", ""),
 		m.assistant("Un pélican."),

@@ -159,7 +159,7 @@ func (s Subject) state(t *testing.T, st *state, model string) {
 var states = []state{
 	{number: 1, what: "denied, stored without result", make: func(m *maker) messages {
 		return messages{m.user("go"), m.calls(denied("c1", "no")), m.user("why not?")}
-	}, has: []string{adapter.NoResult}},
+	}, has: []string{"denied: no"}},
 	{number: 2, what: "one approved, one declined, two result messages", make: func(m *maker) messages {
 		return messages{m.user("go"), m.calls(call("c1"), denied("c2", "not that")), m.result("c1", "fine"), m.result("c2", "")}
 	}, has: []string{"fine", "denied: not that"}},
@@ -171,7 +171,7 @@ var states = []state{
 	}, has: []string{`denied`}},
 	{number: 5, what: "denial never sent as a result", make: func(m *maker) messages {
 		return messages{m.user("go"), m.calls(denied("c1", "no"))}
-	}, has: []string{adapter.NoResult}},
+	}, has: []string{"denied: no"}},
 	{number: 6, what: "interrupted while a tool runs, then speaks", make: func(m *maker) messages {
 		return messages{m.user("go"), m.calls(with(call("c1"), func(c *pool.Call) { c.Execution = pool.Running })), m.user("stop")}
 	}, has: []string{adapter.NoResult, "stop"}},

@@ -32,10 +32,16 @@ var ErrOutput = errors.New("ended: it wrote more than 16 MiB")
 // pipeGrace is how long output is waited for after a command has ended, where something that it left behind holds the pipe.
 const pipeGrace = time.Second
 
+// noHelper is what a Helper exits with that did not run its command.
+const noHelper = 127
+
 // runCommand runs a command without a shell: each argument arrives as it is. Standard input is empty, or the arguments as JSON where the tool wants them there; the environment is clean; the whole group of processes is ended with the command.
-func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
+func (e *Executor) runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
 	argv, err := Expand(t, in.Arguments)
 	if err != nil {
+		return a, err
+	}
+	if err := folderOf(t); err != nil {
 		return a, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,7 +53,7 @@ func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.
 	}
 	out := &sink{full: func() { cancel(ErrOutput) }}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, pipeGrace
-	g := newGroup(cmd)
+	g := newGroup(cmd, e.Helper)
 	cmd.Cancel = g.kill
 	defer g.close()
 	if err := cmd.Start(); err != nil {
@@ -69,6 +75,17 @@ func runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.
 		a.Result.Text = "(no output)"
 	}
 	return a, err
+}
+
+// folderOf says that the folder that a tool runs in is not there, which the system would say of the command.
+func folderOf(t *chatctx.Tool) error {
+	if t.Dir == "" {
+		return nil
+	}
+	if st, err := os.Stat(t.Dir); err != nil || !st.IsDir() {
+		return fmt.Errorf("the folder %s that the tool %s runs in is not there", t.Dir, t.Name)
+	}
+	return nil
 }
 
 // Expand puts arguments into the template of a tool's command. {name} in an element stands for the argument of that name, as conditions name one, {} for all of them as JSON; texts arrive as they are,
@@ -207,7 +224,7 @@ func (s *sink) Write(p []byte) (int, error) {
 func (s *sink) texts() (string, []pool.Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	binary := !utf8.Valid(s.buf[:textEnd(s.buf, len(s.buf))])
+	binary := !utf8.Valid(s.buf[:textEnd(s.buf, len(s.buf))]) || bytes.IndexByte(s.buf, 0) >= 0
 	if len(s.buf) <= TextOutput && !binary {
 		return string(s.buf), nil
 	}

@@ -41,6 +41,9 @@ type Executor struct {
 	Timeout time.Duration
 	// Dir is where commands run that have no folder of their own, where the setting calls.folder names none; "": the present one.
 	Dir string
+	// Helper is a program with arguments, the program by its whole path, that calls Reap with the arguments after these. On Linux commands and MCP servers run under it where no cgroup may be made for them: so all that they start ends
+	// with them, also what leaves their process group. nil: the process group is ended.
+	Helper []string
 	// Show, if not nil, is told what happens, by several goroutines.
 	Show func(Event)
 
@@ -324,10 +327,10 @@ func (e *Executor) runnerOf(name string, t *chatctx.Tool) runner {
 		return nil
 	case t.MCP:
 		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) {
-			return e.servers.call(ctx, t, in)
+			return e.servers.call(ctx, t, in, e.Helper)
 		}
 	case len(t.Command) > 0:
-		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) { return runCommand(ctx, t, in) }
+		return func(ctx context.Context, in Invocation) (chatctx.Answer, error) { return e.runCommand(ctx, t, in) }
 	}
 	return nil
 }
@@ -372,7 +375,7 @@ func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatc
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case errors.Is(err, chatctx.ErrConflict), errors.Is(err, ErrHandedOver):
+	case errors.Is(err, chatctx.ErrConflict), errors.Is(err, ErrHandedOver), errors.Is(err, chatctx.ErrTaken):
 	case err != nil && ctx.Err() == nil:
 		w.failed = errors.Join(w.failed, err)
 	case a != nil:
@@ -384,7 +387,7 @@ func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatc
 func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (*chatctx.Committed, error) {
 	e.show(Event{Step: StepClaimed, Call: claim.Call})
 	answer, err := e.ended(ctx, claim, run, t)
-	if errors.Is(err, ErrHandedOver) {
+	if err != nil {
 		return nil, err
 	}
 	e.show(Event{Step: StepEnded, Call: claim.Call})
@@ -398,7 +401,8 @@ func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run
 // ErrTimeout ends a tool whose time is over.
 var ErrTimeout = errors.New("ended at its time limit")
 
-// ended runs a tool under its time limit and while its claim is held, and makes an answer of whatever comes of it.
+// ended runs a tool under its time limit and while its claim is held, and makes an answer of whatever comes of it. The error is ErrHandedOver, or ErrTaken where the tool was ended since somebody took the claim away,
+// as while the machine slept: whoever has the claim now says what becomes of the call, and this one records nothing.
 func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (chatctx.Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -416,6 +420,8 @@ func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runn
 	switch cause := context.Cause(ctx); {
 	case errors.Is(err, ErrHandedOver), err == nil:
 		return a, err
+	case errors.Is(cause, chatctx.ErrTaken):
+		return a, cause
 	case errors.Is(cause, ErrTimeout):
 		fail(&a, cause.Error())
 	case cause != nil:

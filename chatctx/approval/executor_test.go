@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -320,13 +321,13 @@ func TestMCPServers(t *testing.T) {
 			if record.Remotes, _, err = Discover(t.Context(), &record); err != nil {
 				t.Fatal(err)
 			}
-			if len(record.Remotes) != 3 || record.Remotes[0].Name != "echo" || !strings.Contains(string(record.Remotes[0].Schema), "words") {
+			if len(record.Remotes) != 4 || record.Remotes[0].Name != "echo" || !strings.Contains(string(record.Remotes[0].Schema), "words") {
 				t.Fatalf("it offers %+v", record.Remotes)
 			}
 			record.Timeout = 500 * time.Millisecond
 			b.tool(record)
 			d, err := b.c.Draft(t.Context(), "")
-			if err != nil || len(d.Tools) != 3 || d.Tools[0].Name != "srv__echo" || !json.Valid(d.Tools[0].Schema) {
+			if err != nil || len(d.Tools) != 4 || d.Tools[0].Name != "srv__echo" || !json.Valid(d.Tools[0].Schema) {
 				t.Fatalf("the draft has the tools %+v, %v", d.Tools, err)
 			}
 			e := &Executor{}
@@ -340,12 +341,139 @@ func TestMCPServers(t *testing.T) {
 			if r := b.runOne(e, "srv__picture", `{}`); len(r.Parts) != 2 || r.Parts[1].Type != pool.ImagePart {
 				t.Errorf("it says %+v", r)
 			}
+			who := b.runOne(e, "srv__who", `{}`).Text
 			if r := b.runOne(e, "srv__sleep", `null`); !r.IsError || !strings.Contains(r.Text, "time limit") {
 				t.Errorf("it says %+v", r)
 			}
 			if r := b.runOne(e, "srv__echo", `{"words":"still there"}`); r.Text != "heard: still there" {
 				t.Errorf("after a call that was ended it says %+v", r)
 			}
+			if r := b.runOne(e, "srv__who", `{}`); r.Text != who {
+				t.Errorf("one call's error ended the server: it was process %s and is %s", who, r.Text)
+			}
 		})
+	}
+}
+
+// TestABrokenSchemaIsLeftOut and named; the server's other tools stay.
+func TestABrokenSchemaIsLeftOut(t *testing.T) {
+	b := newBench(t)
+	b.rule(chatctx.Allow, "srv__*")
+	server := chatctx.Tool{Name: "srv", MCP: true, Command: self(t, "mcp-broken")}
+	remotes, leftOut, err := Discover(t.Context(), &server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(remotes) != 1 || remotes[0].Name != "good" || len(leftOut) != 1 || leftOut[0].Name != "broken" || leftOut[0].Why == "" {
+		t.Fatalf("it offers %+v and leaves out %+v", remotes, leftOut)
+	}
+	server.Remotes = remotes
+	b.tool(server)
+	e := &Executor{}
+	defer e.Close()
+	if r := b.runOne(e, "srv__good", `{"a":"x"}`); r.Text != "good" || r.IsError {
+		t.Errorf("it says %+v", r)
+	}
+}
+
+// TestHeadersGoToTheServerAlone, with values that are in the environment and nowhere else.
+func TestHeadersGoToTheServerAlone(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		elsewhere.Add(1)
+		if r.Header.Get("X-Key") != "" {
+			t.Error("a header went to a host that the server sent to")
+		}
+	}))
+	defer other.Close()
+	release := make(chan struct{})
+	defer close(release)
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return testServer(release) }, nil)
+	astray := false
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case astray:
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		case r.Header.Get("X-Key") != "sesame-17":
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	defer web.Close()
+	server := chatctx.Tool{Name: "srv", MCP: true, URL: web.URL, Headers: map[string]string{"X-Key": "TEST_MCP_KEY"}}
+	if _, _, err := Discover(t.Context(), &server); err == nil || !strings.Contains(err.Error(), "TEST_MCP_KEY") {
+		t.Errorf("without the variable: %v", err)
+	}
+	t.Setenv("TEST_MCP_KEY", "wrong-18")
+	if _, _, err := Discover(t.Context(), &server); err == nil || strings.Contains(err.Error(), "wrong-18") {
+		t.Errorf("with a wrong value: %v", err)
+	}
+	t.Setenv("TEST_MCP_KEY", "sesame-17")
+	remotes, _, err := Discover(t.Context(), &server)
+	if err != nil || len(remotes) == 0 {
+		t.Fatalf("with its header it offers %v, %v", remotes, err)
+	}
+	b := newBench(t)
+	server.Remotes = remotes
+	b.tool(server)
+	if raw, err := os.ReadFile(b.file); err != nil || bytes.Contains(raw, []byte("sesame-17")) {
+		t.Errorf("the value is in the store, %v", err)
+	}
+	astray = true
+	if _, _, err := Discover(t.Context(), &server); err == nil {
+		t.Error("a server that sends elsewhere is one")
+	}
+	if elsewhere.Load() == 0 {
+		t.Error("nothing was sent elsewhere")
+	}
+}
+
+// TestAnExecutorThatSlept finds its claim taken when it wakes, and records nothing.
+func TestAnExecutorThatSlept(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		var ahead atomic.Int64
+		s, err := chatctx.OpenMemory(chatctx.Options{Program: "test", Judge: Rules{}, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.New(t.Context(), chatctx.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "go"),
+			{Role: pool.Assistant, Calls: []pool.Call{{ID: "c1", Tool: "long", Arguments: json.RawMessage(`{}`)}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := make(chan struct{})
+		e := &Executor{Context: c, Allowed: map[string]bool{"long": true}, Functions: map[string]Function{"long": func(ctx context.Context, _ Invocation) (pool.Result, error) {
+			close(begun)
+			<-ctx.Done()
+			return pool.Result{}, ctx.Err()
+		}}}
+		done := make(chan error)
+		go func() {
+			_, err := e.Run(context.Background(), "")
+			done <- err
+		}()
+		<-begun
+		ahead.Store(int64(2 * chatctx.ClaimLife)) // as if the machine had slept; somebody else looks first
+		want := "approved/uncertain"
+		if taken {
+			want = "approved/running"
+			if _, err := s.ClaimCall(t.Context(), "", "", "c1", chatctx.ClaimOptions{Again: true}); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := c.SettleCalls(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("the executor fails: %v", err)
+		}
+		call, err := s.Call(t.Context(), "", "", "c1")
+		if err != nil || call.State() != want {
+			t.Errorf("the call is %s, want %s; %v", call.State(), want, err)
+		}
+		if info, err := c.Branch(t.Context(), ""); err != nil || info.Messages != 2 {
+			t.Errorf("the branch has %d messages, %v", info.Messages, err)
+		}
+		s.Close()
 	}
 }

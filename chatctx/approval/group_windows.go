@@ -17,7 +17,7 @@ type group struct {
 	job windows.Handle
 }
 
-func newGroup(cmd *exec.Cmd) *group {
+func newGroup(cmd *exec.Cmd, _ []string) *group {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	g := &group{cmd: cmd}
 	job, err := windows.CreateJobObject(nil, nil)
@@ -104,3 +104,6 @@ func (g *group) close() {
 		_ = windows.CloseHandle(g.job)
 	}
 }
+
+// Reap is for Linux alone.
+func Reap([]string) int { return noHelper }

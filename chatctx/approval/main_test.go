@@ -67,6 +67,15 @@ func beTool(name string, args []string) int {
 		return 0
 	case "hang", "leave":
 		return hang(name, args)
+	case "reap":
+		return Reap(args)
+	case "zeros":
+		os.Stdout.WriteString("a\x00b")
+		return 0
+	case "die":
+		killSelf()
+	case "mcp-broken":
+		return print1(brokenServer(os.Stdin, os.Stdout))
 	case "wait":
 		time.Sleep(time.Hour) // select {} is a deadlock to a program with nothing else under way
 		return 0
@@ -98,6 +107,9 @@ func hang(name string, args []string) int {
 	}
 	child := exec.Command(self, toolMark, "wait")
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	if len(args) > 1 {
+		goAway(child)
+	}
 	if err := child.Start(); err != nil {
 		return print1(err)
 	}
@@ -122,6 +134,43 @@ func appendLine(file, line string) int {
 	return print1(f.Close())
 }
 
+// brokenServer speaks as much of MCP as it takes to offer two tools, one of them with a schema that is none.
+func brokenServer(in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var req struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params struct {
+				Protocol string `json:"protocolVersion"`
+			} `json:"params"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &req); err != nil {
+			return err
+		}
+		result := ""
+		switch req.Method {
+		case "initialize":
+			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"broken","version":"1"}}`, req.Params.Protocol)
+		case "tools/list":
+			result = `{"tools":[{"name":"broken","inputSchema":{"type":"object","properties":{"a":{"type":"String"}}}},{"name":"good","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}]}`
+		case "tools/call":
+			result = `{"content":[{"type":"text","text":"good"}]}`
+		}
+		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
+		switch {
+		case len(req.ID) == 0:
+			continue
+		case result == "":
+			answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, req.ID)
+		}
+		if _, err := fmt.Fprintln(out, answer); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
 // testServer is an MCP server whose tool sleep ends when release is closed, if it is not told to before.
 func testServer(release <-chan struct{}) *mcp.Server {
 	type in struct {
@@ -136,6 +185,9 @@ func testServer(release <-chan struct{}) *mcp.Server {
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "picture"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "look"}, &mcp.ImageContent{MIMEType: "image/png", Data: []byte("png")}}}, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "who"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(os.Getpid())}}}, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "sleep"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		select {

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -28,23 +32,33 @@ type servers struct {
 type server struct {
 	session *mcp.ClientSession
 	group   *group // of a command; nil: it is reached by a URL
+	calls   atomic.Int32
 }
 
 // endGrace is how long a server that was told to end is waited for.
 const endGrace = 2 * time.Second
 
 // connect starts or reaches the server of a tool.
-func connect(ctx context.Context, t *chatctx.Tool) (*server, error) {
+func connect(ctx context.Context, t *chatctx.Tool, helper []string) (*server, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "chatctx", Version: "1"}, nil)
 	s := &server{}
-	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: http.DefaultClient, DisableStandaloneSSE: true}
-	if t.URL == "" {
+	var transport mcp.Transport
+	if t.URL != "" {
+		sent, err := headers(t)
+		if err != nil {
+			return nil, err
+		}
+		transport = &mcp.StreamableClientTransport{Endpoint: t.URL, HTTPClient: &http.Client{Transport: sent}, DisableStandaloneSSE: true}
+	} else {
 		if len(t.Command) == 0 {
 			return nil, fmt.Errorf("the MCP server %s has no command and no URL", t.Name)
 		}
 		cmd := exec.Command(t.Command[0], t.Command[1:]...)
+		if err := folderOf(t); err != nil {
+			return nil, err
+		}
 		cmd.Dir, cmd.Env = t.Dir, environment(t, nil)
-		s.group = newGroup(cmd)
+		s.group = newGroup(cmd, helper)
 		transport = &started{&mcp.CommandTransport{Command: cmd, TerminateDuration: endGrace}, s.group}
 	}
 	session, err := client.Connect(ctx, transport, nil)
@@ -54,6 +68,42 @@ func connect(ctx context.Context, t *chatctx.Tool) (*server, error) {
 	}
 	s.session = session
 	return s, nil
+}
+
+// headed adds headers to requests to a server, and to no other that it may redirect to.
+type headed struct {
+	to     *url.URL
+	values http.Header
+}
+
+// headers reads the values of a tool's headers from the environment. They are kept nowhere.
+func headers(t *chatctx.Tool) (http.RoundTripper, error) {
+	to, err := url.Parse(t.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the MCP server %s: its address cannot be read", t.Name)
+	}
+	h := &headed{to, http.Header{}}
+	for name, variable := range t.Headers {
+		v := os.Getenv(variable)
+		switch {
+		case v == "":
+			return nil, fmt.Errorf("the MCP server %s: the environment variable %s, whose value its header %s takes, is not set", t.Name, variable, name)
+		case strings.ContainsAny(v, "\r\n\x00"):
+			return nil, fmt.Errorf("the MCP server %s: the value of the environment variable %s is none for a header", t.Name, variable)
+		}
+		h.values.Set(name, v)
+	}
+	return h, nil
+}
+
+func (h *headed) RoundTrip(req *http.Request) (*http.Response, error) {
+	if len(h.values) > 0 && req.URL.Scheme == h.to.Scheme && req.URL.Host == h.to.Host {
+		req = req.Clone(req.Context())
+		for name, values := range h.values {
+			req.Header[name] = values
+		}
+	}
+	return http.DefaultTransport.RoundTrip(req)
 }
 
 // started tells the group once its command runs.
@@ -94,14 +144,14 @@ func (s *server) close() {
 }
 
 // get gives the server of a tool, started when it is not there yet. Its start is bound to ctx, its life is not.
-func (s *servers) get(ctx context.Context, t *chatctx.Tool) (*server, string, error) {
-	key := strings.Join(append([]string{t.URL, t.Dir}, t.Command...), "\x00")
+func (s *servers) get(ctx context.Context, t *chatctx.Tool, helper []string) (*server, string, error) {
+	key := fmt.Sprintf("%q %q %q %q %q", t.URL, t.Dir, t.Command, t.Headers, t.Env)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.open[key]; known != nil {
 		return known, key, nil
 	}
-	made, err := connect(ctx, t)
+	made, err := connect(ctx, t, helper)
 	if err != nil {
 		return nil, key, err
 	}
@@ -138,8 +188,8 @@ func (s *servers) close() {
 }
 
 // call calls a tool of a server.
-func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
-	one, key, err := s.get(ctx, t)
+func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation, helper []string) (a chatctx.Answer, err error) {
+	one, key, err := s.get(ctx, t, helper)
 	if err != nil {
 		return a, err
 	}
@@ -147,13 +197,36 @@ func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation) (a c
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage(`{}`)
 	}
+	one.calls.Add(1)
 	res, err := one.session.CallTool(ctx, &mcp.CallToolParams{Name: t.Remote, Arguments: arguments})
+	others := one.calls.Add(-1) > 0
 	if err != nil {
-		s.drop(key, one)
+		if one.broken(ctx, err, others) {
+			s.drop(key, one)
+		}
 		return a, err
 	}
 	a.Result, err = resultOf(res)
 	return a, err
+}
+
+// pingWait is how long a server has to say that it lives, after a call to it was given up.
+const pingWait = 2 * time.Second
+
+// broken reports whether a server is of no more use after an error of a call. One call's error ends that call: a server that answered lives, and so does one that other calls wait for. One whose call was given up is asked.
+func (s *server) broken(ctx context.Context, err error, others bool) bool {
+	var answered *jsonrpc.Error
+	switch {
+	case errors.Is(err, mcp.ErrConnectionClosed), errors.Is(err, mcp.ErrSessionMissing):
+		return true
+	case errors.As(err, &answered), others:
+		return false
+	case ctx.Err() == nil: // the way to it, or what it says, is not as it should be
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingWait)
+	defer cancel()
+	return s.session.Ping(ctx, nil) != nil
 }
 
 // resultOf makes a result of what a server says.
@@ -208,7 +281,7 @@ type LeftOut struct{ Name, Why string }
 
 // Discover asks an MCP server which tools it offers, in the order of their names. Those whose schemas are broken are left out and named.
 func Discover(ctx context.Context, t *chatctx.Tool) (out []chatctx.Remote, leftOut []LeftOut, err error) {
-	s, err := connect(ctx, t)
+	s, err := connect(ctx, t, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ package approval
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,3 +27,6 @@ func running(pid int) bool {
 const killed = -1
 
 func killSelf() { syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+
+// goAway has a command leave the process group and the session.
+func goAway(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

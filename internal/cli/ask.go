@@ -166,16 +166,20 @@ func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage
 func (r *run) askedAll(answers []*turn.Answer) error {
 	var failed error
 	var done []string
-	waits := 0
+	var open waits
 	for _, a := range answers {
 		if a.Err != nil {
 			failed = errors.Join(failed, a.Err)
 			continue
 		}
 		done = append(done, quote(a.Branch))
-		waits += a.Outcome.Waiting
 		if a.Outcome.Waiting > 0 {
-			r.tellWaiting(a.Context, a.Branch)
+			calls, w, err := r.openAfter(a.Outcome)
+			if err != nil {
+				return err
+			}
+			r.tellWaiting(calls)
+			open.addAll(&w)
 		}
 	}
 	if len(done) > 1 {
@@ -186,8 +190,8 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 		return &partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}
 	case failed != nil:
 		return talkHint(failed)
-	case waits > 0:
-		return &waitsError{waits}
+	case open.all() > 0:
+		return &waitsError{open}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func callCommands() []*command {
 }
 
 func callBy() urfave.Flag {
-	return &urfave.StringFlag{Name: "by", Usage: "the `NAME` of who decides; else the user's"}
+	return &urfave.StringFlag{Name: "by", Usage: "the `NAME` that who decides goes by, noted beside the user's"}
 }
 
 // callFilters are the flags of commands that list calls.
@@ -91,7 +91,7 @@ func callRuns() []*command {
 				&urfave.BoolFlag{Name: "as-json", Usage: "the result is JSON"},
 				&urfave.BoolFlag{Name: "error", Usage: "the tool failed"},
 				&urfave.StringFlag{Name: "token", Usage: "the claim's `TOKEN`: refuse where the claim is another by now"},
-				&urfave.StringFlag{Name: "by", Usage: "the `NAME` of the person who says so"},
+				&urfave.StringFlag{Name: "by", Usage: "the `NAME` that the person who says so goes by, noted beside the user's"},
 				rawText(),
 			},
 			json: callFields + ", result (message), position, operation", example: "chatctx calls resolve @:1 --result \"It is 15 degrees.\""},
@@ -119,7 +119,7 @@ func callWatches() []*command {
 			flags: []urfave.Flag{callBy()}, json: callFields + "; a line each that was decided", example: "chatctx calls review"},
 		{name: "log", args: "[CALL]", does: "list every step of calls: who took it, when, from which program and why", scope: onBranch, do: doCallsLog, paged: true,
 			more: "The steps of a call, played from the first, lead to its present state.",
-			json: "call, id, context, tool_name, at, from, to, by{kind, name}, program, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
+			json: "call, id, context, tool_name, at, from, to, by{kind, name, claimed, said_by_file}, program, origin, reason, arguments_sha256, arguments; a line each", example: "chatctx calls log --json"},
 	}
 }
 
@@ -365,6 +365,12 @@ func (r *run) stepLine(s *chatctx.CallStep) {
 	words = append(words, strings.TrimSpace("by "+s.ByKind+" "+clean(s.ByName)))
 	if s.User != "" {
 		words = append(words, "for "+clean(s.User))
+	}
+	if s.Claimed != "" {
+		words = append(words, "as "+oneLine(s.Claimed))
+	}
+	if s.Origin != "" {
+		words = append(words, "came by "+clean(s.Origin))
 	}
 	if s.Said {
 		words = append(words, "said by the file")

@@ -37,7 +37,7 @@ func doCallsShow(r *run) error {
 			r.stepLine(&chatctx.CallStep{Message: c.Message, Index: c.Index, Tool: c.Tool, Decision: d})
 		}
 		if c.Claim != nil {
-			r.printf("runs in %s, process %d\n", clean(c.Claim.Program), c.Claim.PID)
+			r.printf("is run by %s\n", clean(c.Claim.Who()))
 		}
 	})
 }

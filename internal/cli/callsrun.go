@@ -40,7 +40,7 @@ func doCallsClaim(r *run) error {
 	v := claimJSON{Call: callToJSON(k.Call), Token: k.Token, RunArguments: orNull(k.Call.RunArguments())}
 	return r.emit(v, func() {
 		r.printf("%s %s is yours to run, with\n%s\n", callName(k.Call), clean(k.Call.Tool), clean(string(k.Call.RunArguments())))
-		r.note("end it: %s", r.again("calls resolve "+callName(k.Call)+" --result TEXT"))
+		r.note("end it: %s", r.again("calls resolve "+callName(k.Call)+" --token "+k.Token.String()+" --result TEXT"))
 	})
 }
 
@@ -116,7 +116,7 @@ var ownAllowed = map[string]bool{enhancer.ArtifactTool.Name: true}
 func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	dir, _ := os.Getwd()
 	var mu sync.Mutex
-	e := &approval.Executor{Context: c, Dir: dir, Functions: r.ownTools(c), Allowed: ownAllowed}
+	e := &approval.Executor{Context: c, Dir: dir, Helper: r.con.helper, Functions: r.ownTools(c), Allowed: ownAllowed}
 	e.Show = func(ev approval.Event) {
 		if ev.Step == approval.StepResolved && r.name != "calls run" {
 			mu.Lock()
@@ -194,25 +194,12 @@ func (r *run) stillWaiting(report *approval.Report) error {
 		}
 		return nil
 	}
+	var open waits
 	for _, w := range report.Waiting {
 		r.note("%s %s waits for %s", callName(w.Call), clean(w.Call.Tool), w.Why)
+		open.add(w.Call.WaitsFor())
 	}
-	return &waitsError{len(report.Waiting)}
-}
-
-// tellWaiting names the open calls of a branch, and for what each waits.
-func (r *run) tellWaiting(c *chatctx.ChatContext, branchName string) {
-	calls, err := c.OpenCalls(r.ctx, branchName)
-	if err != nil {
-		return // that calls wait is told anyway
-	}
-	for _, call := range calls {
-		what := "is " + callState(call)
-		if call.Status == pool.Pending {
-			what = "waits for a decision: " + r.again("calls approve "+callName(call)) + ", or calls deny"
-		}
-		r.note("%s %s %s", callName(call), clean(call.Tool), what)
-	}
+	return &waitsError{open}
 }
 
 func (r *run) runNamed(st *chatctx.Store) error {

@@ -22,10 +22,11 @@ type console struct {
 	tty      bool // standard output is a terminal
 	errs     bool // standard error is a terminal
 	color    bool
-	plain    bool   // no characters beyond ASCII for drawing
-	width    int    // columns
-	barShown bool   // a progress bar stands on the present line of standard error
-	restore  func() // gives the terminals back as they were
+	plain    bool     // no characters beyond ASCII for drawing
+	width    int      // columns
+	barShown bool     // a progress bar stands on the present line of standard error
+	restore  func()   // gives the terminals back as they were
+	helper   []string // how this program is started to hold what a tool starts; nil: not at all
 }
 
 // newConsole looks at the three streams and the environment.

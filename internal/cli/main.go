@@ -9,15 +9,21 @@ import (
 	"syscall"
 
 	urfave "github.com/urfave/cli/v3"
+
+	"github.com/chatctx/chatctx/chatctx/approval"
 )
 
 // Main runs one command line, without the program's name, and gives the exit code.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	if len(args) > 0 && args[0] == reapWord {
+		return approval.Reap(args[1:])
+	}
 	catchPipe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	con := newConsole(ctx, in, out, errOut)
+	con.helper = helper()
 	defer con.restore()
 	err := execute(ctx, con, args)
 	if closeErr := con.out.close(); err == nil {
@@ -26,6 +32,18 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	printError(errOut, err, wantsJSON(args))
 	code, _ := classify(err)
 	return code
+}
+
+// reapWord is the command that this program starts itself with, to hold the processes of a tool. Nobody types it.
+const reapWord = "__reap"
+
+// helper is how this program starts itself to run a tool.
+func helper() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, reapWord}
 }
 
 // execute runs one command line on a console. A program that reads commands while it runs calls it for each.

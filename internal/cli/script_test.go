@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func scripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scriptExits, "remember": scriptRemember, "unchanged": scriptUnchanged, "make": scriptMake,
-			"replace": scriptReplace, "cutfile": scriptCut, "files": scriptFiles, "setlast": scriptSetLast, "shorten": scriptShorten,
+			"replace": scriptReplace, "keep": scriptKeep, "cutfile": scriptCut, "files": scriptFiles, "setlast": scriptSetLast, "shorten": scriptShorten,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
@@ -179,6 +180,15 @@ func scriptRemember(ts *testscript.TestScript, _ bool, args []string) {
 	for _, f := range args {
 		ts.Setenv("HASH_"+f, hashOf(ts, f))
 	}
+}
+
+// keep VARIABLE FIELD: the value of a field of the JSON that the last command printed.
+func scriptKeep(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(`"` + args[1] + `":"([^"]*)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("the last output has no field %s", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 func scriptUnchanged(ts *testscript.TestScript, _ bool, args []string) {

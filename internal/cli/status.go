@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type statusJSON struct {
 	Cache     *cacheJSON    `json:"cache"`
 	Session   int           `json:"session"`
 	OpenCalls int           `json:"open_calls"`
+	Open      contract.Open `json:"open"` // the same, by what they wait for
 	Queued    int           `json:"queued"`
 	Replying  *replyingJSON `json:"replying"`
 
@@ -130,12 +132,11 @@ func (s *statusJSON) figures(r *run, _ *chatctx.ChatContext, snap *chatctx.Snaps
 
 // work fills in what waits and who works.
 func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
-	for _, err := range r.st.Calls(r.ctx, chatctx.CallFilter{Context: c.ID, Branch: snap.Info.Name}) {
-		if err != nil {
-			return err
-		}
-		s.OpenCalls++
+	_, open, err := r.openOn(c, snap.Info.Name)
+	if err != nil {
+		return err
 	}
+	s.Open, s.OpenCalls = open.Open, open.all()
 	queued, err := c.Queued(r.ctx, snap.Info.Name)
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func (s *statusJSON) print(r *run) {
 		line("cache", fmt.Sprintf("%s tokens read, %s written by the last reply", figure(s.Cache.Read), figure(s.Cache.Written)))
 	}
 	line("session", strconv.Itoa(s.Session))
-	line("calls", count(s.OpenCalls, "open call"))
+	line("calls", cmp.Or((&waits{s.Open}).String(), "none is open"))
 	if s.Queued > 0 {
 		line("queue", count(s.Queued, "message"))
 	}

@@ -212,7 +212,11 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 		if err := r.emit(subToJSON(info), func() { r.subLine(info) }); err != nil {
 			return err
 		}
-		return &waitsError{out.Waiting}
+		_, open, err := r.openOn(child, "")
+		if err != nil {
+			return err
+		}
+		return &waitsError{open}
 	}
 	if err := r.subEnded(child, out.Ended, out.Summary); err != nil {
 		return err

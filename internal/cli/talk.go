@@ -19,7 +19,7 @@ import (
 )
 
 func talkCommands() []*command {
-	sent := "context, branch, message (as in log), position, revision, operation, waiting, finish_reason, outcome (refused | filtered | cut_short | lost_call | empty), refused, window{" + contract.WindowFields + "}; queued"
+	sent := "context, branch, message (as in log), position, revision, operation, waiting, open{person, program, child, running}, finish_reason, outcome (refused | filtered | cut_short | lost_call | empty), refused, window{" + contract.WindowFields + "}; queued"
 	return []*command{
 		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops it and keeps what came. A message that is sent while another program waits for an answer on this branch is queued, and answered there. " +
@@ -248,13 +248,17 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 	if out == nil {
 		return nil, talkHint(err)
 	}
+	calls, open, openErr := r.openAfter(out)
+	if err == nil {
+		err = openErr
+	}
 	if printErr := r.answered(t, out); printErr != nil && err == nil {
 		err = printErr
 	}
 	switch {
-	case err == nil && out.Waiting > 0:
-		r.tellWaiting(t.Context, out.Branch)
-		return out, &waitsError{out.Waiting}
+	case err == nil && open.all() > 0:
+		r.tellWaiting(calls)
+		return out, &waitsError{open}
 	case err == nil && out.Request != nil && compacted:
 		r.tidied(t, out)
 	}
@@ -338,6 +342,10 @@ func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 	if out.Queued {
 		return r.printJSON(v)
 	}
+	_, open, err := r.openAfter(out)
+	if err != nil {
+		return err
+	}
 	for i, m := range out.Replies {
 		e, err := r.entryOf(t, out, i)
 		if err != nil {
@@ -347,7 +355,10 @@ func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 		v.Message, v.Position, v.Waiting = e, e.Position, 0
 		v.FinishReason, v.Outcome, v.Refused = m.Meta.FinishReason, string(outcome), outcome.Refused()
 		if i == len(out.Replies)-1 {
-			v.Waiting, v.Revision, v.Operation = out.Waiting, out.Revision, out.Operation
+			v.Waiting, v.Revision, v.Operation = open.Person, out.Revision, out.Operation
+			if open.all() > 0 {
+				v.Open = &open.Open
+			}
 			if req, _, err := r.foresee(t); err == nil {
 				window := contract.WindowOf(req.Forecast)
 				v.Window = &window

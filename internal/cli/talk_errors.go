@@ -2,24 +2,9 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/chatctx/chatctx/adapter/wire"
 )
-
-// waitsError: the model called tools, and nobody has decided yet.
-type waitsError struct{ calls int }
-
-func (e *waitsError) Error() string {
-	return fmt.Sprintf("%s for a decision: the answer goes on with send --continue once they have results", waiting(e.calls))
-}
-
-func waiting(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return fmt.Sprintf("%d calls wait", n)
-}
 
 // talkHint says what to type after an error of asking.
 func talkHint(err error) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 )
 
-const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
+const toolFields = "tool, description, schema, command, stdin, dashes, mcp, url, cwd, env[name], headers{name: variable}, timeout, repeatable, prune, store, left_out[{tool, why}], tools[{name, description, schema}]"
 
 func toolCommands() []*command {
 	store := &urfave.BoolFlag{Name: "store", Usage: "for all contexts (name another store before the command: chatctx --store FILE tools)"}
@@ -30,7 +30,8 @@ func toolCommands() []*command {
 					&urfave.StringFlag{Name: "schema", Usage: "the `FILE` with the JSON Schema of the arguments, or - for standard input"},
 					&urfave.StringFlag{Name: "description", Usage: "the `TEXT` that tells the model what it is for"},
 					&urfave.StringFlag{Name: "cwd", Usage: "the `DIR` that it runs in; relative paths in rules are read there"},
-					&urfave.StringSliceFlag{Name: "env", Usage: "a variable of its environment: `K=V`; may be given again"},
+					&urfave.StringSliceFlag{Name: "env", Usage: "a variable of its environment: `K=V`; may be given again. No command prints V"},
+					&urfave.StringSliceFlag{Name: "header", Usage: "a header for an MCP server with a URL, with the value of an environment variable: `K=env:NAME`; may be given again. The value is never stored"},
 					&urfave.DurationFlag{Name: "timeout", Usage: "the `TIME` after which it is ended with all that it started; else 2m"},
 					&urfave.BoolFlag{Name: "repeatable", Usage: "running it twice does no harm: it is run again after a crash"},
 					&urfave.StringFlag{Name: "prune", Usage: "`WHAT` becomes of old results: prune, summarise or keep"},
@@ -61,17 +62,10 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 	if t.MCP && len(t.Command) == 1 && (strings.HasPrefix(t.Command[0], "http://") || strings.HasPrefix(t.Command[0], "https://")) {
 		t.URL, t.Command = t.Command[0], nil
 	}
-	for _, pair := range r.flags.StringSlice("env") {
-		k, v, ok := strings.Cut(pair, "=")
-		if !ok || k == "" {
-			return nil, usagef("--env takes K=V, not %q", pair)
-		}
-		if t.Env == nil {
-			t.Env = map[string]string{}
-		}
-		t.Env[k] = v
+	if err := r.toolValues(t); err != nil {
+		return nil, err
 	}
-	for _, text := range append(append([]string{t.Name, t.Description, t.Dir}, r.args...), r.flags.StringSlice("env")...) {
+	for _, text := range append([]string{t.Name, t.Description, t.Dir}, r.args...) {
 		if err := validText(text); err != nil {
 			return nil, err
 		}
@@ -90,6 +84,38 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 		return nil, err
 	}
 	return t, approval.Rules{}.Tool(t)
+}
+
+// toolValues reads the variables and headers of a tool. No error says a value: it may be a secret.
+func (r *run) toolValues(t *chatctx.Tool) error {
+	for _, pair := range r.flags.StringSlice("env") {
+		k, v, ok := strings.Cut(pair, "=")
+		if !ok || k == "" {
+			return usagef("--env takes K=V: one has no =, or no name before it")
+		}
+		if err := validText(pair); err != nil {
+			return err
+		}
+		if strings.ContainsRune(pair, 0) {
+			return usagef("--env %s: the value holds a zero byte", clean(k))
+		}
+		if t.Env == nil {
+			t.Env = map[string]string{}
+		}
+		t.Env[k] = v
+	}
+	for _, pair := range r.flags.StringSlice("header") {
+		k, v, ok := strings.Cut(pair, "=")
+		name, from := strings.CutPrefix(v, "env:")
+		if !ok || !from {
+			return &usageError{"--header takes K=env:NAME", "put the value into an environment variable: a header's value is not stored, and is not for the command line, where others can read it"}
+		}
+		if t.Headers == nil {
+			t.Headers = map[string]string{}
+		}
+		t.Headers[k] = name
+	}
+	return nil
 }
 
 func (r *run) readSchema(t *chatctx.Tool) error {
@@ -228,7 +254,10 @@ func doToolsShow(r *run) error {
 			r.printf("%s\n", pretty(t.Schema))
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Env)) {
-			r.printf("    %s=%s\n", clean(name), clean(t.Env[name]))
+			r.printf("    %s is set\n", clean(name))
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+			r.printf("    %s from $%s\n", clean(name), clean(t.Headers[name]))
 		}
 		for _, one := range t.Remotes {
 			r.printf("  %s__%s  %s\n", clean(t.Name), clean(one.Name), cut(oneLine(one.Description), 60))

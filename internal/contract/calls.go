@@ -3,6 +3,8 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -36,9 +38,20 @@ type Call struct {
 
 // By is who took a step.
 type By struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	Said bool   `json:"said_by_file,omitempty"` // a file that was imported tells of it: no decision of this store
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Claimed string `json:"claimed,omitempty"`      // what they called themselves
+	Said    bool   `json:"said_by_file,omitempty"` // a file that was imported tells of it: no decision of this store
+}
+
+func byOf(d *chatctx.Decision) By { return By{d.ByKind, d.ByName, d.Claimed, d.Said} }
+
+// Open counts open calls by what they wait for.
+type Open struct {
+	Person  int `json:"person"`
+	Program int `json:"program"`
+	Child   int `json:"child"`
+	Running int `json:"running"`
 }
 
 // Origin is what the sub-context of a call is for: the call belongs to a task of somebody else's conversation.
@@ -64,7 +77,8 @@ func CallOf(c *chatctx.Call) Call {
 		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: Time(c.Since), Expires: Time(c.Expires)}
 	if n := len(c.Decisions); n > 0 {
 		d := &c.Decisions[n-1]
-		v.By, v.Program = &By{d.ByKind, d.ByName, d.Said}, d.Program
+		by := byOf(d)
+		v.By, v.Program = &by, d.Program
 	}
 	return v
 }
@@ -102,6 +116,7 @@ type Step struct {
 	To        string          `json:"to"`
 	By        By              `json:"by"`
 	Program   string          `json:"program"`
+	Origin    string          `json:"origin,omitempty"` // of the first step: the operation that brought the call
 	Reason    string          `json:"reason"`
 	SHA256    string          `json:"arguments_sha256,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -111,7 +126,7 @@ type Step struct {
 // StepOf shapes a step in the life of a call.
 func StepOf(s *chatctx.CallStep) Step {
 	v := Step{Call: callRef(s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: Time(s.At), From: s.From, To: s.To,
-		By: By{s.ByKind, s.ByName, s.Said}, Program: s.Program, Reason: s.Reason, Arguments: s.Arguments, User: s.User}
+		By: byOf(&s.Decision), Program: s.Program, Origin: s.Origin, Reason: s.Reason, Arguments: s.Arguments, User: s.User}
 	if s.ArgsSHA256 != (pool.Hash{}) {
 		v.SHA256 = fmt.Sprintf("%x", s.ArgsSHA256[:])
 	}
@@ -211,7 +226,8 @@ type Tool struct {
 	MCP         bool              `json:"mcp,omitempty"`
 	URL         string            `json:"url,omitempty"`
 	Dir         string            `json:"cwd,omitempty"`
-	Env         map[string]string `json:"env,omitempty"`
+	Env         []string          `json:"env,omitempty"` // names alone
+	Headers     map[string]string `json:"headers,omitempty"`
 	Timeout     string            `json:"timeout,omitempty"`
 	Repeatable  bool              `json:"repeatable,omitempty"`
 	Prune       string            `json:"prune,omitempty"`
@@ -236,8 +252,8 @@ type LeftOut struct {
 
 // ToolOf shapes a tool.
 func ToolOf(t *chatctx.KeptTool) Tool {
-	v := Tool{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, Stdin: t.Stdin, Dashes: t.Dashes, MCP: t.MCP, URL: t.URL, Dir: t.Dir, Env: t.Env,
-		Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
+	v := Tool{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, Stdin: t.Stdin, Dashes: t.Dashes, MCP: t.MCP, URL: t.URL, Dir: t.Dir,
+		Env: slices.Sorted(maps.Keys(t.Env)), Headers: t.Headers, Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
 	if t.Timeout > 0 {
 		v.Timeout = t.Timeout.String()
 	}

@@ -135,7 +135,8 @@ type Answer struct {
 	Position  int            `json:"position,omitempty"`
 	Revision  uint64         `json:"revision,omitempty"`
 	Operation string         `json:"operation,omitempty"`
-	Waiting   int            `json:"waiting"`
+	Waiting   int            `json:"waiting"`        // calls, for a person
+	Open      *Open          `json:"open,omitempty"` // of the last answer: what is open
 	Queued    bool           `json:"queued,omitempty"`
 	// FinishReason is the provider's word; Outcome says what it came to, empty for an answer as it should be: refused, filtered, cut_short, empty or lost_call.
 	FinishReason string  `json:"finish_reason,omitempty"`

@@ -428,8 +428,11 @@ func (c *checker) indexed(where string, id, message pool.ID, index int, rec *rec
 	if (open != nil) != (rec.Open() && onBranch) {
 		c.problem(5, where, "is %s, and in the list of open calls: %t", rec.State(), open != nil)
 	}
-	if (waits != nil) != rec.Open() {
+	if (waits != nil) != rec.Listed() {
 		c.problem(5, where, "is %s, and among the unanswered: %t", rec.State(), waits != nil)
+	}
+	if rec.Result != (pool.ID{}) && (rec.Open() || onBranch) {
+		c.problem(5, where, "is %s, on a branch: %t, and its result waits for a branch", rec.State(), onBranch)
 	}
 	return nil
 }

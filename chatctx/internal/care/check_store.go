@@ -110,7 +110,7 @@ func (c *checker) answered(id pool.ID, key, value []byte, mid pool.ID) error {
 	if err != nil {
 		return nil // openCalls tells of it
 	}
-	if rec == nil || !rec.Open() || !bytes.Equal(record.UnansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) || string(value[16:]) != rec.CallID {
+	if rec == nil || !rec.Listed() || !bytes.Equal(record.UnansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) || string(value[16:]) != rec.CallID {
 		c.problem(5, fmt.Sprintf("call %s:%d", mid, binary.BigEndian.Uint16(key[32:])+1), "is among the unanswered and does not belong there")
 	}
 	return nil

@@ -350,7 +350,29 @@ func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 			return nil, err
 		}
 	}
-	return l, l.named(tx, id)
+	if err := l.named(tx, id); err != nil {
+		return nil, err
+	}
+	return l, l.results(tx, id)
+}
+
+// results notes the results that wait until a branch holds their calls' messages again.
+func (l *live) results(tx kv.Tx, id pool.ID) error {
+	return tx.Scan(record.UnansweredBucket, kv.Prefix(id[:]), func(key, value []byte) error {
+		if len(key) != 34 || len(value) < 16 {
+			return nil // check says so
+		}
+		message := pool.ID(value[:16])
+		if l.messages[message] == "" && !l.onBranch[message] {
+			return nil
+		}
+		var rec record.CallRecord
+		_, err := record.GetRecord(tx, record.CallBucket, record.CallKey(id, message, int(binary.BigEndian.Uint16(key[32:]))), &rec)
+		if rec.Result != (pool.ID{}) {
+			l.messages[rec.Result] = "the result of a call"
+		}
+		return err
+	})
 }
 
 // branch notes what a branch's record needs.

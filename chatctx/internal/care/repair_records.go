@@ -198,6 +198,9 @@ func (m *mender) claims(c *mended) error {
 	return m.eachCall(c, func(key []byte, rec *record.CallRecord) error {
 		claim, err := m.tx.Get(record.ClaimBucket, key)
 		changed := steps(rec)
+		if rec.Result != (pool.ID{}) && (rec.Open() || c.messages[rec.Result] == nil || c.held(rec.Home)) {
+			rec.Result, changed = pool.ID{}, true
+		}
 		if err == nil && claim == nil && rec.Execution == pool.Running {
 			changed = true
 			from := rec.State()
@@ -255,11 +258,11 @@ func (m *mender) indexes(c *mended) (wrong bool, err error) {
 			}
 		}
 		want[record.CallIDBucket][string(record.CallIDKey(c.id, rec.CallID, key[16:]...))] = []byte{}
-		if !rec.Open() {
+		if !rec.Listed() {
 			return nil
 		}
 		want[record.UnansweredBucket][string(record.UnansweredKey(c.id, rec.Home, index))] = append(message[:], rec.CallID...)
-		if c.held(rec.Home) {
+		if rec.Open() && c.held(rec.Home) {
 			want[record.OpenBucket][string(record.OpenKey(rec, c.id, message, index))] = record.HomeBytes(rec.Home)
 		}
 		return nil

@@ -307,7 +307,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 		if err := putNativeCalls(t, msgs, calls); err != nil {
 			return err
 		}
-		return t.Show([]branch.Piece{p}, true)
+		return t.Show(b, []branch.Piece{p}, true)
 	})
 	if err != nil {
 		return err
@@ -350,7 +350,8 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 			if !c.Open() || told[string(record.CallKey(t.ID, m.ID, n))] {
 				continue
 			}
-			rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home}
+			rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home,
+				Program: t.Store.Program, Origin: "import"}
 			if err := t.PutCall(m.ID, n, rec); err != nil {
 				return err
 			}

@@ -15,7 +15,8 @@ func (t *Txn) openCalls(m *pool.Message) error {
 		if !c.Open() {
 			continue
 		}
-		rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home}
+		rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home,
+			Program: t.Store.Program, Origin: t.What}
 		if err := t.PutCall(m.ID, i, rec); err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (t *Txn) callChanged(key, before, after []byte) error {
 
 // unlistCall takes a call out of the indexes of those that wait, and reports whether a branch showed it.
 func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err error) {
-	if rec == nil || !rec.Open() {
+	if rec == nil || !rec.Listed() {
 		return false, nil
 	}
 	message, index := record.CallOfKey(key)
@@ -84,12 +85,12 @@ func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err er
 
 // listCall puts a call that waits into the indexes; shown: a branch holds its message.
 func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
-	if !rec.Open() {
+	if !rec.Listed() {
 		return nil
 	}
 	message, index := record.CallOfKey(key)
 	value := append(append(make([]byte, 0, 16+len(rec.CallID)), message[:]...), rec.CallID...)
-	if err := t.Tx.Put(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown {
+	if err := t.Tx.Put(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index), value); err != nil || !shown || !rec.Open() {
 		return err
 	}
 	return t.Tx.Put(record.OpenBucket, record.OpenKey(rec, t.ID, message, index), record.HomeBytes(rec.Home))
@@ -110,8 +111,8 @@ func (t *Txn) Holders(home pool.Home) ([]string, error) {
 	return names, err
 }
 
-// Show puts the calls that stand in pieces into the open index, or takes those out that no branch holds any more: their messages came onto a branch, or left it.
-func (t *Txn) Show(pieces []branch.Piece, on bool) error {
+// Show puts the calls that stand in pieces into the open index, or takes those out that no branch holds any more: their messages came onto the branch b, or left it.
+func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 	calls, err := view.UnansweredIn(t.Tx, t.ID, pieces)
 	if err != nil {
 		return err
@@ -121,6 +122,12 @@ func (t *Txn) Show(pieces []branch.Piece, on bool) error {
 		ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
 		if err != nil || !ok {
 			return err
+		}
+		if !rec.Open() { // its result waits for a branch
+			if on {
+				t.returned = append(t.returned, returned{b, u})
+			}
+			continue
 		}
 		held := on
 		if !on {
@@ -134,6 +141,7 @@ func (t *Txn) Show(pieces []branch.Piece, on bool) error {
 		if held {
 			err = t.Tx.Put(record.OpenBucket, key, record.HomeBytes(rec.Home))
 		} else {
+			t.left = append(t.left, u)
 			err = t.Tx.Delete(record.OpenBucket, key)
 		}
 		if err != nil {
@@ -143,12 +151,96 @@ func (t *Txn) Show(pieces []branch.Piece, on bool) error {
 	return nil
 }
 
-// answer closes the open call of a branch that a result is for, if there is one: a program that brings a result has run the call.
-func (t *Txn) answer(b *branch.Branch, r *pool.Result) error {
+// returned is a call whose message came back onto a branch, while its result lies beside all branches.
+type returned struct {
+	b    *branch.Branch
+	call view.Unanswered
+}
+
+// bringResults puts results that came while no branch held their calls' messages at the ends of the branches that hold these again.
+func (t *Txn) bringResults() error {
+	for _, r := range t.returned {
+		key := record.CallKey(t.ID, r.call.Message, r.call.Index)
+		var rec record.CallRecord
+		ok, err := record.GetRecord(t.Tx, record.CallBucket, key, &rec)
+		if err != nil {
+			return err
+		}
+		if !ok || rec.Result == (pool.ID{}) || branch.Place(r.b.Pieces, rec.Home.Segment, rec.Home.Position) < 0 {
+			continue
+		}
+		m, err := pool.Get(t.Tx, t.ID, rec.Result)
+		if err != nil {
+			return err
+		}
+		rec.Result = pool.ID{}
+		if err := t.PutCall(r.call.Message, r.call.Index, &rec); err != nil {
+			return err
+		}
+		if m == nil {
+			continue // purged
+		}
+		if _, err := t.Place(r.b, r.b.Len(), []*pool.Message{m}); err != nil {
+			return err
+		}
+	}
+	t.returned = nil
+	return nil
+}
+
+// runner reads the claim of a call that runs; nil where nobody runs it any more.
+func (t *Txn) runner(key []byte) (*record.Claim, error) {
+	claim := &record.Claim{}
+	ok, err := record.GetRecord(t.Tx, record.ClaimBucket, key, claim)
+	if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) {
+		return nil, err
+	}
+	return claim, nil
+}
+
+// running refuses to take back what a call that runs stands on.
+func (t *Txn) running(message pool.ID, index int, rec *record.CallRecord) error {
+	if rec.Execution != pool.Running {
+		return nil
+	}
+	claim, err := t.runner(record.CallKey(t.ID, message, index))
+	if err != nil || claim == nil {
+		return err
+	}
+	return record.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, rec.State(), claim.Who())
+}
+
+// keepsRunning refuses an undo that took the message of a call that runs off the last branch that held it.
+func (t *Txn) keepsRunning() error {
+	for _, u := range t.left {
+		var rec record.CallRecord
+		ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		holders, err := t.Holders(rec.Home)
+		if err != nil {
+			return err
+		}
+		if len(holders) > 0 {
+			continue
+		}
+		if err := t.running(u.Message, u.Index, &rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer closes the open call of a branch that a result is for, if there is one: a program that brings a result has run the call. late: another program runs it, so the result says nothing of how it ends.
+func (t *Txn) answer(b *branch.Branch, r *pool.Result) (late bool, err error) {
 	for i := len(b.Pieces) - 1; i >= 0; i-- {
 		calls, err := view.UnansweredIn(t.Tx, t.ID, b.Pieces[i:i+1])
 		if err != nil {
-			return err
+			return false, err
 		}
 		for j := len(calls) - 1; j >= 0; j-- {
 			if u := calls[j]; u.CallID == r.RequestID {
@@ -156,35 +248,29 @@ func (t *Txn) answer(b *branch.Branch, r *pool.Result) error {
 			}
 		}
 	}
-	return nil
+	return false, nil
 }
 
-// closeCall closes an open call whose result was appended, with the claim of a program that died on it. ErrConflict where a program runs it: the result comes
-// from that one.
-func (t *Txn) closeCall(u view.Unanswered, failed bool) error {
+// closeCall closes an open call whose result was appended, with the claim of a program that died on it. late: a program holds a claim on it, and nobody ends a call without its claim.
+func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
 	key := record.CallKey(t.ID, u.Message, u.Index)
 	var rec record.CallRecord
 	ok, err := record.GetRecord(t.Tx, record.CallBucket, key, &rec)
 	if err != nil || !ok {
-		return err
+		return false, err
 	}
-	var claim record.Claim
-	running, err := record.GetRecord(t.Tx, record.ClaimBucket, key, &claim)
-	if err != nil {
-		return err
-	}
-	if running && (claim.Task != pool.ID{} || !claim.Dead(t.Now)) {
-		return record.Conflict("call %s:%d is run by %s: its result comes from there", u.Message, u.Index+1, claim.Program)
+	if claim, err := t.runner(key); claim != nil || err != nil {
+		return claim != nil, err
 	}
 	if err := t.Tx.Delete(record.ClaimBucket, key); err != nil {
-		return err
+		return false, err
 	}
 	from := rec.State()
 	rec.Status, rec.Execution = pool.Approved, pool.Done
 	if failed {
 		rec.Execution = pool.Failed
 	}
-	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), ByKind: "program",
+	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), ByKind: record.ByProgram,
 		ByName: t.Store.Program, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
-	return t.PutCall(u.Message, u.Index, &rec)
+	return false, t.PutCall(u.Message, u.Index, &rec)
 }

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"slices"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -137,13 +139,21 @@ func (p *placing) one(was *pool.Message, at Placement) error {
 
 // fresh stores new messages. A result at the end of the branch answers the call that it is for.
 func (p *placing) fresh(msgs []*pool.Message) error {
+	msgs = slices.Clone(msgs)
 	ids := make([]pool.ID, len(msgs))
 	for i, m := range msgs {
 		ids[i] = m.ID
-		if m.Result != nil && p.at == p.b.Len() {
-			if err := p.t.answer(p.b, m.Result); err != nil {
-				return err
-			}
+		if m.Result == nil || p.at != p.b.Len() {
+			continue
+		}
+		late, err := p.t.answer(p.b, m.Result)
+		if err != nil {
+			return err
+		}
+		if late {
+			marked := *m
+			marked.Kind = pool.Late
+			msgs[i] = &marked
 		}
 	}
 	piece, err := p.t.writeAs(p.b, msgs, p.t.KeepNew)

@@ -42,6 +42,12 @@ func (t *Txn) revert(op *record.Operation) error {
 			return err
 		}
 	}
+	if err := t.keepsRunning(); err != nil {
+		return err
+	}
+	if err := t.bringResults(); err != nil {
+		return err
+	}
 	return t.fixActive()
 }
 
@@ -93,20 +99,27 @@ func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	return l, err
 }
 
-// revertCall puts a call's state back, unless it has begun to run: that cannot be taken back. What was decided stays on its record, with the undo as one step
-// more. A call that several branches hold by now, as one that was answered, does not wait again.
+// revertCall puts a call's state back, unless it has run: that cannot be taken back. ErrConflict while it runs. What was decided stays on its record, with the undo as one step
+// more. A call that several branches hold by now, as one that was answered, does not wait again. One that had expired gets as much time again as it had had.
 func (t *Txn) revertCall(c record.Change) error {
 	raw, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {
 		return err
 	}
 	is, err := record.DecodeCall(c.Key, raw)
-	if err != nil || is == nil || c.Old == nil || is.Execution != pool.NotRun {
+	if err != nil || is == nil || c.Old == nil {
 		return err
 	}
 	back, err := record.DecodeCall(c.Key, c.Old)
-	if err != nil || back.State() == is.State() && back.Expires == is.Expires {
+	if err != nil {
 		return err
+	}
+	message, index := record.CallOfKey(c.Key)
+	if is.Execution != pool.NotRun {
+		return t.revertRun(message, index, is, back)
+	}
+	if back.State() == is.State() && back.Expires == is.Expires {
+		return nil
 	}
 	if back.Open() && !is.Open() {
 		holders, err := t.Holders(is.Home)
@@ -114,10 +127,27 @@ func (t *Txn) revertCall(c record.Change) error {
 			return err
 		}
 	}
+	if back.Status == pool.Pending && back.Expires != 0 && back.Expires <= t.Now {
+		back.Expires = t.Now + max(back.Expires-back.Since, shortestTerm)
+	}
 	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person, User: t.Store.User,
 		Program: t.Store.Program, Reason: "undo"})
-	message, index := record.CallOfKey(c.Key)
 	return t.PutCall(message, index, back)
+}
+
+// shortestTerm is the least time that an undo gives to a call that had expired: a minute.
+const shortestTerm = pool.Time(60_000_000)
+
+// revertRun puts back whether the result of a call that has run lies beside all branches, and refuses to take back what led to one that runs.
+func (t *Txn) revertRun(message pool.ID, index int, is, back *record.CallRecord) error {
+	if is.State() != back.State() {
+		return t.running(message, index, is)
+	}
+	if is.Result == back.Result {
+		return nil
+	}
+	is.Result = back.Result
+	return t.PutCall(message, index, is)
 }
 
 // revertBranchFields puts fields of a branch back. Names come into the index at the end of the whole.
@@ -144,10 +174,10 @@ func (t *Txn) revertBranchFields(c record.Change) error {
 	switch {
 	case removed && l.Removed == 0:
 		t.Rec.Branches++
-		return t.Show(l.Pieces, true)
+		return t.Show(l.Branch, l.Pieces, true)
 	case !removed && l.Removed != 0:
 		t.Rec.Branches--
-		return t.Show(l.Pieces, false)
+		return t.Show(l.Branch, l.Pieces, false)
 	}
 	return nil
 }

@@ -89,6 +89,9 @@ func (t *Txn) cutCalls(pieces []branch.Piece) (int, error) {
 			return -1, err
 		}
 		m := ms[0]
+		if m.Result != nil && m.Kind == pool.Late {
+			continue
+		}
 		if m.Result != nil {
 			answered[m.Result.RequestID] = true
 			continue

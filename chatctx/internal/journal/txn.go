@@ -95,7 +95,9 @@ type Txn struct {
 	// onContext: the operation is one on the context itself, not on branches alone.
 	OnContext bool
 	What      string
-	Written   []pool.ID // messages
+	Written   []pool.ID         // messages
+	returned  []returned        // calls whose results are to come back with their messages
+	left      []view.Unanswered // open calls whose messages left their branches
 	group     uint64
 	went      pool.ID // the branch that is the active one for this person from now on, where Store.Place keeps that
 }
@@ -328,7 +330,7 @@ func (t *Txn) Remove(b *branch.Branch) error {
 	b.Removed = max(t.Now, 1)
 	t.Touch(b)
 	t.Rec.Branches--
-	if err := t.Show(b.Pieces, false); err != nil {
+	if err := t.Show(b, b.Pieces, false); err != nil {
 		return err
 	}
 	return t.reindex()
@@ -450,10 +452,10 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	}
 	t.moveSessions(b, at, removed, branch.Count(insert))
 	t.Touch(b)
-	if err := t.Show(gone, false); err != nil {
+	if err := t.Show(b, gone, false); err != nil {
 		return err
 	}
-	return t.Show(insert, true)
+	return t.Show(b, insert, true)
 }
 
 // moveSessions keeps the starts of sessions at their messages when a history changes before them.
@@ -566,6 +568,9 @@ func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
 }
 
 func (t *Txn) write() (*Committed, error) {
+	if err := t.bringResults(); err != nil {
+		return nil, err
+	}
 	done := &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title}
 	if t.Target != nil {
 		done.Branch, done.Revision = t.Target.Name, t.Target.Revision

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/chatctx/chatctx/pool"
@@ -40,6 +41,9 @@ const (
 
 // ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
 var ErrStopped = errors.New("the reply was stopped by another program")
+
+// ErrTaken is an ErrStopped: the claim on a call is another's by now, or has ended. What became of the call is not for who held it to say.
+var ErrTaken = fmt.Errorf("%w: the claim was taken away", ErrStopped)
 
 // The names in the meta bucket.
 var (

@@ -23,6 +23,11 @@ type CallRecord struct {
 	Expires   pool.Time       `cbor:"9,keyasint,omitempty"`
 	Decisions []Decision      `cbor:"10,keyasint,omitempty"`
 	Token     pool.ID         `cbor:"11,keyasint,omitzero"` // of the last claim
+	// Result is the message with its result, while no branch holds that: none held the call's message when it came. It goes where the call's message comes back.
+	Result pool.ID `cbor:"12,keyasint,omitzero"`
+	// Program brought the call, by the operation Origin: append, reply, fork, import …
+	Program string `cbor:"13,keyasint,omitempty"`
+	Origin  string `cbor:"14,keyasint,omitempty"`
 }
 
 // Decision is one step in the life of a call, on record. From and To are what CallState gives.
@@ -39,6 +44,8 @@ type Decision struct {
 	// Said: a file that was imported tells of it. It is no decision of this store, and nothing acts on it.
 	Said bool   `cbor:"10,keyasint,omitempty"`
 	User string `cbor:"11,keyasint,omitempty"` // on a store that a server keeps: Store.User
+	// Claimed is the name that whoever took the step gave. Nobody checked it: ByName is the user that the program ran as.
+	Claimed string `cbor:"12,keyasint,omitempty"`
 }
 
 // The kinds of whoever takes a step with a call.
@@ -56,6 +63,9 @@ const (
 func (c *CallRecord) Open() bool {
 	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
 }
+
+// Listed reports whether the call is among the unanswered ones: it is open, or its result waits for a branch.
+func (c *CallRecord) Listed() bool { return c.Open() || c.Result != (pool.ID{}) }
 
 func (c *CallRecord) State() string { return CallState(c.Status, c.Execution) }
 
@@ -143,7 +153,7 @@ func settle(msgs []*pool.Message) {
 // resultFor finds the result of a call among the messages after it, up to the next use of its id.
 func ResultFor(callID string, after []*pool.Message) *pool.Result {
 	for _, m := range after {
-		if m.Result != nil && m.Result.RequestID == callID {
+		if m.Result != nil && m.Result.RequestID == callID && m.Kind != pool.Late {
 			return m.Result
 		}
 		for i := range m.Calls {
@@ -186,4 +196,27 @@ func (c *Call) RunArguments() json.RawMessage {
 		return jsontree.Canonical(c.Effective)
 	}
 	return jsontree.Canonical(c.Arguments)
+}
+
+// What an open call waits for.
+const (
+	WaitsForPerson  = "person"  // a decision, or a word about what became of it
+	WaitsForProgram = "program" // that runs it
+	WaitsForChild   = "child"   // its sub-context
+	WaitsForResult  = "result"  // of the program that runs it
+)
+
+// WaitsFor says what an open call waits for, "" where it waits for nothing. A decision may also be a rule's.
+func (c *Call) WaitsFor() string {
+	switch {
+	case !c.Open():
+		return ""
+	case c.Status == pool.Pending, c.Execution == pool.Uncertain:
+		return WaitsForPerson
+	case c.Execution != pool.Running:
+		return WaitsForProgram
+	case c.Claim != nil && c.Claim.Task != (pool.ID{}):
+		return WaitsForChild
+	}
+	return WaitsForResult
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -40,6 +41,17 @@ func (s *Store) NewClaim() *Claim {
 		boot = anyBoot
 	}
 	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now}
+}
+
+// Who names who holds it.
+func (c *Claim) Who() string {
+	switch {
+	case c.Task != (pool.ID{}):
+		return "its sub-context " + Short(c.Task)
+	case c.PID > 0:
+		return fmt.Sprintf("%s, process %d", c.Program, c.PID)
+	}
+	return c.Program
 }
 
 // Dead reports whether nobody works on it any more.

@@ -27,6 +27,8 @@ type Tool struct {
 	Remotes    []Remote          `cbor:"12,keyasint,omitempty"` // of an MCP server's record: the tools that it offers
 	Stdin      bool              `cbor:"13,keyasint,omitempty"` // the arguments go to the command's standard input as JSON
 	Dashes     bool              `cbor:"14,keyasint,omitempty"` // an argument may begin with a dash, where the command could take it for a flag
+	// Headers, of an MCP server with a URL, are sent to it: each with the value of the environment variable that is named here. Values are never stored.
+	Headers map[string]string `cbor:"15,keyasint,omitempty"`
 	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
 	Remote string `cbor:"-"`
 }
@@ -153,8 +155,22 @@ func (t *Tool) Check() error {
 		return Invalidf("prune of tool %q is %q: there are prune, summarise, keep", t.Name, t.Prune)
 	case t.MCP && len(t.Command) == 0 && t.URL == "":
 		return Invalidf("the MCP server %q needs a command or a URL", t.Name)
+	case len(t.Headers) > 0 && t.URL == "":
+		return Invalidf("headers are for an MCP server with a URL")
+	}
+	for name, variable := range t.Headers {
+		if !token(name) || variable == "" || strings.ContainsAny(variable, "=\x00") {
+			return Invalidf("the header %q of tool %q: a header has a name, and takes the value of an environment variable", name, t.Name)
+		}
 	}
 	return nil
+}
+
+// token reports whether a text can be a header's name.
+func token(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r > '~' || r <= ' ' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+	})
 }
 
 // KeptTool is a tool as it is kept, and where.

@@ -21,8 +21,9 @@ import (
 type Verdict struct {
 	Status pool.Status // Approved or Denied
 	Kind   string      // one of the By… constants; "": ByPerson
-	Name   string      // of who decides; "": the person of the store
-	Reason string      // that of a denial goes to the model as it is
+	// Name is who decides: of a rule its id, else what a person or program calls itself, which is noted as claimed beside the store's person or program. "": nothing is claimed.
+	Name   string
+	Reason string // that of a denial goes to the model as it is
 	// Arguments, of an approval, are run in place of the proposed ones; nil: those.
 	Arguments json.RawMessage
 }
@@ -56,19 +57,19 @@ func (v *Verdict) Check() error {
 }
 
 // by is who decides, on record.
-func (v *Verdict) by(s *record.Store) (kind, name string) {
-	kind, name = v.Kind, v.Name
-	if kind == "" {
-		kind = record.ByPerson
-	}
-	switch {
-	case name != "":
-	case kind == record.ByPerson || kind == record.ByCancel:
-		name = s.Person
+func (v *Verdict) by(s *record.Store) record.Decision {
+	d := record.Decision{ByKind: v.Kind, Reason: v.Reason, Arguments: v.Arguments}
+	switch d.ByKind {
+	case "":
+		d.ByKind, d.ByName, d.Claimed = record.ByPerson, s.Person, v.Name
+	case record.ByPerson, record.ByCancel:
+		d.ByName, d.Claimed = s.Person, v.Name
+	case record.ByRule, record.ByInherited:
+		d.ByName = v.Name
 	default:
-		name = s.Program
+		d.ByName, d.Claimed = s.Program, v.Name
 	}
-	return kind, name
+	return d
 }
 
 // wrongState is the error for a step that a call's state does not allow.
@@ -106,7 +107,6 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 	if err != nil {
 		return "", err
 	}
-	kind, name := v.by(t.Store)
 	if v.Arguments != nil && !bytes.Equal(v.Arguments, a.Message.Calls[a.Index].Arguments) {
 		a.Rec.Effective = v.Arguments
 	}
@@ -116,8 +116,7 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 			return "", err
 		}
 	}
-	d := record.Decision{ByKind: kind, ByName: name, Reason: v.Reason, Arguments: v.Arguments}
-	if err := StepCall(t, a, v.Status, pool.NotRun, d); err != nil || v.Status != pool.Denied {
+	if err := StepCall(t, a, v.Status, pool.NotRun, v.by(t.Store)); err != nil || v.Status != pool.Denied {
 		return holder.Name, err
 	}
 	last, err := inLastTurn(t, holder, a)

@@ -435,11 +435,14 @@ type CallStep struct {
 	Index   int // from 1
 	ID      string
 	Tool    string
+	// Origin, of its beginning, is the operation that brought the call: append, reply, fork, import …
+	Origin string
 	record.Decision
 	order pool.Time // At, but never before that of the step before it
 }
 
-// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state.
+// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state: where time or a crash has brought it
+// there, and nobody has written that yet, the step says what. Nothing is written.
 func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*CallStep, error) {
 	ids := []pool.ID{context}
 	if context == (pool.ID{}) {
@@ -462,9 +465,8 @@ func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*CallStep
 
 func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]*CallStep, error) {
 	var out []*CallStep
-	var stale []callName
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
-		out, stale = nil, nil
+		out = nil
 		return tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 			rec, err := record.DecodeCall(key, value)
 			if err != nil {
@@ -472,27 +474,26 @@ func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]*CallStep, e
 			}
 			message, index := record.CallOfKey(key)
 			d, _, err := DueIn(view.Reader{Tx: tx, ID: id}, message, index, rec, s.Now())
-			if d != nil {
-				stale = append(stale, callName{id, message, index})
-			}
 			if err != nil {
 				return err
+			}
+			if d != nil {
+				rec.Decisions = append(rec.Decisions, d.step(rec, s.Now()))
 			}
 			out = append(out, stepsOf(id, message, index, rec)...)
 			return nil
 		})
 	})
-	if err != nil || len(stale) == 0 {
-		return out, err
+	return out, err
+}
+
+// step is what is due as a step that nobody has written yet.
+func (d *due) step(rec *record.CallRecord, now pool.Time) record.Decision {
+	at := now
+	if d.kind == record.ByExpiry {
+		at = rec.Expires
 	}
-	err = settleCalls(ctx, s, stale)
-	if errors.Is(err, record.ErrReadOnly) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return callSteps(ctx, s, id)
+	return record.Decision{At: at, From: rec.State(), To: record.CallState(d.status, d.execution), ByKind: d.kind, Reason: d.reason}
 }
 
 // stepsOf are the steps of one call.
@@ -503,7 +504,8 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallSte
 	}
 	step := CallStep{Context: ctx, Message: message, Index: index + 1, ID: rec.CallID, Tool: rec.Tool}
 	begin := step
-	begin.Decision, begin.order = record.Decision{At: rec.Since, To: first, ByKind: record.ByProgram}, rec.Since
+	begin.Decision, begin.order = record.Decision{At: rec.Since, To: first, ByKind: record.ByProgram, ByName: rec.Program, Program: rec.Program}, rec.Since
+	begin.Origin = rec.Origin
 	out := []*CallStep{&begin}
 	for _, d := range rec.Decisions {
 		next := step

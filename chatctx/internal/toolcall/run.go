@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -23,7 +22,7 @@ type ClaimOptions struct {
 	// PID is the process whose end ends the claim: 0 is this one, -1 none. Hold is how long the claim lasts without being renewed; 0: ClaimLife.
 	PID  int
 	Hold time.Duration
-	// Name is who runs it, on the record; "": the program.
+	// Name is what the one who runs it calls itself, noted as claimed beside the program; "": nothing is claimed.
 	Name string
 }
 
@@ -90,13 +89,9 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	if err := at.approved(); err != nil {
 		return nil, err
 	}
-	name := o.Name
-	if name == "" {
-		name = t.Store.Program
-	}
-	d := record.Decision{ByKind: record.ByProgram, ByName: name}
+	d := record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Claimed: o.Name}
 	if again {
-		d = record.Decision{ByKind: record.ByPerson, ByName: t.Store.Person, Reason: "run again"}
+		d = record.Decision{ByKind: record.ByPerson, ByName: t.Store.Person, Reason: "run again", Claimed: o.Name}
 	}
 	at.Rec.Token = claim.Token
 	if err := StepCall(t, at, pool.Approved, pool.Running, d); err != nil {
@@ -123,7 +118,7 @@ func (a *callAt) approved() error {
 	return nil
 }
 
-// Renew keeps the claim. ErrStopped where it is lost, or where no branch holds the call's message any more: the tool is then to be ended.
+// Renew keeps the claim. ErrTaken where it is lost, another ErrStopped where no branch holds the call's message any more: the tool is then to be ended.
 func (k *CallClaim) Renew(ctx context.Context) error {
 	key := record.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
 	return k.store.DB.Update(ctx, func(tx kv.RwTx) error {
@@ -136,7 +131,7 @@ func (k *CallClaim) Renew(ctx context.Context) error {
 	})
 }
 
-// Held is nil while the claim is held and a branch holds the call's message, else ErrStopped.
+// Held is nil while the claim is held and a branch holds the call's message, else ErrTaken or another ErrStopped.
 func (k *CallClaim) Held(ctx context.Context) error {
 	return k.store.DB.View(ctx, func(tx kv.Tx) error {
 		_, err := k.Owned(tx)
@@ -152,7 +147,7 @@ func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
 		return nil, err
 	}
 	if !ok || claim.Token != k.Token {
-		return nil, fmt.Errorf("%w: call %s is no longer claimed by it", record.ErrStopped, c.Ref())
+		return nil, fmt.Errorf("%w: call %s", record.ErrTaken, c.Ref())
 	}
 	shown, err := tx.Get(record.OpenBucket, record.OpenKey(&record.CallRecord{Since: c.Since}, c.Context, c.Message, c.Index-1))
 	if err == nil && shown == nil {
@@ -168,9 +163,9 @@ type Answer struct {
 	Beside []pool.Part
 	// Kind of the message: "interrupted" for a tool that was ended.
 	Kind string
-	// By is the person that says so; "": the program that ran it, or of an uncertain call without a Token the store's person.
+	// By is what the person that says so calls itself, noted as claimed beside the store's person; "": the program that ran it says so, or of an uncertain call without a Token the store's person.
 	By string
-	// Token is the claim's. Without it a call is answered whose claim belongs to no process of ours, or whose program is gone.
+	// Token is the claim's. Without it only a call is answered whose program is gone.
 	Token pool.ID
 }
 
@@ -178,7 +173,7 @@ type Answer struct {
 func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
 	switch {
 	case a.By != "":
-		return record.Decision{ByKind: record.ByPerson, ByName: a.By}
+		return record.Decision{ByKind: record.ByPerson, ByName: s.Person, Claimed: a.By}
 	case uncertain && a.Token == (pool.ID{}):
 		return record.Decision{ByKind: record.ByPerson, ByName: s.Person}
 	}
@@ -193,7 +188,7 @@ func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*journal.Committed, 
 
 // ResolveCall answers a call that runs, or that is uncertain: it is done, or failed where the result is an error, and its result goes to the end of the branch, in one
 // transaction. The step of what it gives has the call and the result's place: the position 0 where no branch held the call's message, so that the result lies in the pool alone.
-// ErrConflict, with the state, for calls that wait or were answered, and for those that another program runs.
+// ErrConflict, with the state, for calls that wait or were answered, and for those that run where the answer has not the claim's token.
 func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, a Answer) (*journal.Committed, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
@@ -265,6 +260,9 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	if err != nil {
 		return err
 	}
+	if len(holders) == 0 {
+		at.Rec.Result = m.ID
+	}
 	if err := StepCall(t, at, pool.Approved, execution, d); err != nil {
 		return err
 	}
@@ -308,10 +306,8 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 		return a.WrongState("answered: only a call that runs or is uncertain can")
 	case by.Token != (pool.ID{}):
 		return nil
-	case claim.PID > 0 && claim.PID != os.Getpid():
-		return record.Conflict("call %s is %s by %s, process %d: it will answer", a.name(), a.Rec.State(), claim.Program, claim.PID)
 	}
-	return nil
+	return record.Conflict("call %s is %s by %s: only who has the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
 }
 
 // ClaimOf is the claim of a call that another process took, by its token. Whether it is still held, Renew and Resolve say.

@@ -55,7 +55,7 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 			return err
 		}
 		if ok {
-			c.Status, c.Execution, c.Reason = rec.Status, rec.Execution, rec.Reason
+			c.Status, c.Execution, c.Reason, c.Later = rec.Status, rec.Execution, rec.Reason, true
 		}
 	}
 	return nil

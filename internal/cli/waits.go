@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// waits counts open calls by what they wait for.
+type waits struct{ contract.Open }
+
+func (w *waits) add(what string) {
+	switch what {
+	case chatctx.WaitsForPerson:
+		w.Person++
+	case chatctx.WaitsForProgram:
+		w.Program++
+	case chatctx.WaitsForChild:
+		w.Child++
+	case chatctx.WaitsForResult:
+		w.Running++
+	}
+}
+
+func (w *waits) addAll(o *waits) {
+	w.Person, w.Program, w.Child, w.Running = w.Person+o.Person, w.Program+o.Program, w.Child+o.Child, w.Running+o.Running
+}
+
+func (w *waits) all() int { return w.Person + w.Program + w.Child + w.Running }
+
+// String says how many calls wait for a person, and apart from these what else is open.
+func (w *waits) String() string {
+	var words []string
+	if w.Person > 0 {
+		words = append(words, waiting(w.Person)+" for a decision")
+	}
+	if w.Program > 0 {
+		words = append(words, waiting(w.Program)+" for a program that runs "+them(w.Program))
+	}
+	if w.Child > 0 {
+		words = append(words, waiting(w.Child)+" for "+map[bool]string{true: "its sub-context", false: "their sub-contexts"}[w.Child == 1])
+	}
+	if w.Running > 0 {
+		words = append(words, count(w.Running, "call")+" "+map[bool]string{true: "runs", false: "run"}[w.Running == 1])
+	}
+	return strings.Join(words, ", ")
+}
+
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+func waiting(n int) string {
+	if n == 1 {
+		return "1 call waits"
+	}
+	return fmt.Sprintf("%d calls wait", n)
+}
+
+// waitsError: calls are open, and the model is not asked again before each has its result.
+type waitsError struct{ waits }
+
+func (e *waitsError) Error() string {
+	return e.waits.String() + ": the answer goes on with send --continue once they have results"
+}
+
+// waitsFor is what a call waits for. One that a rule decides waits for whoever applies the rule.
+func (r *run) waitsFor(c *chatctx.Call) (string, error) {
+	if c.Status == pool.Pending {
+		j, err := r.st.Judge(r.ctx, c)
+		if err != nil || j.Effect != chatctx.Ask {
+			return chatctx.WaitsForProgram, err
+		}
+	}
+	return c.WaitsFor(), nil
+}
+
+// openOn are the open calls of a branch, and what they wait for.
+func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*chatctx.Call, w waits, err error) {
+	calls, err = c.OpenCalls(r.ctx, branchName)
+	for _, call := range calls {
+		if err != nil {
+			break
+		}
+		var what string
+		what, err = r.waitsFor(call)
+		w.add(what)
+	}
+	return calls, w, err
+}
+
+// openAfter are the open calls that an answer left.
+func (r *run) openAfter(out *turn.Outcome) ([]*chatctx.Call, waits, error) {
+	if out.Waiting == 0 {
+		return nil, waits{}, nil
+	}
+	c, err := r.st.Context(r.ctx, out.Context.String())
+	if err != nil {
+		return nil, waits{}, err
+	}
+	return r.openOn(c, out.Branch)
+}
+
+// tellWaiting names open calls, and for what each waits.
+func (r *run) tellWaiting(calls []*chatctx.Call) {
+	for _, call := range calls {
+		what := "is " + callState(call)
+		switch call.WaitsFor() {
+		case chatctx.WaitsForPerson:
+			what = "waits for a decision: " + r.again("calls approve "+callName(call)) + ", or calls deny"
+			if call.Execution == pool.Uncertain {
+				what = "waits for a word about what became of it: " + r.again("calls resolve "+callName(call)) + ", or calls run --again"
+			}
+		case chatctx.WaitsForProgram:
+			what = "waits for a program that runs it"
+		case chatctx.WaitsForChild:
+			what = "waits for " + call.Claim.Who()
+		case chatctx.WaitsForResult:
+			what = "is run by " + clean(call.Claim.Who())
+		}
+		r.note("%s %s %s", callName(call), clean(call.Tool), what)
+	}
+}
