@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/testkit"
 )
 
 // writeTemp writes a file that a test makes.
@@ -73,7 +74,10 @@ func TestDamagedLines(t *testing.T) {
 // TestLargeShapes reads shapes that a walk by recursion or by pairs would not survive: a chain, a fan, a circle, many copies, results without
 // calls.
 func TestLargeShapes(t *testing.T) {
-	const n = 20_000
+	n := 4_000
+	if testkit.Long() {
+		n = 20_000
+	}
 	id := func(i int) string { return fmt.Sprintf("%06d", i) }
 	shapes := map[string]func(i int) string{
 		"chain":         func(i int) string { return ccText("user", id(i), id(i-1), "x") },

@@ -352,7 +352,7 @@ var lawful = flag.Bool("lawful", false, "hold damaged files of any seed to the l
 // the same every day.
 func TestMutants(t *testing.T) {
 	files := mutantFiles(t)
-	for seed := range testkit.Seeds(t, 300) {
+	for seed := range testkit.Seeds(t, 60) {
 		for _, folder := range slices.Sorted(maps.Keys(files)) {
 			rng, of := rand.New(rand.NewPCG(seed, 1)), files[folder]
 			text := mutate(rng, of[seed%uint64(len(of))], of[rng.IntN(len(of))])
