@@ -163,3 +163,54 @@ func TestARecordStandsAgainWrittenOn(t *testing.T) {
 		t.Errorf("%s, %+v", got, rep)
 	}
 }
+
+// TestLabelsFollowTheFile: a context has its format's name, and what the file says of archive, pins and projects, until somebody changes that here.
+func TestLabelsFollowTheFile(t *testing.T) {
+	ctx := context.Background()
+	s := memoryStore(t)
+	file := filepath.Join(t.TempDir(), "conversations.json")
+	marked := func(at int, marks string) string {
+		return strings.Replace(state(at, "T", "q=q"), `"title"`, marks+`"title"`, 1)
+	}
+	labels := func(want string) {
+		t.Helper()
+		if got := strings.Join(only(t, s).Labels, " "); got != want {
+			t.Errorf("labels %q, want %q", got, want)
+		}
+	}
+	importInto(t, s, write(t, file, marked(1_700_000_000, `"is_archived":true,"is_starred":true,`)))
+	labels("archived chatgpt pinned")
+	importInto(t, s, write(t, file, marked(1_700_000_001, `"is_archived":false,"is_starred":true,`)))
+	labels("chatgpt pinned")
+	c, err := s.Context(ctx, only(t, s).ID.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "main", func(b *chatctx.Batch) { b.Unlabel("pinned"); b.Label("mine") })
+	importInto(t, s, write(t, file, marked(1_700_000_002, `"is_archived":true,"is_starred":true,`)))
+	labels("archived chatgpt mine")
+	if _, err := s.Undo(ctx, c.ID.String(), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	labels("chatgpt mine")
+	checkClean(t, s)
+}
+
+// TestPiLabelsAreTags: the newest label of an entry names its message.
+func TestPiLabelsAreTags(t *testing.T) {
+	s := memoryStore(t)
+	importInto(t, s, writeTemp(t, "s.jsonl", `{"type":"session","version":3,"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv/kite"}
+{"type":"message","id":"aa","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"q"}}
+{"type":"label","id":"bb","parentId":"aa","timestamp":"2026-01-01T00:00:02.000Z","targetId":"aa","label":"old"}
+{"type":"label","id":"cc","parentId":"bb","timestamp":"2026-01-01T00:00:03.000Z","targetId":"aa","label":"the plan"}
+`))
+	info := only(t, s)
+	c, err := s.Context(context.Background(), info.ID.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags, err := c.Tags(context.Background())
+	if err != nil || len(tags) != 1 || tags["the-plan"] == (chatctx.ID{}) || strings.Join(info.Labels, " ") != "kite pi-mono" {
+		t.Errorf("tags %v, labels %v, %v", tags, info.Labels, err)
+	}
+}

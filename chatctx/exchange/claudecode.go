@@ -96,6 +96,7 @@ type claudeCode struct {
 	current                 int      // in sessions, -1 before the first
 	title, aiTitle, summary string
 	forkedFrom, follows     string
+	cwd                     string
 	leaves                  []string // of last-prompt records
 	about                   objectWriter
 	aboutSet                bool
@@ -189,7 +190,7 @@ func (c *claudeCode) session(v value) {
 		}
 	}
 	if !c.aboutSet && v.has("cwd") {
-		c.aboutSet = true
+		c.aboutSet, c.cwd = true, v.get("cwd").str()
 		for _, k := range []string{"cwd", "gitBranch", "version", "entrypoint"} {
 			c.about.addIf(true, k, v.get(k))
 			c.told = append(c.told, v.get(k).str())

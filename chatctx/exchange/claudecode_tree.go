@@ -47,7 +47,7 @@ func (c *claudeCode) emit() error {
 			in.Parent = &chatctx.SourceLink{Format: claudeCodeName, Conversation: conversation}
 		} else {
 			in.Title, in.AppData = firstOf(c.title, c.aiTitle, c.summary), c.appData()
-			in.Follows = c.follows
+			in.Follows, in.Labels = c.follows, []string{placeLabel(c.cwd)}
 			c.subAgent(in)
 		}
 		if err := c.tree(in, n); err != nil {

@@ -59,6 +59,7 @@ type codex struct {
 	model                         string
 	created                       pool.Time
 	instructions                  string
+	labels                        []string
 	about                         objectWriter
 	hasUser, hasAssistant         bool               // among the response items
 	thinking                      []pool.Part        // of reasoning that waits for what it led to
@@ -166,7 +167,7 @@ func (c *codex) meta(v value) {
 		return
 	}
 	c.id = v.get("id").str()
-	c.created = v.get("timestamp").time()
+	c.created, c.labels = v.get("timestamp").time(), labelsOf(v)
 	c.forkedFrom = v.get("forked_from_id").str()
 	c.parent = firstOf(v.at("source", "subagent", "thread_spawn", "parent_thread_id").str(), v.get("parent_thread_id").str())
 	c.instructions = firstOf(v.at("base_instructions", "text").str(), v.get("base_instructions").str(), v.get("instructions").str())
@@ -398,7 +399,7 @@ var rolloutID = regexp.MustCompile(`([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 
 func (c *codex) emit() error {
 	c.flush()
-	in := &chatctx.Incoming{Title: c.title, Created: c.created}
+	in := &chatctx.Incoming{Title: c.title, Created: c.created, Labels: c.labels}
 	if m := rolloutID.FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
 		c.id = m[1]
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -33,6 +34,7 @@ type pi struct {
 	provider  string
 	about     objectWriter
 	labels    objectWriter
+	tags      map[string]string // by the ids of the entries
 	compacted []piCompaction
 	entries   []string // ids in order: the first version names them by index
 }
@@ -82,6 +84,7 @@ func (p *pi) entry(at place, v value) error {
 func (p *pi) header(v value) {
 	p.in.Conversation, p.in.Created = v.get("id").str(), v.get("timestamp").time()
 	p.provider, p.model = v.get("provider").str(), v.get("modelId").str()
+	p.in.Labels = labelsOf(v)
 	for k, x := range v.members() {
 		switch k {
 		case "type", "id", "timestamp":
@@ -102,6 +105,10 @@ func (p *pi) other(id string, v value, created pool.Time) {
 			v.get("name").taken()
 		}
 	case "label":
+		if p.tags == nil {
+			p.tags = map[string]string{}
+		}
+		p.tags[v.get("targetId").str()] = v.get("label").str()
 		p.labels.addIf(true, v.get("targetId").str(), v.get("label"))
 	case "compaction":
 		if v.get("summary").is(stringKind) {
@@ -205,7 +212,20 @@ func (p *pi) emit() error {
 	}
 	p.t.build(in, p.last)
 	p.sessions(in)
+	p.tag(in)
 	return p.r.emit(in)
+}
+
+// tag makes tags of the labels that entries have at the end.
+func (p *pi) tag(in *chatctx.Incoming) {
+	for i, n := range in.Nodes {
+		if label := p.tags[n.ID]; label != "" {
+			if in.Tags == nil {
+				in.Tags = map[string]int{}
+			}
+			in.Tags[branch.PlainName(label)] = i + 1
+		}
+	}
 }
 
 // sessions begins a session at what a compaction kept, on the branches that go through it.

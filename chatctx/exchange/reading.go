@@ -84,6 +84,7 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 	in.Format = firstOf(in.Format, r.format)
 	in.Title = plainTitle(in.Title)
 	setTitle(in)
+	setLabels(in)
 	for _, n := range in.Nodes {
 		s := source(n.Message)
 		s.Format, s.Conversation, s.Node = in.Format, in.Conversation, n.ID

@@ -218,6 +218,7 @@ func (t *thread) keep(v value) {
 
 // about puts into the app data of a conversation what its record says beside its messages, which were taken, and the texts of said.
 func (r *reading) about(in *chatctx.Incoming, v value, said ...string) {
+	in.Labels = append(in.Labels, labelsOf(v)...)
 	s := r.sieve()
 	s.text(said...)
 	s.text(in.Title, in.System, in.Prompt, in.Conversation)

@@ -181,6 +181,52 @@ func (g *graft) retitle(src *record.SourceRecord) {
 	}
 }
 
+// relabel has the labels follow the file: those that its newest state did not have before are put on, those that it no longer has taken off.
+func (g *graft) relabel(src *record.SourceRecord) error {
+	if g.in.dated() < src.Dated || slices.Equal(g.in.Labels, src.Labels) {
+		return nil
+	}
+	labels := g.t.Rec.Labels
+	for _, l := range src.Labels {
+		if !slices.Contains(g.in.Labels, l) {
+			labels = record.WithoutLabel(labels, l)
+		}
+	}
+	for _, l := range g.in.Labels {
+		if slices.Contains(src.Labels, l) {
+			continue
+		}
+		var err error
+		if labels, err = record.WithLabels(labels, l); err != nil {
+			return err
+		}
+	}
+	src.Labels = g.in.Labels
+	g.t.OnContext = g.t.OnContext || !slices.Equal(labels, g.t.Rec.Labels)
+	g.t.Rec.Labels = labels
+	return nil
+}
+
+// tags gives messages the names that the file has for them. What has the name here keeps it.
+func (g *graft) tags() error {
+	for _, name := range slices.Sorted(maps.Keys(g.in.Tags)) {
+		key := append(record.Under(g.t.ID), name...)
+		old, err := g.t.Tx.Get(record.TagBucket, key)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			continue
+		}
+		id := g.in.Nodes[g.in.Tags[name]-1].Message.ID
+		g.t.OnContext = true
+		if err := g.t.PutRaw(record.TagBucket, key, id[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func withValue(all map[string]json.RawMessage, name string, value json.RawMessage) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(all)+1)
 	maps.Copy(out, all)

@@ -30,11 +30,12 @@ type Incoming struct {
 	Settings             map[string]json.RawMessage
 	System, Prompt       string
 	AppData              map[string]json.RawMessage
-	Labels               []string    // of a new context; those that it is to have when it is known already are its own
+	Labels               []string    // they follow the file as its title does; what somebody took off or put on here stays so
 	Parent               *SourceLink // of a sub-context: the conversation that it belongs to
 	Follows              string      // of one without Parent: the id of the message that it goes on from, in a conversation of this format that is not named
 	Nodes                []Node
 	Branches             []IncomingBranch // the active one first
+	Tags                 map[string]int   // names of nodes, by their numbers, counted from 1
 	Loose                []*pool.Message  // summaries of sessions: in the pool, on no branch
 	// Digest is of the record in the file that the conversation was made of; zero: not known. Unchanged knows it again by that.
 	Digest pool.Hash
@@ -92,7 +93,7 @@ type Imported struct {
 func (in *Incoming) fingerprint() pool.Hash {
 	h := sha256.New()
 	in.words = make([]pool.Hash, len(in.Nodes))
-	b := fmt.Appendf(nil, "%q %t\n", in.Title, in.Derived)
+	b := fmt.Appendf(nil, "%q %t %q\n", in.Title, in.Derived, in.Labels)
 	for _, k := range slices.Sorted(maps.Keys(in.AppData)) {
 		b = fmt.Appendf(b, "%q %d\n", k, len(in.AppData[k]))
 		b = append(b, in.AppData[k]...)
@@ -130,6 +131,11 @@ func (in *Incoming) ready(s *record.Store) error {
 			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not stand before it", i+1, in.Conversation)
 		}
 		msgs = append(msgs, n.Message)
+	}
+	for name, n := range in.Tags {
+		if n < 1 || n > len(in.Nodes) || branch.CheckName(name) != nil {
+			return record.Invalidf("the tag %q of conversation %q is for node %d of %d", name, in.Conversation, n, len(in.Nodes))
+		}
 	}
 	for _, b := range in.Branches {
 		if b.Leaf < 0 || b.Leaf > len(in.Nodes) {
@@ -421,6 +427,9 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	if err := dropUnusedMain(t, in); err != nil {
 		return res, err
 	}
+	if err := g.tags(); err != nil {
+		return res, err
+	}
 	first, err := t.Branch(in.Branches[0].Name)
 	if err != nil {
 		return res, err
@@ -428,7 +437,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	t.Rec.Active = first.ID
 	t.DeriveTitle(nodeMessages(in))
 	res.Title, res.Branches, res.NewBranches = t.Rec.Title, int(t.Rec.Branches), len(in.Branches)
-	if err := writeSources(st, in, key, record.SourceRecord{Context: id, Dated: in.dated(), About: in.about()}, nil); err != nil {
+	if err := writeSources(st, in, key, record.SourceRecord{Context: id, Dated: in.dated(), About: in.about(), Labels: in.Labels}, nil); err != nil {
 		return res, err
 	}
 	if err := t.PutBranches(); err != nil {
@@ -676,6 +685,9 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		return res, nil
 	}
 	g := &graft{t: t, in: in, home: make([]pool.Home, len(in.Nodes)), stored: map[pool.ID]pool.ID{}, replaced: map[pool.ID]int{}, changed: map[int]bool{}}
+	if err := g.relabel(&src); err != nil {
+		return res, err
+	}
 	g.retitle(&src)
 	if err := linkAll(st, t, in); err != nil {
 		return res, err
@@ -690,6 +702,9 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		return res, err
 	}
 	if err := g.extend(&res); err != nil {
+		return res, err
+	}
+	if err := g.tags(); err != nil {
 		return res, err
 	}
 	res.Title, res.Branches = t.Rec.Title, int(t.Rec.Branches)

@@ -17,6 +17,8 @@ type SourceRecord struct {
 	// Dated is how old the newest state is that a file had of it, and About, for its title ("") and each of its app data, a hash of what that said.
 	Dated pool.Time         `cbor:"4,keyasint,omitempty"`
 	About map[string]uint64 `cbor:"5,keyasint,omitempty"`
+	// Labels are those of that state.
+	Labels []string `cbor:"6,keyasint,omitempty"`
 }
 
 // SourceNode is a known message of a conversation: the one that it became, and a short hash of what its file says there.
