@@ -1,7 +1,9 @@
 package exchange
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -257,10 +259,13 @@ func (c *claudeCode) merge(head, l *ccLine) {
 			head.msgs = append(head.msgs, m)
 			continue
 		}
-		data := last.Meta.ProviderData
+		data, usage := last.Meta.ProviderData, last.Meta.Usage
 		last.Meta = m.Meta
 		if data != nil {
 			last.Meta.ProviderData = data
+		}
+		if !figuresOnly(usage, m.Meta.Usage) {
+			last.Meta.ProviderData = appendData(last.Meta.ProviderData, "claude-code usage", usage)
 		}
 		for _, p := range m.Content {
 			switch {
@@ -276,6 +281,20 @@ func (c *claudeCode) merge(head, l *ccLine) {
 		last.Unfinished = m.Unfinished
 	}
 	l.msgs = nil
+}
+
+// figuresOnly tells whether an earlier account of what a reply cost has no words that the last one does not have.
+func figuresOnly(was, last json.RawMessage) bool {
+	v, _, err := new(document).parse(was, false)
+	if err != nil {
+		return true
+	}
+	for k, x := range v.fields() {
+		if raw := x.raw(); bytes.IndexByte(raw, '"') >= 0 && !bytes.Contains(last, raw) || !bytes.Contains(last, k.raw()) && x.kind() >= stringKind {
+			return false
+		}
+	}
+	return true
 }
 
 // samePart tells whether a part was written again, by a retry.

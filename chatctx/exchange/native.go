@@ -150,6 +150,7 @@ type nativeDecision struct {
 	ByName     string          `json:"by_name,omitempty"`
 	Program    string          `json:"program,omitempty"`
 	User       string          `json:"user,omitempty"`
+	Claimed    string          `json:"claimed,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
 	ArgsSHA256 string          `json:"arguments_sha256,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
@@ -262,7 +263,7 @@ func callOut(c *chatctx.NativeCall) nativeCall {
 		Since: stamp(c.Since), Effective: c.Effective, Expires: stamp(c.Expires)}
 	for _, d := range c.Decisions {
 		n.Decisions = append(n.Decisions, nativeDecision{At: stamp(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
-			Program: d.Program, User: d.User, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256), Arguments: d.Arguments})
+			Program: d.Program, User: d.User, Claimed: d.Claimed, Reason: d.Reason, ArgsSHA256: hashText(d.ArgsSHA256), Arguments: d.Arguments})
 	}
 	return n
 }
@@ -276,7 +277,7 @@ func callIn(n *nativeCall) (chatctx.NativeCall, error) {
 			return c, err
 		}
 		c.Decisions = append(c.Decisions, chatctx.Decision{At: pool.Time(d.At), From: d.From, To: d.To, ByKind: d.ByKind, ByName: d.ByName,
-			Program: d.Program, User: d.User, Reason: d.Reason, ArgsSHA256: h, Arguments: d.Arguments})
+			Program: d.Program, User: d.User, Claimed: d.Claimed, Reason: d.Reason, ArgsSHA256: h, Arguments: d.Arguments})
 	}
 	return c, nil
 }
