@@ -341,6 +341,7 @@ var rooms = map[string]map[string]string{
 		"adapter/wire":                 "sends and streams",
 		"branch":                       "histories",
 		"chatctx":                      "the front door",
+		"chatctx/cost":                 "prices of models",
 		"chatctx/settings":             "which are in force",
 		"enhancer":                     "fits the window",
 		"pool":                         "messages and ids",

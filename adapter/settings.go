@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -51,6 +52,27 @@ func (t *Thinking) Effort() string {
 		}
 	}
 	return "high"
+}
+
+// Within is how many tokens of thinking fit an answer of limit tokens in all (0: no limit): a quarter of them stays for the words. note says that this is fewer than was set; "" for nothing.
+func (t *Thinking) Within(tokens, limit int64) (fits int64, note string) {
+	if fits = tokens; limit > 0 {
+		fits = min(tokens, limit-max(limit/4, 1))
+	}
+	if fits < tokens {
+		note = fmt.Sprintf("thinking %d instead of %d tokens: max_tokens is %d, and the answer needs some of them", fits, tokens, limit)
+	}
+	return fits, note
+}
+
+// Crowds says, for a provider that takes no number, that the thinking may leave nothing of max_tokens for the answer; "" where it does not.
+func (s *Settings) Crowds() string {
+	if t := s.Thinking; t != nil && !t.Off && s.MaxTokens > 0 {
+		if fits, _ := t.Within(t.Tokens, s.MaxTokens); fits < t.Tokens {
+			return fmt.Sprintf("thinking of some %d tokens may leave nothing for the answer: max_tokens is %d, and the provider takes no number", t.Tokens, s.MaxTokens)
+		}
+	}
+	return ""
 }
 
 // Format is how an answer is to look: JSON, or JSON of a Schema.

@@ -25,8 +25,8 @@ type SessionInfo struct {
 	Before   string // the summary that it began with
 	// Summary is what stands for it since: the one that the next session began with. "" for the current one.
 	Summary string
-	// Input and Output are the sums of what the provider reported for its replies.
-	Input, Output int64
+	// Input and Output are the sums of what the provider reported for its replies; of the input CacheRead came from its cache, and CacheWrite was put there.
+	Input, Output, CacheRead, CacheWrite int64
 }
 
 // ListSessions gives a branch's sessions, the oldest first. A branch that was never compacted has one, without an id.
@@ -81,11 +81,13 @@ func (s *SessionInfo) count(ctx context.Context, snapshot *chatctx.Snapshot, cou
 	s.Messages = len(d.Messages)
 	for _, m := range d.Messages {
 		s.Tokens += m.Tokens
-		if m.Meta.InputTokens != nil {
-			s.Input += *m.Meta.InputTokens
-		}
-		if m.Meta.OutputTokens != nil {
-			s.Output += *m.Meta.OutputTokens
+		for _, f := range []struct {
+			sum *int64
+			n   *int64
+		}{{&s.Input, m.Meta.InputTokens}, {&s.Output, m.Meta.OutputTokens}, {&s.CacheRead, m.Meta.CacheRead}, {&s.CacheWrite, m.Meta.CacheWrite}} {
+			if f.n != nil {
+				*f.sum += *f.n
+			}
 		}
 	}
 	return nil

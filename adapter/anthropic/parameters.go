@@ -85,16 +85,13 @@ func (r *request) parameters() {
 	thinking, effort := r.thinkingMode()
 	if limit == 0 {
 		limit = r.claude.maxTokens()
-		if thinking == "enabled" && limit <= s.Thinking.Tokens {
+		if thinking == "enabled" && limit-limit/4 < s.Thinking.Tokens {
 			limit = s.Thinking.Tokens + 8192
 		}
 	}
 	f.Int("max_tokens", limit)
-	if thinking == "enabled" && limit <= 1024 {
-		r.note("thinking left out: it needs more than 1024 tokens, and max_tokens is %d", limit)
-		thinking = ""
-	}
-	r.putThinking(thinking, effort, limit)
+	budget := r.budget(&thinking)
+	r.putThinking(thinking, effort, budget)
 	r.sampling(thinking != "")
 	if len(s.Stop) > 0 {
 		if stop := notBlank(s.Stop); len(stop) > 0 {
@@ -116,6 +113,29 @@ func notBlank(list []string) []string {
 		}
 	}
 	return kept
+}
+
+// leastThinking is the least number of tokens to think that the API takes.
+const leastThinking = 1024
+
+// budget is how many tokens the model may think. Where max_tokens has no room for that beside an answer it does not think.
+func (r *request) budget(mode *string) int64 {
+	switch *mode {
+	case "adaptive":
+		if why := r.settings.Crowds(); why != "" {
+			r.note("%s", why)
+		}
+	case "enabled":
+		budget, why := r.settings.Thinking.Within(max(r.settings.Thinking.Tokens, leastThinking), r.settings.MaxTokens)
+		if budget < leastThinking {
+			r.note("thinking left out: it takes %d tokens or more beside those of the answer, and max_tokens is %d", leastThinking, r.settings.MaxTokens)
+			*mode = ""
+		} else if why != "" {
+			r.note("%s", why)
+		}
+		return budget
+	}
+	return 0
 }
 
 // thinkingMode is how the model is told to think: adaptive with an effort, enabled with a number of tokens, or "" for not.
@@ -157,7 +177,7 @@ func (r *request) loopThinks() bool {
 	return true
 }
 
-func (r *request) putThinking(mode, effort string, limit int64) {
+func (r *request) putThinking(mode, effort string, budget int64) {
 	f, config := &r.body.Fields, adapter.Fields{}
 	switch mode {
 	case "adaptive":
@@ -165,7 +185,7 @@ func (r *request) putThinking(mode, effort string, limit int64) {
 		config.Text("effort", effort)
 	case "enabled":
 		t := adapter.Text("type", mode)
-		t.Int("budget_tokens", min(max(r.settings.Thinking.Tokens, 1024), limit-1))
+		t.Int("budget_tokens", budget)
 		f.Put("thinking", t)
 	}
 	if format := r.settings.Format; format != nil && format.Schema != nil {

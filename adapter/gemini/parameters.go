@@ -65,12 +65,18 @@ func (r *request) thinkingConfig(g *adapter.Fields) {
 		} else if t.Off {
 			budget = 128
 			r.note("thinking 128: %s always thinks", r.model)
+		} else if fits, why := t.Within(budget, r.settings.MaxTokens); why != "" {
+			budget = fits
+			r.note("%s", why)
 		}
 		var c adapter.Fields
 		c.Int("thinkingBudget", budget)
 		c.Bool("includeThoughts", !t.Off)
 		g.Put("thinkingConfig", c)
 	default:
+		if why := r.settings.Crowds(); why != "" {
+			r.note("%s", why)
+		}
 		level := strings.ToUpper(t.Effort())
 		if t.Off && pro {
 			level = "LOW"

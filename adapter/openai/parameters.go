@@ -98,6 +98,9 @@ func (r *request) parameters() {
 		r.note("thinking left out: %s", why)
 	}
 	if effort != "" {
+		if why := s.Crowds(); why != "" {
+			r.note("%s", why)
+		}
 		f.Text("reasoning_effort", effort)
 	}
 	if s.Format != nil {

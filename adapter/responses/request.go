@@ -242,6 +242,9 @@ func (r *request) parameters() {
 		r.note("thinking left out: %s", why)
 	}
 	if effort != "" {
+		if why := s.Crowds(); why != "" {
+			r.note("%s", why)
+		}
 		f.Put("reasoning", adapter.Text("effort", effort))
 	}
 	if r.model.Reasons && !r.stored {

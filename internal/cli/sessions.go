@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -220,6 +221,8 @@ type sessionJSON struct {
 	Tokens   int         `json:"tokens"`
 	Input    int64       `json:"input_tokens"`
 	Output   int64       `json:"output_tokens"`
+	Read     int64       `json:"cache_read_tokens"`
+	Written  int64       `json:"cache_write_tokens"`
 	Created  *time.Time  `json:"created_at"`
 	Summary  *string     `json:"summary"`
 	PrunedTo *int        `json:"pruned_to"`
@@ -278,7 +281,7 @@ func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Opt
 
 // printSession prints a session, with its score in a search.
 func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
-	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
+	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, s.CacheRead, s.CacheWrite, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
 	if s.Created != 0 {
 		at := s.Created.Time()
 		v.Created = &at
@@ -300,7 +303,11 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 	if what == "" {
 		what = "(no summary)"
 	}
-	r.printf("%s %2d  #%d to #%d, %s, %s tokens  %s\n", mark, s.Number, s.Start, max(s.End, s.Start-1), count(s.Messages, "message"), enhancer.Short(s.Tokens),
+	cached := ""
+	if s.CacheRead > 0 && s.Input > 0 {
+		cached = fmt.Sprintf(", %d %% of the input from the cache", (200*s.CacheRead+s.Input)/(2*s.Input))
+	}
+	r.printf("%s %2d  #%d to #%d, %s, %s tokens%s  %s\n", mark, s.Number, s.Start, max(s.End, s.Start-1), count(s.Messages, "message"), enhancer.Short(s.Tokens), cached,
 		cut(oneLine(what), max(r.con.width-50, 20)))
 }
 

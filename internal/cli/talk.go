@@ -24,8 +24,9 @@ func talkCommands() []*command {
 		{name: "send", args: "[TEXT|-] [-]", does: "ask the model, and put its answer on the branch", scope: onBranch, do: doSend,
 			more: "The message is stored before anything is sent; the answer shows while it comes. Ctrl-C stops it and keeps what came. A message that is sent while another program waits for an answer on this branch is queued, and answered there. " +
 				"The model's name chooses the provider; its key is read from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY …). Ends with 6 where a tool call waits for a decision, with 7 where the provider or the model refuses; an answer that was refused stays on the branch.",
-			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"})...),
-			json:  sent + "; a line each answer", example: `chatctx send "Where should we go in May?"
+			flags: append(saidFlags(), append(manyFlags(), &urfave.BoolFlag{Name: "continue", Usage: "no new message: answer what the branch ends with"},
+				&urfave.BoolFlag{Name: "dry-run", Usage: "say what it would cost, with the cache and without, and send nothing"})...),
+			json: sent + "; a line each answer; " + billFields, example: `chatctx send "Where should we go in May?"
 git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
@@ -114,6 +115,9 @@ func doSend(r *run) error {
 	m, err := r.sendMessage()
 	if err != nil {
 		return err
+	}
+	if r.is("dry-run") {
+		return r.drySend(m)
 	}
 	if m == nil {
 		if _, err := r.writer(); err != nil {
