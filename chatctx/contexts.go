@@ -315,30 +315,40 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) 
 	return info, s.at.Place.Use(info.ID)
 }
 
-// Trash moves a context to the trash. Nothing of it is lost.
-func (s *Store) Trash(ctx context.Context, ref string) (*Committed, error) {
-	return s.trash(ctx, "rm", ref, s.at.Now())
+// Trash moves contexts to the trash, as one operation. Nothing of them is lost. What Commit says of one context it says of the last.
+func (s *Store) Trash(ctx context.Context, refs ...string) (*Committed, error) {
+	return s.trash(ctx, "rm", s.at.Now(), refs)
 }
 
-// Restore takes a context out of the trash.
-func (s *Store) Restore(ctx context.Context, ref string) (*Committed, error) {
-	return s.trash(ctx, "restore", ref, 0)
+// Restore takes contexts out of the trash, as one operation.
+func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error) {
+	return s.trash(ctx, "restore", 0, refs)
 }
 
-func (s *Store) trash(ctx context.Context, what, ref string, at pool.Time) (*Committed, error) {
+func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
 	return journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
-		id, err := view.ResolveContextIn(s.at, st.Tx, ref, at == 0)
-		if err != nil {
-			return err
+		seen := map[ID]bool{}
+		for _, ref := range refs {
+			id, err := view.ResolveContextIn(s.at, st.Tx, ref, at == 0)
+			if err != nil {
+				return err
+			}
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			t, err := journal.BeginAt(s.at, st.Tx, id)
+			if err != nil {
+				return err
+			}
+			if (at == 0) == (t.Rec.Trashed == 0) {
+				return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
+			}
+			if err := st.Trash(t, at); err != nil {
+				return err
+			}
 		}
-		t, err := journal.BeginAt(s.at, st.Tx, id)
-		if err != nil {
-			return err
-		}
-		if (at == 0) == (t.Rec.Trashed == 0) {
-			return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
-		}
-		return st.Trash(t, at)
+		return nil
 	})
 }
 

@@ -1,6 +1,9 @@
 package cost
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // row is a line of the table: a model, and what a million of its tokens cost in dollars.
 type row struct {
@@ -129,4 +132,15 @@ var PriceTable = []row{
 	{"gemini-3.6-flash", "", "1.5 7.5 0.15", 0, "", collected, "2026-08"},
 	{"deepseek-v4-flash", "", "0.14 0.28 0.028", 0, "", collected, "2026-08"},
 	{"deepseek-v4-pro", "", "1.74 3.48 0.145", 0, "", collected, "2026-08"},
+}
+
+// Models are the models of the table, each once.
+func Models() []string {
+	var names []string
+	for i := range PriceTable {
+		if !slices.Contains(names, PriceTable[i].Model) {
+			names = append(names, PriceTable[i].Model)
+		}
+	}
+	return names
 }

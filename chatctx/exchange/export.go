@@ -16,8 +16,10 @@ type ExportOptions struct {
 	Format  string // a name of ExportFormats(); "": chatctx, the store's own
 	Context string // a reference; "": the current one
 	Branch  string // for formats that hold one branch; "": the active one
-	All     bool   // every context that is not in the trash, instead of one: chatctx only
-	Hidden  bool   // hidden messages too, where the format is for reading
+	// Contexts, if there are any, are written instead of one: chatctx only.
+	Contexts []chatctx.ID
+	All      bool // every context that is not in the trash, instead of one: chatctx only
+	Hidden   bool // hidden messages too, where the format is for reading
 }
 
 // ExportFormat is a format that can be written.
@@ -40,7 +42,7 @@ var exportFormats = []ExportFormat{
 	{piName, ".jsonl", "all branches, as a session of pi", writePi},
 }
 
-// Writing is one export under way. Context is nil only for the store's own format, where it means all contexts.
+// Writing is one export under way. Context is nil only for the store's own format, where it means those of Options.Contexts, or all.
 type Writing struct {
 	Store   *chatctx.Store
 	Context *chatctx.ChatContext
@@ -56,10 +58,11 @@ func Export(ctx context.Context, s *chatctx.Store, o ExportOptions, w io.Writer)
 		return err
 	}
 	x := &Writing{Store: s, Options: o, Out: bufio.NewWriterSize(w, 64<<10)}
-	if o.All && f.Name != nativeName {
+	several := o.All || len(o.Contexts) > 0
+	if several && f.Name != nativeName {
 		return fmt.Errorf("%w: the format %s holds one context; name it", chatctx.ErrInvalid, f.Name)
 	}
-	if !o.All {
+	if !several {
 		if x.Context, err = s.Context(ctx, o.Context); err != nil {
 			return err
 		}

@@ -23,12 +23,15 @@ func writeNative(ctx context.Context, x *Writing) error {
 		}
 		return n.context(ctx, x.Context)
 	}
-	set, err := x.Store.Settings(ctx)
-	if err != nil {
-		return err
-	}
-	if header.Settings = settings.Said(set); len(set) == 0 {
-		header.Settings = nil
+	chosen := x.Options.Contexts
+	if len(chosen) == 0 {
+		set, err := x.Store.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		if header.Settings = settings.Said(set); len(set) == 0 {
+			header.Settings = nil
+		}
 	}
 	if err := n.raw(header); err != nil {
 		return err
@@ -38,7 +41,9 @@ func writeNative(ctx context.Context, x *Writing) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, info)
+		if len(chosen) == 0 || slices.Contains(chosen, info.ID) {
+			all = append(all, info)
+		}
 	}
 	for _, id := range parentsFirst(all) {
 		c, err := x.Store.Context(ctx, id.String())

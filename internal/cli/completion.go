@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,9 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 func doCompletion(r *run) error {
@@ -152,7 +155,8 @@ const manyCandidates = 200
 func (r *run) values(p *parsed, word string) []candidate {
 	fixed := map[string][]string{
 		"ROLE":  {"system", "user", "assistant", "tool"},
-		"SHELL": {"bash", "zsh", "fish", "powershell"},
+		"PROVIDER": providerNames(),
+		"SHELL":    {"bash", "zsh", "fish", "powershell"},
 	}
 	for _, f := range exchange.ExportFormats() {
 		fixed["FORMAT"] = append(fixed["FORMAT"], f.Name)
@@ -173,13 +177,26 @@ func (r *run) values(p *parsed, word string) []candidate {
 	case "BRANCH":
 		return sub.branchNames()
 	case "REF":
-		return append(sub.tagNames(), sub.messageNames(false)...)
+		return slices.Concat(sub.tagNames(), sub.branchNames(), sub.messageNames(false))
 	case "TAG":
 		return sub.tagNames()
+	case "LABEL":
+		return sub.labelNames()
+	case "OP":
+		return sub.operationNumbers()
+	case "MODEL", "MODELS":
+		return sub.modelNames()
+	case "KEY=VALUE":
+		return settingValues()
 	case "CALL":
 		return sub.messageNames(true)
 	}
 	return nil
+}
+
+func providerNames() []string {
+	s, _ := settings.Lookup("provider")
+	return strings.Fields(s.Words)
 }
 
 func (r *run) contextNames() []candidate {
@@ -197,6 +214,68 @@ func (r *run) contextNames() []candidate {
 			list = append(list, candidate{info.Title, short(info.ID) + " " + hint})
 		}
 		list = append(list, candidate{short(info.ID), info.Title})
+	}
+	return list
+}
+
+func (r *run) labelNames() []candidate {
+	st, err := r.reader()
+	if err != nil {
+		return nil
+	}
+	labels, err := st.Labels(r.ctx)
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for _, l := range slices.Sorted(maps.Keys(labels)) {
+		list = append(list, candidate{l, count(labels[l], "context")})
+	}
+	return list
+}
+
+// operationNumbers are the newest operations that can still be taken back.
+func (r *run) operationNumbers() []candidate {
+	st, err := r.reader()
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for op, err := range st.Operations(r.ctx, r.contextRef()) {
+		if err != nil || len(list) >= manyCandidates {
+			break
+		}
+		if !op.Undone {
+			list = append(list, candidate{op.ID, op.What + " " + strings.Join(op.Branches, ", ")})
+		}
+	}
+	return list
+}
+
+// modelNames are the models whose prices are known, and the one that the branch asks.
+func (r *run) modelNames() []candidate {
+	var list []candidate
+	if c, err := r.conversation(); err == nil {
+		var model string
+		if set, err := c.Effective(r.ctx, r.branchName()); err == nil && json.Unmarshal(set["model"], &model) == nil && model != "" {
+			list = append(list, candidate{model, "of this branch"})
+		}
+	}
+	for _, name := range cost.Models() {
+		list = append(list, candidate{name, ""})
+	}
+	return list
+}
+
+// settingValues are the settings, each with the words that it can be.
+func settingValues() []candidate {
+	var list []candidate
+	for i := range settings.Table {
+		s := &settings.Table[i]
+		list = append(list, candidate{s.Name + "=", s.Does})
+		for _, w := range strings.Fields(s.Words) {
+			list = append(list, candidate{s.Name + "=" + w, ""})
+		}
 	}
 	return list
 }

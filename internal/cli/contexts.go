@@ -29,15 +29,17 @@ func contextCommands() []*command {
 			},
 			json: "context, branch, title", example: `chatctx new "Holiday plans" --system "Answer briefly." --model gpt-4o`},
 		{name: "ls", does: "list contexts, newest change first", scope: onStore, do: doLs, paged: true,
-			flags: []urfave.Flag{
+			flags: append([]urfave.Flag{
 				&urfave.StringFlag{Name: "word", Usage: "only those with `WORD` in the title"},
 				&urfave.StringFlag{Name: "since", Usage: "only those changed since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
 				&urfave.StringFlag{Name: "until", Usage: "only those last changed before `WHEN`"},
 				&urfave.BoolFlag{Name: "trash", Usage: "those in the trash instead"},
 				&urfave.IntFlag{Name: "n", Usage: "at most `N`"},
-			},
-			json:    "context, title, current, branch, branches, messages, updated_at; created_at, trashed_at, parent; a line each",
-			example: "chatctx ls --word holiday --since 30d"},
+			}, filterFlags()...),
+			more: "What has the label pinned stands first. What has the label archived is listed only where --label asks for it.",
+			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
+			example: `chatctx ls --word holiday --since 30d
+chatctx ls --label work --older-than 90d`},
 		{name: "use", args: "CTX", does: "go on in a context", scope: onStore, do: doUse,
 			more: "CTX is an id or a part of it, a title, or a part of a title that no other context has.",
 			json: "context, branch, title", example: "chatctx use holiday"},
@@ -51,9 +53,19 @@ func contextCommands() []*command {
 chatctx show 8f3a21bc --save pictures`},
 		{name: "rename", args: "CTX TITLE", does: "give a context another title", scope: onStore, do: doRename,
 			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
-		{name: "rm", args: "CTX", does: "put a context into the trash", scope: onStore, do: doRm, flags: []urfave.Flag{dryRun(), yes()},
-			more: "Nothing is lost: restore or undo brings it back, so it does not ask.",
-			json: "operation, context, title", example: "chatctx rm holiday --dry-run"},
+		{name: "rm", args: "[CTX…]", does: "put contexts into the trash", scope: onStore, do: doRm, flags: append([]urfave.Flag{dryRun(), yes()}, filterFlags()...),
+			more: "Nothing is lost: restore or undo brings them back, all at once, so it does not ask. Filters, which are those of ls, take the place of names.",
+			json: "operation, context, title; a line each; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
+chatctx rm --empty --older-than 30d --dry-run`},
+		{name: "label", does: "give contexts labels, and take them off", scope: onStore, subs: []*command{
+			{name: "add", args: "LABEL [CTX…]", does: "give contexts a label", scope: onStore, do: doLabelAdd, flags: append([]urfave.Flag{dryRun()}, filterFlags()...),
+				more: "Filters, which are those of ls, take the place of names. pinned and archived are labels that ls knows.",
+				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label add work holiday"},
+			{name: "rm", args: "LABEL [CTX…]", does: "take a label off contexts", scope: onStore, do: doLabelRm, flags: append([]urfave.Flag{dryRun()}, filterFlags()...),
+				more: "Filters, which are those of ls, take the place of names.",
+				json: "operation, context, branch, title; a line each; with --dry-run as ls, with dry_run", example: "chatctx label rm work holiday"},
+			{name: "ls", does: "list the labels, and how many contexts have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},
+		}},
 		{name: "restore", args: "CTX", does: "take a context out of the trash", scope: onStore, do: doRestore,
 			json: "operation, context, title", example: "chatctx restore holiday"},
 		{name: "status", does: "where you are: context, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
@@ -139,51 +151,56 @@ func (r *run) noteOther(current chatctx.ID) {
 }
 
 func doLs(r *run) error {
-	o := chatctx.ListOptions{Word: r.flag("word"), Trash: r.is("trash")}
-	var err error
+	o, err := r.filter()
+	if err != nil {
+		return err
+	}
+	o.Word, o.Trash = r.flag("word"), r.is("trash")
 	if o.Since, err = when(r.flag("since"), time.Now()); err != nil {
 		return err
 	}
-	if o.Until, err = when(r.flag("until"), time.Now()); err != nil {
-		return err
+	if r.given("until") {
+		if r.given("older-than") {
+			return usagef("ls --until and --older-than are the same: give one")
+		}
+		if o.Until, err = when(r.flag("until"), time.Now()); err != nil {
+			return err
+		}
 	}
 	most, err := r.most()
 	if err != nil {
 		return err
 	}
-	st, err := r.reader()
-	if err != nil {
+	if _, err := r.reader(); err != nil {
 		return err
 	}
 	n := 0
-	for info, err := range st.Contexts(r.ctx, o) {
-		if err != nil {
-			return err
-		}
-		if r.stopped() {
-			return nil
-		}
+	err = r.listed(o, func(info *chatctx.ContextInfo) error {
 		if most > 0 && n == most {
-			break
+			return errEnough
 		}
 		n++
-		if err := r.emit(contextToJSON(info), func() { r.contextLine(info) }); err != nil {
-			return err
-		}
+		return r.emit(contextToJSON(info), func() { r.contextLine(info) })
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
 	}
 	if n == 0 {
-		r.note("%s", nothingListed(o))
+		r.note("%s", r.nothingListed(o))
 	}
 	return nil
 }
 
+// errEnough ends a list.
+var errEnough = errors.New("enough")
+
 // nothingListed says why a list of contexts is empty.
-func nothingListed(o chatctx.ListOptions) string {
+func (r *run) nothingListed(o chatctx.ListOptions) string {
 	switch {
+	case r.filtered() || o.Word != "" || o.Since != 0 || o.Until != 0:
+		return "no context fits"
 	case o.Trash:
 		return "the trash is empty"
-	case o.Word != "" || o.Since != 0 || o.Until != 0:
-		return "no context fits"
 	}
 	return "no contexts yet\n" + firstSteps
 }
@@ -270,41 +287,43 @@ func doRename(r *run) error {
 	})
 }
 
-// dryRunContext says what a command would do to a context.
-func dryRunContext(r *run, ref, what string) error {
-	st, err := r.reader()
-	if err != nil {
-		return err
-	}
-	c, err := st.Context(r.ctx, ref)
-	if err != nil {
-		return err
-	}
-	info, err := c.Info(r.ctx)
-	if err != nil {
-		return err
-	}
-	return r.emit(struct {
-		DryRun bool `json:"dry_run"`
-		contextJSON
-	}{true, contextToJSON(info)}, func() {
-		r.printf("would %s %s %s: %s, %s\n", what, titled(info.Title, info.ID), short(info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
-	})
-}
-
 func doRm(r *run) error {
+	if err := r.needsNames(r.args, "chatctx rm holiday, or chatctx rm --older-than 90d --dry-run"); err != nil {
+		return err
+	}
 	if r.is("dry-run") {
-		return dryRunContext(r, r.arg(0), "put into the trash:")
+		if _, err := r.reader(); err != nil {
+			return err
+		}
+	} else if _, err := r.writer(); err != nil {
+		return err
 	}
-	st, err := r.writer()
+	all, err := r.chosen(r.args)
 	if err != nil {
 		return err
 	}
-	c, err := st.Trash(r.ctx, r.arg(0))
+	if r.is("dry-run") || len(all) == 0 {
+		return r.wouldDo(all, "put into the trash:")
+	}
+	refs := make([]string, len(all))
+	for i, info := range all {
+		refs[i] = info.ID.String()
+	}
+	c, err := r.st.Trash(r.ctx, refs...)
 	if err != nil {
 		return err
 	}
-	return r.made(c, namedContext{Where: whereOf(c), Title: c.Title}, "%s %s is in the trash; chatctx restore %s brings it back", titled(c.Title, c.Context), short(c.Context), short(c.Context))
+	for _, info := range all {
+		v := namedContext{Where: where{Operation: c.Operation, Context: info.ID}, Title: info.Title}
+		err := r.emit(v, func() {
+			r.printf("%s %s is in the trash; chatctx restore %s brings it back\n", titled(info.Title, info.ID), short(info.ID), short(info.ID))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.note("take it back: %s", r.again("undo "+c.Operation))
+	return nil
 }
 
 func doRestore(r *run) error {

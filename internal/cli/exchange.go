@@ -30,15 +30,15 @@ func exchangeCommands() []*command {
 			json:  "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation",
 			example: `chatctx import conversations.json
 chatctx import ~/Downloads/chatgpt-export.zip --dry-run`},
-		{name: "export", does: "write a context out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
-			more: exportFormats(),
-			flags: []urfave.Flag{
+		{name: "export", args: "[CTX…]", does: "write contexts out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
+			more: exportFormats() + "\nSeveral, by name or by the filters of ls, go into one file of JSON lines.",
+			flags: append([]urfave.Flag{
 				&urfave.StringFlag{Name: "format", Aliases: []string{"f"}, Usage: "one `FORMAT` of the above; else the one that FILE's ending tells, else the first"},
 				&urfave.StringFlag{Name: "o", Usage: "write to `FILE` instead of standard output"},
 				&urfave.BoolFlag{Name: "all", Usage: "every context that is not in the trash, instead of one"},
 				&urfave.BoolFlag{Name: "hidden", Usage: "hidden messages too, in the formats for reading"},
-				yes(),
-			},
+				dryRun(), yes(),
+			}, filterFlags()...),
 			json:    "with -o: file, bytes, format; without: the lossless lines as they are, of another format: format, content",
 			example: "chatctx export --all > backup.jsonl\nchatctx export -o talk.html"},
 	}
@@ -78,6 +78,12 @@ func doExport(r *run) error {
 	if err != nil {
 		return err
 	}
+	if len(r.args) > 0 || r.filtered() || r.is("dry-run") {
+		done, err := r.exportChosen(&o)
+		if done || err != nil {
+			return err
+		}
+	}
 	if target == "" {
 		return contextHint(r.exportOut(st, o))
 	}
@@ -88,6 +94,33 @@ func doExport(r *run) error {
 	return r.emit(map[string]any{"file": target, "bytes": n, "format": o.Format}, func() {
 		r.printf("wrote %s, %s, %s\n", clean(target), o.Format, size(n))
 	})
+}
+
+// exportChosen puts the contexts that the command line names, or that fit its filters, into the options. done: it was only to say which.
+func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
+	if o.All || r.flags.IsSet("context") {
+		return false, usagef("export takes names or filters, --context or --all: one of them")
+	}
+	names := r.args
+	if len(names) == 0 && !r.filtered() {
+		names = []string{r.contextRef()}
+	}
+	all, err := r.chosen(names)
+	switch {
+	case err != nil:
+		return false, err
+	case r.is("dry-run"):
+		return true, r.wouldDo(all, "write")
+	case len(all) == 0:
+		return false, chatctx.NotFound("context that fits", strings.Join(r.flags.StringSlice("label"), " "))
+	case len(names) == 1:
+		o.Context = all[0].ID.String()
+		return false, nil
+	}
+	for _, info := range all {
+		o.Contexts = append(o.Contexts, info.ID)
+	}
+	return false, nil
 }
 
 // exportOut writes to standard output.

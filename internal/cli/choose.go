@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"slices"
+	"time"
+
+	urfave "github.com/urfave/cli/v3"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// filterFlags choose contexts by what they are, in ls and in place of names.
+func filterFlags() []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.StringSliceFlag{Name: "label", Usage: "only those with the `LABEL`; may be given again"},
+		&urfave.StringFlag{Name: "older-than", Usage: "only those last changed before `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 90d"},
+		&urfave.StringFlag{Name: "words", Usage: "only those in which search finds `WORDS`"},
+		&urfave.BoolFlag{Name: "empty", Usage: "only those without a message"},
+		&urfave.BoolFlag{Name: "untitled", Usage: "only those that nobody gave a title"},
+	}
+}
+
+// filtered reports whether a filter was given.
+func (r *run) filtered() bool {
+	return slices.ContainsFunc(filterFlags(), func(f urfave.Flag) bool { return r.given(f.Names()[0]) })
+}
+
+// filter reads the filters.
+func (r *run) filter() (o chatctx.ListOptions, err error) {
+	o = chatctx.ListOptions{Labels: r.flags.StringSlice("label"), Empty: r.is("empty"), Untitled: r.is("untitled"), Orderly: true}
+	o.Until, err = when(r.flag("older-than"), time.Now())
+	return o, err
+}
+
+// listed gives the contexts that fit, in the order of ls.
+func (r *run) listed(o chatctx.ListOptions, yield func(*chatctx.ContextInfo) error) error {
+	var has map[chatctx.ID]bool
+	if words := r.flag("words"); words != "" {
+		has = map[chatctx.ID]bool{}
+		for h, err := range r.st.Search(r.ctx, chatctx.SearchOptions{Text: words, Trash: o.Trash}) {
+			if err != nil {
+				return err
+			}
+			has[h.Context] = true
+		}
+	}
+	for info, err := range r.st.Contexts(r.ctx, o) {
+		if err != nil {
+			return err
+		}
+		if has != nil && !has[info.ID] {
+			continue
+		}
+		if err := yield(info); err != nil || r.stopped() {
+			return err
+		}
+	}
+	return nil
+}
+
+// chosen are the contexts that arguments name, each once, or, without any, those that fit the filters. trash: also those in the trash by name.
+func (r *run) chosen(names []string) ([]*chatctx.ContextInfo, error) {
+	if len(names) > 0 && r.filtered() {
+		return nil, usagef("%s takes names or filters, not both", r.name)
+	}
+	var all []*chatctx.ContextInfo
+	if len(names) == 0 {
+		o, err := r.filter()
+		if err != nil {
+			return nil, err
+		}
+		err = r.listed(o, func(info *chatctx.ContextInfo) error { all = append(all, info); return nil })
+		return all, err
+	}
+	for _, name := range names {
+		c, err := r.st.Context(r.ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(i *chatctx.ContextInfo) bool { return i.ID == c.ID }) {
+			continue
+		}
+		info, err := c.Info(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return all, nil
+}
+
+// needsNames refuses a command line that chooses no context.
+func (r *run) needsNames(names []string, example string) error {
+	if len(names) == 0 && !r.filtered() {
+		return &usageError{r.name + " needs the CTX, or a filter", example}
+	}
+	return nil
+}
+
+// wouldDo says what a command would do to contexts, a line each.
+func (r *run) wouldDo(all []*chatctx.ContextInfo, what string) error {
+	for _, info := range all {
+		err := r.emit(struct {
+			DryRun bool `json:"dry_run"`
+			contextJSON
+		}{true, contextToJSON(info)}, func() {
+			r.printf("would %s %s %s: %s, %s\n", what, titled(info.Title, info.ID), short(info.ID), count(info.Messages, "message"), count(info.Branches, "branch"))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		r.note("no context fits")
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+func doLabelAdd(r *run) error {
+	label := r.arg(0)
+	return r.relabel("label", func(i *chatctx.ContextInfo) bool { return !slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Label(label) })
+}
+
+func doLabelRm(r *run) error {
+	label := r.arg(0)
+	if !r.filtered() {
+		return r.relabel("take the label off", func(*chatctx.ContextInfo) bool { return true }, func(b *chatctx.Batch) { b.Unlabel(label) })
+	}
+	return r.relabel("take the label off", func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Unlabel(label) })
+}
+
+// relabel changes the labels of the contexts that the command line chooses, but for those where nothing would change.
+func (r *run) relabel(what string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
+	if err := r.needsNames(r.args[1:], "chatctx label add work holiday"); err != nil {
+		return err
+	}
+	if r.is("dry-run") {
+		if _, err := r.reader(); err != nil {
+			return err
+		}
+	} else if _, err := r.writer(); err != nil {
+		return err
+	}
+	all, err := r.chosen(r.args[1:])
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(i *chatctx.ContextInfo) bool { return !changes(i) })
+	if r.is("dry-run") {
+		return r.wouldDo(all, what)
+	}
+	for _, info := range all {
+		b := r.st.Begin(info.ID.String(), "")
+		change(b)
+		c, err := b.Commit(r.ctx)
+		if err != nil {
+			return err
+		}
+		err = r.emit(namedContext{Where: whereOf(c), Title: c.Title}, func() {
+			r.printf("%s of %s %s\n", clean(c.What), titled(c.Title, c.Context), short(c.Context))
+			r.note("take it back: %s --context %s", r.onStore("undo "+c.Operation), short(c.Context))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		r.note("nothing was changed")
+	}
+	return nil
+}
+
+// labelJSON is a label in a list.
+type labelJSON struct {
+	Label    string `json:"label"`
+	Contexts int    `json:"contexts"`
+}
+
+func doLabelLs(r *run) error {
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	all, err := st.Labels(r.ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range slices.Sorted(maps.Keys(all)) {
+		if err := r.emit(labelJSON{l, all[l]}, func() { r.printf("%s  %s\n", clean(l), count(all[l], "context")) }); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		r.note("no labels yet: %s", r.onStore("label add NAME CTX"))
+	}
+	return nil
+}
