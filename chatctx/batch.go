@@ -103,9 +103,13 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 		return nil, b.err
 	}
 	b.state = prepared
+	var err error
+	if ctx, b.context, err = view.InLane(ctx, b.store.at, b.context); err != nil {
+		return nil, err
+	}
 	var done *Committed
 	var t *journal.Txn
-	err := b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+	err = b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
 		t, done, err = b.run(tx)
 		return err
 	})

@@ -76,7 +76,7 @@ func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o Appen
 	}
 	var out *Begun
 	claim := c.store.at.NewClaim()
-	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
 			return err
@@ -319,7 +319,7 @@ func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOpt
 // settle ends the reply on a branch if its claim is one to be ended.
 func (c *ChatContext) settle(ctx context.Context, branchName string, ends func(*Claim) bool) (*Message, error) {
 	var m *Message
-	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		m = nil
 		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
@@ -379,7 +379,7 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 			return err
 		}
 	}
-	return r.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
+	return r.store.at.DB.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) error {
 		if err := r.held(tx); err != nil {
 			return err
 		}
@@ -456,7 +456,7 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out *Ended
-	err = r.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+	err = r.store.at.DB.Update(view.Lane(ctx, r.store.at, r.Context), func(tx kv.RwTx) (err error) {
 		out, err = r.finish(tx, &e)
 		return err
 	})

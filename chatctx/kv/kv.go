@@ -82,6 +82,24 @@ type Hosted interface {
 	Instead(of Care) string
 }
 
+// Granter is what an engine offers that knows users.
+type Granter interface {
+	// Grant gives a user of the database one role and takes the others away. fs.ErrNotExist where there is no such user,
+	// fs.ErrPermission where this one may not grant.
+	Grant(ctx context.Context, role Role, user string) error
+}
+
+// Role is what a user may do with a database.
+type Role string
+
+// The roles. An owner may do everything, a writer read and change records, a reader read them.
+const (
+	RoleOwner  Role = "owner"
+	RoleWriter Role = "writer"
+	RoleReader Role = "reader"
+	RoleNone   Role = "none"
+)
+
 // Care is something that is done with a database as a whole.
 type Care string
 

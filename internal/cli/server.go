@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -98,4 +99,42 @@ func (r *run) keptInFile(of kv.Care) error {
 		return usagef("%s", on.Instead(of))
 	}
 	return nil
+}
+
+func grantCommand() *command {
+	return &command{name: "grant", args: "ROLE USER", does: "say what a user of the database may do with a store on a server: owner, writer, reader or none", scope: onStore, do: doGrant,
+		more: `The server itself holds users to it, whatever program they use: a reader reads, a writer also changes records, an owner may also change and drop the tables, and grant. USER is there already
+(create role USER login). It takes the store's owner, who may make roles.`,
+		json: "role, user", example: "chatctx grant writer ann"}
+}
+
+func doGrant(r *run) error {
+	role := kv.Role(r.arg(0))
+	switch role {
+	case kv.RoleOwner, kv.RoleWriter, kv.RoleReader, kv.RoleNone:
+	default:
+		return usagef("grant: no role %q: it is owner, writer, reader or none", r.arg(0))
+	}
+	st, err := r.reader()
+	if err != nil {
+		return err
+	}
+	g, is := st.DB().(kv.Granter)
+	if !is {
+		return usagef("grant is for stores on a server; who may use a file is the file's own mode")
+	}
+	if err := g.Grant(r.ctx, role, r.arg(1)); errors.Is(err, fs.ErrNotExist) {
+		return &chatctx.RefError{Kind: "user of the database", Ref: r.arg(1)}
+	} else if err != nil {
+		return err
+	}
+	return r.emit(map[string]any{"role": role, "user": r.arg(1)}, func() {
+		r.printf("%s is %s of %s\n", clean(r.arg(1)), map[bool]string{true: "no user", false: string(role)}[role == kv.RoleNone], clean(r.storeName()))
+	})
+}
+
+// storeName is the store's name as others may see it.
+func (r *run) storeName() string {
+	path, _ := r.storePath()
+	return shownStore(path)
 }

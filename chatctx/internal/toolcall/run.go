@@ -51,7 +51,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	hold := pool.Time(max(o.Hold, record.ClaimLife) / time.Microsecond)
 	claim.Hold(claim.Since, hold)
 	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
-	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
+	err = s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
 		t, err := journal.BeginAt(s, tx, found.Context)
 		if err != nil {
 			return err
@@ -121,7 +121,7 @@ func (a *callAt) approved() error {
 // Renew keeps the claim. ErrTaken where it is lost, another ErrStopped where no branch holds the call's message any more: the tool is then to be ended.
 func (k *CallClaim) Renew(ctx context.Context) error {
 	key := record.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
-	return k.store.DB.Update(ctx, func(tx kv.RwTx) error {
+	return k.store.DB.Update(view.Lane(ctx, k.store, k.Call.Context), func(tx kv.RwTx) error {
 		claim, err := k.Owned(tx)
 		if err != nil {
 			return err
@@ -202,7 +202,7 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 		return nil, err
 	}
 	var done *journal.Committed
-	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
+	err = s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
 		t, err := journal.BeginAt(s, tx, found.Context)
 		if err != nil {
 			return err

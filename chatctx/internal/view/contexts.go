@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
+	"github.com/google/uuid"
 )
 
 // claimOf reads the claim on a branch's reply; nil for none.
@@ -30,6 +31,30 @@ func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err err
 		return err
 	})
 	return id, err
+}
+
+// InLane has the Updates under ctx queue with the others of a context, where the engine of a server has use for that, and gives the context's whole id in place of
+// the reference, so that the Update need not look for it.
+func InLane(ctx context.Context, s *record.Store, ref string) (context.Context, string, error) {
+	if s.User == "" {
+		return ctx, ref, nil
+	}
+	id, err := uuid.Parse(ref)
+	if err != nil || len(ref) != 36 {
+		if id, err = Find(ctx, s, ref); err != nil {
+			return ctx, ref, err
+		}
+		ref = id.String()
+	}
+	return Lane(ctx, s, id), ref, nil
+}
+
+// Lane has the Updates under ctx queue with the others of a context, where the engine of a server has use for that; those of the zero id are the store's own.
+func Lane(ctx context.Context, s *record.Store, id pool.ID) context.Context {
+	if s.User == "" {
+		return ctx
+	}
+	return kv.WithLane(ctx, id.String())
 }
 
 // view reads the context in a short transaction.

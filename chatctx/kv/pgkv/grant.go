@@ -1,0 +1,112 @@
+package pgkv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// A store has three roles of the database, made when the first user gets one. They cannot log in; users are their members.
+//
+//	owner   owns schema and tables: may change and drop them, and grant
+//	writer  reads and changes records
+//	reader  reads records
+//
+// What a role may not do the server itself refuses, whatever program asks.
+
+// roleName is the role of a store. Roles belong to the whole server, so database and schema stand in the name; one that would be too long ends with a hash.
+func (d *database) roleName(role kv.Role) string {
+	name := fmt.Sprintf("%s_%s_%s", d.name(), d.schema, role)
+	if len(name) <= 63 {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	tail := "_" + hex.EncodeToString(sum[:8]) + "_" + string(role)
+	return strings.ToValidUTF8(name[:63-len(tail)], "") + tail
+}
+
+// Grant implements kv.Granter.
+func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	defer d.active.Done()
+	if role != kv.RoleNone && role != kv.RoleOwner && role != kv.RoleWriter && role != kv.RoleReader {
+		return fmt.Errorf("pgkv: no role %q", role)
+	}
+	conn, err := d.acquire(ctx)
+	if err != nil {
+		return d.told(ctx, err)
+	}
+	defer conn.Release()
+	results, err := linkOf(conn.Conn()).run(ctx, d.limit(), do(plain("select rolname::text from pg_roles where rolname = $1::text and rolcanlogin"), []byte(user)),
+		do(plain("select current_user::text")))
+	if err != nil {
+		return d.told(ctx, err)
+	}
+	if len(results[0].rows) == 0 {
+		return fmt.Errorf("%w: the database has no user %s that may log in (create role … login)", fs.ErrNotExist, user)
+	}
+	sql := "begin; " + d.rolesSQL(string(results[1].rows[0][0])) + d.memberSQL(role, user) + "commit"
+	_, err = conn.Conn().PgConn().Exec(ctx, sql).ReadAll()
+	if err == nil {
+		return nil
+	}
+	_, _ = conn.Conn().PgConn().Exec(ctx, "rollback").ReadAll()
+	if code(err) == insufficientRights {
+		return fmt.Errorf("%w: to grant takes who owns the store and may make roles (createrole): %w", fs.ErrPermission, d.clean(err))
+	}
+	return d.told(ctx, err)
+}
+
+// rolesSQL makes the store's roles with their rights, where they are not there yet.
+func (d *database) rolesSQL(me string) string {
+	var sql strings.Builder
+	owner, writer, reader := d.role(kv.RoleOwner), d.role(kv.RoleWriter), d.role(kv.RoleReader)
+	for _, role := range []kv.Role{kv.RoleOwner, kv.RoleWriter, kv.RoleReader} {
+		name := d.roleName(role)
+		fmt.Fprintf(&sql, "do $made$ begin if not exists (select from pg_roles where rolname = %s) then create role %s nologin; end if; end $made$; ", literal(name), d.role(role))
+	}
+	schema := pgx.Identifier{d.schema}.Sanitize()
+	records, connections := d.table("kv"), d.table("connection")
+	// Who makes the owner's role its member may give it what is his.
+	fmt.Fprintf(&sql, "grant %s to %s; ", owner, pgx.Identifier{me}.Sanitize())
+	fmt.Fprintf(&sql, "grant create on database %s to %s; ", pgx.Identifier{d.name()}.Sanitize(), owner)
+	for _, what := range []string{"schema " + schema, "table " + records, "table " + connections} {
+		fmt.Fprintf(&sql, "alter %s owner to %s; ", what, owner)
+	}
+	fmt.Fprintf(&sql, "grant usage on schema %s to %s, %s; grant select on %s to %s, %s; ", schema, writer, reader, records, writer, reader)
+	fmt.Fprintf(&sql, "grant insert, update, delete on %s to %s; grant select, insert, update, delete on %s to %s; ", records, writer, connections, writer)
+	return sql.String()
+}
+
+// memberSQL makes a user a member of one role and of no other.
+func (d *database) memberSQL(role kv.Role, user string) string {
+	var sql strings.Builder
+	name := pgx.Identifier{user}.Sanitize()
+	for _, other := range []kv.Role{kv.RoleOwner, kv.RoleWriter, kv.RoleReader} {
+		if other == role {
+			fmt.Fprintf(&sql, "grant %s to %s; ", d.role(other), name)
+		} else {
+			fmt.Fprintf(&sql, "revoke %s from %s; ", d.role(other), name)
+		}
+	}
+	return sql.String()
+}
+
+func (d *database) role(role kv.Role) string { return pgx.Identifier{d.roleName(role)}.Sanitize() }
+
+// literal is a text in SQL.
+func literal(text string) string {
+	if strings.Contains(text, `\`) {
+		return " E'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(text) + "'"
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
