@@ -138,6 +138,19 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	return care.Restore(ctx, path, backup)
 }
 
+// CopyOptions of CopyStore.
+type CopyOptions = care.CopyOptions
+
+// Copied says what CopyStore did.
+type Copied = care.Copied
+
+// CopyStore makes at to, a file or a URL, a store with everything that the one at from has: journal, undo, search index and all; claims end. The target is not there yet, or is an empty store, or what an earlier
+// copy of the same store began, which is then gone on with: ErrConflict for anything else. In the end a full check finds nothing and both sides have one digest. Unless o.Keep is set, the old store opens no more
+// from the beginning of the copy on and says where it went.
+func CopyStore(ctx context.Context, from, to string, o Options, co CopyOptions) (*Copied, error) {
+	return care.CopyStore(ctx, from, to, o, co)
+}
+
 // Salvaged says what Salvage read.
 type Salvaged = care.Salvaged
 

@@ -18,6 +18,7 @@ func fileCommands() []*command {
 	return []*command{
 		initCommand(),
 		grantCommand(),
+		copyCommand(),
 		{name: "check", does: "look for damage", scope: onStore, do: doCheck,
 			flags: []urfave.Flag{&urfave.BoolFlag{Name: "full", Usage: "read every page, every record, every artifact"}},
 			more:  "Exit code 12 where something is found.",

@@ -182,6 +182,12 @@ func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 	return keys, err
 }
 
+// CopyMark and MoveMark stand in place of the format, before what a copy is of, or where a store went.
+const (
+	CopyMark = "copy of "
+	MoveMark = "moved to "
+)
+
 // CheckFormat says whether a database is a store of a version that this program reads.
 func CheckFormat(tx kv.Tx) error {
 	raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
@@ -195,6 +201,10 @@ func CheckFormat(tx kv.Tx) error {
 func CheckVersion(raw []byte) error {
 	var version int
 	switch {
+	case bytes.HasPrefix(raw, []byte(CopyMark)):
+		return record.Conflict("a copy into this store was begun and is not whole: go on with the same chatctx copy, or remove what is there")
+	case bytes.HasPrefix(raw, []byte(MoveMark)):
+		return record.Conflict("this store has moved to %s (where that copy was cut short: go on with the same chatctx copy)", raw[len(MoveMark):])
 	case raw == nil || json.Unmarshal(raw, &version) != nil:
 		return fmt.Errorf("%w: it is a database of another program", kv.ErrNotOurs)
 	case version > record.FormatVersion:
