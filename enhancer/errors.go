@@ -6,7 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
+
+// compiled makes a regular expression at its first use: a program that only links this package pays nothing for them.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // How telling a line is as an error.
 const (
@@ -24,7 +30,7 @@ var errorWords = []string{"error", "exception", "panic", "fail", "fatal", "segme
 	"multiple definition", "invalid", "rejected", "illegal", "crash", "terminated", "violates", "not allowed", "expired", "unhandled", "uncaught", ": line ", "fault"}
 
 // certain are shapes of errors at the beginning of a line, after a time and the like.
-var certain = regexp.MustCompile(`^(?:` + strings.Join([]string{
+var certain = compiled(`^(?:` + strings.Join([]string{
 	`\[?(?:(?:Caused by|Uncaught|Unhandled exception|Unhandled \w+|(?:PHP )?Fatal error|Exception in thread "[^"]*"|[\w./-]+\.\w+(?::\d+)*|During handling)[.:]? +){0,2}` +
 		`(?:\(?[A-Za-z_][\w$]*(?:\.|::|\\))*[A-Z]\w*(?:Error|Exception|Panic|Fault|Interrupt|Exit|Failure|Timeout|Expired|NotFound)\b(?:\s*\[[^\]]*\])?(?::|\]?$|\s*\(|\s+at\b)`,
 	`panic: `, `(?:PHP )?[Ff]atal(?: error)?: `, `thread '.*' (?:\(\d+\) )?panicked`, `Segmentation fault`, `Killed\b`, `Abort(?:ed)?(?: \(core dumped\)| trap)`, `Bus error`, `SIG[A-Z]{3,5}\b`,
@@ -43,19 +49,19 @@ var phrases = []string{"undefined reference to", "unresolved external", "multipl
 // shapes are those of errors within a line that holds the words before each.
 var shapes = []struct {
 	words []string
-	shape *regexp.Regexp
+	shape func() *regexp.Regexp
 }{
-	{[]string{"error "}, regexp.MustCompile(`\berror [A-Z]{1,6}\d{2,6}\b`)},
-	{[]string{"ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC"}, regexp.MustCompile(`\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b`)},
-	{[]string{`"level"`, `"severity"`}, regexp.MustCompile(`"(?:level|severity)": ?"(?:error|fatal|critical)"`)},
-	{[]string{"HTTP/"}, regexp.MustCompile(`HTTP/[\d.]+"? [45]\d\d\b`)},
+	{[]string{"error "}, compiled(`\berror [A-Z]{1,6}\d{2,6}\b`)},
+	{[]string{"ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC"}, compiled(`\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b`)},
+	{[]string{`"level"`, `"severity"`}, compiled(`"(?:level|severity)": ?"(?:error|fatal|critical)"`)},
+	{[]string{"HTTP/"}, compiled(`HTTP/[\d.]+"? [45]\d\d\b`)},
 	{[]string{" Bad ", " Unauthorized", " Forbidden", " Not ", " Method Not", " Conflict", " Gone", " Unprocessable", " Too Many", " Internal Server", " Service Unavailable", " Gateway Time"},
-		regexp.MustCompile(`\b[45]\d\d (?:Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many|Internal Server|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time)`)},
-	{[]string{"Error: ", "Exception: ", "Error)", "Exception)"}, regexp.MustCompile(`\b[A-Z]\w*(?:Error|Exception): |\(\w+(?:Error|Exception)\)$`)},
-	{[]string{"exit"}, regexp.MustCompile(`\bexit(?:ed)?(?: with)?(?: status| code)+:? [1-9]\d*|\bexited with [1-9]`)},
-	{[]string{"E"}, regexp.MustCompile(`\bE[A-Z]{4,}\b: |^E +(?:assert|\w+ =) `)},
-	{[]string{"signal: "}, regexp.MustCompile(`signal: \w+`)},
-	{[]string{"ssertion"}, regexp.MustCompile(`[Aa]ssertion .{0,60}failed`)},
+		compiled(`\b[45]\d\d (?:Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many|Internal Server|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time)`)},
+	{[]string{"Error: ", "Exception: ", "Error)", "Exception)"}, compiled(`\b[A-Z]\w*(?:Error|Exception): |\(\w+(?:Error|Exception)\)$`)},
+	{[]string{"exit"}, compiled(`\bexit(?:ed)?(?: with)?(?: status| code)+:? [1-9]\d*|\bexited with [1-9]`)},
+	{[]string{"E"}, compiled(`\bE[A-Z]{4,}\b: |^E +(?:assert|\w+ =) `)},
+	{[]string{"signal: "}, compiled(`signal: \w+`)},
+	{[]string{"ssertion"}, compiled(`[Aa]ssertion .{0,60}failed`)},
 }
 
 // anywhere is where within a line the shape of an error begins, -1 for nowhere. lower is the line in small letters.
@@ -67,7 +73,7 @@ func anywhere(line, lower string) int {
 	}
 	for i := range shapes {
 		if containsAny(line, shapes[i].words) {
-			if at := shapes[i].shape.FindStringIndex(line); at != nil {
+			if at := shapes[i].shape().FindStringIndex(line); at != nil {
 				return at[0]
 			}
 		}
@@ -100,7 +106,7 @@ func hasWord(t *text, words []string) bool {
 var failedStatus = []string{" 4", " 5", "=4", "=5", ":4", ":5", "\"4", "\"5"}
 
 // httpStatus is a status of a failed request in a log.
-var httpStatus = regexp.MustCompile(`\b(?:status(?:[ _]?code)?|http|returned|responded(?: with)?)["']?[ :=]+"?[45]\d\d\b`)
+var httpStatus = compiled(`\b(?:status(?:[ _]?code)?|http|returned|responded(?: with)?)["']?[ :=]+"?[45]\d\d\b`)
 
 // withoutNothing blanks out the words that nothing was wrong: no errors, failed: 0. It gives the line and its small letters.
 func withoutNothing(line, lower string) (string, string) {
@@ -172,7 +178,7 @@ func isCode(line string, t *text) (code, surely bool) {
 	switch {
 	case len(number) < len(trimmed) && (strings.HasPrefix(strings.TrimLeft(number, " "), "→") || strings.HasPrefix(number, "|")), strings.HasPrefix(trimmed, "//"), strings.HasPrefix(trimmed, "/*"),
 		strings.HasPrefix(trimmed, "* ") || trimmed == "*", strings.HasPrefix(trimmed, "|"), strings.Contains(line, "=>"), strings.Contains(line, ":="), strings.HasSuffix(trimmed, "{"),
-		member.MatchString(line):
+		member().MatchString(line):
 		return true, true
 	}
 	for _, w := range []string{"throw", "catch", "raise"} {
@@ -194,7 +200,7 @@ func isCode(line string, t *text) (code, surely bool) {
 }
 
 // member is a line of an object or a type: a name, a colon, a value and a comma.
-var member = regexp.MustCompile(`^\s*["']?\w+["']?\??:\s*[\w'"].*[,;]\s*$`)
+var member = compiled(`^\s*["']?\w+["']?\??:\s*[\w'"].*[,;]\s*$`)
 
 // callOrWord reports whether what comes after a keyword goes on as code does.
 func callOrWord(rest string) bool {
@@ -202,17 +208,17 @@ func callOrWord(rest string) bool {
 	return rest != "" && (wordByte(rest[0]) || strings.IndexByte(`({"'*!`, rest[0]) >= 0)
 }
 
-var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+var ansi = compiled("\x1b\\[[0-9;?]*[A-Za-z]")
 
 func withoutColour(line string) string {
 	if strings.IndexByte(line, 0x1b) < 0 {
 		return line
 	}
-	return ansi.ReplaceAllString(line, "")
+	return ansi().ReplaceAllString(line, "")
 }
 
 // before is what may stand before an error on its line: a time, a level, a test runner's or a container's mark.
-var before = regexp.MustCompile(`^(?:\s+|E {2,}|> |\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s*|\[?\d\d:\d\d:\d\d[\d.,]*\]?\s*|\[[\w./ -]{1,30}\] |(?:stderr|stdout|Error output|err): |[\w.-]{1,24} *\| |remote: |\d+:\d+:\d+ |[!>»] )+`)
+var before = compiled(`^(?:\s+|E {2,}|> |\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s*|\[?\d\d:\d\d:\d\d[\d.,]*\]?\s*|\[[\w./ -]{1,30}\] |(?:stderr|stdout|Error output|err): |[\w.-]{1,24} *\| |remote: |\d+:\d+:\d+ |[!>»] )+`)
 
 // errorScore says how telling a line is as an error.
 func errorScore(line string) int {
@@ -224,16 +230,16 @@ func errorScore(line string) int {
 	whole, lower := withoutNothing(line, t.lower)
 	t = &text{whole, lower}
 	said := whole
-	if !certain.MatchString(said) {
-		said = whole[len(before.FindString(whole)):]
+	if !certain().MatchString(said) {
+		said = whole[len(before().FindString(whole)):]
 	}
 	if strings.HasPrefix(said, "Traceback (") || strings.TrimSpace(said) == "" {
 		return noError
 	}
 	switch {
-	case strings.HasPrefix(said, "npm ") && detail.MatchString(said):
+	case strings.HasPrefix(said, "npm ") && detail().MatchString(said):
 		return mention
-	case !surely && certain.MatchString(said):
+	case !surely && certain().MatchString(said):
 		return certainError
 	case code:
 		if anywhere(whole, t.lower) >= 0 || hasWord(t, reported) {
@@ -242,7 +248,7 @@ func errorScore(line string) int {
 		return noError
 	case anywhere(whole, t.lower) >= 0:
 		return certainError
-	case containsAny(lower, failedStatus) && httpStatus.MatchString(lower):
+	case containsAny(lower, failedStatus) && httpStatus().MatchString(lower):
 		return plainError
 	case hasWord(t, reported):
 		if strings.Count(said, " ") > 24 {
@@ -256,7 +262,7 @@ func errorScore(line string) int {
 }
 
 // detail are lines that go with an error and say little.
-var detail = regexp.MustCompile(`^npm (?:ERR!|error) (?:path|workspace|location|command|errno|syscall|A complete log|cwd|prefix|gyp (?:stack|cwd))\b|^npm (?:ERR!|error) *$`)
+var detail = compiled(`^npm (?:ERR!|error) (?:path|workspace|location|command|errno|syscall|A complete log|cwd|prefix|gyp (?:stack|cwd))\b|^npm (?:ERR!|error) *$`)
 
 // problem is an error that a text reports: its line, and the frame of a stack that says where.
 type problem struct {
@@ -399,14 +405,14 @@ func (p *parser) line(raw string) bool {
 }
 
 // atPlace is where a compiler found an error, before its words.
-var atPlace = regexp.MustCompile(`^[\w./\\@-]+\.\w{1,5}(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)(?:: | : | - )`)
+var atPlace = compiled(`^[\w./\\@-]+\.\w{1,5}(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)(?:: | : | - )`)
 
 // problemPlaces is how many more places of an error are named.
 const problemPlaces = 4
 
 // again reports whether a line says what one before it said already. One that says it of another place adds that.
 func (p *parser) again(text string) bool {
-	at := atPlace.FindString(text)
+	at := atPlace().FindString(text)
 	if _, ok := p.seen[shapeOf(text)]; ok {
 		return true
 	}
@@ -428,22 +434,22 @@ func (p *parser) again(text string) bool {
 }
 
 var (
-	pythonFrame = regexp.MustCompile(`^\s+File "([^"]+)", line \d+`)
-	atFrame     = regexp.MustCompile(`^\s+at \S`)
-	numberFrame = regexp.MustCompile(`^\s*#\d+ +\S`)
-	fromFrame   = regexp.MustCompile(`^\s+(?:from|\d+: from) \S+:\d+`)
-	goFile      = regexp.MustCompile(`^\t\S+\.go:\d+`)
-	goFunction  = regexp.MustCompile(`^(?:created by )?[\w./*()\[\]·-]+\(.*\)$`)
-	rustFrame   = regexp.MustCompile(`^\s+\d+: +\S`)
+	pythonFrame = compiled(`^\s+File "([^"]+)", line \d+`)
+	atFrame     = compiled(`^\s+at \S`)
+	numberFrame = compiled(`^\s*#\d+ +\S`)
+	fromFrame   = compiled(`^\s+(?:from|\d+: from) \S+:\d+`)
+	goFile      = compiled(`^\t\S+\.go:\d+`)
+	goFunction  = compiled(`^(?:created by )?[\w./*()\[\]·-]+\(.*\)$`)
+	rustFrame   = compiled(`^\s+\d+: +\S`)
 	// foreign are frames of a language's library or of a package manager's folder.
-	foreign = regexp.MustCompile(`site-packages|dist-packages|/lib/python|<frozen |node:|node_modules|internal/|/usr/local/go/|/go/src/|/pkg/mod/|\bruntime[./]|/rustc/|\.cargo/|\bcore::|\bstd::|rust_begin_unwind|/vendor/|/gems/|` +
+	foreign = compiled(`site-packages|dist-packages|/lib/python|<frozen |node:|node_modules|internal/|/usr/local/go/|/go/src/|/pkg/mod/|\bruntime[./]|/rustc/|\.cargo/|\bcore::|\bstd::|rust_begin_unwind|/vendor/|/gems/|` +
 		`\bat (?:async )?(?:java|javax|jdk|sun|com\.sun|kotlin|scala|org\.(?:spring|junit|apache|hibernate|eclipse|gradle)|io\.netty|System|Microsoft|Newtonsoft|Xunit|NUnit)\.|__libc|/libc\.|testing\.|\[internal function\]|<anonymous>$`)
 )
 
 // frame takes a line of a stack. Of each error the innermost frame of the user's code is kept, or the innermost where all are foreign.
 func (p *parser) frame(line string) bool {
-	if pythonFrame.MatchString(line) {
-		if own := !foreign.MatchString(line); own || !p.pyOwn {
+	if pythonFrame().MatchString(line) {
+		if own := !foreign().MatchString(line); own || !p.pyOwn {
 			p.python, p.pyOwn = clipFrame(line), own
 		}
 		return true
@@ -454,13 +460,13 @@ func (p *parser) frame(line string) bool {
 	switch {
 	case p.last == 0:
 		return false
-	case goFile.MatchString(line) && p.goFunc != "":
-		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign.MatchString(p.goFunc) || foreign.MatchString(line) || strings.HasPrefix(p.goFunc, "panic("))
-	case atFrame.MatchString(line) && p.goFunc != "":
-		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign.MatchString(p.goFunc) || foreign.MatchString(line))
-	case atFrame.MatchString(line), numberFrame.MatchString(line), fromFrame.MatchString(line):
-		p.where(line, foreign.MatchString(line))
-	case goFunction.MatchString(line), rustFrame.MatchString(line):
+	case goFile().MatchString(line) && p.goFunc != "":
+		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign().MatchString(p.goFunc) || foreign().MatchString(line) || strings.HasPrefix(p.goFunc, "panic("))
+	case atFrame().MatchString(line) && p.goFunc != "":
+		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign().MatchString(p.goFunc) || foreign().MatchString(line))
+	case atFrame().MatchString(line), numberFrame().MatchString(line), fromFrame().MatchString(line):
+		p.where(line, foreign().MatchString(line))
+	case goFunction().MatchString(line), rustFrame().MatchString(line):
 		p.goFunc = strings.TrimSpace(line)
 		return true
 	default:
@@ -525,7 +531,7 @@ func outputText(content string) string {
 	return b.String()
 }
 
-var errorKey = regexp.MustCompile(`(?i)^(?:\w*error\w*|exception|failure|fault|reason|problem)$`)
+var errorKey = compiled(`(?i)^(?:\w*error\w*|exception|failure|fault|reason|problem)$`)
 
 // flatten writes the next value of JSON as lines. An object that a key calls an error stays in one.
 func flatten(dec *json.Decoder, key string, b *strings.Builder) {
@@ -548,7 +554,7 @@ func flatten(dec *json.Decoder, key string, b *strings.Builder) {
 			flatten(dec, name, b)
 		}
 		_, _ = dec.Token() // the end of what was begun
-		if v == '{' && errorKey.MatchString(key) && b.Len()-before < 2*problemLine {
+		if v == '{' && errorKey().MatchString(key) && b.Len()-before < 2*problemLine {
 			all := b.String()
 			inner := strings.Join(strings.Fields(strings.ReplaceAll(all[before:], "\n", ", ")), " ")
 			b.Reset()

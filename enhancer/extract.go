@@ -1,7 +1,6 @@
 package enhancer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -241,7 +240,7 @@ func (t *text) urls(add func(string)) {
 	}
 }
 
-var codeAfter = regexp.MustCompile(`^(?:\s*code)?[\s:=/"']{0,4}(?:\d\.\d\s+)?(-?\d{1,5})\b`)
+var codeAfter = compiled(`^(?:\s*code)?[\s:=/"']{0,4}(?:\d\.\d\s+)?(-?\d{1,5})\b`)
 
 // statusCodes finds the numbers after HTTP, status, code and exit, and the names of system errors.
 func (t *text) statusCodes(add func(string)) {
@@ -249,7 +248,7 @@ func (t *text) statusCodes(add func(string)) {
 		n := 0
 		for i := t.word(w, 0); i >= 0 && n < mostEach; i = t.word(w, i+len(w)) {
 			after := t.lower[i+len(w) : min(len(t.lower), i+len(w)+24)]
-			if m := codeAfter.FindStringSubmatch(after); m != nil {
+			if m := codeAfter().FindStringSubmatch(after); m != nil {
 				add(w + " " + m[1])
 				n++
 			}

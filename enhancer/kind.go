@@ -38,7 +38,7 @@ func KindOf(content string, failed bool) Kind {
 		return Binary
 	case isJSON(content):
 		return JSON
-	case failed || stackTrace.MatchString(head):
+	case failed || stackTrace().MatchString(head):
 		return Error
 	case isLog(head):
 		return Log
@@ -93,16 +93,16 @@ func isJSON(content string) bool {
 }
 
 var (
-	stackTrace = regexp.MustCompile(`(?m)^(Traceback \(most recent call last\)|panic: |goroutine \d+ \[|Exception in thread|\s+at [\w.$<>]+\(|\s+at .+:\d+:\d+|\s+File ".+", line \d+)`)
-	logLine    = regexp.MustCompile(`^\W{0,3}(\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d|\d{10}|(?i:trace|debug|info|notice|warn|warning|error|fatal|critical)\b)`)
-	yamlLine   = regexp.MustCompile(`^\s*(- )?[\w.$/"'-]+:(\s|$)|^\s*- \S|^---$|^\s*#`)
+	stackTrace = compiled(`(?m)^(Traceback \(most recent call last\)|panic: |goroutine \d+ \[|Exception in thread|\s+at [\w.$<>]+\(|\s+at .+:\d+:\d+|\s+File ".+", line \d+)`)
+	logLine    = compiled(`^\W{0,3}(\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d|\d{10}|(?i:trace|debug|info|notice|warn|warning|error|fatal|critical)\b)`)
+	yamlLine   = compiled(`^\s*(- )?[\w.$/"'-]+:(\s|$)|^\s*- \S|^---$|^\s*#`)
 )
 
 // isLog: at least ten lines, and most of them begin with a time or a level.
-func isLog(head string) bool { return mostLines(head[:min(len(head), lineSample)], 10, logLine) }
+func isLog(head string) bool { return mostLines(head[:min(len(head), lineSample)], 10, logLine()) }
 
 // isYAML: at least five lines, and most of them are a key or an item.
-func isYAML(head string) bool { return mostLines(head[:min(len(head), lineSample)], 5, yamlLine) }
+func isYAML(head string) bool { return mostLines(head[:min(len(head), lineSample)], 5, yamlLine()) }
 
 func mostLines(head string, least int, line *regexp.Regexp) bool {
 	all, hits := 0, 0

@@ -212,7 +212,7 @@ func survived(need []string, text string) int {
 		if line = flat(line); len(line) > 60 {
 			line = line[:runeStart(line, 60)] // long ones are cut
 		}
-		at := atPlace.FindString(line) // one that stands at several places is named once
+		at := atPlace().FindString(line) // one that stands at several places is named once
 		if strings.Contains(text, line) || at != "" && strings.Contains(shapeOf(text), shapeOf(line[len(at):])) && strings.Contains(text, strings.TrimRight(at, ": -")) {
 			n++
 		}

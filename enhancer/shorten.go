@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -144,7 +143,7 @@ func runeStart(text string, i int) int {
 	return i
 }
 
-var yamlEmpty = regexp.MustCompile(`^\s*[\w.$/"'-]+:\s*(null|~|""|''|\[\]|\{\})\s*$`)
+var yamlEmpty = compiled(`^\s*[\w.$/"'-]+:\s*(null|~|""|''|\[\]|\{\})\s*$`)
 
 // shortenYAML takes keys with nothing in them out, and cuts long lists of one depth.
 func shortenYAML(content string) string {
@@ -158,7 +157,7 @@ func shortenYAML(content string) string {
 	}
 	all := strings.Split(content, "\n")
 	for i, line := range all {
-		if yamlEmpty.MatchString(line) {
+		if yamlEmpty().MatchString(line) {
 			continue
 		}
 		trimmed := strings.TrimLeft(line, " ")
@@ -204,7 +203,7 @@ func items(all []string, indent int) int {
 	return n
 }
 
-var repeatedMark = regexp.MustCompile(`^\[the line before repeats \d+ times\]$`)
+var repeatedMark = compiled(`^\[the line before repeats \d+ times\]$`)
 
 // shortenLog folds lines that repeat, a time at their beginning aside, and keeps the first and the last ones.
 func shortenLog(content string) string {
@@ -219,7 +218,7 @@ func shortenLog(content string) string {
 	for line := range strings.SplitSeq(content, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		same := withoutTime(line)
-		if same == last && same != "" && !repeatedMark.MatchString(line) {
+		if same == last && same != "" && !repeatedMark().MatchString(line) {
 			repeats++
 			continue
 		}
@@ -231,18 +230,18 @@ func shortenLog(content string) string {
 	return strings.Join(headAndTail(out, logHead, logTail), "\n")
 }
 
-var leadingTime = regexp.MustCompile(`^[\[("]?\d[\d:.,/TZ+ -]*[\])"]?\s*`)
+var leadingTime = compiled(`^[\[("]?\d[\d:.,/TZ+ -]*[\])"]?\s*`)
 
-func withoutTime(line string) string { return leadingTime.ReplaceAllString(line, "") }
+func withoutTime(line string) string { return leadingTime().ReplaceAllString(line, "") }
 
 // errorsKept is how many lines between the first and the last ones are kept since they report an error.
 const errorsKept = 8
 
-var leftOut = regexp.MustCompile(`^\[… \d+ lines left out …\]$`)
+var leftOut = compiled(`^\[… \d+ lines left out …\]$`)
 
 // headAndTail keeps the first and last lines, and those between that report an error, with a line for each gap that says how many are gone.
 func headAndTail(all []string, head, tail int) []string {
-	if len(all) <= head+tail+1 || slices.ContainsFunc(all, leftOut.MatchString) {
+	if len(all) <= head+tail+1 || slices.ContainsFunc(all, leftOut().MatchString) {
 		return all
 	}
 	out := slices.Clone(all[:head])
@@ -266,7 +265,7 @@ func headAndTail(all []string, head, tail int) []string {
 	return append(out, all[len(all)-tail:]...)
 }
 
-var frame = regexp.MustCompile(`^(\s+at |\s+File "|\s+\S+\.go:\d+|\t|\s{4,}\S|[\w./*()-]+\(.*\)$|\s*\.\.\. \d+ more)`)
+var frame = compiled(`^(\s+at |\s+File "|\s+\S+\.go:\d+|\t|\s{4,}\S|[\w./*()-]+\(.*\)$|\s*\.\.\. \d+ more)`)
 
 // shortenError keeps the message and the top frames of each stack.
 func shortenError(content string) string {
@@ -280,7 +279,7 @@ func shortenError(content string) string {
 	}
 	for line := range strings.SplitSeq(content, "\n") {
 		line = strings.TrimSuffix(line, "\r")
-		if !frame.MatchString(line) {
+		if !frame().MatchString(line) {
 			flush()
 			out = append(out, clipLine(line))
 			continue

@@ -3,7 +3,6 @@ package exchange
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -395,12 +394,12 @@ func (c *codex) compacted(v value, created pool.Time) {
 	c.summaries = append(c.summaries, m)
 }
 
-var rolloutID = regexp.MustCompile(`([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl`)
+var rolloutID = compiled(`([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl`)
 
 func (c *codex) emit() error {
 	c.flush()
 	in := &chatctx.Incoming{Title: c.title, Created: c.created, Labels: c.labels}
-	if m := rolloutID.FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
+	if m := rolloutID().FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
 		c.id = m[1]
 	}
 	c.about.addRaw("records", listOf(c.loose))

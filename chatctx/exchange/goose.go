@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"regexp"
-
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -60,12 +58,12 @@ func gooseSeen(v value, msgs []*chatctx.Message) {
 }
 
 // gooseSession is the id that a session's file is named by.
-var gooseSession = regexp.MustCompile(`^\d{8}_\d+$`)
+var gooseSession = compiled(`^\d{8}_\d+$`)
 
 func readGoose(r *reading) error {
 	t := r.thread(place{})
 	in := &chatctx.Incoming{}
-	if name := r.stem(); gooseSession.MatchString(name) {
+	if name := r.stem(); gooseSession().MatchString(name) {
 		in.Conversation = name
 	}
 	n := 0

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -54,7 +55,12 @@ func (row *takeoutRow) messages() []*chatctx.Message {
 	return []*chatctx.Message{row.prompt, row.answer}
 }
 
-var takeoutID = regexp.MustCompile(`/app/([0-9a-f]{8,})`)
+// compiled makes a regular expression at its first use.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+var takeoutID = compiled(`/app/([0-9a-f]{8,})`)
 
 func (t *takeout) row(at place, v value) error {
 	if !v.is(objectKind) || !v.get("title").is(stringKind) {
@@ -100,7 +106,7 @@ func (t *takeout) put(v value, row takeoutRow) {
 		links = append(links, d.get("url").str(), d.get("name").str())
 	}
 	for _, l := range links {
-		if m := takeoutID.FindStringSubmatch(l); m != nil {
+		if m := takeoutID().FindStringSubmatch(l); m != nil {
 			id = m[1]
 		}
 	}
@@ -154,20 +160,20 @@ func (t *takeout) chat(c *takeoutChat) error {
 }
 
 var (
-	htmlBreak = regexp.MustCompile(`(?i)<(/p|/div|/h[1-6]|/ul|/ol|/table|/tr|/pre|/blockquote|br\s*/?)\s*>`)
-	htmlItem  = regexp.MustCompile(`(?i)\s*<li[^>]*>`)
-	htmlCell  = regexp.MustCompile(`(?i)</t[dh]>`)
-	htmlDrop  = regexp.MustCompile(`(?is)<(script|style)[^>]*>.*?</(script|style)>`)
-	htmlTag   = regexp.MustCompile(`<[^>]*>`)
-	manyLines = regexp.MustCompile(`\n{3,}`)
+	htmlBreak = compiled(`(?i)<(/p|/div|/h[1-6]|/ul|/ol|/table|/tr|/pre|/blockquote|br\s*/?)\s*>`)
+	htmlItem  = compiled(`(?i)\s*<li[^>]*>`)
+	htmlCell  = compiled(`(?i)</t[dh]>`)
+	htmlDrop  = compiled(`(?is)<(script|style)[^>]*>.*?</(script|style)>`)
+	htmlTag   = compiled(`<[^>]*>`)
+	manyLines = compiled(`\n{3,}`)
 )
 
 // htmlText is the text of HTML, with line breaks and list marks for what they stand for.
 func htmlText(s string) string {
-	s = htmlDrop.ReplaceAllString(s, "")
-	s = htmlItem.ReplaceAllString(s, "\n- ")
-	s = htmlBreak.ReplaceAllString(s, "\n")
-	s = htmlCell.ReplaceAllString(s, "\t")
-	s = html.UnescapeString(htmlTag.ReplaceAllString(s, ""))
-	return strings.TrimSpace(manyLines.ReplaceAllString(s, "\n\n"))
+	s = htmlDrop().ReplaceAllString(s, "")
+	s = htmlItem().ReplaceAllString(s, "\n- ")
+	s = htmlBreak().ReplaceAllString(s, "\n")
+	s = htmlCell().ReplaceAllString(s, "\t")
+	s = html.UnescapeString(htmlTag().ReplaceAllString(s, ""))
+	return strings.TrimSpace(manyLines().ReplaceAllString(s, "\n\n"))
 }
