@@ -22,7 +22,8 @@ type Claim struct {
 	Program string    `cbor:"5,keyasint,omitempty"`
 	Since   pool.Time `cbor:"6,keyasint"`
 	Renewed pool.Time `cbor:"7,keyasint"`
-	Task    pool.ID   `cbor:"8,keyasint,omitzero"` // of a call: the sub-context that answers it, for as long as that runs
+	Task    pool.ID   `cbor:"8,keyasint,omitzero"`  // of a call: the sub-context that answers it, for as long as that runs
+	Begun   pool.Time `cbor:"9,keyasint,omitempty"` // when the process began, where nothing else tells starts of the machine apart: on Windows
 }
 
 var (
@@ -40,7 +41,7 @@ func (s *Store) NewClaim() *Claim {
 	if s.User != "" {
 		boot = anyBoot
 	}
-	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now}
+	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now, Begun: thisBegun()}
 }
 
 // Who names who holds it.
@@ -70,5 +71,5 @@ func (c *Claim) Dead(now pool.Time) bool {
 	case boot != ourBoot || numbers != ourNumbers:
 		return false // by Windows and by WSL, or in and out of a container: the same number is another process there
 	}
-	return c.PID > 0 && !processAlive(c.PID, c.Since)
+	return c.PID > 0 && !processAlive(c.PID, c.Begun)
 }

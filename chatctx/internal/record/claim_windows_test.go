@@ -3,18 +3,17 @@ package record
 import (
 	"os"
 	"testing"
-	"time"
-
-	"github.com/chatctx/chatctx/pool"
 )
 
-// A process that began after the claim has the id of one that is gone.
+// A process that began at another time has the id of one that is gone, whatever the clock was set to since.
 func TestIDTakenAgain(t *testing.T) {
-	now := pool.Now()
-	if !processAlive(os.Getpid(), now) {
+	if thisBegun() == 0 || !processAlive(os.Getpid(), thisBegun()) {
 		t.Error("this process is taken for gone")
 	}
-	if processAlive(os.Getpid(), now-pool.Time(time.Hour/time.Microsecond)) {
-		t.Error("this process is taken for one of an hour ago")
+	if processAlive(os.Getpid(), thisBegun()-1) {
+		t.Error("this process is taken for one that began earlier")
+	}
+	if !processAlive(os.Getpid(), 0) {
+		t.Error("a claim that does not say when its process began is taken for dead")
 	}
 }
