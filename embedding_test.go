@@ -165,7 +165,7 @@ func TestEmbeddedApproval(t *testing.T) {
 		}
 	}
 	call, err := s.Call(t.Context(), "", "", "a")
-	if err != nil || call.Decisions[len(call.Decisions)-1].ByName != "ann" {
+	if err != nil || call.Decisions[len(call.Decisions)-1].Claimed != "ann" {
 		t.Errorf("%+v, %v", call, err)
 	}
 }
