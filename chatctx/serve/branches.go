@@ -155,7 +155,10 @@ type treeParams struct {
 type row struct {
 	contract.Tree
 	Row      int                 `json:"row"`
-	Leaves   int                 `json:"leaves"` // the row that it leaves after shared messages; 0: none
+	Leaves   int                 `json:"leaves"`   // the row that it leaves after shared messages; 0: none
+	Depth    int                 `json:"depth"`    // how many rows lie between it and one that leaves none
+	Lanes    []int               `json:"lanes"`    // the depths of rows above that a row below leaves: their lines pass this row
+	Children bool                `json:"children"` // a row leaves it
 	Calls    int                 `json:"open_calls"`
 	Replying *contract.ClaimedBy `json:"replying"`
 }
@@ -193,7 +196,8 @@ func readTree(r *request, in *treeParams) (shownTree, error) {
 			calls[call.Branch]++
 		}
 	}
-	t := &treeReader{r: r, c: c, branches: branches, snaps: map[int]*chatctx.Snapshot{}, tags: map[chatctx.ID][]string{}}
+	tree := drawnOf(branches)
+	t := &treeReader{r: r, c: c, branches: tree.branches, leaves: tree.leaves, snaps: map[int]*chatctx.Snapshot{}, tags: map[chatctx.ID][]string{}}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		t.tags[tags[name]] = append(t.tags[tags[name]], name)
 	}
@@ -206,10 +210,55 @@ func readTree(r *request, in *treeParams) (shownTree, error) {
 			return out, err
 		}
 		one.Calls = calls[one.Branch]
+		one.Depth, one.Children, one.Lanes = tree.depths[i], tree.last[i] > 0, tree.lanes(i)
 		items = append(items, one)
 	}
 	out.Items = items
 	return out, nil
+}
+
+// drawn is a tree in the order in which it is drawn: what leaves a branch stands right below it, what leaves it early first. Rows count from 1.
+type drawn struct {
+	branches []*chatctx.TreeBranch
+	leaves   []int // the row that each leaves, 0 for none
+	depths   []int
+	last     []int // the last row that leaves each, 0 for none
+}
+
+func drawnOf(branches []*chatctx.TreeBranch) *drawn {
+	below := make([][]int, len(branches)+1) // the places of what leaves a branch, by its place from 1
+	for i, b := range branches {
+		below[b.Leaves] = append(below[b.Leaves], i+1)
+	}
+	d := &drawn{leaves: []int{0}, depths: []int{0}, last: []int{0}}
+	var put func(place, parent, depth int)
+	put = func(place, parent, depth int) {
+		b := branches[place-1]
+		d.branches = append(d.branches, b)
+		d.leaves, d.depths, d.last = append(d.leaves, parent), append(d.depths, depth), append(d.last, 0)
+		row := len(d.branches)
+		d.last[parent] = row
+		children := below[place]
+		slices.SortStableFunc(children, func(x, y int) int { return branches[x-1].Shared - branches[y-1].Shared })
+		for _, child := range children {
+			put(child, row, depth+1)
+		}
+	}
+	for _, root := range below[0] {
+		put(root, 0, 0)
+	}
+	return d
+}
+
+// lanes are the depths of the rows above that one below leaves: their lines pass the row.
+func (d *drawn) lanes(row int) []int {
+	lanes := []int{}
+	for at := d.leaves[row]; at > 0; at = d.leaves[at] {
+		if d.last[at] > row {
+			lanes = append(lanes, d.depths[at])
+		}
+	}
+	return lanes
 }
 
 // treeReader reads rows of a tree.
@@ -217,6 +266,7 @@ type treeReader struct {
 	r        *request
 	c        *chatctx.ChatContext
 	branches []*chatctx.TreeBranch
+	leaves   []int // the row that each leaves, from 1; 0 for none
 	snaps    map[int]*chatctx.Snapshot
 	tags     map[chatctx.ID][]string
 }
@@ -224,11 +274,11 @@ type treeReader struct {
 // row is the branch at a place of the list, counted from 1.
 func (t *treeReader) row(i int) (row, error) {
 	b := t.branches[i-1]
-	out := row{Row: i, Leaves: b.Leaves, Tree: contract.Tree{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: contract.ID(b.Head), Tags: []string{}}}
+	out := row{Row: i, Leaves: t.leaves[i], Tree: contract.Tree{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: contract.ID(b.Head), Tags: []string{}}}
 	out.Tags = append(out.Tags, t.tags[b.Head]...)
-	if b.Leaves > 0 {
-		out.From = contract.String(t.branches[b.Leaves-1].Name)
-		id, err := t.at(b.Leaves, b.Shared)
+	if out.Leaves > 0 {
+		out.From = contract.String(t.branches[out.Leaves-1].Name)
+		id, err := t.at(out.Leaves, b.Shared)
 		if err != nil {
 			return out, err
 		}

@@ -39,6 +39,9 @@ func (s *Server) route() {
 	})
 	s.mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) { fail(w, chatctx.NotFound("route", r.URL.Path)) })
 	s.mux.HandleFunc("GET /open", s.open)
+	if s.options.Page != nil {
+		s.mux.Handle("/", http.FileServerFS(s.options.Page)) // the files say nothing of the store: whoever is not let in sees that
+	}
 }
 
 // policy is what the page may load and do: what this server sends, and nothing inline.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"io/fs"
 	"net/http"
 	"sync"
 
@@ -26,8 +27,8 @@ type Options struct {
 	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
 	// Turn readies a turn before it asks a model; nil: as it is.
 	Turn func(*turn.Turn)
-	// Page serves the page below / beside the API.
-	Page bool
+	// Page has the files of a page that is served at /, such as page.Files; nil: none.
+	Page fs.FS
 }
 
 // Server speaks for a store. Its methods may be called by several goroutines.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/chatctx/serve"
+	"github.com/chatctx/chatctx/chatctx/serve/page"
 )
 
 func serveCommands() []*command {
@@ -122,8 +124,8 @@ type server struct {
 	address  string // http://HOST:PORT, or unix:PATH
 }
 
-// server readies what serve and web run.
-func (r *run) server(st *chatctx.Store, page bool) (*server, error) {
+// server readies what serve and web run; files are those of the page, nil for none.
+func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	s := &server{}
 	if (r.flag("cert") == "") != (r.flag("key") == "") {
 		return nil, usagef("--cert and --key go together")
@@ -149,7 +151,7 @@ func (r *run) server(st *chatctx.Store, page bool) (*server, error) {
 	default:
 		s.address = "http://" + s.address
 	}
-	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: page, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
+	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
 		own := *r // with executors that end with the request
 		own.executors = &executors{}
 		e := own.executor(c)
@@ -184,7 +186,7 @@ func doServe(r *run) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.server(st, false)
+	s, err := r.server(st, nil)
 	if err != nil {
 		return err
 	}
@@ -217,7 +219,7 @@ func doWeb(r *run) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.server(st, true)
+	s, err := r.server(st, page.Files)
 	if err != nil {
 		return err
 	}
@@ -257,8 +259,8 @@ func openPage(address string) (remove func(), err error) {
 	}
 	remove = func() { os.RemoveAll(dir) }
 	file := filepath.Join(dir, "open.html")
-	page := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=` + html.EscapeString(address) + `"><title>chatctx</title>`
-	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+	leads := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=` + html.EscapeString(address) + `"><title>chatctx</title>`
+	if err := os.WriteFile(file, []byte(leads), 0o600); err != nil {
 		return remove, err
 	}
 	line := []string{"xdg-open", file}

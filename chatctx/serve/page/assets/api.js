@@ -1,0 +1,138 @@
+// A function for each method of the API that the page uses. They fail with a Failure, which has the text for a reader and the HTTP status.
+
+const base = "/api/v1";
+
+export class Failure extends Error {
+  constructor(status, { message, kind, hint } = {}) {
+    super(hint ? `${message} (${hint})` : message ?? `The server answered with status ${status}.`);
+    this.status = status;
+    this.kind = kind;
+  }
+}
+
+async function failed(response) {
+  const body = await response.json().catch(() => ({}));
+  throw new Failure(response.status, body.error);
+}
+
+async function request(path, options) {
+  let response;
+  try {
+    response = await fetch(base + path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure(0, { message: "chatctx does not answer: is it still running?" });
+  }
+  if (!response.ok) await failed(response);
+  return response;
+}
+
+function query(parameters) {
+  const given = Object.entries(parameters).filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+const get = async (path, parameters = {}) => (await request(path + query(parameters))).json();
+const json = (body) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+const post = async (path, body = {}) => (await request(path, json(body))).json();
+const name = encodeURIComponent;
+const inside = (context) => `/contexts/${name(context)}`;
+const on = ({ context, branch }) => `${inside(context)}/branches/${name(branch)}`;
+const callAt = (c) => `${on(c)}/calls/${name(c.call)}`;
+
+// stream does a method that tells of events while it works; told is called with the name and the value of each, and what comes last is the answer.
+async function stream(path, body, told, signal) {
+  const response = await request(path, { ...json(body), signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let answer;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return answer;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const event = /^event: (.*)$/m.exec(block)?.[1];
+      const data = JSON.parse(/^data: (.*)$/m.exec(block)?.[1] ?? "null");
+      if (event === "done") answer = data;
+      else if (event === "error") throw new Failure(200, data.error);
+      else told(event, data);
+    }
+  }
+}
+
+export const api = {
+  contexts: (parameters) => get("/contexts", parameters),
+  context: (context) => get(inside(context)),
+  create: (title, system) => post("/contexts", { title: title || undefined, system: system || undefined }),
+  rename: (context, title) => post(`${inside(context)}/rename`, { title }),
+  trash: (context) => post(`${inside(context)}/trash`),
+  restore: (context) => post(`${inside(context)}/restore`),
+  search: (text, limit) => get("/search", { text, limit }),
+  labels: async () => (await get("/labels")).items,
+  label: (context, label) => post(`${inside(context)}/labels`, { label }),
+  unlabel: (context, label) => post(`${inside(context)}/labels/${name(label)}/remove`),
+
+  branch: (where) => get(on(where)),
+  tree: (context, from, limit) => get(`${inside(context)}/tree`, { from, limit }),
+  messages: async (where, from, to) => (await get(`${on(where)}/messages`, { from, to })).items,
+  siblings: async (where, from, to) => (await get(`${on(where)}/siblings`, { from, to })).items,
+  fork: (where, branch, at) => post(`${on(where)}/fork`, { name: branch, at }),
+  edit: (where, message, text, keep) => post(`${on(where)}/edit`, { message, text, keep_rest: keep || undefined }),
+  removeBranch: (context, branch) => post(`${on({ context, branch })}/remove`),
+  append: (where, messages) => post(`${on(where)}/messages`, { messages }),
+  rewind: (where, message) => post(`${on(where)}/rewind`, { message }),
+  drop: (where, messages) => post(`${on(where)}/drop`, { messages }),
+  pick: (where, from, messages) => post(`${on(where)}/pick`, { from, messages }),
+  merge: (where, from) => post(`${on(where)}/merge`, { from }),
+  take: (where, message) => post(`${on(where)}/take`, { message }),
+  mark: (where, messages, mark) => post(`${on(where)}/marks`, { messages, mark }),
+  tag: (where, tag, message) => post(`${on(where)}/tags`, { tag, message }),
+  setPrompts: (where, prompts) => post(`${on(where)}/prompts`, prompts),
+  settings: async (where) => (await get(`${on(where)}/settings`)).settings,
+  setSettings: (where, settings) => post(`${on(where)}/settings`, { settings }),
+  compare: (context, refs) => get(`${inside(context)}/compare`, {}).then(() => null),
+
+  send: (where, body, told, signal) => stream(`${on(where)}/send`, body, told, signal),
+  retry: (where, body, told, signal) => stream(`${on(where)}/retry`, body, told, signal),
+  models: async () => (await get("/models")).items,
+  tokens: (where) => get(`${on(where)}/tokens`),
+  explain: async (where) => (await get(`${on(where)}/explain`)).items,
+  cost: (by) => get("/cost", { by }),
+
+  operations: (context) => get(context ? `${inside(context)}/operations` : "/operations", { limit: 200 }),
+  undo: (where, operation) => post(`${on(where)}/undo`, { operation }),
+  redo: (where) => post(`${on(where)}/redo`),
+
+  calls: async () => (await get("/calls", { state: "pending" })).items,
+  call: (c) => get(callAt(c)),
+  approve: (c, body) => post(`${callAt(c)}/approve`, body),
+  deny: (c, reason) => post(`${callAt(c)}/deny`, { reason: reason || undefined }),
+  run: (c) => post(`${callAt(c)}/run`),
+
+  artifactAddress: (sha256) => `${base}/artifacts/${name(sha256)}`,
+  exportFormats: async () => (await get("/export/formats")).items,
+  exportAddress: ({ context, branch }, format) => `${base}${inside(context)}/export${query({ branch, format })}`,
+
+  // import sends files and then imports them; told is called with how far each of the two is, from 0 to 1.
+  async import(files, told) {
+    const uploads = [];
+    let sent = 0;
+    const whole = files.reduce((n, f) => n + f.size, 0) || 1;
+    for (const file of files) {
+      const { upload } = await (await request(`/uploads${query({ name: file.name })}`, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file })).json();
+      uploads.push(upload);
+      told((sent += file.size) / whole / 2);
+    }
+    return stream("/import", { uploads }, (event, p) => event === "progress" && p.total && told(0.5 + p.read / p.total / 2));
+  },
+
+  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself.
+  changes(told) {
+    const source = new EventSource(`${base}/changes`);
+    source.addEventListener("change", (e) => told(JSON.parse(e.data)));
+    source.addEventListener("reset", () => told({ reset: true }));
+    source.onerror = () => source.readyState === EventSource.CLOSED && setTimeout(() => (api.changes(told), told({ reset: true })), 2000);
+    addEventListener("pagehide", () => source.close(), { once: true });
+  },
+};

@@ -1,0 +1,200 @@
+import { api } from "./api.js";
+import { Calls } from "./calls.js";
+import { Conversation } from "./conversation.js";
+import { Conversations } from "./conversations.js";
+import { ask, box } from "./dialog.js";
+import { button, el, hidden, notice, replace, say } from "./dom.js";
+import { Compare, Figures, History, Trash } from "./places.js";
+
+const views = [["", "Conversations"], ["calls", "Approvals"], ["history", "History"], ["figures", "Figures"], ["trash", "Trash"]];
+
+// App knows where the reader is, from the address after #, and tells the views of changes that others make.
+class App {
+  constructor() {
+    this.main = document.getElementById("main");
+    this.list = new Conversations(document.getElementById("side"), this);
+    this.conversation = new Conversation(this.main, this);
+    this.calls = new Calls(this.main, this);
+    this.compare = new Compare(this.main, this);
+    this.history = new History(this.main, this);
+    this.figures = new Figures(this.main, this);
+    this.trash = new Trash(this.main, this);
+    this.badge = el("span", { class: "badge", hidden: true });
+    this.drawHead();
+    addEventListener("hashchange", () => this.run(() => this.route()));
+    addEventListener("dragover", (e) => (e.preventDefault(), document.body.classList.add("dropping")));
+    addEventListener("dragleave", (e) => e.relatedTarget || document.body.classList.remove("dropping"));
+    addEventListener("drop", (e) => this.dropped(e));
+  }
+
+  drawHead() {
+    const nav = document.getElementById("views");
+    replace(nav, views.map(([name, text]) => el("a", { href: `#/${name}`, "data-view": name }, text, name === "calls" ? this.badge : null)));
+    this.file = el("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-label": "Files to import", onchange: () => this.run(() => this.import([...this.file.files])) });
+    replace(document.getElementById("tools"), this.file, button("New", () => this.run(() => this.create())), button("Import", () => this.file.click()), button("?", () => this.help(), { "aria-label": "Keys" }));
+    const menu = document.getElementById("menu");
+    const side = document.getElementById("side");
+    menu.onclick = () => menu.setAttribute("aria-expanded", String(side.classList.toggle("shown")));
+    document.body.append(el("datalist", { id: "models" }));
+  }
+
+  async start() {
+    await this.list.load();
+    await this.route();
+    this.run(async () => this.waiting((await api.calls()).length));
+    api.models().then((names) => replace(document.getElementById("models"), names.map((n) => el("option", { value: n }))), () => {});
+    api.changes((change) => this.changed(change));
+  }
+
+  // go moves to a place by its address; the browser's back and forward work.
+  go({ view, context, branch, at, refs }) {
+    const parts = view === "compare" ? ["compare", context, ...refs] : view ? [view, context, branch].filter(Boolean) : ["c", context, branch, at].filter(Boolean);
+    const hash = `#/${parts.map((p) => encodeURIComponent(p)).join("/")}`;
+    if (location.hash === hash) this.run(() => this.route());
+    else location.hash = hash;
+  }
+
+  async route() {
+    const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    this.view = view;
+    this.rest = rest;
+    for (const a of document.querySelectorAll("#views a")) {
+      if (a.dataset.view === (view === "c" || view === "compare" ? "" : view)) a.setAttribute("aria-current", "page");
+      else a.removeAttribute("aria-current");
+    }
+    document.getElementById("side").classList.remove("shown");
+    switch (view) {
+      case "c":
+        await this.conversation.open(rest[0], rest[1], Number(rest[2]) || undefined);
+        this.list.list.renew();
+        break;
+      case "compare":
+        return this.compare.open(rest[0], rest.slice(1));
+      case "calls":
+        return this.calls.open();
+      case "history":
+        return this.history.open(this.conversation.context ? this.conversation.where : null);
+      case "figures":
+        return this.figures.open();
+      case "trash":
+        return this.trash.open();
+      default:
+        return this.begin();
+    }
+  }
+
+  // begin shows what to do first, or the newest conversation.
+  async begin() {
+    const first = (await api.contexts({ limit: 1 })).items[0];
+    if (first) return this.go({ context: first.context });
+    replace(this.main, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
+      el("li", {}, button("Begin a conversation", () => this.run(() => this.create()), { class: "main" })),
+      el("li", {}, button("Import files", () => this.file.click()), " or drop them here: exports of ChatGPT and Claude, and the files of many other tools."),
+      el("li", {}, "Chats of tools on this machine: ", el("code", {}, "chatctx import --scan"), " in a terminal finds them."))));
+  }
+
+  async create() {
+    const answer = await ask("A new conversation", [{ name: "title", label: "Title" }, { name: "system", label: "System prompt", kind: "long" }], { yes: "Begin" });
+    if (!answer) return;
+    const made = await api.create(answer.title, answer.system);
+    await this.list.show();
+    this.go({ context: made.context });
+  }
+
+  dropped(e) {
+    e.preventDefault();
+    document.body.classList.remove("dropping");
+    if (e.dataTransfer.files.length) this.run(async () => this.import(await filesOf(e.dataTransfer)));
+  }
+
+  async import(files) {
+    const bar = el("progress", { max: 1, value: 0, "aria-label": "Import" });
+    const lines = el("div", { role: "status" });
+    const dialog = box("Import", el("p", {}, files.map((f) => hidden(f.name)).join(", ")), bar, lines);
+    try {
+      const report = await api.import(files, (share) => (bar.value = share));
+      bar.value = 1;
+      lines.append(el("p", {}, `${report.contexts} conversations, ${report.messages} messages new, ${report.duplicated ?? 0} known, ${report.skipped ?? 0} left out.`));
+      for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.file, w.line, w.text].filter(Boolean).join(": "))));
+      if (report.imported?.length) lines.append(button("Open", () => (dialog.close(), this.go({ context: report.imported[0].context })), { class: "main" }));
+    } catch (error) {
+      lines.append(el("p", { class: "bad" }, hidden(error.message)));
+    }
+    await this.list.load();
+    if (!this.view && !document.querySelector("dialog")) await this.route();
+  }
+
+  // changed is called with what another program did, or this page.
+  async changed(change) {
+    clearTimeout(this.listTimer);
+    this.listTimer = setTimeout(() => this.run(() => this.list.list.scrollTop < 50 && !this.list.input.value ? this.list.show() : this.list.list.renew()), 150);
+    const here = change.reset || change.context === this.conversation.context;
+    if (this.view === "c" && here && !this.conversation.writer.stop) this.run(() => this.conversation.changed());
+    const before = this.waits ?? 0;
+    const calls = await api.calls().catch(() => null);
+    if (!calls) return;
+    this.waiting(calls.length);
+    if (calls.length > before) this.tell(calls[0]);
+    if (this.view === "calls" && calls.length !== before && !document.querySelector("dialog")) this.run(() => this.calls.open());
+  }
+
+  tell(call) {
+    say("A call waits for you");
+    if ("Notification" in window && Notification.permission === "granted" && document.hidden) new Notification("A call waits", { body: call.tool_name });
+  }
+
+  waiting(n) {
+    this.waits = n;
+    this.badge.hidden = !n;
+    this.badge.textContent = n;
+  }
+
+  // did tells what was done, with a button that takes it back.
+  did(text, done, context) {
+    notice(text, done?.operation && { name: "Undo", run: () => this.run(async () => (await api.undo({ context, branch: done.branch }, done.operation), notice("Undone"), this.view === "c" && this.conversation.changed())) });
+    if (this.view === "c" && this.conversation.context === context) this.run(() => this.conversation.changed());
+  }
+
+  // run does something that may fail, and tells of it.
+  async run(what) {
+    try {
+      return await what();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  failed(error) {
+    if (error?.name === "AbortError") return;
+    if (error?.status === 401) return replace(document.body, el("p", { class: "begin" }, "This page is no longer let in. Press Enter in the terminal that runs chatctx web: it prints a new address."));
+    notice(error?.message ?? String(error));
+  }
+
+  help() {
+    const keys = [["j, k, PageDown, PageUp", "next, previous message"], ["Home, End", "first, last"], ["← →", "the other ways at a fork"], ["f e r t", "fork, edit, retry, tag"], ["u", "undo"], [".", "more"], ["Ctrl-Enter", "send"],
+      ["/", "search"], ["In the tree: arrows, Enter, Space", "walk and fold, open, mark for comparing"], ["+ −", "zoom the tree"]];
+    box("Keys", el("table", {}, el("tbody", {}, keys.map(([k, does]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, does))))));
+  }
+}
+
+// filesOf are the files of a drop, those in folders too.
+async function filesOf(transfer) {
+  const entries = [...transfer.items].map((i) => i.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.some((e) => e.isDirectory)) return [...transfer.files];
+  const files = [];
+  const walk = async (entry) => {
+    if (entry.isFile) return files.push(await new Promise((yes, no) => entry.file(yes, no)));
+    const reader = entry.createReader();
+    for (let batch; (batch = await new Promise((yes, no) => reader.readEntries(yes, no))).length; ) for (const e of batch) await walk(e);
+  };
+  for (const e of entries) await walk(e);
+  return files;
+}
+
+const app = new App();
+addEventListener("keydown", (e) => {
+  if (e.target.matches("input, textarea, select") || document.querySelector("dialog")) return;
+  if (e.key === "/") e.preventDefault(), app.list.input.focus();
+  if (e.key === "?") app.help();
+});
+app.run(() => app.start());

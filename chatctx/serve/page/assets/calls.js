@@ -1,0 +1,70 @@
+import { api } from "./api.js";
+import { ask } from "./dialog.js";
+import { ago, button, el, hidden, replace, say } from "./dom.js";
+import { argumentsOf } from "./message.js";
+
+// Calls is the queue of tool calls that wait for a person, over all conversations. Everything that will run is shown in full, and the rule that would decide.
+export class Calls {
+  constructor(root, app) {
+    Object.assign(this, { root, app });
+  }
+
+  async open() {
+    const calls = await Promise.all((await api.calls()).map((c) => api.call(c)));
+    this.app.waiting(calls.length);
+    const queue = el("div", { class: "queue" }, calls.map((c) => this.call(c)));
+    replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", {}, "Calls that wait"),
+      calls.length ? queue : el("p", { class: "soft" }, "No call waits for you."),
+      "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
+  }
+
+  call(c) {
+    const act = (text, run, props) => button(text, () => this.app.run(async () => (await run(), await this.open())), props);
+    return el("article", { "aria-label": `Call of ${c.tool_name}`, "data-call": c.call },
+      el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
+        el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, hidden(c.title ?? c.branch))),
+      c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
+      argumentsOf(c, c.effective_arguments ?? c.arguments),
+      c.effective_arguments ? el("details", {}, el("summary", {}, "What the model asked for"), argumentsOf(c)) : null,
+      this.ruling(c.ruling),
+      el("div", { class: "acts" }, act("Approve", () => this.approve(c), { class: "main" }), act("Deny…", () => this.deny(c)), act("Change…", () => this.change(c)), act("Always…", () => this.always(c))));
+  }
+
+  // ruling says which rule would decide, and why the others do not.
+  ruling(r) {
+    if (!r?.rule) return el("p", { class: "soft" }, "No rule decides this call.", r?.why ? ` ${hidden(r.why)}` : "", this.notes(r));
+    return el("p", { class: "soft" }, `A rule says ${r.effect}: `, el("code", {}, hidden(ruleText(r.rule))), r.why ? `: ${hidden(r.why)}` : "", this.notes(r));
+  }
+
+  notes(r) {
+    return r?.notes?.length ? el("details", {}, el("summary", {}, "What each rule says"), el("ul", {}, r.notes.map((n) => el("li", {}, `${n.holds ? "holds" : "does not hold"}: ${hidden(n.text)}`)))) : null;
+  }
+
+  async approve(c) {
+    await api.approve(c, {});
+    say(`Approved: ${c.tool_name}`);
+  }
+
+  async deny(c) {
+    const answer = await ask("Deny the call", [{ name: "reason", label: "Reason, which the model is told" }], { yes: "Deny", danger: true });
+    if (answer) await api.deny(c, answer.reason);
+  }
+
+  async change(c) {
+    const answer = await ask("Approve with other arguments", [{ name: "arguments", label: "Arguments, as JSON", kind: "long", value: JSON.stringify(c.effective_arguments ?? c.arguments, null, 2) }], { yes: "Approve these" });
+    if (answer) await api.approve(c, { arguments: JSON.parse(answer.arguments) });
+  }
+
+  // always offers rules, narrowest first.
+  async always(c) {
+    const answer = await ask("Always approve", [{ name: "n", label: "Which calls", kind: "choice", choices: c.offers.map((o, i) => ({ value: String(i + 1), text: ruleText(o) })), value: "1" }],
+      { yes: "Approve always", text: "A rule that denies still holds over this one." });
+    if (answer) await api.approve(c, { always: Number(answer.n) });
+  }
+}
+
+// ruleText is a rule as the command line writes it.
+export function ruleText(r) {
+  const condition = (c) => [c.argument, c.op, JSON.stringify(c.value)].filter(Boolean).join(" ");
+  return [r.effect, r.default ? "by default" : r.tool, ...(r.when ?? []).map((c) => `when ${condition(c)}`), ...(r.unless ?? []).map((c) => `unless ${condition(c)}`), r.call ? "this call only" : "", r.scope].filter(Boolean).join(" ");
+}

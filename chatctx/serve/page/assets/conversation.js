@@ -1,0 +1,430 @@
+import { api } from "./api.js";
+import { ask, box } from "./dialog.js";
+import { button, el, firstWords, hidden, notice, replace, say, textOf } from "./dom.js";
+import { body, drawn, whole } from "./message.js";
+import { rendered } from "./markdown.js";
+import "./rows.js";
+import { Tree } from "./tree.js";
+
+// Conversation is the view of a branch: its messages, the tree beside it, the field to write in. It asks for what is seen, and again when another program
+// changed the branch.
+export class Conversation {
+  constructor(root, app) {
+    Object.assign(this, { root, app });
+    this.bar = el("div", { class: "bar" });
+    this.list = el("row-list", { "aria-label": "Messages" });
+    this.answers = el("div", { class: "columns" });
+    this.tree = new Tree({ moved: (branch, at) => app.go({ context: this.context, branch, at }), marked: () => this.drawTreeBar(), failed: (e) => app.failed(e) });
+    this.treeBar = el("div", { class: "bar" });
+    this.writer = new Writer(this);
+    this.window = el("div", { class: "line" });
+    this.body = el("div", { class: "branch" }, el("section", { class: "talk", "aria-label": "Branch" }, this.list, this.answers, this.writer.element),
+      el("section", { class: "forest", "aria-label": "Tree" }, this.treeBar, this.tree.list));
+    this.list.addEventListener("failed", (e) => app.failed(e.detail));
+    this.list.addEventListener("keydown", (e) => this.key(e));
+    if (localStorage.getItem("tree") === "off") this.body.classList.add("no-tree");
+  }
+
+  get branches() {
+    return this.about.branches;
+  }
+
+  get where() {
+    return { context: this.context, branch: this.branch };
+  }
+
+  // open shows a branch, at a message of it if at is given.
+  async open(context, branch, at) {
+    const view = (this.view = Symbol());
+    const about = await api.context(context);
+    const name = branch ?? about.branch;
+    const info = await api.branch({ context: about.context, branch: name });
+    if (this.view !== view) return;
+    const other = about.context !== this.context || name !== this.branch;
+    Object.assign(this, { context: about.context, branch: name, about, info });
+    if (this.body.parentNode !== this.root) replace(this.root, this.bar, this.body);
+    this.drawBar();
+    this.writer.moved();
+    if (other || !this.list.heights) this.setupList(at);
+    else await this.list.renew(info.messages);
+    if (at) this.list.focusRow(at - 1);
+    await Promise.all([this.drawTree(), this.drawWindow()]);
+  }
+
+  setupList(at) {
+    this.list.setup({ count: this.info.messages, follow: !at, guess: 90, fetch: (from, to) => this.read(from + 1, to), draw: (m) => this.message(m) });
+  }
+
+  // read gives messages of the branch, each with the ways that go on at its place.
+  async read(from, to) {
+    const where = this.where;
+    const [messages, forks] = await Promise.all([api.messages(where, from, to), api.siblings(where, from, to)]);
+    const at = new Map(forks.map((f) => [f.position, f]));
+    for (const m of messages) m.fork = at.get(m.position);
+    return messages;
+  }
+
+  // changed is called when anything in the conversation is another.
+  async changed() {
+    const view = this.view;
+    const before = this.info.messages;
+    try {
+      const [about, info] = await Promise.all([api.context(this.context), api.branch(this.where)]);
+      if (this.view !== view) return;
+      Object.assign(this, { about, info });
+    } catch (error) {
+      if (error.status === 404) return this.app.go({ context: this.context });
+      throw error;
+    }
+    this.drawBar();
+    await Promise.all([this.list.renew(this.info.messages), this.drawTree(), this.drawWindow()]);
+    if (this.info.messages > before) say(`${this.info.messages - before} new messages`);
+  }
+
+  drawBar() {
+    const pick = el("select", { "aria-label": "Branch", onchange: (e) => this.app.go({ context: this.context, branch: e.target.value }) },
+      this.branches.map((b) => el("option", { value: b.branch, selected: b.branch === this.branch }, `${hidden(b.branch)} (${b.messages})`)));
+    document.title = `${this.about.title || "untitled"} · chatctx`;
+    const acts = [["Rename", () => this.rename()], ["Prompts", () => this.prompts()], ["Settings", () => this.settings()], ["Labels", () => this.labels()],
+      ["Export", () => this.export()], ["Undo", () => this.undo(false)], ["Redo", () => this.undo(true)]];
+    const treeButton = button("Tree", () => this.toggleTree(), { "aria-pressed": String(!this.body.classList.contains("no-tree")) });
+    replace(this.bar, el("h1", { class: "grow", text: hidden(this.about.title || "untitled") }), pick, acts.map(([name, run]) => button(name, () => this.app.run(run))), treeButton);
+  }
+
+  toggleTree() {
+    if (matchMedia("(max-width: 900px)").matches) this.body.classList.toggle("only-tree");
+    else localStorage.setItem("tree", this.body.classList.toggle("no-tree") ? "off" : "on");
+    this.drawBar();
+    this.tree.list.draw();
+  }
+
+  async drawTree() {
+    await this.tree.show(this.context, this.branch);
+    this.drawTreeBar();
+  }
+
+  drawTreeBar() {
+    const marks = this.tree.marks ?? [];
+    const names = marks.map((m) => `${m.branch}@${m.position}`);
+    replace(this.treeBar, button("−", () => this.tree.zoom(1 / 1.15), { "aria-label": "Smaller" }), button("+", () => this.tree.zoom(1.15), { "aria-label": "Larger" }),
+      marks.length === 2 ? button("Compare", () => this.app.go({ view: "compare", context: this.context, refs: names })) : el("span", { class: "soft" }, marks.length ? `${names[0]} and …` : "Space marks two places to compare."),
+      marks.length === 1 && marks[0].branch !== this.branch ? [button("Take this answer", () => this.app.run(() => this.take(names[0]))), button("Merge", () => this.app.run(() => this.merge(marks[0].branch)))] : null,
+      button("Delete branch", () => this.app.run(() => this.removeBranch()), { disabled: this.branches.length < 2 ? true : null }));
+  }
+
+  async drawWindow() {
+    const view = this.view;
+    try {
+      const t = await api.tokens(this.where);
+      if (this.view !== view) return;
+      this.writer.window(t);
+    } catch {
+      this.writer.window(null);
+    }
+  }
+
+  message(m) {
+    const ways = m.fork && { list: m.fork.siblings.map((s) => s.branch), at: m.fork.index - 1, go: (branch) => this.app.go({ context: this.context, branch, at: m.position }) };
+    const acts = [["Fork", () => this.fork(m)], ["Edit", () => this.edit(m)]];
+    if (m.role === "assistant") acts.push(["Retry", () => this.retry(m)]);
+    acts.push(["More…", () => this.more(m)]);
+    return drawn(m, { ways, acts: acts.map(([name, run]) => button(name, () => this.app.run(run), { class: "plain" })) });
+  }
+
+  async more(m) {
+    const dialog = box(`Message ${m.position}`,
+      el("p", { class: "soft" }, m.id), el("div", { class: "labels" },
+        [["Copy text", () => navigator.clipboard.writeText(textOf(m))], ["Go back to here", () => this.rewind(m)], ["Take off the branch", () => this.drop(m)], ["Tag", () => this.tag(m)],
+          ["Pin", () => this.mark(m, "pinned")], ["Leave out of requests", () => this.mark(m, "excluded")], ["Take the mark away", () => this.mark(m, "")], ["Pick onto another branch", () => this.pick(m)],
+          ["Take as this branch's answer…", () => this.takeHere(m)]]
+          .map(([name, run]) => button(name, () => (dialog.close(), this.app.run(run))))),
+      el("details", {}, el("summary", {}, "As JSON"), whole(JSON.stringify(m, null, 2), "the message")));
+  }
+
+  async rename() {
+    const answer = await ask("Rename the conversation", [{ name: "title", label: "Title", value: this.about.title }]);
+    if (answer) this.app.did("Renamed", await api.rename(this.context, answer.title), this.context);
+  }
+
+  async fork(m) {
+    const answer = await ask("Fork here", [{ name: "name", label: "Name of the branch", value: this.freeName(this.branch) }]);
+    if (!answer) return;
+    const done = await api.fork(this.where, answer.name, m.id);
+    this.app.go({ context: this.context, branch: done.branch });
+    this.app.did(`Branch ${done.branch} begins after message ${m.position}`, done, this.context);
+  }
+
+  freeName(name) {
+    const stem = name.replace(/\.\d+$/, "");
+    for (let n = 2; ; n++) if (!this.branches.some((b) => b.branch === `${stem}.${n}`)) return `${stem}.${n}`;
+  }
+
+  async edit(m) {
+    const answer = await ask("Edit", [{ name: "text", label: "The message on a new branch; the old one stays", kind: "long", value: textOf(m) }, { name: "keep", label: "Carry what followed", kind: "tick" }], { yes: "Edit" });
+    if (!answer) return;
+    const done = await api.edit(this.where, m.id, answer.text, answer.keep);
+    this.app.go({ context: this.context, branch: done.branch });
+    this.app.did(`Edited on branch ${done.branch}`, done, this.context);
+  }
+
+  async retry() {
+    const answer = await ask("Answer again", [{ name: "models", label: "Models, with commas between", value: this.writer.models.value, list: "models" }], { yes: "Ask" });
+    if (answer) await this.writer.stream((on, signal) => api.retry(this.where, models(answer.models), on, signal), models(answer.models));
+  }
+
+  async rewind(m) {
+    this.app.did(`The branch ends with message ${m.position}`, await api.rewind(this.where, m.id), this.context);
+  }
+
+  async drop(m) {
+    this.app.did("Taken off the branch", await api.drop(this.where, [m.id]), this.context);
+  }
+
+  async tag(m) {
+    const answer = await ask("Tag", [{ name: "name", label: "Name" }]);
+    if (answer?.name) this.app.did("Tagged", await api.tag(this.where, answer.name, m.id), this.context);
+  }
+
+  async mark(m, mark) {
+    this.app.did({ pinned: "Pinned", excluded: "Left out of requests", "": "The mark is gone" }[mark], await api.mark(this.where, [m.id], mark), this.context);
+  }
+
+  async pick(m) {
+    const others = this.branches.filter((b) => b.branch !== this.branch).map((b) => b.branch);
+    const answer = await ask("Pick onto a branch", [{ name: "to", label: "Branch", kind: "choice", choices: others }]);
+    if (answer) this.app.did(`Copied to ${answer.to}`, await api.pick({ context: this.context, branch: answer.to }, this.branch, [m.id]), this.context);
+  }
+
+  async takeHere(m) {
+    const others = this.branches.filter((b) => b.branch !== this.branch).map((b) => b.branch);
+    const answer = await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }]);
+    if (answer) this.app.did(`${answer.to} has this answer now`, await api.take({ context: this.context, branch: answer.to }, m.id), this.context);
+  }
+
+  async take(ref) {
+    this.app.did("Taken: what stood here is on a branch of its own", await api.take(this.where, ref), this.context);
+  }
+
+  async merge(from) {
+    this.app.did(`Merged ${from}`, await api.merge(this.where, from), this.context);
+  }
+
+  async removeBranch() {
+    const marks = this.tree.marks ?? [];
+    const name = marks.length === 1 ? marks[0].branch : this.branch;
+    const done = await api.removeBranch(this.context, name);
+    this.tree.marks = [];
+    if (name === this.branch) this.app.go({ context: this.context });
+    this.app.did(`Branch ${name} is gone`, done, this.context);
+  }
+
+  async undo(redo) {
+    const done = redo ? await api.redo(this.where) : await api.undo(this.where);
+    say(redo ? "Done again" : "Undone");
+    notice(`${redo ? "Done again" : "Undone"}: ${done.undid?.what ?? ""}`);
+    await this.changed();
+  }
+
+  async prompts() {
+    const { system, prompt } = this.info;
+    const answer = await ask("Prompts of this branch", [{ name: "system", label: "System prompt", kind: "long", value: system }, { name: "prompt", label: "Prompt", kind: "long", value: prompt }], { yes: "Save" });
+    if (!answer) return;
+    const change = {};
+    if (answer.system !== system) change.system = answer.system;
+    if (answer.prompt !== prompt) change.prompt = answer.prompt;
+    if (Object.keys(change).length) this.app.did("Saved", await api.setPrompts(this.where, change), this.context);
+  }
+
+  async settings() {
+    const now = await api.settings(this.where);
+    const lines = Object.entries(now).map(([k, v]) => `${k}=${typeof v === "string" ? v : JSON.stringify(v)}`).join("\n");
+    const answer = await ask("Settings of this branch", [{ name: "lines", label: "A KEY=VALUE a line; a line taken away takes the setting away", kind: "long", value: lines }], { yes: "Save" });
+    if (!answer) return;
+    const after = Object.fromEntries(answer.lines.split("\n").filter((l) => l.includes("=")).map((l) => [l.slice(0, l.indexOf("=")).trim(), l.slice(l.indexOf("=") + 1).trim()]));
+    const change = {};
+    for (const key of Object.keys(now)) if (!(key in after)) change[key] = null;
+    for (const [key, value] of Object.entries(after)) {
+      const old = now[key];
+      if (value !== (typeof old === "string" ? old : JSON.stringify(old))) change[key] = jsonOr(value);
+    }
+    if (Object.keys(change).length) this.app.did("Saved", await api.setSettings(this.where, change), this.context);
+  }
+
+  async labels() {
+    const answer = await ask("Labels", [{ name: "labels", label: "Labels, with commas between (pinned, archived and any other)", value: (this.about.labels ?? []).join(", ") }], { yes: "Save" });
+    if (!answer) return;
+    const now = answer.labels.split(",").map((l) => l.trim()).filter(Boolean);
+    const old = this.about.labels ?? [];
+    for (const l of now.filter((l) => !old.includes(l))) this.app.did(`Label ${l}`, await api.label(this.context, l), this.context);
+    for (const l of old.filter((l) => !now.includes(l))) this.app.did(`Label ${l} taken away`, await api.unlabel(this.context, l), this.context);
+  }
+
+  async export() {
+    const formats = await api.exportFormats();
+    const answer = await ask("Export", [{ name: "format", label: "Format", kind: "choice", choices: formats.map((f) => ({ value: f.format, text: `${f.format}: ${f.what}` })), value: "markdown" }], { yes: "Save" });
+    if (answer) el("a", { href: api.exportAddress(this.where, answer.format), download: "" }).click();
+  }
+
+  key(e) {
+    if (e.target.matches("input, textarea, select, button, a") || e.ctrlKey || e.metaKey || e.altKey) return;
+    const m = this.list.rows?.get(this.list.current);
+    const acts = { f: () => this.fork(m), e: () => this.edit(m), r: () => this.retry(m), t: () => this.tag(m), u: () => this.undo(false), ".": () => this.more(m) };
+    const ways = m?.fork?.siblings;
+    const step = (by) => ways && this.app.go({ context: this.context, branch: ways[(m.fork.index - 1 + by + ways.length) % ways.length].branch, at: m.position });
+    Object.assign(acts, { ArrowLeft: () => step(-1), ArrowRight: () => step(1) });
+    if (!m || !acts[e.key]) return;
+    e.preventDefault();
+    this.app.run(acts[e.key]);
+  }
+}
+
+// models are the names in a list with commas between.
+export function models(text) {
+  return text.split(",").map((m) => m.trim()).filter(Boolean);
+}
+
+function jsonOr(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+// Writer is the field to write in, with models, attachments and the answers that run.
+class Writer {
+  constructor(view) {
+    this.view = view;
+    this.text = el("textarea", { "aria-label": "Message", placeholder: "Write a message. Ctrl-Enter sends it.", onkeydown: (e) => this.key(e) });
+    this.models = el("input", { "aria-label": "Models", placeholder: "model, or several with commas", list: "models", size: 24, value: localStorage.getItem("models") ?? "" });
+    this.file = el("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-label": "Files", onchange: () => this.attach(this.file.files) });
+    this.files = [];
+    this.shown = el("span", { class: "labels" });
+    this.bar = el("span", { class: "grow line" });
+    this.sendButton = button("Send", () => view.app.run(() => this.send()), { class: "main" });
+    this.stopButton = button("Stop", () => this.stop?.abort(), { disabled: true });
+    this.element = el("form", { class: "write", onsubmit: (e) => e.preventDefault() }, this.text,
+      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Only add", () => view.app.run(() => this.add())), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar));
+    this.element.addEventListener("dragover", (e) => e.preventDefault());
+    this.element.addEventListener("drop", (e) => {
+      e.preventDefault();
+      e.stopPropagation();
+      this.attach(e.dataTransfer.files);
+    });
+  }
+
+  moved() {
+    const model = this.view.about.settings?.model ?? this.view.about.model;
+    if (!this.models.value && model) this.models.value = model;
+  }
+
+  async attach(files) {
+    for (const f of files) {
+      const bytes = new Uint8Array(await f.arrayBuffer());
+      let text = "";
+      for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+      this.files.push({ type: f.type.startsWith("image/") ? "image" : "document", media_type: f.type || "application/octet-stream", name: f.name, data: btoa(text) });
+    }
+    this.drawFiles();
+  }
+
+  drawFiles() {
+    replace(this.shown, this.files.map((f, i) => button(`${f.name} ×`, () => (this.files.splice(i, 1), this.drawFiles()), { "aria-label": `Take ${f.name} away` })));
+  }
+
+  key(e) {
+    if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
+      e.preventDefault();
+      this.view.app.run(() => this.send());
+    }
+  }
+
+  content() {
+    const text = this.text.value;
+    return [...(text ? [{ type: "text", text }] : []), ...this.files];
+  }
+
+  clear() {
+    this.text.value = "";
+    this.files = [];
+    this.drawFiles();
+  }
+
+  async add() {
+    const content = this.content();
+    if (!content.length) return notice("There is nothing to add.");
+    await api.append(this.view.where, [{ role: "user", content }]);
+    this.clear();
+    await this.view.changed();
+  }
+
+  async send() {
+    const content = this.content();
+    const names = models(this.models.value);
+    localStorage.setItem("models", this.models.value);
+    const text = this.text.value;
+    if (!content.length) return notice("Write a message first.");
+    const files = this.files;
+    this.clear();
+    try {
+      await this.stream((on, signal) => api.send(this.view.where, content, names, on, signal), names);
+    } catch (error) {
+      if (!this.text.value) (this.text.value = text), (this.files = files), this.drawFiles();
+      throw error;
+    }
+  }
+
+  // stream shows answers as they come, one column for each model.
+  async stream(run, names) {
+    const columns = new Map();
+    const column = (name) => {
+      if (!columns.has(name)) {
+        const text = el("div", { class: "text running" });
+        const section = el("section", { "aria-label": `Answer of ${name || "the model"}` }, el("div", { class: "soft" }, hidden(name || "")), text);
+        columns.set(name, { text, section, said: "" });
+        this.view.answers.append(section);
+      }
+      return columns.get(name);
+    };
+    this.stop = new AbortController();
+    this.stopButton.disabled = false;
+    this.sendButton.disabled = true;
+    names.length > 1 && names.forEach(column);
+    const paint = (c) => (c.due ??= requestAnimationFrame(() => ((c.due = null), rendered(c.text, c.said))));
+    try {
+      await run((event) => {
+        const c = column(event.answer ?? event.model ?? "");
+        if (event.text) (c.said += event.text), paint(c);
+        else if (event.error) c.section.append(el("p", { class: "bad" }, hidden(event.error.message ?? String(event.error))));
+        else if (event.message) (c.text.classList.remove("running"), c.section.append(...body(event.message).slice(1)), say(`Answer of ${event.model ?? "the model"} is there`));
+      }, this.stop.signal);
+    } finally {
+      this.stop = null;
+      this.stopButton.disabled = true;
+      this.sendButton.disabled = false;
+      const failed = [...columns.values()].some((c) => c.section.querySelector(".bad"));
+      if (columns.size < 2 && !failed) this.view.answers.replaceChildren();
+      else this.view.answers.append(button("Close the answers", () => this.view.answers.replaceChildren()));
+    }
+    await this.view.changed();
+  }
+
+  // window shows what the next request takes.
+  window(t) {
+    if (!t) return replace(this.bar);
+    const share = t.budget ? Math.min(t.total_tokens / t.budget, 1) : 0;
+    const bound = t.compaction === "due" ? "≤ " : "";
+    const text = `${bound}${t.total_tokens.toLocaleString()} tokens${t.budget ? ` of ${t.budget.toLocaleString()}` : ""}${t.cost ? ` · ${t.cost}` : ""}`;
+    const bar = el("span", { class: "window", role: "meter", "aria-label": "Window", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) });
+    const full = el("span", { class: share > 0.8 ? "less" : "in" });
+    full.style.width = `${share * 100}%`;
+    bar.append(full);
+    replace(this.bar, bar, button(text, () => this.view.app.run(() => this.explain()), { class: "plain", title: "What becomes of each message" }));
+  }
+
+  async explain() {
+    const lines = await api.explain(this.view.where);
+    box("What the next request takes", el("table", {}, el("thead", {}, el("tr", {}, ["Message", "State", "Step", "Tokens"].map((t) => el("th", {}, t)))),
+      el("tbody", {}, lines.filter((l) => l.id).map((l) => el("tr", {}, el("td", {}, `${l.role ?? ""} ${l.id.slice(-8)}`), el("td", {}, l.state ?? ""), el("td", {}, l.step ?? ""), el("td", { class: "number" }, String(l.tokens ?? "")))))));
+  }
+}

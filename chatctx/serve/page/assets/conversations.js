@@ -1,0 +1,82 @@
+import { api } from "./api.js";
+import { ago, button, el, hidden, replace } from "./dom.js";
+
+const pageSize = 50;
+
+// Conversations is the list on the left: newest change first, with search as one types, labels to filter by, and no more rows than are seen.
+export class Conversations {
+  constructor(root, app) {
+    this.app = app;
+    this.input = el("input", { type: "search", placeholder: "Search everything", "aria-label": "Search", oninput: () => this.typed() });
+    this.labels = el("div", { class: "labels", role: "group", "aria-label": "Labels" });
+    this.list = el("row-list", { "aria-label": "Conversations" });
+    this.list.addEventListener("failed", (e) => app.failed(e.detail));
+    this.list.addEventListener("keydown", (e) => {
+      if (e.key === "Enter" && e.target.classList.contains("row")) e.target.click();
+    });
+    root.append(el("div", { class: "search" }, this.input, this.labels), this.list);
+  }
+
+  async load() {
+    this.label = this.label ?? "";
+    await this.show();
+    this.loadLabels();
+  }
+
+  async loadLabels() {
+    const labels = await api.labels();
+    replace(this.labels, labels.map((l) => button(hidden(l.label), () => {
+      this.label = this.label === l.label ? "" : l.label;
+      this.show();
+      this.loadLabels();
+    }, { "aria-pressed": String(this.label === l.label) })));
+  }
+
+  typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.app.run(() => this.show()), 40);
+  }
+
+  // show reads the first page; further ones come as they are scrolled to.
+  async show() {
+    const asked = (this.asked = Symbol());
+    const query = this.input.value.trim();
+    const read = query ? () => api.search(query, pageSize) : (after) => api.contexts({ after, limit: pageSize, label: this.label || undefined });
+    const first = await read();
+    if (this.asked !== asked) return;
+    const pages = [first];
+    const countOf = () => pages.reduce((n, p) => n + p.items.length, 0) + (pages.at(-1).next ? 1 : 0);
+    this.list.setup({
+      count: countOf(), guess: 48, role: "list", item: "listitem",
+      fetch: async (from, to) => {
+        while (pages.at(-1).next && pages.reduce((n, p) => n + p.items.length, 0) < to) pages.push(await read(pages.at(-1).next));
+        if (this.asked === asked && countOf() !== this.list.count) queueMicrotask(() => this.list.grow(countOf()));
+        return pages.flatMap((p) => p.items).slice(from, to);
+      },
+      draw: (row) => (query ? this.hit(row) : this.row(row)),
+    });
+    if (!countOf()) replace(this.list.space, el("p", { class: "search soft" }, query ? "Nothing was found. A beginning of a word is enough; quotes look for words side by side." : "No conversation yet."));
+  }
+
+  row(c) {
+    const here = this.app.conversation?.context === c.context;
+    return el("div", { class: "conversation-row", "aria-current": here ? "true" : null, onclick: () => this.app.go({ context: c.context }) },
+      el("span", { class: "title", text: hidden(c.title || "untitled") }),
+      el("span", { class: "soft" }, `${c.messages} messages · ${c.branches} ${c.branches === 1 ? "branch" : "branches"} · `, el("span", { title: c.updated_at ?? "" }, ago(c.updated_at)), (c.labels ?? []).map((l) => ` #${hidden(l)}`).join("")));
+  }
+
+  hit(h) {
+    const branch = h.branches?.[0];
+    const [from, to] = byteSlice(h.snippet, h.match ?? [0, 0]);
+    return el("div", { class: "conversation-row", onclick: () => this.app.go({ context: h.context, branch: branch?.branch, at: branch?.position }) },
+      el("span", { class: "title", text: hidden(h.title || "untitled") }),
+      el("span", { class: "soft" }, hidden(h.snippet.slice(0, from)), el("mark", { text: hidden(h.snippet.slice(from, to)) }), hidden(h.snippet.slice(to))));
+  }
+}
+
+// byteSlice turns places in the UTF-8 of a text into places in its characters.
+function byteSlice(text, [from, to]) {
+  const bytes = new TextEncoder().encode(text);
+  const decoder = new TextDecoder();
+  return [decoder.decode(bytes.subarray(0, from)).length, decoder.decode(bytes.subarray(0, to)).length];
+}

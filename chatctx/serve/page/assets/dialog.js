@@ -1,0 +1,44 @@
+import { button, el } from "./dom.js";
+
+// ask shows a dialog with fields and gives their values, null where it was left. A field is {name, label, value, kind: text | long | choice | tick, choices, hint}.
+export function ask(title, fields, { yes = "OK", text, danger } = {}) {
+  return new Promise((resolve) => {
+    const inputs = new Map();
+    const rows = fields.map((f) => {
+      const input = inputOf(f);
+      inputs.set(f.name, input);
+      return el("label", {}, f.label, input, f.hint ? el("span", { class: "soft" }, f.hint) : null);
+    });
+    const form = el("form", { method: "dialog" }, el("h2", { text: title }), text ? el("p", { text }) : null, rows,
+      el("div", { class: "acts" }, button("Cancel", () => box.close()), el("button", { type: "submit", value: "yes", class: danger ? "bad" : "main" }, yes)));
+    const box = el("dialog", { "aria-label": title }, form);
+    box.addEventListener("close", () => {
+      box.remove();
+      resolve(box.returnValue === "yes" ? Object.fromEntries([...inputs].map(([n, i]) => [n, i.type === "checkbox" ? i.checked : i.value])) : null);
+    });
+    document.body.append(box);
+    box.showModal();
+    inputs.values().next().value?.focus();
+  });
+}
+
+function inputOf(f) {
+  switch (f.kind) {
+    case "long":
+      return el("textarea", { rows: 8, value: f.value ?? "" });
+    case "choice":
+      return el("select", {}, f.choices.map((c) => el("option", { value: c.value ?? c, selected: (c.value ?? c) === f.value }, c.text ?? c)));
+    case "tick":
+      return el("input", { type: "checkbox", checked: f.value });
+    default:
+      return el("input", { type: "text", value: f.value ?? "", list: f.list });
+  }
+}
+
+// box shows elements in a dialog that closes with Escape.
+export function box(title, ...children) {
+  const dialog = el("dialog", { "aria-label": title, onclose: () => dialog.remove() }, el("h2", { text: title }), children, el("div", { class: "acts" }, button("Close", () => dialog.close())));
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}

@@ -1,0 +1,72 @@
+// el makes an element: properties that begin with "on" are listeners, "class", "text" and "data-…" mean what they say, others are attributes; null and
+// false leave out. Children are elements or strings. No text is ever parsed as HTML here.
+export function el(tag, props = {}, ...children) {
+  const e = tag.startsWith("svg:") ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4)) : document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
+    else if (name === "text") e.textContent = value;
+    else if (name === "value") e.value = value;
+    else e.setAttribute(name, value === true ? "" : value);
+  }
+  e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return e;
+}
+
+// replace puts children in the place of everything inside e.
+export function replace(e, ...children) {
+  e.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return e;
+}
+
+// button makes a button with a name for screen readers where its text is a sign.
+export function button(text, onclick, props = {}) {
+  return el("button", { type: "button", onclick, ...props }, text);
+}
+
+let speaker;
+
+// say lets a screen reader say text, once.
+export function say(text) {
+  speaker ??= document.getElementById("said");
+  speaker.textContent = "";
+  requestAnimationFrame(() => (speaker.textContent = text));
+}
+
+// notice shows text for a while, with an action that takes back what it tells of.
+export function notice(text, action) {
+  const line = el("div", { class: "notice" }, text);
+  if (action) line.append(button(action.name, () => (line.remove(), action.run())));
+  line.append(button("×", () => line.remove(), { "aria-label": "Close" }));
+  document.getElementById("notices").append(line);
+  setTimeout(() => line.remove(), 12000);
+  say(text);
+}
+
+// hidden makes characters visible that a reader would not see: controls, zero widths, directions, tags and fillers.
+export function hidden(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|\udb40[\udc00-\udfff]/g,
+    (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+// ago is a time in short: what a list shows. A title attribute has the whole.
+export function ago(time) {
+  if (!time) return "";
+  const seconds = (Date.now() - new Date(time)) / 1000;
+  if (seconds < 60) return "now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h`;
+  const d = new Date(time);
+  return d.getFullYear() === new Date().getFullYear() ? d.toLocaleDateString(undefined, { month: "short", day: "numeric" }) : d.toLocaleDateString();
+}
+
+// firstWords is the beginning of a text in one line.
+export function firstWords(text, length = 80) {
+  const line = hidden(text.replace(/\s+/g, " ").trim());
+  return line.length > length ? line.slice(0, length - 1).replace(/[\ud800-\udbff]$/, "") + "…" : line;
+}
+
+// textOf is the text of a message.
+export function textOf(message) {
+  return (message.content ?? []).filter((p) => p.type === "text").map((p) => p.text).join("\n");
+}

@@ -1,0 +1,87 @@
+import { ago, button, el, hidden } from "./dom.js";
+import { rendered } from "./markdown.js";
+import { api } from "./api.js";
+
+const long = 20_000; // characters of an argument or a result that are shown at once; all of it is a click away
+
+// whole shows text in full, folded where it is long.
+export function whole(text, name) {
+  text = hidden(text);
+  if (text.length <= long) return el("pre", { class: "whole", tabindex: 0, text });
+  const pre = el("pre", { class: "whole", tabindex: 0, text: text.slice(0, long) });
+  const more = button(`Show all ${text.length.toLocaleString()} characters of ${name}`, () => ((pre.textContent = text), more.remove()));
+  return el("div", {}, pre, more);
+}
+
+// argumentsOf shows the arguments of a call, each in full.
+export function argumentsOf(call, which = call.arguments) {
+  if (typeof which !== "object" || which === null || Array.isArray(which)) return whole(JSON.stringify(which, null, 2) ?? "null", "the arguments");
+  const names = Object.keys(which);
+  if (!names.length) return el("p", { class: "soft" }, "No arguments.");
+  return el("dl", { class: "arguments" }, names.map((name) => [
+    el("dt", {}, el("code", { text: hidden(name) })),
+    el("dd", {}, whole(typeof which[name] === "string" ? which[name] : JSON.stringify(which[name], null, 2), name)),
+  ]));
+}
+
+function picture(part) {
+  const source = part.data ? `data:${part.media_type};base64,${part.data}` : part.sha256 ? api.artifactAddress(part.sha256) : null;
+  if (part.type === "image" && source && /^image\/(png|jpeg|gif|webp)$/.test(part.media_type ?? "")) return el("img", { class: "picture-part", src: source, alt: part.name || "image", loading: "lazy" });
+  const name = `${part.type}: ${hidden(part.name || part.url || part.media_type || part.sha256 || "")}`;
+  return part.sha256 ? el("p", {}, el("a", { href: api.artifactAddress(part.sha256), download: part.name || part.sha256 }, name)) : el("p", { class: "soft" }, name);
+}
+
+function partOf(part) {
+  switch (part.type) {
+    case "text":
+      return rendered(el("div", { class: "text" }), part.text);
+    case "thinking":
+      return el("details", {}, el("summary", {}, part.redacted ? "Thinking (encrypted)" : "Thinking"), rendered(el("div", { class: "text" }), part.thinking ?? ""));
+    case "image":
+    case "document":
+      return picture(part);
+    case "tool_call":
+      return null;
+    default:
+      return el("details", {}, el("summary", {}, `A part of type ${hidden(part.type)}`), whole(JSON.stringify(part, null, 2), "the part"));
+  }
+}
+
+function callOf(call) {
+  const open = !["completed", "failed"].includes(call.execution) && call.approval_status !== "denied";
+  return el("div", { class: `call${open ? "" : " done"}` },
+    el("div", {}, el("strong", {}, hidden(call.tool_name)), " ", el("span", { class: "soft" }, `${call.approval_status ?? ""} ${call.execution ?? ""}`)), argumentsOf(call));
+}
+
+function resultOf(result) {
+  const body = result.parts ? result.parts.map((p) => partOf(p)) : whole(typeof result.result === "string" ? result.result : JSON.stringify(result.result, null, 2) ?? "", "the result");
+  return el("details", { open: result.is_error ? true : null }, el("summary", {}, result.is_error ? "Result: an error" : "Result"), body);
+}
+
+// figures are what a message cost, in short.
+export function figures(m) {
+  const d = m.metadata ?? {};
+  return [d.model_id, d.input_tokens && `${d.input_tokens.toLocaleString()} in`, d.output_tokens && `${d.output_tokens.toLocaleString()} out`, m.cost && `${m.cost}`,
+    d.finish_reason && !["stop", "end_turn"].includes(d.finish_reason) && d.finish_reason].filter(Boolean).join(" · ");
+}
+
+// body shows what a message says.
+export function body(m) {
+  const parts = (m.content ?? []).map((p) => partOf(p));
+  const calls = (m.tool_calls ?? []).map(callOf);
+  return [parts, calls, m.tool_result ? resultOf(m.tool_result) : null, m.metadata?.error ? el("p", { class: "bad" }, hidden(m.metadata.error)) : null].flat();
+}
+
+// drawn is a message with what can be done with it. ways are the branches that part here, ‹ 2/3 ›.
+export function drawn(m, { ways, acts = [], state } = {}) {
+  const top = el("div", { class: "top" },
+    el("span", { class: "role" }, m.role), el("span", { title: m.created_at ?? "" }, ago(m.created_at)), figures(m) ? el("span", {}, figures(m)) : null,
+    (m.tags ?? []).map((t) => el("span", { class: "warn" }, `#${t}`)), m.kind ? el("span", {}, m.kind) : null, m.unfinished ? el("span", { class: "warn" }, "unfinished") : null,
+    state ? el("span", { class: "soft" }, state) : null, ways ? waysOf(ways) : null, el("span", { class: "acts" }, acts));
+  return el("article", { class: `message ${m.role}${m.hidden ? " hidden" : ""}${m.unfinished ? " unfinished" : ""}`, "aria-label": `${m.role}, message ${m.position}`, "data-id": m.id }, top, body(m));
+}
+
+function waysOf({ list, at, go }) {
+  const step = (by) => button(by < 0 ? "‹" : "›", () => go(list[(at + by + list.length) % list.length]), { "aria-label": by < 0 ? "The way before" : "The next way", class: "plain" });
+  return el("span", { class: "ways" }, step(-1), el("span", { title: list.join(", ") }, `${at + 1}/${list.length}`), step(1));
+}

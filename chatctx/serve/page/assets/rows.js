@@ -1,0 +1,269 @@
+import { el } from "./dom.js";
+
+// Heights are the heights of rows: measured ones, and a guess for the others. Sum and find take O(log n), as sums of a Fenwick tree.
+class Heights {
+  constructor(count, guess) {
+    this.guess = guess;
+    this.resize(count);
+  }
+
+  resize(count) {
+    const old = this.each ?? [];
+    this.each = new Float64Array(count).fill(this.guess);
+    this.each.set(old.length > count ? old.subarray(0, count) : old);
+    this.sums = new Float64Array(count + 1);
+    for (let i = 1; i <= count; i++) {
+      this.sums[i] += this.each[i - 1];
+      const up = i + (i & -i);
+      if (up <= count) this.sums[up] += this.sums[i];
+    }
+  }
+
+  set(i, height) {
+    const change = height - this.each[i];
+    this.each[i] = height;
+    for (let k = i + 1; k < this.sums.length; k += k & -k) this.sums[k] += change;
+    return change;
+  }
+
+  // before is the height of all rows before row i.
+  before(i) {
+    let sum = 0;
+    for (; i > 0; i -= i & -i) sum += this.sums[i];
+    return sum;
+  }
+
+  // at is the row at a height.
+  at(height) {
+    let i = 0;
+    let step = 1;
+    while (step * 2 < this.sums.length) step *= 2;
+    for (; step; step >>= 1) {
+      if (i + step < this.sums.length && this.sums[i + step] <= height) {
+        i += step;
+        height -= this.sums[i];
+      }
+    }
+    return Math.min(i, this.each.length - 1);
+  }
+}
+
+const page = 50; // rows that one request brings
+const beyond = 600; // pixels that are drawn above and below the view
+
+// row-list shows the rows that are seen of any number of rows, and asks for no others.
+//
+//   count          how many rows there are
+//   fetch(from,to) a promise of rows from to to, counted from 0, to not with it
+//   draw(row, i)   an element for a row
+//
+// Rows are read again after reset. The row that holds the focus is never taken away.
+class RowList extends HTMLElement {
+  setup({ count, fetch, draw, guess = 60, follow = false, role = "feed", item = "article" }) {
+    Object.assign(this, { fetch, drawRow: draw, follow, itemRole: item });
+    this.setAttribute("role", role);
+    this.rows = new Map();
+    this.asked = new Map();
+    this.live = new Map();
+    this.generation = (this.generation ?? 0) + 1;
+    this.heights = new Heights(count, guess);
+    this.space ??= el("div", { class: "space" });
+    this.space.replaceChildren();
+    if (this.space.parentNode !== this) this.replaceChildren(this.space);
+    this.sizes ??= new ResizeObserver(() => this.later());
+    this.sizes.disconnect();
+    this.sizes.observe(this);
+    this.onscroll = () => this.later();
+    this.onkeydown = (e) => this.key(e);
+    this.current = Math.min(this.current ?? 0, Math.max(count - 1, 0));
+    this.scrollTop = 0;
+    if (follow) this.show(count - 1, "end");
+    else this.draw();
+  }
+
+  get count() {
+    return this.heights?.each.length ?? 0;
+  }
+
+  // grow tells of rows that came at the end, or of rows that went there.
+  grow(count) {
+    const stays = this.follow && this.atEnd();
+    for (const i of [...this.rows.keys()]) if (i >= Math.min(count, this.count)) this.rows.delete(i);
+    this.asked.clear();
+    this.heights.resize(count);
+    this.draw();
+    if (stays) this.show(count - 1, "end");
+  }
+
+  // renew reads the rows again that are shown, at the same place.
+  renew(count = this.count) {
+    const place = this.scrollTop;
+    const stays = this.follow && this.atEnd();
+    this.generation++;
+    this.rows.clear();
+    this.asked.clear();
+    if (count !== this.count) this.heights.resize(count);
+    this.stale = true;
+    return this.load(this.heights.at(place), Math.min(this.heights.at(place + this.clientHeight) + 1, count)).then(() => {
+      this.draw();
+      if (stays) this.show(count - 1, "end");
+    });
+  }
+
+  atEnd() {
+    return this.scrollTop + this.clientHeight >= this.scrollHeight - 40;
+  }
+
+  later() {
+    this.due ??= requestAnimationFrame(() => {
+      this.due = null;
+      this.draw();
+    });
+  }
+
+  // load asks for the pages that hold rows from to to, each once.
+  load(from, to) {
+    const waits = [];
+    for (let p = Math.floor(from / page); p * page < to; p++) {
+      if (!this.asked.has(p)) this.asked.set(p, this.loadPage(p, this.generation));
+      waits.push(this.asked.get(p));
+    }
+    return Promise.all(waits);
+  }
+
+  async loadPage(p, generation) {
+    const from = p * page;
+    try {
+      const rows = await this.fetch(from, Math.min(from + page, this.count));
+      if (generation !== this.generation) return;
+      rows.forEach((row, k) => this.rows.set(from + k, row));
+    } catch (error) {
+      if (generation === this.generation) this.asked.delete(p);
+      this.dispatchEvent(new CustomEvent("failed", { detail: error }));
+    }
+    this.later();
+  }
+
+  draw() {
+    if (!this.heights || !this.isConnected) return;
+    for (let round = 0; round < 4; round++) if (!this.drawOnce()) break;
+  }
+
+  // drawOnce draws the rows in the view; it reads all heights before it writes any place, and tells whether one was another than it was taken for.
+  drawOnce() {
+    const count = this.count;
+    const top = this.scrollTop;
+    const from = count ? this.heights.at(Math.max(top - beyond, 0)) : 0;
+    const to = count ? Math.min(this.heights.at(top + this.clientHeight + beyond) + 1, count) : 0;
+    if (to > from) this.load(from, to);
+    this.keep(from, to);
+    let changed = false;
+    let above = 0;
+    const first = count ? this.heights.at(top) : 0;
+    const measured = [...this.live].map(([i, e]) => [i, e.offsetHeight]);
+    for (const [i, height] of measured) {
+      if (i >= count || !height || Math.abs(height - this.heights.each[i]) < 0.5) continue;
+      const change = this.heights.set(i, height);
+      changed = true;
+      if (i < first) above += change;
+    }
+    this.space.style.height = `${this.heights.before(count)}px`;
+    for (const [i, e] of this.live) e.style.transform = `translateY(${this.heights.before(i)}px)`;
+    if (above) this.scrollTop = top + above;
+    return changed;
+  }
+
+  // keep makes the elements of rows from to to and takes the others away, in the order in which they are read.
+  keep(from, to) {
+    const focused = document.activeElement;
+    for (const [i, e] of this.live) {
+      const has = e.contains(focused);
+      if ((i < from || i >= to || i >= this.count || (this.stale && this.rows.has(i)) || (e.waits && this.rows.has(i))) && !(has && i < this.count && !this.stale && !e.waits)) {
+        if (has) this.lost = i;
+        this.sizes.unobserve(e);
+        e.remove();
+        this.live.delete(i);
+      }
+    }
+    this.stale = false;
+    let next = this.space.firstChild;
+    for (const i of this.wanted(from, to)) {
+      let e = this.live.get(i);
+      if (!e) {
+        e = this.make(i);
+        this.space.insertBefore(e, next);
+        this.live.set(i, e);
+        this.sizes.observe(e);
+        if (this.lost === i) e.focus({ preventScroll: true }), (this.lost = undefined);
+      }
+      next = e.nextSibling;
+    }
+  }
+
+  wanted(from, to) {
+    const all = new Set([...this.live.keys()]);
+    for (let i = from; i < to; i++) all.add(i);
+    return [...all].sort((a, b) => a - b);
+  }
+
+  make(i) {
+    const row = this.rows.get(i);
+    const e = row === undefined ? el("div", { class: "waits" }) : this.drawRow(row, i);
+    e.waits = row === undefined;
+    if (e.waits) e.style.height = `${this.heights.each[i]}px`;
+    e.classList.add("row");
+    if (!e.hasAttribute("role")) e.setAttribute("role", this.itemRole);
+    if (this.itemRole === "article") {
+      e.setAttribute("aria-posinset", i + 1);
+      e.setAttribute("aria-setsize", this.count);
+    }
+    e.tabIndex = i === this.current ? 0 : -1;
+    e.addEventListener("focusin", () => this.select(i));
+    return e;
+  }
+
+  select(i) {
+    if (i === this.current) return;
+    const old = this.live.get(this.current);
+    if (old) old.tabIndex = -1;
+    this.current = i;
+    const e = this.live.get(i);
+    if (e) e.tabIndex = 0;
+  }
+
+  // show brings row i into the view. Heights are guesses until rows are drawn: it aims, draws and aims again until the row stands there.
+  async show(i, where = "nearest") {
+    if (i < 0 || i >= this.count) return;
+    await this.load(Math.max(i - 10, 0), Math.min(i + 10, this.count));
+    for (let round = 0; round < 6; round++) {
+      const top = this.heights.before(i);
+      const height = this.heights.each[i];
+      let aim = this.scrollTop;
+      if (where === "end") aim = top + height - this.clientHeight;
+      else if (where === "start" || top < aim) aim = top;
+      else if (top + height > aim + this.clientHeight) aim = Math.min(top, top + height - this.clientHeight);
+      aim = Math.max(aim, 0);
+      this.scrollTop = aim;
+      this.draw();
+      if (Math.abs(this.heights.before(i) - top) < 1 && Math.abs(this.heights.each[i] - height) < 1) break;
+    }
+  }
+
+  async focusRow(i) {
+    i = Math.max(0, Math.min(i, this.count - 1));
+    await this.show(i);
+    this.select(i);
+    this.live.get(i)?.focus({ preventScroll: true });
+  }
+
+  key(e) {
+    if (e.target.matches?.("input, textarea, select, button, a") && e.target !== e.currentTarget) return;
+    const moves = this.itemRole === "article" ? { PageDown: 1, PageUp: -1, j: 1, k: -1 } : { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, j: 1, k: -1 };
+    const to = e.key in moves ? this.current + moves[e.key] : e.key === "Home" ? 0 : e.key === "End" ? this.count - 1 : null;
+    if (to === null || e.ctrlKey || e.metaKey || e.altKey) return;
+    e.preventDefault();
+    this.focusRow(to);
+  }
+}
+
+customElements.define("row-list", RowList);

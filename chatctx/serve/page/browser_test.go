@@ -1,0 +1,233 @@
+package page_test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/serve"
+	"github.com/chatctx/chatctx/chatctx/serve/page"
+)
+
+// axe is axe-core 4.14.1, which finds what keeps people out of a page (MPL-2.0, unchanged; its licence is beside it).
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// browser starts one browser for all tests of the package.
+var browser = sync.OnceValues(func() (context.Context, error) {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			ctx, _ := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.WindowSize(1280, 800))
+			ctx, _ = chromedp.NewContext(ctx)
+			return ctx, chromedp.Do(ctx)
+		}
+	}
+	return nil, exec.ErrNotFound
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if ctx, err := browser(); err == nil {
+		_ = chromedp.Cancel(ctx)
+	}
+	os.Exit(code)
+}
+
+// reader is somebody with a page on a store that others use too.
+type reader struct {
+	t     *testing.T
+	ctx   context.Context
+	store *chatctx.Store
+	url   string
+
+	mu     sync.Mutex
+	errors []string // of the console
+}
+
+// open serves a store in a file and opens the page in a tab of its own.
+func open(t *testing.T, fill func(*chatctx.Store)) *reader {
+	t.Helper()
+	parent, err := browser()
+	if err != nil {
+		t.Skipf("no browser to look at the page with: %v", err)
+	}
+	store, err := chatctx.Open(filepath.Join(t.TempDir(), "s.db"), chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fill != nil {
+		fill(store)
+	}
+	server := serve.New(store, serve.Options{Page: page.Files})
+	web := httptest.NewServer(server)
+	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
+	r := &reader{t: t, ctx: ctx, store: store, url: web.URL}
+	t.Cleanup(func() {
+		stop()
+		server.Close()
+		web.Close()
+		r.check()
+		store.Close()
+	})
+	r.listen()
+	r.do(chromedp.Navigate(web.URL + server.Opening()))
+	return r
+}
+
+// listen keeps the errors of the page.
+func (r *reader) listen() {
+	r.do()
+	go func() {
+		for e, err := range chromedp.Events(r.ctx, runtime.ExceptionThrown) {
+			if err != nil {
+				return
+			}
+			r.keep(fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
+		}
+	}()
+	entries := chromedp.Events(r.ctx, log.EntryAdded)
+	go func() {
+		for e, err := range entries {
+			if err != nil {
+				return
+			}
+			if e.Entry.Level == log.EntryLevelError {
+				r.keep(e.Entry.Text)
+			}
+		}
+	}()
+}
+
+func (r *reader) keep(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errors = append(r.errors, text)
+}
+
+// check fails where the page met an error or the store breaks an invariant.
+func (r *reader) check() {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.errors {
+		r.t.Errorf("the console says: %s", e)
+	}
+	if err := r.store.Maintenance().Check(context.Background(), chatctx.CheckOptions{}, func(p chatctx.Problem) { r.t.Errorf("check: %s: %s", p.Where, p.Text) }); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *reader) do(steps ...chromedp.Action[chromedp.Void]) {
+	r.t.Helper()
+	if err := chromedp.Do(r.ctx, steps...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// value is what an expression of the page gives, awaited.
+func value[T any](r *reader, expression string) T {
+	r.t.Helper()
+	v, err := chromedp.Run(r.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		r.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits for an expression to be true, and says what the page shows where it never is.
+func (r *reader) until(expression string) {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.ctx, 20*time.Second)
+	defer stop()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(15*time.Second))); err != nil {
+		r.shot("failed")
+		r.t.Fatalf("never true: %s (%v); the page shows:\n%s", expression, err, value[string](r, "document.body.innerText"))
+	}
+}
+
+// sees waits for a text to be shown.
+func (r *reader) sees(text string) {
+	r.t.Helper()
+	r.until("document.body.innerText.includes(" + quoted(text) + ")")
+}
+
+// sights waits for a text to be shown no more.
+func (r *reader) gone(text string) {
+	r.t.Helper()
+	r.until("!document.body.innerText.includes(" + quoted(text) + ")")
+}
+
+// click clicks the button or link with a name, inside an element of a selector, as a person does.
+func (r *reader) click(within, name string) {
+	r.t.Helper()
+	find := fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll("button, a, [role=treeitem], .conversation-row")]);
+		const one = all.find((b) => (b.getAttribute("aria-label") ?? b.innerText).trim() === %s && b.checkVisibility());
+		document.querySelector("[data-clicked]")?.removeAttribute("data-clicked"); one?.setAttribute("data-clicked", ""); return Boolean(one); })()`, quoted(within), quoted(name))
+	r.until(find)
+	r.do(chromedp.Click(chromedp.CSS("[data-clicked]")))
+}
+
+// types puts text into the field of a selector.
+func (r *reader) types(selector, text string) {
+	r.t.Helper()
+	r.do(chromedp.SetValue(chromedp.CSS(selector), ""), chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// fills sets a field of the dialog that is open, by its label.
+func (r *reader) fills(label, text string) {
+	r.t.Helper()
+	r.until(fmt.Sprintf(`(() => { const l = [...document.querySelectorAll("dialog label")].find((l) => l.innerText.startsWith(%s)); if (!l) return false;
+		const i = l.querySelector("input, textarea, select"); i.value = %s; i.dispatchEvent(new Event("change")); return true; })()`, quoted(label), quoted(text)))
+}
+
+func quoted(s string) string {
+	raw, _ := json.Marshal(s)
+	return string(raw)
+}
+
+// accessible fails for every serious fault that axe finds in what is shown.
+func (r *reader) accessible(view string) {
+	r.t.Helper()
+	value[any](r, axe+"; 1")
+	found := value[[]string](r, `axe.run(document, {resultTypes: ["violations"]}).then((a) => a.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id + ": " + v.help + " " + v.nodes.map((n) => n.target + " " + n.failureSummary).slice(0, 3).join(" | ")))`)
+	for _, f := range found {
+		r.t.Errorf("%s: %s", view, f)
+	}
+}
+
+// shot keeps a picture of the page where CHATCTX_SHOTS names a folder.
+func (r *reader) shot(name string) {
+	dir := os.Getenv("CHATCTX_SHOTS")
+	if dir == "" {
+		return
+	}
+	picture, err := chromedp.Run(r.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(r.t.Name(), "/", "-")+"-"+name+".png"), picture, 0o644)
+	}
+	if err != nil {
+		r.t.Log(err)
+	}
+}
+
+// size gives the page another width and height.
+func (r *reader) size(width, height int64) {
+	r.t.Helper()
+	r.do(chromedp.EmulateViewport(width, height))
+}
