@@ -91,7 +91,7 @@ export const api = {
   setPrompts: (where, prompts) => post(`${on(where)}/prompts`, prompts),
   settings: async (where) => (await get(`${on(where)}/settings`)).settings,
   setSettings: (where, settings) => post(`${on(where)}/settings`, { settings }),
-  compare: (context, refs) => get(`${inside(context)}/compare`, {}).then(() => null),
+  compare: async (where, refs) => (await request(`${on(where)}/compare?${new URLSearchParams(refs.map((r) => ["with", r]))}`)).json(),
 
   send: (where, body, told, signal) => stream(`${on(where)}/send`, body, told, signal),
   retry: (where, body, told, signal) => stream(`${on(where)}/retry`, body, told, signal),

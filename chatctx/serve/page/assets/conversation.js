@@ -169,7 +169,7 @@ export class Conversation {
 
   async retry() {
     const answer = await ask("Answer again", [{ name: "models", label: "Models, with commas between", value: this.writer.models.value, list: "models" }], { yes: "Ask" });
-    if (answer) await this.writer.stream((on, signal) => api.retry(this.where, models(answer.models), on, signal), models(answer.models));
+    if (answer) await this.writer.stream((on, signal) => api.retry(this.where, asked(models(answer.models)), on, signal), models(answer.models));
   }
 
   async rewind(m) {
@@ -283,6 +283,11 @@ export function models(text) {
   return text.split(",").map((m) => m.trim()).filter(Boolean);
 }
 
+// asked says to the API which models are asked: one answers on the branch, several on branches of their own.
+function asked(names) {
+  return names.length > 1 ? { models: names } : { model: names[0] };
+}
+
 function jsonOr(text) {
   try {
     return JSON.parse(text);
@@ -367,46 +372,69 @@ class Writer {
     const files = this.files;
     this.clear();
     try {
-      await this.stream((on, signal) => api.send(this.view.where, content, names, on, signal), names);
+      await this.stream((on, signal) => api.send(this.view.where, { ...asked(names), message: { role: "user", content } }, on, signal), names);
     } catch (error) {
       if (!this.text.value) (this.text.value = text), (this.files = files), this.drawFiles();
       throw error;
     }
   }
 
-  // stream shows answers as they come, one column for each model.
+  // stream shows answers as they come, a column for each branch that is written.
   async stream(run, names) {
-    const columns = new Map();
-    const column = (name) => {
-      if (!columns.has(name)) {
-        const text = el("div", { class: "text running" });
-        const section = el("section", { "aria-label": `Answer of ${name || "the model"}` }, el("div", { class: "soft" }, hidden(name || "")), text);
-        columns.set(name, { text, section, said: "" });
-        this.view.answers.append(section);
-      }
-      return columns.get(name);
-    };
     this.stop = new AbortController();
     this.stopButton.disabled = false;
     this.sendButton.disabled = true;
-    names.length > 1 && names.forEach(column);
-    const paint = (c) => (c.due ??= requestAnimationFrame(() => ((c.due = null), rendered(c.text, c.said))));
+    this.view.answers.replaceChildren();
+    const columns = new Map();
     try {
-      await run((event) => {
-        const c = column(event.answer ?? event.model ?? "");
-        if (event.text) (c.said += event.text), paint(c);
-        else if (event.error) c.section.append(el("p", { class: "bad" }, hidden(event.error.message ?? String(event.error))));
-        else if (event.message) (c.text.classList.remove("running"), c.section.append(...body(event.message).slice(1)), say(`Answer of ${event.model ?? "the model"} is there`));
-      }, this.stop.signal);
+      const done = await run((event, e) => this.told(columns, event, e), this.stop.signal);
+      if (done.failed.length) names = null;
+      if (done.answers.some((a) => a.waiting)) notice("A call waits for you.", { name: "Look at it", run: () => this.view.app.go({ view: "calls" }) });
+    } catch (error) {
+      if (error.name !== "AbortError") names = null;
+      throw error;
     } finally {
       this.stop = null;
       this.stopButton.disabled = true;
       this.sendButton.disabled = false;
-      const failed = [...columns.values()].some((c) => c.section.querySelector(".bad"));
-      if (columns.size < 2 && !failed) this.view.answers.replaceChildren();
-      else this.view.answers.append(button("Close the answers", () => this.view.answers.replaceChildren()));
+      if (columns.size < 2 && names) this.view.answers.replaceChildren();
+      else if (columns.size) this.view.answers.prepend(this.closing([...columns.keys()]));
+      await this.view.changed();
     }
-    await this.view.changed();
+  }
+
+  closing(branches) {
+    return el("div", { class: "line" }, branches.length > 1 ? button("Compare", () => this.view.app.go({ view: "compare", context: this.view.context, refs: branches }), { class: "main" }) : null,
+      button("Close the answers", () => this.view.answers.replaceChildren()));
+  }
+
+  column(columns, branch) {
+    if (!columns.has(branch)) {
+      const text = el("div", { class: "text running" });
+      const title = el("div", { class: "soft" }, hidden(branch));
+      const section = el("section", { "aria-label": `Answer on ${branch}` }, title, text);
+      columns.set(branch, { text, title, section, said: "" });
+      this.view.answers.append(section);
+    }
+    return columns.get(branch);
+  }
+
+  // told draws an event of a send.
+  told(columns, event, e) {
+    const c = this.column(columns, e.branch);
+    if (event === "request") c.title.textContent = hidden(`${e.model} (${e.branch})`);
+    if (event === "delta" && e.type === "text") {
+      c.said += (e.skipped ? "\n…\n" : "") + e.text;
+      c.due ??= requestAnimationFrame(() => ((c.due = null), rendered(c.text, c.said)));
+    }
+    if (event === "retry") c.title.textContent += ` · asked again in ${Math.ceil(e.seconds)} s`;
+    if (event === "failed") c.section.append(el("p", { class: "bad" }, hidden(e.error.message)));
+    if (event === "message" && e.message.role === "assistant") {
+      cancelAnimationFrame(c.due);
+      c.text.classList.remove("running");
+      replace(c.text, body(e.message));
+      say(`The answer on ${e.branch} is there`);
+    }
   }
 
   // window shows what the next request takes.

@@ -1,35 +1,47 @@
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
-import { ago, button, el, hidden, replace } from "./dom.js";
-import { figures } from "./message.js";
+import { ago, button, el, firstWords, hidden, replace } from "./dom.js";
 
-// Compare shows branches or places turn by turn, in columns, with changed words marked.
+// Compare shows branches or places side by side, turn by turn, with changed words marked.
 export class Compare {
   constructor(root, app) {
     Object.assign(this, { root, app });
   }
 
   async open(context, refs) {
-    const c = await api.compare(context, refs);
-    const names = c.columns.map((one) => one.ref ?? one.branch);
-    const take = (ref) => this.app.run(async () => {
-      const others = names.filter((n) => n !== ref);
-      const to = others.length === 1 ? others[0] : (await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }]))?.to;
-      if (!to) return;
-      const branch = to.replace(/@\d+$/, "");
-      this.app.did(`${branch} has this answer now`, await api.take({ context, branch }, ref), context);
-      this.app.go({ context, branch });
-    });
-    const columns = c.columns.map((one, i) => el("section", { "aria-label": names[i] },
-      el("h2", {}, hidden(names[i])), el("p", { class: "soft" }, [one.model, one.tokens && `${one.tokens} tokens`, one.cost, one.seconds && `${one.seconds.toFixed(1)} s`, one.finish_reason].filter(Boolean).join(" · ")),
-      button("Take this answer", () => take(names[i])), one.turns.map((t) => el("div", { class: "turn" }, t.messages.map((m) => this.message(m))))));
-    replace(this.root, el("section", { class: "view", "aria-label": "Compare" }, el("h1", {}, "Side by side"),
-      el("p", { class: "soft" }, c.ancestor ? `They share ${c.ancestor.position} messages.` : "They share nothing."), el("div", { class: "columns" }, columns)));
+    const branch = refs[0].replace(/@\d+$/, "");
+    const table = await api.compare({ context, branch }, refs);
+    const shared = table.ancestor ? `They share the messages up to number ${table.ancestor.position}.` : "They share nothing.";
+    const names = table.columns.map((c) => c.ref);
+    const head = el("tr", {}, el("th", {}, "Turn"), table.columns.map((c, i) => el("th", {}, hidden(c.ref), " ", button("Take this answer", () => this.app.run(() => this.take(context, table, i))))));
+    const rows = table.turns.map((turn) => el("tr", {}, el("td", {}, String(turn.turn)), turn.cells.map((cell, i) => el("td", {}, this.cell(turn, i)))));
+    replace(this.root, el("section", { class: "view", "aria-label": "Compare" }, el("h1", {}, `Side by side: ${names.map(hidden).join(", ")}`), el("p", { class: "soft" }, shared),
+      el("div", { class: "table", tabindex: 0 }, el("table", { class: "compare" }, el("thead", {}, head), el("tbody", {}, rows)))));
   }
 
-  message(m) {
-    return el("div", {}, el("p", { class: "soft" }, `${m.role} ${figures(m)}`), el("p", { class: "text plain" }, (m.words ?? [{ text: m.text }]).map((w) => (w.changed ? el("ins", { class: "added" }, hidden(w.text)) : hidden(w.text)))));
+  // cell marks the words of a column that the other has not: of the first column those that are gone in the second, where there are two.
+  cell(turn, i) {
+    const cell = turn.cells[i];
+    const edits = i ? cell.edits : turn.cells.length === 2 ? turn.cells[1].edits : null;
+    const leave = i ? "gone" : "new";
+    const words = edits ? edits.filter((e) => e.kind !== leave) : [{ kind: "same", text: cell.text }];
+    const f = cell.figures;
+    return [el("p", { class: "text plain" }, words.map((w) => (w.kind === "same" ? hidden(w.text) : el(i ? "ins" : "del", { class: i ? "added" : "removed" }, hidden(w.text))))), f ? el("p", { class: "soft" }, figuresOf(f)) : null];
   }
+
+  // take puts the answer of a column where another column's branch has its own.
+  async take(context, table, i) {
+    const others = table.columns.filter((c, k) => k !== i && c.branch !== table.columns[i].branch).map((c) => c.branch);
+    const to = others.length === 1 ? others[0] : (await ask("Take this answer", [{ name: "to", label: "Branch whose answer it replaces", kind: "choice", choices: others }]))?.to;
+    if (!to) return;
+    const done = await api.take({ context, branch: to }, table.columns[i].ref);
+    this.app.go({ context, branch: to });
+    this.app.did(`${to} has this answer now${done.moved_to ? `; what stood there is on ${done.moved_to}` : ""}`, done, context);
+  }
+}
+
+function figuresOf(f) {
+  return [f.model, f.input_tokens && `${f.input_tokens.toLocaleString()} in`, f.output_tokens && `${f.output_tokens.toLocaleString()} out`, f.cost && `${f.cost}`, f.seconds && `${f.seconds.toFixed(1)} s`, f.finish_reason].filter(Boolean).map((t) => hidden(String(t))).join(" · ");
 }
 
 // History is the journal: every operation with undo of it, and redo.
@@ -55,29 +67,39 @@ export class History {
   }
 }
 
-// Figures are tokens and cost by day, model and conversation, as charts.
+const parts = [["day", "By day"], ["model", "By model"], ["context", "By conversation"]];
+
+// Figures are tokens and cost by day, model and conversation, as charts with tables.
 export class Figures {
   constructor(root, app) {
     Object.assign(this, { root, app });
   }
 
   async open() {
-    const by = ["day", "model", "context"];
-    const all = await Promise.all(by.map((b) => api.cost(b)));
-    replace(this.root, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"), by.map((b, i) => this.part(b, all[i]))));
+    const sums = await Promise.all(parts.map(([by]) => api.cost(by)));
+    const whole = sums[0];
+    replace(this.root, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"),
+      el("p", {}, `${whole.replies.toLocaleString()} replies cost ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} more no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} say nothing of what they took.` : ""),
+      parts.map(([by, title], i) => this.part(title, sums[i].groups ?? [], by))));
   }
 
-  part(by, cost) {
-    const rows = cost.items ?? [];
-    const title = { day: "By day", model: "By model", context: "By conversation" }[by];
-    if (!rows.length) return [el("h2", {}, title), el("p", { class: "soft" }, "Nothing was spent yet.")];
+  part(title, groups, by) {
+    if (!groups.length) return [el("h2", {}, title), el("p", { class: "soft" }, "Nothing was spent yet.")];
+    const rows = groups.slice(0, 60).map((g) => ({ name: { day: g.day || "unknown", model: g.model || "unknown", context: g.title || "untitled" }[by], tokens: g.input_tokens + g.output_tokens, g }));
     const most = Math.max(...rows.map((r) => r.tokens), 1);
-    const height = 22;
-    const chart = el("svg:svg", { class: "chart", role: "img", "aria-label": `${title}: bars of tokens; the table below has the figures`, width: "100%", height: rows.length * height, viewBox: `0 0 600 ${rows.length * height}`, preserveAspectRatio: "xMinYMin meet" },
-      rows.slice(0, 40).map((r, i) => [el("svg:rect", { x: 0, y: i * height + 3, height: height - 8, width: Math.max((r.tokens / most) * 380, 1) }), el("svg:text", { x: (r.tokens / most) * 380 + 6, y: i * height + 15 }, `${r.name} ${r.tokens.toLocaleString()}`)]));
-    return [el("h2", {}, title), chart, el("table", {}, el("thead", {}, el("tr", {}, ["", "Tokens in", "Tokens out", "Cost"].map((t) => el("th", {}, t)))),
-      el("tbody", {}, rows.map((r) => el("tr", {}, el("td", {}, hidden(r.name)), el("td", { class: "number" }, r.input.toLocaleString()), el("td", { class: "number" }, r.output.toLocaleString()), el("td", { class: "number" }, r.cost ?? "unknown")))))];
+    const line = 22;
+    const width = (r) => (r.tokens / most) * 340;
+    const chart = el("svg:svg", { class: "chart", role: "img", "aria-label": `${title}: a bar of tokens each; the table has the figures`, width: 600, height: rows.length * line },
+      rows.map((r, i) => [el("svg:rect", { x: 0, y: i * line + 3, height: line - 8, width: Math.max(width(r), 1) }), el("svg:text", { x: width(r) + 6, y: i * line + 15 }, `${firstWords(r.name, 24)} ${r.tokens.toLocaleString()}`)]));
+    return [el("h2", {}, title), el("div", { class: "table", tabindex: 0, role: "region", "aria-label": title }, chart, el("table", {},
+      el("thead", {}, el("tr", {}, ["Which", "Replies", "Tokens in", "Tokens out", "Cost"].map((t, i) => el("th", { class: i ? "number" : null }, t)))),
+      el("tbody", {}, rows.map(({ name, g }) => el("tr", {}, el("td", {}, hidden(name)), [g.replies, g.input_tokens, g.output_tokens].map((n) => el("td", { class: "number" }, n.toLocaleString())), el("td", { class: "number" }, money(g)))))))];
   }
+}
+
+function money(sums) {
+  const amounts = Object.entries(sums.cost ?? {}).map(([currency, amount]) => `${amount} ${currency}`);
+  return amounts.join(", ") || (sums.unpriced ? "unknown" : "nothing");
 }
 
 // Trash are the conversations that were removed.
