@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,9 +11,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
-	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/pool"
 )
 
 func compareMethods() []*method {
@@ -20,7 +22,7 @@ func compareMethods() []*method {
 	return []*method{
 		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches),
 		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
-		define("tokens", "GET "+at+"/tokens", Read, "how large a branch is for its model, and of how much", countTokens),
+		define("tokens", "GET "+at+"/tokens", Read, "how large the next request is, of how much, and what becomes of each message", countTokens),
 		define("cost", "GET /cost", Read, "what replies cost", sumCost),
 	}
 }
@@ -63,20 +65,22 @@ func takeAnswer(r *request, in *takeParams) (took, error) {
 	return took{moved{contract.MovedOf(done), done.Revision}, done.Last().Beside}, nil
 }
 
-// sized is a branch's size.
+// sized is how large the next request is that a branch makes, as the command status says it too.
 type sized struct {
-	Total     int    `json:"total_tokens"`
-	Overhead  int    `json:"overhead"`
-	System    int    `json:"system"`
-	Prompt    int    `json:"prompt"`
-	Tools     int    `json:"tools"`
-	Summary   int    `json:"summary"`
-	Encoding  string `json:"encoding"`
-	Exactness string `json:"exactness"`
-	Model     string `json:"model"`
-	Budget    *int   `json:"budget"`
-	Percent   *int   `json:"percent"`
-	Within    bool   `json:"within"`
+	Total int `json:"total_tokens"`
+	contract.Window
+	Model    string   `json:"model"`
+	Messages []within `json:"messages"` // of the session, with its summary first
+}
+
+// within is what becomes of a message in the request.
+type within struct {
+	ID       chatctx.ID `json:"id"`
+	Position int        `json:"position,omitempty"` // 0: a summary, which stands for what came before
+	Role     pool.Role  `json:"role"`
+	State    string     `json:"state"`
+	Step     string     `json:"step,omitempty"`
+	Tokens   int        `json:"tokens"`
 }
 
 func countTokens(r *request, in *target) (sized, error) {
@@ -84,27 +88,27 @@ func countTokens(r *request, in *target) (sized, error) {
 	if err != nil {
 		return sized{}, err
 	}
-	set, err := c.Effective(r.ctx, in.Branch)
-	if err != nil {
+	req, err := (&turn.Turn{Context: c, Branch: in.Branch}).Fit(r.ctx)
+	var budget *enhancer.BudgetError
+	if errors.As(err, &budget) { // what it takes is told all the same
+		req.Forecast.Tokens = budget.Size
+	} else if err != nil {
 		return sized{}, err
 	}
-	o, err := enhancer.OptionsOf(set, os.Getenv)
-	if err != nil {
-		return sized{}, err
+	v := sized{Total: req.Forecast.Tokens, Window: contract.WindowOf(req.Forecast), Model: req.Options.Model, Messages: []within{}}
+	shares, _ := req.Window.Shares(req.Draft)
+	put := func(m *chatctx.DraftMessage, state string) {
+		tokens, ok := shares[m.ID]
+		if !ok {
+			tokens = m.Tokens
+		}
+		v.Messages = append(v.Messages, within{m.ID, m.Position, m.Role, state, m.Step, tokens})
 	}
-	d, err := c.Draft(r.ctx, in.Branch)
-	if err != nil {
-		return sized{}, err
+	if s := req.Draft.Summary; s != nil {
+		put(s, enhancer.In)
 	}
-	counter := tokens.NewCounter(o.Model, c)
-	if err := counter.Fill(r.ctx, d); err != nil {
-		return sized{}, err
-	}
-	report := counter.Report(d, o.Budget)
-	v := sized{Total: report.Total(), Overhead: report.Overhead, System: report.System, Prompt: report.Prompt, Tools: report.Tools, Summary: report.Summary,
-		Encoding: string(report.Model.Encoding), Exactness: report.Exactness, Model: o.Model, Within: report.Usage.Within}
-	if o.Budget > 0 {
-		v.Budget, v.Percent = &report.Usage.Budget, &report.Usage.Percent
+	for _, m := range req.Report.Messages {
+		put(m, m.State)
 	}
 	return v, nil
 }

@@ -56,13 +56,14 @@ type listing struct {
 	Until  *time.Time `json:"until,omitempty" doc:"only those last changed before"`
 	Trash  bool       `json:"trash,omitempty" doc:"those in the trash instead"`
 	Parent string     `json:"parent,omitempty" doc:"only the sub-contexts of this one"`
+	Labels []string   `json:"labels,omitempty" doc:"only those that have all of these labels"`
 	After  string     `json:"after,omitempty" doc:"the cursor next of the page before"`
 	Limit  int        `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
 
 func listContexts(r *request, in *listing) (list[contract.Context], error) {
 	var out list[contract.Context]
-	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash}
+	o := chatctx.ListOptions{Word: in.Word, Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Labels: in.Labels}
 	limit, err := limitOf(in.Limit)
 	if err == nil && in.Parent != "" {
 		var c *chatctx.ChatContext

@@ -3,7 +3,7 @@ package serve
 import "slices"
 
 // methods is the table of everything that the API does.
-var methods = slices.Concat(contextMethods(), branchMethods(), messageMethods(), sendMethods(), historyMethods(), compareMethods(), findMethods(), settingMethods(), journalMethods(), callMethods(), ruleMethods(),
+var methods = slices.Concat(contextMethods(), labelMethods(), branchMethods(), messageMethods(), sendMethods(), historyMethods(), compareMethods(), findMethods(), settingMethods(), journalMethods(), callMethods(), ruleMethods(),
 	taskMethods(), fileMethods(), changeMethods(), tokenMethods())
 
 // methodNamed finds a line of the table, nil for none.

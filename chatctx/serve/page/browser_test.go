@@ -55,6 +55,7 @@ type reader struct {
 	ctx   context.Context
 	store *chatctx.Store
 	url   string
+	dir   string // with the store, s.db
 
 	mu     sync.Mutex
 	errors []string // of the console
@@ -67,7 +68,8 @@ func open(t *testing.T, fill func(*chatctx.Store)) *reader {
 	if err != nil {
 		t.Skipf("no browser to look at the page with: %v", err)
 	}
-	store, err := chatctx.Open(filepath.Join(t.TempDir(), "s.db"), chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
+	dir := t.TempDir()
+	store, err := chatctx.Open(filepath.Join(dir, "s.db"), chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func open(t *testing.T, fill func(*chatctx.Store)) *reader {
 	server := serve.New(store, serve.Options{Page: page.Files})
 	web := httptest.NewServer(server)
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
-	r := &reader{t: t, ctx: ctx, store: store, url: web.URL}
+	r := &reader{t: t, ctx: ctx, store: store, url: web.URL, dir: dir}
 	t.Cleanup(func() {
 		stop()
 		server.Close()
@@ -157,7 +159,7 @@ func (r *reader) until(expression string) {
 	defer stop()
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(15*time.Second))); err != nil {
 		r.shot("failed")
-		r.t.Fatalf("never true: %s (%v); the page shows:\n%s", expression, err, value[string](r, "document.body.innerText"))
+		r.t.Fatalf("never true: %s (%v); the page shows:\n%s", expression, err, value[string](r, "document.body.innerText.slice(0, 1200)"))
 	}
 }
 
@@ -186,7 +188,8 @@ func (r *reader) click(within, name string) {
 // types puts text into the field of a selector.
 func (r *reader) types(selector, text string) {
 	r.t.Helper()
-	r.do(chromedp.SetValue(chromedp.CSS(selector), ""), chromedp.SendKeys(chromedp.CSS(selector), text))
+	value[any](r, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.focus(); f.value = ""; f.dispatchEvent(new Event("input")); })()`, quoted(selector)))
+	r.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
 // fills sets a field of the dialog that is open, by its label.

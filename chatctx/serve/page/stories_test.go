@@ -1,29 +1,27 @@
 package page_test
 
 import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	_ "github.com/chatctx/chatctx/chatctx/exchange/all"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// trip is a conversation with two branches.
-func trip(t *testing.T) func(*chatctx.Store) {
-	return func(s *chatctx.Store) {
-		t.Helper()
-		c, err := s.New(t.Context(), chatctx.NewContext{Title: "A trip"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		commit(t, c.Begin("main"), func(b *chatctx.Batch) {
-			b.Append(pool.NewText(pool.User, "Where do we go?"), pool.NewText(pool.Assistant, "To **Rome**.\n\n| day | place |\n| --- | --- |\n| 1 | Forum |\n\n```go\nfunc main() {}\n```\n<script>alert(1)</script>"))
-		})
-		commit(t, c.Begin("main"), func(b *chatctx.Batch) {
-			b.Fork("paris", chatctx.ForkOptions{At: "@1", Stay: true})
-		})
-		commit(t, c.Begin("paris"), func(b *chatctx.Batch) { b.Append(pool.NewText(pool.Assistant, "To Paris.")) })
-	}
-}
 
 func commit(t *testing.T, b *chatctx.Batch, fill func(*chatctx.Batch)) *chatctx.Committed {
 	t.Helper()
@@ -35,14 +33,249 @@ func commit(t *testing.T, b *chatctx.Batch, fill func(*chatctx.Batch)) *chatctx.
 	return done
 }
 
+func newContext(t *testing.T, s *chatctx.Store, title string, messages ...*chatctx.Message) *chatctx.ChatContext {
+	t.Helper()
+	c, err := s.New(t.Context(), chatctx.NewContext{Title: title, Messages: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func user(text string) *chatctx.Message      { return pool.NewText(pool.User, text) }
+func assistant(text string) *chatctx.Message { return pool.NewText(pool.Assistant, text) }
+
+// trip is a conversation with two branches.
+func trip(t *testing.T) func(*chatctx.Store) {
+	return func(s *chatctx.Store) {
+		t.Helper()
+		c := newContext(t, s, "A trip", user("Where do we go?"), assistant("To **Rome**.\n\n| day | place |\n| --- | ---: |\n| 1 | Forum |\n\n```go\nfunc main() {}\n```\n<script>alert(1)</script>"))
+		commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Fork("paris", chatctx.ForkOptions{At: "@1", Stay: true}) })
+		commit(t, c.Begin("paris"), func(b *chatctx.Batch) { b.Append(assistant("To Paris.")) })
+	}
+}
+
+// provider speaks Chat Completions, and says which model it is.
+func provider(t *testing.T, s *chatctx.Store) {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Model string }
+		raw, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(raw, &body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, word := range []string{"My", " name", " is ", body.Model, "."} {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", word)
+			w.(http.Flusher).Flush()
+		}
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(web.Close)
+	address, _ := json.Marshal(web.URL + "/v1")
+	if _, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"base_url": address, "model": json.RawMessage(`"plain"`)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAConversationIsShown(t *testing.T) {
 	r := open(t, trip(t))
 	r.sees("To Rome.")
 	r.sees("<script>alert(1)</script>")
 	r.sees("paris  +1")
-	r.shot("conversation")
+	r.shot("wide")
 	r.accessible("a conversation")
 	r.click("main", "The next way")
 	r.sees("To Paris.")
 	r.gone("To Rome.")
+	for _, width := range []int64{360, 2560} {
+		r.size(width, 800)
+		r.sees("To Paris.")
+		if wider := value[int](r, "document.documentElement.scrollWidth - innerWidth"); wider > 0 {
+			t.Errorf("at a width of %d the page is %d pixels wider", width, wider)
+		}
+		r.shot(fmt.Sprint(width))
+		r.accessible(fmt.Sprint("at ", width))
+	}
+}
+
+// Import, find, fork, ask two models, compare, take, undo.
+func TestExploring(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) { provider(t, s) })
+	r.sees("This store is empty")
+	r.accessible("an empty store")
+	r.drop(chatGPT(t))
+	r.click("dialog", "Open")
+	r.sees("The answer is in the harbour")
+
+	r.types("input[type=search]", "harbour")
+	r.until(`document.querySelector("#side mark")?.textContent === "harbour"`)
+	r.types("input[type=search]", "")
+
+	r.click("main", "Fork")
+	r.fills("Name of the branch", "aside")
+	r.click("dialog", "OK")
+	r.until(`document.querySelector("main select").value === "aside"`)
+
+	r.types("form textarea", "What is your name?")
+	r.types("form input[list]", "red,blue")
+	r.click("form", "Send")
+	r.until(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("My name is red.") && document.querySelector(".columns").innerText.includes("My name is blue.")`)
+	r.accessible("two answers")
+	r.click(".columns", "Compare")
+	r.until(`document.querySelector("td ins.added")?.textContent === "blue" && document.querySelector("td del.removed")?.textContent === "red"`)
+	r.shot("compare")
+	r.accessible("compare")
+
+	r.click("main thead th:last-child", "Take this answer")
+	r.sees("has this answer now")
+	r.until(`document.querySelector("main select").value === "red"`)
+	r.until(`[...document.querySelectorAll("main article")].some((a) => a.innerText.includes("My name is blue."))`)
+	r.click("#notices .notice:last-child", "Undo")
+	r.until(`[...document.querySelectorAll("main article")].some((a) => a.innerText.includes("My name is red."))`)
+}
+
+// chatGPT makes an export of ChatGPT with one conversation.
+func chatGPT(t *testing.T) string {
+	t.Helper()
+	node := func(parent, role, text, child string) map[string]any {
+		n := map[string]any{"parent": parent, "children": []string{child}, "message": map[string]any{"id": text, "author": map[string]any{"role": role}, "create_time": 1700000000.0, "content": map[string]any{"content_type": "text", "parts": []string{text}}, "metadata": map[string]any{}}}
+		if child == "" {
+			n["children"] = []string{}
+		}
+		return n
+	}
+	conversations := []any{map[string]any{"id": "c1", "conversation_id": "c1", "title": "Boats", "create_time": 1700000000.0, "update_time": 1700000100.0, "current_node": "b",
+		"mapping": map[string]any{"root": map[string]any{"id": "root", "parent": nil, "children": []string{"a"}, "message": nil}, "a": node("root", "user", "Where is the boat?", "b"), "b": node("a", "assistant", "The answer is in the harbour.", "")}}}
+	path := filepath.Join(t.TempDir(), "export.zip")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z := zip.NewWriter(f)
+	w, err := z.Create("conversations.json")
+	if err == nil {
+		err = json.NewEncoder(w).Encode(conversations)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// drop drops a file on the page.
+func (r *reader) drop(path string) {
+	r.t.Helper()
+	data := &input.DragData{Items: []*input.DragDataItem{}, Files: []string{path}, DragOperationsMask: 1}
+	for _, step := range []input.DispatchDragEventType{"dragEnter", "dragOver", "drop"} {
+		r.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, input.DispatchDragEvent, input.DispatchDragEventParams{Type: step, X: 700, Y: 400, Data: data})
+			return err
+		}))
+	}
+}
+
+// A call waits, is looked at, changed, approved, runs.
+func TestACallWaits(t *testing.T) {
+	var c *chatctx.ChatContext
+	r := open(t, func(s *chatctx.Store) {
+		c = newContext(t, s, "Sea", user("Look"))
+	})
+	r.sees("Look")
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) {
+		b.Append(&chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea\u202e","how":"` + strings.Repeat("far ", 6000) + `"}`)}}})
+	})
+	r.until(`document.querySelector("#views .badge").textContent === "1" && document.querySelector("#views .badge").checkVisibility()`)
+	r.click("#views", "Approvals1")
+	r.sees("No rule decides this call.")
+	r.sees("sea⟨U+202E⟩")
+	r.click(".queue", "Show all 24,000 characters of how")
+	r.until(`[...document.querySelectorAll(".queue pre")].some((p) => p.textContent.length === 24000)`)
+	r.shot("approvals")
+	r.accessible("approvals")
+	r.click(".queue", "Change…")
+	r.fills("Arguments, as JSON", `{"at":"land"}`)
+	r.click("dialog", "Approve these")
+	r.sees("No call waits for you.")
+	call, err := r.store.Call(t.Context(), c.ID.String(), "main", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(call.RunArguments()) != `{"at":"land"}` || call.Status != pool.Approved {
+		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
+	}
+}
+
+// Another program adds while I look.
+func TestOthersAdd(t *testing.T) {
+	r := open(t, trip(t))
+	r.sees("To Rome.")
+	others, err := chatctx.Open(filepath.Join(r.dir, "s.db"), chatctx.Options{Program: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	c, err := others.Context(t.Context(), "A trip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Append(user("And when?")) })
+	r.sees("And when?")
+	t.Logf("it was seen after %v", time.Since(begun).Round(time.Millisecond))
+	newContext(t, others, "Another", user("Hello"))
+	r.until(`document.querySelector("#side").innerText.includes("Another")`)
+}
+
+func TestViewsAreAccessible(t *testing.T) {
+	r := open(t, trip(t))
+	for name, shows := range map[string]string{"History": "What was done", "Figures": "Tokens and cost", "Trash": "The trash is empty."} {
+		r.click("#views", name)
+		r.sees(shows)
+		r.accessible(name)
+		r.shot(name)
+	}
+	r.click("#tools", "New")
+	r.accessible("a dialog")
+	r.fills("Title", "Mine")
+	r.click("dialog", "Begin")
+	r.until(`document.querySelector("main h1").innerText === "Mine"`)
+}
+
+// What models and files say drives nothing.
+func TestHostileText(t *testing.T) {
+	evil := `<img src=x onerror="document.title='owned'"> [click](javascript:document.title='owned') ![i](https://example.org/spy.png) <iframe src="//example.org"></iframe>`
+	r := open(t, func(s *chatctx.Store) {
+		newContext(t, s, "<b>title</b> \u202egnp", user(evil), assistant(evil+"\n\n<details open ontoggle=alert(1)>"))
+	})
+	r.sees("<b>title</b> ⟨U+202E⟩gnp")
+	r.sees(`onerror=`)
+	r.sees("[i: https://example.org/spy.png]")
+	if n := value[int](r, `document.querySelectorAll("main img, main iframe, main a[href^=javascript], main details[ontoggle]").length`); n != 0 {
+		t.Errorf("%d elements came from text", n)
+	}
+	if title := value[string](r, "document.title"); strings.Contains(title, "owned") {
+		t.Error("text ran")
+	}
+}
+
+// Ten thousand messages are shown as fast as ten, and only those that are seen are in the page.
+func TestLongBranch(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) {
+		messages := make([]*chatctx.Message, 10_000)
+		for i := range messages {
+			messages[i] = user(fmt.Sprintf("Message %d. %s", i+1, strings.Repeat("word ", i%90)))
+		}
+		newContext(t, s, "Long", messages...)
+	})
+	r.sees("Message 10000.")
+	if n := value[int](r, `document.querySelectorAll("main article").length`); n > 60 {
+		t.Errorf("%d messages are in the page", n)
+	}
+	value[any](r, `document.querySelector('row-list[aria-label="Messages"]').focusRow(0)`)
+	r.sees("Message 1.")
+	value[any](r, `document.querySelector('row-list[aria-label="Messages"]').focusRow(9999)`)
+	r.until(`(() => { const l = document.querySelector('row-list[aria-label="Messages"]').getBoundingClientRect(), m = document.activeElement.getBoundingClientRect(); return document.activeElement.innerText.includes("Message 10000.") && m.bottom <= l.bottom + 1 && m.bottom > l.top; })()`)
 }

@@ -95,9 +95,8 @@ export const api = {
 
   send: (where, body, told, signal) => stream(`${on(where)}/send`, body, told, signal),
   retry: (where, body, told, signal) => stream(`${on(where)}/retry`, body, told, signal),
-  models: async () => (await get("/models")).items,
+  models: async () => ((await get("/cost", { by: "model" })).groups ?? []).map((g) => g.model),
   tokens: (where) => get(`${on(where)}/tokens`),
-  explain: async (where) => (await get(`${on(where)}/explain`)).items,
   cost: (by) => get("/cost", { by }),
 
   operations: (context) => get(context ? `${inside(context)}/operations` : "/operations", { limit: 200 }),

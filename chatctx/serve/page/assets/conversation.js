@@ -296,6 +296,11 @@ function jsonOr(text) {
   }
 }
 
+// inOrder are the columns in the order in which their models were asked, which is not that in which they answer.
+function inOrder(columns) {
+  return [...columns].sort((a, b) => (a[1].order ?? 0) - (b[1].order ?? 0));
+}
+
 // Writer is the field to write in, with models, attachments and the answers that run.
 class Writer {
   constructor(view) {
@@ -385,6 +390,7 @@ class Writer {
     this.stopButton.disabled = false;
     this.sendButton.disabled = true;
     this.view.answers.replaceChildren();
+    this.asked = names;
     const columns = new Map();
     try {
       const done = await run((event, e) => this.told(columns, event, e), this.stop.signal);
@@ -398,7 +404,7 @@ class Writer {
       this.stopButton.disabled = true;
       this.sendButton.disabled = false;
       if (columns.size < 2 && names) this.view.answers.replaceChildren();
-      else if (columns.size) this.view.answers.prepend(this.closing([...columns.keys()]));
+      else if (columns.size) this.view.answers.prepend(this.closing(inOrder(columns).map(([branch]) => branch)));
       await this.view.changed();
     }
   }
@@ -422,7 +428,11 @@ class Writer {
   // told draws an event of a send.
   told(columns, event, e) {
     const c = this.column(columns, e.branch);
-    if (event === "request") c.title.textContent = hidden(`${e.model} (${e.branch})`);
+    if (event === "request") {
+      c.title.textContent = hidden(`${e.model} (${e.branch})`);
+      c.order = this.asked.indexOf(e.model);
+      replace(this.view.answers, inOrder(columns).map(([, one]) => one.section));
+    }
     if (event === "delta" && e.type === "text") {
       c.said += (e.skipped ? "\n…\n" : "") + e.text;
       c.due ??= requestAnimationFrame(() => ((c.due = null), rendered(c.text, c.said)));
@@ -439,20 +449,20 @@ class Writer {
 
   // window shows what the next request takes.
   window(t) {
+    this.size = t;
     if (!t) return replace(this.bar);
     const share = t.budget ? Math.min(t.total_tokens / t.budget, 1) : 0;
-    const bound = t.compaction === "due" ? "≤ " : "";
-    const text = `${bound}${t.total_tokens.toLocaleString()} tokens${t.budget ? ` of ${t.budget.toLocaleString()}` : ""}${t.cost ? ` · ${t.cost}` : ""}`;
-    const bar = el("span", { class: "window", role: "meter", "aria-label": "Window", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) });
+    const text = `${t.compaction === "due" ? "≤ " : ""}${t.total_tokens.toLocaleString()} tokens${t.budget ? ` of ${t.budget.toLocaleString()}` : ""}`;
     const full = el("span", { class: share > 0.8 ? "less" : "in" });
     full.style.width = `${share * 100}%`;
-    bar.append(full);
-    replace(this.bar, bar, button(text, () => this.view.app.run(() => this.explain()), { class: "plain", title: "What becomes of each message" }));
+    const bar = el("span", { class: "window", role: "meter", "aria-label": "Window", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) }, full);
+    replace(this.bar, bar, button(text, () => this.explain(), { class: "plain", title: "What becomes of each message" }));
   }
 
-  async explain() {
-    const lines = await api.explain(this.view.where);
-    box("What the next request takes", el("table", {}, el("thead", {}, el("tr", {}, ["Message", "State", "Step", "Tokens"].map((t) => el("th", {}, t)))),
-      el("tbody", {}, lines.filter((l) => l.id).map((l) => el("tr", {}, el("td", {}, `${l.role ?? ""} ${l.id.slice(-8)}`), el("td", {}, l.state ?? ""), el("td", {}, l.step ?? ""), el("td", { class: "number" }, String(l.tokens ?? "")))))));
+  explain() {
+    const states = Map.groupBy(this.size.messages, (m) => m.state);
+    const sums = [...states].map(([state, list]) => `${list.length} ${state}: ${list.reduce((n, m) => n + m.tokens, 0).toLocaleString()} tokens`);
+    box("What the next request takes", el("p", {}, sums.join(" · ")), el("div", { class: "table", tabindex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["Message", "Becomes", "By the step", "Tokens"].map((t) => el("th", {}, t)))),
+      el("tbody", {}, this.size.messages.map((m) => el("tr", {}, el("td", {}, m.position ? `${m.position} ${m.role}` : "summary"), el("td", {}, m.state), el("td", {}, m.step ?? ""), el("td", { class: "number" }, m.tokens.toLocaleString())))))));
   }
 }

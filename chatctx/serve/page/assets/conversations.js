@@ -41,7 +41,7 @@ export class Conversations {
   async show() {
     const asked = (this.asked = Symbol());
     const query = this.input.value.trim();
-    const read = query ? () => api.search(query, pageSize) : (after) => api.contexts({ after, limit: pageSize, label: this.label || undefined });
+    const read = query ? () => api.search(query, pageSize) : (after) => api.contexts({ after, limit: pageSize, labels: this.label });
     const first = await read();
     if (this.asked !== asked) return;
     const pages = [first];

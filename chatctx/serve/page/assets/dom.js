@@ -9,13 +9,13 @@ export function el(tag, props = {}, ...children) {
     else if (name === "value") e.value = value;
     else e.setAttribute(name, value === true ? "" : value);
   }
-  e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   return e;
 }
 
 // replace puts children in the place of everything inside e.
 export function replace(e, ...children) {
-  e.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  e.replaceChildren(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   return e;
 }
 

@@ -61,7 +61,8 @@ const beyond = 600; // pixels that are drawn above and below the view
 class RowList extends HTMLElement {
   setup({ count, fetch, draw, guess = 60, follow = false, role = "feed", item = "article" }) {
     Object.assign(this, { fetch, drawRow: draw, follow, itemRole: item });
-    this.setAttribute("role", role);
+    if (count) this.setAttribute("role", role); // a list without items is none
+    else this.removeAttribute("role");
     this.rows = new Map();
     this.asked = new Map();
     this.live = new Map();
@@ -103,7 +104,6 @@ class RowList extends HTMLElement {
     this.rows.clear();
     this.asked.clear();
     if (count !== this.count) this.heights.resize(count);
-    this.stale = true;
     return this.load(this.heights.at(place), Math.min(this.heights.at(place + this.clientHeight) + 1, count)).then(() => {
       this.draw();
       if (stays) this.show(count - 1, "end");
@@ -178,14 +178,14 @@ class RowList extends HTMLElement {
     const focused = document.activeElement;
     for (const [i, e] of this.live) {
       const has = e.contains(focused);
-      if ((i < from || i >= to || i >= this.count || (this.stale && this.rows.has(i)) || (e.waits && this.rows.has(i))) && !(has && i < this.count && !this.stale && !e.waits)) {
+      const old = this.rows.has(i) && (e.waits || e.generation !== this.generation);
+      if (i >= this.count || old || ((i < from || i >= to) && !has)) {
         if (has) this.lost = i;
         this.sizes.unobserve(e);
         e.remove();
         this.live.delete(i);
       }
     }
-    this.stale = false;
     let next = this.space.firstChild;
     for (const i of this.wanted(from, to)) {
       let e = this.live.get(i);
@@ -210,6 +210,7 @@ class RowList extends HTMLElement {
     const row = this.rows.get(i);
     const e = row === undefined ? el("div", { class: "waits" }) : this.drawRow(row, i);
     e.waits = row === undefined;
+    e.generation = this.generation;
     if (e.waits) e.style.height = `${this.heights.each[i]}px`;
     e.classList.add("row");
     if (!e.hasAttribute("role")) e.setAttribute("role", this.itemRole);
@@ -235,7 +236,8 @@ class RowList extends HTMLElement {
   async show(i, where = "nearest") {
     if (i < 0 || i >= this.count) return;
     await this.load(Math.max(i - 10, 0), Math.min(i + 10, this.count));
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 8; round++) {
+      this.space.style.height = `${this.heights.before(this.count)}px`;
       const top = this.heights.before(i);
       const height = this.heights.each[i];
       let aim = this.scrollTop;
@@ -245,7 +247,7 @@ class RowList extends HTMLElement {
       aim = Math.max(aim, 0);
       this.scrollTop = aim;
       this.draw();
-      if (Math.abs(this.heights.before(i) - top) < 1 && Math.abs(this.heights.each[i] - height) < 1) break;
+      if (Math.abs(this.heights.before(i) - top) < 1 && Math.abs(this.heights.each[i] - height) < 1 && round) break;
     }
   }
 

@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+func labelMethods() []*method {
+	const in = "/contexts/{context}/labels"
+	return []*method{
+		define("labels.list", "GET /labels", Read, "the labels of conversations, with how many have each", listLabels),
+		define("labels.add", "POST "+in, Write, "give a conversation a label; pinned and archived are labels", addLabel),
+		define("labels.remove", "POST "+in+"/{label}/remove", Write, "take a label off a conversation", removeLabel),
+	}
+}
+
+// counted is a label, and how many conversations have it.
+type counted struct {
+	Label    string `json:"label"`
+	Contexts int    `json:"contexts"`
+}
+
+func listLabels(r *request, _ *struct{}) (list[counted], error) {
+	labels, err := r.store.Labels(r.ctx)
+	if err != nil {
+		return list[counted]{}, err
+	}
+	var items []counted
+	for _, label := range slices.Sorted(maps.Keys(labels)) {
+		items = append(items, counted{label, labels[label]})
+	}
+	return listOf(items), nil
+}
+
+type labelParams struct {
+	conversation
+	Label string `json:"label" doc:"the label"`
+}
+
+func addLabel(r *request, in *labelParams) (contract.Where, error) {
+	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.Label(in.Label) }))
+}
+
+func removeLabel(r *request, in *labelParams) (contract.Where, error) {
+	return where(r.onContext(in.Context, func(b *chatctx.Batch) { b.Unlabel(in.Label) }))
+}
