@@ -398,7 +398,6 @@ var rooms = map[string]map[string]string{
 		"chatctx/compare":        "how answers differ",
 		"chatctx/cost":           "sums what replies cost",
 		"enhancer":               "the window's size",
-		"enhancer/tokens":        "counts tokens",
 		"chatctx":                "the front door",
 		"chatctx/approval":       "runs tools",
 		"chatctx/exchange":       "reads other formats",
@@ -412,6 +411,7 @@ var rooms = map[string]map[string]string{
 		"net":                    "opens sockets",
 		"net/http":               "answers requests",
 	},
+	"chatctx/serve/page": {},
 	"internal/cli": {
 		"adapter":                   "requests and replies",
 		"adapter/wire":              "sends and streams",
@@ -426,6 +426,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/kv/pgkv":           "opens postgres://",
 		"chatctx/secrets":           "knows common keys",
 		"chatctx/serve":             "answers other programs",
+		"chatctx/serve/page":        "the page's files",
 		"chatctx/turn":              "talks to providers",
 		"chatctx/settings":          "which are in force",
 		"enhancer":                  "fits the window",

@@ -308,7 +308,7 @@ func TestCallsAreDecidedByName(t *testing.T) {
 	}
 	a.want(a.do(403, "POST", call+"/approve", object{"always": 1}), "forbidden", "error", "kind")
 	done := a.post(call+"/approve", object{"arguments": object{"to": "Oslo"}, "reason": "nearer"})
-	a.want(done, "watch", "by", "name")
+	a.want(done, "watch", "by", "claimed")
 	a.want(done, "Oslo", "effective_arguments", "to")
 	a.want(a.do(409, "POST", call+"/deny", object{}), "conflict", "error", "kind")
 	claim := a.post(call+"/claim", nil)

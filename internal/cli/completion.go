@@ -154,7 +154,7 @@ const manyCandidates = 200
 // values are the candidates for a word of a command's arguments or a flag's value.
 func (r *run) values(p *parsed, word string) []candidate {
 	fixed := map[string][]string{
-		"ROLE":  {"system", "user", "assistant", "tool"},
+		"ROLE":     {"system", "user", "assistant", "tool"},
 		"PROVIDER": providerNames(),
 		"SHELL":    {"bash", "zsh", "fish", "powershell"},
 	}

@@ -261,7 +261,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// Ten thousand messages are shown as fast as ten, and only those that are seen are in the page.
+// Of ten thousand messages only those that are seen are in the page, and little more was asked for.
 func TestLongBranch(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		messages := make([]*chatctx.Message, 10_000)
@@ -273,6 +273,9 @@ func TestLongBranch(t *testing.T) {
 	r.sees("Message 10000.")
 	if n := value[int](r, `document.querySelectorAll("main article").length`); n > 60 {
 		t.Errorf("%d messages are in the page", n)
+	}
+	if n := value[int](r, `performance.getEntriesByType("resource").filter((e) => e.name.includes("/api/")).reduce((n, e) => n + e.decodedBodySize, 0)`); n > 400_000 {
+		t.Errorf("%d bytes came for the first view", n)
 	}
 	value[any](r, `document.querySelector('row-list[aria-label="Messages"]').focusRow(0)`)
 	r.sees("Message 1.")

@@ -1,0 +1,48 @@
+package page_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/serve/page"
+)
+
+// markdownIt is SHA-256 of dist/browser/markdown-it.esm.min.mjs in the package markdown-it 15.0.3 of the npm registry.
+const markdownIt = "d5432491790141da046b1197353705db03264f40b5727f3b4b591f5aba193e30"
+
+func TestFilesAreSmallAndTheirOwn(t *testing.T) {
+	var all bytes.Buffer
+	zip := gzip.NewWriter(&all)
+	err := fs.WalkDir(page.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(page.Files, path)
+		if err != nil {
+			return err
+		}
+		if path == "vendor/markdown-it.js" {
+			if sum := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != markdownIt {
+				t.Errorf("%s is not the published file: %s", path, sum)
+			}
+		} else if strings.HasSuffix(path, ".html") && (bytes.Contains(raw, []byte("<script>")) || bytes.Contains(raw, []byte(" style="))) {
+			t.Errorf("%s has a script or a style inside, which the policy of the page forbids", path)
+		}
+		_, err = zip.Write(raw)
+		return err
+	})
+	if err == nil {
+		err = zip.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.Len() > 300<<10 {
+		t.Errorf("the files have %d bytes compressed", all.Len())
+	}
+}
