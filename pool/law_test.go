@@ -45,7 +45,7 @@ func mustJSON(t testing.TB, m *pool.Message) []byte {
 }
 
 func TestEveryMessageSurvives(t *testing.T) {
-	for seed := range testkit.Seeds(t, 3000) {
+	for seed := range testkit.Seeds(t, 1000) {
 		m := newMaker(seed).message()
 		if err := m.Validate(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -116,7 +116,7 @@ func survivesJSON(t testing.TB, m *pool.Message) {
 // What is stored, read, exported as JSON, imported into an empty store and read there is the same record.
 func TestStoreToStore(t *testing.T) {
 	big := bytes.Repeat([]byte("long "), 4000)
-	for seed := range testkit.Seeds(t, 500) {
+	for seed := range testkit.Seeds(t, 200) {
 		from, to := memkv.New(), memkv.New()
 		ctx, m := pool.NewID(), newMaker(seed).message()
 		if m.Result != nil {
@@ -219,7 +219,7 @@ func jsonIsSafe(t *testing.T, data []byte) {
 }
 
 func TestSpoiltInput(t *testing.T) {
-	for seed := range testkit.Seeds(t, 3000) {
+	for seed := range testkit.Seeds(t, 1000) {
 		r := newMaker(seed)
 		m := r.message()
 		record := mustEncode(t, m)

@@ -17,7 +17,7 @@ import (
 // TestStore drives branches by the store's operations; whatever they leave, each provider's body of each branch is valid.
 func TestStore(t *testing.T) {
 	steps, refused, bodies := map[string]int{}, map[string]int{}, map[string]int{}
-	for seed := range testkit.Seeds(t, 18) {
+	for seed := range testkit.Seeds(t, 8) {
 		w := newWalk(t, seed)
 		for range 10 {
 			w.append("main")
