@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -52,6 +53,14 @@ func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...
 	if err != nil {
 		return nil, err
 	}
+	set, err := c.Effective(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := cost.Parse(set["prices"])
+	if err != nil {
+		return nil, err
+	}
 	t := &Table{Context: c.ID, Ancestor: found.Ancestor, Turns: []*ComparedTurn{}}
 	for _, h := range found.Columns {
 		t.Columns = append(t.Columns, Column{h.Ref, h.Branch, h.Len})
@@ -59,7 +68,7 @@ func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...
 	for _, turn := range found.Turns {
 		row := &ComparedTurn{Turn: turn.Turn}
 		for i, entries := range turn.Cells {
-			cell := Cell{Messages: append([]*chatctx.Entry{}, entries...), Text: Text(entries), Figures: FiguresOf(entries)}
+			cell := Cell{Messages: append([]*chatctx.Entry{}, entries...), Text: Text(entries), Figures: FiguresOf(entries, prices)}
 			if i > 0 && len(entries) > 0 && len(turn.Cells[0]) > 0 {
 				if edits := Words(row.Cells[0].Text, cell.Text); Alike(edits) >= alikeEnough {
 					cell.Edits = edits

@@ -3,11 +3,11 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -18,6 +18,8 @@ type Figures struct {
 	Input      *int64   `json:"input_tokens"`
 	Output     *int64   `json:"output_tokens"`
 	Reasoning  *int64   `json:"reasoning_tokens"`
+	Cost       *int64   `json:"cost_nano"` // in 10⁻⁹ of the currency; nil where a price or the usage is not known
+	Currency   string   `json:"currency,omitempty"`
 	Seconds    *float64 `json:"seconds"` // from each request to its last word
 	Finish     string   `json:"finish_reason"`
 	Refused    bool     `json:"refused"` // the model or its provider declined
@@ -26,19 +28,34 @@ type Figures struct {
 	Error      string   `json:"error,omitempty"`
 }
 
-// FiguresOf adds up the figures of messages; nil where none of them is an assistant's.
-func FiguresOf(entries []*chatctx.Entry) *Figures {
+// FiguresOf adds up the figures of messages, at prices of which nil are those of the table; nil where none of them is an assistant's.
+func FiguresOf(entries []*chatctx.Entry, prices *cost.Prices) *Figures {
 	var f *Figures
+	known := true
 	for _, e := range entries {
 		if e.Role != pool.Assistant {
 			continue
 		}
 		if f == nil {
-			f = &Figures{}
+			f = &Figures{Cost: new(int64)}
 		}
 		f.add(e.Message)
+		known = f.pay(prices.Reply(e.Message)) && known
+	}
+	if f != nil && !known {
+		f.Cost, f.Currency = nil, ""
 	}
 	return f
+}
+
+// pay adds what a reply cost, and reports whether that is known and of one currency with the others.
+func (f *Figures) pay(reply *cost.Reply) bool {
+	if reply == nil || !reply.Known() || f.Currency != "" && f.Currency != reply.Price.Currency {
+		return false
+	}
+	*f.Cost += int64(reply.Cost)
+	f.Currency = reply.Price.Currency
+	return true
 }
 
 func (f *Figures) add(m *chatctx.Message) {
@@ -50,7 +67,7 @@ func (f *Figures) add(m *chatctx.Message) {
 		f.Seconds = plus(f.Seconds, &took)
 	}
 	f.Finish, f.Unfinished, f.Error = meta.FinishReason, m.Unfinished, cmp.Or(meta.Error, f.Error)
-	f.Refused = f.Refused || Refused(m)
+	f.Refused = f.Refused || wire.OutcomeOf(m).Refused()
 	for i := range m.Calls {
 		if m.Calls[i].Open() {
 			f.Waiting++
@@ -64,15 +81,6 @@ func plus[N int64 | float64](a, b *N) *N {
 	}
 	sum := *a + *b
 	return &sum
-}
-
-// declined are the finish reasons that providers give where they, or the model, would not answer.
-var declined = []string{"refusal", "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"}
-
-// Refused reports whether a message is a refusal: the model says so in a part of its own, or the answer ended with a reason that means it.
-func Refused(m *chatctx.Message) bool {
-	return slices.Contains(declined, strings.ToLower(m.Meta.FinishReason)) ||
-		slices.ContainsFunc(m.Content, func(p pool.Part) bool { return p.Type == "refusal" })
 }
 
 // Words are the figures for people, the most telling first. What is not known is left out.
@@ -89,6 +97,9 @@ func (f *Figures) Words() []string {
 	add(f.Model != "", "%s", f.Model)
 	if f.Input != nil && f.Output != nil {
 		add(true, "%d in, %d out", *f.Input, *f.Output)
+	}
+	if f.Cost != nil {
+		add(true, "%s %s", cost.Money(*f.Cost).Short(), f.Currency)
 	}
 	if f.Seconds != nil {
 		add(true, "%.1f s", *f.Seconds)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
@@ -169,7 +170,7 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 			mu.Lock()
 			defer mu.Unlock()
 			if a.Err == nil && isEmpty(a.Outcome.Reply()) {
-				a.Err = errors.New("the answer is empty")
+				a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
 			}
 			if a.Err != nil {
 				a.Err = errors.Join(a.Err, t.Unmake(ctx))
@@ -181,9 +182,9 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 	return answers, nil
 }
 
-// isEmpty reports whether a reply says nothing and calls nothing.
+// isEmpty reports whether a reply says nothing and calls nothing. One that was refused says that.
 func isEmpty(m *chatctx.Message) bool {
-	return m == nil || len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
+	return m == nil || !wire.OutcomeOf(m).Refused() && len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
 		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || p.Text != "")
 	})
 }

@@ -27,7 +27,9 @@ func manyFlags() []urfave.Flag {
 }
 
 // many reports whether the command line asks for several answers.
-func (r *run) many() bool { return r.given("models") || r.given("n") || r.given("set") }
+func (r *run) many() bool {
+	return r.given("models") || r.given("n") || r.given("set") || len(r.flags.StringSlice("model")) > 1
+}
 
 func doAsk(r *run) error {
 	if len(r.args) == 0 && len(r.flags.StringSlice("image"))+len(r.flags.StringSlice("file")) == 0 {
@@ -70,18 +72,47 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 		turns[i], names[i], labels[a.Turn] = a.Turn, clean(a.label), a.label
 	}
 	r.compactFirst(t)
+	live := r.watching(turns, labels)
 	answers, err := turn.Ask(r.ctx, t.Branch, m, at, turns, func() { r.note("asking %s", strings.Join(names, ", ")) }, func(a *turn.Answer) {
-		if a.Err == nil {
-			r.answeredApart(a.Turn, a.Outcome)
-			return
-		}
-		a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
-		r.note("%s", clean(a.Err.Error()))
+		live.ended(a, func() {
+			if a.Err == nil {
+				r.answeredApart(a.Turn, a.Outcome)
+				a.Err = refusal(a.Outcome.Reply())
+			}
+			if a.Err == nil {
+				return
+			}
+			a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
+			r.note("%s", clean(a.Err.Error()))
+		})
 	})
 	if err != nil {
 		return r.notTaken(err)
 	}
 	return r.askedAll(answers)
+}
+
+// models are those that the command line names; one empty name, the branch's own, where it names none.
+func (r *run) models() ([]string, error) {
+	named := r.flags.StringSlice("model")
+	if r.given("models") {
+		if len(named) > 0 {
+			return nil, usagef("%s takes --model or --models, not both", r.name)
+		}
+		named = strings.Split(r.flag("models"), ",")
+	}
+	var models []string
+	for _, m := range named {
+		m = strings.TrimSpace(m)
+		if m == "" || slices.Contains(models, m) {
+			return nil, &usageError{fmt.Sprintf("%q: a model is empty or stands there twice", strings.Join(named, ",")), "one model several times: -n"}
+		}
+		models = append(models, m)
+	}
+	if len(models) == 0 {
+		models = []string{""}
+	}
+	return models, nil
 }
 
 // askers are who is asked, with names for their branches that are free.
@@ -90,19 +121,9 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	if r.given("n") {
 		times = r.flags.Int("n")
 	}
-	models := []string{""} // the branch's own
-	if r.given("models") {
-		if r.flag("model") != "" {
-			return nil, usagef("%s takes --model or --models, not both", r.name)
-		}
-		models = nil
-		for _, m := range strings.Split(r.flag("models"), ",") {
-			m = strings.TrimSpace(m)
-			if m == "" || slices.Contains(models, m) {
-				return nil, &usageError{fmt.Sprintf("--models %q: a model is empty or stands there twice", r.flag("models")), "one model several times: -n"}
-			}
-			models = append(models, m)
-		}
+	models, err := r.models()
+	if err != nil {
+		return nil, err
 	}
 	if times < 1 || times*len(models) > maxAsked {
 		return nil, usagef("-n takes a number from 1 on, and all together are at most %d answers", maxAsked)
@@ -148,7 +169,7 @@ func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage
 		}
 		key, value, ok := strings.Cut(strings.TrimPrefix(s, model+":"), "=")
 		if model == "" || !ok || key == "" || value == "" {
-			return nil, &usageError{fmt.Sprintf("--set %q: it is MODEL:KEY=VALUE, with a model of --models", s), "chatctx ask TEXT --models gpt-5,gpt-4o --set gpt-4o:temperature=0"}
+			return nil, &usageError{fmt.Sprintf("--set %q: it is MODEL:KEY=VALUE, with a model that is asked", s), "chatctx ask TEXT --models gpt-5,gpt-4o --set gpt-4o:temperature=0"}
 		}
 		raw := json.RawMessage(value)
 		if !json.Valid(raw) {
@@ -170,7 +191,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	for _, a := range answers {
 		if a.Err != nil {
 			failed = errors.Join(failed, a.Err)
-			continue
+			continue // what was refused is on its branch, and is no answer
 		}
 		done = append(done, quote(a.Branch))
 		if a.Outcome.Waiting > 0 {

@@ -11,15 +11,12 @@ type (
 	treeJSON     = contract.Tree
 	promptJSON   = contract.Prompt
 	settingsJSON = contract.Settings
-	placedJSON   = contract.Placed
 	tagJSON      = contract.Tag
 	answerJSON   = contract.Answer
 	callJSON     = contract.Call
 	claimJSON    = contract.Claim
 	originJSON   = contract.Origin
-	ruleJSON     = contract.Rule
 	brokenJSON   = contract.Broken
-	toolJSON     = contract.Tool
 	leftOutJSON  = contract.LeftOut
 )
 
@@ -28,7 +25,6 @@ var (
 	idOrNull        = contract.ID
 	stringOrNull    = contract.String
 	orNull          = contract.Raw
-	entries         = contract.Entries
 	whereOf         = contract.WhereOf
 	contextToJSON   = contract.ContextOf
 	branchToJSON    = contract.BranchOf

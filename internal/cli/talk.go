@@ -39,7 +39,7 @@ chatctx ask --models gpt-5,gpt-4o --set gpt-4o:temperature=0
 chatctx ask "Name the boat" -n 3`},
 		{name: "retry", does: "answer the last user message again, on a new branch beside the old answer", scope: onBranch, do: doRetry,
 			more: "Where that message has no answer yet, it gets one on this branch. A failing retry leaves no branch. With --models or -n it is ask without TEXT.",
-			flags: append(append(modelFlags(),
+			flags: append(append(askFlags(),
 				&urfave.StringFlag{Name: "as", Usage: "the new branch's `NAME`; else main.2, main.3 …"},
 				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}), manyFlags()...),
 			json: sent, example: "chatctx retry --model gpt-5"},
@@ -73,9 +73,14 @@ func modelFlags() []urfave.Flag {
 	return []urfave.Flag{providerFlag(), &urfave.StringFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
 }
 
+// askFlags are modelFlags where several models can be asked.
+func askFlags() []urfave.Flag {
+	return []urfave.Flag{providerFlag(), &urfave.StringSliceFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"}}
+}
+
 // saidFlags are those of a message that is sent to a model.
 func saidFlags() []urfave.Flag {
-	return append(modelFlags(),
+	return append(askFlags(),
 		&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
 		&urfave.StringSliceFlag{Name: "file", Usage: "a `FILE` of any kind, after the text, - for standard input as text; may be given again"},
 		&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"},
@@ -86,7 +91,11 @@ func saidFlags() []urfave.Flag {
 func (r *run) asked() map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
 	for _, key := range []string{"model", "provider"} {
-		if v := r.flag(key); v != "" {
+		v := r.flag(key)
+		if several := r.flags.StringSlice(key); len(several) == 1 {
+			v = several[0]
+		}
+		if v != "" {
 			set[key] = wire.String(v)
 		}
 	}
@@ -319,7 +328,7 @@ func (r *run) nextRequest(t *turn.Turn) string {
 // compactFirst compacts a branch on which that is due before something is asked there: much was added, or an earlier compaction failed. It reports whether another may be tried after the
 // answer: a failure is told once, and stops nothing.
 func (r *run) compactFirst(t *turn.Turn) bool {
-	req, err := t.Fit(r.ctx)
+	req, _ := t.Fit(r.ctx)
 	if req == nil || req.Forecast == nil || !req.Forecast.Due {
 		return true
 	}
