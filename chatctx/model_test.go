@@ -31,6 +31,7 @@ type run struct {
 	path   string // "": in memory
 	db     kv.DB
 	stores []*chatctx.Store // each as another process has it
+	left   []*chatctx.Store // by crashes: nobody closed them
 	at     int              // the process that did something last
 	now    pool.Time
 	words  int
@@ -58,7 +59,9 @@ func (r *run) open(i int, crash bool) {
 	if r.path == "" {
 		r.stores[i], err = chatctx.OpenDB(r.db, o)
 	} else {
-		if r.stores[i] != nil && !crash {
+		if crash {
+			r.left = append(r.left, r.stores[i])
+		} else if r.stores[i] != nil {
 			r.must(r.stores[i].Close(), "close")
 		}
 		r.stores[i], err = chatctx.Open(r.path, o)
@@ -134,7 +137,7 @@ func play(dir string, file bool, seeds []int64) (wrong string, log []string) {
 	r := &run{rng: rand.New(rand.NewSource(1)), now: pool.TimeOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), stores: make([]*chatctx.Store, 2), laws: map[id]*law{}, log: []string{""}}
 	defer func() {
 		log = r.log
-		for _, s := range r.stores {
+		for _, s := range append(r.stores, r.left...) {
 			if s != nil {
 				_ = s.Close()
 			}
