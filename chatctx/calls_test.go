@@ -34,11 +34,8 @@ func (c *fakeClock) in(d time.Duration) pool.Time { return pool.Time(c.at.Load()
 func clocked(t *testing.T) (*Store, *fakeClock) {
 	t.Helper()
 	clock := newClock()
-	s, err := OpenMemory(Options{Program: "test", By: "ann", Clock: clock.now, Judge: byName{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { checkStore(t, s) })
+	s := openAny(t, Options{Program: "test", By: "ann", Clock: clock.now, Judge: byName{}})
+	t.Cleanup(func() { closeChecked(t, s) })
 	return s, clock
 }
 

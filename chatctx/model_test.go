@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -150,7 +151,9 @@ func play(dir string, file bool, seeds []int64) (wrong string, log []string) {
 			wrong = fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	if file {
+	if pgtest.Asked() && pgtest.Server != nil {
+		r.path = pgtest.Server.URL(pgtest.Name(), "pool_max_conns=2")
+	} else if file {
 		d, err := os.MkdirTemp(dir, "")
 		r.must(err, "folder")
 		defer os.RemoveAll(d)

@@ -56,9 +56,7 @@ func TestOpenByURL(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for url, want := range map[string]string{"postgres://here/chats": `import _ "github.com/chatctx/chatctx/chatctx/kv/pgkv"`, "nosuch://x": "no engine opens nosuch:// stores"} {
-		if _, err := Open(url, Options{Create: true}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", url, err, want)
-		}
+	if _, err := Open("nosuch://x", Options{Create: true}); err == nil || !strings.Contains(err.Error(), "no engine opens nosuch:// stores") {
+		t.Error(err)
 	}
 }

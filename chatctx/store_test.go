@@ -27,20 +27,25 @@ func engines(t *testing.T, fn func(t *testing.T, s *Store)) {
 
 func open(t *testing.T, file string) *Store {
 	t.Helper()
-	s, err := OpenMemory(Options{Program: "test", Judge: byName{}})
-	if file != "" {
-		s, err = Open(file, Options{Create: true, Program: "test", Judge: byName{}})
+	o := Options{Create: true, Program: "test", Judge: byName{}}
+	if file == "" {
+		s := openAny(t, o)
+		t.Cleanup(func() { closeChecked(t, s) })
+		return s
 	}
+	s, err := Open(file, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		checkStore(t, s)
-		if err := s.at.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { closeChecked(t, s) })
 	return s
+}
+
+func closeChecked(t *testing.T, s *Store) {
+	checkStore(t, s)
+	if err := s.at.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func newContext(t *testing.T, s *Store, texts ...string) *ChatContext {

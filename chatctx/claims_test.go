@@ -1,0 +1,91 @@
+package chatctx
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// hosted is an engine as a server keeps it: with users, and a clock that all share.
+type hosted struct {
+	kv.DB
+	clock *fakeClock
+}
+
+func (h hosted) User() string                           { return "writer" }
+func (h hosted) Instead(kv.Care) string                 { return "the server does that" }
+func (h hosted) Now(context.Context) (time.Time, error) { return h.clock.now(), nil }
+func (h hosted) Close() error                           { return nil } // others use it
+
+// TestClaimsOnAServer: on a server a claim lives as long as it is renewed, by the server's clock. Hosts of one name, processes whose number is nobody's here, machines that were started
+// again and clocks that differ by ten minutes change nothing of that.
+func TestClaimsOnAServer(t *testing.T) {
+	clock, db := newClock(), memkv.New()
+	defer db.Close()
+	open := func() *Store {
+		s, err := OpenDB(hosted{db, clock}, Options{Program: "test", By: "ann", Judge: byName{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	here, there := open(), open()
+	defer checkStore(t, here)
+	if d := here.Now().Time().Sub(clock.now()).Abs(); d > time.Second {
+		t.Fatalf("the store's time is %v from the server's", d)
+	}
+	c := newContext(t, here, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 1 << 22 // above the highest number of a process
+	k, err := there.ClaimCall(t.Context(), "", "", "x", ClaimOptions{PID: nobody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := func(when string, want pool.Execution) {
+		t.Helper()
+		if call := findC(t, here, "", "", "x"); call.Execution != want {
+			t.Errorf("%s: the call is %s, want %s", when, call.Execution, want)
+		}
+	}
+	runs("claimed by a process that is not on this host of the same name", pool.Running)
+	clock.move(50 * time.Second)
+	runs("after 50 s", pool.Running)
+	if err := k.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.move(50 * time.Second)
+	runs("50 s after it was renewed", pool.Running)
+	clock.move(11 * time.Second)
+	runs("61 s after it was renewed", pool.Uncertain)
+	if _, err := here.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+		t.Errorf("a call of which nobody knows what it did is claimed again: %v", err)
+	}
+	steps, err := here.CallLog(t.Context(), c.ID)
+	if err != nil || len(steps) < 3 || here.User() == "" {
+		t.Errorf("%d steps, %v, by %q", len(steps), err, here.User())
+	}
+	for _, s := range steps {
+		if s.From != "" && s.User != here.User() { // its beginning is the message's
+			t.Errorf("the step to %s by a %s is of %q, want %q", s.To, s.ByKind, s.User, here.User())
+		}
+	}
+	for op, err := range here.Operations(t.Context(), c.ID.String()) {
+		if err != nil || op.User != here.User() {
+			t.Errorf("operation %s is of %q, %v", op.ID, op.User, err)
+		}
+	}
+	claim := here.at.NewClaim()
+	claim.PID, claim.Since = nobody, 1
+	if claim.Dead(claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)) || !claim.Dead(claim.Renewed+pool.Time(record.ClaimLife/time.Microsecond)+1) {
+		t.Error("a claim is judged by something else than its renewal")
+	}
+}
