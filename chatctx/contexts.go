@@ -315,18 +315,19 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) 
 	return info, s.at.Place.Use(info.ID)
 }
 
-// Trash moves contexts to the trash, as one operation. Nothing of them is lost. What Commit says of one context it says of the last.
+// Trash moves contexts to the trash with all that lie below them, as one operation. Nothing of them is lost. What Commit says of one context it says of the last.
 func (s *Store) Trash(ctx context.Context, refs ...string) (*Committed, error) {
 	return s.trash(ctx, "rm", s.at.Now(), refs)
 }
 
-// Restore takes contexts out of the trash, as one operation.
+// Restore takes contexts out of the trash with those below them that went there together with them, as one operation.
 func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error) {
 	return s.trash(ctx, "restore", 0, refs)
 }
 
 func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
-	return journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
+	var last *journal.Txn
+	done, err := journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
 		seen := map[ID]bool{}
 		for _, ref := range refs {
 			id, err := view.ResolveContextIn(s.at, st.Tx, ref, at == 0)
@@ -336,7 +337,6 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 			if seen[id] {
 				continue
 			}
-			seen[id] = true
 			t, err := journal.BeginAt(s.at, st.Tx, id)
 			if err != nil {
 				return err
@@ -344,12 +344,47 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 			if (at == 0) == (t.Rec.Trashed == 0) {
 				return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
 			}
-			if err := st.Trash(t, at); err != nil {
+			last = t
+			if err := trashBelow(st, t, at, seen); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		done.Context, done.Title = last.ID, last.Rec.Title
+	}
+	return done, nil
+}
+
+// trashBelow moves a context and all that lie below it into the trash, or out of it those that went there with it.
+func trashBelow(st *journal.StoreTxn, t *journal.Txn, at pool.Time, seen map[ID]bool) error {
+	was := t.Rec.Trashed
+	seen[t.ID] = true
+	if err := st.Trash(t, at); err != nil {
+		return err
+	}
+	var below []ID
+	err := st.Tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+		rec, err := record.DecodeContext(ID(key), value)
+		if err == nil && rec.Parent == t.ID && rec.Trashed == was && !seen[ID(key)] {
+			below = append(below, ID(key))
+		}
+		return err
+	})
+	for _, id := range below {
+		if err != nil {
+			return err
+		}
+		var child *journal.Txn
+		if child, err = journal.BeginAt(st.Store, st.Tx, id); err == nil {
+			err = trashBelow(st, child, at, seen)
+		}
+	}
+	return err
 }
 
 // BranchInfo describes a branch.

@@ -191,7 +191,7 @@ type TaskEnded struct {
 	CallState string // of the call that started it; "": none
 }
 
-// EndTask ends the task: the message on the parent branch and the child's end are one transaction. Where a call started the task, the summary is its result; else a task that returned
+// EndTask ends the task. Calls of one that is abandoned are cancelled, and it goes to the trash, as one that returned does. The message on the parent branch and the child's end are one transaction. Where a call started the task, the summary is its result; else a task that returned
 // puts a user's message there that names it, and one that did not puts nothing. ErrConflict where it has ended already, and where parent or branch are gone: then nothing is lost, and a task may
 // return to another branch, or be abandoned.
 func (c *ChatContext) EndTask(ctx context.Context, e TaskEnd) (*TaskEnded, error) {
@@ -263,16 +263,41 @@ func (s *Store) endTask(st *journal.StoreTxn, id ID, e *TaskEnd, m *Message, out
 	if err := s.tellParent(st, child, e, m, out); err != nil {
 		return err
 	}
+	if e.State == TaskAbandoned {
+		if child, err = giveUp(s, st, id, e.Summary); err != nil {
+			return err
+		}
+	}
 	ended := *task
 	ended.State, ended.Summary, ended.Ended, ended.Reason = e.State, out.Message, st.Now, ""
 	if e.State != TaskReturned {
 		ended.Reason = e.Summary
 	}
 	child.Rec.Task = &ended
-	if out.Kept = e.Keep || task.Keep || e.State != TaskReturned; out.Kept {
+	if out.Kept = e.Keep || task.Keep || e.State == TaskFailed; out.Kept {
 		return child.WriteContext()
 	}
 	return st.Trash(child, st.Now)
+}
+
+// giveUp cancels the calls of a task, as an operation of its own, and gives the task as it is then.
+func giveUp(s *Store, st *journal.StoreTxn, id ID, reason string) (*journal.Txn, error) {
+	t, err := journal.BeginAt(s.at, st.Tx, id)
+	if err != nil {
+		return nil, err
+	}
+	t.What = "sub abandon"
+	words := "the task was abandoned"
+	if reason != "" {
+		words += ": " + reason
+	}
+	if err := toolcall.GiveUp(t, words); err != nil {
+		return nil, err
+	}
+	if _, err := t.Finish(); err != nil {
+		return nil, err
+	}
+	return journal.BeginAt(s.at, st.Tx, id)
 }
 
 // tellParent puts the message about a task's end on the parent branch.

@@ -15,11 +15,14 @@ import (
 type Change struct {
 	Context   ID     // zero: the store
 	Branch    string // "" where the change is not on one branch
-	Kind      string // the operation's What: append, fork, undo …
+	Kind      string // the operation's What: append, fork, undo …; or Replaced
 	Operation string
 	// Err, if not nil, says why the watch could not look; all else is zero then. It goes on, and with the next change it tells of all since.
 	Err error
 }
+
+// Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is as it was at some time before.
+const Replaced = "replaced"
 
 // Watch tells of changes, also by other processes, within 300 ms; those of one context in the order they were made. The channel is closed when ctx
 // ends; until then it has to be read.
@@ -117,9 +120,16 @@ func (w *watcher) since(tx kv.Tx, id ID, l *look) error {
 	if id == (ID{}) {
 		mark = "s"
 	}
+	if back, err := w.wentBack(tx, id); err != nil {
+		return err
+	} else if back {
+		r.From = record.OperationKey(id, 0)
+		r.Reverse = true
+		l.changes = append(l.changes, Change{Context: id, Kind: Replaced})
+	}
 	return tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
 		n := binary.BigEndian.Uint64(key[16:])
-		if l.next[id] = n + 1; !w.started {
+		if l.next[id] = n + 1; r.Reverse {
 			return kv.ErrStop
 		}
 		op := &record.Operation{}
@@ -129,6 +139,25 @@ func (w *watcher) since(tx kv.Tx, id ID, l *look) error {
 		l.changes = append(l.changes, changesOf(id, fmt.Sprintf("%s%d", mark, n), op)...)
 		return nil
 	})
+}
+
+// wentBack reports whether a journal that was seen has fewer operations by now: another file was put in place.
+func (w *watcher) wentBack(tx kv.Tx, id ID) (bool, error) {
+	if !w.started || w.next[id] == 0 {
+		return false, nil
+	}
+	if id != (ID{}) {
+		rec, _, err := record.GetContext(tx, id)
+		return err == nil && rec != nil && max(rec.NextOperation, 1) < w.next[id], err
+	}
+	back := true
+	r := kv.Prefix(id[:])
+	r.Reverse = true
+	err := tx.Scan(record.OperationBucket, r, func(key, _ []byte) error {
+		back = binary.BigEndian.Uint64(key[16:])+1 < w.next[id]
+		return kv.ErrStop
+	})
+	return back, err
 }
 
 func changesOf(id ID, n string, op *record.Operation) []Change {

@@ -157,7 +157,71 @@ func (r *Runner) turn(child *chatctx.ChatContext) *turn.Turn {
 		return r.Turn(child)
 	}
 	e := &approval.Executor{Context: child}
-	return &turn.Turn{Context: child, Calls: e.Calls}
+	return &turn.Turn{Context: child, Calls: r.Calls(child, e.Calls)}
+}
+
+// Calls is what a turn.Turn's Calls field takes where a context may have sub-contexts: those below go on first, so that the answers to the calls that started them are there.
+func (r *Runner) Calls(parent *chatctx.ChatContext, run func(context.Context, string, *chatctx.Message, []string) (bool, error)) func(context.Context, string, *chatctx.Message, []string) (bool, error) {
+	return func(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (bool, error) {
+		if _, err := r.CarryOn(ctx, parent, branchName); err != nil {
+			return false, err
+		}
+		return run(ctx, branchName, reply, named)
+	}
+}
+
+// Carried is a task that CarryOn went on with. Err: its run broke off, and the task can be run again.
+type Carried struct {
+	Task    *chatctx.TaskInfo
+	Outcome *Outcome
+	Err     error
+}
+
+// CarryOn goes on with the tasks that a branch ("" the active one) started and that have begun, and with what lies below them, the deepest first: calls that are decided by now run, and a task that comes to its end returns. One that
+// another program runs is left to it. The error is for what kept it from looking, or ctx's.
+func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) ([]Carried, error) {
+	b, err := parent.Branch(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := List(ctx, parent, false, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []Carried
+	for _, info := range tasks {
+		if info.Task.State != chatctx.TaskRunning || info.Branch != b.ID {
+			continue
+		}
+		child, err := parent.Store().Context(ctx, info.ID.String())
+		if err != nil {
+			return out, err
+		}
+		if ok, err := begun(ctx, child, info); err != nil || !ok {
+			if err != nil {
+				return out, err
+			}
+			continue
+		}
+		done, err := r.Run(ctx, child)
+		switch {
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case errors.Is(err, chatctx.ErrConflict): // another program runs it, or has ended it
+		default:
+			out = append(out, Carried{info, done, err})
+		}
+	}
+	return out, nil
+}
+
+// begun reports whether a task was set going: by a call, or since somebody ran it.
+func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo) (bool, error) {
+	if info.Message != (chatctx.ID{}) || info.Open > 0 {
+		return true, nil
+	}
+	rounds, _, err := soFar(ctx, child)
+	return rounds > 0, err
 }
 
 // bound puts what is left of the task's limits into a turn.
@@ -304,8 +368,24 @@ func ByModel(c enhancer.Completer) Summariser {
 	}
 }
 
-// Abandon ends a task that is not to go on. The call that started it fails with the reason.
+// Abandon ends a task that is not to go on, and those that it started. Their calls are cancelled, and the call that started it fails with the reason.
 func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*chatctx.TaskEnded, error) {
+	below, err := List(ctx, child, false, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range below {
+		if info.Task.State != chatctx.TaskRunning {
+			continue
+		}
+		c, err := child.Store().Context(ctx, info.ID.String())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := Abandon(ctx, c, reason); err != nil {
+			return nil, err
+		}
+	}
 	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskAbandoned, Summary: reason})
 }
 

@@ -192,7 +192,7 @@ func TestEndingsOfTasks(t *testing.T) {
 	if _, err := Abandon(t.Context(), b, "no longer needed"); err != nil {
 		t.Fatal(err)
 	}
-	if i := info(t, b); i.State != chatctx.TaskAbandoned || i.Reason != "no longer needed" || i.Trashed != 0 {
+	if i := info(t, b); i.State != chatctx.TaskAbandoned || i.Reason != "no longer needed" || i.Trashed == 0 {
 		t.Errorf("an abandoned task is %+v", i.Task)
 	}
 	if got := head(t, parent); got.ID == before || !strings.HasSuffix(got.Text(), "done") {

@@ -52,6 +52,9 @@ func (g *group) under(helper []string) {
 	g.cmd.ExtraFiles = []*os.File{theirs}
 	g.cmd.Args = append(append([]string{}, helper...), append([]string{g.cmd.Path}, g.cmd.Args...)...)
 	g.cmd.Path = helper[0]
+	if self, err := os.Executable(); err == nil && self == helper[0] {
+		g.cmd.Args[0] = os.Args[0] // a program that goes by several names stays what it is
+	}
 }
 
 func (g *group) started() error {

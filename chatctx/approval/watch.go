@@ -7,9 +7,6 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// watchMargin is how far back new calls are looked for, since the clocks of programs differ: a minute.
-const watchMargin = pool.Time(60_000_000)
-
 // News is an open call that came up and that no rule decides, or an error that kept Watch from looking.
 type News struct {
 	Call *chatctx.Call
@@ -25,7 +22,11 @@ func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter,
 		cancel()
 		return nil, err
 	}
-	w := &watcher{store: store, filter: filter, seen: map[chatctx.CallRef]bool{}}
+	w := &watcher{store: store, seen: map[seenCall]bool{}}
+	w.filter = filter
+	w.filter.Skip = func(message chatctx.ID, index int) bool {
+		return w.seen[seenCall{message, index}] || filter.Skip != nil && filter.Skip(message, index)
+	}
 	first, err := w.fresh(ctx)
 	if err != nil {
 		cancel()
@@ -67,27 +68,24 @@ func deliver(ctx context.Context, out chan<- News, n News) {
 	}
 }
 
-// watcher remembers the calls that it told of.
+// watcher remembers the calls that it told of. It looks at all others, however long they wait: an undo, a file that was put in place, and a clock that goes otherwise bring old ones.
 type watcher struct {
 	store  *chatctx.Store
 	filter chatctx.CallFilter
-	seen   map[chatctx.CallRef]bool
-	last   pool.Time
+	seen   map[seenCall]bool
+}
+
+type seenCall struct {
+	message chatctx.ID
+	index   int
 }
 
 // fresh gives the open calls that were not told of yet. With an error none counts as told of.
 func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 	var out []*chatctx.Call
-	f := w.filter
-	if w.last > watchMargin {
-		f.Since = w.last - watchMargin
-	}
-	for c, err := range w.store.Calls(ctx, f) {
+	for c, err := range w.store.Calls(ctx, w.filter) {
 		if err != nil {
 			return nil, err
-		}
-		if w.seen[c.Ref()] {
-			continue
 		}
 		waits, err := w.waits(ctx, c)
 		if err != nil {
@@ -98,8 +96,7 @@ func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 		}
 	}
 	for _, c := range out {
-		w.last = max(w.last, c.Since)
-		w.seen[c.Ref()] = true
+		w.seen[seenCall{c.Message, c.Index}] = true
 	}
 	return out, nil
 }

@@ -2,8 +2,11 @@ package approval
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 )
@@ -37,4 +40,55 @@ func TestWatchTellsOfNewCalls(t *testing.T) {
 	for range calls {
 		t.Error("something comes after the end")
 	}
+}
+
+// TestWatchOutlivesTheFile: what is new is told of after the file was written anew and after another was put in its place, and so is what an undo brings back.
+func TestWatchOutlivesTheFile(t *testing.T) {
+	b := newBench(t)
+	b.ask("t", `{}`)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	f, err := os.Create(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.Maintenance().Backup(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	batch := b.c.Begin("")
+	batch.Rewind("@1")
+	b.commit(batch)
+	calls, err := Watch(t.Context(), b.store, chatctx.CallFilter{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func(what, id string) {
+		t.Helper()
+		select {
+		case news := <-calls:
+			if news.Err != nil || news.Call.ID != id {
+				t.Fatalf("after %s comes %+v", what, news)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("after %s nothing comes", what)
+		}
+	}
+	b.ask("t", `{}`)
+	next("a call", "c2")
+	if err := b.store.Maintenance().Vacuum(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.ask("t", `{}`)
+	next("vacuum", "c3")
+	if _, err := b.store.Maintenance().PurgeMessages(t.Context(), "", "", []chatctx.Ref{"@"}, chatctx.PurgeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.ask("t", `{}`)
+	next("a purge", "c4")
+	if _, err := chatctx.Restore(t.Context(), b.file, backup); err != nil {
+		t.Fatal(err)
+	}
+	next("restore", "c1") // which waited before all that was told of
+	b.ask("t", `{}`)
+	next("restore", "c5")
 }

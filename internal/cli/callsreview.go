@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -84,8 +85,10 @@ func (r *run) printLineDiff(before, after string) {
 type reviewer struct {
 	r       *run
 	st      *chatctx.Store
-	in      *bufio.Reader
-	reason  string // for the next decision
+	line    func(prompt string) (string, error) // asks for a line; io.EOF where none comes any more
+	takes   func(*chatctx.Call) bool            // nil: all
+	editor  bool                                // arguments may be edited in the person's editor
+	reason  string                              // for the next decision
 	decided int
 }
 
@@ -104,31 +107,44 @@ func doCallsReview(r *run) error {
 		return err
 	}
 	f.State = callStates["pending"]
-	v := &reviewer{r: r, st: st, in: bufio.NewReader(r.con.in)}
-	seen := 0
-	for c, err := range st.Calls(r.ctx, f) {
-		if err != nil {
-			return err
+	in := bufio.NewReader(r.con.in)
+	v := &reviewer{r: r, st: st, editor: true, line: func(prompt string) (string, error) {
+		fmt.Fprint(r.con.err, prompt)
+		line, err := in.ReadString('\n')
+		if err != nil && line == "" {
+			return "", io.EOF
 		}
-		if j, err := st.Judge(r.ctx, c); err != nil || j.Effect != chatctx.Ask {
-			if err != nil {
-				return err
-			}
+		return line, nil
+	}}
+	seen, err := v.all(f)
+	if err == nil && seen == 0 {
+		r.note("no call waits for a decision")
+	}
+	return err
+}
+
+// all asks about the calls that a filter takes and that no rule decides, one after the other, and says about how many.
+func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
+	for c, err := range v.st.Calls(v.r.ctx, f) {
+		if err != nil {
+			return seen, err
+		}
+		if v.takes != nil && !v.takes(c) {
+			continue
+		}
+		j, err := v.st.Judge(v.r.ctx, c)
+		if err != nil {
+			return seen, err
+		}
+		if j.Effect != chatctx.Ask {
 			continue // the rules decide
 		}
 		seen++
-		more, err := v.one(c)
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
+		if more, err := v.one(c); err != nil || !more {
+			return seen, err
 		}
 	}
-	if seen == 0 {
-		r.note("no call waits for a decision")
-	}
-	return nil
+	return seen, nil
 }
 
 // one asks about one call until it is decided or skipped. more: there may be another.
@@ -173,12 +189,11 @@ func (v *reviewer) one(c *chatctx.Call) (more bool, err error) {
 }
 
 func (v *reviewer) ask(prompt string) (string, error) {
-	fmt.Fprint(v.r.con.err, prompt)
-	line, err := v.in.ReadString('\n')
-	if err != nil && line == "" {
-		return "q", nil // the end of the input
+	line, err := v.line(prompt)
+	if errors.Is(err, io.EOF) {
+		return "q", nil
 	}
-	return strings.TrimSpace(line), nil
+	return strings.TrimSpace(line), err
 }
 
 // decide takes a decision; that somebody else was faster is told, and no end of the review.
@@ -243,7 +258,11 @@ func (v *reviewer) edit(c *chatctx.Call, arguments json.RawMessage) (json.RawMes
 		arguments = c.RunArguments()
 	}
 	text := ""
-	editor, err := chosenEditor()
+	var editor []string
+	var err error
+	if v.editor {
+		editor, err = chosenEditor()
+	}
 	if err != nil {
 		return arguments, err
 	}

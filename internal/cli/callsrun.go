@@ -169,6 +169,9 @@ func doCallsRun(r *run) error {
 	}
 	e := r.executor(c)
 	e.Limit, e.Timeout = r.flags.Int("limit"), r.flags.Duration("timeout")
+	if err := r.carryOn(r.ctx, c, name); err != nil {
+		return err
+	}
 	report, err := e.Run(r.ctx, name)
 	if report != nil {
 		for _, a := range report.Ran {

@@ -20,13 +20,14 @@ type chat struct {
 	out     io.Writer // takes writes from several goroutines
 	prompt  func()    // shows that a line can be typed; nil where nobody types
 
-	mu      sync.Mutex
-	branch  string
-	stops   map[int]context.CancelFunc // of the answers that come
-	next    int
-	front   sync.Mutex // held by the answer that shows while it comes; others show when they are whole
-	answers sync.WaitGroup
-	failed  error // the last answer's, for the exit code where nobody is at the terminal
+	mu       sync.Mutex
+	branch   string
+	stops    map[int]context.CancelFunc // of the answers that come
+	next     int
+	question *asking    // about calls that wait; nil for none
+	front    sync.Mutex // held by the answer that shows while it comes; others show when they are whole
+	answers  sync.WaitGroup
+	failed   error // the last answer's, for the exit code where nobody is at the terminal
 }
 
 func doChat(r *run) error {
@@ -66,6 +67,9 @@ func (s *chat) fromPipe() error {
 
 // take does what a line says and reports whether it ends the chat.
 func (s *chat) take(line string) (quit bool) {
+	if s.answersQuestion(line) {
+		return false
+	}
 	trimmed := strings.TrimSpace(line)
 	switch {
 	case trimmed == "":
@@ -155,7 +159,7 @@ func (s *chat) answer(ctx context.Context, branch string, msgs []*chatctx.Messag
 		return err
 	}
 	defer s.front.Unlock()
-	err := r.speak(t, msgs...)
+	err := s.speak(&r, t, msgs)
 	return errors.Join(err, r.con.out.close())
 }
 

@@ -35,6 +35,7 @@ type run struct {
 	executors *executors
 	// origins are those of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
+	carried bool // the sub-contexts of the branch went on already
 }
 
 func (r *run) json() bool                   { return r.flags.Bool("json") }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	urfave "github.com/urfave/cli/v3"
 
@@ -40,9 +41,9 @@ func subCommands() []*command {
 					&urfave.BoolFlag{Name: "run", Usage: "run it at once"},
 					rawText()),
 				json: subFields + "; with --run as sub run", example: "chatctx sub start \"Find out which tests are slow\" --mode research --rounds 10"},
-			{name: "ls", does: "list the sub-contexts of the context", scope: onContext, do: doSubLs,
-				flags: []urfave.Flag{&urfave.BoolFlag{Name: "deep", Usage: "those of sub-contexts too"}, &urfave.BoolFlag{Name: "ended", Usage: "those in the trash too"}},
-				json:  subFields + "; a line each", example: "chatctx sub ls --deep"},
+			{name: "ls", does: "show the sub-contexts of the context, and theirs, as a tree", scope: onContext, do: doSubLs,
+				flags: []urfave.Flag{&urfave.BoolFlag{Name: "ended", Usage: "those in the trash too"}},
+				json:  subFields + "; a line each", example: "chatctx sub ls --ended"},
 			{name: "show", args: "CTX", does: "show how far a sub-context has come", scope: onStore, do: doSubShow, json: subFields, example: "chatctx sub show \"Find out which tests are slow\""},
 			{name: "run", args: "CTX", does: "let a sub-context talk with the model until it stops, and return its answer to the parent", scope: onStore, do: doSubRun,
 				more: "It goes on wherever it stands, also after a crash. Ends with 6 where its calls wait for a decision.", flags: modelFlags(),
@@ -57,7 +58,8 @@ func subCommands() []*command {
 					&urfave.BoolFlag{Name: "keep", Usage: "do not move the sub-context to the trash"},
 					rawText()),
 				json: subFields + ended, example: "chatctx sub return 1a2b3c4d --summary \"Three tests wait for the network.\""},
-			{name: "abandon", args: "CTX", does: "end a task that is not to go on", scope: onStore, do: doSubAbandon,
+			{name: "abandon", args: "CTX", does: "end a task that is not to go on, and those that it started", scope: onStore, do: doSubAbandon,
+				more:  "Their calls are cancelled, and they go to the trash: undo and restore bring them back.",
 				flags: []urfave.Flag{&urfave.StringFlag{Name: "reason", Usage: "the `REASON`, which is the result of the call that started it"}},
 				json:  subFields + ended, example: "chatctx sub abandon 1a2b3c4d --reason \"no longer needed\""},
 		}},
@@ -146,12 +148,18 @@ func doSubLs(r *run) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := subtask.List(r.ctx, c, r.is("deep"), r.is("ended"))
+	tasks, err := subtask.List(r.ctx, c, true, r.is("ended"))
 	if err != nil {
 		return err
 	}
+	below := map[chatctx.ID]int{c.ID: -1}
 	for _, i := range tasks {
-		if err := r.emit(subToJSON(i), func() { r.subLine(i) }); err != nil {
+		below[i.ID] = below[i.Parent] + 1
+		err := r.emit(subToJSON(i), func() {
+			r.printf("%s", strings.Repeat("    ", below[i.ID]))
+			r.subLine(i)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -192,6 +200,22 @@ func doSubRun(r *run) error {
 		return err
 	}
 	return r.runSub(c)
+}
+
+// carryOn goes on with the tasks below a branch, and tells what became of them.
+func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) error {
+	all, err := r.runner().CarryOn(ctx, parent, branchName)
+	for _, c := range all {
+		switch {
+		case c.Err != nil:
+			r.note("sub-context %s %s broke off: %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), clean(c.Err.Error()))
+		case c.Outcome.State == chatctx.TaskWaiting:
+			r.note("sub-context %s %s waits: %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), r.onStore("calls ls --context "+short(c.Task.ID)))
+		default:
+			r.note("sub-context %s %s is %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), c.Outcome.State)
+		}
+	}
+	return err
 }
 
 // runner runs sub-contexts as send runs a branch.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,15 @@ func (r *run) asked() map[string]json.RawMessage {
 
 // turn is how a branch of a context is asked.
 func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
-	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked(), Calls: r.executor(c).Calls}
+	e := r.executor(c)
+	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked(), Calls: func(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (bool, error) {
+		if named != nil || !r.carried {
+			if err := r.carryOn(ctx, c, branchName); err != nil {
+				return false, err
+			}
+		}
+		return e.Calls(ctx, branchName, reply, named)
+	}}
 }
 
 // talk finds the conversation that a command talks in, and the branch's own name.
@@ -143,6 +152,12 @@ func doSend(r *run) error {
 	var msgs []*chatctx.Message
 	if m != nil {
 		msgs = append(msgs, m)
+	}
+	if r.is("continue") {
+		if err := r.carryOn(r.ctx, c, name); err != nil {
+			return err
+		}
+		r.carried = true
 	}
 	if err := r.fits(t, msgs); err != nil {
 		return err

@@ -281,3 +281,30 @@ func uncertain(t *journal.Txn, a *callAt, reason string) error {
 	}
 	return StepCall(t, a, pool.Approved, pool.Uncertain, record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Reason: reason})
 }
+
+// GiveUp ends what waits and runs on the branches of a context that is not to go on: what nobody has begun is cancelled, and what runs loses its claim, so that its tool is ended and nobody says how it ended.
+func GiveUp(t *journal.Txn, reason string) error {
+	var waiting []view.Unanswered
+	err := t.Each(func(b *branch.Branch) error {
+		calls, err := view.UnansweredIn(t.Tx, t.ID, b.Pieces)
+		waiting = append(waiting, calls...)
+		return err
+	})
+	for _, u := range waiting {
+		if err != nil {
+			return err
+		}
+		var a *callAt
+		if a, err = CallOf(t.Reader(), u.Message, u.Index, ""); err != nil {
+			return err
+		}
+		switch {
+		case a.Rec.Execution == pool.Running:
+			err = uncertain(t, a, reason)
+		case a.Rec.Open() && a.Rec.Execution == pool.NotRun:
+			v := Verdict{Status: pool.Denied, Kind: record.ByCancel, Reason: reason}
+			err = StepCall(t, a, pool.Denied, pool.NotRun, v.by(t.Store))
+		}
+	}
+	return err
+}

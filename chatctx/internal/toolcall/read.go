@@ -187,6 +187,8 @@ type CallFilter struct {
 	State   string    // a CallState; "": all
 	Trash   bool      // calls of contexts in the trash too
 	Since   pool.Time // those that wait since then or later; zero: all
+	// Skip, if not nil, leaves a call out before it is read: the one of a message with that index, from 1.
+	Skip func(message pool.ID, index int) bool
 }
 
 // callPage is how many open calls are looked at in one transaction.
@@ -261,7 +263,7 @@ func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err 
 			return kv.ErrStop
 		}
 		ok, err := l.context(tx, pool.ID(key[8:24]))
-		if err == nil && ok {
+		if err == nil && ok && (l.filter.Skip == nil || !l.filter.Skip(pool.ID(key[24:40]), int(binary.BigEndian.Uint16(key[40:]))+1)) {
 			keys = append(keys, slices.Clone(key))
 		}
 		return err

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+)
+
+// asking is a chat's question about calls that wait: while it stands the lines that are typed answer it, but for commands.
+type asking struct {
+	lines chan string
+	done  <-chan struct{}
+}
+
+// answersQuestion gives a line to the question that stands, and reports whether one does.
+func (s *chat) answersQuestion(line string) bool {
+	s.mu.Lock()
+	q := s.question
+	s.mu.Unlock()
+	if q == nil || strings.HasPrefix(strings.TrimSpace(line), "/") {
+		return false
+	}
+	select {
+	case q.lines <- line:
+		return true
+	case <-q.done:
+		return false
+	}
+}
+
+// speak asks the model, and where calls wait for a person it asks about them in place and goes on. One question stands at a time; calls of another branch wait for /calls.
+func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
+	for {
+		err := r.speak(t, msgs...)
+		var waits *waitsError
+		if !errors.As(err, &waits) || s.prompt == nil || s.onBranch() != t.Branch {
+			return err
+		}
+		decided, failed := s.decideCalls(r.ctx, t.Branch)
+		if failed != nil || !decided {
+			return errors.Join(failed, err)
+		}
+		msgs = nil
+	}
+}
+
+// decideCalls asks about the calls that wait on a branch and in what lies below, and reports whether all of them are decided.
+func (s *chat) decideCalls(ctx context.Context, branch string) (decided bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	q := &asking{lines: make(chan string), done: ctx.Done()}
+	if !s.askOnly(q) {
+		return false, nil
+	}
+	defer s.asked()
+	r := *s.r
+	r.ctx, r.con = ctx, s.console(ctx)
+	v := &reviewer{r: &r, st: r.st}
+	v.takes = func(c *chatctx.Call) bool { return c.Context != s.context.ID || c.Branch == branch }
+	v.line = func(prompt string) (string, error) {
+		r.con.out.flush()
+		fmt.Fprint(s.out, prompt)
+		select {
+		case line := <-q.lines:
+			return line, nil
+		case <-ctx.Done():
+			return "", io.EOF
+		}
+	}
+	seen, err := v.all(chatctx.CallFilter{Context: s.context.ID, State: callStates["pending"]})
+	err = errors.Join(err, r.con.out.close())
+	return err == nil && ctx.Err() == nil && seen > 0 && v.decided == seen, err
+}
+
+// askOnly makes a question the one that stands; false where one stands already.
+func (s *chat) askOnly(q *asking) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.question != nil {
+		return false
+	}
+	s.question = q
+	return true
+}
+
+func (s *chat) asked() {
+	s.mu.Lock()
+	s.question = nil
+	s.mu.Unlock()
+}
