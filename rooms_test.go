@@ -362,6 +362,7 @@ var rooms = map[string]map[string]string{
 	},
 	"internal/screen": {
 		"chatctx":                "the front door",
+		"chatctx/compare":        "how answers differ",
 		"pool":                   "messages and ids",
 		"github.com/rivo/uniseg": "cuts by Unicode",
 		"github.com/sergi/go-diff/diffmatchpatch": "compares lines",
@@ -384,6 +385,7 @@ var rooms = map[string]map[string]string{
 		"branch":                          "histories",
 		"chatctx":                         "the front door",
 		"chatctx/approval":                "which rules fit",
+		"chatctx/compare":                 "how answers differ",
 		"chatctx/cost":                    "what answers cost",
 		"chatctx/turn":                    "talks to providers",
 		"enhancer":                        "the window's size",

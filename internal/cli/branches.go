@@ -21,8 +21,8 @@ func branchCommands() []*command {
 				&urfave.BoolFlag{Name: "stay", Usage: "stay on the branch where you are"},
 			},
 			json: forked, example: "chatctx fork trains --at @-2"},
-		{name: "switch", args: "BRANCH", does: "go on in another branch", scope: onContext, do: doSwitch,
-			more: "A part of the name is enough where no other branch has it.",
+		{name: "switch", args: "[BRANCH]", does: "go on in another branch", scope: onContext, do: doSwitch,
+			more: "A part of the name is enough where no other branch has it. Without one, on a terminal, a list is shown to choose from.",
 			json: "operation, context, branch", example: "chatctx switch main"},
 		{name: "branch", does: "list, remove and rename branches", scope: onContext, subs: []*command{
 			{name: "ls", does: "list the branches, the active one first", scope: onContext, do: doBranchLs,
@@ -90,7 +90,14 @@ func doFork(r *run) error {
 }
 
 func doSwitch(r *run) error {
-	c, err := r.change(func(b *chatctx.Batch) { b.Switch(r.arg(0)) })
+	name := r.arg(0)
+	if name == "" {
+		var err error
+		if name, err = r.pickBranch(); err != nil {
+			return err
+		}
+	}
+	c, err := r.change(func(b *chatctx.Batch) { b.Switch(name) })
 	if err != nil {
 		return err
 	}

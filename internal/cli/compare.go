@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/rivo/uniseg"
 	urfave "github.com/urfave/cli/v3"
 
@@ -56,101 +53,15 @@ func doCompare(r *run) error {
 	case r.is("html"):
 		return t.WriteHTML(r.out(screen.TextWriter))
 	}
-	return r.emit(t, func() { r.printTable(t) })
-}
-
-// minColumn is the least width of a column that can be read; gap stands between two.
-const (
-	minColumn = 24
-	gap       = " │ "
-)
-
-// printTable prints a comparison in columns, or below each other where they do not fit.
-func (r *run) printTable(t *compare.Table) {
-	n := len(t.Columns)
-	width := (r.con.width - len([]rune(gap))*(n-1)) / n
-	if t.Ancestor != nil {
-		r.printf("%s\n", r.paint(dim, fmt.Sprintf("common up to #%d %s %s: %s", t.Ancestor.Position, t.Ancestor.Turn, chatctx.Short(t.Ancestor.ID), screen.Cut(screen.Preview(t.Ancestor.Message), 60))))
-	} else {
-		r.printf("%s\n", r.paint(dim, "no common beginning"))
-	}
-	if len(t.Turns) == 0 {
-		r.printf("the same history\n")
-	}
-	for _, turn := range t.Turns {
-		if r.stopped() {
-			return
+	return r.emit(t, func() {
+		for _, l := range screen.Compared(t, r.con.width, uniseg.StringWidth, r.con.color) {
+			r.printf("%s\n", l.Paint(r.pen()))
 		}
-		r.printf("\n%s\n", r.paint(cyan, fmt.Sprintf("@@ turn %d @@", turn.Turn)))
-		if width >= minColumn {
-			r.printBeside(t, turn, width)
-			continue
-		}
-		for i := range t.Columns {
-			for _, l := range r.cellLines(t, turn, i, r.con.width) {
-				r.printf("%s\n", l.Paint(r.pen()))
-			}
-			r.printf("\n")
-		}
-	}
+	})
 }
 
 // pen writes styles as the terminal has them.
 func (r *run) pen() screen.Pen { return screen.Pen{Styles: r.con.color, Color: r.con.color} }
-
-// printBeside prints the cells of a turn beside each other.
-func (r *run) printBeside(t *compare.Table, turn *compare.ComparedTurn, width int) {
-	cells, most := make([][]screen.Line, len(t.Columns)), 0
-	for i := range cells {
-		cells[i] = r.cellLines(t, turn, i, width)
-		most = max(most, len(cells[i]))
-	}
-	for row := range most {
-		var b strings.Builder
-		for i, cell := range cells {
-			if i > 0 {
-				b.WriteString(r.paint(dim, gap))
-			}
-			used := 0
-			if row < len(cell) {
-				b.WriteString(cell[row].Paint(r.pen()))
-				used = uniseg.StringWidth(cell[row].Text())
-			}
-			b.WriteString(strings.Repeat(" ", max(width-used, 0)))
-		}
-		r.printf("%s\n", strings.TrimRight(b.String(), " "))
-	}
-}
-
-// cellLines are a cell's lines: the column's name, its figures, its text.
-func (r *run) cellLines(t *compare.Table, turn *compare.ComparedTurn, column, width int) []screen.Line {
-	var lines []screen.Line
-	add := func(spans ...screen.Span) {
-		lines = append(lines, screen.Wrap(spans, width, uniseg.StringWidth, nil, nil)...)
-	}
-	add(screen.Span{Text: screen.OneLine(t.Head(column)), Style: screen.Bold})
-	cell := &turn.Cells[column]
-	if words := cell.Figures.Words(); len(words) > 0 {
-		add(screen.Span{Text: screen.OneLine(strings.Join(words, ", ")), Style: screen.Dim})
-	}
-	if len(cell.Messages) == 0 {
-		add(screen.Span{Text: "no such turn", Style: screen.Dim})
-		return lines
-	}
-	var spans []screen.Span
-	for _, e := range turn.Marked(column) {
-		if r.con.color {
-			spans = append(spans, screen.Span{Text: screen.Clean(e.Text), Style: markedStyle[e.Kind]})
-		} else {
-			spans = append(spans, screen.Span{Text: screen.Clean(withSigns(e))})
-		}
-	}
-	add(spans...)
-	return lines
-}
-
-// markedStyle is how a stretch looks that only one side has.
-var markedStyle = map[compare.Kind]screen.Style{compare.Gone: screen.Red | screen.Strike, compare.New: screen.Green}
 
 func doTake(r *run) error {
 	c, err := r.change(func(b *chatctx.Batch) {

@@ -40,8 +40,8 @@ func contextCommands() []*command {
 			json: "context, title, current, branch, branches, messages, labels, updated_at; created_at, trashed_at, parent; a line each",
 			example: `chatctx ls --word holiday --since 30d
 chatctx ls --label work --older-than 90d`},
-		{name: "use", args: "CTX", does: "go on in a context", scope: onStore, do: doUse,
-			more: "CTX is an id or a part of it, a title, or a part of a title that no other context has.",
+		{name: "use", args: "[CTX]", does: "go on in a context", scope: onStore, do: doUse,
+			more: "CTX is an id or a part of it, a title, or a part of a title that no other context has. Without it, on a terminal, a list is shown to choose from.",
 			json: "context, branch, title", example: "chatctx use holiday"},
 		{name: "show", args: "[REF]", does: "show a message, or the context where none is named", scope: onBranch, do: doShow, paged: true,
 			flags: []urfave.Flag{
@@ -250,11 +250,18 @@ func when(s string, now time.Time) (pool.Time, error) {
 }
 
 func doUse(r *run) error {
+	ref := r.arg(0)
+	if ref == "" {
+		var err error
+		if ref, err = r.pickContext(); err != nil {
+			return err
+		}
+	}
 	st, err := r.writer()
 	if err != nil {
 		return err
 	}
-	info, err := st.Use(r.ctx, r.arg(0))
+	info, err := st.Use(r.ctx, ref)
 	if err != nil {
 		return err
 	}

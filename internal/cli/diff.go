@@ -7,6 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/internal/contract"
+	"github.com/chatctx/chatctx/internal/screen"
 )
 
 // doDiff compares two branches.
@@ -134,26 +135,15 @@ func (r *run) markWords(edits []compare.Edit) string {
 	var b strings.Builder
 	for _, e := range edits {
 		if !r.con.color {
-			b.WriteString(withSigns(e))
+			b.WriteString(screen.WithSigns(e))
 			continue
 		}
 		for i, text := range strings.Split(e.Text, "\n") {
 			if i > 0 {
 				b.WriteByte('\n') // each line by itself, so that a pager that cuts at lines keeps the colours
 			}
-			b.WriteString(r.pen().Paint(markedStyle[e.Kind], text))
+			b.WriteString(r.pen().Paint(screen.EditStyle[e.Kind], text))
 		}
 	}
 	return b.String()
-}
-
-// withSigns marks a stretch where there are no colours.
-func withSigns(e compare.Edit) string {
-	switch e.Kind {
-	case compare.Gone:
-		return "[-" + e.Text + "-]"
-	case compare.New:
-		return "{+" + e.Text + "+}"
-	}
-	return e.Text
 }

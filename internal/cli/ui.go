@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
 	"os/exec"
 	"sync"
 
@@ -58,4 +60,82 @@ func editorOf(file string) (*exec.Cmd, error) {
 		editor = []string{defaultEditor}
 	}
 	return exec.Command(editor[0], append(editor[1:len(editor):len(editor)], file)...), nil
+}
+
+// canPick reports whether somebody can choose from a list here.
+func (r *run) canPick() bool { return r.con.inTTY && r.con.tty && !r.con.plain && !r.json() }
+
+// errNonePicked: the person chose nothing.
+var errNonePicked = errors.New("nothing was chosen, so nothing was done")
+
+// pickContext lets the person choose a conversation.
+func (r *run) pickContext() (string, error) {
+	if !r.canPick() {
+		return "", &usageError{"use needs CTX", "usage: chatctx use CTX; on a terminal, without CTX, it shows a list to choose from"}
+	}
+	st, err := r.reader()
+	if err != nil {
+		return "", err
+	}
+	next, stop := iter.Pull2(st.Contexts(r.ctx, chatctx.ListOptions{}))
+	defer stop()
+	var ids []chatctx.ID
+	i, err := r.pick("conversation", func() (out []ui.Choice, whole bool, err error) {
+		const page = 256
+		for range page {
+			info, err, ok := next()
+			if !ok || err != nil {
+				return out, true, err
+			}
+			ids = append(ids, info.ID)
+			title := info.Title
+			if title == "" {
+				title = "(no title) " + short(info.ID)
+			}
+			out = append(out, ui.Choice{Name: title, Before: moment(info.Updated), Marked: info.Current})
+		}
+		return out, false, nil
+	})
+	r.close()
+	if err != nil {
+		return "", err
+	}
+	return ids[i].String(), nil
+}
+
+// pickBranch lets the person choose a branch.
+func (r *run) pickBranch() (string, error) {
+	if !r.canPick() {
+		return "", &usageError{"switch needs BRANCH", "usage: chatctx switch BRANCH; on a terminal, without BRANCH, it shows a list to choose from"}
+	}
+	c, err := r.conversation()
+	if err != nil {
+		return "", err
+	}
+	branches, err := c.Branches(r.ctx)
+	r.close()
+	if err != nil {
+		return "", err
+	}
+	i, err := r.pick("branch", func() (out []ui.Choice, whole bool, err error) {
+		for _, b := range branches {
+			out = append(out, ui.Choice{Name: b.Name, Before: fmt.Sprintf("%6d", b.Messages), Marked: b.Active})
+		}
+		return out, true, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return branches[i].Name, nil
+}
+
+func (r *run) pick(title string, more func() ([]ui.Choice, bool, error)) (int, error) {
+	if err := r.con.out.flush(); err != nil {
+		return 0, err
+	}
+	i, err := ui.Pick(r.ctx, r.con.stdin(), r.con.out.w, r.con.color, title, more)
+	if err == nil && i < 0 {
+		err = errNonePicked
+	}
+	return i, err
 }

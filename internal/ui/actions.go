@@ -16,6 +16,9 @@ func changingKeys() []key {
 		{[]string{"f"}, inTree | inPreview, "fork", "fork at the message, and go on there", (*model).forkHere},
 		{[]string{"e"}, inTree | inPreview, "edit", "edit the message, on a branch of its own", (*model).editHere},
 		{[]string{"E"}, inTree | inPreview, "", "the same in your editor (VISUAL, EDITOR)", (*model).editInEditor},
+		{[]string{"m"}, inTree | inPreview, "", "mark the place, to compare it with another", (*model).markHere},
+		{[]string{"c"}, inTree | inPreview, "compare", "compare with the marked place; without one, what parts at the fork above", (*model).compareHere},
+		{[]string{"t"}, inTree | inPreview, "", "take the answer in place of the active branch's own", (*model).takeHere},
 		{[]string{"p"}, inTree | inPreview, "", "pick: the message to the end of the active branch", (*model).pickHere},
 		{[]string{"M"}, inTree | inPreview, "", "merge the branch at the cursor into the active one", (*model).mergeHere},
 		{[]string{"R"}, inTree | inPreview, "", "rewind the branch to the message", (*model).rewindHere},
@@ -36,9 +39,10 @@ func changingKeys() []key {
 
 // doneMsg is what became of a change.
 type doneMsg struct {
-	note string
-	err  error
-	head string // the branch whose head the cursor goes to
+	note   string
+	err    error
+	head   string // the branch whose head the cursor goes to
+	undone string // a branch on which something was taken back
 }
 
 // done reports a change and reads anew what it changed.
@@ -52,6 +56,9 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	}
 	if msg.head != "" {
 		m.goHead = msg.head
+	}
+	if msg.undone != "" {
+		m.undone = msg.undone
 	}
 	return m.read(m.conv.c)
 }
@@ -266,12 +273,20 @@ func (m *model) undoOne(op string) tea.Cmd {
 	}
 }
 
+// redo brings back what was taken back last: on the branch that it was about, which may be gone with it, else on the active one.
 func (m *model) redo() tea.Cmd {
 	if m.conv == nil {
 		return nil
 	}
-	c, branch := m.conv.c, m.conv.info.Active
-	return func() tea.Msg { return undone("did again: took back")(m.st.Redo(m.ctx, c.ID.String(), branch)) }
+	c, active, last := m.conv.c, m.conv.info.Active, m.undone
+	return func() tea.Msg {
+		if last != "" {
+			if u, err := m.st.Redo(m.ctx, c.ID.String(), last); err == nil {
+				return undone("did again: took back")(u, nil)
+			}
+		}
+		return undone("did again: took back")(m.st.Redo(m.ctx, c.ID.String(), active))
+	}
 }
 
 // undone says what was taken back.
@@ -283,7 +298,11 @@ func undone(did string) func(*chatctx.Undone, error) tea.Msg {
 		if u.Undid == nil {
 			return doneMsg{note: did}
 		}
-		return doneMsg{note: fmt.Sprintf("%s %s %s %s", did, u.Undid.ID, u.Undid.What, strings.Join(u.Undid.Branches, ", "))}
+		msg := doneMsg{note: fmt.Sprintf("%s %s %s %s", did, u.Undid.ID, u.Undid.What, strings.Join(u.Undid.Branches, ", "))}
+		if len(u.Undid.Branches) > 0 {
+			msg.undone = u.Undid.Branches[0]
+		}
+		return msg
 	}
 }
 

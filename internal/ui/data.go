@@ -24,7 +24,7 @@ type conversation struct {
 	roll
 	entries map[screen.Place]cached // by Tree.Owner
 	asked   map[screen.Place]bool   // entries that are being read
-	pinned  chatctx.ID              // the message that was marked for comparing; zero: none
+	pinned  *pin                    // the place that was marked for comparing; nil: none
 }
 
 // facts are what a conversation is beside its messages.

@@ -206,6 +206,9 @@ func (m *model) enterList() tea.Cmd {
 	if info == nil {
 		return nil
 	}
+	m.list.filter.set("")
+	m.list.refilter()
+	m.list.find(info.ID)
 	return m.openContext(info)
 }
 

@@ -40,6 +40,7 @@ type model struct {
 	streams  []*stream
 	found    *search // the last search, for n and N
 
+	undone  string       // the branch on which something was taken back last
 	goHead  string       // the branch whose head the cursor goes to when the tree is read anew
 	reached *chatctx.Hit // what it goes to
 	follow  bool         // the preview follows an answer that comes to its end

@@ -22,6 +22,7 @@ type sheet struct {
 	roll
 	heading string
 	columns int
+	text    bool // it is read and not chosen from: no line is marked, and keys scroll
 }
 
 func (s *sheet) arrange(columns, lines int) {
@@ -38,7 +39,13 @@ func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {
 		m.over = nil
 		return true
 	default:
-		return s.moved(name)
+		if !s.text {
+			return s.moved(name)
+		}
+		r := roll{n: max(s.n-s.height+1, 1), cursor: s.top, top: s.top, height: s.height}
+		moved := r.moved(name)
+		s.cursor, s.top = r.cursor, r.cursor
+		return moved
 	}
 }
 
@@ -48,7 +55,7 @@ func (s *sheet) list(m *model, line func(i int) screen.Line) []screen.Line {
 	from, to := s.shown()
 	for i := from; i < to; i++ {
 		l := line(i)
-		if i == s.cursor {
+		if i == s.cursor && !s.text {
 			marked := make(screen.Line, len(l))
 			for j, span := range l {
 				marked[j] = screen.Span{Text: span.Text, Style: span.Style | screen.Reverse}
@@ -68,7 +75,7 @@ type help struct {
 
 func newHelp() *help {
 	h := &help{lines: helpKeys()}
-	h.heading, h.n = "Keys", len(h.lines)
+	h.heading, h.n, h.text = "Keys", len(h.lines), true
 	return h
 }
 

@@ -36,12 +36,17 @@ type Options struct {
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := newModel(ctx, o)
+	return run(ctx, cancel, newModel(ctx, o))
+}
+
+// run shows a model until it ends; more is for tests.
+func run(ctx context.Context, cancel context.CancelFunc, m *model, more ...tea.ProgramOption) error {
+	o := m.o
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()}
 	if o.Env != nil {
 		options = append(options, tea.WithEnvironment(o.Env))
 	}
-	p := tea.NewProgram(m, options...)
+	p := tea.NewProgram(m, append(options, more...)...)
 	m.send = p.Send
 	_, err := p.Run()
 	cancel()

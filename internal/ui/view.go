@@ -272,7 +272,7 @@ func (m *model) rowLine(r *screen.Row, columns int) screen.Line {
 	if columns >= 40 {
 		line = append(line, screen.Span{Text: chatctx.Short(e.ID) + " ", Style: screen.Yellow})
 	}
-	if v.pinned == e.ID {
+	if v.pinned != nil && v.pinned.id == e.ID {
 		line = append(line, screen.Span{Text: "(marked) ", Style: screen.Bold | screen.Cyan})
 	}
 	line = append(line, m.names(r)...)

@@ -1,0 +1,160 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/compare"
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// pin is a place that was marked: a branch up to a message.
+type pin struct {
+	id  chatctx.ID
+	ref chatctx.Ref
+}
+
+// placeRef names a branch up to a row's message.
+func (v *conversation) placeRef(r *screen.Row) chatctx.Ref {
+	return chatctx.Ref(fmt.Sprintf("branch:%s@%d", v.nameOf(r.Branch), r.Position))
+}
+
+func (m *model) markHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		if v.pinned != nil && v.pinned.id == e.ID {
+			v.pinned = nil
+			m.say(false, "no place is marked")
+			return nil
+		}
+		v.pinned = &pin{e.ID, v.placeRef(r)}
+		m.say(false, e.Turn+" is marked; c at another place compares the two")
+		return nil
+	})
+}
+
+// compareHere compares the marked place with the one at the cursor; without a mark, the branches that part at the fork point above.
+func (m *model) compareHere() tea.Cmd {
+	v := m.conv
+	switch {
+	case v == nil:
+		return nil
+	case v.pinned != nil:
+		return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+			return m.compare(v.pinned.ref, v.placeRef(r))
+		})
+	}
+	if refs := v.parting(); len(refs) > 1 {
+		return m.compare(refs...)
+	}
+	m.say(true, "no branches part above this; m marks a place to compare with another")
+	return nil
+}
+
+// parting are the branches that part at the fork point at the cursor or above it, the one at the cursor first: one for each way on.
+func (v *conversation) parting() []chatctx.Ref {
+	r := v.here()
+	if r == nil || r.Kind == screen.BeginRow {
+		return nil
+	}
+	for i := v.cursor; i >= 0; i-- {
+		fork := v.rows[i]
+		if !fork.Fork || fork.Kind == screen.BeginRow || !v.under(v.tree.Owner(r.Place), v.tree.Owner(fork.Place)) {
+			continue
+		}
+		order := []int{r.Branch}
+		for b := range v.tree.Branches {
+			order = append(order, b)
+		}
+		var refs []chatctx.Ref
+		seen := map[screen.Place]bool{}
+		for _, b := range order {
+			next := screen.Place{Branch: b, Position: fork.Position + 1}
+			if v.tree.Holds(b, fork.Place) && v.tree.Branches[b].Messages >= next.Position && !seen[v.tree.Owner(next)] && len(refs) < chatctx.MaxCompared {
+				seen[v.tree.Owner(next)] = true
+				refs = append(refs, chatctx.Ref("branch:"+v.nameOf(b)))
+			}
+		}
+		return refs
+	}
+	return nil
+}
+
+// comparison is answers beside each other.
+type comparison struct {
+	sheet
+	table *compare.Table
+	lines []screen.Line
+	laid  int // the columns that the lines are for
+	color bool
+	width screen.Width
+}
+
+type comparedMsg struct {
+	of    *comparison
+	table *compare.Table
+	err   error
+}
+
+func (m *model) compare(refs ...chatctx.Ref) tea.Cmd {
+	o := &comparison{color: m.pen.Color, width: m.width()}
+	o.heading, o.text = "reading …", true
+	m.over = o
+	c, ctx := m.conv.c, m.ctx
+	return func() tea.Msg {
+		t, err := compare.Of(ctx, c, "", refs...)
+		return comparedMsg{o, t, err}
+	}
+}
+
+func (o *comparison) update(m *model, msg tea.Msg) tea.Cmd {
+	if msg, ok := msg.(comparedMsg); ok && msg.of == o {
+		if msg.err != nil {
+			m.over = nil
+			m.complain(msg.err)
+			return nil
+		}
+		o.table = msg.table
+		names := make([]string, len(o.table.Columns))
+		for i := range names {
+			names[i] = screen.OneLine(o.table.Head(i))
+		}
+		o.heading, o.laid = strings.Join(names, " and "), 0
+	}
+	return nil
+}
+
+// arrange lays the comparison out for the screen's width.
+func (o *comparison) arrange(columns, lines int) {
+	if o.table != nil && o.laid != columns {
+		o.lines, o.laid = screen.Compared(o.table, columns, o.width, o.color), columns
+		o.n = len(o.lines)
+	}
+	o.sheet.arrange(columns, lines)
+}
+
+func (o *comparison) hint() string           { return "esc: back  t in the tree takes an answer" }
+func (o *comparison) enter(m *model) tea.Cmd { m.over = nil; return nil }
+func (o *comparison) key(m *model, k tea.KeyPressMsg) tea.Cmd {
+	o.closes(m, k)
+	return nil
+}
+
+func (o *comparison) draw(m *model, _ int) []screen.Line {
+	return o.list(m, func(i int) screen.Line { return o.lines[i] })
+}
+
+// takeHere puts the answer at the cursor in place of the active branch's own.
+func (m *model) takeHere() tea.Cmd {
+	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+		return m.change("", func(b *chatctx.Batch) { b.Take(chatctx.RefTo(e.ID), chatctx.TakeOptions{}) }, func(c *chatctx.Committed) doneMsg {
+			note := fmt.Sprintf("took %s into %s", screen.Count(len(c.Last().Placed), "message"), c.Branch)
+			if c.Last().Beside != "" {
+				note += "; what stood there is on " + c.Last().Beside
+			}
+			return doneMsg{note: note, head: c.Branch}
+		})
+	})
+}

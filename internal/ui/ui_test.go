@@ -1,0 +1,128 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// sizes are those that the screens on record are drawn in.
+var sizes = map[string][2]int{"80x24": {80, 24}, "40x12": {40, 12}, "200x50": {200, 50}}
+
+// TestStories walks through the session of the README at each size.
+func TestStories(t *testing.T) {
+	for name, size := range sizes {
+		t.Run(name, func(t *testing.T) {
+			beside := func(words string) string { // what the preview shows, where it is there
+				if size[0] < twoPanes {
+					return ""
+				}
+				return "│" + words
+			}
+			x := start(t, Options{Store: bread(t)}, size[0], size[1])
+			golden(t, name+"-tree", x.until("a4 assistant", "? keys", beside("#11 a4 assistant")))
+			x.press("g", "]")
+			x.press("]", "l")
+			golden(t, name+"-fork-points", x.until("u2 user", beside("#4 u2 user")))
+			x.press("f")
+			x.until("the new branch's name")
+			x.press("rye", "enter")
+			golden(t, name+"-fork", x.until("forked; now on rye", "‹rye› active"))
+			x.press("u")
+			x.until("took back", "not ‹rye›")
+			x.press("U")
+			x.until("did again", "‹rye› active")
+			x.press("J")
+			golden(t, name+"-journal", x.until("the newest first", "fork on rye"))
+			x.press("q", "/")
+			x.until("search in this conversation")
+			x.press("flour", "enter")
+			golden(t, name+"-search", x.until("4 places for"))
+			x.press("enter")
+			golden(t, name+"-found", x.until("‹rye›", "not places for", "u3 user", beside("#7 a2 assistant")))
+			x.press("?")
+			golden(t, name+"-keys", x.until("Moving", "left h"))
+			x.press("esc", "esc")
+			x.until("conversations", "Bread for eight", "not Moving")
+			x.press("/")
+			x.press("brd8")
+			x.until("no title fits")
+			x.press("\x7f")
+			golden(t, name+"-list", x.until("/ brd", "* Bread for eight"))
+			x.press("enter")
+			x.until("‹rye›", "u3 user", "not / brd")
+			x.press("c")
+			golden(t, name+"-compare", x.until("common up to", "turn 2"))
+			x.press("q", "q")
+			if err := <-x.ended; err != nil {
+				t.Error(err)
+			}
+			x.ended <- nil
+		})
+	}
+}
+
+// TestEdit edits a message in place, takes an answer of the old path, and undoes both.
+func TestEdit(t *testing.T) {
+	x := start(t, Options{Store: bread(t)}, 100, 30)
+	x.until("a4 assistant", "? keys")
+	x.press("k", "e")
+	x.until("edit u4", "timetable for lunch at one")
+	x.press("\x15", "Lunch at two?", "enter")
+	x.until("edited; now on main.2", "‹main.2› active", "Lunch at two?")
+	x.press("[")
+	x.press("G", "s")
+	x.until("now on main", "‹main› active")
+	x.press("T")
+	x.until("tag a4")
+	x.press("plan", "enter")
+	x.until("tagged plan", "[plan]")
+	x.press("b")
+	x.until("rename the branch main")
+	x.press("\x15", "one", "enter")
+	x.until("main is now one", "‹one› active")
+	x.press("u")
+	x.until("‹main› active")
+}
+
+// TestOthers shows at once what another program changes.
+func TestOthers(t *testing.T) {
+	st := bread(t)
+	x := start(t, Options{Store: st}, 100, 30)
+	x.until("a4 assistant", "? keys")
+	c, err := st.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "From another program")); err != nil {
+		t.Fatal(err)
+	}
+	x.until("u5 user: From another program")
+	b := c.Begin("")
+	b.SetTitle("Renamed elsewhere")
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x.until("“Renamed elsewhere”")
+	x.press("esc")
+	x.until("* Renamed elsewhere")
+	if _, err := st.New(t.Context(), chatctx.NewContext{Title: "A new one"}); err != nil {
+		t.Fatal(err)
+	}
+	x.until("* A new one", "Renamed elsewhere")
+}
+
+// TestResize goes through sizes; the last one is drawn as if it had been the first.
+func TestResize(t *testing.T) {
+	x := start(t, Options{Store: bread(t)}, 80, 24)
+	want := x.until("a4 assistant", "? keys")
+	for _, size := range [][2]int{{40, 12}, {200, 50}, {20, 5}, {1, 1}, {139, 24}, {80, 24}} {
+		x.resize(size[0], size[1])
+	}
+	x.until("a4 assistant", "│#11 a4 assistant", "? keys  esc list  i write  r retry")
+	if got := x.until("not reading"); strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("after resizing the screen is\n%s\nnot\n%s", got, want)
+	}
+}
