@@ -1,0 +1,256 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/testkit"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// counting is an engine that counts the records that are read.
+type counting struct {
+	kv.DB
+	n atomic.Int64
+}
+
+func (c *counting) View(ctx context.Context, fn func(kv.Tx) error) error {
+	return c.DB.View(ctx, func(tx kv.Tx) error { return fn(countingTx{tx, c}) })
+}
+
+type countingTx struct {
+	kv.Tx
+	c *counting
+}
+
+func (t countingTx) Get(bucket string, key []byte) ([]byte, error) {
+	t.c.n.Add(1)
+	return t.Tx.Get(bucket, key)
+}
+
+func (t countingTx) GetMany(bucket string, keys [][]byte, fn func(int, []byte) error) error {
+	t.c.n.Add(int64(len(keys)))
+	return t.Tx.GetMany(bucket, keys, fn)
+}
+
+func (t countingTx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
+	return t.Tx.Scan(bucket, r, func(key, value []byte) error {
+		t.c.n.Add(1)
+		return fn(key, value)
+	})
+}
+
+// driver runs a model without a terminal: what commands give comes back at once, and there is no watch.
+type driver struct {
+	t testing.TB
+	*model
+}
+
+func drive(t testing.TB, o Options, w, h int) *driver {
+	d := &driver{t, newModel(t.Context(), o)}
+	d.watching = true
+	d.do(d.Init())
+	d.take(tea.WindowSizeMsg{Width: w, Height: h})
+	return d
+}
+
+func (d *driver) take(msg tea.Msg) {
+	_, cmd := d.Update(msg)
+	d.do(cmd)
+}
+
+// do runs a command and all that follows.
+func (d *driver) do(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil, tea.QuitMsg:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			d.do(c)
+		}
+	default:
+		if fmt.Sprintf("%T", msg) == "tea.sequenceMsg" {
+			return // what stands in one is tested in the virtual terminal
+		}
+		d.take(msg)
+	}
+}
+
+func (d *driver) press(keys ...string) {
+	for _, k := range keys {
+		d.take(keyOf(k))
+	}
+}
+
+// keyOf is the message of a key by its name.
+func keyOf(name string) tea.KeyPressMsg {
+	codes := map[string]rune{"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab,
+		"backspace": tea.KeyBackspace, "home": tea.KeyHome, "end": tea.KeyEnd}
+	if c, ok := codes[name]; ok {
+		return tea.KeyPressMsg{Code: c}
+	}
+	if c, ok := strings.CutPrefix(name, "ctrl+"); ok {
+		return tea.KeyPressMsg{Code: rune(c[0]), Mod: tea.ModCtrl}
+	}
+	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+}
+
+// large is a store with so many conversations and, in the current one, so many messages on main and so many branches from its end.
+func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatctx.Store {
+	t.Helper()
+	st, err := chatctx.OpenDB(db, chatctx.Options{Program: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	for i := range conversations {
+		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Conversation ", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := st.New(t.Context(), chatctx.NewContext{Title: "Large"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	for i := range messages {
+		role := pool.User
+		if i%2 == 1 {
+			role = pool.Assistant
+		}
+		b.Append(pool.NewText(role, fmt.Sprintf("Message %d with **words**", i+1)))
+	}
+	for i := range branches {
+		b.Fork(fmt.Sprint("branch-", i), chatctx.ForkOptions{At: chatctx.Ref(fmt.Sprintf("main@%d", messages-i%10)), Stay: true})
+	}
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range branches {
+		if _, err := c.Append(t.Context(), fmt.Sprint("branch-", i), pool.NewText(pool.User, "Another way"), pool.NewText(pool.Assistant, "Well")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return st
+}
+
+// TestReadsWhatIsShown counts the records that the first screen and keys read: with ten times as many conversations and a hundred times as many messages they are as many.
+func TestReadsWhatIsShown(t *testing.T) {
+	keys := []string{"down", "up", "pgup", "g", "l", "j", "]", "G", "h", "enter", "esc", "esc", "down", "pgdown", "enter", "v"}
+	measure := func(conversations, messages int) (first int64, each []int64) {
+		db := &counting{DB: memkv.New()}
+		st := large(t, db, conversations, messages, 20)
+		db.n.Store(0)
+		d := drive(t, Options{Store: st}, 160, 40)
+		first = db.n.Load()
+		if s := d.View().Content; !strings.Contains(s, "Another way") || !strings.Contains(s, "Large") {
+			t.Fatalf("the first screen is\n%s", s)
+		}
+		for _, k := range keys {
+			before := db.n.Load()
+			d.press(k)
+			each = append(each, db.n.Load()-before)
+		}
+		return first, each
+	}
+	first, each := measure(300, 40)
+	firstLarge, eachLarge := measure(3000, 4000)
+	if firstLarge > first+first/10 {
+		t.Errorf("the first screen reads %d records, and %d of a large store", first, firstLarge)
+	}
+	for i, k := range keys {
+		if eachLarge[i] > each[i]+each[i]/10+60 { // a message far from the beginning of its piece costs a read or two more
+			t.Errorf("%s reads %d records, and %d of a large store", k, each[i], eachLarge[i])
+		}
+	}
+	t.Logf("first screen: %d and %d; keys: %v and %v", first, firstLarge, each, eachLarge)
+}
+
+// only matches text with the styles of this program, and nothing else that a terminal obeys.
+var only = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f-\x9f\x{202a}-\x{202e}\x{2066}-\x{2069}]|\n|\x1b\[(?:[0-9]+(?:;[0-9]+)*)?m)*$`)
+
+// hostile is what a model might write to drive a terminal.
+var hostile = []string{
+	"\x1b[2J\x1b[H\x1b]0;title\x07\x1b]52;c;aGk=\x07", "\u009b31mred\u009d52;c;aGk=\u009c", "a\rb\bc\x00d\x7fe", "right \u202eto left\u202c \u2066isolated\u2069", "&#27;[31m &#x9b;1m", "```\n\x1b[5mblink\n```", "[x](\x1b]8;;http://evil\x07)",
+	"漢字かな交じり文と🙂👩‍👩‍👧‍👦👍🏽❤️", "e\u0301\u0302\u0303 क्षि สวัสดี 한국어", "שלום עולם مرحبا بالعالم", "\u200b\u200d\ufeff\u00ad soft", strings.Repeat("x", 5000), strings.Repeat("\n", 300), "| a\x1b[2J | b |\n| - | - |\n| \x07 | c |", "",
+}
+
+// hostileStore has it everywhere: titles, branches' names as far as these may, tags, words, calls, results, reasons, models.
+func hostileStore(t testing.TB) *chatctx.Store {
+	st := newStore(t)
+	for _, h := range hostile {
+		c, err := st.New(t.Context(), chatctx.NewContext{Title: "T " + h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		reply := pool.NewText(pool.Assistant, h)
+		reply.Meta.Model, reply.Meta.Error, reply.Kind = "m"+h, h, "k"+h
+		reply.Calls = []pool.Call{{ID: "c1", Tool: "tool" + h, Arguments: []byte(`{"path":"/nowhere/x","content":"a\u001b[2J\u202e"}`)}}
+		b.Append(pool.NewText(pool.User, h), reply)
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"b" + h, "b2"} {
+			b := c.Begin("")
+			b.Fork(name, chatctx.ForkOptions{At: "@1", Stay: true})
+			_, _ = b.Commit(t.Context()) // some are no names
+			_, _ = c.Append(t.Context(), name, pool.NewText(pool.Assistant, h))
+		}
+	}
+	return st
+}
+
+// TestHostile draws what drives no terminal, in lines that are as wide as the screen and no more of them than it has, whatever is pressed.
+func TestHostile(t *testing.T) {
+	names := []string{"up", "down", "left", "right", "pgup", "pgdown", "enter", "esc", "tab", "home", "end", "[", "]", "@", "v", "s", "f", "e", "p", "M", "R", "d", "T", "b", "D", "y", "u", "U", "m", "c", "t", "/", "S", "n", "N", "J", "a", "?", "x", "i",
+		"y", "A", "r", "漢", "ctrl+u", "ctrl+w", "backspace", "ctrl+k"}
+	for seed := range testkit.Seeds(t, 3) {
+		st := hostileStore(t)
+		r := rand.New(rand.NewPCG(seed, 1))
+		d := drive(t, Options{Store: st}, 80, 24)
+		d.method = []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth}[seed%2]
+		for i := range 400 {
+			if r.IntN(20) == 0 {
+				d.take(tea.WindowSizeMsg{Width: 1 + r.IntN(210), Height: 1 + r.IntN(60)})
+			}
+			k := names[r.IntN(len(names))]
+			switch r.IntN(12) {
+			case 0:
+				d.take(tea.MouseClickMsg{X: r.IntN(d.w), Y: r.IntN(d.h), Button: tea.MouseLeft})
+			case 1:
+				d.take(tea.MouseWheelMsg{X: r.IntN(d.w), Y: r.IntN(d.h), Button: tea.MouseWheelDown})
+			case 2:
+				d.take(tea.PasteMsg{Content: hostile[r.IntN(len(hostile))]})
+			default:
+				d.press(k)
+			}
+			view := d.View()
+			if !only.MatchString(view.Content) {
+				t.Fatalf("seed %d, step %d, %s: the screen holds what a terminal obeys:\n%q", seed, i, k, view.Content)
+			}
+			lines := strings.Split(view.Content, "\n")
+			if len(lines) > d.h {
+				t.Fatalf("seed %d, step %d, %s: %d lines on a screen of %d", seed, i, k, len(lines), d.h)
+			}
+			for _, l := range lines {
+				if w := d.method.StringWidth(l); w > d.w {
+					t.Fatalf("seed %d, step %d, %s: a line is %d wide on a screen of %d:\n%q", seed, i, k, w, d.w, l)
+				}
+			}
+		}
+	}
+}

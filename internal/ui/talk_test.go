@@ -1,0 +1,227 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// model answers as Chat Completions do: its name and the last words; slow says a paragraph and waits until nobody listens; "write it" has it call a tool once.
+func serveModel(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
+	var body struct {
+		Model    string
+		Messages []struct {
+			Role    string
+			Content any
+		}
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		http.Error(w, err.Error(), 400)
+		return
+	}
+	last := body.Messages[len(body.Messages)-1]
+	w.Header().Set("Content-Type", "text/event-stream")
+	say := func(delta string) {
+		fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":%q,\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", body.Model, delta)
+		w.(http.Flusher).Flush()
+	}
+	words := func(s string) { b, _ := json.Marshal(s); say(`{"role":"assistant","content":` + string(b) + `}`) }
+	finish := "stop"
+	switch {
+	case body.Model == "slow":
+		words("One paragraph that is whole.\n\nAnd the beginning of")
+		<-r.Context().Done()
+		return
+	case strings.Contains(fmt.Sprint(last.Content), "write it") && last.Role == "user":
+		finish = "tool_calls"
+		arguments, _ := json.Marshal(`{"path":"/nowhere/new.txt","content":"first line\nsecond \u202e line"}`)
+		say(`{"role":"assistant","tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"write_file","arguments":` + string(arguments) + `}}]}`)
+	default:
+		words(fmt.Sprintf("I am **%s** and was told %d things.", body.Model, len(body.Messages)))
+	}
+	fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":%q,\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", body.Model, finish)
+	fmt.Fprintf(w, "data: {\"id\":\"c\",\"model\":%q,\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n", body.Model)
+}
+
+// talking is a program whose model is a server in the test.
+func talking(t *testing.T, st *chatctx.Store, ran func(json.RawMessage)) Options {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(serveModel))
+	t.Cleanup(server.Close)
+	var mu sync.Mutex
+	return Options{Store: st, Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
+		all := map[string]json.RawMessage{"model": quoted("gpt-test"), "provider": quoted("openai"), "base_url": quoted(server.URL + "/v1")}
+		for key, v := range set {
+			all[key] = v
+		}
+		e := &approval.Executor{Context: c, Functions: map[string]approval.Function{"write_file": func(_ context.Context, in approval.Invocation) (pool.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			ran(in.Arguments)
+			return pool.Result{Text: "written"}, nil
+		}}}
+		return &turn.Turn{Context: c, Branch: branch, Settings: all, Calls: e.Calls, Getenv: func(name string) string {
+			return map[string]string{"OPENAI_API_KEY": "sk-test"}[name]
+		}}
+	}}
+}
+
+// asked is a store with one conversation, in which a question was answered.
+func asked(t *testing.T) *chatctx.Store {
+	t.Helper()
+	st := newStore(t)
+	c, err := st.New(t.Context(), chatctx.NewContext{Title: "Boats"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.PutTool(t.Context(), chatctx.Tool{Name: "write_file", Schema: json.RawMessage(`{"type":"object"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "A name for a boat?"), pool.NewText(pool.Assistant, "Petrel.")); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func TestTalk(t *testing.T) {
+	x := start(t, talking(t, asked(t), nil), 130, 30)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("And another?", "enter")
+	x.until("a2 assistant: I am **gpt-test**", "answered on main: 7 tokens in, 3 out", "│I am gpt-test and was told 3 things.")
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "gpt-other", "enter")
+	x.until("I am **gpt-other**", "‹main.2› active", "answered on main.2")
+	x.press("A")
+	x.until("ask several")
+	x.press("\x15", "gpt-a, gpt-b", "enter")
+	x.until("the message to all")
+	x.press("Which one?", "enter")
+	x.until("‹gpt-a›", "‹gpt-b›", "‹main.2› active u3 user: Which one?", "answered on gpt-")
+	x.press("u")
+	x.until("took back", "not ‹gpt-a›", "not Which one?")
+}
+
+// TestStop stops an answer; what came of it is kept.
+func TestStop(t *testing.T) {
+	st := asked(t)
+	c, err := st.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := talking(t, st, nil)
+	x := start(t, o, 130, 30)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "slow", "enter")
+	x.until("│One paragraph that is whole.", "│And the beginning of", "answering on main.2, x stops")
+	x.press("x")
+	x.until("stopped; what came is kept, unfinished", "‹main.2› active a1 assistant: One paragraph", "not answering on")
+	snap, err := c.Snapshot(t.Context(), "main.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last, err := snap.Tail(t.Context(), 1); err != nil || !last[0].Unfinished || !strings.HasSuffix(last[0].Text(), "And the beginning of") {
+		t.Errorf("%v %v", last, err)
+	}
+}
+
+// TestLeaveWhileAnswering: the program ends, and what came is on the branch.
+func TestLeaveWhileAnswering(t *testing.T) {
+	st := asked(t)
+	x := start(t, talking(t, st, nil), 130, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "slow", "enter")
+	x.until("answering on main.2")
+	x.press("q")
+	if err := <-x.ended; err != nil {
+		t.Error(err)
+	}
+	x.ended <- nil
+	c, err := st.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim, err := c.Running(t.Context(), "main.2"); err != nil || claim != nil {
+		t.Errorf("somebody still answers: %v %v", claim, err)
+	}
+}
+
+// TestCalls decides about a call after its arguments were changed, runs it, and goes on.
+func TestCalls(t *testing.T) {
+	ran := make(chan json.RawMessage, 1)
+	x := start(t, talking(t, asked(t), func(raw json.RawMessage) { ran <- raw }), 130, 30)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("write it", "enter")
+	x.until("1 call waits for a word of yours: a")
+	x.press("a")
+	x.until("1 call waits for a decision", `"path": "/nowhere/new.txt"`, `second \x202e line`, "+ first line", "ask: no rule decides")
+	x.press("r")
+	x.until("the reason")
+	x.press("looks right", "enter")
+	x.until("reason: looks right")
+	x.press("e")
+	x.until("the arguments of write_file")
+	x.press("x", "enter") // no JSON any more
+	x.until("that is no JSON")
+	x.press("e")
+	x.until("the arguments of write_file")
+	for range 3 { // over the lines, to take all away
+		x.press("\x15\x7f")
+	}
+	x.press(strings.Repeat("\x15\x7f", 6), `{"path":"/nowhere/other.txt"}`, "enter")
+	x.until("to be run with:", "/nowhere/other.txt", "y runs it")
+	x.press("y")
+	x.until("no call waits for a decision", "write_file is approved")
+	x.press("q", "i")
+	x.until("to the model on main")
+	x.press("enter") // nothing: go on
+	x.until("a2 assistant: I am **gpt-test**", "tool: ← Run with other arguments")
+	if got := string(<-ran); got != `{"path":"/nowhere/other.txt"}` {
+		t.Errorf("ran with %s", got)
+	}
+}
+
+// TestAlways makes a rule of a call that waits.
+func TestAlways(t *testing.T) {
+	st := asked(t)
+	x := start(t, talking(t, st, func(json.RawMessage) {}), 130, 30)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("write it", "enter")
+	x.until("1 call waits for a word of yours: a")
+	x.press("a")
+	x.until("1 call waits for a decision")
+	x.press("A")
+	x.until("Allow from now on")
+	x.press("G", "enter")
+	x.until("no call waits for a decision")
+	c, err := st.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := st.Rules(t.Context(), c.ID)
+	if err != nil || len(rules) != 1 || rules[0].Effect != chatctx.Allow {
+		t.Errorf("%v %v", rules, err)
+	}
+}
