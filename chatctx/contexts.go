@@ -1,11 +1,15 @@
 package chatctx
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/cases"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -13,7 +17,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
-	"golang.org/x/text/cases"
 )
 
 // ChatContext is one conversation with all its branches. It holds nothing but its id and its store.
@@ -165,14 +168,23 @@ func (o *ListOptions) takesLabels(info *ContextInfo) bool {
 	return !o.Orderly || o.Trash || slices.Contains(o.Labels, Archived) || !slices.Contains(info.Labels, Archived)
 }
 
-// listBatch is how many contexts are read in one transaction.
-const listBatch = 256
+// How many contexts are read in one transaction: of a list's beginning, which may be all that somebody looks at, and at most.
+const (
+	firstPage = 32
+	listBatch = 256
+)
 
 // Contexts gives contexts, last changed first. They are read in short transactions: one that changes meanwhile is given once, as it is then.
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
-		ids, err := s.listed(ctx, &o)
 		fold := cases.Fold()
+		if len(o.Labels) == 0 && o.After == nil {
+			if err := s.pages(ctx, &o, func(info *ContextInfo) bool { return !o.takes(fold, info) || yield(info, nil) }); err != nil {
+				yield(nil, err)
+			}
+			return
+		}
+		ids, err := s.listed(ctx, &o)
 		for len(ids) > 0 && err == nil {
 			n := min(len(ids), listBatch)
 			var infos []*ContextInfo
@@ -190,6 +202,61 @@ func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextI
 			yield(nil, err)
 		}
 	}
+}
+
+// pages gives contexts in the list's order, a page at a time, so that a reader of the first ones reads no more. Those that change while it is read stand before the
+// place where it began, and are given at its end.
+func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInfo) bool) error {
+	given := map[ID]bool{}
+	each := func(ids []ID, order func(a, b *ContextInfo) int) (more bool, err error) {
+		ids = slices.DeleteFunc(ids, func(id ID) bool { return given[id] })
+		infos, err := s.infos(ctx, ids)
+		if order != nil {
+			slices.SortStableFunc(infos, order)
+		}
+		for _, info := range infos {
+			given[info.ID] = true
+			if !give(info) {
+				return false, err
+			}
+		}
+		return err == nil, err
+	}
+	if o.Orderly {
+		pinned, err := s.labelled(ctx, Pinned)
+		if err != nil {
+			return err
+		}
+		newest := func(a, b *ContextInfo) int { return cmp.Compare(b.Updated, a.Updated) }
+		if more, err := each(slices.Collect(maps.Keys(pinned)), newest); !more {
+			return err
+		}
+	}
+	within, end, began := o.within(), false, []byte(nil)
+	for page := firstPage; !end; page = min(2*page, listBatch) {
+		keys, err := view.RecentPage(ctx, s.at, within, page)
+		if err != nil {
+			return err
+		}
+		if began == nil && len(keys) > 0 {
+			began = append(slices.Clone(keys[0]), 0)
+		}
+		if more, err := each(view.IDsOf(keys), nil); !more {
+			return err
+		}
+		if end = len(keys) < page; !end {
+			within.To = keys[len(keys)-1]
+		}
+	}
+	if began == nil {
+		return nil
+	}
+	changed, err := view.RecentIn(ctx, s.at, kv.Range{From: began, To: o.within().To})
+	if err != nil {
+		return err
+	}
+	_, err = each(changed, nil)
+	return err
 }
 
 // listed are the contexts that may be on a list, in its order. Those with a label are found by it.

@@ -77,7 +77,7 @@ func (r *run) pickContext() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	next, stop := iter.Pull2(st.Contexts(r.ctx, chatctx.ListOptions{}))
+	next, stop := iter.Pull2(st.Contexts(r.ctx, chatctx.ListOptions{Orderly: true}))
 	defer stop()
 	var ids []chatctx.ID
 	i, err := r.pick("conversation", func() (out []ui.Choice, whole bool, err error) {

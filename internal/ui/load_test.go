@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -144,6 +145,9 @@ func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatc
 			t.Fatal(err)
 		}
 	}
+	if err := st.Maintenance().Index(t.Context(), nil); err != nil { // else it is read on meanwhile
+		t.Fatal(err)
+	}
 	return st
 }
 
@@ -168,15 +172,14 @@ func TestReadsWhatIsShown(t *testing.T) {
 	}
 	first, each := measure(300, 40)
 	firstLarge, eachLarge := measure(3000, 4000)
-	if firstLarge > first+first/10 {
+	if firstLarge > first {
 		t.Errorf("the first screen reads %d records, and %d of a large store", first, firstLarge)
 	}
 	for i, k := range keys {
-		if eachLarge[i] > each[i]+each[i]/10+60 { // a message far from the beginning of its piece costs a read or two more
+		if eachLarge[i] > each[i] {
 			t.Errorf("%s reads %d records, and %d of a large store", k, each[i], eachLarge[i])
 		}
 	}
-	t.Logf("first screen: %d and %d; keys: %v and %v", first, firstLarge, each, eachLarge)
 }
 
 // only matches text with the styles of this program, and nothing else that a terminal obeys.
@@ -192,7 +195,13 @@ var hostile = []string{
 func hostileStore(t testing.TB) *chatctx.Store {
 	st := newStore(t)
 	for _, h := range hostile {
-		c, err := st.New(t.Context(), chatctx.NewContext{Title: "T " + h})
+		title := strings.Map(func(c rune) rune { // no store takes control characters in a title
+			if unicode.IsControl(c) {
+				return ' '
+			}
+			return c
+		}, "T "+h[:min(len(h), 900)])
+		c, err := st.New(t.Context(), chatctx.NewContext{Title: strings.ToValidUTF8(title, "")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -108,10 +110,27 @@ func (m *model) cell(style screen.Style, s string, columns int) string {
 func (m *model) fit(s string, columns int) string {
 	n := m.method.StringWidth(s)
 	if n > columns {
-		s = m.method.Truncate(s, columns, "…")
-		n = m.method.StringWidth(s)
+		s, n = m.cut(s, columns)
 	}
 	return s + strings.Repeat(" ", max(columns-n, 0))
+}
+
+// cut shortens text to so many columns, with an ellipsis, and gives its width. It adds up whole characters as the renderer measures them: where that disagrees with the
+// terminal, as with joined emoji, a line is cut too early and never too late.
+func (m *model) cut(s string, columns int) (string, int) {
+	if columns <= 0 {
+		return "", 0
+	}
+	used, end := 0, 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		w := m.method.StringWidth(g.Str())
+		if used+w > columns-1 {
+			break
+		}
+		used += w
+		_, end = g.Positions()
+	}
+	return s[:end] + "…", used + 1
 }
 
 // draw is a line of text in styles, of exactly so many columns.
@@ -121,8 +140,7 @@ func (m *model) draw(l screen.Line, columns int, over screen.Style) string {
 	for _, s := range l {
 		n := m.method.StringWidth(s.Text)
 		if n > left {
-			s.Text = m.method.Truncate(s.Text, left, "…")
-			n = m.method.StringWidth(s.Text)
+			s.Text, n = m.cut(s.Text, left)
 		}
 		b.WriteString(m.pen.Paint(s.Style|over, s.Text))
 		if left -= n; left <= 0 {

@@ -79,6 +79,32 @@ func Recent(ctx context.Context, s *record.Store) ([]pool.ID, error) {
 	return RecentIn(ctx, s, kv.Range{})
 }
 
+// RecentPage gives at most so many keys of recent in a range, last changed first.
+func RecentPage(ctx context.Context, s *record.Store, within kv.Range, most int) ([][]byte, error) {
+	var keys [][]byte
+	within.Reverse = true
+	err := s.DB.View(ctx, func(tx kv.Tx) error {
+		keys = keys[:0]
+		return tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
+			if len(keys) == most {
+				return kv.ErrStop
+			}
+			keys = append(keys, bytes.Clone(key))
+			return nil
+		})
+	})
+	return keys, err
+}
+
+// IDsOf are the contexts that keys of recent are of.
+func IDsOf(keys [][]byte) []pool.ID {
+	ids := make([]pool.ID, len(keys))
+	for i, key := range keys {
+		ids[i] = pool.ID(key[8:])
+	}
+	return ids
+}
+
 // RecentIn gives the ids of those whose keys in recent lie in a range, last changed first.
 func RecentIn(ctx context.Context, s *record.Store, within kv.Range) ([]pool.ID, error) {
 	var ids []pool.ID
