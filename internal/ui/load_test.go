@@ -157,16 +157,24 @@ func TestReadsWhatIsShown(t *testing.T) {
 	measure := func(conversations, messages int) (first int64, each []int64) {
 		db := &counting{DB: memkv.New()}
 		st := large(t, db, conversations, messages, 20)
-		db.n.Store(0)
-		d := drive(t, Options{Store: st}, 160, 40)
-		first = db.n.Load()
-		if s := d.View().Content; !strings.Contains(s, "Another way") || !strings.Contains(s, "Large") {
-			t.Fatalf("the first screen is\n%s", s)
-		}
-		for _, k := range keys {
-			before := db.n.Load()
-			d.press(k)
-			each = append(each, db.n.Load()-before)
+		for round := range 3 { // the least of some rounds: the store's own work in between reads too
+			db.n.Store(0)
+			d := drive(t, Options{Store: st}, 160, 40)
+			if n := db.n.Load(); round == 0 || n < first {
+				first = n
+			}
+			if s := d.View().Content; !strings.Contains(s, "Another way") || !strings.Contains(s, "Large") {
+				t.Fatalf("the first screen is\n%s", s)
+			}
+			for i, k := range keys {
+				before := db.n.Load()
+				d.press(k)
+				if n := db.n.Load() - before; round == 0 {
+					each = append(each, n)
+				} else {
+					each[i] = min(each[i], n)
+				}
+			}
 		}
 		return first, each
 	}

@@ -111,7 +111,7 @@ func TestTalk(t *testing.T) {
 	x.press("\x15", "gpt-a, gpt-b", "enter")
 	x.until("the message to all")
 	x.press("Which one?", "enter")
-	x.until("‹gpt-a›", "‹gpt-b›", "‹main.2› active u3 user: Which one?", "answered on gpt-")
+	x.until("‹gpt-a›", "‹gpt-b›", "‹main.2› active u3 user: Which one?", "answered on gpt-", "not answering on")
 	x.press("u")
 	x.until("took back", "not ‹gpt-a›", "not Which one?")
 }
