@@ -31,6 +31,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/unicode/norm": "one normal form",
 	},
 	"chatctx/kv":       {},
+	"internal/watch":   {"github.com/fsnotify/fsnotify": "watches files"},
 	"chatctx/secrets":  {},
 	"chatctx/settings": {},
 	"internal/mutate": {
@@ -439,6 +440,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":         "unwraps arguments",
 		"internal/screen":           "safe text, trees",
 		"internal/ui":               "the full screen",
+		"internal/watch":            "tells of files written",
 		"pool":                      "messages and ids",
 		"subtask":                   "runs child conversations",
 		"github.com/google/uuid":    "makes ids",

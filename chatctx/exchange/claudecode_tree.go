@@ -259,14 +259,7 @@ func (c *claudeCode) merge(head, l *ccLine) {
 			head.msgs = append(head.msgs, m)
 			continue
 		}
-		data, usage := last.Meta.ProviderData, last.Meta.Usage
-		last.Meta = m.Meta
-		if data != nil {
-			last.Meta.ProviderData = data
-		}
-		if !figuresOnly(usage, m.Meta.Usage) {
-			last.Meta.ProviderData = appendData(last.Meta.ProviderData, "claude-code usage", usage)
-		}
+		last.Meta = laterMeta(last.Meta, m.Meta)
 		for _, p := range m.Content {
 			switch {
 			case p.Type != pool.CallPart:
@@ -281,6 +274,29 @@ func (c *claudeCode) merge(head, l *ccLine) {
 		last.Unfinished = m.Unfinished
 	}
 	l.msgs = nil
+}
+
+// laterMeta is what the last of a reply's lines says beside the content, with the words of an earlier one that it does not have.
+func laterMeta(was, now pool.Metadata) pool.Metadata {
+	usage, data := was.Usage, was.ProviderData
+	if data == nil {
+		data = now.ProviderData
+	}
+	for name, f := range map[string]struct {
+		was string
+		now *string
+	}{"model": {was.Model, &now.Model}, "stop_reason": {was.FinishReason, &now.FinishReason}, "error": {was.Error, &now.Error}} {
+		if *f.now == "" {
+			*f.now = f.was
+		} else if f.was != "" && f.was != *f.now {
+			data = appendData(data, "claude-code "+name, jsonText(f.was))
+		}
+	}
+	if !figuresOnly(usage, now.Usage) {
+		data = appendData(data, "claude-code usage", usage)
+	}
+	now.ProviderData = data
+	return now
 }
 
 // figuresOnly tells whether an earlier account of what a reply cost has no words that the last one does not have.

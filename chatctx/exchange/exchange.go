@@ -24,6 +24,8 @@ type Options struct {
 	Progress func(Progress) // called now and then, from the goroutine that reads; nil: not at all
 	Stdin    io.Reader      // what the path "-" reads
 	Limits   Limits         // zero fields take the defaults
+
+	finished bool // leave out what may still be written: see Follower
 }
 
 // Limits bound what an import takes from files that may be meant to harm. A zero field takes its default.
@@ -432,7 +434,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return nil
 	}
 	im.report.Files++
-	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report,
+	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report, finished: im.opts.finished,
 		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
 	im.beginNote()
 	if err := fm.read(r); err != nil || fm.name == nativeName {

@@ -60,6 +60,7 @@ type reading struct {
 	structuralOf   string
 	structuralKeys map[string]bool
 	assets         *assets // the files beside this one, once asked for
+	finished       bool    // take what is finished alone
 }
 
 // seenBefore tells whether a conversation was imported from the very same record before: then it need not be read on, only its records
@@ -82,6 +83,12 @@ func (r *reading) trouble() int {
 // emit hands a conversation on, with a title derived where it has none and each message's source filled in. An error ends the reading: return it.
 func (r *reading) emit(in *chatctx.Incoming) error {
 	in.Format = firstOf(in.Format, r.format)
+	if r.finished && finishedOnly(in) {
+		r.file.joined, in.Digest = true, pool.Hash{} // it is read again
+		if len(in.Nodes) == 0 {
+			return r.ctx.Err()
+		}
+	}
 	in.Title = plainTitle(in.Title)
 	setTitle(in)
 	setLabels(in)

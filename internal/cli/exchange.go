@@ -24,12 +24,17 @@ import (
 
 func exchangeCommands() []*command {
 	return []*command{
-		{name: "import", args: "PATH…", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
-			more:  "What a file is, is found out from its content. Importing again adds only what is new. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
-			flags: []urfave.Flag{dryRun()},
-			json:  "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation",
+		{name: "import", args: "[PATH…]", does: "bring in other tools' conversations: files, folders, ZIPs, - for standard input", scope: onStore, do: doImport,
+			more: "What a file is, is found out from its content. Importing again adds only what is new. With --watch a message is taken when its tool marks it finished, or its file was still for 10 seconds; nothing is written or locked in the folders of other tools. Exit code 8: a record that should have been a message was left out; 1: nothing could be read.",
+			flags: []urfave.Flag{dryRun(),
+				&urfave.BoolFlag{Name: "scan", Usage: "list what tools of this machine keep where; with their names as arguments, or with --all, import it"},
+				&urfave.BoolFlag{Name: "watch", Usage: "import tools by their names, or paths, and go on with what is written there, until Ctrl-C"},
+				&urfave.BoolFlag{Name: "all", Usage: "with --scan or --watch: every tool that is found"}},
+			json: "files, contexts, messages, branches, skipped, duplicated, repaired, structural, skipped_contexts, failed, warnings[{file, line, text}], imported[{context, title, format, source_id, messages, branches}]; operation; with --scan alone: places[{tool, path, files, bytes, changed_at}]; with --watch a line for each import: path, and the same",
 			example: `chatctx import conversations.json
-chatctx import ~/Downloads/chatgpt-export.zip --dry-run`},
+chatctx import ~/Downloads/chatgpt-export.zip --dry-run
+chatctx import --scan --all
+chatctx import --watch claude-code codex`},
 		{name: "export", args: "[CTX…]", does: "write contexts out: lossless JSON lines, Markdown of a branch, or a page of HTML", scope: onBranch, do: doExport,
 			more: exportFormats() + "\nSeveral, by name or by the filters of ls, go into one file of JSON lines.",
 			flags: append([]urfave.Flag{
@@ -151,6 +156,23 @@ type importSource struct {
 }
 
 func doImport(r *run) error {
+	switch {
+	case r.is("scan") && r.is("watch"):
+		return usagef("import --scan or --watch, not both: --watch --all takes in all that --scan lists")
+	case r.is("scan"):
+		return doScan(r)
+	case r.is("watch"):
+		return doWatch(r)
+	case r.is("all"):
+		return usagef("import --all goes with --scan or --watch")
+	case len(r.args) == 0:
+		return usagef("import needs a file, a folder or - for standard input; --scan lists what tools of this machine keep")
+	}
+	return importPaths(r)
+}
+
+// importPaths imports the arguments.
+func importPaths(r *run) error {
 	src := &importSource{paths: r.args, options: exchange.Options{DryRun: r.is("dry-run"), Stdin: r.con.in, Progress: r.progress()}, cleanup: func() {}}
 	defer func() { src.cleanup() }()
 	began := time.Now()

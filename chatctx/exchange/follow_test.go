@@ -1,0 +1,129 @@
+package exchange
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFollower writes a session line by line, with a clock of its own: a message is taken when it is finished, or when the file was still for a while.
+func TestFollower(t *testing.T) {
+	ctx := context.Background()
+	s := memoryStore(t)
+	now := time.Unix(1_800_000_000, 0)
+	reports := 0
+	f := &Follower{Store: s, Now: func() time.Time { return now }, Report: func(string, *Report) { reports++ }}
+	file := filepath.Join(t.TempDir(), "session.jsonl")
+	lines := []string{
+		ccText("user", "u1", "", "what is here"),
+		ccText("assistant", "a1", "u1", "I look"),
+		ccText("user", "u2", "a1", "go on"),
+		`{"type":"assistant","uuid":"a2","parentUuid":"u2","sessionId":"s","message":{"role":"assistant","content":"done","stop_reason":"end_turn"}}` + "\n",
+		ccText("assistant", "a3", "a2", "and more"),
+	}
+	said := func() string {
+		for _, info := range contextsOf(t, s) {
+			return strings.TrimSpace(saidOn(t, s, info.ID.String()))
+		}
+		return ""
+	}
+	for i, c := range []struct {
+		lines int
+		after time.Duration // since the last step
+		want  string
+	}{
+		{1, 0, ""}, // not at once: more may come in the same moment
+		{1, pause, "main: what is here"},
+		{2, 5 * time.Second, "main: what is here"},
+		{2, 9 * time.Second, "main: what is here"}, // nothing says that the answer is finished
+		{2, Still, "main: what is here I look"},
+		{3, 5 * time.Second, "main: what is here I look"},
+		{3, pause, "main: what is here I look go on"},
+		{4, 0, "main: what is here I look go on"},
+		{4, pause, "main: what is here I look go on done"},
+		{5, pause, "main: what is here I look go on done"},
+		{5, Still, "main: what is here I look go on done and more"},
+	} {
+		now = now.Add(c.after)
+		text := strings.Join(lines[:c.lines], "")
+		if old, err := os.ReadFile(file); err != nil || string(old) != text {
+			write(t, file, text)
+			f.Changed(file + map[bool]string{true: "", false: "-wal"}[i%2 == 0])
+		}
+		if err := f.Take(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := said(); got != c.want {
+			t.Errorf("step %d: %q, want %q", i, got, c.want)
+		}
+	}
+	if _, waiting := f.Due(); waiting || reports != 5 {
+		t.Errorf("waiting %v, %d reports", waiting, reports)
+	}
+	checkClean(t, s)
+	if again := importInto(t, s, file); again.Messages != 0 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// TestFollowerPassesOver: what is no conversation, gone or broken ends nothing.
+func TestFollowerPassesOver(t *testing.T) {
+	s := memoryStore(t)
+	now := time.Unix(1_800_000_000, 0)
+	f := &Follower{Store: s, Now: func() time.Time { return now }}
+	dir := t.TempDir()
+	f.Changed(write(t, filepath.Join(dir, "notes.txt"), "nothing"))
+	f.Changed(filepath.Join(dir, "gone.jsonl"))
+	f.Changed(write(t, filepath.Join(dir, "cut.json"), `[{"mapping":{`))
+	at, waiting := f.Due()
+	if !waiting || at != now.Add(pause) {
+		t.Error(at, waiting)
+	}
+	now = now.Add(Still)
+	if err := f.Take(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, waiting := f.Due(); waiting || len(contextsOf(t, s)) != 0 {
+		t.Error("something is left")
+	}
+}
+
+// TestPlaces finds the places of tools, by their variables too, and nothing where nothing is.
+func TestPlaces(t *testing.T) {
+	home := t.TempDir()
+	codex := t.TempDir()
+	put := func(parts ...string) {
+		p := filepath.Join(parts...)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, p, "12345")
+	}
+	put(home, ".claude", "projects", "x", "s.jsonl")
+	put(home, ".codex", "sessions", "s.jsonl")
+	put(codex, "sessions", "2026", "a.jsonl")
+	put(codex, "sessions", "2026", "b.jsonl")
+	put(home, "conf", "Code", "User", "workspaceStorage", "9f", "chatSessions", "c.json")
+	put(home, "project", ".aider.chat.history.md")
+	m := Machine{Home: home, Config: filepath.Join(home, "conf"), Data: filepath.Join(home, "[data"), Current: filepath.Join(home, "project"),
+		Getenv: func(name string) string { return map[string]string{"CODEX_HOME": codex}[name] }}
+	got := ""
+	for _, p := range m.Places() {
+		got += p.Tool + " " + filepath.Base(p.Path) + " " + itoa(p.Files) + " " + itoa(int(p.Bytes)) + "\n"
+		if p.Changed.IsZero() {
+			t.Error("no time for", p.Path)
+		}
+	}
+	if want := "aider .aider.chat.history.md 1 5\nclaude-code projects 1 5\ncodex sessions 2 10\nvscode-chat chatSessions 1 5\n"; got != want {
+		t.Errorf("%swant\n%s", got, want)
+	}
+	for _, tool := range ToolsWithPlaces() {
+		if tool != "roo-code" && !slices.ContainsFunc(formats, func(f format) bool { return f.name == tool }) { // which is read as cline
+			t.Errorf("no format is called %q", tool)
+		}
+	}
+}

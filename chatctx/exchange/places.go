@@ -1,0 +1,128 @@
+package exchange
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Place is where a tool of this machine keeps conversations.
+type Place struct {
+	Tool    string    `json:"tool"` // the name of its format
+	Path    string    `json:"path"` // a file or folder
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`
+	Changed time.Time `json:"changed_at"` // when the newest of its files was written
+}
+
+// Machine is where the folders of programs lie.
+type Machine struct {
+	Home    string // the person's own folder
+	Config  string // settings of programs: ~/.config, ~/Library/Application Support, %APPDATA%
+	Data    string // their data: ~/.local/share, ~/Library/Application Support, %LOCALAPPDATA%
+	Current string // the folder that the program runs in, for tools that keep their files in projects; "": none
+	Getenv  func(string) string
+}
+
+// toolPlaces are the places of tools: a letter for the folder of the machine (h, c, d, or w for the present one), and the path in it, with * for any name. A
+// variable before a bar, where it is set, stands for the first folder of the path.
+var toolPlaces = map[string][]string{
+	"aider":       {"w/.aider.chat.history.md", "h/.aider.chat.history.md"},
+	"aichat":      {"c/aichat/sessions"},
+	"anythingllm": {"c/anythingllm-desktop/storage/anythingllm.db"},
+	"claude-code": {"CLAUDE_CONFIG_DIR|h/.claude/projects"},
+	"cline":       {"h/.cline/data/sessions", "c/Code/User/globalStorage/saoudrizwan.claude-dev/tasks", "c/Cursor/User/globalStorage/saoudrizwan.claude-dev/tasks"},
+	"codex":       {"CODEX_HOME|h/.codex/sessions", "CODEX_HOME|h/.codex/archived_sessions"},
+	"continue":    {"CONTINUE_GLOBAL_DIR|h/.continue/sessions"},
+	"crush":       {"w/.crush/crush.db", "h/.crush/crush.db"},
+	"cursor":      {"h/.cursor/projects", "h/.cursor/chats", "c/Cursor/User/globalStorage/state.vscdb"},
+	"gemini":      {"h/.gemini/tmp"},
+	"goose":       {"d/goose/sessions", "c/Block/goose/data/sessions"},
+	"gptme":       {"d/gptme/logs"},
+	"jan":         {"d/Jan/data/threads", "c/Jan/data/threads", "h/jan/threads"},
+	"kiro-cli":    {"d/kiro-cli/data.sqlite3"},
+	"llm":         {"LLM_USER_PATH|c/io.datasette.llm/logs.db"},
+	"lmstudio":    {"h/.lmstudio/conversations", "h/.cache/lm-studio/conversations"},
+	"opencode":    {"d/opencode/opencode.db", "d/opencode/storage", "h/.local/share/opencode/opencode.db", "h/.local/share/opencode/storage"},
+	"pi-mono":     {"h/.pi/agent/sessions"},
+	"qwen-code":   {"h/.qwen/projects", "h/.qwen/tmp"},
+	"roo-code":    {"c/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks", "c/Cursor/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+	"vscode-chat": {"c/Code/User/workspaceStorage/*/chatSessions", "c/Code/User/globalStorage/emptyWindowChatSessions"},
+	"zed":         {"d/zed/threads/threads.db", "d/Zed/threads/threads.db"},
+	"sillytavern": {"h/SillyTavern/data/*/chats"},
+}
+
+// ToolsWithPlaces are the tools that Places looks for, in order.
+func ToolsWithPlaces() []string {
+	return slices.Sorted(maps.Keys(toolPlaces))
+}
+
+// Places finds where the tools of a machine keep conversations: those places that there are, by tool. It opens no file.
+func (m Machine) Places() []Place {
+	var out []Place
+	seen := map[string]bool{}
+	for _, tool := range ToolsWithPlaces() {
+		for _, pattern := range toolPlaces[tool] {
+			for _, p := range m.find(pattern) {
+				if place, there := measure(tool, p); there && !seen[p] {
+					seen[p] = true
+					out = append(out, place)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// find gives the paths that a pattern of toolPlaces means here.
+func (m Machine) find(pattern string) []string {
+	variable, pattern, ok := strings.Cut(pattern, "|")
+	if !ok {
+		variable, pattern = "", variable
+	}
+	letter, rest, _ := strings.Cut(pattern, "/")
+	base := map[string]string{"h": m.Home, "c": m.Config, "d": m.Data, "w": m.Current}[letter]
+	if set := m.Getenv(variable); variable != "" && set != "" {
+		_, rest, _ = strings.Cut(rest, "/")
+		base = set
+	}
+	if base == "" {
+		return nil
+	}
+	found, err := filepath.Glob(filepath.Join(globEscape(base), filepath.FromSlash(rest)))
+	if err != nil {
+		return nil // no pattern of the table is bad, and what it stands on is escaped
+	}
+	return found
+}
+
+// globEscape is a path as a pattern that means itself.
+func globEscape(p string) string {
+	if os.PathSeparator == '\\' {
+		return p
+	}
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(p)
+}
+
+// measure looks at a place; there is false where nothing is in it.
+func measure(tool, p string) (place Place, there bool) {
+	place = Place{Tool: tool, Path: p}
+	err := filepath.WalkDir(p, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil // what cannot be read is told when it is imported
+		}
+		if info, err := e.Info(); err == nil {
+			place.Files++
+			place.Bytes += info.Size()
+			if info.ModTime().After(place.Changed) {
+				place.Changed = info.ModTime()
+			}
+		}
+		return nil
+	})
+	return place, err == nil && place.Files > 0
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/watch"
+)
+
+// machine is where programs keep their files here.
+func (r *run) machine() exchange.Machine {
+	m := exchange.Machine{Getenv: os.Getenv}
+	m.Home, _ = os.UserHomeDir() // "" where there is none: nothing is found in it
+	m.Config, _ = os.UserConfigDir()
+	m.Current, _ = os.Getwd()
+	switch runtime.GOOS {
+	case "windows":
+		m.Data = os.Getenv("LOCALAPPDATA")
+	case "darwin":
+		m.Data = m.Config
+	default:
+		if m.Data = os.Getenv("XDG_DATA_HOME"); m.Data == "" && m.Home != "" {
+			m.Data = filepath.Join(m.Home, ".local", "share")
+		}
+	}
+	return m
+}
+
+// importPlaces chooses what --scan and --watch import: the places of the tools that are named, of all with --all, and paths.
+func (r *run) importPlaces(found []exchange.Place) ([]string, error) {
+	var paths []string
+	for _, p := range found {
+		if r.is("all") || slices.Contains(r.args, p.Tool) {
+			paths = append(paths, p.Path)
+		}
+	}
+	for _, arg := range r.args {
+		switch {
+		case slices.ContainsFunc(found, func(p exchange.Place) bool { return p.Tool == arg }):
+		case slices.Contains(exchange.ToolsWithPlaces(), arg):
+			return nil, &usageError{"nothing of " + arg + " is on this machine, in the places where it keeps its files by itself", "give its file or folder instead: chatctx import PATH"}
+		case r.is("watch"):
+			if _, err := os.Stat(arg); err != nil {
+				return nil, err
+			}
+			paths = append(paths, arg)
+		default:
+			return nil, usagef("no tool %q is looked for; these are: %s", arg, strings.Join(exchange.ToolsWithPlaces(), ", "))
+		}
+	}
+	return paths, nil
+}
+
+// doScan lists what tools of this machine keep, or imports it.
+func doScan(r *run) error {
+	found := r.machine().Places()
+	if len(r.args) > 0 || r.is("all") {
+		paths, err := r.importPlaces(found)
+		if err != nil {
+			return err
+		}
+		if len(paths) == 0 {
+			return errors.New("no tool keeps conversations where they are looked for: name a file or folder")
+		}
+		r.args = paths
+		return importPaths(r)
+	}
+	if found == nil {
+		found = []exchange.Place{}
+	}
+	return r.emit(map[string]any{"places": found}, func() {
+		for _, p := range found {
+			r.printf("%-12s %s, %s, newest of %s  %s\n", p.Tool, count(p.Files, "file"), size(p.Bytes), p.Changed.Format("2006-01-02 15:04"), clean(p.Path))
+		}
+		if len(found) == 0 {
+			r.note("nothing is where it is looked for: name a file or folder")
+			return
+		}
+		r.note("import it: %s   or some of it: %s", r.again("import --scan --all"), r.again("import --scan "+found[0].Tool))
+	})
+}
+
+// doWatch imports places, and goes on with what is written there until it is stopped.
+func doWatch(r *run) error {
+	paths, err := r.importPlaces(r.machine().Places())
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		return usagef("import --watch needs a tool, a file, a folder or --all")
+	}
+	st, err := r.creator()
+	if err != nil {
+		return err
+	}
+	f := &exchange.Follower{Store: st, Report: func(path string, rep *exchange.Report) { r.followed(path, rep) }}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	changed := make(chan string, 1000)
+	ready := make(chan struct{})
+	go func() {
+		cancel(watch.Files(ctx, paths, func() { close(ready) }, func(p string) { // what is changed while the first import runs waits
+			select {
+			case changed <- p:
+			case <-ctx.Done():
+			}
+		}))
+	}()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return r.watchEnded(ctx)
+	}
+	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress()})
+	r.endProgress()
+	if err != nil {
+		return r.watchEnded(ctx)
+	}
+	r.followed(strings.Join(paths, ", "), rep)
+	r.note("watching; Ctrl-C ends it")
+	for ctx.Err() == nil {
+		due, waiting := f.Due()
+		var timer <-chan time.Time
+		if waiting {
+			timer = time.After(time.Until(due))
+		}
+		select {
+		case <-ctx.Done():
+		case p := <-changed:
+			f.Changed(p)
+			continue
+		case <-timer:
+		}
+		if err := f.Take(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return r.watchEnded(ctx)
+}
+
+// watchEnded is how a watch ends: well where a person stopped it.
+func (r *run) watchEnded(ctx context.Context) error {
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// followed reports what came of a file, in one line.
+func (r *run) followed(path string, rep *exchange.Report) {
+	defer r.con.out.flush()
+	if r.json() {
+		r.printJSON(struct { // an error of the output ends the command at its end
+			Path string `json:"path"`
+			*exchange.Report
+		}{path, rep})
+		return
+	}
+	r.printf("%s  %s in %s, from %s\n", time.Now().Format("15:04:05"), count(rep.Messages, "message"), count(rep.Contexts, "context"), clean(path))
+	for _, w := range rep.Warnings {
+		r.note("%s", strings.TrimPrefix(warningText(w), ": "))
+	}
+}
