@@ -23,7 +23,13 @@ import (
 // embedded builds the program of that name out of docs/embedding.md.
 func embedded(t *testing.T, name string) string {
 	t.Helper()
-	doc, err := os.ReadFile("docs/embedding.md")
+	return programOf(t, "docs/embedding.md", name)
+}
+
+// programOf builds the program of that name out of a page of the docs.
+func programOf(t *testing.T, page, name string) string {
+	t.Helper()
+	doc, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,7 @@ func embedded(t *testing.T, name string) string {
 		}
 		return program
 	}
-	t.Fatalf("docs/embedding.md has no program %s", name)
+	t.Fatalf("%s has no program %s", page, name)
 	return ""
 }
 
