@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 
 // reader is somebody with a page on a store that others use too.
 type reader struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	store *chatctx.Store
 	url   string
@@ -62,7 +62,7 @@ type reader struct {
 }
 
 // open serves a store in a file and opens the page in a tab of its own.
-func open(t *testing.T, fill func(*chatctx.Store)) *reader {
+func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	t.Helper()
 	parent, err := browser()
 	if err != nil {
@@ -152,12 +152,12 @@ func value[T any](r *reader, expression string) T {
 	return v
 }
 
-// until waits for an expression to be true, and says what the page shows where it never is.
+// until waits for an expression to be true, which may fail while the page is drawn, and says what the page shows where it never is.
 func (r *reader) until(expression string) {
 	r.t.Helper()
 	ctx, stop := context.WithTimeout(r.ctx, 20*time.Second)
 	defer stop()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+expression+")", chromedp.WithPollingTimeout(15*time.Second))); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", chromedp.WithPollingTimeout(15*time.Second))); err != nil {
 		r.shot("failed")
 		r.t.Fatalf("never true: %s (%v); the page shows:\n%s", expression, err, value[string](r, "document.body.innerText.slice(0, 1200)"))
 	}
@@ -169,7 +169,7 @@ func (r *reader) sees(text string) {
 	r.until("document.body.innerText.includes(" + quoted(text) + ")")
 }
 
-// sights waits for a text to be shown no more.
+// gone waits for a text to be shown no more.
 func (r *reader) gone(text string) {
 	r.t.Helper()
 	r.until("!document.body.innerText.includes(" + quoted(text) + ")")

@@ -182,6 +182,10 @@ func TestACallWaits(t *testing.T) {
 	var c *chatctx.ChatContext
 	r := open(t, func(s *chatctx.Store) {
 		c = newContext(t, s, "Sea", user("Look"))
+		provider(t, s)
+		if _, err := s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
+			t.Fatal(err)
+		}
 	})
 	r.sees("Look")
 	commit(t, c.Begin("main"), func(b *chatctx.Batch) {
@@ -206,6 +210,11 @@ func TestACallWaits(t *testing.T) {
 	if string(call.RunArguments()) != `{"at":"land"}` || call.Status != pool.Approved {
 		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
 	}
+	r.click(".queue", "Run")
+	r.sees("look has run.")
+	r.click("#notices", "Let the model go on")
+	r.until(`[...document.querySelectorAll("main article details")].some((d) => d.textContent.includes("seen: land"))`)
+	r.sees("My name is plain.")
 }
 
 // Another program adds while I look.

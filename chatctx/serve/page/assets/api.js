@@ -103,7 +103,7 @@ export const api = {
   undo: (where, operation) => post(`${on(where)}/undo`, { operation }),
   redo: (where) => post(`${on(where)}/redo`),
 
-  calls: async () => (await get("/calls", { state: "pending" })).items,
+  calls: async (state = "pending") => (await get("/calls", { state })).items,
   call: (c) => get(callAt(c)),
   approve: (c, body) => post(`${callAt(c)}/approve`, body),
   deny: (c, reason) => post(`${callAt(c)}/deny`, { reason: reason || undefined }),

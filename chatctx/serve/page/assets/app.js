@@ -191,7 +191,7 @@ async function filesOf(transfer) {
   return files;
 }
 
-const app = new App();
+const app = (window.app = new App());
 addEventListener("keydown", (e) => {
   if (e.target.matches("input, textarea, select") || document.querySelector("dialog")) return;
   if (e.key === "/") e.preventDefault(), app.list.input.focus();

@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
-import { ago, button, el, hidden, replace, say } from "./dom.js";
+import { ago, button, el, hidden, notice, replace, say } from "./dom.js";
 import { argumentsOf } from "./message.js";
 
 // Calls is the queue of tool calls that wait for a person, over all conversations. Everything that will run is shown in full, and the rule that would decide.
@@ -10,24 +10,46 @@ export class Calls {
   }
 
   async open() {
-    const calls = await Promise.all((await api.calls()).map((c) => api.call(c)));
-    this.app.waiting(calls.length);
-    const queue = el("div", { class: "queue" }, calls.map((c) => this.call(c)));
+    const [pending, approved] = await Promise.all(["pending", "approved"].map(async (state) => Promise.all((await api.calls(state)).map((c) => api.call(c)))));
+    this.app.waiting(pending.length);
+    const queue = (calls, acts) => el("div", { class: "queue" }, calls.map((c) => this.call(c, acts(c))));
     replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", {}, "Calls that wait"),
-      calls.length ? queue : el("p", { class: "soft" }, "No call waits for you."),
+      pending.length ? queue(pending, (c) => this.deciding(c)) : el("p", { class: "soft" }, "No call waits for you."),
+      approved.length ? [el("h2", {}, "Approved, and run by nobody yet"), queue(approved, (c) => [this.act("Run", () => this.run(c), { class: "main" }), this.act("Deny…", () => this.deny(c))])] : null,
       "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
   }
 
-  call(c) {
-    const act = (text, run, props) => button(text, () => this.app.run(async () => (await run(), await this.open())), props);
+  act(text, run, props) {
+    return button(text, () => this.app.run(async () => (await run(), await this.open())), props);
+  }
+
+  deciding(c) {
+    return [this.act("Approve", () => this.approve(c), { class: "main" }), this.act("Deny…", () => this.deny(c)), this.act("Change…", () => this.change(c)), this.act("Always…", () => this.always(c))];
+  }
+
+  // run runs a call with the tool that is kept, and lets the model go on where it was the last that the branch waited for.
+  async run(c) {
+    await api.run(c);
+    say(`${c.tool_name} has run`);
+    const left = (await api.calls("pending")).concat(await api.calls("approved")).some((o) => o.context === c.context && o.branch === c.branch);
+    notice(`${c.tool_name} has run.`, left ? null : { name: "Let the model go on", run: () => this.app.run(() => this.goOn(c)) });
+  }
+
+  async goOn(c) {
+    this.app.go({ context: c.context, branch: c.branch });
+    await this.app.conversation.open(c.context, c.branch);
+    await this.app.conversation.writer.stream((on, signal) => api.send(c, {}, on, signal), []);
+  }
+
+  call(c, acts) {
     return el("article", { "aria-label": `Call of ${c.tool_name}`, "data-call": c.call },
       el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
         el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, hidden(c.title ?? c.branch))),
       c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
       argumentsOf(c, c.effective_arguments ?? c.arguments),
       c.effective_arguments ? el("details", {}, el("summary", {}, "What the model asked for"), argumentsOf(c)) : null,
-      this.ruling(c.ruling),
-      el("div", { class: "acts" }, act("Approve", () => this.approve(c), { class: "main" }), act("Deny…", () => this.deny(c)), act("Change…", () => this.change(c)), act("Always…", () => this.always(c))));
+      c.approval_status === "pending" ? this.ruling(c.ruling) : null,
+      el("div", { class: "acts" }, acts));
   }
 
   // ruling says which rule would decide, and why the others do not.
