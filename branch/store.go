@@ -394,11 +394,11 @@ func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
 	return total, nil
 }
 
-// Shared is the number of leading entries that two histories have in common. It compares pieces, and ids where segments differ.
+// Shared is the number of leading entries that two histories have in common. It compares pieces, and ids where segments differ: few at first, since most histories
+// part where their segments do.
 func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) {
 	n := sharedPieces(a, b)
-	const step = 256
-	for {
+	for step := 1; ; step = min(4*step, 256) {
 		as, err := IDs(tx, ctx, Slice(a, n, n+step))
 		if err != nil {
 			return 0, err
