@@ -33,7 +33,9 @@ func serveCommands() []*command {
 	return []*command{
 		{name: "serve", does: "speak for the store to other programs: over HTTP, or over standard input and output", scope: onStore, do: doServe,
 			more:  "docs/api.md has the API. Over a Unix socket, which only you can use, no token is needed; on this machine there is one for the run, which is printed; where others can reach the address, those of serve token are a must. Ctrl-C ends it.",
-			flags: listen, json: "address, token", example: `chatctx serve --listen 8080
+			flags: append([]urfave.Flag{&urfave.BoolFlag{Name: "stdio", Usage: "speak JSON-RPC 2.0 over standard input and output, a message a line, until the input ends"}}, listen...),
+			json:  "address, token; with --stdio the protocol alone", example: `chatctx serve --listen 8080
+chatctx serve --stdio
 chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 			subs: []*command{
 				{name: "token", does: "what lets other programs in", scope: onStore, subs: []*command{
@@ -151,13 +153,7 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	default:
 		s.address = "http://" + s.address
 	}
-	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: func(c *chatctx.ChatContext) (*approval.Executor, func()) {
-		own := *r // with executors that end with the request
-		own.executors = &executors{}
-		e := own.executor(c)
-		e.Show = nil // whoever asked is told by the answer
-		return e, own.executors.close
-	}}
+	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: r.ofRequest}
 	switch {
 	case len(o.Hosts) == 0 && serve.Beyond(l):
 		o.Hosts = []string{"*"}
@@ -175,6 +171,15 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	return s, err
 }
 
+// ofRequest runs the tools of one request.
+func (r *run) ofRequest(c *chatctx.ChatContext) (*approval.Executor, func()) {
+	own := *r // with executors that end with the request
+	own.executors = &executors{}
+	e := own.executor(c)
+	e.Show = nil // whoever asked is told by the answer
+	return e, own.executors.close
+}
+
 // answer answers until the command ends.
 func (s *server) answer(r *run) error {
 	defer s.Close()
@@ -182,9 +187,17 @@ func (s *server) answer(r *run) error {
 }
 
 func doServe(r *run) error {
+	if r.is("stdio") && (r.given("listen") || r.given("cert") || r.given("host")) {
+		return usagef("serve takes --stdio, or an address")
+	}
 	st, err := r.writer()
 	if err != nil {
 		return err
+	}
+	if r.is("stdio") {
+		s := serve.New(st, serve.Options{Executor: r.ofRequest})
+		defer s.Close()
+		return s.ServeStdio(r.ctx, os.Stdin, os.Stdout)
 	}
 	s, err := r.server(st, nil)
 	if err != nil {
