@@ -101,6 +101,9 @@ func fieldsOf(t reflect.Type) []field {
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() {
+			continue
+		}
 		all = append(all, field{name, f.Type, !strings.Contains(options, "omit"), f.Tag.Get("doc")})
 	}
 	return all

@@ -1,4 +1,208 @@
 package serve
 
-// OpenAPI is the description of the API in OpenAPI 3.1.
-func OpenAPI() []byte { return nil }
+import (
+	"encoding"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
+)
+
+// OpenAPI is the description of the API in OpenAPI 3.1, made of the table of methods.
+func OpenAPI() []byte { return described() }
+
+var described = sync.OnceValue(func() []byte {
+	d := &describer{schemas: map[string]any{}, names: map[reflect.Type]string{}}
+	paths := map[string]map[string]any{}
+	for _, m := range methods {
+		if paths[m.path] == nil {
+			paths[m.path] = map[string]any{}
+		}
+		paths[m.path][strings.ToLower(m.verb)] = d.operation(m)
+	}
+	raw, err := json.MarshalIndent(map[string]any{
+		"openapi":    "3.1.0",
+		"info":       map[string]any{"title": "chatctx", "version": "1", "description": "Branching conversations with language models. A method's id is its name in JSON-RPC."},
+		"servers":    []any{map[string]any{"url": base}},
+		"security":   []any{map[string]any{"token": []any{}}},
+		"paths":      paths,
+		"components": map[string]any{"schemas": d.schemas, "securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}},
+	}, "", " ")
+	if err != nil {
+		panic(err) // the table alone goes in
+	}
+	return raw
+})
+
+// describer makes schemas of Go's types. Named types stand in the components.
+type describer struct {
+	schemas map[string]any
+	names   map[reflect.Type]string
+}
+
+type schema = map[string]any
+
+var inPath = regexp.MustCompile(`\{(\w+)\}`)
+
+// operation describes a method.
+func (d *describer) operation(m *method) schema {
+	op := schema{"operationId": m.name, "summary": m.does, "x-scope": string(m.scope), "tags": []any{strings.Split(m.name, ".")[0]}}
+	placed := map[string]bool{}
+	parameters := []any{}
+	for _, match := range inPath.FindAllStringSubmatch(m.path, -1) {
+		placed[match[1]] = true
+	}
+	body, required := schema{}, []string{}
+	for _, f := range m.fields {
+		s := d.of(f.typ)
+		switch {
+		case placed[f.name], m.verb == "GET", m.upload:
+			where := map[bool]string{true: "path", false: "query"}[placed[f.name]]
+			parameters = append(parameters, schema{"name": f.name, "in": where, "required": f.required, "description": f.does, "schema": s})
+		default:
+			if f.does != "" {
+				s = schema{"allOf": []any{s}, "description": f.does}
+			}
+			body[f.name] = s
+			if f.required {
+				required = append(required, f.name)
+			}
+		}
+	}
+	for header, name := range map[string]string{"If-Match": "expect", "Idempotency-Key": "key"} {
+		if m.has(name) || name == "key" && m.verb == "POST" && m.shape == answer {
+			parameters = append(parameters, schema{"name": header, "in": "header", "schema": schema{"type": "string"}})
+		}
+	}
+	op["parameters"] = parameters
+	switch {
+	case m.upload:
+		op["requestBody"] = schema{"required": true, "content": schema{"application/octet-stream": schema{"schema": schema{"type": "string", "format": "binary"}}}}
+	case m.verb == "POST":
+		op["requestBody"] = schema{"required": len(required) > 0, "content": schema{"application/json": schema{"schema": objectOf(body, required)}}}
+	}
+	op["responses"] = d.responses(m)
+	return op
+}
+
+func (d *describer) responses(m *method) schema {
+	ok := schema{"description": "done"}
+	switch m.shape {
+	case answer:
+		ok["content"] = schema{"application/json": schema{"schema": d.of(m.out)}}
+	case events:
+		ok["description"] = "server-sent events; the last one is done, or error"
+		ok["content"] = schema{"text/event-stream": schema{"schema": schema{"type": "string"}, "x-done": d.of(m.out)}}
+	case content:
+		ok["content"] = schema{"*/*": schema{"schema": schema{"type": "string", "format": "binary"}}}
+	}
+	failed := objectOf(schema{"error": d.of(reflect.TypeFor[contract.Error]())}, []string{"error"})
+	return schema{"200": ok, "default": schema{"description": "not done", "content": schema{"application/json": schema{"schema": failed}}}}
+}
+
+func objectOf(properties schema, required []string) schema {
+	s := schema{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+// written are types whose JSON is not that of their fields.
+var writtenTypes = map[reflect.Type]schema{
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[time.Time]():       {"type": "string", "format": "date-time"},
+	reflect.TypeFor[chatctx.ID]():      {"type": "string", "format": "uuid"},
+	reflect.TypeFor[chatctx.Entry]():   message,
+	reflect.TypeFor[chatctx.Message](): message,
+}
+
+// message is a message, with its place where it stands on a branch.
+var message = schema{"type": "object", "description": "a message as docs/cli.md has it", "required": []string{"role"}, "properties": schema{
+	"id": schema{"type": []any{"string", "null"}}, "role": schema{"enum": []any{"system", "user", "assistant", "tool"}}, "position": schema{"type": []any{"integer", "null"}}, "turn": schema{"type": []any{"string", "null"}},
+	"content": schema{"type": []any{"string", "array"}}, "tool_calls": schema{"type": "array"}, "tool_result": schema{"type": "object"}, "metadata": schema{"type": "object"},
+}}
+
+var textMarshaler, jsonMarshaler = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[json.Marshaler]()
+
+// of is the schema of a type.
+func (d *describer) of(t reflect.Type) schema {
+	if s, ok := writtenTypes[t]; ok {
+		return s
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return orNull(d.of(t.Elem()))
+	case t.Implements(jsonMarshaler) || reflect.PointerTo(t).Implements(jsonMarshaler):
+		return schema{}
+	case t.Implements(textMarshaler):
+		return schema{"type": "string"}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return schema{"type": "string"}
+	case reflect.Bool:
+		return schema{"type": "boolean"}
+	case reflect.Float64:
+		return schema{"type": "number"}
+	case reflect.Slice:
+		return schema{"type": []any{"array", "null"}, "items": d.of(t.Elem())}
+	case reflect.Array:
+		return schema{"type": "array", "items": d.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": d.of(t.Elem())}
+	case reflect.Struct:
+		return d.structure(t)
+	}
+	return schema{"type": "integer"}
+}
+
+func orNull(s schema) schema {
+	if word, ok := s["type"].(string); ok {
+		s = maps.Clone(s)
+		s["type"] = []any{word, "null"}
+		return s
+	}
+	if len(s) == 0 {
+		return s
+	}
+	return schema{"anyOf": []any{s, schema{"type": "null"}}}
+}
+
+// structure is the schema of a struct: one with a name of its own stands in the components.
+func (d *describer) structure(t reflect.Type) schema {
+	if t.Name() == "" || strings.Contains(t.Name(), "[") {
+		return d.fields(t)
+	}
+	name, known := d.names[t]
+	if !known {
+		name = strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+		for n := 2; d.schemas[name] != nil; n++ {
+			name = strings.TrimRight(name, "0123456789") + strconv.Itoa(n)
+		}
+		d.names[t], d.schemas[name] = name, schema{} // it may have itself in it
+		d.schemas[name] = d.fields(t)
+	}
+	return schema{"$ref": "#/components/schemas/" + name}
+}
+
+func (d *describer) fields(t reflect.Type) schema {
+	properties, required := schema{}, []string{}
+	for _, f := range fieldsOf(t) {
+		if f.name != "" && f.name != "-" {
+			if properties[f.name] = d.of(f.typ); f.required {
+				required = append(required, f.name)
+			}
+		}
+	}
+	slices.Sort(required)
+	return objectOf(properties, slices.Compact(required))
+}

@@ -22,6 +22,16 @@ type api struct {
 	server *Server
 	http   *httptest.Server
 	token  string
+
+	recorded []spoken // what was asked and answered: it has to be as the description says
+}
+
+// spoken is a request with its answer.
+type spoken struct {
+	verb, path string
+	body       any
+	res        *http.Response
+	raw        []byte
 }
 
 func start(t *testing.T, o Options) *api {
@@ -32,13 +42,15 @@ func start(t *testing.T, o Options) *api {
 	}
 	s := New(store, o)
 	h := httptest.NewServer(s)
+	a := &api{t: t, store: store, server: s, http: h, token: s.RunToken()}
 	t.Cleanup(func() {
 		s.Close()
 		h.Close()
+		a.asDescribed()
 		check(t, store)
 		store.Close()
 	})
-	return &api{t, store, s, h, s.RunToken()}
+	return a
 }
 
 // check fails where the store breaks an invariant.
@@ -94,6 +106,7 @@ func (a *api) send(verb, path string, body any, header map[string]string) (*http
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	a.recorded = append(a.recorded, spoken{verb, path, body, res, raw})
 	return res, raw
 }
 
