@@ -130,6 +130,9 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 	if len(b.steps) > 0 && b.steps[0].what == switchStep {
 		begin = journal.BeginAnywhere
 	}
+	if err := b.fetch(tx); err != nil {
+		return nil, nil, err
+	}
 	t, err := begin(b.store.at, tx, b.context, b.branch)
 	if err != nil {
 		return nil, nil, err
@@ -158,6 +161,30 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 		}
 	}
 	return t, done, err
+}
+
+// fetch brings what the batch is going to read whatever it finds, at once: the context, the branch where it is known which, and what stands under the ids of its messages.
+func (b *Batch) fetch(tx kv.Tx) error {
+	var id ID
+	if len(b.context) != 36 || id.UnmarshalText([]byte(b.context)) != nil {
+		return nil
+	}
+	keys := []kv.Key{{Bucket: record.ContextBucket, Key: id[:]}}
+	if b.branch == "" && b.store.at.Place != nil {
+		on, err := b.store.at.Place.Branch(id)
+		if err != nil {
+			return err
+		}
+		if on != (ID{}) {
+			keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+		}
+	}
+	for _, s := range b.steps {
+		for _, m := range s.msgs {
+			keys = append(keys, kv.Key{Bucket: pool.Bucket, Key: record.Under(id, m.ID[:]...)})
+		}
+	}
+	return kv.Fetch(tx, keys...)
 }
 
 // switchStep is what the step of Switch is called.

@@ -170,7 +170,7 @@ func (o *ListOptions) takesLabels(info *ContextInfo) bool {
 
 // How many contexts are read in one transaction: of a list's beginning, which may be all that somebody looks at, and at most.
 const (
-	firstPage = 32
+	firstPage = 64
 	listBatch = 256
 )
 
@@ -324,9 +324,15 @@ func (s *Store) Labels(ctx context.Context) (map[string]int, error) {
 }
 
 func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	var out []*ContextInfo
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
 		out = out[:0]
+		if err := fetchInfos(s.at, tx, ids); err != nil {
+			return err
+		}
 		for _, id := range ids {
 			rec, _, err := record.GetContext(tx, id)
 			if err != nil {
@@ -344,6 +350,36 @@ func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
 		return nil
 	})
 	return out, err
+}
+
+// fetchInfos brings what infoOf reads of contexts, in as many steps as one thing leads to another.
+func fetchInfos(s *record.Store, tx kv.Tx, ids []ID) error {
+	keys := []kv.Key{{Bucket: record.MetaBucket, Key: record.MetaCurrent}}
+	for i := range ids {
+		keys = append(keys, kv.Key{Bucket: record.ContextBucket, Key: ids[i][:]})
+	}
+	if err := kv.Fetch(tx, keys...); err != nil {
+		return err
+	}
+	keys = nil
+	for _, id := range ids {
+		rec, _, err := record.GetContext(tx, id)
+		if err != nil {
+			return err
+		}
+		if rec == nil {
+			continue
+		}
+		on, err := s.Active(id, rec)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+		if rec.Parent != (ID{}) {
+			keys = append(keys, kv.Key{Bucket: record.ContextBucket, Key: rec.Parent[:]})
+		}
+	}
+	return kv.Fetch(tx, keys...)
 }
 
 // Use makes a context the current one: the store's, or this person's where Options.Place keeps that.

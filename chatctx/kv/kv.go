@@ -27,6 +27,21 @@ type Tx interface {
 	Scan(bucket string, r Range, fn func(key, value []byte) error) error
 }
 
+// Key names a record.
+type Key struct {
+	Bucket string
+	Key    []byte
+}
+
+// Fetch says which records a transaction is going to read by Get or GetMany. An engine whose reads take a way to a server brings
+// them all at once, others do nothing. It changes nothing of what is read.
+func Fetch(tx Tx, keys ...Key) error {
+	if f, is := tx.(interface{ Fetch(keys []Key) error }); is {
+		return f.Fetch(keys)
+	}
+	return nil
+}
+
 // RwTx reads and writes. It sees its own writes.
 type RwTx interface {
 	Tx

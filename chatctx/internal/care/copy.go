@@ -20,7 +20,7 @@ import (
 )
 
 // AllBuckets are all that a store has.
-var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.SourceBucket, record.OpenBucket, record.LooseBucket, pool.ArtifactBucket,
+var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.SourceBucket, record.OpenBucket, record.LooseBucket, record.LabelBucket, pool.ArtifactBucket,
 	index.WaitingBucket, index.DocBucket, index.TermBucket}, OwnBuckets...)
 
 // CopyOptions of CopyStore.

@@ -113,6 +113,9 @@ func (t *Txn) Holders(home pool.Home) ([]string, error) {
 
 // Show puts the calls that stand in pieces into the open index, or takes those out that no branch holds any more: their messages came onto the branch b, or left it.
 func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
+	if on && len(pieces) == 1 && pieces[0] == t.quiet {
+		return nil
+	}
 	calls, err := view.UnansweredIn(t.Tx, t.ID, pieces)
 	if err != nil {
 		return err

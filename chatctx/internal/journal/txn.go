@@ -99,7 +99,8 @@ type Txn struct {
 	returned  []returned        // calls whose results are to come back with their messages
 	left      []view.Unanswered // open calls whose messages left their branches
 	group     uint64
-	went      pool.ID // the branch that is the active one for this person from now on, where Store.Place keeps that
+	quiet     branch.Piece // what was written last, if no message of it has a call
+	went      pool.ID      // the branch that is the active one for this person from now on, where Store.Place keeps that
 }
 
 // active is the branch that "" names.
@@ -521,6 +522,9 @@ func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.M
 	p, err := t.Write(b, items)
 	if err != nil {
 		return p, err
+	}
+	if !slices.ContainsFunc(msgs, func(m *pool.Message) bool { return len(m.Calls) > 0 }) {
+		t.quiet = p
 	}
 	for _, m := range msgs {
 		if err := t.openCalls(m); err != nil {

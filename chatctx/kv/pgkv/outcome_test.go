@@ -187,6 +187,7 @@ func TestTrips(t *testing.T) {
 					return db.View(ctx, func(tx kv.Tx) error { _, err := tx.Get("b", []byte("1")); return err })
 				}, 1},
 				{"a view of 300 keys", func() error { return viewMany(db, 300) }, 1},
+				{"300 keys one by one after they were fetched", func() error { return fetched(db, 300) }, 1},
 				{"the clock, just heard", func() error { _, err := d.Now(ctx); return err }, 0},
 			} {
 				d.settled()

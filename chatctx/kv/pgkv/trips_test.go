@@ -76,3 +76,25 @@ func (d *database) settled() {
 	d.active.Wait()
 	d.news.sends.Wait()
 }
+
+// fetched reads by key what it fetched before.
+func fetched(db kv.DB, n int) error {
+	return db.View(ctx, func(tx kv.Tx) error {
+		keys := []kv.Key{{Bucket: "other", Key: []byte("none")}, {Bucket: "b", Key: nil}}
+		for _, key := range keysOf(n) {
+			keys = append(keys, kv.Key{Bucket: "b", Key: key})
+		}
+		if err := kv.Fetch(tx, keys...); err != nil {
+			return err
+		}
+		if value, err := tx.Get("other", []byte("none")); value != nil || err != nil {
+			return fmt.Errorf("none is %q, %v", value, err)
+		}
+		for _, key := range keysOf(n) {
+			if value, err := tx.Get("b", key); string(value) != string(key) || err != nil {
+				return fmt.Errorf("%s is %q, %v", key, value, err)
+			}
+		}
+		return nil
+	})
+}

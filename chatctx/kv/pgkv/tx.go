@@ -108,6 +108,45 @@ func (s *session) many(bucket string, keys [][]byte) ([][]byte, error) {
 	return values, nil
 }
 
+// Fetch brings records that are going to be read, in one round trip.
+func (t *reader) Fetch(keys []kv.Key) error {
+	if t.ended {
+		return kv.ErrEnded
+	}
+	ask := map[string][][]byte{}
+	var buckets []string
+	for _, k := range keys {
+		if t.known.of[place{k.Bucket, string(k.Key)}] != nil || k.Bucket == "" || len(k.Key) == 0 {
+			continue
+		}
+		if ask[k.Bucket] == nil {
+			buckets = append(buckets, k.Bucket)
+		}
+		ask[k.Bucket] = append(ask[k.Bucket], k.Key)
+	}
+	if len(buckets) == 0 {
+		return nil
+	}
+	var calls []call
+	for _, bucket := range buckets {
+		calls = append(calls, do(t.db.sql.many, []byte(bucket), byteaArray(ask[bucket])))
+	}
+	results, err := t.ask(calls...)
+	if err != nil {
+		return err
+	}
+	for i, bucket := range buckets {
+		found := map[string][]byte{}
+		for _, row := range results[i].rows {
+			found[string(row[0])] = row[1]
+		}
+		for _, key := range ask[bucket] {
+			t.learn(place{bucket, string(key)}, found[string(key)])
+		}
+	}
+	return nil
+}
+
 func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
 	if t.ended {
 		return kv.ErrEnded
