@@ -1,10 +1,15 @@
 package enhancer
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -22,6 +27,9 @@ type simulation struct {
 	broken                         map[string]int
 	pruned                         map[pool.ID]bool // in the last request
 	compactions                    int
+	// Money: what the requests and their answers cost, and what summaries cost, at a price; nil: nobody asks.
+	price              *cost.Price
+	requested, summing cost.Money
 }
 
 // request makes the request that would be sent now, checks it, and counts what it shares with the last one.
@@ -45,8 +53,21 @@ func (s *simulation) request() {
 	if share.BrokenBy != "" {
 		s.broken[share.BrokenBy]++
 	}
+	if s.price != nil { // what was there in the last request is read from the cache, the rest is put there
+		s.requested += s.price.Of(cost.Usage{CacheRead: int64(share.Tokens), CacheWrite: int64(share.Total - share.Tokens), Output: answerTokens})
+	}
 	s.flipFlop(d)
 	s.last, s.session = now, d.Session
+}
+
+// answerTokens is what an answer of the simulation takes, calls and words, in the middle.
+const answerTokens = 120
+
+// Complete answers with a summary as long as it was asked for, and is paid for it.
+func (s *simulation) Complete(_ context.Context, system, prompt string, limit int) (Answer, error) {
+	c := tokens.NewCounter(s.o.Model, nil)
+	s.summing += s.price.Of(cost.Usage{Input: int64(c.Text(system) + c.Text(prompt)), Output: int64(limit)})
+	return Answer{Text: strings.TrimSpace(strings.Repeat("so ", limit))}, nil
 }
 
 // flipFlop fails where a result that was one line in the last request is whole again.
@@ -87,7 +108,11 @@ func (s *simulation) compact() {
 	if err != nil {
 		return
 	}
-	made, err := summarise(s.t.Context(), w, s.o, d, p, Request{})
+	var r Request
+	if s.price != nil {
+		r.Completer, r.Model = s, s.o.Model
+	}
+	made, err := summarise(s.t.Context(), w, s.o, d, p, r)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -99,8 +124,8 @@ func (s *simulation) compact() {
 }
 
 // simulate runs turns of a conversation: a user message, up to four uses of tools, an answer; a request for each answer of the model.
-func simulate(t *testing.T, o Options, compacting bool, turns int) *simulation {
-	s := &simulation{t: t, o: o, broken: map[string]int{}}
+func simulate(t *testing.T, o Options, compacting bool, turns int, price *cost.Price) *simulation {
+	s := &simulation{t: t, o: o, broken: map[string]int{}, price: price}
 	w := newWriter(42)
 	for range turns {
 		w.user(w.words(10 + w.rng.Intn(60)))
@@ -146,11 +171,43 @@ func TestCachedShareOverFiveHundredTurns(t *testing.T) {
 		if !c.compacting {
 			n = turns / 3 // the draft grows with each turn
 		}
-		s := simulate(t, c.o, c.compacting, n)
+		s := simulate(t, c.o, c.compacting, n, nil)
 		t.Logf("%-38s cached share %.1f %% of %d input tokens in %d requests; largest %d; %d compactions; broken by %v",
 			c.name, s.share(), s.input, s.requests, s.peaks, s.compactions, s.broken)
 		if s.share() < c.least {
 			t.Errorf("%s: the cached share is %.1f %%, want %.0f", c.name, s.share(), c.least)
 		}
+	}
+}
+
+// TestMoneyOverFiveHundredTurns is the same conversation in money, at the list prices of a model, with its own window, and with a cache that always holds the last request. docs/window.md has the table, which a
+// run with the switch prints: an ordinary run looks at the first 40 turns in a small window.
+func TestMoneyOverFiveHundredTurns(t *testing.T) {
+	const model = "claude-sonnet-4-5"
+	turns, budget := 40, 12_000
+	if testkit.Long() {
+		turns, budget = 500, tokens.ForModel(model).Budget()
+	}
+	var prices *cost.Prices
+	price := prices.Of("anthropic", model, time.Time{})
+	spent := map[string]cost.Money{}
+	for _, c := range []struct {
+		name              string
+		pruning, compacts bool
+	}{{"neither", false, false}, {"pruning alone", true, false}, {"compaction alone", false, true}, {"both", true, true}} {
+		o := DefaultOptions()
+		o.Model, o.Budget = model, budget
+		if !c.pruning {
+			o.StepsOff = []string{"prune"}
+		}
+		s := simulate(t, o, c.compacts, turns, price)
+		spent[c.name] = s.requested + s.summing
+		t.Logf("| %s | %.1f M | %.1f %% | %d | %s | %s | **%s** |", c.name, float64(s.input)/1e6, s.share(), s.compactions, s.requested.Short(), s.summing.Short(), spent[c.name].Short())
+	}
+	if spent["pruning alone"] >= spent["neither"] {
+		t.Errorf("pruning alone costs %s, neither %s", spent["pruning alone"], spent["neither"])
+	}
+	if both := spent["both"]; testkit.Long() && (2*both >= spent["neither"] || both >= spent["compaction alone"]) {
+		t.Errorf("pruning and compaction together cost %s: %v", both, spent)
 	}
 }
