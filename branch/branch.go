@@ -86,6 +86,8 @@ type Digest struct {
 	Of pool.Hash `cbor:"5,keyasint,omitzero"`
 	// Message lies in the pool and on no branch: what a model was paid for Text. Zero: no model made it.
 	Message pool.ID `cbor:"6,keyasint,omitzero"`
+	// Kept: somebody asked for this one. It is not merged with others.
+	Kept bool `cbor:"7,keyasint,omitempty"`
 }
 
 // Len is the number of messages on the branch.

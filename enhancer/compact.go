@@ -18,8 +18,9 @@ var ErrNothingToCompact = errors.New("nothing to compact: the session holds no m
 
 // Plan says where a compaction cuts. It is made from a draft as the store gives it, before any step.
 type Plan struct {
-	// Start is the position at which the new session begins.
+	// Start is the position at which the new session begins, or what comes after a stretch.
 	Start int
+	from  int // the position at which what is summarised begins
 	// Gone are the messages that the summary stands for, Pinned those before the cut that stay (system messages too), Kept the tail.
 	Gone, Pinned, Kept []*chatctx.DraftMessage
 	Before             tokens.Sizes
@@ -30,6 +31,7 @@ type Plan struct {
 	// earlier are the summaries that the request has already.
 	earlier []part
 	last    int // the position of the newest message
+	stretch bool
 }
 
 // The shares that keep compaction from being for nothing. They are of a request's limit, but for leastGain, which is of the request.
@@ -135,7 +137,7 @@ func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft)
 		return nil, ErrNothingToCompact
 	}
 	p.Room, p.earlier = int(summaryShare*float64(w.counted(w.Limit()))), partsOf(d.Summary)
-	p.Start, p.last = d.Messages[cut-1].Position+1, d.Messages[len(d.Messages)-1].Position
+	p.Start, p.last, p.from = d.Messages[cut-1].Position+1, d.Messages[len(d.Messages)-1].Position, max(d.Session.Start, 1)
 	return p, nil
 }
 

@@ -29,7 +29,7 @@ func History(w *Window, o Options) Enhancer {
 		// Digests whose messages have changed since were not put in: they are dropped.
 		old := slices.DeleteFunc(slices.Clone(d.Session.Digests), func(g branch.Digest) bool { return w.behind[g.Of] == nil })
 		s.expand()
-		d.Session.Digests = s.capDigests(append(old, made...))
+		d.Session.Digests = s.capDigests(inOrder(append(old, made...)))
 		s.digests()
 		return nil
 	})
@@ -59,18 +59,29 @@ func (s *steps) makeDigests() []branch.Digest {
 	var out []branch.Digest
 	for _, b := range joinBlocks(blocks, l.may, end) {
 		var gone []*chatctx.DraftMessage
+		put := func() {
+			if len(gone) > 0 {
+				out = append(out, branch.Digest{From: gone[0].Position, To: gone[len(gone)-1].Position,
+					Text: gather(gone, s.d.Messages[end:], s.w.wholeOf).within(s.w.Counter, s.o.DigestTokens), Of: hashOf(gone)})
+				gone = nil
+			}
+		}
 		for i := b.From; i < b.To; i++ {
-			if m := s.d.Messages[i]; !l.stay[i] && m.Position > 0 {
+			switch m := s.d.Messages[i]; {
+			case s.w.byDigest[m.ID] != nil:
+				put() // digests do not overlap
+			case !l.stay[i] && m.Position > 0:
 				gone = append(gone, m)
 			}
 		}
-		if len(gone) == 0 {
-			continue
-		}
-		out = append(out, branch.Digest{From: gone[0].Position, To: gone[len(gone)-1].Position,
-			Text: gather(gone, s.d.Messages[end:], s.w.wholeOf).within(s.w.Counter, s.o.DigestTokens), Of: hashOf(gone)})
+		put()
 	}
 	return out
+}
+
+func inOrder(digests []branch.Digest) []branch.Digest {
+	slices.SortStableFunc(digests, func(a, b branch.Digest) int { return a.From - b.From })
+	return digests
 }
 
 // factsBlocks is how many digests are made at most before they are merged: of a long history the older blocks share one.
@@ -104,8 +115,25 @@ func hashOf(messages []*chatctx.DraftMessage) pool.Hash {
 	return pool.Hash(h.Sum(nil))
 }
 
-// capDigests merges digests into one where they are together over the cap.
+// capDigests merges digests into one where they are together over the cap: those between two that somebody asked for, which stay as they are.
 func (s *steps) capDigests(all []branch.Digest) []branch.Digest {
+	var out []branch.Digest
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(g branch.Digest) bool { return g.Kept })
+		if n < 0 {
+			n = len(all)
+		}
+		out = append(out, s.capped(all[:n])...)
+		if n < len(all) {
+			out = append(out, all[n])
+			n++
+		}
+		all = all[n:]
+	}
+	return out
+}
+
+func (s *steps) capped(all []branch.Digest) []branch.Digest {
 	sum := 0
 	for i := range all {
 		sum += s.w.Counter.Text(all[i].Text)

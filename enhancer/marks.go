@@ -79,10 +79,14 @@ func (s *steps) dropStale() {
 // changes nothing without a budget.
 func Recall(w *Window, o Options) Enhancer {
 	return Func("recall", func(ctx context.Context, d *chatctx.Draft) error {
-		if err := w.Measure(ctx, d); err != nil || w.Budget == 0 {
+		if err := w.Measure(ctx, d); err != nil {
 			return err
 		}
 		s := steps{ctx: ctx, w: w, d: d, o: o}
+		if w.Budget == 0 {
+			s.askedFor()
+			return nil
+		}
 		s.dropStale()
 		if d.Session.PrunedTo == 0 && len(d.Session.Digests) == 0 && len(marksOf(&d.Session)) == 0 {
 			return nil
@@ -95,6 +99,16 @@ func Recall(w *Window, o Options) Enhancer {
 		s.trimTo(s.marked(trimMark))
 		return nil
 	})
+}
+
+// askedFor puts in the digests that somebody asked for: they hold without a budget too.
+func (s *steps) askedFor() {
+	all := s.d.Session.Digests
+	s.d.Session.Digests = slices.DeleteFunc(slices.Clone(all), func(g branch.Digest) bool { return !g.Kept })
+	if len(s.d.Session.Digests) > 0 {
+		s.digests()
+	}
+	s.d.Session.Digests = all
 }
 
 // steps is what the parts of the built-in steps share.

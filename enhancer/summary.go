@@ -51,14 +51,14 @@ func (p *Plan) bound(c *tokens.Counter, merging bool) int {
 // summarise makes the summary of what a plan leaves out. Earlier summaries stay as they are while there is room; else a model merges them into the new one, and where there is none they
 // are shortened.
 func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
-	c, from := w.Counter, max(d.Session.Start, 1)
+	c, from := w.Counter, p.from
 	if r.Text != "" {
 		if strings.TrimSpace(r.Text) == "" {
 			return nil, ErrNoSummary
 		}
 		return p.beside(c, newPart(from, p.Start-1, "text", r.Text)), nil
 	}
-	if err := p.gains(w); err != nil {
+	if err := p.gains(w); err != nil && !p.stretch {
 		return nil, err
 	}
 	if r.Completer == nil {
@@ -118,7 +118,8 @@ func (p *Plan) atMost(w *Window) int {
 func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error) {
 	n, all := w.Counter.Text(s.last().text), size(w.Counter, s.parts)
 	before := p.Before.Summary
-	if float64(p.GoneTokens+before-all) >= leastGain*float64(p.Before.Total()) && (p.Room == 0 || all <= p.Room*3/2) && n <= longer*bound+summaryHead {
+	gains := float64(p.GoneTokens+before-all) >= leastGain*float64(p.Before.Total()) || p.stretch && all < p.GoneTokens
+	if gains && (p.Room == 0 || all <= p.Room*3/2) && n <= longer*bound+summaryHead {
 		return s, nil
 	}
 	out, err := p.byRules(w, from, min(bound, digestMost))

@@ -108,6 +108,7 @@ type nativeDigest struct {
 	To       int         `json:"to"`
 	Text     string      `json:"text"`
 	Squeezed bool        `json:"squeezed,omitempty"`
+	Kept     bool        `json:"kept,omitempty"`
 	Of       string      `json:"of,omitempty"` // hex
 	Message  *chatctx.ID `json:"message,omitempty"`
 }
@@ -235,7 +236,7 @@ func sessionsOut(list []branch.Session) []nativeSession {
 	for _, s := range list {
 		n := nativeSession{ID: s.ID, Start: s.Start, Summary: idOrNil(s.Summary), Created: stamp(s.Created), PrunedTo: s.PrunedTo, Data: s.Data}
 		for _, d := range s.Digests {
-			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: hashText(d.Of), Message: idOrNil(d.Message)})
+			n.Digests = append(n.Digests, nativeDigest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Kept: d.Kept, Of: hashText(d.Of), Message: idOrNil(d.Message)})
 		}
 		out = append(out, n)
 	}
@@ -251,7 +252,7 @@ func sessionsIn(list []nativeSession) ([]branch.Session, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Of: of, Message: idOf(d.Message)})
+			s.Digests = append(s.Digests, branch.Digest{From: d.From, To: d.To, Text: d.Text, Squeezed: d.Squeezed, Kept: d.Kept, Of: of, Message: idOf(d.Message)})
 		}
 		out = append(out, s)
 	}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // A batch of append ends at so many messages or bytes, or when no further line is there yet.
@@ -114,6 +116,8 @@ type lines struct {
 	limit int // bytes of a line
 	most  int // messages of a batch
 	n     int // the number of the line read last
+	// mended are the half characters that were replaced.
+	mended int
 }
 
 func newLines(in io.Reader, limit, most int) *lines {
@@ -136,6 +140,10 @@ func (l *lines) batch() (batch []*chatctx.Message, numbers []int, err error) {
 			continue
 		}
 		m := new(chatctx.Message)
+		if utf8.Valid(line) { // half characters are replaced, as in an import; bytes that are no text are refused
+			whole, mended := pool.WholeJSON(line)
+			line, l.mended = whole, l.mended+mended
+		}
 		if err := decodeMessage(line, m); err != nil {
 			return batch, numbers, fmt.Errorf("line %d: %w", l.n, err)
 		}

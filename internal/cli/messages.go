@@ -196,8 +196,8 @@ func (r *run) appended(a *appender) error {
 	if a.known > 0 {
 		known = fmt.Sprintf(", %d were there already", a.known)
 	}
-	if a.mended > 0 {
-		a.r.note("half characters and bytes that are no text were replaced in %s of JSON", count(a.mended, "place"))
+	if n := a.mended + a.lines.mended; n > 0 {
+		a.r.note("half characters and bytes that are no text were replaced in %s of JSON", count(n, "place"))
 	}
 	r.printf("added %s to %s%s\n", count(a.stored, "message"), placed(a.last), known)
 	if a.newest != "" {

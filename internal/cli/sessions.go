@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,6 +60,10 @@ func doCompact(r *run) error {
 	if err != nil {
 		return err
 	}
+	stretch, from, to, err := r.stretch(c, name)
+	if err != nil {
+		return err
+	}
 	if r.is("dry-run") {
 		return r.compactPlan(c, name, o)
 	}
@@ -74,13 +79,48 @@ func doCompact(r *run) error {
 	if request.Embedder, err = r.turn(c, name).Embedder(r.ctx); err != nil {
 		r.note("the summary cannot be searched for later: %s", clean(err.Error()))
 	}
-	done, err := enhancer.Compact(r.ctx, c, name, o, request)
+	compact := enhancer.Compact
+	if stretch {
+		compact = func(ctx context.Context, c *chatctx.ChatContext, name string, o enhancer.Options, request enhancer.Request) (*enhancer.Compacted, error) {
+			return enhancer.CompactStretch(ctx, c, name, o, request, from, to)
+		}
+	}
+	done, err := compact(r.ctx, c, name, o, request)
 	if err != nil {
 		return compactHint(err, request.Completer != nil)
 	}
 	v := compactedJSON{where{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, done.Session, done.Start, done.By, done.Summary, done.Messages, done.Before, done.After,
 		done.System, done.SummarySize, done.Kept, done.Tools, done.Calls, intOrNull(done.Budget), done.Parts, done.Note}
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s%s", done.Notice(), r.nextRequest(r.turn(c, name)))
+}
+
+// stretch reads --from and --to as positions.
+func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to int, err error) {
+	if !r.given("from") && !r.given("to") {
+		return false, 0, 0, nil
+	}
+	if !r.given("from") || !r.given("to") {
+		return false, 0, 0, usagef("--from and --to go together: they are the first and the last message of a stretch")
+	}
+	if r.given("keep-tokens") || r.given("keep-messages") || r.is("dry-run") {
+		return false, 0, 0, usagef("--from and --to say what goes; --keep-tokens, --keep-messages and --dry-run are for a compaction from the beginning")
+	}
+	snap, err := c.Snapshot(r.ctx, name)
+	if err != nil {
+		return false, 0, 0, err
+	}
+	var at [2]int
+	for i, flag := range []string{"from", "to"} {
+		e, err := snap.Place(r.ctx, chatctx.Ref(r.flag(flag)))
+		if err != nil {
+			return false, 0, 0, err
+		}
+		at[i] = e.Position
+	}
+	if at[0] > at[1] {
+		return false, 0, 0, usagef("--from stands after --to: #%d and #%d", at[0], at[1])
+	}
+	return true, at[0], at[1], nil
 }
 
 // compactOptions are the settings with what the flags say.
@@ -108,6 +148,9 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Opti
 func compactHint(err error, model bool) error {
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return &hinted{err, "keep less: compact --keep-tokens 1000"}
+	}
+	if errors.Is(err, enhancer.ErrStretch) {
+		return &usageError{err.Error(), "chatctx log shows the numbers; chatctx compact --from u2 --to a4"}
 	}
 	var none *enhancer.NoGainError
 	if errors.As(err, &none) {

@@ -34,6 +34,7 @@ chatctx tokens --provider anthropic --json`},
 			json: "operation, context, branch, session, start, by, summary, messages, before, after, system, summary_tokens, kept, tools, calls, budget, summaries[{from, to, by, merged, cut}], note; with --dry-run: dry_run, context, branch, start, messages[{id, role, position, tokens, preview}], gone, kept, pinned, before",
 			example: `chatctx compact --dry-run
 chatctx compact --keep-tokens 2000
+chatctx compact --from u2 --to a4
 chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 		{name: "prune", does: "make one line of old tool results, from now on", scope: onBranch, do: doPrune, flags: []urfave.Flag{
 			&urfave.IntFlag{Name: "keep-tokens", Usage: "leave the newest `N` tokens of them; else the setting prune.keep"}, dryRun()},
@@ -66,6 +67,8 @@ func compactFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.IntFlag{Name: "keep-tokens", Usage: "keep the newest `N` tokens as they are; else the setting compact.keep"},
 		&urfave.IntFlag{Name: "keep-messages", Usage: "keep the newest `N` messages instead"},
+		&urfave.StringFlag{Name: "from", Usage: "summarise a stretch in the middle alone, from `REF` on"},
+		&urfave.StringFlag{Name: "to", Usage: "the last message `REF` of that stretch"},
 		&urfave.StringFlag{Name: "summary", Usage: "the summary's `TEXT`; - for standard input"},
 		&urfave.BoolFlag{Name: "digest", Usage: "a summary made by rules, without a model"},
 		dryRun(), rawText(),

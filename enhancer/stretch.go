@@ -1,0 +1,107 @@
+package enhancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// ErrStretch: a stretch that cannot be summarised: it holds the newest message, or nothing that may go.
+var ErrStretch = errors.New("no stretch to summarise")
+
+// CompactStretch puts a summary in place of the messages at positions from to to of a branch's session, and leaves those before and after as they are. Where that would part a call from its result the stretch is
+// widened. Pinned and system messages stay. It is one operation; later compactions take the stretch's own messages, not its summary.
+func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, r Request, from, to int) (*Compacted, error) {
+	info, err := c.Branch(ctx, branchName)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.Draft(ctx, info.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := Exclude().Enhance(ctx, d); err != nil {
+		return nil, err
+	}
+	w := o.Window(c)
+	p, err := planStretch(ctx, w, d, from, to)
+	if err != nil {
+		return nil, err
+	}
+	made, err := summarise(ctx, w, o, d, p, r)
+	if err != nil {
+		return nil, err
+	}
+	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: HistoryMark + " " + made.last().text, Of: hashOf(p.Gone), Squeezed: true, Kept: true}
+	paid := (&Answer{Meta: made.paid}).paid("summary")
+	digest.Message = paid.ID
+	out := &Compacted{Start: digest.From, Summary: made.text(), By: made.by(), Parts: made.stands(), Note: made.note, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), Budget: w.Budget}
+	size := w.Counter.Text(digest.Text)
+	out.System, out.Tools, out.SummarySize, out.Kept = w.scale(p.Before.System+p.Before.Prompt), w.scale(p.Before.Tools), w.scale(size), w.scale(p.KeptTokens)
+	if out.After = w.scale(p.Before.Total() - p.GoneTokens + size); out.After >= out.Before {
+		return nil, &NoGainError{out.Before, out.After}
+	}
+	d.Session.Digests = inOrder(append(outside(d.Session.Digests, digest), digest))
+	b := c.Begin(info.Name)
+	b.Name("compact")
+	b.Expect(info.Revision)
+	if made.paid.Model != "" {
+		b.PutLoose(paid)
+	} else {
+		d.Session.Digests[slices.IndexFunc(d.Session.Digests, func(g branch.Digest) bool { return g.Message == paid.ID })].Message = pool.ID{}
+	}
+	sessions := Sessions(info, d.Session)
+	b.SetSessions(sessions)
+	done, err := b.Commit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Operation, out.Branch, out.Session = done.Operation, done.Branch, len(sessions)
+	return out, nil
+}
+
+// outside are the digests that a new one does not touch; it takes the place of the others, whose messages are whole again where it does not hold them.
+func outside(all []branch.Digest, g branch.Digest) []branch.Digest {
+	return slices.DeleteFunc(slices.Clone(all), func(old branch.Digest) bool { return old.To >= g.From && old.From <= g.To })
+}
+
+// planStretch is a Plan for a stretch in the middle.
+func planStretch(ctx context.Context, w *Window, d *chatctx.Draft, from, to int) (*Plan, error) {
+	if err := w.Measure(ctx, d); err != nil {
+		return nil, err
+	}
+	l := layoutOf(d.Messages)
+	at := func(position int) int {
+		return slices.IndexFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position >= position && m.Position >= d.Session.Start })
+	}
+	first, end := at(from), at(to+1)
+	if first < 0 || end < 0 || end <= first {
+		return nil, fmt.Errorf("%w: it goes from #%d to #%d, and the request begins with #%d and keeps the newest message, #%d", ErrStretch, from, to, max(d.Session.Start, 1), d.Messages[max(len(d.Messages)-1, 0)].Position)
+	}
+	for !l.may[first] {
+		first--
+	}
+	for !l.may[end] {
+		end++
+	}
+	p := &Plan{Before: w.Counter.Sizes(d), stretch: true}
+	for i, m := range d.Messages {
+		if i >= first && i < end && !l.stay[i] {
+			p.Gone = append(p.Gone, m)
+			p.GoneTokens += m.Tokens
+			continue
+		}
+		p.Kept = append(p.Kept, m)
+		p.KeptTokens += m.Tokens
+	}
+	if len(p.Gone) == 0 || end >= len(d.Messages) {
+		return nil, fmt.Errorf("%w: what stands from #%d to #%d stays in any case", ErrStretch, from, to)
+	}
+	p.from, p.Start = p.Gone[0].Position, p.Gone[len(p.Gone)-1].Position+1
+	return p, nil
+}
