@@ -15,6 +15,7 @@ var formats = []format{
 	{nativeName, detectNative, readNative},
 	{llmName, detectLLM, readLLM},
 	{gooseName, detectGooseDB, readGooseDB},
+	{termLLMName, detectTermLLM, readTermLLM},
 	{crushName, detectCrush, readCrush},
 	{openCodeName, detectOpenCodeDB, readOpenCodeDB},
 	{kiroName, detectKiroDB, readKiroDB},

@@ -51,6 +51,7 @@ var toolPlaces = map[string][]string{
 	"pi-mono":     {"h/.pi/agent/sessions"},
 	"qwen-code":   {"h/.qwen/projects", "h/.qwen/tmp"},
 	"roo-code":    {"c/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks", "c/Cursor/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+	"term-llm":    {"d/term-llm/sessions.db", "h/.local/share/term-llm/sessions.db"},
 	"vscode-chat": {"c/Code/User/workspaceStorage/*/chatSessions", "c/Code/User/globalStorage/emptyWindowChatSessions"},
 	"zed":         {"d/zed/threads/threads.db", "d/Zed/threads/threads.db"},
 	"sillytavern": {"h/SillyTavern/data/*/chats"},

@@ -36,6 +36,7 @@ var structuralKeys = map[string]map[string]bool{
 	anythingName:    keys("sent_at", "workspaceId", "thread_id"),
 	gooseName:       keys("session_id", "message_id", "created_timestamp"),
 	crushName:       keys("session_id"),
+	termLLMName:     keys("Type", "session_id", "sequence", "turn_index", "parent_id"),
 	openCodeName:    keys("session_id", "message_id", "time_created", "time_updated", "sessionID", "messageID", "parentID", "start", "end"),
 	janName:         keys("object", "thread_id", "completed_at"),
 	pydanticName:    keys("part_kind"),
@@ -311,7 +312,7 @@ func (s *sieve) hasText(t string) bool {
 	if s.said[t] {
 		return true
 	}
-	if s.now != nil && bytes.Contains(s.now, bytes.Trim(jsonText(t), `"`)) {
+	if s.now != nil && inValues(s.now, bytes.Trim(jsonText(t), `"`)) {
 		return true
 	}
 	if len(t) > 1 && (t[0] == '{' || t[0] == '[') {
@@ -328,6 +329,21 @@ func (s *sieve) hasText(t string) bool {
 	}
 	b := base64Bytes(t)
 	return len(b) > 0 && s.data[pool.HashOf(b)]
+}
+
+// inValues tells whether a text is in a string of some JSON that is no key.
+func inValues(raw, text []byte) bool {
+	for {
+		i := bytes.Index(raw, text)
+		if i < 0 {
+			return false
+		}
+		after := raw[i+len(text):]
+		if i == 0 || raw[i-1] != '"' || !bytes.HasPrefix(after, []byte(`":`)) {
+			return true
+		}
+		raw = after
+	}
 }
 
 // rest is a copy of the value with no more than what was not said; nil for nothing. null, empty texts and empty containers say nothing. Of a

@@ -1,0 +1,65 @@
+package exchange
+
+import (
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// term-llm's sessions.db: tables of sessions and messages, parts with the names of Go fields. A session that was branched off holds a copy of what came before.
+
+const termLLMName = "term-llm"
+
+func detectTermLLM(h *head) bool {
+	return h.db.has("sessions", "compaction_seq") && h.db.has("messages", "session_id", "parts", "sequence")
+}
+
+var termLLMShape = shape{role: "role", time: "created_at", model: "model", provider: "provider", content: "parts|text_content", key: "Type", parted: true, kinds: map[string]partReader{
+	"text": func(t *turn, p value) {
+		t.think(p.get("ReasoningContent").str(), p.get("ReasoningEncryptedContent").str())
+		t.text(p.get("Text").str())
+	},
+	"tool_call":   calling("ToolCall.ID", "ToolCall.Name", "ToolCall.Arguments"),
+	"tool_result": answering("ToolResult.ID", "ToolResult.Name", "ToolResult.Content", "ToolResult.IsError"),
+}}
+
+// termLLMFork is where a session was branched off: up to a place it repeats its parent's messages.
+type termLLMFork struct {
+	parent string
+	after  int64
+}
+
+func readTermLLM(r *reading) error {
+	forks := map[string]termLLMFork{}
+	for w, err := range r.db.rows("session_branches") {
+		if err != nil {
+			return err
+		}
+		v := w.asValue()
+		after, _ := v.get("fork_after_sequence").int()
+		forks[idText(v.get("child_session_id"))] = termLLMFork{idText(v.get("parent_session_id")), after}
+	}
+	about := func(in *chatctx.Incoming, v value) {
+		in.Title = firstOf(in.Title, v.get("generated_short_title").str(), v.get("generated_long_title").str(), v.get("summary").str())
+		parent := idText(v.get("parent_id"))
+		if fork, ok := forks[idText(v.get("id"))]; ok {
+			parent = fork.parent
+		}
+		if parent != "" {
+			in.Parent = &chatctx.SourceLink{Format: termLLMName, Conversation: parent}
+		}
+	}
+	return (&rowFormat{"sessions", "messages", "session_id", []string{"sequence", "id"}, about, func(t *gathered, at place, v value) {
+		from := len(t.records)
+		termLLMShape.next(t.thread, at, v, idText(v.get("sequence")), func(v value, msgs []*chatctx.Message) {
+			if role := v.get("role").str(); role == "event" || role == "developer" {
+				msgs[0].Hidden, msgs[0].Kind, msgs[0].Unsent = true, injected, role == "event"
+			}
+		})
+		fork, sequence := forks[idText(v.get("session_id"))], int64(0)
+		if sequence, _ = v.get("sequence").int(); fork.parent == "" || sequence > fork.after {
+			return
+		}
+		for i := from; i < len(t.records); i++ {
+			t.records[i].copyOf = chatctx.NodeLink{Conversation: fork.parent, Node: t.records[i].id}
+		}
+	}}).read(r)
+}
