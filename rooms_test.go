@@ -347,6 +347,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/cost":                 "prices of models",
 		"chatctx/settings":             "which are in force",
 		"enhancer":                     "fits the window",
+		"internal/jsontree":            "arguments in one form",
 		"pool":                         "messages and ids",
 		"github.com/fxamacker/cbor/v2": "encodes records",
 		"net/http":                     "sends requests",

@@ -41,10 +41,20 @@ func (r *Reply) Together(with *Batch) {
 
 // join makes an operation part of the command that the reply is of: the question, and the answer right after it.
 func (r *Reply) join(t *journal.Txn) {
-	if r.group == nil || t.Target.Last != r.last {
+	if r.group == nil || t.Target.Last != r.last && !r.follows(t) {
 		r.group = journal.NewGroup()
 	}
 	r.group.Join(t)
+}
+
+// follows reports whether what was done last on the branch is a part of the same command.
+func (r *Reply) follows(t *journal.Txn) bool {
+	first := r.group.Begun(r.Context)
+	if first == 0 {
+		return false
+	}
+	op, err := record.GetOperation(t.Tx, t.ID, t.Target.Last)
+	return err == nil && op != nil && op.Group == first
 }
 
 // made notes an operation that was stored.

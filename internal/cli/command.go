@@ -52,7 +52,7 @@ func commandTable() []group {
 		{"Talking to a model", talkCommands()},
 		{"Tools and their calls", slices.Concat(callCommands(), ruleCommands(), toolCommands(), subCommands())},
 		{"The window", append(windowCommands(), costCommand())},
-		{"Branches", slices.Concat(branchCommands(), compareCommands(), []*command{uiCommand()})},
+		{"Branches", slices.Concat(branchCommands(), compareCommands(), replayCommands(), []*command{uiCommand()})},
 		{"Changing a history", historyCommands()},
 		{"Prompts and settings", settingCommands()},
 		{"Taking back", journalCommands()},

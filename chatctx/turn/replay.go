@@ -1,0 +1,145 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// Replay is what a branch's user asked, to be asked again, with the results that tools gave then.
+type Replay struct {
+	from      *chatctx.Snapshot
+	first     *chatctx.Entry // the first message that is asked again
+	before    chatctx.ID     // the message before that; zero for none
+	questions []*chatctx.Message
+	results   map[string][]*pool.Result // by tool and arguments, in order
+	// Positions are where the questions stand, and Output is how many tokens the old answers were, where that is known.
+	Positions []int
+	Output    int64
+}
+
+// Replayed is the kind of a tool's result that was recorded before and not made anew.
+const Replayed = "replayed"
+
+// ReadReplay reads what is to be asked again: the user's messages of a branch from a position on. ErrEmpty where there is none.
+func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay, error) {
+	p := &Replay{from: snap, results: map[string][]*pool.Result{}}
+	calls := map[string]string{}
+	for e, err := range snap.Entries(ctx, from, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Role == pool.User && e.Kind == "" && !e.Hidden {
+			if p.first == nil {
+				p.first, p.before = e, e.Parent
+			}
+			id := e.ID
+			p.questions = append(p.questions, &chatctx.Message{Role: pool.User, Content: e.Content, CopiedFrom: &id})
+			p.Positions = append(p.Positions, e.Position)
+		}
+		for i := range e.Calls {
+			calls[e.Calls[i].ID] = callKey(&e.Calls[i])
+		}
+		if r := e.Result; r != nil && calls[r.RequestID] != "" {
+			key := calls[r.RequestID]
+			p.results[key] = append(p.results[key], r)
+		}
+		if e.Role == pool.Assistant && e.Meta.OutputTokens != nil {
+			p.Output += *e.Meta.OutputTokens
+		}
+	}
+	if p.first == nil {
+		return nil, fmt.Errorf("%w: no user asks anything on %q from #%d on", chatctx.ErrEmpty, snap.Info.Name, from)
+	}
+	return p, nil
+}
+
+// Questions is how many messages are asked again.
+func (p *Replay) Questions() int { return len(p.questions) }
+
+// callKey is the same for calls of one tool with the same arguments.
+func callKey(c *pool.Call) string { return c.Tool + "\x00" + string(jsontree.Canonical(c.Arguments)) }
+
+// Run asks on a new branch, which is the turn's: it begins before the first message, with the old branch's prompts, or with another system prompt. A call that was made before, of the same tool with the same
+// arguments, gets the result that it had then, each once and in order; its kind says Replayed. The first call that differs waits, and ends the run: no tool is run and nothing is decided. Undo takes all back together. With an
+// error the outcomes say how far it came.
+func (p *Replay) Run(ctx context.Context, t *Turn, system *string) ([]*Outcome, error) {
+	if err := p.begin(ctx, t, system); err != nil {
+		return nil, err
+	}
+	left := map[string][]*pool.Result{}
+	for key, list := range p.results {
+		left[key] = list
+	}
+	own := *t // after begin, which sets the batch that all of it is a part of
+	own.Calls = func(ctx context.Context, branch string, reply *chatctx.Message, _ []string) (bool, error) {
+		return own.recorded(ctx, branch, reply, left)
+	}
+	var all []*Outcome
+	for _, q := range p.questions {
+		m := *q
+		b := t.Context.Begin(t.Branch)
+		b.Append(&m)
+		if _, err := b.Together(t.PartOf).Commit(ctx); err != nil {
+			return all, err
+		}
+		out, err := own.Send(ctx)
+		if out != nil {
+			all = append(all, out)
+		}
+		if err != nil || out.Waiting > 0 || isEmpty(out.Reply()) {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// begin makes the branch.
+func (p *Replay) begin(ctx context.Context, t *Turn, system *string) error {
+	b := t.Context.Begin(p.from.Info.Name)
+	b.Name("replay")
+	at := p.before
+	if at == (chatctx.ID{}) {
+		at = p.first.ID
+	}
+	b.Fork(t.Branch, chatctx.ForkOptions{At: chatctx.RefTo(at), Stay: true})
+	if _, err := b.Together(b).Commit(ctx); err != nil {
+		return err
+	}
+	t.PartOf = b
+	more := t.Context.Begin(t.Branch)
+	if p.before == (chatctx.ID{}) {
+		more.Clear()
+	}
+	if system != nil {
+		more.SetSystem(*system)
+	}
+	if more.Len() == 0 {
+		return nil
+	}
+	_, err := more.Together(b).Commit(ctx)
+	return err
+}
+
+// recorded gives the calls of a reply the results that the same calls had before, up to the first that differs. It reports whether all have one.
+func (t *Turn) recorded(ctx context.Context, branch string, reply *chatctx.Message, left map[string][]*pool.Result) (bool, error) {
+	for i := range reply.Calls {
+		c := &reply.Calls[i]
+		key := callKey(c)
+		if len(left[key]) == 0 {
+			return false, nil
+		}
+		was := *left[key][0]
+		left[key] = left[key][1:]
+		was.RequestID = c.ID
+		b := t.Context.Begin(branch)
+		b.Append(&chatctx.Message{Role: pool.ToolRole, Kind: Replayed, Result: &was})
+		if _, err := b.Together(t.PartOf).Commit(ctx); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	urfave "github.com/urfave/cli/v3"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/pool"
+)
+
+func replayCommands() []*command {
+	return []*command{
+		{name: "replay", args: "BRANCH", does: "ask a branch's questions again, with other models or another prompt, each on a new branch", scope: onBranch, do: doReplay,
+			more: "Each model is asked one question after the other. A tool's result that was recorded is used again for a call of the same tool with the same arguments, in order, each once, and is marked as replayed; the first call that differs waits, and ends the replay there: nothing is run and nothing decided. " +
+				"What it will cost is said first. undo takes all back. Ends with 8 where some failed, with 7 where all did, with 6 where a call waits.",
+			flags: append(askFlags(), manyFlags()[0], manyFlags()[2],
+				&urfave.StringFlag{Name: "from", Usage: "begin with the question of the turn of `REF`; else with the first"},
+				&urfave.StringFlag{Name: "system", Usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),
+			json: "branch, model, questions, answered, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5
+chatctx replay main --from u3 --system "Answer in one line." --yes`},
+		{name: "bisect", args: "[A..B]", does: "find the turn at which a branch went wrong", scope: onBranch, do: doBisect,
+			more:  "Halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",
+			flags: []urfave.Flag{&urfave.StringFlag{Name: "run", Usage: "the `CMD` that tells good from bad; it is run without a shell"}},
+			json:  "context, branch, turn, message, position, tried[{turn, good}]; turn, message and position are null where the last turn is good", example: `chatctx bisect --run ./judge
+chatctx bisect u2..@`},
+	}
+}
+
+// replayJSON is what a replay with one model came to.
+type replayJSON struct {
+	Branch    string `json:"branch"`
+	Model     string `json:"model"`
+	Questions int    `json:"questions"`
+	Answered  int    `json:"answered"`
+	Waiting   int    `json:"waiting"`
+	Operation string `json:"operation,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+func doReplay(r *run) error {
+	if _, err := r.writer(); err != nil {
+		return err
+	}
+	c, err := r.st.Context(r.ctx, r.contextRef())
+	if err != nil {
+		return contextHint(err)
+	}
+	snap, err := c.Snapshot(r.ctx, r.arg(0))
+	if err != nil {
+		return err
+	}
+	p, err := r.toReplay(snap)
+	if err != nil {
+		return err
+	}
+	var system *string
+	if r.given("system") {
+		text, err := r.text(r.flag("system"))
+		if err != nil {
+			return err
+		}
+		system = &text
+	}
+	askers, err := r.askers(&turn.Turn{Context: c, Branch: snap.Info.Name})
+	if err != nil {
+		return err
+	}
+	for _, a := range askers {
+		if err := r.replayBill(p, a, snap); err != nil {
+			return err
+		}
+	}
+	if r.is("dry-run") {
+		return nil
+	}
+	if err := r.confirm(fmt.Sprintf("Ask %s of %s?", count(p.Questions()*len(askers), "question"), count(len(askers), "model")), usagef("replay asks again and costs money")); err != nil {
+		return err
+	}
+	return r.replayAll(p, askers, system)
+}
+
+// toReplay reads what is to be asked again.
+func (r *run) toReplay(snap *chatctx.Snapshot) (*turn.Replay, error) {
+	from := 1
+	if ref := r.flag("from"); ref != "" {
+		e, err := snap.Place(r.ctx, chatctx.Ref(ref))
+		if err != nil {
+			return nil, err
+		}
+		q, err := snap.Place(r.ctx, chatctx.Ref("branch:"+snap.Info.Name+"@u"+strings.TrimLeft(e.Turn, "ua")))
+		if err != nil {
+			return nil, err
+		}
+		from = q.Position
+	}
+	return turn.ReadReplay(r.ctx, snap, from)
+}
+
+// replayBill says about what a replay costs: each request has what stands before its question, as long as it was, and the answers are as long as the old ones.
+func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error {
+	probe := *a.Turn
+	probe.Branch = snap.Info.Name
+	req, err := probe.Request(r.ctx, pool.NewText(pool.User, "?"))
+	if err != nil {
+		return talkHint(err)
+	}
+	if _, _, err := probe.NewClient(r.ctx, req.Provider); err != nil {
+		return talkHint(err)
+	}
+	var input int64
+	for _, pos := range p.Positions {
+		input += int64(req.Forecast.Tokens) * int64(pos) / int64(max(snap.Len(), 1))
+	}
+	v := struct {
+		DryRun    bool        `json:"dry_run"`
+		Model     string      `json:"model"`
+		Questions int         `json:"questions"`
+		Input     int64       `json:"input_tokens"`
+		Output    int64       `json:"output_tokens"`
+		Cost      *cost.Money `json:"cost_nano"`
+		Currency  string      `json:"currency,omitempty"`
+	}{r.is("dry-run"), req.Model, p.Questions(), input, p.Output, nil, ""}
+	price := "no price is known"
+	if b := req.Bill(); b.Price != nil {
+		sum := b.Price.Of(cost.Usage{Input: input, Output: p.Output})
+		v.Cost, v.Currency = &sum, b.Price.Currency
+		price = "about " + sum.Short() + " " + clean(v.Currency)
+	}
+	line := fmt.Sprintf("%s: %s, about %d tokens in, %d out; %s", clean(req.Model), count(p.Questions(), "question"), input, p.Output, price)
+	if !r.is("dry-run") {
+		r.note("%s", line)
+		return nil
+	}
+	return r.emit(v, func() { r.printf("%s\n", line) })
+}
+
+// replayAll asks one model after the other.
+func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
+	var failed error
+	var open waits
+	done := 0
+	for _, a := range askers {
+		outcomes, err := p.Run(r.ctx, a.Turn, system)
+		v := replayJSON{Branch: a.Branch, Model: plainValue(a.Settings["model"]), Questions: p.Questions()}
+		for _, out := range outcomes {
+			if out.Reply() != nil && out.Waiting == 0 {
+				v.Answered++
+			}
+			v.Waiting, v.Operation = out.Waiting, out.Operation
+		}
+		if v.Waiting > 0 {
+			_, w, openErr := r.openOn(a.Context, a.Branch)
+			err = errors.Join(err, openErr)
+			open.addAll(&w)
+		}
+		switch {
+		case err != nil:
+			v.Error = err.Error()
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", a.label, err))
+		case v.Answered > 0 || v.Waiting > 0:
+			done++
+		}
+		printErr := r.emit(v, func() {
+			r.printf("%s: %d of %s answered", clean(a.Branch), v.Answered, count(v.Questions, "question"))
+			if v.Waiting > 0 {
+				r.printf("; %s that was not made before: it waits", count(v.Waiting, "call"))
+			}
+			r.printf("\n")
+			r.note("compare: %s   take it back: %s", r.again("compare "+quote(r.arg(0))+" "+quote(a.Branch)), r.again("undo --branch "+quote(a.Branch)))
+		})
+		if printErr != nil || r.ctx.Err() != nil {
+			return errors.Join(printErr, err)
+		}
+	}
+	switch {
+	case failed != nil && done > 0:
+		return &partialError{failed, fmt.Sprintf("%d of %d replays came to an end", done, len(askers))}
+	case failed != nil:
+		return talkHint(failed)
+	case open.all() > 0:
+		return &waitsError{open}
+	}
+	return nil
+}
