@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/api.md anew")
+
+// TestDocs holds the table in docs/api.md to that of the program.
+func TestDocs(t *testing.T) {
+	const file, begin = "../../docs/api.md", "## Methods\n\n"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, is, ok := strings.Cut(string(raw), begin)
+	if !ok {
+		t.Fatal("docs/api.md has no part Methods")
+	}
+	var b strings.Builder
+	b.WriteString("| method | over HTTP | scope | does | parameters |\n| --- | --- | --- | --- | --- |\n")
+	for _, m := range methods {
+		var params []string
+		for _, f := range m.fields {
+			name := f.name
+			if f.required {
+				name += "!"
+			}
+			params = append(params, name)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s | %s |\n", m.name, m.verb, m.path, m.scope, m.does, strings.Join(params, ", "))
+	}
+	b.WriteString("\nParameters with ! have to be given; /api/v1/openapi.json says what each is for.\n")
+	if b.String() == is {
+		return
+	}
+	if !*update {
+		t.Fatal("docs/api.md is stale: go test ./chatctx/serve -run TestDocs -update")
+	}
+	if err := os.WriteFile(file, []byte(text+begin+b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
