@@ -396,14 +396,37 @@ func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
 
 // Shared is the number of leading entries that two histories have in common. It compares pieces, and ids where segments differ: few at first, since most histories
 // part where their segments do.
-func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) {
+func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) { return NewSharer(tx, ctx).Shared(a, b) }
+
+// Sharer is Shared for many pairs of histories in one transaction: where two lists part it reads one entry of each, once.
+type Sharer struct {
+	tx  kv.Tx
+	ctx pool.ID
+	ids map[[2]uint64]pool.ID // by segment and position
+}
+
+// NewSharer compares histories of a context.
+func NewSharer(tx kv.Tx, ctx pool.ID) *Sharer {
+	return &Sharer{tx, ctx, map[[2]uint64]pool.ID{}}
+}
+
+// Shared is what the function Shared is for two histories.
+func (s *Sharer) Shared(a, b []Piece) (int, error) {
 	n := sharedPieces(a, b)
+	one, err := s.idAt(a, n)
+	if err != nil {
+		return 0, err
+	}
+	other, err := s.idAt(b, n)
+	if err != nil || one != other || one == (pool.ID{}) {
+		return n, err
+	}
 	for step := 1; ; step = min(4*step, 256) {
-		as, err := IDs(tx, ctx, Slice(a, n, n+step))
+		as, err := IDs(s.tx, s.ctx, Slice(a, n, n+step))
 		if err != nil {
 			return 0, err
 		}
-		bs, err := IDs(tx, ctx, Slice(b, n, n+step))
+		bs, err := IDs(s.tx, s.ctx, Slice(b, n, n+step))
 		if err != nil {
 			return 0, err
 		}
@@ -416,6 +439,23 @@ func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) {
 			return n, nil
 		}
 	}
+}
+
+// idAt is IDAt, remembered.
+func (s *Sharer) idAt(pieces []Piece, i int) (pool.ID, error) {
+	segment, position, ok := At(pieces, i)
+	if !ok {
+		return pool.ID{}, nil
+	}
+	key := [2]uint64{segment, position}
+	if id, ok := s.ids[key]; ok {
+		return id, nil
+	}
+	e, err := getEntry(s.tx, s.ctx, segment, position)
+	if err == nil {
+		s.ids[key] = e.id
+	}
+	return e.id, err
 }
 
 // Merge copies the longest run of short pieces into the branch's own segment when there are many pieces, and gives the list that results: the same

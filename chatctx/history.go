@@ -254,13 +254,14 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 			return err
 		}
 		out = out[:0]
+		sharer := branch.NewSharer(tx, c.ID)
 		for i, info := range infos {
 			tb := &TreeBranch{BranchInfo: *branchInfo(info)}
 			for k, before := range infos[:i] {
 				if min(before.Len(), info.Len()) <= tb.Shared { // it cannot share more
 					continue
 				}
-				n, err := branch.Shared(tx, c.ID, before.Pieces, info.Pieces)
+				n, err := sharer.Shared(before.Pieces, info.Pieces)
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -124,5 +125,33 @@ func TestResize(t *testing.T) {
 	x.until("a4 assistant", "│#11 a4 assistant", "? keys  esc list  i write  r retry")
 	if got := x.until("not reading"); strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("after resizing the screen is\n%s\nnot\n%s", got, want)
+	}
+}
+
+// TestKeysAreInTheDocs: docs/ui.md has the table of keys as `?` shows them.
+func TestKeysAreInTheDocs(t *testing.T) {
+	var b strings.Builder
+	for _, g := range keyGroups() {
+		b.WriteString("\n**" + g.title + "**\n\n| keys | do |\n| --- | --- |\n")
+		for _, k := range g.keys {
+			b.WriteString("| `" + strings.Join(k.names, "` `") + "` | " + k.does + inWords(k.in) + " |\n")
+		}
+	}
+	const file, begin, end = "../../docs/ui.md", "<!-- keys -->\n", "\n<!-- end -->"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(raw), begin)
+	old, tail, ended := strings.Cut(rest, end)
+	switch {
+	case !ok || !ended:
+		t.Fatal("docs/ui.md has no place for the keys")
+	case *update:
+		if err := os.WriteFile(file, []byte(head+begin+b.String()+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case old != b.String():
+		t.Error("docs/ui.md is old: go test ./internal/ui -run Keys -update")
 	}
 }
