@@ -99,8 +99,14 @@ func (s *steps) budgetError() error {
 		switch {
 		case m.Pinned:
 			e.Pinned += m.Tokens
+			if m.Position > 0 {
+				e.Pins = append(e.Pins, m.Position)
+			}
 		case isSystem(m) || m.Kind == "digest":
 			e.System += m.Tokens
+			if isSystem(m) {
+				e.Systems = append(e.Systems, m.Position)
+			}
 		case i >= last:
 			e.Latest += m.Tokens
 		}

@@ -3,6 +3,7 @@ package enhancer
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer/tokens"
@@ -122,10 +123,30 @@ func (w *Window) of(d *chatctx.Draft, m *chatctx.DraftMessage) int { return w.Co
 // BudgetError: the draft cannot be made to fit. It says what is left.
 type BudgetError struct {
 	Size, Limit, Budget           int
-	System, Tools, Pinned, Latest int // tokens of what stays: prompts and summaries, tool definitions, pinned messages, the last turn
+	System, Tools, Pinned, Latest int   // tokens of what stays: prompts and summaries, tool definitions, pinned messages, the last turn
+	Systems, Pins                 []int // the positions of system messages and of pinned ones
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("the request is %d tokens and may be %d (budget %d less headroom); what cannot be left out: prompts and summaries %d, tools %d, pinned %d, the last turn %d. "+
-		"Unpin messages, shorten the system prompt, or set a larger budget", e.Size, e.Limit, e.Budget, e.System, e.Tools, e.Pinned, e.Latest)
+	return fmt.Sprintf("the request is %d tokens and may be %d (budget %d less headroom); what cannot be left out: prompts and summaries %d%s, tools %d, pinned %d%s, the last turn %d. "+
+		"Unpin messages, exclude system messages, shorten the system prompt, or set a larger budget", e.Size, e.Limit, e.Budget, e.System, places(" with the system messages ", e.Systems), e.Tools, e.Pinned,
+		places(": ", e.Pins), e.Latest)
+}
+
+// mostPlaces is how many messages an error names.
+const mostPlaces = 8
+
+// places names messages by their positions.
+func places(lead string, at []int) string {
+	var names []string
+	for _, p := range at[:min(len(at), mostPlaces)] {
+		names = append(names, fmt.Sprintf("#%d", p))
+	}
+	if more := len(at) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return lead + strings.Join(names, ", ")
 }

@@ -468,10 +468,15 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if came := outcomeText(m); came != "" {
 		line += ", " + came
 	}
-	if req, _, err := r.foresee(t); err == nil && req.Options.Notify {
+	req, _, err := r.foresee(t)
+	told := err == nil && req.Options.Notify
+	if told {
 		line += "; the next request: " + req.Forecast.String()
 	}
 	r.note("%s; take it back: %s", line, r.again("undo "+out.Operation))
+	if told && req.Options.Budget == 0 {
+		r.note("how much %s takes is not known, so nothing is left out: chatctx config budget=N, in tokens", clean(m.Meta.Model))
+	}
 }
 
 // voice shows an answer while it comes.

@@ -1,0 +1,32 @@
+package enhancer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// TestTheErrorNamesWhatStays: where system messages and pins alone are over the budget, the error says which they are.
+func TestTheErrorNamesWhatStays(t *testing.T) {
+	w := newWriter(1)
+	w.add(pool.NewText(pool.System, w.words(300)))
+	w.user(w.words(20))
+	w.assistant(w.words(300)).Pinned = true
+	w.add(pool.NewText(pool.System, w.words(300)))
+	for range 12 {
+		w.user(w.words(30)).Pinned = true
+	}
+	w.user("and now?")
+	_, err := Standard(options(500), nil, nil).Run(t.Context(), w.d)
+	var over *BudgetError
+	if !errors.As(err, &over) || len(over.Systems) != 2 || len(over.Pins) != 13 {
+		t.Fatalf("%v", err)
+	}
+	for _, part := range []string{"with the system messages #1, #4", "#3, #5, #6, #7, #8, #9, #10, #11, and 5 more"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not hold %q", err, part)
+		}
+	}
+}
