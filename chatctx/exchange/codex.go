@@ -402,8 +402,8 @@ func (c *codex) emit() error {
 	if m := rolloutID().FindStringSubmatch(path.Base(c.r.file.path)); m != nil {
 		c.id = m[1]
 	}
-	c.about.addRaw("records", listOf(c.loose))
 	c.keepRepeated()
+	c.about.addRaw("records", listOf(c.loose))
 	for i := range c.items {
 		if it := &c.items[i]; it.loose != nil {
 			it.m.Meta.ProviderData = appendData(it.m.Meta.ProviderData, "codex records", listOf(it.loose))
@@ -446,8 +446,12 @@ func (c *codex) keepRepeated() {
 		if it.m != nil && !it.event {
 			last = i
 		}
-		if it.event && last >= 0 && c.repeated(it.m) && !c.heard.hasText(it.m.Text()) {
-			c.items[last].loose = append(append(c.items[last].loose, ','), object("message", it.m.Text())...)
+		if it.event && c.repeated(it.m) && !c.heard.hasText(it.m.Text()) {
+			into := &c.loose
+			if last >= 0 {
+				into = &c.items[last].loose
+			}
+			*into = append(append(*into, ','), object("message", it.m.Text())...)
 		}
 	}
 }

@@ -15,6 +15,7 @@ var formats = []format{
 	{nativeName, detectNative, readNative},
 	{llmName, detectLLM, readLLM},
 	{gooseName, detectGooseDB, readGooseDB},
+	{cursorName, detectCursorDB, readCursorDB},
 	{termLLMName, detectTermLLM, readTermLLM},
 	{crushName, detectCrush, readCrush},
 	{openCodeName, detectOpenCodeDB, readOpenCodeDB},
