@@ -46,15 +46,15 @@ export class Calls {
       el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
         el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, hidden(c.title ?? c.branch))),
       c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
-      argumentsOf(c, c.effective_arguments ?? c.arguments),
-      c.effective_arguments ? el("details", {}, el("summary", {}, "What the model asked for"), argumentsOf(c)) : null,
+      argumentsOf(c.effective_arguments ?? c.arguments, Infinity),
+      c.effective_arguments ? el("details", {}, el("summary", {}, "What the model asked for"), argumentsOf(c.arguments, Infinity)) : null,
       c.approval_status === "pending" ? this.ruling(c.ruling) : null,
       el("div", { class: "acts" }, acts));
   }
 
   // ruling says which rule would decide, and why the others do not.
   ruling(r) {
-    if (!r?.rule) return el("p", { class: "soft" }, "No rule decides this call.", r?.why ? ` ${hidden(r.why)}` : "", this.notes(r));
+    if (!r?.rule) return el("p", { class: "soft" }, "No rule decides this call.", this.notes(r));
     return el("p", { class: "soft" }, `A rule says ${r.effect}: `, el("code", {}, hidden(ruleText(r.rule))), r.why ? `: ${hidden(r.why)}` : "", this.notes(r));
   }
 

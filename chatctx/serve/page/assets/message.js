@@ -2,25 +2,25 @@ import { ago, button, el, hidden } from "./dom.js";
 import { rendered } from "./markdown.js";
 import { api } from "./api.js";
 
-const long = 20_000; // characters of an argument or a result that are shown at once; all of it is a click away
+const long = 20_000; // characters of an argument or a result that a message shows at once; all of it is a click away
 
-// whole shows text in full, folded where it is long.
-export function whole(text, name) {
+// whole shows text, at first no more of it than most characters.
+export function whole(text, name, most = long) {
   text = hidden(text);
-  if (text.length <= long) return el("pre", { class: "whole", tabindex: 0, text });
-  const pre = el("pre", { class: "whole", tabindex: 0, text: text.slice(0, long) });
+  if (text.length <= most) return el("pre", { class: "whole", tabindex: 0, text });
+  const pre = el("pre", { class: "whole", tabindex: 0, text: text.slice(0, most) });
   const more = button(`Show all ${text.length.toLocaleString()} characters of ${name}`, () => ((pre.textContent = text), more.remove()));
   return el("div", {}, pre, more);
 }
 
-// argumentsOf shows the arguments of a call, each in full.
-export function argumentsOf(call, which = call.arguments) {
-  if (typeof which !== "object" || which === null || Array.isArray(which)) return whole(JSON.stringify(which, null, 2) ?? "null", "the arguments");
+// argumentsOf shows the arguments of a call, each by itself.
+export function argumentsOf(which, most) {
+  if (typeof which !== "object" || which === null || Array.isArray(which)) return whole(JSON.stringify(which, null, 2) ?? "null", "the arguments", most);
   const names = Object.keys(which);
   if (!names.length) return el("p", { class: "soft" }, "No arguments.");
   return el("dl", { class: "arguments" }, names.map((name) => [
     el("dt", {}, el("code", { text: hidden(name) })),
-    el("dd", {}, whole(typeof which[name] === "string" ? which[name] : JSON.stringify(which[name], null, 2), name)),
+    el("dd", {}, whole(typeof which[name] === "string" ? which[name] : JSON.stringify(which[name], null, 2), name, most)),
   ]));
 }
 
@@ -50,7 +50,7 @@ function partOf(part) {
 function callOf(call) {
   const open = !["completed", "failed"].includes(call.execution) && call.approval_status !== "denied";
   return el("div", { class: `call${open ? "" : " done"}` },
-    el("div", {}, el("strong", {}, hidden(call.tool_name)), " ", el("span", { class: "soft" }, `${call.approval_status ?? ""} ${call.execution ?? ""}`)), argumentsOf(call));
+    el("div", {}, el("strong", {}, hidden(call.tool_name)), " ", el("span", { class: "soft" }, `${call.approval_status ?? ""} ${call.execution ?? ""}`)), argumentsOf(call.arguments));
 }
 
 function resultOf(result) {
