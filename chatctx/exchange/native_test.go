@@ -40,8 +40,14 @@ func checkClean(t testing.TB, s *chatctx.Store) {
 // richStore holds one of everything that a context can have.
 func richStore(t testing.TB) *chatctx.Store {
 	t.Helper()
-	ctx := context.Background()
 	s := memoryStore(t)
+	fillRich(t, s)
+	return s
+}
+
+func fillRich(t testing.TB, s *chatctx.Store) {
+	t.Helper()
+	ctx := context.Background()
 	if _, err := s.SetSettings(ctx, map[string]json.RawMessage{"model": json.RawMessage(`"m-1"`), "app.window": json.RawMessage(` { "budget" : 1.50 } `)}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +87,6 @@ func richStore(t testing.TB) *chatctx.Store {
 	if _, err := s.New(ctx, chatctx.NewContext{Title: "child", Parent: c.ID, Stay: true}); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // imported takes an export into an empty store.
