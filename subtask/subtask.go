@@ -184,7 +184,7 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := List(ctx, parent, false, false)
+	tasks, err := List(ctx, parent, ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +370,7 @@ func ByModel(c enhancer.Completer) Summariser {
 
 // Abandon ends a task that is not to go on, and those that it started. Their calls are cancelled, and the call that started it fails with the reason.
 func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*chatctx.TaskEnded, error) {
-	below, err := List(ctx, child, false, false)
+	below, err := List(ctx, child, ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -398,11 +398,17 @@ func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser,
 	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
 }
 
-// List gives the tasks of a context, with those of its children where deep is set, the last changed first. Tasks in the trash are given too where ended is set.
-func List(ctx context.Context, parent *chatctx.ChatContext, deep, ended bool) ([]*chatctx.TaskInfo, error) {
+// ListOptions say which tasks List gives. The zero ListOptions are those of the context itself that are not in the trash.
+type ListOptions struct {
+	Deep  bool // those of its children too
+	Ended bool // those in the trash too
+}
+
+// List gives the tasks of a context, the last changed first.
+func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*chatctx.TaskInfo, error) {
 	var out []*chatctx.TaskInfo
 	for _, trash := range []bool{false, true} {
-		if trash && !ended {
+		if trash && !o.Ended {
 			break
 		}
 		for info, err := range parent.Store().Contexts(ctx, chatctx.ListOptions{Parent: parent.ID, Trash: trash}) {
@@ -420,10 +426,10 @@ func List(ctx context.Context, parent *chatctx.ChatContext, deep, ended bool) ([
 			if err != nil {
 				return nil, err
 			}
-			if out = append(out, task); !deep {
+			if out = append(out, task); !o.Deep {
 				continue
 			}
-			more, err := List(ctx, child, deep, ended)
+			more, err := List(ctx, child, o)
 			if err != nil {
 				return nil, err
 			}

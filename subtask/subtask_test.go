@@ -205,7 +205,7 @@ func TestEndingsOfTasks(t *testing.T) {
 	if got := head(t, parent).Text(); !strings.Contains(got, "asked: c") {
 		t.Errorf("the digest is %q", got)
 	}
-	list, err := List(t.Context(), parent, true, true)
+	list, err := List(t.Context(), parent, ListOptions{Deep: true, Ended: true})
 	if err != nil || len(list) != 3 {
 		t.Errorf("%d tasks are listed, %v", len(list), err)
 	}
@@ -344,7 +344,7 @@ func TestAModelSpawnsATask(t *testing.T) {
 	if strings.Join(waiting, ", ") != "spawn_task approved/running, look pending/none" {
 		t.Fatalf("the queue of the parent is %v", waiting)
 	}
-	tasks, err := List(t.Context(), parent, true, false)
+	tasks, err := List(t.Context(), parent, ListOptions{Deep: true})
 	if err != nil || len(tasks) != 1 || tasks[0].State != chatctx.TaskWaiting {
 		t.Fatalf("%+v, %v", tasks, err)
 	}

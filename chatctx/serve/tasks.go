@@ -27,7 +27,7 @@ func listTasks(r *request, in *tasksParams) (list[contract.Task], error) {
 	if err != nil {
 		return list[contract.Task]{}, err
 	}
-	tasks, err := subtask.List(r.ctx, c, in.Deep, in.Ended)
+	tasks, err := subtask.List(r.ctx, c, subtask.ListOptions{Deep: in.Deep, Ended: in.Ended})
 	if err != nil {
 		return list[contract.Task]{}, err
 	}

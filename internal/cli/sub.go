@@ -148,7 +148,7 @@ func doSubLs(r *run) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := subtask.List(r.ctx, c, true, r.is("ended"))
+	tasks, err := subtask.List(r.ctx, c, subtask.ListOptions{Deep: true, Ended: r.is("ended")})
 	if err != nil {
 		return err
 	}
