@@ -4,10 +4,12 @@ import (
 	"context"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // kept is a database that a URL opens again and again, as a server's.
@@ -15,7 +17,8 @@ type kept struct{ kv.DB }
 
 func (kept) Close() error { return nil }
 
-func TestOpenByURL(t *testing.T) {
+// registerKept registers an engine whose databases stay in memory when they are closed. A scheme has one driver.
+var registerKept = sync.OnceFunc(func() {
 	server := map[string]kv.DB{}
 	kv.Register("kept", kv.Driver{
 		Open: func(ctx context.Context, url string, o kv.OpenOptions) (kv.DB, error) {
@@ -33,11 +36,16 @@ func TestOpenByURL(t *testing.T) {
 			return server[url].Update(ctx, fill)
 		},
 	})
-	if _, err := Open("kept://one", Options{}); err == nil || !strings.Contains(err.Error(), ErrNotExist.Error()) {
+})
+
+func TestOpenByURL(t *testing.T) {
+	registerKept()
+	url := "kept://" + pool.NewID().String() // the test may run again in one process
+	if _, err := Open(url, Options{}); err == nil || !strings.Contains(err.Error(), ErrNotExist.Error()) {
 		t.Errorf("nothing is there: %v", err)
 	}
 	for i := range 2 { // the second opens what the first made
-		s, err := Open("kept://one", Options{Create: true})
+		s, err := Open(url, Options{Create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
