@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -421,7 +422,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		defer done()
 		h.db = db
 	}
-	if h.array && h.whole && len(h.values) == 0 {
+	if h.array && h.whole && len(h.values) == 0 && !bytes.ContainsRune(text, '{') {
 		im.report.Files++ // an empty list: of whatever format, nothing is in it
 		return nil
 	}
