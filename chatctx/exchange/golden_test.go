@@ -46,7 +46,7 @@ func TestGoldenStore(t *testing.T) {
 	defer s.Close()
 	checkClean(t, s)
 	held := exported(t, s, ExportOptions{All: true})
-	golden(t, "testdata/stores/v2.jsonl", string(held))
+	golden(t, "testdata/stores/v2.golden", string(held))
 
 	c, err := s.Context(ctx, "")
 	if err != nil {
