@@ -123,7 +123,7 @@ func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
 type Verdict = toolcall.Verdict
 
 // Decide adds a decision about a call that waits for one. A cancellation (Denied, ByCancel) may also take an approval back that nobody has begun to run. Where the call is decided against
-// while its turn is still the last one, a tool message that says so goes to the end of the branch. Commit gives an ErrConflict that names
+// a tool message that says so goes to the end of the branch; only an expiry adds none once the call's turn is no longer the last. Commit gives an ErrConflict that names
 // the state where the call cannot be decided so: of several who try, one wins; and one that names the rule where a call is to be approved that a rule denies. Its step has the call as it is then.
 func (b *Batch) Decide(ref CallRef, v Verdict) {
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}

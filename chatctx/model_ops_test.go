@@ -403,7 +403,7 @@ func (r *run) finishReply(c *convo) error {
 		t.group = p.group
 	}
 	t.splice(b, len(t.branch(b).list), 0, t.storeFresh(states, calls)...)
-	if len(states) == 0 && !e.GoOn {
+	if len(states) == 0 {
 		c.settle(t)
 	}
 	more := !e.Stop && t.unqueue()

@@ -487,7 +487,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	out, made := &Ended{}, journal.NewStep("reply")
 	if len(e.Messages) > 0 {
 		made.Placed, err = t.Append(t.Target, e.Messages)
-	} else if !e.GoOn {
+	} else {
 		_, err = settlePartial(t, t.Target)
 	}
 	if err != nil {

@@ -61,7 +61,7 @@ func callDecisions() []*command {
 			flags: append([]urfave.Flag{&urfave.StringFlag{Name: "arguments", Usage: "run it with this `JSON` in place of the arguments that the model proposed"}}, which...),
 			json:  decided, example: "chatctx calls approve @:1 --reason \"looked at it\"\nchatctx calls approve --matching \"read_*\""},
 		{name: "deny", args: "[CALL…]", does: "deny calls", scope: onBranch, do: doCallsDeny, flags: which,
-			more: "While the call's turn is the last one, a tool message that says so goes to the end of the branch.",
+			more: "A tool message that says so goes to the end of the branch.",
 			json: decided, example: "chatctx calls deny @:1 --reason \"not in this folder\""},
 		{name: "cancel", args: "CALL…", does: "give calls up, also approved ones that nobody has begun to run", scope: onBranch, do: doCallsCancel, flags: []urfave.Flag{callBy(), reason},
 			json: decided, example: "chatctx calls cancel @:1"},
