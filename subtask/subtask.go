@@ -215,13 +215,21 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 	return out, nil
 }
 
-// begun reports whether a task was set going: by a call, or since somebody ran it.
+// begun reports whether a task was set going here: the call that started it runs for it, or somebody ran it. What a file says of one sets nothing going.
 func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo) (bool, error) {
-	if info.Message != (chatctx.ID{}) || info.Open > 0 {
-		return true, nil
+	if info.Message != (chatctx.ID{}) {
+		call, err := child.Store().Call(ctx, info.Parent.String(), "", chatctx.CallRef(fmt.Sprintf("%s:%d", info.Message, info.Index)))
+		if err != nil || call.Claim == nil {
+			return false, err
+		}
+		return call.Claim.Task == child.ID, nil
 	}
-	rounds, _, err := soFar(ctx, child)
-	return rounds > 0, err
+	for op, err := range child.Store().Operations(ctx, child.ID.String()) {
+		if err != nil || op.What == "reply" {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // bound puts what is left of the task's limits into a turn.

@@ -448,3 +448,38 @@ func TestAReturnThatIsKilled(t *testing.T) {
 	}
 	t.Logf("%d of %d had returned when they were killed", returned, tasks)
 }
+
+// TestCarryOnLeavesWhatHasNotBegun: a task that nobody ran is not set going, and one whose calls are decided goes on to its end.
+func TestCarryOnLeavesWhatHasNotBegun(t *testing.T) {
+	m := newModel(t, func(body string) string {
+		if strings.Contains(body, `"role":"tool"`) {
+			return text("seven boats")
+		}
+		return calls("c1", "look", `{}`)
+	})
+	s := newStore(t, "")
+	parent := newParent(t, s, m)
+	r := &Runner{}
+	child := start(t, parent, Options{Goal: "count"})
+	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 0 {
+		t.Fatalf("a task that has not begun goes on: %+v, %v", done, err)
+	}
+	if out, err := r.Run(t.Context(), child); err != nil || out.State != chatctx.TaskWaiting {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 1 || done[0].Outcome.State != chatctx.TaskWaiting {
+		t.Fatalf("a task whose call waits: %+v, %v", done, err)
+	}
+	b := child.Begin("")
+	b.Decide("c1", chatctx.Verdict{Status: pool.Denied, Reason: "by eye"})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done, err := r.CarryOn(t.Context(), parent, "")
+	if err != nil || len(done) != 1 || done[0].Outcome == nil || done[0].Outcome.State != chatctx.TaskReturned || !strings.Contains(head(t, parent).Text(), "seven boats") {
+		t.Fatalf("a task whose call is decided: %+v, %v", done, err)
+	}
+	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 0 {
+		t.Errorf("a task that has returned goes on: %+v, %v", done, err)
+	}
+}

@@ -287,6 +287,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 	}
 	if i.more != nil {
 		i.more.add(msgs)
+		i.more.calls = append(i.more.calls, calls...)
 		return nil
 	}
 	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, b *branch.Branch) error {
@@ -338,7 +339,7 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 		}
 		home, call := m.Home, &m.Calls[c.Index]
 		rec := &record.CallRecord{CallID: call.ID, Tool: call.Tool, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: c.Since,
-			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions}
+			Home: home, Effective: c.Effective, Expires: c.Expires, Decisions: c.Decisions, Program: t.Store.Program, Origin: "import"}
 		told[string(record.CallKey(t.ID, c.Message, c.Index))] = true
 		if err := t.PutCall(c.Message, c.Index, rec); err != nil {
 			return err
@@ -348,6 +349,12 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 		for n := range m.Calls {
 			c := &m.Calls[n]
 			if !c.Open() || told[string(record.CallKey(t.ID, m.ID, n))] {
+				continue
+			}
+			if has, err := t.Tx.Get(record.CallBucket, record.CallKey(t.ID, m.ID, n)); err != nil || has != nil {
+				if err != nil {
+					return err
+				}
 				continue
 			}
 			rec := &record.CallRecord{CallID: c.ID, Tool: c.Tool, Status: c.Status, Execution: c.Execution, Since: t.Now, Home: m.Home,
@@ -416,6 +423,7 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 	}
 	if i.more != nil {
 		i.more.in.Loose = append(i.more.in.Loose, m)
+		i.more.calls = append(i.more.calls, calls...)
 		return nil
 	}
 	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, _ *branch.Branch) error {
@@ -553,6 +561,8 @@ type nativeMore struct {
 	paths [][]int // the nodes of each branch
 	index map[nativeStep]int
 	known map[pool.ID]*pool.Message // all messages of the file so far
+	calls []NativeCall              // what the file says of calls
+	fresh map[pool.ID]bool          // messages that the store has not had
 }
 
 // nativeStep is a message after the node parent.
@@ -639,6 +649,9 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	if err := g.extend(&res); err != nil {
 		return res, err
 	}
+	if err := i.putMoreCalls(t); err != nil {
+		return res, err
+	}
 	if err := i.putNames(t); err != nil {
 		return res, err
 	}
@@ -647,8 +660,29 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	return res, err
 }
 
+// putMoreCalls puts what the file says of the calls of new messages on their records, as said by it. What it says of calls that were here decides and adds nothing.
+func (i *NativeImport) putMoreCalls(t *journal.Txn) error {
+	for _, c := range i.more.calls {
+		if !i.more.fresh[c.Message] {
+			continue
+		}
+		m, err := pool.Get(t.Tx, t.ID, c.Message)
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			continue
+		}
+		if err := putNativeCalls(t, []*pool.Message{m}, []NativeCall{c}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // knownByID finds the messages that are there already.
 func (i *NativeImport) knownByID(g *graft, res *Imported) error {
+	i.more.fresh = map[pool.ID]bool{}
 	for id := range i.more.known {
 		has, err := pool.Has(g.t.Tx, g.t.ID, id)
 		if err != nil {
@@ -658,6 +692,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 			res.Known++
 		} else {
 			res.Messages++
+			i.more.fresh[id] = true
 		}
 	}
 	for n := range g.in.Nodes {
@@ -679,6 +714,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 			continue
 		}
 		res.Messages++
+		i.more.fresh[m.ID] = true
 		if err := g.t.KeepNew(m); err != nil {
 			return err
 		}

@@ -507,7 +507,7 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallSte
 	step := CallStep{Context: ctx, Message: message, Index: index + 1, ID: rec.CallID, Tool: rec.Tool}
 	begin := step
 	begin.Decision, begin.order = record.Decision{At: rec.Since, To: first, ByKind: record.ByProgram, ByName: rec.Program, Program: rec.Program}, rec.Since
-	begin.Origin = rec.Origin
+	begin.Origin, begin.Said = rec.Origin, rec.Origin == "import" && first != record.CallState(pool.Pending, pool.NotRun)
 	out := []*CallStep{&begin}
 	for _, d := range rec.Decisions {
 		next := step
