@@ -459,6 +459,11 @@ func TestCarryOnLeavesWhatHasNotBegun(t *testing.T) {
 	})
 	s := newStore(t, "")
 	parent := newParent(t, s, m)
+	tools := parent.Begin("")
+	tools.PutTool(chatctx.Tool{Name: "look"})
+	if _, err := tools.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	r := &Runner{}
 	child := start(t, parent, Options{Goal: "count"})
 	if done, err := r.CarryOn(t.Context(), parent, ""); err != nil || len(done) != 0 {
