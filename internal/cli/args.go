@@ -98,7 +98,7 @@ func (s *splitter) word(w string) error {
 			}
 		}
 	}
-	if c == nil || c.do == nil {
+	if c == nil || c.do == nil || c.args == "" && len(under) > 0 {
 		return s.unknownCommand(w, under)
 	}
 	s.out.args = append(s.out.args, w)

@@ -14,7 +14,7 @@ import (
 func journalCommands() []*command {
 	undone := "operation, context, branch, undid{operation, at, what, by, branches}"
 	return []*command{
-		{name: "op", does: "what was done", scope: onContext, subs: []*command{
+		{name: "op", does: "what was done", scope: onContext, do: doOpLog, paged: true, more: "Alone it lists what was done.", json: "as op log", example: "chatctx op", subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
 				flags: []urfave.Flag{
 					&urfave.IntFlag{Name: "n", Usage: "only the newest `N`"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -59,11 +60,29 @@ func doSearch(r *run) error {
 		}
 	}
 	if n == 0 {
-		r.note("nothing found")
+		r.note("nothing found%s", r.widen(o))
 	} else if n == o.Limit {
 		r.note("there may be more: -n 0 shows all")
 	}
 	return nil
+}
+
+// widen says how to find more.
+func (r *run) widen(o chatctx.SearchOptions) string {
+	var more []string
+	if o.Context != "" || o.Role != "" || o.Model != "" || o.Tool != "" || o.Since != 0 || o.Until != 0 {
+		more = append(more, "leave out --context, --role, --model, --tool, --since, --until")
+	}
+	if o.Text != "" {
+		more = append(more, "words have to be whole: WORD* finds those that begin so, "+r.again("search --regexp "+quote("(?i)"+regexp.QuoteMeta(strings.Trim(o.Text, `"*`))))+" parts of words too")
+	}
+	if !o.Trash || !o.Unheld {
+		more = append(more, "--trash looks into the trash, --unheld at what no branch holds any more")
+	}
+	if len(more) == 0 {
+		return ""
+	}
+	return "\n  " + strings.Join(more, "\n  ")
 }
 
 func (r *run) searchOptions() (chatctx.SearchOptions, error) {

@@ -222,6 +222,15 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(branches, func(a, b *branch.Branch) int { // the one that everybody knows first
+		switch {
+		case a.Name == record.MainBranch && b.Name != record.MainBranch:
+			return -1
+		case b.Name == record.MainBranch && a.Name != record.MainBranch:
+			return 1
+		}
+		return 0
+	})
 	for _, h := range hits {
 		for _, b := range branches {
 			switch h.What {

@@ -17,7 +17,8 @@ import (
 
 // SearchOptions say what to look for. A zero field does not narrow.
 type SearchOptions struct {
-	// Text are words, "phrases" and beginnings*, all of which a message has to have. Case, and what Unicode takes as the same, does not count.
+	// Text are words, "phrases" and beginnings*, all of which a message has to have. Case, and what Unicode takes as the same, does not count. Numbers with points between them are
+	// looked for as versions too, after all others: 1.2.3 finds v1.2.3.
 	Text string
 	// Regexp, in place of Text, is looked for in each text as it is. It reads everything.
 	Regexp string
@@ -73,7 +74,12 @@ func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hi
 			left--
 			return yield(h, nil) && left != 0
 		}
-		if err := q.run(); err != nil && err != kv.ErrStop {
+		err = q.run()
+		if version, ok := q.query.AsVersion(); ok && err == nil { // the exact form first
+			q.query, q.finder = version, words.NewFinder(version)
+			err = q.run()
+		}
+		if err != nil && err != kv.ErrStop {
 			yield(nil, err)
 		}
 	}

@@ -39,6 +39,17 @@ func Parse(text string) Query {
 	return q
 }
 
+// AsVersion is a query in which each phrase of numbers begins with the letter v: 1.2.3 as v1.2.3. ok is false where it has none.
+func (q Query) AsVersion() (out Query, ok bool) {
+	for _, p := range q {
+		if len(p.Words) > 1 && strings.Trim(strings.Join(p.Words, ""), "0123456789") == "" {
+			p.Words, ok = append([]string{"v" + p.Words[0]}, p.Words[1:]...), true
+		}
+		out = append(out, p)
+	}
+	return out, ok
+}
+
 func phrase(text string) Phrase {
 	bare := strings.TrimRight(text, "*")
 	p := Phrase{Prefix: bare != text}

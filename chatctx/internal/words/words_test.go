@@ -2,6 +2,7 @@ package words
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,4 +110,18 @@ func FuzzWords(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestVersions takes phrases of numbers, and no others, as versions.
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]string{"1.2.3": "[{[v1 2 3] false}]", "1.2*": "[{[v1 2] true}]", "go 1.21": "[{[go] false} {[v1 21] false}]"} {
+		if got, ok := Parse(text).AsVersion(); !ok || fmt.Sprint(got) != want {
+			t.Errorf("%q as a version is %v %v, want %s", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"12", "os.path", "v1.2.3", "a.1"} {
+		if got, ok := Parse(text).AsVersion(); ok {
+			t.Errorf("%q is taken as the version %v", text, got)
+		}
+	}
 }
