@@ -217,7 +217,7 @@ func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInf
 		for _, info := range infos {
 			given[info.ID] = true
 			if !give(info) {
-				return false, err
+				return false, nil // nobody is there any more to be told of an error
 			}
 		}
 		return err == nil, err

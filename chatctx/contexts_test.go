@@ -1,9 +1,14 @@
 package chatctx
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -43,6 +48,52 @@ func TestContextsWhileTheyChange(t *testing.T) {
 			}
 		}
 		checkStore(t, s)
+		s.Close()
+	}
+}
+
+// TestContextsOfADamagedStore lists contexts of which the branch of one cannot be read: whoever wants them all is told, once, and whoever stops before it is asked no more.
+func TestContextsOfADamagedStore(t *testing.T) {
+	for _, orderly := range []bool{false, true} {
+		s, err := OpenMemory(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []*ChatContext
+		for i := range 3 {
+			c, err := s.New(t.Context(), NewContext{Title: fmt.Sprint(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, c)
+		}
+		err = s.at.DB.Update(t.Context(), func(tx kv.RwTx) error {
+			rec, _, err := record.GetContext(tx, all[0].ID)
+			if err != nil {
+				return err
+			}
+			return tx.Put(branch.Bucket, branch.Key(all[0].ID, rec.Active), []byte{1, 2, 3})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for stop := 1; stop <= 3; stop++ {
+			var titles []string
+			var failed []error
+			for info, err := range s.Contexts(t.Context(), ListOptions{Orderly: orderly}) {
+				if err != nil {
+					failed = append(failed, err)
+				} else if titles = append(titles, info.Title); len(titles) == stop {
+					break
+				}
+			}
+			if want := []string{"2", "1"}[:min(stop, 2)]; !slices.Equal(titles, want) {
+				t.Errorf("orderly %v: %v, and not %v", orderly, titles, want)
+			}
+			if (stop > 2) != (len(failed) == 1 && errors.Is(failed[0], ErrDamaged)) {
+				t.Errorf("orderly %v, stopped after %d: %v", orderly, stop, failed)
+			}
+		}
 		s.Close()
 	}
 }

@@ -37,6 +37,43 @@ func (p *parsed) name() string {
 	return strings.Join(names, " ")
 }
 
+// typed is the command line again, without store, conversation and the shared flags named without, and with more flags.
+func (p *parsed) typed(more string, without ...string) string {
+	words, without := []string{p.name()}, append(without, "context")
+	add := func(kept []string, flags []urfave.Flag, without []string) {
+		for _, f := range kept {
+			if name, _, _ := strings.Cut(f[2:], "="); !slices.Contains(without, name) {
+				words = append(words, flagTyped(flags, f))
+			}
+		}
+	}
+	add(p.shared, sharedFlags(onBranch), append(without, "store"))
+	add(p.own, p.command().flags, without)
+	words = append(words, more)
+	if slices.ContainsFunc(p.args, looksLikeFlag) {
+		words = append(words, "--")
+	}
+	for _, a := range p.args {
+		words = append(words, quote(a))
+	}
+	return strings.Join(words, " ")
+}
+
+// flagTyped is how one types a flag that was kept as --name=value.
+func flagTyped(all []urfave.Flag, kept string) string {
+	name, value, _ := strings.Cut(kept, "=")
+	for _, f := range all {
+		switch {
+		case f.Names()[0] != name[2:]:
+		case takesValue(f):
+			return name + " " + quote(value)
+		case value == "true":
+			return name
+		}
+	}
+	return quote(kept)
+}
+
 // splitter takes a command line apart. Flags may stand anywhere, which the flag package below urfave/cli does not know: it
 // ends the flags at the first argument and takes what follows as arguments without a word.
 type splitter struct {

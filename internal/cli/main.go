@@ -78,7 +78,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 		Flags:        cmd.flags,
 		OnUsageError: usage,
 		Action: func(ctx context.Context, c *urfave.Command) error {
-			r := &run{ctx: ctx, con: con, cmd: cmd, name: p.name(), flags: c, args: c.Args().Slice(), executors: &executors{}}
+			r := &run{ctx: ctx, con: con, cmd: cmd, name: p.name(), line: p, flags: c, args: c.Args().Slice(), executors: &executors{}}
 			defer r.close()
 			if cmd.paged && !r.json() {
 				con.page()

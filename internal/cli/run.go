@@ -25,6 +25,7 @@ type run struct {
 	con   *console
 	cmd   *command
 	name  string // as typed: "branch ls"
+	line  *parsed
 	flags *urfave.Command
 	args  []string
 	wait  time.Duration // for a file that others hold; 0: the library's default
@@ -273,7 +274,7 @@ func (r *run) confirm(question string, otherwise error) error {
 		return nil
 	}
 	if !r.con.asks() || r.json() {
-		return &hinted{otherwise, "if you mean it: " + r.again(r.withYes())}
+		return &hinted{otherwise, "if you mean it: " + r.again(r.line.typed("--yes"))}
 	}
 	r.con.out.flush()
 	fmt.Fprintf(r.con.err, "%s [y/N] ", question)
@@ -285,29 +286,6 @@ func (r *run) confirm(question string, otherwise error) error {
 		return otherwise
 	}
 	return nil
-}
-
-// withYes is this command as it was typed, with --yes.
-func (r *run) withYes() string { return r.typed("--yes") }
-
-// typed is this command as it was typed, without store and conversation, and with more flags.
-func (r *run) typed(more string) string {
-	line := r.name
-	for _, name := range r.flags.LocalFlagNames() {
-		switch v := r.flags.Value(name).(type) {
-		case bool:
-			line += " --" + name
-		case string:
-			if name != "store" && name != "context" {
-				line += " --" + name + " " + quote(v)
-			}
-		}
-	}
-	line += " " + more
-	for _, a := range r.args {
-		line += " " + quote(a)
-	}
-	return line
 }
 
 // storeHint adds the path to an error of opening, and what to type first.
