@@ -26,6 +26,9 @@ func doRetry(r *run) error {
 		return err
 	}
 	if r.many() {
+		if r.given("as") {
+			return &usageError{"retry --as names one branch, and there are to be several", "leave --as out: each answer goes on a branch named after its model"}
+		}
 		return r.askAgain()
 	}
 	c, name, err := r.talk()

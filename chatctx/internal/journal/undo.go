@@ -35,7 +35,7 @@ func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0}
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0 && op.Undone != n} // what cannot be undone names itself
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
 	}
@@ -356,7 +356,7 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 		return 0, false, err
 	}
 	n = max(n, b.Last)
-	at, sn, err := t.newestInStore()
+	at, sn, err := t.newestInStore(n == 0)
 	if err != nil {
 		return 0, false, err
 	}
@@ -373,8 +373,8 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 const storeLookback = 1000
 
 // newestInStore finds the newest operation of the store that holds and that is about this context, or was made while this was the current one, and the number of the context's operation
-// that came next.
-func (t *Txn) newestInStore() (at, n uint64, err error) {
+// that came next. bare: the context has no operation of its own, as after redact, which takes them away.
+func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 	r := kv.Prefix(make([]byte, 16))
 	r.Reverse = true
 	left := storeLookback
@@ -386,7 +386,7 @@ func (t *Txn) newestInStore() (at, n uint64, err error) {
 		if left--; left == 0 {
 			return kv.ErrStop
 		}
-		if op.Current == t.ID && strings.HasPrefix(op.What, "purge ") {
+		if op.Current == t.ID && strings.HasPrefix(op.What, "purge ") || bare && op.What == "redact" {
 			return kv.ErrStop // nothing before it can be brought back
 		}
 		if op.Undone != 0 || op.Undoes != 0 {
