@@ -74,6 +74,7 @@ const (
 type Report struct {
 	Ran     []*chatctx.Committed // a step each, with the call and its result's place
 	Decided int                  // by rules
+	Handed  int                  // calls that were handed over
 	Waiting []Waiting
 }
 
@@ -375,7 +376,9 @@ func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatc
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case errors.Is(err, chatctx.ErrConflict), errors.Is(err, ErrHandedOver), errors.Is(err, chatctx.ErrTaken):
+	case errors.Is(err, ErrHandedOver):
+		w.report.Handed++
+	case errors.Is(err, chatctx.ErrConflict), errors.Is(err, chatctx.ErrTaken):
 	case err != nil && ctx.Err() == nil:
 		w.failed = errors.Join(w.failed, err)
 	case a != nil:

@@ -169,7 +169,8 @@ func doCallsRun(r *run) error {
 	}
 	e := r.executor(c)
 	e.Limit, e.Timeout = r.flags.Int("limit"), r.flags.Duration("timeout")
-	if err := r.carryOn(r.ctx, c, name); err != nil {
+	went, err := r.carryOn(r.ctx, c, name)
+	if err != nil {
 		return err
 	}
 	report, err := e.Run(r.ctx, name)
@@ -186,15 +187,15 @@ func doCallsRun(r *run) error {
 	if r.ctx.Err() != nil {
 		return context.Canceled
 	}
+	if went+len(report.Ran)+report.Handed+len(report.Waiting) == 0 {
+		r.note("there is nothing to run")
+	}
 	return r.stillWaiting(report)
 }
 
 // stillWaiting says which calls are open after a run.
 func (r *run) stillWaiting(report *approval.Report) error {
 	if len(report.Waiting) == 0 {
-		if len(report.Ran) == 0 {
-			r.note("there is nothing to run")
-		}
 		return nil
 	}
 	var open waits

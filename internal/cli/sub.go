@@ -203,7 +203,7 @@ func doSubRun(r *run) error {
 }
 
 // carryOn goes on with the tasks below a branch, and tells what became of them.
-func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) error {
+func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) (went int, err error) {
 	all, err := r.runner().CarryOn(ctx, parent, branchName)
 	for _, c := range all {
 		switch {
@@ -215,7 +215,7 @@ func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchNa
 			r.note("sub-context %s %s is %s", short(c.Task.ID), titled(c.Task.Title, c.Task.ID), c.Outcome.State)
 		}
 	}
-	return err
+	return len(all), err
 }
 
 // runner runs sub-contexts as send runs a branch.

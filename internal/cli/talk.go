@@ -108,7 +108,7 @@ func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
 	e := r.executor(c)
 	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked(), Calls: func(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (bool, error) {
 		if named != nil || !r.carried {
-			if err := r.carryOn(ctx, c, branchName); err != nil {
+			if _, err := r.carryOn(ctx, c, branchName); err != nil {
 				return false, err
 			}
 		}
@@ -154,7 +154,7 @@ func doSend(r *run) error {
 		msgs = append(msgs, m)
 	}
 	if r.is("continue") {
-		if err := r.carryOn(r.ctx, c, name); err != nil {
+		if _, err := r.carryOn(r.ctx, c, name); err != nil {
 			return err
 		}
 		r.carried = true
