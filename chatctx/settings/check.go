@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,8 +85,11 @@ func (s *Setting) takes(value json.RawMessage) bool {
 	var text string
 	isText := json.Unmarshal(value, &text) == nil
 	switch s.Type {
-	case Text, Address:
+	case Text:
 		return isText
+	case Address:
+		u, err := url.Parse(text)
+		return isText && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	case Word:
 		return isText && slices.Contains(strings.Fields(s.Words), text)
 	case Time:

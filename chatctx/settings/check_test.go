@@ -14,6 +14,8 @@ func TestCheck(t *testing.T) {
 		{"squeeze", "true", ""}, {"squeeze", `"true"`, "true or false"}, {"cache.ttl", `"1h"`, ""}, {"cache.ttl", `"2h"`, "one of 5m, 1h"},
 		{"timeout", `"90s"`, ""}, {"timeout", "90", "a time like"}, {"timeout", `"-1s"`, "a time like"}, {"temperature", "0", ""}, {"temperature", "1e400", "number"},
 		{"max_tokens", "0", "1 or more"}, {"model", `"m"`, ""}, {"model", "4", "text"}, {"stop", `["a"]`, ""},
+		{"base_url", `"https://host/v1"`, ""}, {"base_url", `"http://127.0.0.1:1"`, ""}, {"base_url", `"notaurl"`, "an address like"}, {"compact.base_url", `"ftp://x"`, "an address like"},
+		{"base_url", `"http://"`, "an address like"}, {"embedding.base_url", "4", "an address like"},
 		{"openai.seed", "7", ""}, {"anthropic.", "7", "there is no setting"}, {"app.mine", `{"a":1}`, ""}, {"nobody.seed", "7", "there is no setting"},
 		{"budgt", "1", "did you mean budget?"}, {"tempurature", "1", "did you mean temperature?"}, {"compact.att", "1", "did you mean compact.at?"},
 		{"prune.polcy", "1", "did you mean prune.policy?"}, {"window", "1", `there is no setting "window"`}, {"budegt", "1", "did you mean budget?"}, {"gone", "null", ""},
