@@ -1,12 +1,10 @@
 package ui
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"unicode"
 
@@ -15,42 +13,11 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
-
-// counting is an engine that counts the records that are read.
-type counting struct {
-	kv.DB
-	n atomic.Int64
-}
-
-func (c *counting) View(ctx context.Context, fn func(kv.Tx) error) error {
-	return c.DB.View(ctx, func(tx kv.Tx) error { return fn(countingTx{tx, c}) })
-}
-
-type countingTx struct {
-	kv.Tx
-	c *counting
-}
-
-func (t countingTx) Get(bucket string, key []byte) ([]byte, error) {
-	t.c.n.Add(1)
-	return t.Tx.Get(bucket, key)
-}
-
-func (t countingTx) GetMany(bucket string, keys [][]byte, fn func(int, []byte) error) error {
-	t.c.n.Add(int64(len(keys)))
-	return t.Tx.GetMany(bucket, keys, fn)
-}
-
-func (t countingTx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
-	return t.Tx.Scan(bucket, r, func(key, value []byte) error {
-		t.c.n.Add(1)
-		return fn(key, value)
-	})
-}
 
 // driver runs a model without a terminal: what commands give comes back at once, and there is no watch.
 type driver struct {
@@ -155,21 +122,21 @@ func large(t testing.TB, db kv.DB, conversations, messages, branches int) *chatc
 func TestReadsWhatIsShown(t *testing.T) {
 	keys := []string{"down", "up", "pgup", "g", "l", "j", "]", "G", "h", "enter", "esc", "esc", "down", "pgdown", "enter", "v"}
 	measure := func(conversations, messages int) (first int64, each []int64) {
-		db := &counting{DB: memkv.New()}
+		db := &kvtest.Reads{DB: memkv.New()}
 		st := large(t, db, conversations, messages, 20)
 		for round := range 3 { // the least of some rounds: the store's own work in between reads too
-			db.n.Store(0)
+			db.Take()
 			d := drive(t, Options{Store: st}, 160, 40)
-			if n := db.n.Load(); round == 0 || n < first {
+			if n := db.Take(); round == 0 || n < first {
 				first = n
 			}
 			if s := d.View().Content; !strings.Contains(s, "Another way") || !strings.Contains(s, "Large") {
 				t.Fatalf("the first screen is\n%s", s)
 			}
 			for i, k := range keys {
-				before := db.n.Load()
+				db.Take()
 				d.press(k)
-				if n := db.n.Load() - before; round == 0 {
+				if n := db.Take(); round == 0 {
 					each = append(each, n)
 				} else {
 					each[i] = min(each[i], n)

@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// views are what the page asks for to show a place: %[1]s is the address of the branch main of a conversation, %[2]s that of the conversation. Two are not here: a list
+// by labels looks at a key for each conversation, and a search at the entries of the branches that hold what it found, to say where.
+var views = []string{
+	"/contexts?limit=50", "%[2]s", "%[1]s", "%[1]s/messages?from=20&to=60", "%[1]s/messages?from=-40", "%[1]s/siblings?from=1&to=40", "%[2]s/tree?limit=20", "%[2]s/operations?limit=20",
+	"/labels", "/calls?state=pending",
+}
+
+// TestViewsReadWhatIsSeen counts records and bytes: with ten times as many conversations and fifty times as many messages a view costs the same.
+func TestViewsReadWhatIsSeen(t *testing.T) {
+	measure := func(conversations, messages int) (reads, bytes map[string]int64) {
+		db := &kvtest.Reads{DB: memkv.New()}
+		store, err := chatctx.OpenDB(db, chatctx.Options{Create: true, Program: "test", By: "ann", Judge: approval.Rules{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(store, Options{})
+		h := httptest.NewServer(s)
+		t.Cleanup(func() {
+			s.Close()
+			h.Close()
+			check(t, store)
+			store.Close()
+		})
+		a := &api{t: t, store: store, server: s, http: h, token: s.RunToken()}
+		for i := range conversations {
+			id, _ := a.filled(fmt.Sprint("Trip ", i), 1)
+			if i == 0 {
+				a.post("/contexts/"+id+"/labels", object{"label": "pinned"})
+			}
+		}
+		id, main := a.filled("Long", messages)
+		for i := range 10 {
+			a.post(main+"/fork", object{"name": fmt.Sprint("way-", i), "at": fmt.Sprint("@", 3*i+3)})
+		}
+		if err := store.Maintenance().Index(t.Context(), nil); err != nil { // else it is made meanwhile
+			t.Fatal(err)
+		}
+		reads, bytes = map[string]int64{}, map[string]int64{}
+		for _, view := range views {
+			path := view
+			if view[0] == '%' {
+				path = fmt.Sprintf(view, main, "/contexts/"+id)
+			}
+			for round := range 3 { // the least of some rounds: the store's own work in between reads too
+				db.Take()
+				res, raw := a.send("GET", base+path, nil, nil)
+				if res.StatusCode != 200 {
+					t.Fatalf("%s gives %d: %s", path, res.StatusCode, raw)
+				}
+				if n := db.Take(); round == 0 || n < reads[view] {
+					reads[view] = n
+				}
+				bytes[view] = int64(len(raw))
+			}
+		}
+		return reads, bytes
+	}
+	reads, bytes := measure(60, 80)
+	readsLarge, bytesLarge := measure(600, 4000)
+	for _, view := range views {
+		if readsLarge[view] > reads[view]+reads[view]/10 {
+			t.Errorf("%s reads %d records, and %d of a large store", view, reads[view], readsLarge[view])
+		}
+		if bytesLarge[view] > bytes[view]+bytes[view]/5 {
+			t.Errorf("%s sends %d bytes, and %d of a large store", view, bytes[view], bytesLarge[view])
+		}
+	}
+}
+
+// filled makes a conversation of so many messages, and gives its id and the address of its branch.
+func (a *api) filled(title string, messages int) (id, main string) {
+	list := make([]*chatctx.Message, messages)
+	for i := range list {
+		list[i] = pool.NewText([]pool.Role{pool.User, pool.Assistant}[i%2], fmt.Sprintf("By the sea, word number %04d.", i))
+	}
+	c, err := a.store.New(a.t.Context(), chatctx.NewContext{Title: title, Messages: list})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c.ID.String(), "/contexts/" + c.ID.String() + "/branches/main"
+}
