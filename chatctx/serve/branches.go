@@ -7,7 +7,6 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
-	"github.com/chatctx/chatctx/pool"
 )
 
 func branchMethods() []*method {
@@ -76,7 +75,7 @@ func getBranch(r *request, in *target) (shownBranch, error) {
 // replying is who works on a reply on a branch, nil for nobody.
 func (r *request) replying(c *chatctx.ChatContext, branch string) (*contract.ClaimedBy, error) {
 	claim, err := c.Running(r.ctx, branch)
-	if err != nil || claim == nil || claim.Dead(pool.Now()) {
+	if err != nil || claim == nil || claim.Dead(r.store.Now()) {
 		return nil, err
 	}
 	return &contract.ClaimedBy{Program: claim.Program, PID: claim.PID, Host: claim.Host}, nil

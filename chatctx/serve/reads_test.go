@@ -3,7 +3,9 @@ package serve
 import (
 	"fmt"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -79,6 +81,41 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 			t.Errorf("%s sends %d bytes, and %d of a large store", view, bytes[view], bytesLarge[view])
 		}
 	}
+}
+
+// What a dead program left of a reply stands on the branch when the API shows it.
+func TestADeadReplyIsShown(t *testing.T) {
+	var late atomic.Int64
+	store, err := chatctx.OpenMemory(chatctx.Options{Program: "test", Judge: approval.Rules{}, Clock: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(store, Options{})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() {
+		s.Close()
+		h.Close()
+		check(t, store)
+		store.Close()
+	})
+	a := &api{t: t, store: store, server: s, http: h, token: s.RunToken()}
+	id, main := a.filled("Long", 1)
+	c, err := store.Context(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, err := c.BeginReply(t.Context(), "main", chatctx.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := begun.Reply.Save(t.Context(), pool.NewText(pool.Assistant, "half")); err != nil {
+		t.Fatal(err)
+	}
+	a.want(a.get(main), "test", "replying", "program")
+	late.Store(int64(2 * time.Minute))
+	shown := a.get(main + "/messages")
+	a.want(shown, "half", "items", 1, "content", 0, "text")
+	a.want(shown, true, "items", 1, "unfinished")
 }
 
 // filled makes a conversation of so many messages, and gives its id and the address of its branch.

@@ -64,11 +64,18 @@ type conversation struct {
 	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
 }
 
-// snapshot takes the branch as it is now. What a dead program left of a reply is settled first where that is possible.
+// snapshot takes the branch as it is now. What a dead program left of a reply is put on it first; a store that cannot be written is read as it is.
 func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.store.Context(r.ctx, t.Context)
 	if err != nil {
 		return nil, nil, err
+	}
+	claim, err := c.Running(r.ctx, t.Branch)
+	if err != nil {
+		return nil, nil, err
+	}
+	if claim != nil && claim.Dead(r.store.Now()) {
+		_, _ = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{}) // whoever writes next tries again
 	}
 	s, err := c.Snapshot(r.ctx, t.Branch)
 	return c, s, err

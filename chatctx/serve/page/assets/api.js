@@ -98,6 +98,7 @@ export const api = {
   models: async () => ((await get("/cost", { by: "model" })).groups ?? []).map((g) => g.model),
   tokens: (where) => get(`${on(where)}/tokens`),
   cost: (by) => get("/cost", { by }),
+  costOf: (context) => get("/cost", { context }),
 
   operations: (context) => get(context ? `${inside(context)}/operations` : "/operations", { limit: 200 }),
   undo: (where, operation) => post(`${on(where)}/undo`, { operation }),

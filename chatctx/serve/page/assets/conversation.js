@@ -4,6 +4,7 @@ import { button, el, firstWords, hidden, notice, replace, say, textOf } from "./
 import { body, drawn, whole } from "./message.js";
 import { rendered } from "./markdown.js";
 import "./rows.js";
+import { money } from "./places.js";
 import { Tree } from "./tree.js";
 
 // Conversation is the view of a branch: its messages, the tree beside it, the field to write in. It asks for what is seen, and again when another program
@@ -456,13 +457,14 @@ class Writer {
     const full = el("span", { class: share > 0.8 ? "less" : "in" });
     full.style.width = `${share * 100}%`;
     const bar = el("span", { class: "window", role: "meter", "aria-label": "Window", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) }, full);
-    replace(this.bar, bar, button(text, () => this.explain(), { class: "plain", title: "What becomes of each message" }));
+    replace(this.bar, bar, button(text, () => this.view.app.run(() => this.explain()), { class: "plain", title: "What becomes of each message" }));
   }
 
-  explain() {
+  async explain() {
     const states = Map.groupBy(this.size.messages, (m) => m.state);
     const sums = [...states].map(([state, list]) => `${list.length} ${state}: ${list.reduce((n, m) => n + m.tokens, 0).toLocaleString()} tokens`);
-    box("What the next request takes", el("p", {}, sums.join(" · ")), el("div", { class: "table", tabindex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["Message", "Becomes", "By the step", "Tokens"].map((t) => el("th", {}, t)))),
+    const spent = await api.costOf(this.view.context);
+    box("What the next request takes", el("p", {}, sums.join(" · ")), el("p", {}, `This conversation cost ${money(spent)} so far, in ${spent.replies.toLocaleString()} replies.`), el("div", { class: "table", tabindex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["Message", "Becomes", "By the step", "Tokens"].map((t) => el("th", {}, t)))),
       el("tbody", {}, this.size.messages.map((m) => el("tr", {}, el("td", {}, m.position ? `${m.position} ${m.role}` : "summary"), el("td", {}, m.state), el("td", {}, m.step ?? ""), el("td", { class: "number" }, m.tokens.toLocaleString())))))));
   }
 }

@@ -97,7 +97,8 @@ export class Figures {
   }
 }
 
-function money(sums) {
+// money is what replies cost, in words.
+export function money(sums) {
   const amounts = Object.entries(sums.cost ?? {}).map(([currency, amount]) => `${amount} ${currency}`);
   return amounts.join(", ") || (sums.unpriced ? "unknown" : "nothing");
 }
