@@ -242,6 +242,24 @@ func TestOthersAdd(t *testing.T) {
 	r.until(`document.querySelector("#side").innerText.includes("Another")`)
 }
 
+// Pinned conversations stand first, archived ones only under their label.
+func TestLabels(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) {
+		for _, title := range []string{"old", "kept", "middle", "newest"} {
+			c := newContext(t, s, title, user("Hello"))
+			if label := map[string]string{"old": "pinned", "kept": "archived"}[title]; label != "" {
+				commit(t, c.Begin(""), func(b *chatctx.Batch) { b.Label(label) })
+			}
+		}
+	})
+	titles := `[...document.querySelectorAll("#side .title")].map((e) => e.textContent).join(" ")`
+	r.until(titles + ` === "old newest middle"`)
+	r.click("#side .labels", "archived")
+	r.until(titles + ` === "kept"`)
+	r.click("#side .labels", "archived")
+	r.until(titles + ` === "old newest middle"`)
+}
+
 func TestViewsAreAccessible(t *testing.T) {
 	r := open(t, trip(t))
 	for name, shows := range map[string]string{"History": "What was done", "Figures": "Tokens and cost", "Trash": "The trash is empty."} {

@@ -41,7 +41,7 @@ export class Conversations {
   async show() {
     const asked = (this.asked = Symbol());
     const query = this.input.value.trim();
-    const read = query ? () => api.search(query, pageSize) : (after) => api.contexts({ after, limit: pageSize, labels: this.label });
+    const read = query ? () => api.search(query, pageSize) : (after) => this.page(after);
     const first = await read();
     if (this.asked !== asked) return;
     const pages = [first];
@@ -56,6 +56,16 @@ export class Conversations {
       draw: (row) => (query ? this.hit(row) : this.row(row)),
     });
     if (!countOf()) replace(this.list.space, el("p", { class: "search soft" }, query ? "Nothing was found. A beginning of a word is enough; quotes look for words side by side." : "No conversation yet."));
+  }
+
+  // page is a page of conversations: pinned ones first, archived ones only where their label is asked for.
+  async page(after) {
+    const page = await api.contexts({ after, limit: pageSize, labels: this.label });
+    if (this.label) return page;
+    const has = (c, label) => (c.labels ?? []).includes(label);
+    page.items = page.items.filter((c) => !has(c, "archived") && !has(c, "pinned"));
+    if (!after) page.items.unshift(...(await api.contexts({ limit: 1000, labels: "pinned" })).items);
+    return page;
   }
 
   row(c) {
