@@ -170,13 +170,9 @@ func sameOrigin(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return &refusal{http.StatusForbidden, "forbidden", "another site asks with this browser's session"}
 	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
 	origin := r.Header.Get("Origin")
 	switch {
-	case origin == scheme+"://"+r.Host:
+	case origin == "https://"+r.Host, origin == "http://"+r.Host && r.TLS == nil: // a proxy may speak TLS for us
 		return nil
 	case origin == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return nil
@@ -194,13 +190,10 @@ func (s *Server) checkHost(r *http.Request) error {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	allowed := s.options.Hosts
-	if allowed == nil {
-		ip := net.ParseIP(host)
-		if host == "localhost" || ip != nil && ip.IsLoopback() {
-			return nil
-		}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() { // no other site can have these
+		return nil
 	}
+	allowed := s.options.Hosts
 	if slices.Contains(allowed, "*") || slices.Contains(allowed, host) {
 		return nil
 	}

@@ -214,6 +214,9 @@ type approveParams struct {
 }
 
 func approveCall(r *request, in *approveParams) (contract.Call, error) {
+	if string(in.Arguments) == "null" { // as if it were left out
+		in.Arguments = nil
+	}
 	c, err := r.call(&in.callParams)
 	if err != nil {
 		return contract.Call{}, err
@@ -302,9 +305,17 @@ type claimParams struct {
 
 func (in *claimParams) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
 
-func claimCall(r *request, in *claimParams) (contract.Claim, error) {
+// check refuses a hold that no claim has.
+func (in *claimParams) check() error {
 	if in.Hold < 0 || in.Hold > 24*60*60 {
-		return contract.Claim{}, chatctx.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)
+		return chatctx.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)
+	}
+	return nil
+}
+
+func claimCall(r *request, in *claimParams) (contract.Claim, error) {
+	if err := in.check(); err != nil {
+		return contract.Claim{}, err
 	}
 	k, err := r.store.ClaimCall(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call), chatctx.ClaimOptions{Again: in.Again, PID: -1, Hold: in.hold(), Name: r.who.Name})
 	if err != nil {
@@ -319,6 +330,9 @@ type renewParams struct {
 }
 
 func renewCall(r *request, in *renewParams) (contract.Claim, error) {
+	if err := in.check(); err != nil {
+		return contract.Claim{}, err
+	}
 	token, err := uuid.Parse(in.Token)
 	if err != nil {
 		return contract.Claim{}, chatctx.Invalid("token is no token of a claim")

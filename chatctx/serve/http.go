@@ -82,7 +82,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 	defer stop()
 	out := &reply{w: w, m: m}
 	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, tell: out.tell, write: out.write}
-	if m.verb == http.MethodPost && m.shape == answer {
+	if m.verb == http.MethodPost && m.shape == answer && !m.upload {
 		o, known, err := s.keys.begin(ctx, m, who, r.Header.Get("Idempotency-Key"), params)
 		switch {
 		case err != nil:
@@ -130,6 +130,9 @@ func (m *method) parameters(w http.ResponseWriter, r *http.Request) (json.RawMes
 		if v := r.PathValue(f.name); v != "" {
 			text[f.name] = append(text[f.name], v)
 		}
+	}
+	if r.Header.Get("Idempotency-Key") != "" && (m.verb != http.MethodPost || m.shape != answer || m.upload) {
+		return nil, chatctx.Invalid("%s takes no Idempotency-Key", m.name) // rather than do it twice
 	}
 	for header, name := range map[string]string{"If-Match": "expect", "Idempotency-Key": "key", "Last-Event-ID": "after"} {
 		v := r.Header.Get(header)
@@ -300,6 +303,9 @@ func sendJSON(w http.ResponseWriter, tag string, raw []byte) {
 	w.Write([]byte("\n"))
 }
 
+// wasteTime is how long the rest of a body may take that is not wanted: the server reads on before it lets a connection go.
+const wasteTime = 2 * time.Second
+
 // errorOf is an error as the command line prints it.
 func errorOf(err error) map[string]contract.Error {
 	code, kind, _ := kindOf(err)
@@ -308,6 +314,7 @@ func errorOf(err error) map[string]contract.Error {
 
 // fail sends an error.
 func fail(w http.ResponseWriter, err error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(wasteTime))
 	_, _, status := kindOf(err)
 	e := errorOf(err)["error"]
 	if e.RetryAfter > 0 {

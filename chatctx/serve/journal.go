@@ -12,8 +12,8 @@ func journalMethods() []*method {
 	return []*method{
 		define("operations.list", "GET "+in+"/operations", Read, "what was done in a conversation, the newest first", listOperations),
 		define("operations.store", "GET /operations", Read, "what was done to the store: new, rm, restore, import", storeOperations),
-		define("undo", "POST "+at+"/undo", Write, "take back the last operation of a branch, or one that is named", undo),
-		define("redo", "POST "+at+"/redo", Write, "take the branch's last undo back", redo),
+		define("undo", "POST "+at+"/undo", Write, "take back the last operation of a branch, or one that is named; one that is no plain change of a conversation needs decide and admin", undo),
+		define("redo", "POST "+at+"/redo", Write, "take the branch's last undo back; needs decide and admin too", redo),
 	}
 }
 
@@ -67,11 +67,46 @@ type undoParams struct {
 	Operation string `json:"operation,omitempty" doc:"which one; else the newest that holds on the branch, or on the conversation where that came after"`
 }
 
+// plain are the operations that write alone may take back. Others decide about calls, say what may run or where requests go: what made them takes them back.
+var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": true, "branch mv": true, "branch rm": true, "switch": true, "rewind": true, "drop": true, "clear": true, "interrupt": true, "pick": true,
+	"merge": true, "take": true, "tag": true, "tag rm": true, "mark": true, "label": true, "label rm": true, "rename": true, "system": true, "prompt": true, "reply": true, "send": true, "ask": true,
+	"import": true, "new": true, "rm": true, "restore": true, "copy": true}
+
+// mayUndo fails where the caller may not take back an operation. Only who may do everything leaves out which one.
+func (r *request) mayUndo(in *undoParams) error {
+	if r.who.May(Decide) && r.who.May(Admin) {
+		return nil
+	}
+	if in.Operation == "" {
+		return &refusal{403, "forbidden", "without the scopes decide and admin, undo names an operation"}
+	}
+	for _, ops := range []iter.Seq2[*chatctx.Operation, error]{r.store.Operations(r.ctx, in.Context), r.store.StoreOperations(r.ctx)} {
+		for o, err := range ops {
+			if err != nil {
+				return err
+			}
+			if o.ID == in.Operation && plain[o.What] {
+				return nil
+			}
+			if o.ID == in.Operation {
+				return &refusal{403, "forbidden", "to take back " + o.What + " needs the scopes decide and admin"}
+			}
+		}
+	}
+	return chatctx.NotFound("operation", in.Operation)
+}
+
 func undo(r *request, in *undoParams) (contract.Undone, error) {
+	if err := r.mayUndo(in); err != nil {
+		return contract.Undone{}, err
+	}
 	return undone(r.store.Undo(r.ctx, in.Context, in.Branch, in.Operation))
 }
 
 func redo(r *request, in *target) (contract.Undone, error) {
+	if !r.who.May(Decide) || !r.who.May(Admin) { // what was undone may be anything
+		return contract.Undone{}, &refusal{403, "forbidden", "redo needs the scopes decide and admin too"}
+	}
 	return undone(r.store.Redo(r.ctx, in.Context, in.Branch))
 }
 

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -159,6 +160,9 @@ func appendMessages(r *request, in *appendParams) (appended, error) {
 	if err := ready(in.Messages); err != nil {
 		return appended{}, err
 	}
+	if err := r.mayAppend(in.target, in.Messages); err != nil {
+		return appended{}, err
+	}
 	done, err := r.commit(in.change, func(b *chatctx.Batch) {
 		b.AppendWith(chatctx.AppendOptions{Key: in.Key, Copies: true}, in.Messages...)
 	})
@@ -166,6 +170,36 @@ func appendMessages(r *request, in *appendParams) (appended, error) {
 		return appended{}, err
 	}
 	return appended{listOf(contract.PlacedOf(done)), done.Last().Revision}, nil
+}
+
+// mayAppend fails where messages would decide about calls or answer them, and the caller may not.
+func (r *request) mayAppend(at target, messages []*chatctx.Message) error {
+	for _, m := range messages {
+		for i := range m.Calls {
+			c := &m.Calls[i]
+			if c.Status != "" && c.Status != pool.Pending || c.Execution != "" && c.Execution != pool.NotRun {
+				if err := r.need(Decide); err != nil {
+					return err
+				}
+			}
+		}
+		if m.Result == nil {
+			continue
+		}
+		if err := r.need(Run); err != nil {
+			return err
+		}
+		call, err := r.store.Call(r.ctx, at.Context, at.Branch, chatctx.CallRef(m.Result.RequestID))
+		if errors.Is(err, chatctx.ErrNotFound) {
+			continue // its call comes with it, or is not on the branch
+		}
+		if err != nil || call.Status == pool.Pending {
+			if err := r.need(Decide); err != nil { // an answer passes over the decision
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ready mends what JSON can say and text cannot.

@@ -126,11 +126,7 @@ func listTools(r *request, in *scoped) (list[contract.Tool], error) {
 	}
 	var items []contract.Tool
 	for i := range tools {
-		t := contract.ToolOf(&tools[i])
-		for name := range t.Env { // a value may be a key
-			t.Env[name] = ""
-		}
-		items = append(items, t)
+		items = append(items, contract.ToolOf(&tools[i])) // of its environment it has the names alone
 	}
 	return listOf(items), nil
 }

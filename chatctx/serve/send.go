@@ -93,6 +93,9 @@ func send(r *request, in *sendParams) (answers, error) {
 		if err := ready([]*chatctx.Message{m}); err != nil {
 			return answers{}, err
 		}
+		if err := r.mayAppend(in.target, []*chatctx.Message{m}); err != nil {
+			return answers{}, err
+		}
 	}
 	s, err := r.sending(in.target, &in.asked)
 	if err != nil {
@@ -173,7 +176,7 @@ type sending struct {
 }
 
 func (r *request) sending(at target, in *asked) (*sending, error) {
-	if in.Times < 0 || max(in.Times, 1)*max(len(in.Models), 1) > mostAsked {
+	if in.Times < 0 || in.Times > mostAsked || max(in.Times, 1)*max(len(in.Models), 1) > mostAsked {
 		return nil, chatctx.Invalid("times is at least 1, and all together are at most %d answers", mostAsked)
 	}
 	if len(in.Models) > 0 && in.Model != "" {

@@ -18,7 +18,7 @@ type Options struct {
 	// Access says who asks: ErrNoAccess for nobody. Nil: whoever has a token of the store, or a session that Server.Open began. A program with a login of its own gives
 	// its own, and then answers for requests that another site has a browser send.
 	Access func(*http.Request) (Caller, error)
-	// Hosts are the names that requests may have been sent to, without a port; nil: those of this machine to itself. A name that another site points to this
+	// Hosts are the names that requests may have been sent to, without a port; besides those of this machine to itself. A name that another site points to this
 	// machine is no such name. "*" stands for all, where no session is used.
 	Hosts []string
 	// Trusted: requests over a Unix socket need no token, since the permissions of its file say who may send them.

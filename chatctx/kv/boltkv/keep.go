@@ -1,6 +1,7 @@
 package boltkv
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -234,7 +235,12 @@ func (s *session) copyTo(ctx context.Context, fresh *opened) (err error) {
 		}
 	}()
 	roots := s.bolt.Cursor()
+	var last []byte
 	for name, _ := roots.First(); name != nil; name, _ = roots.Next() {
+		if last != nil && bytes.Compare(name, last) <= 0 {
+			return s.wrong(errors.New("buckets are out of order"))
+		}
+		last = name
 		if err := c.bucket(ctx, name, s.bolt.Bucket(name)); err != nil {
 			return err
 		}
@@ -258,13 +264,14 @@ func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) err
 	if err := c.begin(name); err != nil {
 		return err
 	}
-	cursor := from.Cursor()
-	for key, value := cursor.First(); key != nil; key, value = cursor.Next() {
+	all := scan{session: c.from, bucket: from} // which ends also where pages lead back to one before
+	key, value, err := all.first()
+	for ; key != nil && err == nil; key, value, err = all.next() {
 		if value == nil {
 			continue // buckets within buckets are not ours
 		}
-		if err := c.put(key, value); err != nil {
-			return err
+		if err := c.into.Put(key, value); err != nil {
+			return damaged(c.from.file.path, err) // it could be put there once
 		}
 		if c.size += len(key) + len(value); c.size < copyBatch {
 			continue
@@ -279,20 +286,7 @@ func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) err
 			return err
 		}
 	}
-	return ctx.Err()
-}
-
-func (c *copier) put(key, value []byte) error {
-	if err := c.from.sound(key); err != nil {
-		return err
-	}
-	if err := c.from.sound(value); err != nil {
-		return err
-	}
-	if err := c.into.Put(key, value); err != nil {
-		return damaged(c.from.file.path, err) // it could be put there once
-	}
-	return nil
+	return errors.Join(err, ctx.Err())
 }
 
 // begin makes the bucket the one that is written to, in the transaction under way or a new one.

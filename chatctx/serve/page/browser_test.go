@@ -79,8 +79,10 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	server := serve.New(store, serve.Options{Page: page.Files})
 	web := httptest.NewServer(server)
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
+	ctx, late := context.WithTimeout(ctx, 2*time.Minute) // a browser that does not answer is a failure, not a wait
 	r := &reader{t: t, ctx: ctx, store: store, url: web.URL, dir: dir}
 	t.Cleanup(func() {
+		late()
 		stop()
 		server.Close()
 		web.Close()
@@ -175,14 +177,13 @@ func (r *reader) gone(text string) {
 	r.until("!document.body.innerText.includes(" + quoted(text) + ")")
 }
 
-// click clicks the button or link with a name, inside an element of a selector, as a person does.
+// click clicks the button or link with a name, inside an element of a selector, as soon as it is there. It is found and clicked in one go, since the page may draw
+// it anew in between.
 func (r *reader) click(within, name string) {
 	r.t.Helper()
-	find := fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll("button, a, [role=treeitem], .conversation-row")]);
-		const one = all.find((b) => (b.getAttribute("aria-label") ?? b.innerText).trim() === %s && b.checkVisibility());
-		document.querySelector("[data-clicked]")?.removeAttribute("data-clicked"); one?.setAttribute("data-clicked", ""); return Boolean(one); })()`, quoted(within), quoted(name))
-	r.until(find)
-	r.do(chromedp.Click(chromedp.CSS("[data-clicked]")))
+	r.until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll("button, a, [role=treeitem], .conversation-row")]);
+		const one = all.find((b) => (b.getAttribute("aria-label") ?? b.innerText).trim() === %s && b.checkVisibility() && !b.disabled);
+		one?.click(); return Boolean(one); })()`, quoted(within), quoted(name)))
 }
 
 // types puts text into the field of a selector.

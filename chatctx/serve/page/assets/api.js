@@ -127,12 +127,21 @@ export const api = {
     return stream("/import", { uploads }, (event, p) => event === "progress" && p.total && told(0.5 + p.read / p.total / 2));
   },
 
-  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself.
+  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself. A page that nobody sees listens to
+  // nothing, since a browser has few connections to a server; when it is seen again it is told what it missed.
   changes(told) {
-    const source = new EventSource(`${base}/changes`);
-    source.addEventListener("change", (e) => told(JSON.parse(e.data)));
-    source.addEventListener("reset", () => told({ reset: true }));
-    source.onerror = () => source.readyState === EventSource.CLOSED && setTimeout(() => (api.changes(told), told({ reset: true })), 2000);
-    addEventListener("pagehide", () => source.close(), { once: true });
+    let source;
+    let last = "";
+    const take = (e, change) => ((last = JSON.parse(e.data).cursor), change && told(change));
+    const listen = () => {
+      source = new EventSource(`${base}/changes${query({ after: last })}`);
+      source.addEventListener("ready", (e) => take(e));
+      source.addEventListener("change", (e) => take(e, JSON.parse(e.data)));
+      source.addEventListener("reset", (e) => take(e, { reset: true }));
+      source.onerror = () => source.readyState === EventSource.CLOSED && !document.hidden && setTimeout(listen, 2000);
+    };
+    document.addEventListener("visibilitychange", () => (source?.close(), document.hidden || listen()));
+    addEventListener("pagehide", () => source?.close(), { once: true });
+    if (!document.hidden) listen();
   },
 };

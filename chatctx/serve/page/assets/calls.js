@@ -10,7 +10,7 @@ export class Calls {
   }
 
   async open() {
-    const [pending, approved] = await Promise.all(["pending", "approved"].map(async (state) => Promise.all((await api.calls(state)).map((c) => api.call(c)))));
+    const [pending, approved] = await Promise.all(["pending", "approved"].map(async (state) => shown(await api.calls(state))));
     this.app.waiting(pending.length);
     const queue = (calls, acts) => el("div", { class: "queue" }, calls.map((c) => this.call(c, acts(c))));
     replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", {}, "Calls that wait"),
@@ -83,6 +83,13 @@ export class Calls {
       { yes: "Approve always", text: "A rule that denies still holds over this one." });
     if (answer) await api.approve(c, { always: Number(answer.n) });
   }
+}
+
+// shown are calls with everything that a person has to see; one that cannot be read is told of and hides no other.
+async function shown(calls) {
+  const read = await Promise.allSettled(calls.map((c) => api.call(c)));
+  for (const r of read) if (r.status === "rejected") notice(r.reason.message);
+  return read.filter((r) => r.status === "fulfilled").map((r) => r.value);
 }
 
 // ruleText is a rule as the command line writes it.
