@@ -313,7 +313,11 @@ func salvageAndLook(t *testing.T, whole, file string, why error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Messages == 0 {
+	all, err := os.Stat(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Messages == 0 && int64(len(raw)) > all.Size()/4 { // where the messages lie in the file is chance
 		t.Error("no message was read")
 	}
 	s := open(t, fresh)

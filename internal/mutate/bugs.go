@@ -21,7 +21,7 @@ var bugs = []bug{
 	{"an operation is undone whose changes gc has taken", `if op.Expired { return nil, record.Conflict(`, `if op.What == "" { return nil, record.Conflict(`, ofStore},
 	{"undo leaves a branch's newest operation as it was", `if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return c.Prev }); err != nil {`,
 		`if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return n }); err != nil {`, ofStore},
-	{"undo reverts a call that ran", `|| c.Old == nil || is.Execution != pool.NotRun {`, `|| c.Old == nil {`, ofStore},
+	{"undo reverts a call that ran", `if is.Execution != pool.NotRun {`, `if false {`, ofStore},
 	{"undo makes a call wait on two branches", `if err != nil || len(holders) > 1 {`, `if err != nil || len(holders) > 100 {`, ofStore},
 	{"undo puts sessions where the splice left them", `b.Sessions = sessions // they are put back as fields`, `_ = sessions`, ofStore},
 	{"undo leaves a branch active that is gone", `if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {`, `if l, err := t.Load(t.Rec.Active); err != nil || l != nil {`, ofStore},
@@ -29,12 +29,12 @@ var bugs = []bug{
 	{"an undo keeps the revision", `l.Revision++ l.Last, l.Newest = last(c), n`, `l.Last, l.Newest = last(c), n`, ofStore},
 	{"a splice is not on the journal", `if !t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`,
 		`if t.Branches[b.ID].created { t.changes = append(t.changes, record.Change{Kind: record.SpliceChange, Key: b.ID[:], At: at`, ofStore},
-	{"a removed branch's pieces stay in the list of open calls", `t.Rec.Branches-- if err := t.Show(b.Pieces, false); err != nil { return err } return t.reindex()`, `t.Rec.Branches--
+	{"a removed branch's pieces stay in the list of open calls", `t.Rec.Branches-- if err := t.Show(b, b.Pieces, false); err != nil { return err } return t.reindex()`, `t.Rec.Branches--
 	return t.reindex()`, ofStore},
 	{"undo gives a name twice", `if err == nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q again`, `if err != nil && id != (pool.ID{}) { err = record.Conflict("there is a branch %q again`, ofStore},
 	{"a name that is given up stays in the index", `if err := branch.DeleteName(t.Tx, t.ID, l.named); err != nil { return err }`, ``, ofStore},
 	{"sessions stay where they were when messages come before them", `return pos - removed + inserted`, `return pos - removed`, ofStore},
-	{"the active branch is removed", `if gone.ID == t.Rec.Active {`, `if false {`, ofStore},
+	{"the active branch is removed", `} else if active { return record.Conflict("%q is the active branch`, `} else if false { return record.Conflict("%q is the active branch`, ofStore},
 
 	// messages and ids
 	{"other words under an id are taken", `if err == nil && !same { err = taken(m.ID) }`, `_ = same`, ofStore},
@@ -67,12 +67,12 @@ var bugs = []bug{
 	{"a call's time is over a moment late", `now >= c.Expires`, `now > c.Expires`, []string{"chatctx:Expire|Call", store, "chatctx/approval"}},
 	{"an expired call of an older turn gets a result", `if err != nil || !last && v.Kind == record.ByExpiry {`, `if err != nil || !last && false {`, ofStore},
 	{"a failed tool is done", `if a.Result.IsError { execution = pool.Failed } d := a.by(`, `d := a.by(`, ofStore},
-	{"an appended result ends the claim of a program that runs the call", `if running && (claim.Task != pool.ID{} || !claim.Dead(t.Now)) {`, `if running && false {`, ofStore},
+	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) { return nil, err } return claim, nil`, `return nil, err`, ofStore},
 
 	// replies
 	{"a reply that lost its claim is stored", `if err == nil && (claim == nil || claim.Token != r.token) {`, `if err == nil && claim == nil {`, ofStore},
 	{"a second reply begins", `case holder == nil || holder.Dead(t.Now):`, `case true:`, ofStore},
-	{"what was saved of a reply is lost", `} else if !e.GoOn {`, `} else if false {`, ofStore},
+	{"what was saved of a reply is lost", `} else { _, err = settlePartial(t, t.Target) }`, `}`, ofStore},
 	{"what waits is answered by a reply that failed", `if !e.Stop {`, `if true {`, ofStore},
 
 	// turn
