@@ -323,7 +323,7 @@ func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
 			return factsMsg{open: open, err: err}
 		}
 		f, err := m.readFacts(c)
-		return factsMsg{f, open, err}
+		return factsMsg{facts: f, open: open, err: err}
 	}
 }
 
@@ -408,7 +408,7 @@ func (m *model) create() tea.Cmd {
 				return factsMsg{open: open, err: err}
 			}
 			f, err := m.readFacts(c)
-			return factsMsg{f, open, err}
+			return factsMsg{facts: f, open: open, err: err}
 		}
 	})
 	return nil

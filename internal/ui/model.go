@@ -62,6 +62,7 @@ type (
 		*facts
 		open int
 		err  error
+		head string // the branch whose head the cursor goes to
 	}
 	entriesMsg struct {
 		of   *facts
@@ -82,17 +83,17 @@ func (m *model) Init() tea.Cmd {
 			return factsMsg{err: err}
 		}
 		f, err := m.readFacts(c)
-		return factsMsg{f, 0, err}
+		return factsMsg{facts: f, err: err}
 	}
 }
 
 // read opens a conversation, or reads the one that is open anew.
 func (m *model) read(c *chatctx.ChatContext) tea.Cmd {
-	open := m.open
-	m.opening = true
+	open, head := m.open, m.goHead
+	m.opening, m.goHead = true, "" // what is on its way already may be older than the head
 	return func() tea.Msg {
 		f, err := m.readFacts(c)
-		return factsMsg{f, open, err}
+		return factsMsg{facts: f, open: open, head: head, err: err}
 	}
 }
 
@@ -122,11 +123,10 @@ func (m *model) opened(msg factsMsg) tea.Cmd {
 		m.conv.renew(msg.facts)
 	}
 	m.list.changed(msg.info)
-	if m.goHead != "" {
-		if i := m.conv.named(m.goHead); i >= 0 {
+	if msg.head != "" {
+		if i := m.conv.named(msg.head); i >= 0 {
 			m.conv.toHead(i)
 		}
-		m.goHead = ""
 	}
 	if h := m.reached; h != nil {
 		m.reached = nil
