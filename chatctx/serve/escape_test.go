@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -74,7 +75,7 @@ func TestAppendDecidesNothing(t *testing.T) {
 func TestBoundsAndKeys(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats", "A name?")
-	a.do(400, "POST", main+"/send", object{"models": []string{"a", "b", "c", "d"}, "times": 4611686018427387904})
+	a.do(400, "POST", main+"/send", object{"models": []string{"a", "b", "c", "d"}, "times": json.Number("4611686018427387904")})
 	for _, path := range []string{main + "/send", "/artifacts"} {
 		if res, raw := a.send("POST", base+path, object{}, map[string]string{"Idempotency-Key": "k"}); res.StatusCode != 400 || !strings.Contains(string(raw), "Idempotency-Key") {
 			t.Errorf("%s with a key gives %d: %s", path, res.StatusCode, raw)
