@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,15 +28,7 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(store, Options{})
-		h := httptest.NewServer(s)
-		t.Cleanup(func() {
-			s.Close()
-			h.Close()
-			check(t, store)
-			store.Close()
-		})
-		a := &api{t: t, store: store, server: s, http: h, token: s.RunToken()}
+		a := over(t, store, Options{})
 		for i := range conversations {
 			id, _ := a.filled(fmt.Sprint("Trip ", i), 1)
 			if i == 0 {
@@ -90,15 +81,7 @@ func TestADeadReplyIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(store, Options{})
-	h := httptest.NewServer(s)
-	t.Cleanup(func() {
-		s.Close()
-		h.Close()
-		check(t, store)
-		store.Close()
-	})
-	a := &api{t: t, store: store, server: s, http: h, token: s.RunToken()}
+	a := over(t, store, Options{})
 	id, main := a.filled("Long", 1)
 	c, err := store.Context(t.Context(), id)
 	if err != nil {

@@ -40,6 +40,12 @@ func start(t *testing.T, o Options) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return over(t, store, o)
+}
+
+// over serves a store, which the test's end checks and closes.
+func over(t *testing.T, store *chatctx.Store, o Options) *api {
+	t.Helper()
 	s := New(store, o)
 	h := httptest.NewServer(s)
 	a := &api{t: t, store: store, server: s, http: h, token: s.RunToken()}
