@@ -29,14 +29,13 @@ const (
 	Keep
 )
 
-// Proxy stands between a program and a server, counts round trips and can break connections. Set its fields before it is used.
+// Proxy stands between a program and a server, shows each round trip and can break connections. Set its fields before it is used.
 type Proxy struct {
 	// Delay is what each round trip takes longer.
 	Delay time.Duration
 	// Judge decides about a request: all messages up to the one that asks for an answer. nil passes all.
 	Judge func(request []byte) Fate
 
-	trips    atomic.Int64
 	dir      string
 	upstream string
 	listener net.Listener
@@ -64,9 +63,6 @@ func (c *Cluster) NewProxy() (*Proxy, error) {
 func (p *Proxy) URL(schema string, settings ...string) string {
 	return URLAt(p.dir, schema, settings...)
 }
-
-// Trips is how many requests had an answer asked for, without those that open a connection.
-func (p *Proxy) Trips() int { return int(p.trips.Load()) }
 
 // Close ends the proxy and its connections.
 func (p *Proxy) Close() {
@@ -157,10 +153,7 @@ func (c *proxied) request() ([]byte, error) {
 		}
 		all = append(all, m...)
 		switch m[0] {
-		case 'S', 'Q':
-			c.trips.Add(1)
-			return all, nil
-		case 'X', 'p', 'H':
+		case 'S', 'Q', 'X', 'p', 'H':
 			return all, nil
 		}
 	}
