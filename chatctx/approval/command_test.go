@@ -120,7 +120,7 @@ func TestHostileTools(t *testing.T) {
 	b := newBench(t)
 	b.rule(chatctx.Allow, "*")
 	b.tool(chatctx.Tool{Name: "nowhere", Command: []string{filepath.Join(t.TempDir(), "not there")}})
-	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile), Timeout: 3 * time.Second}) // long enough that it has begun, also where programs start slowly
+	b.tool(chatctx.Tool{Name: "hang", Command: self(t, "hang", pidFile), Timeout: 8 * time.Second}) // long enough that it has begun, also where programs start slowly
 	b.tool(chatctx.Tool{Name: "leave", Command: self(t, "leave", pidFile)})
 	for _, name := range []string{"stdin", "fail", "quiet", "flood", "lines", "binary"} {
 		b.tool(chatctx.Tool{Name: name, Command: self(t, name)})
@@ -131,7 +131,7 @@ func TestHostileTools(t *testing.T) {
 		says    string
 	}{
 		{"stdin", false, "read 0 bytes"}, {"fail", true, "before it failed\n\n[exit status 3]"}, {"quiet", false, "(no output)"}, {"binary", false, "5 bytes that are no text"},
-		{"flood", true, ErrOutput.Error()}, {"nowhere", true, "not there"}, {"lines", false, "more bytes; the whole output is artifact"}, {"hang", true, "time limit of 3s"}, {"leave", false, "started"},
+		{"flood", true, ErrOutput.Error()}, {"nowhere", true, "not there"}, {"lines", false, "more bytes; the whole output is artifact"}, {"hang", true, "time limit of 8s"}, {"leave", false, "started"},
 	} {
 		begin := time.Now()
 		r := b.runOne(&Executor{}, c.tool, `{}`)
@@ -141,7 +141,7 @@ func TestHostileTools(t *testing.T) {
 		if len(r.Text) > TextOutput+1000 {
 			t.Errorf("%s: its text has %d bytes", c.tool, len(r.Text))
 		}
-		if took := time.Since(begin); took > 20*time.Second {
+		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("%s took %s", c.tool, took)
 		}
 		if c.tool == "hang" || c.tool == "leave" {

@@ -324,7 +324,7 @@ func TestMCPServers(t *testing.T) {
 			if len(record.Remotes) != 4 || record.Remotes[0].Name != "echo" || !strings.Contains(string(record.Remotes[0].Schema), "words") {
 				t.Fatalf("it offers %+v", record.Remotes)
 			}
-			record.Timeout = 500 * time.Millisecond
+			record.Timeout = 4 * time.Second // the server starts within it, also where programs start slowly
 			b.tool(record)
 			d, err := b.c.Draft(t.Context(), "")
 			if err != nil || len(d.Tools) != 4 || d.Tools[0].Name != "srv__echo" || !json.Valid(d.Tools[0].Schema) {

@@ -309,7 +309,7 @@ func (b *bench) runOne(e *Executor, tool, args string) *pool.Result {
 // eventually waits for something that another process does.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain for " + what)

@@ -92,7 +92,7 @@ func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		conn.SetDeadline(time.Now().Add(time.Minute))
 		fmt.Fprintf(conn, "POST %s/contexts HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", base, host)
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {

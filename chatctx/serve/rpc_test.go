@@ -226,7 +226,7 @@ func TestTheEndOfInputStopsAll(t *testing.T) {
 	if err := <-c.ended; err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 30*time.Second { // a second where nothing else runs
+	if took := time.Since(began); took > time.Minute { // a second where nothing else runs
 		t.Errorf("the end took %s", took)
 	}
 	for range changes { // what came of the answer is kept

@@ -69,7 +69,7 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 
 // waitFor waits for an expression and gives what came after it.
 func waitFor(ts *testscript.TestScript, said <-chan string, heard string, want *regexp.Regexp) string {
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		if at := want.FindStringIndex(heard); at != nil {
 			return heard[at[1]:]

@@ -90,7 +90,7 @@ func (x *terminal) screen() string {
 // until waits for a screen that has all the words.
 func (x *terminal) until(words ...string) string {
 	x.t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		x.mu.Lock()
 		s, wrote := x.screen(), x.wrote

@@ -88,7 +88,7 @@ func TestMarkdownRenderingEndsOnHostileText(t *testing.T) {
 	} {
 		start := time.Now()
 		renderMarkdown(text)
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: %v", name, took)
 		}
 	}

@@ -36,7 +36,7 @@ func sql(t testing.TB, statements ...string) {
 }
 
 func openError(url string) error {
-	db, err := kv.Open(ctx, url, kv.OpenOptions{})
+	db, err := kv.Open(ctx, url, kv.OpenOptions{Wait: time.Hour})
 	if err == nil {
 		_ = db.Close()
 	}
@@ -76,7 +76,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err := openError(test.url); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.what, err, test.want)
 		}
-		if took := time.Since(begun); took > 4*time.Second {
+		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("%s: said after %s", test.what, took)
 		}
 	}
@@ -219,18 +219,21 @@ func TestSettings(t *testing.T) {
 
 // TestPoolInUse: a View inside each of as many as there are connections is an error after the wait, and not for ever.
 func TestPoolInUse(t *testing.T) {
-	db, err := Open(ctx, made(t, "pool_max_conns=1"), Options{Wait: 30 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := open(t, made(t, "pool_max_conns=1"))
 	defer closeDB(t, db)
+	d := db.(*database)
+	d.settled()
+	wait := d.wait
+	d.wait = 30 * time.Millisecond
 	read := func(tx kv.Tx) error { _, err := tx.Get("b", []byte("k")); return err }
-	err = db.View(ctx, func(tx kv.Tx) error {
+	err := db.View(ctx, func(tx kv.Tx) error {
 		return errors.Join(read(tx), db.View(ctx, read))
 	})
 	if !errors.Is(err, kv.ErrLocked) || !strings.Contains(err.Error(), "pool_max_conns") {
 		t.Errorf("a View inside another with one connection: %v", err)
 	}
+	d.settled()
+	d.wait = wait
 	if err := db.View(ctx, read); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

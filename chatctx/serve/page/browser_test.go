@@ -157,9 +157,9 @@ func value[T any](r *reader, expression string) T {
 // until waits for an expression to be true, which may fail while the page is drawn, and says what the page shows where it never is.
 func (r *reader) until(expression string) {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.ctx, 20*time.Second)
+	ctx, stop := context.WithTimeout(r.ctx, 70*time.Second)
 	defer stop()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", chromedp.WithPollingTimeout(15*time.Second))); err != nil {
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", chromedp.WithPollingTimeout(60*time.Second))); err != nil {
 		r.shot("failed")
 		r.t.Fatalf("never true: %s (%v); the page shows:\n%s", expression, err, value[string](r, "document.body.innerText.slice(0, 1200)"))
 	}
