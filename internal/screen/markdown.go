@@ -21,10 +21,13 @@ var markdown = sync.OnceValue(func() parser.Parser {
 
 // Markdown renders a text as lines of a width. Everything in it is made safe for a terminal; no line is left out, and a link shows where it leads.
 func Markdown(source string, columns int, width Width) []Line {
-	m := &marker{source: []byte(Clean(source)), columns: max(columns, 4), width: width}
+	m := &marker{source: []byte(readable(source)), columns: max(columns, 4), width: width}
 	m.blocks(markdown().Parse(text.NewReader(m.source)), nil, nil)
 	return m.lines
 }
+
+// readable is clean text with line ends of one kind.
+func readable(s string) string { return Clean(strings.ReplaceAll(s, "\r\n", "\n")) }
 
 // marker renders a document.
 type marker struct {

@@ -60,7 +60,7 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	if msg.undone != "" {
 		m.undone = msg.undone
 	}
-	return m.read(m.conv.c)
+	return m.reread(m.conv.c)
 }
 
 // change makes what fill puts into a batch on a branch, "" for the active one; note says what was done.
@@ -314,8 +314,7 @@ func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
 	}
 	find := m.opener(info.ID)
 	m.conv = nil
-	m.open++
-	open := m.open
+	open := m.opens()
 	m.opening = true
 	return func() tea.Msg {
 		c, err := find()
@@ -400,8 +399,7 @@ func (m *model) rename() tea.Cmd {
 func (m *model) create() tea.Cmd {
 	m.ask("a new conversation: its title", "", func(m *model, title string) tea.Cmd {
 		m.focus, m.conv = onTree, nil
-		m.open++
-		open := m.open
+		open := m.opens()
 		return func() tea.Msg {
 			c, err := m.st.New(m.ctx, chatctx.NewContext{Title: title})
 			if err != nil {

@@ -29,6 +29,8 @@ type model struct {
 	list     *list
 	conv     *conversation
 	open     int // counts what was opened: what comes of an earlier one is left
+	asked    int // counts the readings of what is open
+	read     int // the newest of them that has come
 	opening  bool
 	preview  preview
 	readsOn  bool // the preview goes on with the messages after the one at the cursor
@@ -60,9 +62,10 @@ func newModel(ctx context.Context, o Options) *model {
 type (
 	factsMsg struct {
 		*facts
-		open int
-		err  error
-		head string // the branch whose head the cursor goes to
+		open  int
+		asked int
+		err   error
+		head  string // the branch whose head the cursor goes to
 	}
 	entriesMsg struct {
 		of   *facts
@@ -87,13 +90,20 @@ func (m *model) Init() tea.Cmd {
 	}
 }
 
-// read opens a conversation, or reads the one that is open anew.
-func (m *model) read(c *chatctx.ChatContext) tea.Cmd {
-	open, head := m.open, m.goHead
+// opens counts that another conversation is opened, whose readings are counted anew.
+func (m *model) opens() int {
+	m.open, m.asked, m.read = m.open+1, 0, 0
+	return m.open
+}
+
+// reread reads the conversation that is open anew.
+func (m *model) reread(c *chatctx.ChatContext) tea.Cmd {
+	m.asked++
+	open, asked, head := m.open, m.asked, m.goHead
 	m.opening, m.goHead = true, "" // what is on its way already may be older than the head
 	return func() tea.Msg {
 		f, err := m.readFacts(c)
-		return factsMsg{facts: f, open: open, head: head, err: err}
+		return factsMsg{facts: f, open: open, asked: asked, head: head, err: err}
 	}
 }
 
@@ -102,7 +112,11 @@ func (m *model) opened(msg factsMsg) tea.Cmd {
 	if msg.open != m.open {
 		return nil
 	}
-	m.opening = false
+	if msg.asked < m.read && msg.err == nil { // newer facts came before
+		m.toNamed(msg.head)
+		return nil
+	}
+	m.opening, m.read = false, msg.asked
 	var watch tea.Cmd
 	if !m.watching {
 		m.watching, watch = true, m.watch(msg.facts)
@@ -123,16 +137,19 @@ func (m *model) opened(msg factsMsg) tea.Cmd {
 		m.conv.renew(msg.facts)
 	}
 	m.list.changed(msg.info)
-	if msg.head != "" {
-		if i := m.conv.named(msg.head); i >= 0 {
-			m.conv.toHead(i)
-		}
-	}
+	m.toNamed(msg.head)
 	if h := m.reached; h != nil {
 		m.reached = nil
 		return tea.Batch(watch, m.reach(h))
 	}
 	return watch
+}
+
+// toNamed puts the cursor on the head of a branch, where it is there.
+func (m *model) toNamed(name string) {
+	if i := m.conv.named(name); name != "" && i >= 0 {
+		m.conv.toHead(i)
+	}
 }
 
 // opener finds a conversation by its id, in a command.
@@ -184,7 +201,7 @@ func (m *model) noticed(msg changesMsg) tea.Cmd {
 		}
 		seen[c.Context] = true
 		if m.conv != nil && m.conv.c.ID == c.Context {
-			cmds = append(cmds, m.read(m.conv.c))
+			cmds = append(cmds, m.reread(m.conv.c))
 			continue
 		}
 		find := m.opener(c.Context)

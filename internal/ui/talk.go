@@ -34,8 +34,9 @@ type stream struct {
 	state   string // what happens where no words come
 	done    bool
 
-	whole   []screen.Line // the lines of the paragraphs that are whole
-	upTo    int           // of the text
+	shown   screen.Stream // of the text, in so many columns
+	upTo    int           // what of the text was given to it
+	whole   []screen.Line // what it gave
 	columns int
 }
 
@@ -74,31 +75,21 @@ func (m *model) streamShown() *stream {
 	return nil
 }
 
-// lines are the answer so far. Paragraphs that are whole are rendered once; the last one is wrapped as it comes.
+// lines are the answer so far. Blocks that are whole are rendered once, the last one as it comes.
 func (s *stream) lines(columns int, width screen.Width) []screen.Line {
-	text := s.text.String()
 	if s.columns != columns {
-		s.whole, s.upTo, s.columns = nil, 0, columns
+		s.again(columns)
 	}
-	if end := paragraphEnd(text[s.upTo:]); end > 0 {
-		s.whole = append(append(s.whole, screen.Markdown(text[s.upTo:s.upTo+end], columns, width)...), nil)
-		s.upTo += end
-	}
+	text := s.text.String()
+	s.whole = append(s.whole, s.shown.Add(text[s.upTo:], columns, width)...)
+	s.upTo = len(text)
 	head := screen.Line{{Text: "assistant", Style: screen.Green | screen.Bold}, {Text: "  " + s.state + " x stops", Style: screen.Dim}}
-	lines := append([]screen.Line{head}, s.whole...)
-	return append(lines, screen.Wrap([]screen.Span{{Text: screen.Clean(text[s.upTo:])}}, columns, width, nil, nil)...)
+	return append(append([]screen.Line{head}, s.whole...), s.shown.Rest(columns, width)...)
 }
 
-// paragraphEnd is where the last whole paragraph of a text ends, 0 for none: after a blank line that is not inside a block of code.
-func paragraphEnd(text string) int {
-	end := strings.LastIndex(text, "\n\n")
-	for end > 0 && strings.Count(text[:end], "```")%2 == 1 {
-		end = strings.LastIndex(text[:end], "\n\n")
-	}
-	if end <= 0 {
-		return 0
-	}
-	return end + 2
+// again has all of the text rendered anew.
+func (s *stream) again(columns int) {
+	s.shown, s.whole, s.upTo, s.columns = screen.Stream{}, nil, 0, columns
 }
 
 // begin starts an answer on a branch; answer is called beside the loop, with a context that the person can stop.
@@ -141,7 +132,7 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 			m.say(false, msg.ended.note)
 		}
 		m.goHead = msg.ended.head
-		return m.read(m.conv.c)
+		return m.reread(m.conv.c)
 	case e.Delta != nil:
 		switch e.Delta.Type {
 		case pool.ThinkingPart:
@@ -154,9 +145,9 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 		s.state = fmt.Sprintf("%s: %s; trying again …", e.Retry.Failed.Provider, strings.ReplaceAll(string(e.Retry.Failed.Kind), "_", " "))
 	case e.Message != nil:
 		s.text.Reset()
-		s.whole, s.upTo = nil, 0
+		s.again(s.columns)
 		if here {
-			return m.read(m.conv.c)
+			return m.reread(m.conv.c)
 		}
 	}
 	return nil
@@ -269,7 +260,6 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 	if err := t.Beside(ctx, "", question); err != nil {
 		return doneMsg{err: err}
 	}
-	m.send(streamMsg{stream: s, event: turn.Event{Message: question.Message}}) // the branch is there
 	m.send(movedMsg{s, t.Branch})
 	out, err := t.Send(ctx)
 	if out == nil || out.Reply() == nil {

@@ -111,7 +111,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.streamed(msg)
 	case movedMsg:
 		msg.stream.branch = msg.branch
-		m.goHead = msg.branch
+		if m.conv != nil && m.conv.c.ID == msg.context {
+			m.goHead = msg.branch
+			return m.reread(m.conv.c)
+		}
 	case placedMsg:
 		if i := m.conv.named(msg.branch); m.conv.c.ID == msg.context && i >= 0 {
 			m.conv.find(screen.Place{Branch: i, Position: msg.position})
@@ -124,7 +127,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.say(false, msg.note)
 		m.list.changed(msg.info)
 		if m.conv != nil && m.conv.c.ID == msg.info.ID {
-			return m.read(m.conv.c)
+			return m.reread(m.conv.c)
 		}
 	case errMsg:
 		m.complain(msg.error)
