@@ -332,6 +332,81 @@ func TestUndoLeavesWhatRuns(t *testing.T) {
 	}
 }
 
+// TestUndoLeavesAContextInWhichACallRuns: neither undo of what made a whole context nor redo of what took it away takes a call that runs along.
+func TestUndoLeavesAContextInWhichACallRuns(t *testing.T) {
+	made := map[string]func(*Store) *ChatContext{
+		"new": func(s *Store) *ChatContext {
+			c := newContext(t, s, "a")
+			appendTo(t, c, "", asks("x"))
+			return c
+		},
+		"import": func(s *Store) *ChatContext {
+			m := asks("x")
+			m.ID, m.Calls[0].Status, m.Calls[0].Execution = pool.NewID(), pool.Pending, pool.NotRun
+			n, err := s.ImportRun().Native(t.Context(), Native{ID: pool.NewID(), Title: "a", Active: "main"})
+			if err == nil {
+				err = n.Branch(t.Context(), NativeBranch{Name: "main"})
+			}
+			if err == nil {
+				err = n.Append(t.Context(), []*Message{m}, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			done, err := n.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := s.Context(t.Context(), done.Context.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		},
+	}
+	for what, make := range made {
+		for _, removed := range []bool{false, true} {
+			t.Run(fmt.Sprint(what, removed), func(t *testing.T) {
+				s, clock := clocked(t)
+				c := make(s)
+				ref := c.ID.String()
+				if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+					t.Fatal(err)
+				}
+				again := func() error { _, err := s.Undo(t.Context(), ref, "", "s1"); return err }
+				if removed {
+					if _, err := s.Trash(t.Context(), ref); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := s.Undo(t.Context(), ref, "", "s2"); err != nil {
+						t.Fatal(err)
+					}
+					again = func() error { _, err := s.Undo(t.Context(), ref, "", "s3"); return err }
+				}
+				k, err := s.ClaimCall(t.Context(), ref, "", "x", ClaimOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := again(); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "approved/running by test") {
+					t.Errorf("gives %v", err)
+				}
+				if info, err := c.Info(t.Context()); err != nil || info.Trashed != 0 {
+					t.Errorf("the context is in the trash: %v, %v", info, err)
+				}
+				if _, err := k.Resolve(t.Context(), Answer{Result: pool.Result{Text: "seen"}}); err != nil {
+					t.Fatal(err)
+				}
+				clock.move(time.Second)
+				if removed {
+					if err := again(); err != nil {
+						t.Errorf("once it has ended: %v", err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestALateResultEndsNoCall: what another program appends while a claim is held is kept, and the call ends with its claim.
 func TestALateResultEndsNoCall(t *testing.T) {
 	s, _ := clocked(t)

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"bytes"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
@@ -211,6 +213,29 @@ func (t *Txn) running(message pool.ID, index int, rec *record.CallRecord) error 
 		return err
 	}
 	return record.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, rec.State(), claim.Who())
+}
+
+// noneRuns refuses an undo that takes a whole context away while one of its calls runs.
+func (t *Txn) noneRuns() error {
+	var calls [][]byte
+	err := t.Tx.Scan(record.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
+		if len(key) == len(record.CallKey(t.ID, pool.ID{}, 0)) {
+			calls = append(calls, bytes.Clone(key))
+		}
+		return nil
+	})
+	for _, key := range calls {
+		var rec record.CallRecord
+		if err == nil {
+			_, err = record.GetRecord(t.Tx, record.CallBucket, key, &rec)
+		}
+		if err != nil {
+			return err
+		}
+		message, index := record.CallOfKey(key)
+		err = t.running(message, index, &rec)
+	}
+	return err
 }
 
 // keepsRunning refuses an undo that took the message of a call that runs off the last branch that held it.

@@ -230,7 +230,13 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 		}
 	}
 	for i, sub := range t.Subjects {
-		if trashed[i] != 0 || sub.Rec.Trashed == 0 || op.Undoes != 0 {
+		if trashed[i] != 0 || sub.Rec.Trashed == 0 {
+			continue
+		}
+		if err := sub.noneRuns(); err != nil {
+			return err
+		}
+		if op.Undoes != 0 {
 			continue
 		}
 		later, err := sub.wentOn()
