@@ -209,6 +209,123 @@ func TestExamplesHold(t *testing.T) {
 	}
 }
 
+// TestExamplesHoldAgainstUndo: undo and redo change rules, too, of the context and of the store, and are judged like any other change.
+func TestExamplesHoldAgainstUndo(t *testing.T) {
+	for _, where := range []string{"context", "store"} {
+		t.Run(where, func(t *testing.T) {
+			s := open(t, "")
+			c := newContext(t, s, "go")
+			add := func(r Rule) *Committed {
+				t.Helper()
+				made := func() (*Committed, error) { return s.AddRule(t.Context(), r) }
+				if where == "context" {
+					b := c.Begin("")
+					b.AddRule(r, RuleScope{})
+					made = func() (*Committed, error) { return b.Commit(t.Context()) }
+				}
+				done, err := made()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return done
+			}
+			undo := func(op string, want error) *Undone {
+				t.Helper()
+				done, err := s.Undo(t.Context(), "", "", op)
+				if !errors.Is(err, want) {
+					t.Fatalf("undo of %q gives %v", op, err)
+				}
+				return done
+			}
+			deny := add(Rule{Effect: Deny, Tool: "rm"})
+			add(Rule{Effect: Ask, Tool: "other", Examples: []string{"rm => deny"}})
+			undo("", nil) // the example goes with its rule
+			if _, err := s.Redo(t.Context(), "", ""); err != nil {
+				t.Fatal(err)
+			}
+			if where == "context" {
+				undo(deny.Operation, ErrConflict) // others stand on it
+			}
+			undo("", nil)
+			undo("", nil) // the deny goes
+			b := c.Begin("")
+			b.AddRule(Rule{Effect: Ask, Tool: "mine", Examples: []string{"rm => ask"}}, RuleScope{Branch: true})
+			commit(t, b)
+			back, err := s.Redo(t.Context(), "", "")
+			if where == "context" {
+				if !errors.Is(err, ErrNotFound) {
+					t.Errorf("redo after something else gives %v", err)
+				}
+				return
+			}
+			if err != nil || len(back.Broken) != 1 || back.Broken[0].Is != Deny || back.Broken[0].Example != "rm => ask" {
+				t.Errorf("a deny that comes back names what it breaks: %+v, %v", back, err)
+			}
+		})
+	}
+}
+
+// TestExamplesRestOnWhatStays: undo of a rule that another's example rests on is refused, in whatever order they came.
+func TestExamplesRestOnWhatStays(t *testing.T) {
+	s := open(t, "")
+	c := newContext(t, s, "go")
+	deny, err := s.AddRule(t.Context(), Rule{Effect: Deny, Tool: "rm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Begin("")
+	b.AddRule(Rule{Effect: Ask, Tool: "x", Examples: []string{"rm => deny"}}, RuleScope{})
+	commit(t, b)
+	if _, err := s.Undo(t.Context(), "", "", deny.Operation); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rm => deny, and it would be ask") {
+		t.Errorf("undo of the deny gives %v", err)
+	}
+	if rules, err := s.Rules(t.Context(), c.ID); err != nil || len(rules) != 2 {
+		t.Errorf("the rules are %v, %v", rules, err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", deny.Operation); err != nil {
+		t.Fatal(err)
+	}
+	allow, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "read"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", allow.Operation); err != nil {
+		t.Fatal(err)
+	}
+	b = c.Begin("")
+	b.AddRule(Rule{Effect: Ask, Tool: "x", Examples: []string{"read => ask"}}, RuleScope{})
+	commit(t, b)
+	if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "read => ask, and it would be allow") {
+		t.Errorf("redo of an allow that an example speaks against gives %v", err)
+	}
+}
+
+// TestExamplesHoldWhenRulesExpire: an example does not rest on a rule that goes by itself, and one goes with its rule.
+func TestExamplesHoldWhenRulesExpire(t *testing.T) {
+	s, clock := clocked(t)
+	add := func(r Rule) (*Committed, error) { return s.AddRule(t.Context(), r) }
+	if _, err := add(Rule{Effect: Deny, Tool: "rm", Expires: clock.in(time.Hour), Examples: []string{"rm => deny"}}); err != nil {
+		t.Fatalf("its own example goes with a rule: %v", err)
+	}
+	if _, err := add(Rule{Effect: Allow, Tool: "x", Examples: []string{"rm => deny"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "once rules have expired, at 2026-01-02T04:04:05Z") {
+		t.Errorf("an example that rests on a rule that expires gives %v", err)
+	}
+	if _, err := add(Rule{Effect: Allow, Tool: "x", Examples: []string{"rm => deny"}, Expires: clock.in(time.Minute)}); err != nil {
+		t.Errorf("one that goes before it gives %v", err)
+	}
+	named, err := add(Rule{Effect: Deny, Tool: "x", Examples: []string{"rm => deny"}})
+	if err != nil || len(named.Last().Broken) != 1 || named.Last().Broken[0].At == 0 {
+		t.Errorf("a deny names %+v, %v", named, err)
+	}
+	clock.move(2 * time.Hour)
+	if _, err := add(Rule{Effect: Allow, Tool: "rm"}); err != nil {
+		t.Errorf("the example of a rule that has expired keeps others out: %v", err)
+	}
+}
+
 // TestOneDefaultAScope: a new one takes the place of the old one.
 func TestOneDefaultAScope(t *testing.T) {
 	s := open(t, "")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -158,25 +157,23 @@ type BrokenExample = record.Broken
 // try finds out what the changes break. Where only rules that deny come, what they break is noted and no error.
 func (t *triedRules) try(s *record.Store, contextRef string) (err error) {
 	t.checked = true
-	only := true
+	var all []toolcall.RuleChange
 	var broken []BrokenExample
 	broken, t.stamp, err = toolcall.TryRules(context.Background(), s, func(tx kv.Tx) ([]toolcall.RuleChange, error) {
-		all, err := t.all(tx, contextRef)
-		only = !slices.ContainsFunc(all, func(c toolcall.RuleChange) bool { return c.Add == nil || c.Add.Effect != Deny })
+		all, err = t.all(tx, contextRef)
 		return all, err
 	})
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAmbiguous) {
 		t.checked = false
 		return nil // the transaction says so
 	}
-	if err != nil || only {
+	if err == nil {
+		err = toolcall.Unbroken(all, broken)
+	}
+	if err == nil {
 		t.broken = broken
-		return err
 	}
-	for _, b := range broken {
-		return record.Conflict("the rules would no longer hold to an example of rule %s: %s, and it would be %s", Short(b.Rule.ID), b.Example, b.Is)
-	}
-	return nil
+	return err
 }
 
 func (t *triedRules) all(tx kv.Tx, contextRef string) ([]toolcall.RuleChange, error) {

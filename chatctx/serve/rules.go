@@ -96,10 +96,7 @@ func ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
 	}
 	s := done.Last()
 	v := contract.RuleOf(s.Rule)
-	v.Operation = done.Operation
-	for _, b := range s.Broken {
-		v.Broken = append(v.Broken, contract.Broken{Rule: b.Rule.ID, Example: b.Example, Is: b.Is})
-	}
+	v.Operation, v.Broken = done.Operation, contract.BrokenOf(s.Broken)
 	return v, nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func journalCommands() []*command {
-	undone := "operation, context, branch, undid{operation, at, what, by, branches}"
+	undone := "operation, context, branch, undid{operation, at, what, by, branches}, broken[{rule, example, is, at}] (examples that rules break which deny and are back)"
 	return []*command{
 		{name: "op", does: "what was done", scope: onContext, do: doOpLog, paged: true, more: "Alone it lists what was done.", json: "as op log", example: "chatctx op", subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
@@ -23,7 +23,7 @@ func journalCommands() []*command {
 				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes; a line each", example: "chatctx op log -n 10"},
 		}},
 		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
-			more: "It takes back one of the context or the store (rename, rm, import …) where that came last. It is refused (5) where somebody has gone on from it.",
+			more: "It takes back one of the context or the store (rename, rm, import …) where that came last. It is refused (5) where somebody has gone on from it, where it is about a call that runs, and where an example that is kept with a rule would break.",
 			json: undone, example: "chatctx undo"},
 		{name: "redo", does: "take the branch's last undo back", scope: onBranch, do: doRedo,
 			more: "It brings back what was undone on the branch or the context, newest first, until something else is done there. A branch that undo took away comes back by redo on its name or on the branch that it was forked from.",
@@ -117,6 +117,7 @@ func (r *run) undone(u *chatctx.Undone, did string) error {
 		}
 		what += fmt.Sprintf(" of %s, by %s", moment(o.At), clean(o.By))
 	}
+	r.noteBroken(u.Broken)
 	in := ""
 	if u.Context != (chatctx.ID{}) {
 		in = " in " + titled(u.Title, u.Context)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -43,14 +44,14 @@ func ruleCommands() []*command {
 		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
 			{name: "add", args: "EFFECT TOOL", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, do: doRulesAdd,
 				more: rulesHelp, flags: ruleFlags(store),
-				json: ruleFields + ", broken[{rule, example, is}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"reading alone\"\nchatctx rules add allow shell --when \"command each ls cat\" --example \"shell {} => ask\""},
+				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"reading alone\"\nchatctx rules add allow shell --when \"command each ls cat\" --example \"shell {} => ask\""},
 			{name: "ls", does: "list the rules that count here: the context's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []urfave.Flag{store},
 				json: ruleFields + "; a line each", example: "chatctx rules ls"},
 			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []urfave.Flag{store},
 				json: ruleFields + ", operation; a line each", example: "chatctx rules rm 1a2b3c4d"},
 			{name: "default", args: "ask|deny", does: "say what becomes of calls that no rule decides: they wait, or they are denied", scope: onBranch, do: doRulesDefault, flags: []urfave.Flag{here, store},
 				more: "The default of the nearest scope counts: the branch, the context, a parent, the store. A deny of which it cannot be told asks, and with the default deny it denies.",
-				json: ruleFields + ", broken[{rule, example, is}], operation", example: "chatctx rules default deny --store"},
+				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules default deny --store"},
 			{name: "test", args: "CALL|TOOL [ARGUMENTS]", does: "show which rule decides about a call, or about a tool with arguments, and what would be without it", scope: onBranch, do: doRulesTest,
 				json: "effect, rule, untold, inherited, why, without{effect, rule}, rules[{rule, effect, tool, holds, why}]", example: "chatctx rules test @:1\nchatctx rules test read_file {}"},
 			{name: "diff", args: "[EFFECT] [TOOL]", does: "show which calls on record would be decided otherwise with a rule more, or with --rm one less; nothing is written", scope: onBranch, do: doRulesDiff,
@@ -144,12 +145,20 @@ func (r *run) addRule(rule *chatctx.Rule) error {
 	}
 	step := done.Last()
 	v := ruleToJSON(step.Rule)
-	v.Operation = done.Operation
-	for _, b := range step.Broken {
-		v.Broken = append(v.Broken, brokenJSON{Rule: b.Rule.ID, Example: b.Example, Is: b.Is})
-		r.note("it breaks an example of rule %s: %s, and it is %s", short(b.Rule.ID), clean(b.Example), b.Is)
-	}
+	v.Operation, v.Broken = done.Operation, contract.BrokenOf(step.Broken)
+	r.noteBroken(step.Broken)
 	return r.made(done, v, "rule %s: %s, for the %s", short(step.Rule.ID), clean(step.Rule.String()), step.Rule.ScopeWord())
+}
+
+// noteBroken names the examples that a change of rules breaks.
+func (r *run) noteBroken(all []chatctx.BrokenExample) {
+	for _, b := range all {
+		from := ""
+		if b.At != 0 {
+			from = ", from " + moment(b.At) + " on"
+		}
+		r.note("it breaks an example of rule %s: %s, and it is %s%s", short(b.Rule.ID), clean(b.Example), b.Is, from)
+	}
 }
 
 // differenceJSON is a call that would be decided otherwise.

@@ -16,7 +16,6 @@ type (
 	callJSON     = contract.Call
 	claimJSON    = contract.Claim
 	originJSON   = contract.Origin
-	brokenJSON   = contract.Broken
 	leftOutJSON  = contract.LeftOut
 )
 

@@ -194,6 +194,15 @@ type Broken struct {
 	Rule    chatctx.ID `json:"rule"`
 	Example string     `json:"example"`
 	Is      string     `json:"is"`
+	At      *time.Time `json:"at,omitempty"` // from then on, as rules expire; left out: at once
+}
+
+// BrokenOf shapes examples that rules do not hold to.
+func BrokenOf(all []chatctx.BrokenExample) (out []Broken) {
+	for _, b := range all {
+		out = append(out, Broken{b.Rule.ID, b.Example, b.Is, Time(b.At)})
+	}
+	return out
 }
 
 // RuleOf shapes a rule.

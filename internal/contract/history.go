@@ -114,12 +114,13 @@ func OperationOf(o *chatctx.Operation) Operation {
 // Undone is what was taken back or brought back.
 type Undone struct {
 	Where
-	Undid *Operation `json:"undid"`
+	Undid  *Operation `json:"undid"`
+	Broken []Broken   `json:"broken,omitempty"` // by rules that deny and are back
 }
 
 // UndoneOf shapes what was taken back.
 func UndoneOf(u *chatctx.Undone) Undone {
-	v := Undone{Where: WhereOf(&u.Committed)}
+	v := Undone{Where: WhereOf(&u.Committed), Broken: BrokenOf(u.Broken)}
 	if u.Undid != nil {
 		o := OperationOf(u.Undid)
 		v.Undid = &o

@@ -98,48 +98,58 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 // Undone says what was taken back or brought back.
 type Undone struct {
 	Committed
-	Undid *Operation
+	Undid  *Operation
+	Broken []record.Broken // the examples that rules break which deny and are back
 }
+
+// Around runs a change in its transaction, and may look at what is there before and after it.
+type Around func(tx kv.Tx, change func() error) error
 
 // Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
 // made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
-func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string) (*Undone, error) {
+func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
 	var done *Undone
 	var t *Txn
-	err := s.DB.Update(ctx, func(tx kv.RwTx) (err error) {
-		t = nil
-		if n, ok := strings.CutPrefix(op, "s"); ok {
-			done, err = undoStore(s, tx, n)
+	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		return around(tx, func() (err error) {
+			done, t, err = undoAny(s, tx, contextRef, branchName, op)
 			return err
-		}
-		if n, err := onlyStore(s, tx, contextRef, op, false); err != nil || n != 0 {
-			if err == nil {
-				done, err = undoStore(s, tx, strconv.FormatUint(n, 10))
-			}
-			return err
-		}
-		id, err := view.ResolveContext(s, tx, contextRef)
-		if err != nil {
-			return err
-		}
-		if t, err = BeginAt(s, tx, id); err != nil {
-			return err
-		}
-		n, inStore, err := t.newest(branchName, op)
-		switch {
-		case err != nil:
-			return err
-		case inStore:
-			done, err = undoStore(s, tx, strconv.FormatUint(n, 10))
-		default:
-			done, err = t.undoNamed(n, branchName)
-		}
-		return err
+		})
 	})
-	if err == nil {
-		err = t.Arrive()
+	if err != nil {
+		return nil, err
 	}
-	return done, err
+	return done, t.Arrive()
+}
+
+// undoAny takes back an operation of a context or of the store. It gives the context's transaction, nil where no context is named.
+func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (done *Undone, t *Txn, err error) {
+	if n, ok := strings.CutPrefix(op, "s"); ok {
+		done, err = undoStore(s, tx, n)
+		return done, nil, err
+	}
+	if n, err := onlyStore(s, tx, contextRef, op, false); err != nil || n != 0 {
+		if err == nil {
+			done, err = undoStore(s, tx, strconv.FormatUint(n, 10))
+		}
+		return done, nil, err
+	}
+	id, err := view.ResolveContext(s, tx, contextRef)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t, err = BeginAt(s, tx, id); err != nil {
+		return nil, nil, err
+	}
+	n, inStore, err := t.newest(branchName, op)
+	switch {
+	case err != nil:
+	case inStore:
+		done, err = undoStore(s, tx, strconv.FormatUint(n, 10))
+	default:
+		done, err = t.undoNamed(n, branchName)
+	}
+	return done, t, err
 }
 
 // onlyStore finds the newest operation of the store that holds, an undo if undos is set, where no context is named and none is current: then it is the only journal
@@ -529,41 +539,48 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 // Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what the store's newest did.
 // Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
 // stands on it; ErrNotFound where there is nothing to bring back.
-func Redo(ctx context.Context, s *record.Store, contextRef, branchName string) (*Undone, error) {
+func Redo(ctx context.Context, s *record.Store, contextRef, branchName string, around Around) (*Undone, error) {
 	var done *Undone
 	var t *Txn
 	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
-		t = nil
-		if n, err := onlyStore(s, tx, contextRef, "", true); err != nil || n != 0 {
-			if err == nil {
-				done, err = redoStore(s, tx, pool.ID{})
-			}
+		return around(tx, func() (err error) {
+			done, t, err = redoAny(s, tx, contextRef, branchName)
 			return err
-		}
-		id, err := view.ResolveContext(s, tx, contextRef)
-		if err != nil {
-			return err
-		}
-		if t, err = BeginAt(s, tx, id); err != nil {
-			return err
-		}
-		if err := t.dropRedo(nil); err != nil {
-			return err
-		}
-		at, err := t.newestUndo(branchName)
-		switch {
-		case err != nil:
-		case at < 0:
-			done, err = redoStore(s, tx, id)
-		default:
-			done, err = t.redoNamed(at, branchName)
-		}
-		return err
+		})
 	})
-	if err == nil {
-		err = t.Arrive()
+	if err != nil {
+		return nil, err
 	}
-	return done, err
+	return done, t.Arrive()
+}
+
+// redoAny brings back what an undo of a context or of the store took away. It gives the context's transaction, nil where no context is named.
+func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *Undone, t *Txn, err error) {
+	if n, err := onlyStore(s, tx, contextRef, "", true); err != nil || n != 0 {
+		if err == nil {
+			done, err = redoStore(s, tx, pool.ID{})
+		}
+		return done, nil, err
+	}
+	id, err := view.ResolveContext(s, tx, contextRef)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t, err = BeginAt(s, tx, id); err != nil {
+		return nil, nil, err
+	}
+	if err := t.dropRedo(nil); err != nil {
+		return nil, nil, err
+	}
+	at, err := t.newestUndo(branchName)
+	switch {
+	case err != nil:
+	case at < 0:
+		done, err = redoStore(s, tx, id)
+	default:
+		done, err = t.redoNamed(at, branchName)
+	}
+	return done, t, err
 }
 
 // redoStore brings back what the store's newest undo took away, if nothing but undos and redos came after it.

@@ -63,7 +63,8 @@ type RuleNote struct {
 type Broken struct {
 	Rule    *Rule // that it is kept with
 	Example string
-	Is      string // what they decide
+	Is      string    // what they decide
+	At      pool.Time // from then on, as rules expire; 0: at once
 }
 
 // ParseExample reads an example of what rules are to decide: TOOL ARGUMENTS => EFFECT. Arguments that are left out are none.

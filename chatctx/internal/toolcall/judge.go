@@ -3,9 +3,7 @@ package toolcall
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -94,131 +92,6 @@ func (a *callAt) readable(arguments []byte, done string) error {
 		return record.Conflict("the arguments of call %s cannot be read (%v): it cannot be %s as it is; deny it, or approve it with other arguments", a.name(), err, done)
 	}
 	return nil
-}
-
-// RuleChange is a change of rules that is tried: one that comes, or one that goes.
-type RuleChange struct {
-	Add    *record.Rule
-	Remove pool.ID
-}
-
-// apply makes changes to rules.
-func apply(all view.RuleSet, changes []RuleChange) view.RuleSet {
-	out := view.RuleSet{}
-	for id, rules := range all {
-		out[id] = slices.Clone(rules)
-	}
-	for _, c := range changes {
-		for id := range out {
-			out[id] = slices.DeleteFunc(out[id], func(r *record.Rule) bool { return r.ID == c.Remove || c.Add != nil && replaces(c.Add, r) })
-		}
-		if c.Add != nil {
-			out[c.Add.Context] = append(out[c.Add.Context], c.Add)
-		}
-	}
-	return out
-}
-
-// replaces reports whether a rule takes the place of another: a default that of its scope.
-func replaces(r, old *record.Rule) bool {
-	return r.Default && old.Default && r.Context == old.Context && r.Branch == old.Branch
-}
-
-// trial is an example, with the rules before and after a change.
-type trial struct {
-	rule          *record.Rule
-	text, want    string
-	question      record.Question
-	before, after []*record.Rule
-	fresh         bool // it comes with the change
-}
-
-// TryRules says which examples a change would break. stamp names the rules as they were, for SameRules.
-func TryRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error)) (broken []record.Broken, stamp pool.Hash, err error) {
-	var trials []trial
-	err = s.DB.View(ctx, func(tx kv.Tx) error {
-		trials = nil
-		made, err := changes(tx)
-		if err != nil {
-			return err
-		}
-		all, err := view.AllRules(tx)
-		if err != nil {
-			return err
-		}
-		if stamp, err = StampRules(tx); err != nil {
-			return err
-		}
-		trials, err = trialsOf(tx, all, apply(all, made), s.Now(), made)
-		return err
-	})
-	if err != nil {
-		return nil, stamp, err
-	}
-	for _, t := range trials {
-		was, err := judge(s, t.before, &t.question)
-		if err != nil {
-			return nil, stamp, err
-		}
-		is, err := judge(s, t.after, &t.question)
-		if err != nil {
-			return nil, stamp, err
-		}
-		if is.Effect != t.want && (t.fresh || was.Effect == t.want) {
-			broken = append(broken, record.Broken{Rule: t.rule, Example: t.text, Is: is.Effect})
-		}
-	}
-	return broken, stamp, nil
-}
-
-// trialsOf reads the examples of all rules that are there after a change.
-func trialsOf(tx kv.Tx, before, after view.RuleSet, now pool.Time, changes []RuleChange) ([]trial, error) {
-	var out []trial
-	for id, rules := range after {
-		for _, r := range rules {
-			for _, text := range r.Examples {
-				tool, arguments, want, err := record.ParseExample(text)
-				if err != nil {
-					return nil, err
-				}
-				t := trial{rule: r, text: text, want: want, question: record.Question{Tool: tool, Arguments: arguments, Message: r.Message, Index: r.Index}}
-				b := (*branch.Branch)(nil)
-				if r.Branch != (pool.ID{}) {
-					if b, err = branch.Get(tx, id, r.Branch); err != nil {
-						return nil, err
-					}
-				}
-				if err := view.Place(tx, id, b, &t.question); err != nil {
-					return nil, err
-				}
-				if r.Mode != "" {
-					t.question.Mode = r.Mode
-				}
-				if t.before, err = before.For(tx, id, now); err != nil {
-					return nil, err
-				}
-				if t.after, err = after.For(tx, id, now); err != nil {
-					return nil, err
-				}
-				t.fresh = slices.ContainsFunc(changes, func(c RuleChange) bool { return c.Add == r })
-				out = append(out, t)
-			}
-		}
-	}
-	return out, nil
-}
-
-// StampRules names the rules of a store as they are.
-func StampRules(tx kv.Tx) (stamp pool.Hash, err error) {
-	h := sha256.New()
-	err = tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
-		h.Write(key)
-		sum := sha256.Sum256(value)
-		h.Write(sum[:])
-		return nil
-	})
-	copy(stamp[:], h.Sum(nil))
-	return stamp, err
 }
 
 // Differs is a call about which rules would decide otherwise.
