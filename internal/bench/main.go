@@ -48,7 +48,7 @@ func (r *run) n(full int) int {
 }
 
 var benches = []bench{
-	{"append", benchAppend}, {"writers", benchWriters}, {"fork", benchFork}, {"load", benchLoad}, {"used", benchUsed},
+	{"append", benchAppend}, {"steps", benchSteps}, {"writers", benchWriters}, {"fork", benchFork}, {"load", benchLoad}, {"used", benchUsed},
 	{"million", benchMillion}, {"beside", benchBeside}, {"import", benchImport}, {"search", benchSearch}, {"body", benchBody}, {"tokens", benchTokens},
 }
 

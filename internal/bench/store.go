@@ -131,6 +131,67 @@ func benchWriters(r *run) []row {
 	return []row{{"32 goroutines appending: to one", spread(scale(median), scale(low), scale(high)), "at least 10", scale(median) >= 10}}
 }
 
+// benchSteps measures the steps that are to cost what an append does, on a branch of 10,000 messages with 100 others beside it.
+func benchSteps(r *run) []row {
+	ctx := context.Background()
+	s, c := filled(in(r.dir, "steps"), r.n(10_000))
+	defer s.Close()
+	for i := range 100 {
+		b := c.Begin("main")
+		b.Fork(fmt.Sprintf("f%d", i), chatctx.ForkOptions{Stay: true})
+		value(b.Commit(ctx))
+	}
+	const each = 20
+	n := 0
+	batch := func(step func(b *chatctx.Batch)) func() {
+		return func() {
+			for range each {
+				n++
+				b := c.Begin("main")
+				step(b)
+				value(b.Commit(ctx))
+			}
+		}
+	}
+	add := func() {
+		for range each {
+			value(c.Append(ctx, "main", message(n)))
+			n++
+		}
+	}
+	var rows []row
+	compare := func(what string, step func()) {
+		median, low, high, took := ratio(9, step, add)
+		rows = append(rows, row{what + ": to an append", fmt.Sprintf("%s, %s", spread(median, low, high), took/each), "at most 1.3", median <= 1.3})
+	}
+	compare("rename of a branch", batch(func(b *chatctx.Batch) { b.RenameBranch([]string{"f0", "g0"}[(n+1)%2], []string{"f0", "g0"}[n%2]) }))
+	compare("switch", batch(func(b *chatctx.Batch) { b.Switch([]string{"main", "f1"}[n%2]) }))
+	undo := func() {
+		for range each {
+			value(s.Undo(ctx, c.ID.String(), "main", ""))
+		}
+	}
+	redo := func() {
+		for range each {
+			value(s.Redo(ctx, c.ID.String(), "main"))
+		}
+	}
+	var undone, redone, added []time.Duration
+	for range 9 {
+		added = append(added, timed(add))
+		undone = append(undone, timed(undo))
+		redone = append(redone, timed(redo))
+	}
+	for _, step := range []struct {
+		what string
+		took []time.Duration
+	}{{"undo of an append", undone}, {"redo of an append", redone}} {
+		is := float64(percentile(step.took, 0.5)) / float64(percentile(added, 0.5))
+		rows = append(rows, row{step.what + ": to an append", fmt.Sprintf("%.2f, %s", is, percentile(step.took, 0.5)/each), "at most 1.3", is <= 1.3})
+	}
+	return rows
+}
+
 func benchFork(r *run) []row {
 	ctx := context.Background()
 	long, lc := filled(in(r.dir, "long"), r.n(100_000))
