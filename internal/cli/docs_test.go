@@ -142,12 +142,16 @@ func docCommand(b *strings.Builder, under string, c *command) {
 			fmt.Fprintf(b, "\n%s\n", c.more)
 		}
 		if c.table != nil {
-			fmt.Fprintf(b, "\n```\n%s```\n", c.table())
+			fmt.Fprintf(b, "\n```text\n%s```\n", c.table())
 		}
 		if list := docFlags(c); list != "" {
 			fmt.Fprintf(b, "\n%s", list)
 		}
-		fmt.Fprintf(b, "\n```sh\n%s\n```\n", c.example)
+		info := "sh"
+		if why := notRun[name]; why != "" {
+			info += " not run: " + why
+		}
+		fmt.Fprintf(b, "\n```%s\n%s\n```\n", info, c.example)
 		if c.json != "" {
 			fmt.Fprintf(b, "\nJSON: `%s`\n", c.json)
 		}
@@ -191,14 +195,14 @@ that a command does not have is refused.
 
 **References.** ` + "`chatctx help refs`" + ` shows them:
 
-` + "```\n" + helpRefs + "```" + `
+` + "```text\n" + helpRefs + "```" + `
 
 What fits several is refused with a list of them, and what fits nothing with what is near. Ids are shown by their last eight digits. A message that a command needs on the
 active branch, and that stands on another one, is refused with the command to type.
 
 **Words.** ` + "`chatctx help concepts`" + ` explains them:
 
-` + "```\n" + helpConcepts + "```" + `
+` + "```text\n" + helpConcepts + "```" + `
 
 **Text** given as ` + "`-`" + ` is read from standard input, without its last newline (` + "`--raw`" + ` keeps it).
 

@@ -21,7 +21,7 @@ func replayCommands() []*command {
 			flags: append(askFlags(), manyFlags()[0], manyFlags()[2],
 				&urfave.StringFlag{Name: "from", Usage: "begin with the question of the turn of `REF`; else with the first"},
 				&urfave.StringFlag{Name: "system", Usage: "another system prompt `TEXT`, - for standard input"}, yes(), dryRun()),
-			json: "branch, model, questions, answered, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5
+			json: "branch, model, questions, answered, waiting, operation, error; a line each model; with --dry-run: dry_run, model, questions, input_tokens, output_tokens, cost_nano, currency", example: `chatctx replay main --models gpt-5,claude-sonnet-4-5 --dry-run
 chatctx replay main --from u3 --system "Answer in one line." --yes`},
 		{name: "bisect", args: "[A..B]", does: "find the turn at which a branch went wrong", scope: onBranch, do: doBisect,
 			more:  "Halves the turns of the range, or of the branch, until one is found. CMD gets the branch up to a turn as JSON on standard input: context, branch, turn, messages; it ends with 0 for good, 1 for bad, and anything else stops the search. Without CMD each turn is shown and you are asked. No model is asked and nothing is changed.",

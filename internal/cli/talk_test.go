@@ -34,16 +34,23 @@ func TestTalkScripts(t *testing.T) {
 			server := httptest.NewServer(s)
 			e.Defer(server.Close)
 			e.Values["provider"] = s
-			for name, value := range map[string]string{
-				"ANTHROPIC_BASE_URL": server.URL, "ANTHROPIC_API_KEY": "sk-ant-secret", "OPENAI_BASE_URL": server.URL + "/v1", "OPENAI_API_KEY": "sk-secret",
-				"GOOGLE_GEMINI_BASE_URL": server.URL, "GEMINI_API_KEY": "AIzaSecret", "OLLAMA_HOST": server.URL, "SERVER": server.URL,
-			} {
+			for _, variable := range providerEnv(server.URL) {
+				name, value, _ := strings.Cut(variable, "=")
 				e.Setenv(name, value)
 			}
+			e.Setenv("SERVER", server.URL)
 			return nil
 		},
 		Cmds: talkCommandsOfTests,
 	})
+}
+
+// providerEnv leads every provider's requests to a server, with keys.
+func providerEnv(url string) []string {
+	return []string{
+		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-ant-secret", "OPENAI_BASE_URL=" + url + "/v1", "OPENAI_API_KEY=sk-secret",
+		"GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_API_KEY=AIzaSecret", "OLLAMA_HOST=" + url,
+	}
 }
 
 // talkCommandsOfTests are what the scripts may use beside testscript's own commands.
@@ -68,6 +75,7 @@ func scriptPicture(ts *testscript.TestScript, _ bool, args []string) {
 type fakeProvider struct {
 	mu      sync.Mutex
 	answers []string
+	always  string // where answers are used up; "" refuses
 	bodies  []string
 	keys    []string      // that came with each of them
 	hanging chan struct{} // closed when a hanging answer has said its words
@@ -124,10 +132,17 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.models(w, r)
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/count_tokens") {
+		io.WriteString(w, `{"input_tokens":7}`)
+		return
+	}
 	s.mu.Lock()
 	s.bodies = append(s.bodies, string(body))
 	s.keys = append(s.keys, r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.Header.Get("X-Goog-Api-Key"))
 	answer := `status 400 {"error":{"type":"invalid_request_error","message":"no more answers"}}`
+	if s.always != "" {
+		answer = s.always
+	}
 	if len(s.answers) > 0 {
 		answer, s.answers = s.answers[0], s.answers[1:]
 	}

@@ -58,7 +58,7 @@ chatctx compact --summary "We fly on Friday; the hotel is booked."`},
 				json: "key, message, kind, tool, media_type, name, size; a line each", example: "chatctx artifact ls"},
 			{name: "show", args: "KEY", does: "print an output or attachment by the KEY of its pointer", scope: onBranch, do: doArtifact, paged: true,
 				more: "KEY is what stands in [EXTERNALIZED: KEY | …], or more or less of it, from 4 digits on. Binary content goes to a file or a pipe, not to a terminal.",
-				json: "key, message, kind, tool, media_type, name, size, text | data (base64)", example: "chatctx artifact show 3b1f02c97a44d1e0"},
+				json: "key, message, kind, tool, media_type, name, size, text | data (base64)", example: "chatctx artifact show 2cf24dba5fb0a30e"},
 		}},
 	}
 }
