@@ -77,6 +77,9 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 // keptChanges is how many changes a feed holds for readers that are behind.
 const keptChanges = 1024
 
+// mostNews is how many of them a reader takes at once: those that read slowly hold no more.
+const mostNews = 64
+
 // feed holds the newest changes of the store. Readers have nothing but a number: how far they are.
 type feed struct {
 	run string // what this feed's cursors begin with: those of another program are a gap
@@ -131,7 +134,7 @@ func (f *feed) from(cursor string) (at int, gap bool) {
 	return at, false
 }
 
-// wait gives what came after a place, as soon as there is something. gap: the reader was too slow, and goes on from next.
+// wait gives the first of what came after a place, as soon as there is something. gap: the reader was too slow, and goes on from next.
 func (f *feed) wait(ctx context.Context, at int) (news []chatctx.Change, next int, gap bool, err error) {
 	for {
 		f.mu.Lock()
@@ -140,12 +143,13 @@ func (f *feed) wait(ctx context.Context, at int) (news []chatctx.Change, next in
 			f.mu.Unlock()
 			return nil, last, true, nil
 		}
-		for i := at; i < last; i++ {
+		next = min(last, at+mostNews)
+		for i := at; i < next; i++ {
 			news = append(news, f.ring[i%keptChanges])
 		}
 		f.mu.Unlock()
 		if len(news) > 0 {
-			return news, last, false, nil
+			return news, next, false, nil
 		}
 		select {
 		case <-moved:

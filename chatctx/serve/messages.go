@@ -46,9 +46,6 @@ type page struct {
 
 func (p page) etag() uint64 { return p.Revision }
 
-// mostBytes is about how large a page of messages gets; the first one comes whatever it has.
-const mostBytes = 4 << 20
-
 func listMessages(r *request, in *messagesParams) (page, error) {
 	limit, err := limitOf(in.Limit)
 	if err != nil {
@@ -69,7 +66,7 @@ func listMessages(r *request, in *messagesParams) (page, error) {
 			if err != nil {
 				return page{}, err
 			}
-			if size += len(e.Text()) + 200; len(out.Items) == limit || len(out.Items) > 0 && size > mostBytes {
+			if size += len(e.Text()) + 200; len(out.Items) == limit || len(out.Items) > 0 && size > r.server.limits.page { // the first one comes whatever it has
 				out.Next = e.Position
 				break
 			}

@@ -1,12 +1,10 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -114,13 +112,14 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	if len(params) == 0 || string(params) == "null" {
 		params = json.RawMessage("{}")
 	}
-	d := json.NewDecoder(bytes.NewReader(params))
-	d.DisallowUnknownFields()
-	if err := d.Decode(in); err != nil {
-		return chatctx.Invalid("%s: %s", m.name, paramFault(err))
+	if !json.Valid(params) {
+		return chatctx.Invalid("%s: the parameters are no JSON object", m.name)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return chatctx.Invalid("%s: the parameters are one JSON object, and more follows", m.name)
+	if err := exact(params, m.in); err != nil {
+		return chatctx.Invalid("%s: %s", m.name, err)
+	}
+	if err := json.Unmarshal(params, in); err != nil {
+		return chatctx.Invalid("%s: %s", m.name, paramFault(err))
 	}
 	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {

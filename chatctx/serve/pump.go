@@ -1,13 +1,24 @@
 package serve
 
-import "sync"
+import (
+	"context"
+	"encoding/json"
+	"sync"
+)
 
 // mostPending is how many bytes of words wait for a reader; those after them are left out.
 const mostPending = 256 << 10
 
+// mostTold is how many bytes of events wait for a reader who has no room with others.
+const mostTold = 4 << 20
+
 // pump takes events to a reader that may be slower than what tells them: words that follow each other become one event, and those that are too much are left out.
+// Other events wait for room, and with them whoever tells them.
 type pump struct {
 	tell func(event string, v any) error
+	room *room
+	ctx  context.Context // ends when nothing waits for room any more
+	end  context.CancelFunc
 
 	mu      sync.Mutex
 	moved   sync.Cond
@@ -24,10 +35,15 @@ type pump struct {
 type told struct {
 	event string
 	v     any
+	size  int // of its room
 }
 
-func newPump(tell func(string, any) error) *pump {
-	p := &pump{tell: tell, skipped: map[string]bool{}, done: make(chan struct{})}
+func newPump(ctx context.Context, tell func(string, any) error, r *room) *pump {
+	if r == nil {
+		r = &room{most: mostTold}
+	}
+	p := &pump{tell: tell, room: r, skipped: map[string]bool{}, done: make(chan struct{})}
+	p.ctx, p.end = context.WithCancel(ctx)
 	p.moved.L = &p.mu
 	go p.run()
 	return p
@@ -54,21 +70,40 @@ func (p *pump) run() {
 		err := p.tell(next.event, next.v)
 		p.mu.Lock()
 		p.busy = false
+		p.room.add(-next.size)
 		if err != nil {
-			p.gone, p.list, p.words = true, nil, 0
+			p.leave()
 		}
 		p.moved.Broadcast()
 	}
 }
 
-// put adds an event.
+// leave forgets what waits, and what comes: the reader has gone.
+func (p *pump) leave() {
+	for _, t := range p.list {
+		p.room.add(-t.size)
+	}
+	p.gone, p.list, p.words = true, nil, 0
+	p.end()
+}
+
+// put adds an event, as soon as there is room for it. Of a request that was stopped it adds what is left to say.
 func (p *pump) put(event string, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return // of our own types there is JSON
+	}
+	if p.room.take(p.ctx, len(raw)) != nil {
+		p.room.add(len(raw))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.gone {
-		p.list = append(p.list, told{event, v})
-		p.moved.Broadcast()
+	if p.gone {
+		p.room.add(-len(raw))
+		return
 	}
+	p.list = append(p.list, told{event, json.RawMessage(raw), len(raw)})
+	p.moved.Broadcast()
 }
 
 // delta adds words.
@@ -78,7 +113,7 @@ func (p *pump) delta(d delta) {
 	switch {
 	case p.gone:
 		return
-	case p.words+len(d.Text) > mostPending:
+	case p.words+len(d.Text) > mostPending || !p.room.try(len(d.Text)):
 		p.skipped[d.Branch] = true
 		return
 	}
@@ -88,11 +123,11 @@ func (p *pump) delta(d delta) {
 	if n := len(p.list); n > 0 && !d.Skipped {
 		if last, ok := p.list[n-1].v.(delta); ok && last.Branch == d.Branch && last.Type == d.Type {
 			last.Text += d.Text
-			p.list[n-1].v = last
+			p.list[n-1].v, p.list[n-1].size = last, len(last.Text)
 			return
 		}
 	}
-	p.list = append(p.list, told{"delta", d})
+	p.list = append(p.list, told{"delta", d, len(d.Text)})
 	p.moved.Broadcast()
 }
 
@@ -112,4 +147,5 @@ func (p *pump) close() {
 	p.moved.Broadcast()
 	p.mu.Unlock()
 	<-p.done
+	p.end()
 }

@@ -28,6 +28,7 @@ type request struct {
 	tell   func(event string, v any) error                 // of a method that streams
 	write  func(mediaType, name string) (io.Writer, error) // of one that gives bytes; it is called once
 	body   io.Reader                                       // of one that takes bytes
+	room   *room                                           // for what waits to be read
 }
 
 // refusal is a request that is not done whatever the store holds.

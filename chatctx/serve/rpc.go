@@ -4,11 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,9 +19,13 @@ import (
 
 // Limits of a conversation over standard input and output.
 const (
-	mostLine    = 16 << 20  // bytes of a line in either direction
+	mostMessage = 96 << 20  // bytes of a message in parts that comes in: as much as an artifact in base64
 	chunk       = 256 << 10 // bytes of content in a notification
 	mostRunning = 1000      // requests at a time
+	mostHeld    = 128 << 20 // bytes of the lines of those
+	mostRefused = 1000      // refusals that wait to be read
+	waitingOf   = 8         // requests that read at a time: as many answers wait to be read
+	contentOf   = 4         // of those, for one that gives bytes
 	endTime     = 700 * time.Millisecond
 )
 
@@ -32,21 +37,44 @@ const (
 	codeFirst   = -32002 // initialize has to come first
 )
 
-// rpcMessage is a line.
-type rpcMessage struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *rpcError       `json:"error,omitempty"`
-}
-
-type rpcError struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    *contract.Error `json:"data,omitempty"`
-}
+// The lines that come in and go out.
+type (
+	rpcRequest struct {
+		ID     json.RawMessage
+		Method string
+		Params json.RawMessage
+		size   int // of its line
+	}
+	rpcAnswer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result"`
+	}
+	rpcFailure struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   rpcError        `json:"error"`
+	}
+	rpcError struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    *contract.Error `json:"data,omitempty"`
+	}
+	rpcNotice struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}
+	eventNotice struct {
+		ID    json.RawMessage `json:"id"`
+		Event string          `json:"event"`
+		Data  any             `json:"data"`
+	}
+	dataNotice struct {
+		ID   json.RawMessage `json:"id"`
+		Data []byte          `json:"data"` // in base64
+	}
+)
 
 // initialized answers initialize.
 type initialized struct {
@@ -55,37 +83,54 @@ type initialized struct {
 	Format   int        `json:"format"` // version of the store's
 	Store    chatctx.ID `json:"store"`
 	Methods  []string   `json:"methods"`
+	Line     int        `json:"line"`    // the most bytes of a line
+	Message  int        `json:"message"` // the most bytes of a message that comes in parts
 }
+
+// errUnread: the other side asks and does not read.
+var errUnread = errors.New("the other side goes on asking and does not read what it is answered")
 
 // rpc is one conversation.
 type rpc struct {
 	server *Server
 	ctx    context.Context
-	begun  bool // initialize came
+	lost   context.CancelCauseFunc // of ctx, where going on has no sense any more
+	begun  bool                    // initialize came
+	parts  parts                   // of messages that come in
+	room   room                    // what waits to be read
 
-	out   sync.Mutex // a line at a time
-	w     io.Writer
-	lost  context.CancelFunc // of ctx, where nothing can be written any more
-	mu    sync.Mutex
-	stops map[string]context.CancelFunc // of the requests that run, by their ids
-	ended bool
-	work  sync.WaitGroup
+	out  sync.Mutex // a line at a time
+	w    io.Writer
+	sent int // messages that went out in parts
+
+	mu      sync.Mutex
+	stops   map[string]context.CancelFunc // of the requests that run, by their ids
+	running int                           // those without an id too
+	held    int                           // bytes of their lines
+	refused int                           // refusals that wait to be read
+	ended   bool
+	work    sync.WaitGroup
 }
 
-// ServeStdio answers JSON-RPC 2.0, one message a line, until in or ctx ends; then what runs is stopped, and it returns within a second. The other side may do
-// everything. Nothing but answers and notifications is written to out.
+// ServeStdio answers JSON-RPC 2.0, one message a line, until in or ctx ends; then what runs is stopped, and it returns within a second, whether the other side reads or
+// not. The other side may do everything. Nothing but answers and notifications is written to out; where they are not read, some 32 MB of them wait, and fewer deltas
+// are sent. Requests that nobody could answer end it with an error.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, stop := contextOf(ctx, s.ctx)
-	defer stop()
-	c := &rpc{server: s, ctx: ctx, w: out, lost: stop, stops: map[string]context.CancelFunc{}}
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	defer context.AfterFunc(s.ctx, func() { lost(nil) })()
+	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, room: room{most: waitingOf * s.limits.page}}
 	ended := make(chan error, 1)
-	go func() { ended <- readLines(in, c.line) }()
+	go func() { ended <- readLines(in, s.limits.line, c.line) }()
 	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done(): // the reader ends with its next line
+		if cause := context.Cause(ctx); cause == errUnread {
+			err = cause
+		}
 	}
-	stop()
+	lost(nil)
 	c.mu.Lock() // from here on no request begins
 	c.ended = true
 	c.mu.Unlock()
@@ -98,15 +143,15 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-// readLines takes the lines of in, nil for one that is too long.
-func readLines(in io.Reader, take func(line []byte)) error {
+// readLines takes the lines of in, nil for one of more bytes than most. A line is the taker's.
+func readLines(in io.Reader, most int, take func(line []byte)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		var line []byte
 		long := false
 		for {
 			part, err := r.ReadSlice('\n')
-			if long = long || len(line)+len(part) > mostLine; !long {
+			if long = long || len(line)+len(part) > most; !long {
 				line = append(line, part...)
 			}
 			if err == nil {
@@ -129,69 +174,155 @@ func readLines(in io.Reader, take func(line []byte)) error {
 	}
 }
 
-// send writes a message. Whoever does not read holds up those that write, which hold little.
-func (c *rpc) send(m rpcMessage) error {
-	m.Version = "2.0"
-	raw, err := json.Marshal(m)
+// lineOf is a message as a line.
+func lineOf(v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := json.NewEncoder(&b).Encode(v) // which ends with a newline
+	return b.Bytes(), err
+}
+
+// send writes a message.
+func (c *rpc) send(v any) error {
+	line, err := lineOf(v)
 	if err != nil {
 		return err
 	}
-	if len(raw) >= mostLine {
-		if m.ID == nil {
-			return fmt.Errorf("a notification of %d bytes is too large", len(raw))
-		}
-		return c.send(rpcMessage{ID: m.ID, Error: &rpcError{Code: contract.Failed, Message: "the answer is larger than 16 MB: ask for less at once"}})
+	return c.sendLine(line, 0)
+}
+
+// sendLine writes a line, in parts where it is too long for one. Whoever does not read holds up those that write; what they hold is counted in the room, in place of
+// what they had there.
+func (c *rpc) sendLine(line []byte, held int) error {
+	c.room.add(len(line) - held)
+	defer c.room.add(-len(line))
+	if len(line) <= c.server.limits.line {
+		return c.write(line)
 	}
 	c.out.Lock()
+	c.sent++
+	of := json.RawMessage(strconv.Itoa(c.sent))
+	c.out.Unlock()
+	size := min(chunk, c.server.limits.line/2) // in base64 it is longer by a third
+	for n := 0; n < len(line); n += size {
+		end := min(n+size, len(line))
+		part, err := lineOf(rpcNotice{"2.0", partMethod, partParams{of, line[n:end], end == len(line)}})
+		if err == nil {
+			err = c.write(part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a line, in one piece.
+func (c *rpc) write(line []byte) error {
+	c.out.Lock()
 	defer c.out.Unlock()
-	if _, err = c.w.Write(append(raw, '\n')); err != nil {
-		c.lost()
+	_, err := c.w.Write(line)
+	if err != nil {
+		c.lost(err)
 	}
 	return err
 }
 
-func (c *rpc) fail(id json.RawMessage, code int, text string) {
+// refuse answers a request that does not run. Who reads the lines does not wait for it: else the end of the input would not be seen.
+func (c *rpc) refuse(id json.RawMessage, code int, text string) {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	_ = c.send(rpcMessage{ID: id, Error: &rpcError{Code: code, Message: text}})
+	c.aside(rpcFailure{"2.0", id, rpcError{Code: code, Message: text}})
+}
+
+// aside sends a small message beside the reading of lines.
+func (c *rpc) aside(v any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused++; c.refused > mostRefused {
+		c.lost(errUnread)
+	}
+	if c.ended || c.refused > mostRefused {
+		return
+	}
+	c.work.Go(func() {
+		_ = c.send(v) // who is gone gets no answer
+		c.mu.Lock()
+		c.refused--
+		c.mu.Unlock()
+	})
 }
 
 // line takes a line from the other side.
 func (c *rpc) line(line []byte) {
-	var m rpcMessage
+	m, code, fault := parseRequest(line)
 	switch {
-	case line == nil:
-		c.fail(nil, codeInvalid, "a line has at most 16 MB: larger content goes in parts by uploads.add")
-	case line[0] != '{':
-		c.fail(nil, codeInvalid, "a line is one JSON object")
-	case json.Unmarshal(line, &m) != nil:
-		c.fail(nil, codeParse, "the line is no JSON object of JSON-RPC")
-	case m.Version != "2.0" || m.Method == "" || len(m.ID) > 0 && m.ID[0] == '{' || len(m.ID) > 0 && m.ID[0] == '[':
-		c.fail(m.ID, codeInvalid, `a request has "jsonrpc": "2.0", a method and an id that is a number or a text`)
+	case fault != "":
+		c.refuse(m.ID, code, fault)
+	case m.Method == partMethod:
+		c.part(m.Params)
 	case m.Method == "$/cancel":
 		c.cancel(m.Params)
 	case m.Method == "initialize":
-		c.initialize(&m)
+		c.begun = true
+		c.begin(m, &method{run: initialize, verb: http.MethodPost})
 	case !c.begun:
-		c.fail(m.ID, codeFirst, "initialize comes first")
+		c.refuse(m.ID, codeFirst, "initialize comes first")
+	case methodNamed(m.Method) == nil:
+		c.refuse(m.ID, codeMethod, fmt.Sprintf("no method %q", m.Method))
 	default:
-		c.begin(&m)
+		c.begin(m, methodNamed(m.Method))
 	}
 }
 
-func (c *rpc) initialize(m *rpcMessage) {
-	id, err := c.server.store.ID(c.ctx)
-	if err != nil {
-		c.answer(m.ID, nil, err)
-		return
+// parseRequest reads a line; fault says what is wrong with it.
+func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
+	m = &rpcRequest{size: len(line)}
+	switch {
+	case line == nil:
+		return m, codeInvalid, "a line has at most 16 MB: larger content goes in parts by uploads.add, a larger message by " + partMethod
+	case line[0] != '{':
+		return m, codeInvalid, "a line is one JSON object"
+	case !json.Valid(line):
+		return m, codeParse, "the line is no JSON object of JSON-RPC"
 	}
-	c.begun = true
-	v := initialized{Protocol: 1, Program: c.server.store.Program(), Format: chatctx.FormatVersion, Store: id}
+	version := ""
+	err := members(line, func(name string, value []byte) error {
+		switch name {
+		case "jsonrpc":
+			_ = json.Unmarshal(value, &version) // another kind of value is another version
+		case "id":
+			m.ID = value
+		case "method":
+			_ = json.Unmarshal(value, &m.Method)
+		case "params":
+			m.Params = value
+		default:
+			return fmt.Errorf("a request has no member %q", name)
+		}
+		return nil
+	})
+	switch {
+	case len(m.ID) > 0 && (m.ID[0] == '{' || m.ID[0] == '['):
+		return &rpcRequest{}, codeInvalid, `an id is a number or a text`
+	case err != nil:
+		return m, codeInvalid, err.Error()
+	case version != "2.0" || m.Method == "":
+		return m, codeInvalid, `a request has "jsonrpc": "2.0", a method and an id that is a number or a text`
+	}
+	return m, 0, ""
+}
+
+func initialize(r *request, _ json.RawMessage) (any, error) {
+	id, err := r.store.ID(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := initialized{Protocol: 1, Program: r.store.Program(), Format: chatctx.FormatVersion, Store: id, Line: r.server.limits.line, Message: mostMessage}
 	for _, m := range methods {
 		v.Methods = append(v.Methods, m.name)
 	}
-	c.answer(m.ID, v, nil)
+	return v, nil
 }
 
 // cancel stops a request, which then answers with what came of it.
@@ -208,52 +339,73 @@ func (c *rpc) cancel(params json.RawMessage) {
 }
 
 // begin runs a request beside the others.
-func (c *rpc) begin(m *rpcMessage) {
-	method := methodNamed(m.Method)
-	if method == nil {
-		c.fail(m.ID, codeMethod, fmt.Sprintf("no method %q", m.Method))
-		return
-	}
+func (c *rpc) begin(in *rpcRequest, m *method) {
 	ctx, stop := context.WithCancel(c.ctx)
-	key := string(m.ID)
-	c.mu.Lock()
-	_, twice := c.stops[key]
-	full := len(c.stops) >= mostRunning
-	if !twice && !full && !c.ended {
-		if m.ID != nil {
-			c.stops[key] = stop
-		}
-		c.work.Add(1)
-	}
-	ended := c.ended
-	c.mu.Unlock()
-	switch {
-	case ended:
+	fault := c.enter(in, stop)
+	if fault != "" {
 		stop()
-		return
-	case twice:
-		stop()
-		c.fail(m.ID, codeInvalid, "a request with this id is running")
-		return
-	case full:
-		stop()
-		c.fail(m.ID, contract.Failed, "too many requests are running")
+		c.refuse(in.ID, codeInvalid, fault)
 		return
 	}
 	go func() {
 		defer c.work.Done()
-		v, err := c.run(ctx, method, m)
-		c.mu.Lock()
-		delete(c.stops, key)
-		c.mu.Unlock()
-		stop()
-		c.answer(m.ID, v, err)
+		defer stop()
+		held := m.held() * c.server.limits.page
+		var v any
+		err := c.room.take(ctx, held)
+		if err == nil {
+			v, err = c.run(ctx, m, in)
+		} else {
+			held = 0
+		}
+		c.leave(in)
+		c.answer(in.ID, v, err, held)
 	}()
 }
 
+// enter counts a request that begins; fault says why it may not.
+func (c *rpc) enter(in *rpcRequest, stop context.CancelFunc) (fault string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended:
+		return "the conversation has ended"
+	case in.ID != nil && c.stops[string(in.ID)] != nil:
+		return "a request with this id is running"
+	case c.running >= mostRunning || c.running > 0 && c.held+in.size > mostHeld:
+		return "too many requests are running: read answers first"
+	}
+	if in.ID != nil {
+		c.stops[string(in.ID)] = stop
+	}
+	c.running++
+	c.held += in.size
+	c.work.Add(1)
+	return ""
+}
+
+func (c *rpc) leave(in *rpcRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.stops, string(in.ID))
+	c.running--
+	c.held -= in.size
+}
+
+// held is the room that a request takes before it runs until its answer is read, in pages: so answers that many read do not pile up. What others answer is small.
+func (m *method) held() int {
+	switch {
+	case m.verb != http.MethodGet || m.shape == events:
+		return 0
+	case m.shape == content:
+		return contentOf
+	}
+	return 1
+}
+
 // run does a method. Bytes that it takes come as base64 in the parameter data; those that it gives go in notifications before its answer.
-func (c *rpc) run(ctx context.Context, m *method, in *rpcMessage) (any, error) {
-	r := &request{ctx: ctx, server: c.server, store: c.server.store, who: Caller{Scopes: Scopes}}
+func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest) (any, error) {
+	r := &request{ctx: ctx, server: c.server, store: c.server.store, who: Caller{Scopes: Scopes}, room: &c.room}
 	params := in.Params
 	if m.upload {
 		var err error
@@ -262,7 +414,7 @@ func (c *rpc) run(ctx context.Context, m *method, in *rpcMessage) (any, error) {
 		}
 	}
 	r.tell = func(event string, v any) error {
-		return c.notify("$/event", map[string]any{"id": in.ID, "event": event, "data": v})
+		return c.send(rpcNotice{"2.0", "$/event", eventNotice{in.ID, event, v}})
 	}
 	r.write = func(string, string) (io.Writer, error) { return &chunks{c: c, id: in.ID}, nil }
 	return m.run(r, params)
@@ -292,34 +444,27 @@ type chunks struct {
 func (w *chunks) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); n += chunk {
 		part := p[n:min(n+chunk, len(p))]
-		if err := w.c.notify("$/data", map[string]any{"id": w.id, "data": base64.StdEncoding.EncodeToString(part)}); err != nil {
+		if err := w.c.send(rpcNotice{"2.0", "$/data", dataNotice{w.id, part}}); err != nil {
 			return n, err
 		}
 	}
 	return len(p), nil
 }
 
-func (c *rpc) notify(method string, params any) error {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return err
-	}
-	return c.send(rpcMessage{Method: method, Params: raw})
-}
-
-// answer answers a request; a notification gets none.
-func (c *rpc) answer(id json.RawMessage, v any, err error) {
+// answer answers a request, which held some room; a notification gets none.
+func (c *rpc) answer(id json.RawMessage, v any, err error, held int) {
 	if id == nil {
+		c.room.add(-held)
 		return
 	}
-	m := rpcMessage{ID: id}
+	var line []byte
 	if err == nil {
-		m.Result, err = json.Marshal(v)
+		line, err = lineOf(rpcAnswer{"2.0", id, v})
 	}
 	if err != nil {
 		code, kind, _ := kindOf(err)
 		e := contract.ErrorOf(err, code, kind)
-		m.Result, m.Error = nil, &rpcError{Code: code, Message: e.Message, Data: &e}
+		line, _ = lineOf(rpcFailure{"2.0", id, rpcError{Code: code, Message: e.Message, Data: &e}}) // it is of texts and numbers
 	}
-	_ = c.send(m) // who is gone gets no answer
+	_ = c.sendLine(line, held) // who is gone gets no answer
 }

@@ -3,12 +3,14 @@ package serve
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// rpcMessage is a line that a server sent.
+type rpcMessage struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *rpcError       `json:"error"`
+}
+
 // child is a program that speaks over standard input and output.
 type child struct {
 	a     *api
@@ -26,13 +38,14 @@ type child struct {
 	ended chan error
 	n     int
 	held  []rpcMessage // that came before what was waited for
+	parts map[string][]byte
 }
 
 func (a *api) stdio() *child {
 	a.t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	c := &child{a: a, in: inW, out: bufio.NewReaderSize(outR, 1<<20), ended: make(chan error, 1)}
+	c := &child{a: a, in: inW, out: bufio.NewReaderSize(outR, 1<<20), ended: make(chan error, 1), parts: map[string][]byte{}}
 	go func() {
 		err := a.server.ServeStdio(a.t.Context(), inR, outW)
 		outW.Close()
@@ -49,17 +62,35 @@ func (c *child) line(text string) {
 	}
 }
 
+// next is the next message: parts are put together.
 func (c *child) next() rpcMessage {
 	c.a.t.Helper()
 	raw, err := c.out.ReadBytes('\n')
 	if err != nil {
 		c.a.t.Fatal(err)
 	}
-	var m rpcMessage
-	if err := json.Unmarshal(raw, &m); err != nil || m.Version != "2.0" {
-		c.a.t.Fatalf("not JSON-RPC: %v %.200s", err, raw)
+	if len(raw) > c.a.server.limits.line {
+		c.a.t.Errorf("a line has %d bytes", len(raw))
 	}
-	return m
+	for {
+		var m rpcMessage
+		if err := json.Unmarshal(raw, &m); err != nil || m.Version != "2.0" {
+			c.a.t.Fatalf("not JSON-RPC: %v %.200s", err, raw)
+		}
+		if m.Method != partMethod {
+			return m
+		}
+		var p partParams
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			c.a.t.Fatal(err)
+		}
+		of := string(p.Of)
+		if c.parts[of] = append(c.parts[of], p.Data...); !p.Last {
+			return c.next()
+		}
+		raw = c.parts[of]
+		delete(c.parts, of)
+	}
 }
 
 // begin sends a request, and gives its id.
@@ -190,11 +221,15 @@ func TestLinesThatCannotBe(t *testing.T) {
 		id   string
 	}{
 		{"nonsense", codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":7`, codeParse, "null"}, {`[]`, codeInvalid, "null"}, {`{"id":7,"method":"contexts.list"}`, codeInvalid, "7"},
-		{`{"jsonrpc":"2.0","id":7}`, codeInvalid, "7"}, {`{"jsonrpc":"2.0","id":{},"method":"x"}`, codeInvalid, "{}"}, {`{"jsonrpc":"2.0","id":"a","method":"rm -rf"}`, codeMethod, `"a"`},
+		{`{"jsonrpc":"2.0","id":7}`, codeInvalid, "7"}, {`{"jsonrpc":"2.0","id":{},"method":"x"}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":"a","method":"rm -rf"}`, codeMethod, `"a"`},
 		{`{"jsonrpc":"2.0","id":8,"method":"contexts.get","params":{"context":""}}`, 2, "8"}, {`{"jsonrpc":"2.0","id":9,"method":"contexts.get","params":[1]}`, 2, "9"},
 		{`{"jsonrpc":"2.0","id":10,"method":"uploads.add","params":{"data":"%%"}}`, 2, "10"}, {`{"jsonrpc":"2.0","id":11,"method":"uploads.add","params":{}}`, 2, "11"},
-		{`{"jsonrpc":"2.0","id":12,"method":"messages.list","params":{"context":"x"}}`, 2, "12"},
-		{"{" + strings.Repeat(" ", mostLine), codeInvalid, "null"},
+		{`{"jsonrpc":"2.0","id":12,"method":"messages.list","params":{"context":"x"}}`, 2, "12"}, {`{"jsonrpc":"2.0","id":13,"method":"contexts.new","Params":{}}`, codeInvalid, "13"},
+		{`{"jsonrpc":"2.0","id":14,"method":"contexts.new","method":"contexts.list"}`, codeInvalid, "14"}, {`{"jsonrpc":"2.0","id":15,"method":"contexts.new","params":{"Title":"x"}}`, 2, "15"},
+		{`{"jsonrpc":"2.0","id":16,"method":"contexts.new","params":{"title":"x","title":"y"}}`, 2, "16"},
+		{`{"jsonrpc":"2.0","method":"$/part","params":{"data":"e30="}}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","method":"$/part","params":{"of":1,"data":"%","last":true}}`, codeInvalid, "null"},
+		{`{"jsonrpc":"2.0","method":"$/part","params":{"of":1,"last":true}}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","method":"$/part","params":{"of":1,"data":"e30=","last":true}}`, codeInvalid, "null"},
+		{"{" + strings.Repeat(" ", a.server.limits.line), codeInvalid, "null"},
 	} {
 		c.line(l.line)
 		if m := c.next(); m.Error == nil || m.Error.Code != l.code || string(m.ID) != l.id {
@@ -236,10 +271,165 @@ func TestTheEndOfInputStopsAll(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd compares an append over standard input and output with the library's.
+// inParts sends a line in parts of a size.
+func (c *child) inParts(line string, size int) {
+	c.a.t.Helper()
+	c.n++
+	for n := 0; n < len(line); n += size {
+		end := min(n+size, len(line))
+		raw, err := json.Marshal(rpcNotice{"2.0", partMethod, partParams{json.RawMessage(fmt.Sprint(c.n)), []byte(line[n:end]), end == len(line)}})
+		if err != nil {
+			c.a.t.Fatal(err)
+		}
+		c.line(string(raw))
+	}
+}
+
+// TestMessagesLongerThanALine go in parts, there and back.
+func TestMessagesLongerThanALine(t *testing.T) {
+	a := start(t, Options{})
+	a.server.limits.line = 64 << 10
+	id, _ := a.context("Boats")
+	c := a.stdio()
+	c.call("initialize", nil)
+	text := strings.Repeat("É<b>\x01", 1<<14)
+	raw, err := json.Marshal(object{"jsonrpc": "2.0", "id": "long", "method": "messages.append", "params": object{"context": id, "branch": "main", "messages": []object{{"role": "user", "content": text}}}})
+	if err != nil || len(raw) < a.server.limits.line {
+		t.Fatal(len(raw), err)
+	}
+	c.inParts(string(raw), 29_989)
+	if m, _ := c.answer(`"long"`); m.Error != nil {
+		t.Fatal(m.Error)
+	}
+	got := c.call("messages.list", object{"context": id, "branch": "main"})
+	if back, _ := at(got, "items", 0, "content", 0, "text").(string); back != text {
+		t.Errorf("%d bytes come back of %d", len(back), len(text))
+	}
+	whole := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("x"), 1<<17))
+	c.inParts(`{"jsonrpc":"2.0","id":"bytes","method":"artifacts.put","params":{"data":"`+whole+`"}}`, 32<<10)
+	m, _ := c.answer(`"bytes"`)
+	var put stored
+	if err := json.Unmarshal(m.Result, &put); err != nil || put.Size != 1<<17 {
+		t.Fatalf("%v %s %v", err, m.Result, m.Error)
+	}
+	m, news := c.answer(c.begin("artifacts.get", object{"sha256": put.SHA256}))
+	size := 0
+	for _, n := range news {
+		var p dataNotice
+		if err := json.Unmarshal(n.Params, &p); err != nil {
+			t.Fatal(err)
+		}
+		size += len(p.Data)
+	}
+	if m.Error != nil || size != put.Size {
+		t.Errorf("%d bytes come back: %v", size, m.Error)
+	}
+}
+
+func TestPartsAreBounded(t *testing.T) {
+	var p parts
+	add := func(of string, n int, last bool) ([]byte, error) {
+		return p.add(&partParams{json.RawMessage(of), make([]byte, n), last})
+	}
+	if _, err := add("1", mostMessage-10, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := add("2", 11, false); err == nil || len(p.all) != 1 {
+		t.Errorf("%d bytes are too much, and %d messages are kept: %v", mostMessage+1, len(p.all), err)
+	}
+	if line, err := add("1", 10, true); err != nil || len(line) != mostMessage || p.size != 0 {
+		t.Errorf("a message of %d bytes, %d are left: %v", len(line), p.size, err)
+	}
+	for i := range mostParts {
+		if _, err := add(fmt.Sprint(i), 1, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := add(`"more"`, 1, false); err == nil || p.size != mostParts {
+		t.Errorf("more messages than %d are begun: %v", mostParts, err)
+	}
+}
+
+// session is a conversation whose inside a test looks at.
+func (a *api) session(out io.Writer) *rpc {
+	ctx, lost := context.WithCancelCause(a.t.Context())
+	a.t.Cleanup(func() { lost(nil) })
+	return &rpc{server: a.server, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, room: room{most: waitingOf * a.server.limits.page}, begun: true}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for late := time.After(time.Minute); !is(); {
+		select {
+		case <-late:
+			t.Fatalf("it never came to that: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// TestAnswersThatNobodyReads do not pile up: of 1,000 answers of a page's size some wait, and the other requests wait to be run. Refusals are bounded too.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	a := start(t, Options{})
+	a.server.limits.page /= 64
+	page := a.server.limits.page
+	id, _ := a.context("Long", strings.Repeat("x", page))
+	out, w := io.Pipe()
+	defer out.Close()
+	c := a.session(w)
+	for i := range mostRunning {
+		c.line(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"messages.list","params":{"context":%q,"branch":"main"}}`, i, id))
+	}
+	used := func() int { c.room.mu.Lock(); defer c.room.mu.Unlock(); return c.room.used }
+	done := func() int { c.mu.Lock(); defer c.mu.Unlock(); return mostRunning - c.running }
+	most := 0
+	until(t, "the room is full, and what is in it is there to be read", func() bool { most = max(most, used()); return most+page > waitingOf*page && done() >= waitingOf/2 })
+	if most > (waitingOf+1)*page || done() > waitingOf {
+		t.Errorf("%d bytes of %d answers wait", most, done())
+	}
+	p := newPump(c.ctx, func(string, any) error { return nil }, &c.room)
+	p.delta(delta{Branch: "b", Type: "text", Text: strings.Repeat("x", page)})
+	p.mu.Lock()
+	if len(p.list) > 0 || !p.skipped["b"] {
+		t.Error("words are taken into a full room")
+	}
+	p.mu.Unlock()
+	p.close()
+	for range 2 * mostRefused {
+		c.line([]byte("nonsense"))
+	}
+	if cause := context.Cause(c.ctx); cause != errUnread {
+		t.Errorf("refusals without end give %v", cause)
+	}
+}
+
+// TestTheEndOfInputDoesNotWaitForAReader who has left off reading.
+func TestTheEndOfInputDoesNotWaitForAReader(t *testing.T) {
+	a := start(t, Options{})
+	id, _ := a.context("Long", strings.Repeat("x", 500_000))
+	c := a.stdio()
+	c.call("initialize", nil)
+	for range 50 {
+		c.begin("messages.list", object{"context": id, "branch": "main"})
+		c.line("nonsense")
+	}
+	c.begin("changes", nil)
+	c.in.Close()
+	select {
+	case err := <-c.ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute): // a second, where nothing else runs
+		t.Fatal("it does not end")
+	}
+}
+
+// BenchmarkAdd compares an append over standard input and output with the library's: they take turns, on files of their own, so that both see the same machine.
 func BenchmarkAdd(b *testing.B) {
-	open := func(b *testing.B) (*chatctx.Store, *chatctx.ChatContext) {
-		store, err := chatctx.Open(filepath.Join(b.TempDir(), "x.db"), chatctx.Options{Create: true, IdleHold: time.Millisecond, Judge: approval.Rules{}})
+	open := func(name string) (*chatctx.Store, *chatctx.ChatContext) {
+		store, err := chatctx.Open(filepath.Join(b.TempDir(), name), chatctx.Options{Create: true, IdleHold: time.Millisecond, Judge: approval.Rules{}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -250,36 +440,44 @@ func BenchmarkAdd(b *testing.B) {
 		}
 		return store, c
 	}
-	b.Run("library", func(b *testing.B) {
-		_, c := open(b)
-		for b.Loop() {
-			if _, err := c.Append(b.Context(), "main", pool.NewText(pool.User, "Hello, this is a message of some words.")); err != nil {
+	_, own := open("library.db")
+	store, c := open("stdio.db")
+	inR, inW, _ := os.Pipe()
+	outR, outW, _ := os.Pipe()
+	s := New(store, Options{})
+	defer s.Close()
+	go s.ServeStdio(b.Context(), inR, outW)
+	out := bufio.NewReader(outR)
+	say := func(text string) {
+		if _, err := inW.WriteString(text + "\n"); err != nil {
+			b.Fatal(err)
+		}
+		line, err := out.ReadBytes('\n')
+		if err != nil || bytes.Contains(line, []byte(`"error"`)) {
+			b.Fatalf("%v %s", err, line)
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":0,"method":"initialize"}`)
+	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"messages.append","params":{"context":%q,"branch":"main","messages":[{"role":"user","content":"Hello, this is a message of some words."}]}}`, c.ID)
+	var library, stdio []time.Duration
+	took := func(all *[]time.Duration, do func()) {
+		begun := time.Now()
+		do()
+		*all = append(*all, time.Since(begun))
+	}
+	for b.Loop() {
+		took(&library, func() {
+			if _, err := own.Append(b.Context(), "main", pool.NewText(pool.User, "Hello, this is a message of some words.")); err != nil {
 				b.Fatal(err)
 			}
-		}
-	})
-	b.Run("stdio", func(b *testing.B) {
-		store, c := open(b)
-		inR, inW, _ := os.Pipe()
-		outR, outW, _ := os.Pipe()
-		s := New(store, Options{})
-		defer s.Close()
-		go s.ServeStdio(b.Context(), inR, outW)
-		out := bufio.NewReader(outR)
-		say := func(text string) {
-			if _, err := inW.WriteString(text + "\n"); err != nil {
-				b.Fatal(err)
-			}
-			line, err := out.ReadBytes('\n')
-			if err != nil || bytes.Contains(line, []byte(`"error"`)) {
-				b.Fatalf("%v %s", err, line)
-			}
-		}
-		say(`{"jsonrpc":"2.0","id":0,"method":"initialize"}`)
-		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"messages.append","params":{"context":%q,"branch":"main","messages":[{"role":"user","content":"Hello, this is a message of some words."}]}}`, c.ID)
-		for b.Loop() {
-			say(line)
-		}
-		inW.Close()
-	})
+		})
+		took(&stdio, func() { say(line) })
+	}
+	inW.Close()
+	slices.Sort(library)
+	slices.Sort(stdio)
+	middle := func(all []time.Duration) float64 { return float64(all[len(all)/2]) / 1e6 }
+	b.ReportMetric(middle(library), "ms/library")
+	b.ReportMetric(middle(stdio), "ms/stdio")
+	b.ReportMetric(middle(stdio)/middle(library), "times")
 }

@@ -204,7 +204,7 @@ func (r *request) sending(at target, in *asked) (*sending, error) {
 		}
 	}
 	e, end := r.server.executor(c)
-	s := &sending{r: r, in: in, snap: snap, pump: newPump(r.tell), end: end}
+	s := &sending{r: r, in: in, snap: snap, pump: newPump(r.ctx, r.tell, r.room), end: end}
 	s.turn = &turn.Turn{Context: c, Branch: snap.Info.Name, Settings: set, Calls: e.Calls}
 	if r.server.options.Turn != nil {
 		r.server.options.Turn(s.turn)

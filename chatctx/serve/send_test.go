@@ -180,7 +180,7 @@ func TestAPumpHoldsLittle(t *testing.T) {
 	var told []string
 	words, skipped := 0, false
 	gate := make(chan struct{})
-	p := newPump(func(event string, v any) error {
+	p := newPump(t.Context(), func(event string, v any) error {
 		<-gate
 		mu.Lock()
 		defer mu.Unlock()
@@ -190,7 +190,7 @@ func TestAPumpHoldsLittle(t *testing.T) {
 			skipped = skipped || d.Skipped
 		}
 		return nil
-	})
+	}, nil)
 	word := strings.Repeat("x", 1000)
 	p.put("request", 1)
 	for range 10_000 {

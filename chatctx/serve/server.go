@@ -35,6 +35,7 @@ type Options struct {
 type Server struct {
 	store   *chatctx.Store
 	options Options
+	limits  limits
 	mux     *http.ServeMux
 	uploads uploads
 	keys    keys
@@ -47,9 +48,15 @@ type Server struct {
 	failed error // of beginning the feed
 }
 
+// limits are what tests make smaller.
+type limits struct {
+	line int // bytes of a line over standard input and output, in either direction
+	page int // about how large an answer gets
+}
+
 // New makes a handler that speaks for a store, which stays the caller's. Close ends what it began.
 func New(store *chatctx.Store, o Options) *Server {
-	s := &Server{store: store, options: o}
+	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.route()
 	return s
