@@ -15,6 +15,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 // Adapter makes a body of a draft. Adapt does no input or output but through the draft's Artifact, changes nothing in the
@@ -58,7 +59,7 @@ var ErrNoModel = errors.New("no model is set: config model=NAME, or --model NAME
 var ErrProvider = errors.New("no provider")
 
 // ErrSetting: a setting that the provider does not know, or a value that it cannot have. The error is a *SettingError.
-var ErrSetting = errors.New("setting")
+var ErrSetting = settings.ErrSetting
 
 // SettingError names a setting that cannot be sent.
 type SettingError struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"image"
 	_ "image/gif"  // sizes of images
@@ -16,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -70,18 +70,11 @@ func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text
 	if m.Kind == pool.DocumentPart && strings.HasPrefix(m.Type, "text/") && !oneOf(m.Type, rules.Documents) {
 		return m, m.asText()
 	}
-	if scales(d.Settings) && strings.HasPrefix(m.Type, "image/") && len(rules.Images) > 0 {
+	if settings.Values(d.Settings).Truth(ScaleImages) && strings.HasPrefix(m.Type, "image/") && len(rules.Images) > 0 {
 		m.scaled = m.fit(rules)
 	}
 	m.check(rules)
 	return m, ""
-}
-
-// scales reports whether images are scaled down.
-func scales(settings map[string]json.RawMessage) bool {
-	on := true
-	_ = json.Unmarshal(settings[ScaleImages], &on) // another type is refused where the settings are read
-	return on
 }
 
 // cleanName is a file's name as it can stand in a text and in a field.

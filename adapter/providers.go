@@ -1,6 +1,10 @@
 package adapter
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx/settings"
+)
 
 // Names of the providers that have an adapter.
 const (
@@ -12,7 +16,7 @@ const (
 )
 
 // Providers are all of them, in the order in which they are listed.
-var Providers = []string{OpenAI, Responses, Anthropic, Gemini, Ollama}
+var Providers = settings.Providers()
 
 // Known reports whether there is a provider of that name.
 func Known(provider string) bool {

@@ -2,10 +2,10 @@ package adapter
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -97,9 +97,6 @@ const (
 	ParallelCalls  = "parallel_tool_calls"
 )
 
-// parameters are the settings that go into requests; each provider says which it takes.
-var parameters = []string{Temperature, TopP, MaxTokens, Stop, ThinkingKey, ResponseFormat, ToolChoice, ParallelCalls}
-
 // reader takes values out of a draft's settings.
 type reader struct {
 	from     map[string]json.RawMessage
@@ -110,24 +107,19 @@ type reader struct {
 // readSettings reads all that concerns a provider's requests, and refuses what it does not know.
 func readSettings(from map[string]json.RawMessage, rules *Rules) (*Settings, error) {
 	r := &reader{from: from, provider: rules.Provider}
-	s := &Settings{Cache: true}
 	if err := r.known(rules.Parameters); err != nil {
 		return nil, err
 	}
-	scale := true
-	r.value(ScaleImages, &scale, "takes true or false")
-	r.value("model", &s.Model, "takes a name")
-	r.value("profile", &s.Profile, "takes a name")
-	r.value("base_url", &s.BaseURL, "takes an address")
-	r.value(Temperature, &s.Temperature, "takes a number")
-	r.value(TopP, &s.TopP, "takes a number")
-	r.value(MaxTokens, &s.MaxTokens, "takes a whole number")
-	r.value(ParallelCalls, &s.Parallel, "takes true or false")
-	r.value("cache", &s.Cache, "takes true or false")
-	r.value("cache.ttl", &s.TTL, "takes 5m or 1h")
-	s.Stop, s.Thinking, s.Format, s.Choice = r.stop(), r.thinking(), r.format(), r.choice()
-	r.check(s)
-	s.Extra = r.extra()
+	v := settings.Values(from)
+	s := &Settings{Model: v.Text("model"), Profile: v.Text("profile"), BaseURL: v.Text("base_url"), Temperature: v.Number(Temperature), TopP: v.Number(TopP), MaxTokens: int64(v.Count(MaxTokens)),
+		Cache: v.Truth("cache"), Stop: r.stop(), Thinking: r.thinking(), Format: r.format(), Choice: r.choice(), Extra: r.extra()}
+	if v.Has(ParallelCalls) {
+		parallel := v.Truth(ParallelCalls)
+		s.Parallel = &parallel
+	}
+	if v.Has("cache.ttl") {
+		s.TTL = v.Text("cache.ttl")
+	}
 	if r.err == nil && strings.TrimSpace(s.Model) == "" {
 		r.err = ErrNoModel
 	}
@@ -140,61 +132,33 @@ func (r *reader) fail(key, why string) {
 	}
 }
 
-// known refuses, by name, the first setting that is not in the table, or that this provider does not take.
+// known refuses, by name, the first setting that is not in the table or cannot have its value, or that goes into requests and that this provider does not take.
 func (r *reader) known(taken []string) error {
-	for _, key := range sortedKeys(r.from) {
-		if _, ok := settings.Lookup(key); !isNull(r.from[key]) && (!ok || slices.Contains(parameters, key) && !slices.Contains(taken, key)) {
+	for _, key := range slices.Sorted(maps.Keys(r.from)) {
+		var wrong *settings.Error
+		row, _ := settings.Lookup(key)
+		switch err := settings.Check(key, r.from[key]); {
+		case errors.As(err, &wrong) && wrong.Wants != "":
+			return &SettingError{Key: key, Provider: r.provider, Why: "takes " + wrong.Wants + ", not " + wrong.Value}
+		case err != nil, row.Group == settings.Asking && !isNull(r.from[key]) && !slices.Contains(taken, key):
 			return &SettingError{Key: key, Provider: r.provider, Why: "does not know it"}
 		}
 	}
 	return nil
 }
 
-func sortedKeys(m map[string]json.RawMessage) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
-}
-
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// value decodes a setting into to, which stays as it is where there is none.
-func (r *reader) value(key string, to any, why string) {
-	if raw := r.from[key]; !isNull(raw) && json.Unmarshal(raw, to) != nil {
-		r.fail(key, why)
-	}
-}
-
-func (r *reader) check(s *Settings) {
-	for key, v := range map[string]*float64{Temperature: s.Temperature, TopP: s.TopP} {
-		if v != nil && (*v < 0 || math.IsNaN(*v)) {
-			r.fail(key, "takes no negative number")
-		}
-	}
-	if s.MaxTokens < 0 || s.MaxTokens == 0 && !isNull(r.from[MaxTokens]) {
-		r.fail(MaxTokens, "takes a number from 1 on")
-	}
-	if s.TTL != "" && s.TTL != "5m" && s.TTL != "1h" {
-		r.fail("cache.ttl", "takes 5m or 1h")
-	}
-}
-
+// stop reads a text or a list of them.
 func (r *reader) stop() []string {
 	raw := r.from[Stop]
-	if isNull(raw) {
-		return nil
-	}
 	var one string
-	list := []string{}
+	var list, kept []string
 	if json.Unmarshal(raw, &one) == nil {
 		list = []string{one}
-	} else if json.Unmarshal(raw, &list) != nil {
-		r.fail(Stop, "takes a text or a list of texts")
+	} else {
+		_ = json.Unmarshal(raw, &list) // it is a list, or nothing
 	}
-	var kept []string
 	for _, s := range list {
 		if s != "" {
 			kept = append(kept, s)
@@ -203,28 +167,20 @@ func (r *reader) stop() []string {
 	return kept
 }
 
+// thinking reads a level or a number of tokens.
 func (r *reader) thinking() *Thinking {
-	raw := r.from[ThinkingKey]
-	if isNull(raw) {
+	v := settings.Values(r.from)
+	if !v.Has(ThinkingKey) {
 		return nil
 	}
-	var word string
-	var tokens float64
-	if json.Unmarshal(raw, &tokens) == nil && tokens >= 0 && tokens < 1e9 {
-		return &Thinking{Off: tokens < 1, Tokens: int64(tokens)}
-	}
-	if json.Unmarshal(raw, &word) == nil {
-		if word == "off" {
-			return &Thinking{Off: true}
-		}
-		for _, l := range levels {
-			if word == l.name {
-				return &Thinking{Level: l.name, Tokens: l.tokens}
-			}
+	word := v.Text(ThinkingKey)
+	for _, l := range levels {
+		if word == l.name {
+			return &Thinking{Level: l.name, Tokens: l.tokens}
 		}
 	}
-	r.fail(ThinkingKey, "takes off, low, medium, high or a number of tokens")
-	return nil
+	n := int64(v.Count(ThinkingKey))
+	return &Thinking{Off: n == 0, Tokens: n} // off is no number
 }
 
 // format reads text, json, or a schema as OpenAI's Chat Completions or Responses have it.
@@ -303,7 +259,7 @@ var fromBranch = map[string]bool{"messages": true, "contents": true, "input": tr
 
 func (r *reader) extra() wire.Object {
 	var o wire.Object
-	for _, key := range sortedKeys(r.from) {
+	for _, key := range slices.Sorted(maps.Keys(r.from)) {
 		name, ok := strings.CutPrefix(key, r.provider+".")
 		if !ok || name == "" || isNull(r.from[key]) {
 			continue

@@ -550,6 +550,22 @@ func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[str
 	return out, err
 }
 
+// Ignored says which settings of a branch, its context and the store are not in force, since this version does not know them or they cannot have their values. Each is a
+// *settings.Error of package settings.
+func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, error) {
+	var out []error
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		places, err := view.Places(tx, rec, b)
+		out = ignored(places)
+		return err
+	})
+	return out, err
+}
+
 // Tags are the context's tags: name to message.
 func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 	out := map[string]ID{}

@@ -3,11 +3,13 @@ package chatctx
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -17,8 +19,10 @@ type Draft struct {
 	Branch   string
 	Revision uint64
 	Settings map[string]json.RawMessage // in force
-	System   string                     // the branch's system prompt
-	Prompt   string                     // the branch's user prompt
+	// Ignored says which settings of the branch, the context and the store are not in force, since this version does not know them or they cannot have their values.
+	Ignored []error
+	System  string // the branch's system prompt
+	Prompt  string // the branch's user prompt
 	// Summary stands for what came before Messages: the summary of the session before. Nil: none.
 	Summary *DraftMessage
 	// Messages are those of the current session, in order, after the pinned and the system messages from before it.
@@ -69,9 +73,11 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 		}
 		snap = c.snapshot(info)
 		d.Branch, d.Revision, d.System, d.Prompt = b.Name, b.Revision, info.SystemText, info.PromptText
-		if d.Settings, err = view.Effective(tx, rec, b); err != nil {
+		places, err := view.Places(tx, rec, b)
+		if err != nil {
 			return err
 		}
+		d.Settings, d.Ignored = settings.InForce(places...), ignored(places)
 		if d.Tools, err = view.ToolsFor(tx, c.ID); err != nil {
 			return err
 		}
@@ -94,6 +100,20 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 		}
 	}
 	return d, d.keepEarly(ctx, snap, marked, start)
+}
+
+// ignored are the settings of a branch's places that are not in force, the nearest place first, each name once.
+func ignored(places []map[string]json.RawMessage) []error {
+	var out []error
+	seen := map[string]bool{}
+	for _, place := range slices.Backward(places) {
+		for _, err := range settings.Ignored(place) {
+			if !seen[err.Error()] {
+				seen[err.Error()], out = true, append(out, err)
+			}
+		}
+	}
+	return out
 }
 
 func draftMessage(e Entry, mark string) *DraftMessage {

@@ -4,34 +4,49 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// extremes are the values of each setting of the window that it is tried with.
-var extremes = map[string][]string{
-	"budget": {"0", "1", "50", "300", "1000", "4000", "20000", "9223372036854775807"}, "headroom": {"0", "10", `"99 %"`, `"100 %"`},
-	"keep_blocks": {"0", "1", "2", "7", "9223372036854775807"}, "digest_tokens": {"0", "1", "40", "400", "100000"}, "squeeze": {"true", "false"},
-	"prune.threshold": {"0", "1", "500", "9223372036854775807"}, "prune.keep": {"0", "1", "500", "9223372036854775807"},
-	"prune.policy": {`"auto"`, `"keep_all"`, `"keep_none"`}, "compact.at": {"0", "1", `"100 %"`}, "compact.keep": {"0", "1", "4000", "9223372036854775807"},
-	"compact.max_messages": {"0", "1", "5", "9223372036854775807"}, "compact.keep_messages": {"0", "1", "9223372036854775807"}, "resume.share": {"0", "1"},
-	"cache": {"true", "false"}, "cache.ttl": {`"5m"`, `"1h"`},
+// extremes are the values of each setting of the window that it is tried with: the ends of its range, its words, and some between.
+func extremes() map[string][]string {
+	out := map[string][]string{}
+	for i := range settings.Table {
+		s := &settings.Table[i]
+		if s.Group != settings.Fitting && s.Group != settings.Compacting && s.Name != "cache" && s.Name != "cache.ttl" {
+			continue
+		}
+		switch s.Type {
+		case settings.Count:
+			out[s.Name] = []string{"0", "1", "2", "7", "50", "500", "4000", fmt.Sprint(int(s.Max))}
+		case settings.Share:
+			out[s.Name] = []string{"0", "0.5", fmt.Sprint(s.Max), fmt.Sprintf("\"%v %%\"", 100*s.Max)}
+		case settings.Truth:
+			out[s.Name] = []string{"true", "false"}
+		case settings.Word:
+			for _, w := range strings.Fields(s.Words) {
+				out[s.Name] = append(out[s.Name], strconv.Quote(w))
+			}
+		}
+	}
+	out["budget"] = append(out["budget"], "300", "1000", "20000")
+	return out
 }
 
 // anySettings are some of the settings, with some of their extremes.
 func anySettings(rng *rand.Rand) map[string]json.RawMessage {
-	out := map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}
-	names := make([]string, 0, len(extremes))
-	for name := range extremes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if rng.Intn(3) > 0 {
-			out[name] = json.RawMessage(extremes[name][rng.Intn(len(extremes[name]))])
+	out, values := map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}, extremes()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		off := strings.HasPrefix(name, "steps.") && rng.Intn(4) > 0 // mostly as they are
+		if rng.Intn(3) > 0 && !off {
+			out[name] = json.RawMessage(values[name][rng.Intn(len(values[name]))])
 		}
 	}
 	return out
@@ -44,10 +59,10 @@ func FuzzSettings(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed int64) {
 		rng := rand.New(rand.NewSource(seed))
-		settings := anySettings(rng)
-		o, err := OptionsOf(settings, nil)
+		set := anySettings(rng)
+		o, err := OptionsOf(set, nil)
 		if err != nil {
-			t.Fatalf("%s: %v", settings, err)
+			t.Fatalf("%s: %v", set, err)
 		}
 		w := newWriter(seed).random(rng.Intn(25))
 		raw := fresh(w.d)
@@ -60,7 +75,7 @@ func FuzzSettings(f *testing.F) {
 		if plan, err := PlanCompaction(t.Context(), win, o, raw); err == nil {
 			_ = plan.GoneTokens
 		} else if !errors.Is(err, ErrNothingToCompact) {
-			t.Errorf("%s: %v", settings, err)
+			t.Errorf("%s: %v", set, err)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -112,7 +113,7 @@ func TestTurnsAreATrigger(t *testing.T) {
 
 // TestStepsCanBeSwitchedOff: each step that is off changes nothing; without trim what does not fit is an error.
 func TestStepsCanBeSwitchedOff(t *testing.T) {
-	for _, step := range Switchable {
+	for _, step := range settings.Names("steps.") {
 		o, err := OptionsOf(map[string]json.RawMessage{"steps." + step: json.RawMessage("false"), "budget": json.RawMessage("3000"), "model": json.RawMessage(`"gpt-4o"`)}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -138,15 +138,11 @@ func sumCost(r *request, in *costParams) (contract.Cost, error) {
 		}
 		q.Context = c.ID
 	}
-	env, err := settings.FromEnv(os.Getenv)
-	if err != nil {
-		return contract.Cost{}, err
-	}
 	own, err := r.store.Settings(r.ctx)
 	if err != nil {
 		return contract.Cost{}, err
 	}
-	if q.Prices, err = cost.Parse(settings.InForce(env, own)["prices"]); err != nil {
+	if q.Prices, err = cost.Parse(settings.WithEnv(own, os.Getenv)["prices"]); err != nil {
 		return contract.Cost{}, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
 	}
 	report, err := cost.Spent(r.ctx, r.store, q)

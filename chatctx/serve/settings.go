@@ -15,6 +15,7 @@ func settingMethods() []*method {
 		define("settings.branch", "GET "+at+"/settings", Read, "the settings in force on a branch", getBranchSettings),
 		define("settings.context", "GET "+in+"/settings", Read, "a conversation's own settings", getContextSettings),
 		define("settings.store", "GET /settings", Read, "the store's defaults", getStoreSettings),
+		define("settings.table", "GET /settings/table", Read, "all settings that there are: names, values, defaults, and what they do", getSettingTable),
 		define("settings.setBranch", "POST "+at+"/settings", Write, "set settings of a branch; null takes one away. Those that name hosts, keys or folders need admin", setBranchSettings),
 		define("settings.setContext", "POST "+in+"/settings", Write, "set settings of a conversation, as for a branch", setContextSettings),
 		define("settings.setStore", "POST /settings", Admin, "set the store's defaults", setStoreSettings),
@@ -59,7 +60,11 @@ func getBranchSettings(r *request, in *target) (contract.Settings, error) {
 		return contract.Settings{}, err
 	}
 	s, err := c.Effective(r.ctx, in.Branch)
-	return contract.Settings{Context: &c.ID, Branch: in.Branch, Settings: notNil(s)}, err
+	if err != nil {
+		return contract.Settings{}, err
+	}
+	ignored, err := c.Ignored(r.ctx, in.Branch)
+	return contract.Settings{Context: &c.ID, Branch: in.Branch, Settings: notNil(s), Ignored: contract.Texts(ignored)}, err
 }
 
 func getContextSettings(r *request, in *conversation) (contract.Settings, error) {
@@ -71,12 +76,16 @@ func getContextSettings(r *request, in *conversation) (contract.Settings, error)
 	if err != nil {
 		return contract.Settings{}, err
 	}
-	return contract.Settings{Context: &c.ID, Settings: notNil(info.Settings)}, nil
+	return contract.Settings{Context: &c.ID, Settings: notNil(info.Settings), Ignored: contract.Texts(settings.Ignored(info.Settings))}, nil
 }
 
 func getStoreSettings(r *request, _ *struct{}) (contract.Settings, error) {
 	s, err := r.store.Settings(r.ctx)
-	return contract.Settings{Settings: notNil(s)}, err
+	return contract.Settings{Settings: notNil(s), Ignored: contract.Texts(settings.Ignored(s))}, err
+}
+
+func getSettingTable(*request, *struct{}) (contract.SettingTable, error) {
+	return contract.SettingTableOf(), nil
 }
 
 type branchSettings struct {

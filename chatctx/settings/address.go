@@ -10,11 +10,22 @@ import (
 // An address (base_url) has settings that belong to it: the provider whose protocol is spoken there, and the key that goes there (key_env).
 // They hold where the address was set, in the store, a context or on a branch, and not for another address.
 
-// addressed are the settings before whose names an address may stand.
-var addressed = []string{"", "compact.", "embedding."}
-
-// companions are the settings that belong to an address.
-var companions = []string{"key_env", "organization", "organisation", "profile"}
+// addressed are the settings before whose names an address may stand, companions those that belong to an address, without that.
+var addressed, companions = func() (under, beside []string) {
+	for i := range Table {
+		if name, ok := strings.CutSuffix(Table[i].Name, "base_url"); ok {
+			under = append(under, name)
+		}
+	}
+	for i := range Table {
+		if Table[i].Scope == Beside {
+			name := Table[i].Name
+			beside = append(beside, name[strings.LastIndexByte(name, '.')+1:])
+		}
+	}
+	slices.Sort(beside)
+	return under, slices.Compact(beside)
+}()
 
 // Default is the provider of an address that came without one: what nearly all servers speak.
 const Default = "openai"
@@ -50,17 +61,29 @@ func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessag
 }
 
 // InForce are the settings of several places together, the widest first: a nearer value wins, and an address keeps its own provider and key. What is
-// held back or not in the table is left out.
+// held back, is not in the table or cannot have its value is left out.
 func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, place := range places {
+		place = takenOf(place)
 		for _, under := range addressed {
 			giveWay(out, place, under)
 		}
 		for name, value := range place {
-			if _, known := Lookup(name); known && !otherKey(out, place, name) {
+			if !otherKey(out, place, name) {
 				out[name] = value
 			}
+		}
+	}
+	return out
+}
+
+// takenOf are the settings that the table has and that can have their values; null is for every one of them.
+func takenOf(place map[string]json.RawMessage) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(place))
+	for name, value := range place {
+		if row, ok := Lookup(name); ok && (string(value) == "null" || row.takes(value)) {
+			out[name] = value
 		}
 	}
 	return out

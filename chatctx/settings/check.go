@@ -1,8 +1,8 @@
 package settings
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,7 +13,10 @@ import (
 	"time"
 )
 
-// Error says which setting is unknown, or has a value that it cannot have.
+// ErrSetting: a setting that nobody knows, or a value that it cannot have. The error is mostly an *Error.
+var ErrSetting = errors.New("setting")
+
+// Error says which setting is unknown, or has a value that it cannot have. It is an ErrSetting.
 type Error struct {
 	Name  string
 	Value string // as it was given; "" where the name is what is wrong
@@ -23,18 +26,21 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	name := e.Name
+	name := "setting " + e.Name
 	if e.From != "" {
 		name = e.From
 	}
 	switch {
 	case e.Wants != "":
-		return fmt.Sprintf("setting %s takes %s, not %s", name, e.Wants, e.Value)
+		return fmt.Sprintf("%s takes %s, not %s", name, e.Wants, e.Value)
 	case e.Near != "":
-		return fmt.Sprintf("there is no setting %q; did you mean %s?", name, e.Near)
+		return fmt.Sprintf("there is no setting %q; did you mean %s?", e.Name, e.Near)
 	}
-	return fmt.Sprintf("there is no setting %q", name)
+	return fmt.Sprintf("there is no setting %q", e.Name)
 }
+
+// Unwrap gives ErrSetting.
+func (e *Error) Unwrap() error { return ErrSetting }
 
 // Check fails with an *Error where a setting is not in the table or cannot have the value. null, which takes it away, is for every name.
 func Check(name string, value json.RawMessage) error {
@@ -64,21 +70,16 @@ func CheckAll(set map[string]json.RawMessage) error {
 	return nil
 }
 
-// wants is what a setting takes, for an error.
+// wants is what a setting takes, for an error about a value.
 func (s *Setting) wants() string {
+	text := s.Takes()
 	switch s.Type {
-	case Word:
-		return "one of " + strings.Join(strings.Fields(s.Words), ", ")
-	case Share:
-		return "a percentage like 80 %, or a share like 0.8"
-	case Time:
-		return "a time like 90s or 5m"
-	case Truth, JSON:
-		return string(s.Type)
+	case Number, Count, Share, Text, Texts, Time:
+		text = "a " + text
 	case Address:
-		return "an address like https://host/v1"
+		text = "an " + text
 	}
-	return "a " + string(s.Type)
+	return text
 }
 
 func (s *Setting) takes(value json.RawMessage) bool {
@@ -91,7 +92,12 @@ func (s *Setting) takes(value json.RawMessage) bool {
 		u, err := url.Parse(text)
 		return isText && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 	case Word:
-		return isText && slices.Contains(strings.Fields(s.Words), text)
+		return slices.Contains(strings.Fields(s.Words), text)
+	case Level:
+		return slices.Contains(strings.Fields(s.Words), text) || s.counts(value)
+	case Texts:
+		var list []string
+		return isText || json.Unmarshal(value, &list) == nil
 	case Time:
 		d, err := time.ParseDuration(text)
 		return isText && err == nil && d > 0
@@ -99,79 +105,52 @@ func (s *Setting) takes(value json.RawMessage) bool {
 		return string(value) == "true" || string(value) == "false"
 	case Number:
 		n, err := strconv.ParseFloat(string(value), 64)
-		return err == nil && n >= 0 && !math.IsInf(n, 0)
-	case Count, Positive:
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		return s.Type == Count && text == "off" || err == nil && n >= 0 && (n > 0 || s.Type == Count)
+		return err == nil && s.holds(n)
+	case Count:
+		return s.Off && text == "off" || s.counts(value)
 	case Share:
-		_, ok := ParseShare(value)
-		return ok
+		n, ok := parseShare(value)
+		return ok && s.holds(n)
 	}
 	return json.Valid(value)
 }
 
-// ParseShare reads a part of a whole: "80 %", "80%", 80 or 0.8.
-func ParseShare(value json.RawMessage) (share float64, ok bool) {
-	number, percent := strings.CutSuffix(strings.Trim(string(value), `"`), "%")
+// counts: the value is a whole number in the range.
+func (s *Setting) counts(value json.RawMessage) bool {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return err == nil && s.holds(float64(n))
+}
+
+// holds: a number is in the range.
+func (s *Setting) holds(n float64) bool {
+	return n >= s.Min && (s.Max == 0 || n <= s.Max) && !math.IsInf(n, 0)
+}
+
+// parseShare reads a part of a whole: 0.8, or "80 %" with a blank or without.
+func parseShare(value json.RawMessage) (share float64, ok bool) {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		f, err := strconv.ParseFloat(string(value), 64)
+		return f, err == nil
+	}
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || math.IsNaN(f) || f < 0 || f > 100 {
-		return 0, false
-	}
-	if percent || f > 1 {
-		f /= 100
-	}
-	return f, true
+	return f / 100, err == nil && percent
 }
 
-// Parse makes a value of what was typed. Text is taken as it is, unless it is a quoted JSON string; anything else is JSON where it is some, else text.
-func Parse(name, typed string) json.RawMessage {
-	raw := []byte(typed)
-	row, _ := Lookup(name)
-	plain := row.Type == Text || row.Type == Word || row.Type == Address || row.Type == Time
-	if json.Valid(raw) && (!plain || strings.HasPrefix(strings.TrimSpace(typed), `"`)) {
-		var b bytes.Buffer
-		if json.Compact(&b, raw) == nil {
-			return b.Bytes()
-		}
-	}
-	text, _ := json.Marshal(typed) // texts always encode
-	return text
-}
-
-// FromEnv are the settings that the environment gives, which are under those of every place. getenv may be nil. The error names the first variable with a value that
-// its setting cannot have.
-func FromEnv(getenv func(string) string) (map[string]json.RawMessage, error) {
-	out := map[string]json.RawMessage{}
-	if getenv == nil {
-		return out, nil
-	}
-	var first error
-	for i := range Table {
-		name := Table[i].Env()
-		if name == "" || getenv(name) == "" {
+// Ignored are the settings of a place that are not in force, since this version does not know them or they cannot have their values, each with the reason, in the order of
+// their names. What is held back is not among them.
+func Ignored(of map[string]json.RawMessage) []error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if strings.HasPrefix(name, HeldPrefix) {
 			continue
 		}
-		value := Parse(Table[i].Name, getenv(name))
-		if err := Check(Table[i].Name, value); err != nil {
-			if e, ok := err.(*Error); ok && first == nil {
-				e.From, first = name, e
-			}
-			continue
-		}
-		out[Table[i].Name] = value
-	}
-	return out, first
-}
-
-// Unknown are the names in a place's settings that are not in the table: they are kept, and not in force.
-func Unknown(of map[string]json.RawMessage) []string {
-	var out []string
-	for name := range of {
-		if _, ok := Lookup(name); !ok && !strings.HasPrefix(name, HeldPrefix) {
-			out = append(out, name)
+		if err := Check(name, of[name]); err != nil {
+			out = append(out, err)
 		}
 	}
-	return sorted(out)
+	return out
 }
 
 // nearest is the name in the table that is the least changes away, "" where none is near.

@@ -9,13 +9,13 @@ import (
 
 func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
-		{"budget", "1000", ""}, {"budget", `"off"`, ""}, {"budget", "-1", "whole number of 0 or more"}, {"budget", "1.5", "whole number"}, {"budget", "null", ""},
-		{"compact.at", `"80 %"`, ""}, {"compact.at", "0.8", ""}, {"compact.at", "80", ""}, {"compact.at", "101", "percentage"}, {"compact.at", `"NaN"`, "percentage"},
+		{"budget", "1000", ""}, {"budget", `"off"`, ""}, {"budget", "-1", "a whole number from 0 to 1000000000, or off, not -1"}, {"budget", "1.5", "whole number"}, {"budget", "null", ""},
+		{"compact.at", `"80 %"`, ""}, {"compact.at", "0.8", ""}, {"compact.at", "80", "0 % to 100 %, not 80"}, {"compact.at", "2", "a share from 0 to 1, or 0 % to 100 %, not 2"}, {"compact.at", "1", ""}, {"compact.at", `"50"`, "a share"}, {"headroom", "0.95", "0 % to 90 %"}, {"compact.at", "101", "a share"}, {"compact.at", `"NaN"`, "a share"},
 		{"squeeze", "true", ""}, {"squeeze", `"true"`, "true or false"}, {"cache.ttl", `"1h"`, ""}, {"cache.ttl", `"2h"`, "one of 5m, 1h"},
-		{"timeout", `"90s"`, ""}, {"timeout", "90", "a time like"}, {"timeout", `"-1s"`, "a time like"}, {"temperature", "0", ""}, {"temperature", "1e400", "number"},
-		{"max_tokens", "0", "1 or more"}, {"model", `"m"`, ""}, {"model", "4", "text"}, {"stop", `["a"]`, ""},
-		{"base_url", `"https://host/v1"`, ""}, {"base_url", `"http://127.0.0.1:1"`, ""}, {"base_url", `"notaurl"`, "an address like"}, {"compact.base_url", `"ftp://x"`, "an address like"},
-		{"base_url", `"http://"`, "an address like"}, {"embedding.base_url", "4", "an address like"},
+		{"timeout", `"90s"`, ""}, {"timeout", "90", "a time such as"}, {"timeout", `"-1s"`, "a time such as"}, {"temperature", "0", ""}, {"temperature", "1e400", "number"},
+		{"max_tokens", "0", "from 1 to"}, {"budget", "1000000001", "to 1000000000"}, {"keep_blocks", `"off"`, "not \"off\""}, {"top_p", "1.5", "from 0 to 1"}, {"thinking", "2000", ""}, {"thinking", `"hard"`, "off, low, medium, high, or number"}, {"stop", "[1]", "list of texts"}, {"model", `"m"`, ""}, {"model", "4", "text"}, {"stop", `["a"]`, ""},
+		{"base_url", `"https://host/v1"`, ""}, {"base_url", `"http://127.0.0.1:1"`, ""}, {"base_url", `"notaurl"`, "an address such as"}, {"compact.base_url", `"ftp://x"`, "an address such as"},
+		{"base_url", `"http://"`, "an address such as"}, {"embedding.base_url", "4", "an address such as"},
 		{"openai.seed", "7", ""}, {"anthropic.", "7", "there is no setting"}, {"app.mine", `{"a":1}`, ""}, {"nobody.seed", "7", "there is no setting"},
 		{"budgt", "1", "did you mean budget?"}, {"tempurature", "1", "did you mean temperature?"}, {"compact.att", "1", "did you mean compact.at?"},
 		{"prune.polcy", "1", "did you mean prune.policy?"}, {"window", "1", `there is no setting "window"`}, {"budegt", "1", "did you mean budget?"}, {"gone", "null", ""},
@@ -42,13 +42,14 @@ func TestParse(t *testing.T) {
 
 func TestFromEnv(t *testing.T) {
 	env := map[string]string{"CHATCTX_BUDGET": "1000", "CHATCTX_COMPACT_AT": "50 %", "CHATCTX_MODEL": "4", "CHATCTX_STORE": "x"}
-	got, err := FromEnv(func(name string) string { return env[name] })
-	if err != nil || text(got) != "budget=1000 compact.at=50 % model=4" {
-		t.Errorf("%v %v", text(got), err)
+	got, wrong := FromEnv(func(name string) string { return env[name] })
+	if wrong != nil || text(got) != "budget=1000 compact.at=50 % model=4" {
+		t.Errorf("%v %v", text(got), wrong)
 	}
-	env["CHATCTX_KEEP_BLOCKS"] = "many"
-	if got, err = FromEnv(func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), "CHATCTX_KEEP_BLOCKS takes a whole number") || got["budget"] == nil {
-		t.Errorf("%v %v", text(got), err)
+	env["CHATCTX_KEEP_BLOCKS"], env["CHATCTX_COMPACT_AT"] = "many", "50"
+	got, wrong = FromEnv(func(name string) string { return env[name] })
+	if len(wrong) != 2 || !strings.Contains(wrong[0].Error(), "CHATCTX_KEEP_BLOCKS takes a whole number") || text(got) != "budget=1000 model=4" {
+		t.Errorf("%v %v", text(got), wrong)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestRowsAreWhole(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		}
-		if (s.Type == Word) != (s.Words != "") || s.Does == "" {
+		if (s.Type == Word || s.Type == Level) != (s.Words != "") || s.Does == "" {
 			t.Errorf("the row of %s is not whole", s.Name)
 		}
 	}
@@ -82,8 +83,12 @@ func TestUnknownIsNotInForce(t *testing.T) {
 	if got := text(InForce(place)); got != "model=m" {
 		t.Errorf("in force: %s", got)
 	}
-	if got := Unknown(of("model=m frob=1 held.x=1 app.a=1")); len(got) != 1 || got[0] != "frob" {
-		t.Errorf("unknown: %v", got)
+	place["budget"], place["base_url"] = json.RawMessage(`"many"`), json.RawMessage(`"nowhere"`)
+	if got := text(InForce(of("budget=5 base_url=http://h provider=openai"), place)); got != "base_url=http://h budget=5 model=m provider=openai" {
+		t.Errorf("in force: %s", got)
+	}
+	if got := Ignored(of("model=m frob=1 held.x=1 app.a=1 budget=-1")); len(got) != 2 || !strings.Contains(got[0].Error(), "budget takes") || !strings.Contains(got[1].Error(), `no setting "frob"`) {
+		t.Errorf("ignored: %v", got)
 	}
 	if out, held := Hold(of("budget=many keep_blocks=3")); text(out) != "held.budget=many keep_blocks=3" || len(held) != 1 {
 		t.Errorf("%s, held %v", text(out), held)

@@ -3,31 +3,117 @@
 //
 // A setting has a name and a JSON value. The store, a context and a branch have settings of their own; of two values for one name the
 // nearer wins (InForce). The package keeps nothing, and knows nothing of a store.
+//
+// Whatever takes, reads, lists or describes settings is made from the table: nobody else has a list of names, defaults or ranges.
 package settings
 
 import (
-	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 )
 
 // A Setting is a row of the table.
 type Setting struct {
-	Name string // one that ends in a dot stands for all names that begin with it
-	Type Type
+	Name  string // one that ends in a dot stands for all names that begin with it
+	Group Group
+	Type  Type
+	// Min and Max are the range of a Number, a Count, a Share and a Level; Max 0: no end.
+	Min, Max float64
+	Off      bool   // a Count may be off
+	Words    string // what a Word or a Level may be, with blanks between
+	Default  string // as it is typed; "" for none
+	Scope    Scope
 	// Harmless: a value that comes from a file of somebody else is in force. Such a setting says how a model is asked; it cannot say where
 	// a request goes, which key goes along, or what may run.
 	Harmless bool
-	Default  string // as it is typed; "" for none
-	Words    string // what a Word may be, with blanks between
-	Does     string // for help: what it does, in a few words
+	Does     string // for people: what it does, in a few words
 }
 
 // Env is the environment variable that gives the setting where no place does, "" for a row of many names.
 func (s *Setting) Env() string {
-	if strings.HasSuffix(s.Name, ".") {
+	if s.many() {
 		return ""
 	}
 	return "CHATCTX_" + strings.ToUpper(strings.ReplaceAll(s.Name, ".", "_"))
+}
+
+func (s *Setting) many() bool { return strings.HasSuffix(s.Name, ".") }
+
+// Title is the name for people: openai.NAME for a row of many names.
+func (s *Setting) Title() string {
+	if s.many() {
+		return s.Name + "NAME"
+	}
+	return s.Name
+}
+
+// Takes says for people what values the setting takes, with their range.
+func (s *Setting) Takes() string {
+	switch s.Type {
+	case Number:
+		return "number" + s.span()
+	case Count:
+		text := "whole number" + s.span()
+		if s.Off {
+			text += ", or off"
+		}
+		return text
+	case Share:
+		return fmt.Sprintf("share from 0 to %v, or 0 %% to %v %%", s.Max, 100*s.Max)
+	case Word:
+		return "one of " + strings.Join(strings.Fields(s.Words), ", ")
+	case Level:
+		return strings.Join(strings.Fields(s.Words), ", ") + ", or number of tokens"
+	case Texts:
+		return "text, or list of texts"
+	case Time:
+		return "time such as 90s or 5m"
+	case Address:
+		return "address such as https://host/v1"
+	}
+	return string(s.Type)
+}
+
+func (s *Setting) span() string {
+	text := " from " + strconv.FormatFloat(s.Min, 'f', -1, 64)
+	if s.Max == 0 {
+		return text + " on"
+	}
+	return text + " to " + strconv.FormatFloat(s.Max, 'f', -1, 64)
+}
+
+// Group is what a setting is about.
+type Group string
+
+// The groups of settings.
+const (
+	Asked      Group = "who is asked"
+	Asking     Group = "what goes into a request, as far as the provider takes it"
+	Fitting    Group = "what fits into a request"
+	Compacting Group = "when and how a conversation is compacted"
+	Costing    Group = "cache and prices"
+	Working    Group = "tools and search"
+	Own        Group = "fields that go to a provider as they are, and those of other programs"
+)
+
+// Scope says where a value counts.
+type Scope string
+
+// The scopes of settings.
+const (
+	// Nearest: a flag of the command, the branch, the context, the store, the environment; the first of these that has a value.
+	Nearest Scope = ""
+	// Beside: likewise, but only where the address is set that it belongs to, or where no place has an address.
+	Beside Scope = "with its address"
+)
+
+// String says it for people.
+func (s Scope) String() string {
+	if s == Nearest {
+		return "nearest"
+	}
+	return string(s)
 }
 
 // Type is what values a setting takes.
@@ -35,170 +121,119 @@ type Type string
 
 // The types of settings.
 const (
-	Text     Type = "text"
-	Number   Type = "number of 0 or more"
-	Count    Type = "whole number of 0 or more" // or off, which is 0
-	Positive Type = "whole number of 1 or more"
-	Share    Type = "share" // 0.8, 80 or "80 %"
-	Truth    Type = "true or false"
-	Word     Type = "word" // one of a few
-	Time     Type = "time" // 90s, 5m
-	Address  Type = "address"
-	JSON     Type = "JSON"
+	Text    Type = "text"
+	Number  Type = "number"
+	Count   Type = "whole number"
+	Share   Type = "share" // 0.8 or "80 %"
+	Truth   Type = "true or false"
+	Word    Type = "word"  // one of a few
+	Level   Type = "level" // one of a few, or a Count
+	Texts   Type = "texts" // one or a list
+	Time    Type = "time"  // 90s, 5m
+	Address Type = "address"
+	JSON    Type = "JSON"
 )
+
+// most is the largest whole number of a setting: every machine can hold it.
+const most = 1_000_000_000
 
 // Table is every setting that this program knows. What does not stand here comes from a later version, or from a program of its own.
 var Table = []Setting{
-	{"model", Text, true, "", "", "who is asked"},
-	{"provider", Word, true, "", "openai openai-responses anthropic gemini ollama", "where the model is asked; else its name tells"},
-	{"base_url", Address, false, "", "", "the address of a server that speaks the provider's protocol"},
-	{"key_env", Text, false, "", "", "the environment variable with the key for base_url"},
-	{"organization", Text, false, "", "", "the account's organization that requests are for"},
-	{"organisation", Text, false, "", "", "the same"},
-	{"profile", Text, false, "", "", "the deviations of a server"},
-	{"retries", Count, false, "2", "", "how often a failed request is sent again"},
-	{"timeout", Time, false, "10m", "", "how long to wait for an answer"},
+	{Name: "model", Group: Asked, Type: Text, Harmless: true, Does: "the model that is asked"},
+	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "where the model is asked; without it the model's name tells"},
+	{Name: "base_url", Group: Asked, Type: Address, Does: "the address of a server that speaks the provider's protocol"},
+	{Name: "key_env", Group: Asked, Type: Text, Scope: Beside, Does: "the environment variable with the key for base_url"},
+	{Name: "organization", Group: Asked, Type: Text, Scope: Beside, Does: "the account's organization that requests are for"},
+	{Name: "organisation", Group: Asked, Type: Text, Scope: Beside, Does: "the same as organization"},
+	{Name: "profile", Group: Asked, Type: Text, Scope: Beside, Does: "the deviations of a server from the protocol that it speaks"},
+	{Name: "retries", Group: Asked, Type: Count, Max: 100, Default: "2", Does: "how often a failed request is sent again"},
+	{Name: "timeout", Group: Asked, Type: Time, Default: "10m", Does: "how long to wait for an answer"},
 
-	{"temperature", Number, true, "", "", "sampling"},
-	{"top_p", Number, true, "", "", "sampling"},
-	{"max_tokens", Positive, true, "", "", "the longest answer"},
-	{"stop", JSON, true, "", "", "texts at which an answer ends"},
-	{"thinking", JSON, true, "", "", "how much the model thinks first: off, low, medium, high or tokens"},
-	{"response_format", JSON, false, "", "", "what an answer looks like: text, json or a schema"},
-	{"tool_choice", JSON, false, "", "", "whether tools are to be called"},
-	{"parallel_tool_calls", Truth, false, "", "", "whether several tools may be called at once"},
-	{"mode", Text, false, "", "", "a word that rules and tools ask for"},
-	{"calls.folder", Text, false, "", "", "the folder in which tools run"},
+	{Name: "temperature", Group: Asking, Type: Number, Harmless: true, Does: "how freely words are chosen"},
+	{Name: "top_p", Group: Asking, Type: Number, Max: 1, Harmless: true, Does: "from how many of the likely words one is chosen"},
+	{Name: "max_tokens", Group: Asking, Type: Count, Min: 1, Max: most, Harmless: true, Does: "the longest answer, in tokens"},
+	{Name: "stop", Group: Asking, Type: Texts, Harmless: true, Does: "texts at which an answer ends"},
+	{Name: "thinking", Group: Asking, Type: Level, Max: most, Words: "off low medium high", Harmless: true, Does: "how much the model thinks first"},
+	{Name: "response_format", Group: Asking, Type: JSON, Does: "what an answer looks like: text, json or a schema"},
+	{Name: "tool_choice", Group: Asking, Type: JSON, Does: "whether tools are to be called"},
+	{Name: "parallel_tool_calls", Group: Asking, Type: Truth, Does: "whether several tools may be called at once"},
 
-	{"budget", Count, true, "the model's", "", "the most tokens of a request"},
-	{"headroom", Share, true, "10 %", "", "the part of the budget that is kept free"},
-	{"keep_blocks", Count, true, "3", "", "how many of the newest blocks stay as they are"},
-	{"digest_tokens", Count, true, "400", "", "the room for all digests"},
-	{"squeeze", Truth, true, "false", "", "whether a model shortens digests"},
-	{"steps.prune", Truth, true, "true", "", "whether old outputs become one line where there is no room"},
-	{"steps.tools", Truth, true, "true", "", "whether outputs are shortened or put aside where there is no room"},
-	{"steps.history", Truth, true, "true", "", "whether digests take the place of old turns where there is no room"},
-	{"steps.squeeze", Truth, true, "true", "", "whether a model may shorten digests where there is no room"},
-	{"steps.trim", Truth, true, "true", "", "whether the oldest messages go where there is no room"},
-	{"steps.compact", Truth, true, "true", "", "whether a conversation is compacted by itself where there is no room"},
-	{"prune.threshold", Count, true, "8000", "", "the size from which outputs are shortened"},
-	{"prune.keep", Count, true, "2000", "", "the newest outputs that stay whole, in tokens"},
-	{"prune.policy", Word, true, "auto", "auto keep_all keep_none", "which outputs are shortened"},
-	{"compact.at", Share, true, "80 %", "", "the part of the budget at which a conversation is compacted"},
-	{"compact.keep", Count, true, "4000", "", "the newest tokens that compaction leaves"},
-	{"compact.max_messages", Count, true, "off", "", "the number of messages at which a conversation is compacted"},
-	{"compact.keep_messages", Count, true, "6", "", "the newest messages that compaction leaves"},
-	{"compact.at_turns", Count, true, "off", "", "the number of turns at which a conversation is compacted; a third of them stays"},
-	{"compact.provider", Word, true, "", "openai openai-responses anthropic gemini ollama", "where summaries are made"},
-	{"compact.model", Text, true, "", "", "who makes summaries"},
-	{"compact.system", Text, true, "", "", "what whoever makes summaries is told"},
-	{"compact.base_url", Address, false, "", "", "the address of the server that makes summaries"},
-	{"compact.key_env", Text, false, "", "", "the environment variable with the key for compact.base_url"},
-	{"compact.profile", Text, false, "", "", "the deviations of that server"},
-	{"resume.share", Share, true, "70 %", "", "the part of the budget up to which a session is resumed whole"},
-	{"cache", Truth, true, "true", "", "whether the provider's cache is used"},
-	{"cache.ttl", Word, true, "5m", "5m 1h", "how long it keeps a prefix"},
-	{"images.scale", Truth, false, "true", "", "whether images over a provider's limits are scaled down"},
-	{"notify", Truth, false, "true", "", "whether send says what was left out"},
-	{"prices", JSON, false, "", "", "what a million tokens of a model cost: an object by models, or the path of a file with one"},
+	{Name: "budget", Group: Fitting, Type: Count, Max: most, Off: true, Default: "the model's", Harmless: true, Does: "the most that a request may take, in tokens"},
+	{Name: "headroom", Group: Fitting, Type: Share, Max: 0.9, Default: "10 %", Harmless: true, Does: "the part of the budget that is kept free"},
+	{Name: "keep_blocks", Group: Fitting, Type: Count, Max: most, Default: "3", Harmless: true, Does: "how many of the newest blocks stay as they are"},
+	{Name: "digest_tokens", Group: Fitting, Type: Count, Max: most, Default: "400", Harmless: true, Does: "the room for all digests, in tokens"},
+	{Name: "squeeze", Group: Fitting, Type: Truth, Default: "false", Harmless: true, Does: "whether a model shortens digests"},
+	{Name: "steps.prune", Group: Fitting, Type: Truth, Default: "true", Harmless: true, Does: "whether old outputs become one line where there is no room"},
+	{Name: "steps.tools", Group: Fitting, Type: Truth, Default: "true", Harmless: true, Does: "whether outputs are shortened or put aside where there is no room"},
+	{Name: "steps.history", Group: Fitting, Type: Truth, Default: "true", Harmless: true, Does: "whether digests take the place of old turns where there is no room"},
+	{Name: "steps.squeeze", Group: Fitting, Type: Truth, Default: "true", Harmless: true, Does: "whether a model may shorten digests where there is no room"},
+	{Name: "steps.trim", Group: Fitting, Type: Truth, Default: "true", Harmless: true, Does: "whether the oldest messages go where there is no room"},
+	{Name: "prune.threshold", Group: Fitting, Type: Count, Max: most, Default: "8000", Harmless: true, Does: "the size in tokens from which outputs are shortened"},
+	{Name: "prune.keep", Group: Fitting, Type: Count, Max: most, Default: "2000", Harmless: true, Does: "how many of the newest tokens of outputs stay whole"},
+	{Name: "prune.policy", Group: Fitting, Type: Word, Words: "auto keep_all keep_none", Default: "auto", Harmless: true, Does: "which outputs are shortened"},
+	{Name: "resume.share", Group: Fitting, Type: Share, Max: 1, Default: "70 %", Harmless: true, Does: "the part of the budget up to which a session is resumed whole"},
+	{Name: "images.scale", Group: Fitting, Type: Truth, Default: "true", Does: "whether images over a provider's limits are scaled down"},
+	{Name: "notify", Group: Fitting, Type: Truth, Default: "true", Does: "whether send says what was left out"},
 
-	{"embedding.model", Text, false, "", "", "who makes vectors for search"},
-	{"embedding.base_url", Address, false, "", "", "the address of the server that makes vectors"},
-	{"embedding.key_env", Text, false, "", "", "the environment variable with the key for embedding.base_url"},
+	{Name: "steps.compact", Group: Compacting, Type: Truth, Default: "true", Harmless: true, Does: "whether a conversation is compacted by itself where there is no room"},
+	{Name: "compact.at", Group: Compacting, Type: Share, Max: 1, Default: "80 %", Harmless: true, Does: "the part of the budget at which a conversation is compacted"},
+	{Name: "compact.keep", Group: Compacting, Type: Count, Max: most, Default: "4000", Harmless: true, Does: "how many of the newest tokens a compaction leaves"},
+	{Name: "compact.max_messages", Group: Compacting, Type: Count, Max: most, Off: true, Default: "off", Harmless: true, Does: "the number of messages at which a conversation is compacted"},
+	{Name: "compact.keep_messages", Group: Compacting, Type: Count, Max: most, Default: "6", Harmless: true, Does: "how many of the newest messages it leaves, where compact.max_messages made it due"},
+	{Name: "compact.at_turns", Group: Compacting, Type: Count, Max: most, Off: true, Default: "off", Harmless: true, Does: "the number of turns at which a conversation is compacted; a third of them stays"},
+	{Name: "compact.provider", Group: Compacting, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "where that model is asked"},
+	{Name: "compact.model", Group: Compacting, Type: Text, Harmless: true, Does: "the model that makes summaries, and shorter digests"},
+	{Name: "compact.system", Group: Compacting, Type: Text, Harmless: true, Does: "what whoever makes summaries is told"},
+	{Name: "compact.base_url", Group: Compacting, Type: Address, Does: "the address of the server that makes summaries"},
+	{Name: "compact.key_env", Group: Compacting, Type: Text, Scope: Beside, Does: "the environment variable with the key for compact.base_url"},
+	{Name: "compact.profile", Group: Compacting, Type: Text, Scope: Beside, Does: "the deviations of that server"},
 
-	{"openai.", JSON, false, "", "", "a field of OpenAI's Chat Completions, as it is"},
-	{"openai-responses.", JSON, false, "", "", "a field of OpenAI's Responses, as it is"},
-	{"anthropic.", JSON, false, "", "", "a field of Anthropic's Messages, as it is"},
-	{"gemini.", JSON, false, "", "", "a field of Gemini's generateContent, as it is"},
-	{"ollama.", JSON, false, "", "", "a field of Ollama's chat, as it is"},
-	{"app.", JSON, false, "", "", "a program's own"},
+	{Name: "cache", Group: Costing, Type: Truth, Default: "true", Harmless: true, Does: "whether the provider's cache is used"},
+	{Name: "cache.ttl", Group: Costing, Type: Word, Words: "5m 1h", Default: "5m", Harmless: true, Does: "how long the provider's cache keeps the beginning of a request"},
+	{Name: "prices", Group: Costing, Type: JSON, Does: "what a million tokens of a model cost: an object by models, or the path of a file with one; chatctx cost goes by the store's"},
+
+	{Name: "mode", Group: Working, Type: Text, Does: "a word that rules and tools ask for"},
+	{Name: "calls.folder", Group: Working, Type: Text, Does: "the folder in which tools run"},
+	{Name: "embedding.model", Group: Working, Type: Text, Does: "the model that makes vectors for sessions --search"},
+	{Name: "embedding.base_url", Group: Working, Type: Address, Does: "the address of the server that makes vectors"},
+	{Name: "embedding.key_env", Group: Working, Type: Text, Scope: Beside, Does: "the environment variable with the key for embedding.base_url"},
+
+	{Name: "openai.", Group: Own, Type: JSON, Does: "a field of OpenAI's Chat Completions, as it is"},
+	{Name: "openai-responses.", Group: Own, Type: JSON, Does: "a field of OpenAI's Responses, as it is"},
+	{Name: "anthropic.", Group: Own, Type: JSON, Does: "a field of Anthropic's Messages, as it is"},
+	{Name: "gemini.", Group: Own, Type: JSON, Does: "a field of Gemini's generateContent, as it is"},
+	{Name: "ollama.", Group: Own, Type: JSON, Does: "a field of Ollama's chat, as it is"},
+	{Name: "app.", Group: Own, Type: JSON, Does: "a program's own"},
 }
 
 // Lookup finds the row of a name. A longer row counts before a shorter one.
 func Lookup(name string) (s Setting, ok bool) {
-	for _, row := range Table {
+	for i := range Table {
+		row := &Table[i]
 		fits := row.Name == name
-		if strings.HasSuffix(row.Name, ".") {
+		if row.many() {
 			fits = len(name) > len(row.Name) && strings.HasPrefix(name, row.Name)
 		}
 		if fits && len(row.Name) > len(s.Name) {
-			s, ok = row, true
+			s, ok = *row, true
 		}
 	}
 	return s, ok
 }
 
-// HeldPrefix begins the names of settings that a file brought and that are not in force: held.base_url is what the file says of base_url.
-const HeldPrefix = "held."
-
-// Hold gives the settings of somebody else's file as they may be stored: those that are not harmless, not known or not valid stand under HeldPrefix until
-// a person accepts them. held are their names.
-func Hold(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
-	for name, value := range from {
-		if out == nil {
-			out = make(map[string]json.RawMessage, len(from))
-		}
-		if row, _ := Lookup(name); !row.Harmless || Check(name, value) != nil {
-			bare := strings.TrimPrefix(name, HeldPrefix)
-			held = append(held, bare)
-			name = HeldPrefix + bare
-		}
-		out[name] = value
-	}
-	return out, sorted(held)
-}
-
-// HoldAll is Hold for settings that nobody but the store's owner sets: all of them are held back.
-func HoldAll(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
-	for name, value := range from {
-		if out == nil {
-			out = make(map[string]json.RawMessage, len(from))
-		}
-		bare := strings.TrimPrefix(name, HeldPrefix)
-		out[HeldPrefix+bare], held = value, append(held, bare)
-	}
-	return out, sorted(held)
-}
-
-// Held are those of a place's settings that are held back, under their own names.
-func Held(of map[string]json.RawMessage) map[string]json.RawMessage {
-	out := map[string]json.RawMessage{}
-	for name, value := range of {
-		if bare, ok := strings.CutPrefix(name, HeldPrefix); ok {
-			out[bare] = value
+// Names are those of a table's rows whose names begin with a prefix, without it.
+func Names(prefix string) []string {
+	var out []string
+	for i := range Table {
+		if name, ok := strings.CutPrefix(Table[i].Name, prefix); ok && !Table[i].many() {
+			out = append(out, name)
 		}
 	}
 	return out
 }
 
-// Said are a place's settings as the file said them that brought them: an export has what is held back under its own name, unless the place has
-// a value for that in force.
-func Said(of map[string]json.RawMessage) map[string]json.RawMessage {
-	if of == nil {
-		return nil
-	}
-	out := Held(of)
-	for name, value := range of {
-		if !strings.HasPrefix(name, HeldPrefix) {
-			out[name] = value
-		}
-	}
-	return out
+// Providers are those that the setting provider can name, in the order in which they are listed.
+func Providers() []string {
+	row, _ := Lookup("provider")
+	return strings.Fields(row.Words)
 }
-
-// Accept is the change of a place's settings that puts held ones in force: those that are named, or all that this version knows and that can have their values.
-func Accept(of map[string]json.RawMessage, names ...string) map[string]json.RawMessage {
-	set := map[string]json.RawMessage{}
-	for name, value := range Held(of) {
-		wanted := len(names) == 0 && Check(name, value) == nil
-		for _, n := range names {
-			wanted = wanted || n == name
-		}
-		if wanted {
-			set[name], set[HeldPrefix+name] = value, null
-		}
-	}
-	return set
-}
-
-var null = json.RawMessage("null")

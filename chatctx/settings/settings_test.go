@@ -37,20 +37,20 @@ func TestInForce(t *testing.T) {
 		want   string
 	}{
 		{"nearer wins", []string{"model=a budget=1", "model=b", "model=c"}, "budget=1 model=c"},
-		{"a key beside its address", []string{"", "", "base_url=x key_env=K provider=openai"}, "base_url=x key_env=K provider=openai"},
-		{"a key of a wider place goes to no nearer address", []string{"key_env=K", "base_url=x"}, "base_url=x provider=openai"},
-		{"a key of a nearer place goes to no wider address", []string{"base_url=x provider=openai", "key_env=K"}, "base_url=x provider=openai"},
-		{"…nor in place of its own", []string{"base_url=x key_env=A provider=openai", "key_env=B"}, "base_url=x key_env=A provider=openai"},
-		{"another provider leaves the address and its key", []string{"base_url=x key_env=A provider=openai", "provider=anthropic"}, "provider=anthropic"},
-		{"the same provider keeps them", []string{"base_url=x key_env=A provider=openai", "provider=openai model=m"}, "base_url=x key_env=A model=m provider=openai"},
-		{"a model's name does not leave it", []string{"base_url=x provider=openai", "model=claude-x"}, "base_url=x model=claude-x provider=openai"},
-		{"an address has a provider of its own", []string{"provider=anthropic", "base_url=x"}, "base_url=x provider=openai"},
+		{"a key beside its address", []string{"", "", "base_url=http://x key_env=K provider=openai"}, "base_url=http://x key_env=K provider=openai"},
+		{"a key of a wider place goes to no nearer address", []string{"key_env=K", "base_url=http://x"}, "base_url=http://x provider=openai"},
+		{"a key of a nearer place goes to no wider address", []string{"base_url=http://x provider=openai", "key_env=K"}, "base_url=http://x provider=openai"},
+		{"…nor in place of its own", []string{"base_url=http://x key_env=A provider=openai", "key_env=B"}, "base_url=http://x key_env=A provider=openai"},
+		{"another provider leaves the address and its key", []string{"base_url=http://x key_env=A provider=openai", "provider=anthropic"}, "provider=anthropic"},
+		{"the same provider keeps them", []string{"base_url=http://x key_env=A provider=openai", "provider=openai model=m"}, "base_url=http://x key_env=A model=m provider=openai"},
+		{"a model's name does not leave it", []string{"base_url=http://x provider=openai", "model=claude-x"}, "base_url=http://x model=claude-x provider=openai"},
+		{"an address has a provider of its own", []string{"provider=anthropic", "base_url=http://x"}, "base_url=http://x provider=openai"},
 		{"a key without any address", []string{"key_env=A", "model=gpt-5"}, "key_env=A model=gpt-5"},
 		{"…is not another provider's", []string{"key_env=A", "provider=anthropic"}, "provider=anthropic"},
-		{"an organization goes with its address", []string{"organization=o", "base_url=x"}, "base_url=x provider=openai"},
-		{"summaries likewise", []string{"compact.key_env=A", "compact.base_url=x"}, "compact.base_url=x compact.provider=openai"},
-		{"vectors likewise", []string{"embedding.key_env=A", "embedding.base_url=x"}, "embedding.base_url=x"},
-		{"what is held back is not there", []string{"model=m", "held.base_url=x held.key_env=K", "held.mode=y"}, "model=m"},
+		{"an organization goes with its address", []string{"organization=o", "base_url=http://x"}, "base_url=http://x provider=openai"},
+		{"summaries likewise", []string{"compact.key_env=A", "compact.base_url=http://x"}, "compact.base_url=http://x compact.provider=openai"},
+		{"vectors likewise", []string{"embedding.key_env=A", "embedding.base_url=http://x"}, "embedding.base_url=http://x"},
+		{"what is held back is not there", []string{"model=m", "held.base_url=http://x held.key_env=K", "held.mode=y"}, "model=m"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var places []map[string]json.RawMessage
@@ -66,17 +66,17 @@ func TestInForce(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	for _, test := range []struct{ have, change, want string }{
-		{"", "base_url=x", "base_url=x provider=openai"},
-		{"", "base_url=x provider=ollama key_env=K", "base_url=x key_env=K provider=ollama"},
-		{"provider=ollama", "base_url=x", "base_url=x"},
-		{"base_url=x key_env=K provider=openai", "base_url=y", "base_url=y key_env=null"},
-		{"base_url=x key_env=K provider=openai", "base_url=x", "base_url=x"},
-		{"base_url=x key_env=K provider=openai", "base_url=y key_env=L", "base_url=y key_env=L"},
-		{"base_url=x key_env=K provider=openai", "base_url=null", "base_url=null key_env=null provider=null"},
-		{"base_url=x key_env=K provider=ollama", "base_url=null", "base_url=null key_env=null"},
+		{"", "base_url=http://x", "base_url=http://x provider=openai"},
+		{"", "base_url=http://x provider=ollama key_env=K", "base_url=http://x key_env=K provider=ollama"},
+		{"provider=ollama", "base_url=http://x", "base_url=http://x"},
+		{"base_url=http://x key_env=K provider=openai", "base_url=y", "base_url=y key_env=null"},
+		{"base_url=http://x key_env=K provider=openai", "base_url=http://x", "base_url=http://x"},
+		{"base_url=http://x key_env=K provider=openai", "base_url=y key_env=L", "base_url=y key_env=L"},
+		{"base_url=http://x key_env=K provider=openai", "base_url=null", "base_url=null key_env=null provider=null"},
+		{"base_url=http://x key_env=K provider=ollama", "base_url=null", "base_url=null key_env=null"},
 		{"key_env=K", "base_url=y", "base_url=y key_env=null provider=openai"},
-		{"compact.base_url=x compact.key_env=K", "compact.base_url=y", "compact.base_url=y compact.key_env=null compact.provider=openai"},
-		{"embedding.base_url=x embedding.key_env=K", "embedding.base_url=y", "embedding.base_url=y embedding.key_env=null"},
+		{"compact.base_url=http://x compact.key_env=K", "compact.base_url=y", "compact.base_url=y compact.key_env=null compact.provider=openai"},
+		{"embedding.base_url=http://x embedding.key_env=K", "embedding.base_url=y", "embedding.base_url=y embedding.key_env=null"},
 		{"", "base_url=null", "base_url=null"},
 		{"", "model=m", "model=m"},
 	} {
@@ -90,7 +90,7 @@ func TestComplete(t *testing.T) {
 func TestHold(t *testing.T) {
 	const harmless = "model=m provider=openai temperature=1 top_p=1 max_tokens=5 stop=x thinking=low budget=1 headroom=0.1 keep_blocks=1 digest_tokens=1 squeeze=true " +
 		"prune.threshold=1 prune.keep=1 prune.policy=auto compact.at=0.5 compact.keep=1 compact.max_messages=1 compact.keep_messages=1 compact.provider=openai compact.model=m compact.system=s resume.share=0.5 cache=true cache.ttl=5m"
-	const others = "base_url=x key_env=K organization=o embedding.model=m embedding.base_url=x embedding.key_env=K compact.base_url=x compact.key_env=K mode=m openai.user=u " +
+	const others = "base_url=http://x key_env=K organization=o embedding.model=m embedding.base_url=http://x embedding.key_env=K compact.base_url=http://x compact.key_env=K mode=m openai.user=u " +
 		"anthropic.mcp_servers=[] gemini.x=1 openai-responses.tools=[] ollama.x=1 nobody.knows=1 later=2 compact. =1 held.base_url=y app.x=1 profile=p"
 	in := of(harmless + " " + strings.ReplaceAll(others, " held.base_url=y", ""))
 	out, held := Hold(in)
@@ -111,7 +111,7 @@ func TestHold(t *testing.T) {
 	if all := Accept(out); len(all) != 2*len(known) || len(known) >= len(held) || text(all) == "" || all["later"] != nil {
 		t.Errorf("accepted all: %s", text(all))
 	}
-	if out, held := HoldAll(of("model=m base_url=x")); text(InForce(out)) != "" || strings.Join(held, " ") != "base_url model" {
+	if out, held := HoldAll(of("model=m base_url=http://x")); text(InForce(out)) != "" || strings.Join(held, " ") != "base_url model" {
 		t.Errorf("%s, %q", text(out), held)
 	}
 	if said := Said(out); text(said) != text(in) {

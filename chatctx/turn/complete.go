@@ -13,11 +13,11 @@ import (
 
 // Completer asks the model that the branch's settings name, apart from any branch: nothing is stored.
 func (t *Turn) Completer(ctx context.Context) (enhancer.Completer, error) {
-	inForce, err := t.Context.Effective(ctx, t.Branch)
+	inForce, err := t.inForce(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return t.completer(t.settings(inForce)), nil
+	return t.completer(inForce), nil
 }
 
 func (t *Turn) completer(settings map[string]json.RawMessage) enhancer.Completer {

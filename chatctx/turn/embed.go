@@ -13,21 +13,16 @@ import (
 // Embedder is the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env where it is not OpenAI's own; any server that
 // speaks its protocol will do. nil: no model is set.
 func (t *Turn) Embedder(ctx context.Context) (enhancer.Embedder, error) {
-	inForce, err := t.Context.Effective(ctx, t.Branch)
+	settings, err := t.inForce(ctx)
 	if err != nil {
 		return nil, err
 	}
-	settings := t.settings(inForce)
 	model := textSetting(settings, "embedding.model")
 	if model == "" {
 		return nil, nil
 	}
 	own := map[string]json.RawMessage{"base_url": settings["embedding.base_url"], "key_env": settings["embedding.key_env"], "retries": settings["retries"], "timeout": settings["timeout"]}
-	o, err := options(own, t.HTTP, t.getenv)
-	if err != nil {
-		return nil, err
-	}
-	sender, err := openai.NewSender("openai", o)
+	sender, err := openai.NewSender("openai", options(own, t.HTTP, t.getenv))
 	if err != nil {
 		return nil, err
 	}

@@ -64,13 +64,27 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 	return "", fmt.Errorf("%w is known for the model %q: say --provider with one of %s", ErrNoProvider, model, list)
 }
 
+// inForce are the settings of the turn's branch.
+func (t *Turn) inForce(ctx context.Context) (map[string]json.RawMessage, error) {
+	own, err := t.Context.Effective(ctx, t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	ignored, err := t.Context.Ignored(ctx, t.Branch)
+	if err != nil {
+		return nil, err
+	}
+	all := t.settings(own)
+	return all, t.misled(ignored, all)
+}
+
 // NewClient is the client that settings and the environment name. provider "" is looked up as Send does.
 func (t *Turn) NewClient(ctx context.Context, name string) (client wire.Client, provider string, err error) {
-	inForce, err := t.Context.Effective(ctx, t.Branch)
+	inForce, err := t.inForce(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	return ClientOf(t.settings(inForce), name, t.HTTP, t.getenv)
+	return ClientOf(inForce, name, t.HTTP, t.getenv)
 }
 
 // ClientOf is the client that settings name, for a provider, or "" for the one that they name too.
@@ -88,10 +102,7 @@ func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, g
 	if !ok {
 		return nil, "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
 	}
-	if o, err = options(inForce, o, getenv); err != nil {
-		return nil, "", err
-	}
-	c, err := make(o)
+	c, err := make(options(inForce, o, getenv))
 	return c, name, err
 }
 
@@ -105,38 +116,32 @@ func (t *Turn) newClient(name string, settings map[string]json.RawMessage) (wire
 }
 
 // options puts what settings say of a server under what the program says.
-func options(settings map[string]json.RawMessage, o wire.Options, getenv func(string) string) (wire.Options, error) {
+func options(inForce map[string]json.RawMessage, o wire.Options, getenv func(string) string) wire.Options {
 	if o.BaseURL == "" {
-		o.BaseURL = textSetting(settings, "base_url")
+		o.BaseURL = textSetting(inForce, "base_url")
 	}
 	if o.KeyEnv == "" {
-		o.KeyEnv = textSetting(settings, "key_env")
+		o.KeyEnv = textSetting(inForce, "key_env")
 	}
 	for _, key := range []string{"organisation", "organization"} {
 		if o.Organisation == "" {
-			o.Organisation = textSetting(settings, key)
+			o.Organisation = textSetting(inForce, key)
 		}
 	}
 	if o.Getenv == nil {
 		o.Getenv = getenv
 	}
-	if raw := settings["retries"]; raw != nil && o.Limits.Retries == 0 {
-		var n int
-		if json.Unmarshal(raw, &n) != nil || n < 0 {
-			return o, fmt.Errorf("%w retries takes a whole number from 0 on", adapter.ErrSetting)
-		}
-		if o.Limits.Retries = n; n == 0 {
+	v := settings.Values(inForce)
+	if o.Limits.Retries == 0 {
+		if o.Limits.Retries = v.Count("retries"); o.Limits.Retries == 0 {
 			o.Limits.Retries = -1
 		}
 	}
-	if raw := settings["timeout"]; raw != nil && o.Limits.FirstByte == 0 {
-		d, err := time.ParseDuration(textSetting(settings, "timeout"))
-		if err != nil || d <= 0 {
-			return o, fmt.Errorf("%w timeout takes a time like 90s or 5m", adapter.ErrSetting)
-		}
+	if o.Limits.FirstByte == 0 {
+		d := v.Time("timeout")
 		o.Limits.FirstByte, o.Limits.Stall = d, d
 	}
-	return o, nil
+	return o
 }
 
 func hash(b []byte) [16]byte {

@@ -122,7 +122,22 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 		return nil, err
 	}
 	d.Settings = t.settings(d.Settings)
-	return req, nil
+	return req, t.misled(d.Ignored, d.Settings)
+}
+
+// misled fails where an address that is set is not in force, since it is none: what was meant for there is not sent elsewhere.
+func (t *Turn) misled(ignored []error, inForce map[string]json.RawMessage) error {
+	_, wrong := settings.FromEnv(t.getenv)
+	for _, err := range append(wrong, ignored...) {
+		var e *settings.Error
+		if !errors.As(err, &e) || inForce[e.Name] != nil {
+			continue
+		}
+		if row, _ := settings.Lookup(e.Name); row.Type == settings.Address {
+			return err
+		}
+	}
+	return nil
 }
 
 // build makes the body.
@@ -164,8 +179,7 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *enhancer.Once) (er
 
 // settings are those in force with the turn's own over them, and the environment's under them.
 func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawMessage {
-	env, _ := settings.FromEnv(t.getenv) // a value that is wrong is refused with the options of the window
-	under := settings.InForce(env, inForce)
+	under := settings.WithEnv(inForce, t.getenv)
 	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && t.Settings["provider"] == nil && textSetting(under, "base_url") == "" {
 		// the model is known to be p's, whose key goes along and not the one that was set for another
 		if was, err := providerOf(under); err == nil && was != p {

@@ -50,6 +50,9 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 		return nil, err
 	}
 	d.Settings = t.settings(d.Settings)
+	if err := t.misled(d.Ignored, d.Settings); err != nil {
+		return nil, err
+	}
 	o, err := enhancer.OptionsOf(d.Settings, t.getenv)
 	if err != nil {
 		return nil, err

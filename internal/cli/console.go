@@ -22,16 +22,17 @@ type console struct {
 	tty      bool // standard output is a terminal
 	errs     bool // standard error is a terminal
 	color    bool
-	plain    bool     // no characters beyond ASCII for drawing
-	width    int      // columns
-	barShown bool     // a progress bar stands on the present line of standard error
-	restore  func()   // gives the terminals back as they were
-	helper   []string // how this program is started to hold what a tool starts; nil: not at all
+	plain    bool      // no characters beyond ASCII for drawing
+	width    int       // columns
+	barShown bool      // a progress bar stands on the present line of standard error
+	restore  func()    // gives the terminals back as they were
+	told     *sync.Map // settings that were said not to be in force
+	helper   []string  // how this program is started to hold what a tool starts; nil: not at all
 }
 
 // newConsole looks at the three streams and the environment.
 func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *console {
-	c := &console{in: &interruptible{ctx: ctx, r: in}, err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
+	c := &console{told: &sync.Map{}, in: &interruptible{ctx: ctx, r: in}, err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
 	restoreOut, obeys := ansi(out)
 	restoreErr, _ := ansi(errOut)
 	dumb := os.Getenv("TERM") == "dumb"

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -73,15 +72,11 @@ func quoted(list []cost.By) []string {
 
 // storePrices are the prices that the store's settings, or the environment, say.
 func (r *run) storePrices(st *chatctx.Store) (*cost.Prices, error) {
-	env, err := settings.FromEnv(os.Getenv)
-	if err != nil {
-		return nil, &usageError{err.Error(), ""}
-	}
 	own, err := st.Settings(r.ctx)
 	if err != nil {
 		return nil, err
 	}
-	p, err := cost.Parse(settings.InForce(env, own)["prices"])
+	p, err := cost.Parse(settings.WithEnv(own, r.getenv())["prices"])
 	if err != nil {
 		return nil, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
 	}

@@ -9,27 +9,33 @@ import (
 	"testing"
 
 	urfave "github.com/urfave/cli/v3"
+
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md and the golden files")
 
 const docsFile = "../../docs/cli.md"
 
-// TestDocs holds docs/cli.md against the commands. After a change: go test ./internal/cli -run TestDocs -update
+// TestDocs holds docs/cli.md and docs/settings.md against the commands and the table of settings. After a change: go test ./internal/cli -run TestDocs -update
 func TestDocs(t *testing.T) {
-	want := docs()
+	holdDocs(t, docsFile, docs())
+	holdDocs(t, "../../docs/settings.md", settingsDocs())
+}
+
+func holdDocs(t *testing.T, file, want string) {
 	if *update {
-		if err := os.WriteFile(docsFile, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	have, err := os.ReadFile(docsFile)
+	have, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(have) != want {
-		t.Errorf("docs/cli.md is stale: go test ./internal/cli -run TestDocs -update\n%s", firstDifference(string(have), want))
+		t.Errorf("%s is stale: go test ./internal/cli -run TestDocs -update\n%s", file, firstDifference(string(have), want))
 	}
 }
 
@@ -130,6 +136,40 @@ func docs() string {
 				docCommand(&b, "", c)
 			}
 		}
+	}
+	return b.String()
+}
+
+const settingsHead = `# Settings
+
+This file is made from the table in package settings, which ` + "`chatctx config`, `help config`" + `, completion, the library and the API use too.
+
+` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the context, with ` + "`--default`" + ` for the store. The nearest value is in force: a flag of the command, the branch, the context, the store, the
+environment. One that goes with an address counts where the address is set, and for no other. A share is a number from 0 to 1 or a percentage. A name that is not here is refused; a program's own
+settings begin with ` + "`app.`" + `. What a file or a later version says that is not in the table, or that a setting cannot be, is kept and not in force, and said once. Of a file of somebody else only
+settings that are harmless are in force; ` + "`chatctx config --accept`" + ` shows and takes the others.
+`
+
+// settingsDocs writes docs/settings.md.
+func settingsDocs() string {
+	var b strings.Builder
+	b.WriteString(settingsHead)
+	var group settings.Group
+	for i := range settings.Table {
+		s := &settings.Table[i]
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n## %s\n\n| name | value | default | counts | environment | harmless | what it does |\n| --- | --- | --- | --- | --- | --- | --- |\n", upper(string(group)))
+		}
+		harmless := ""
+		if s.Harmless {
+			harmless = "yes"
+		}
+		env := s.Env()
+		if env != "" {
+			env = "`" + env + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", s.Title(), s.Takes(), s.Default, s.Scope, env, harmless, s.Does)
 	}
 	return b.String()
 }

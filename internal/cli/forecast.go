@@ -9,7 +9,9 @@ import (
 
 // foresee is the branch's next request as far as the draft, and what it takes; a branch that cannot be made to fit takes what is left of it, and over says why.
 func (r *run) foresee(t *turn.Turn) (req *turn.Request, over, err error) {
-	req, err = t.Fit(r.ctx)
+	if req, err = t.Fit(r.ctx); req != nil {
+		r.notInForce(req.Draft.Ignored)
+	}
 	var budget *enhancer.BudgetError
 	if errors.As(err, &budget) {
 		req.Forecast.Tokens = budget.Size

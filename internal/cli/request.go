@@ -26,6 +26,9 @@ func (r *run) requested() (*turn.Request, error) {
 		return nil, err
 	}
 	req, err := r.turn(c, snap.Info.Name).Request(r.ctx)
+	if req != nil {
+		r.notInForce(req.Draft.Ignored)
+	}
 	return req, talkHint(err)
 }
 
@@ -330,19 +333,15 @@ func (r *run) allModels(settings map[string]json.RawMessage) error {
 
 // modelSettings are the settings of the conversation, as far as there is one.
 func (r *run) modelSettings() (map[string]json.RawMessage, error) {
-	set, err := settings.FromEnv(os.Getenv)
-	if err != nil {
-		return nil, &usageError{err.Error(), ""}
-	}
 	c, err := r.conversation()
 	if errors.Is(err, chatctx.ErrNotExist) || errors.Is(err, chatctx.ErrNotFound) && r.contextRef() == "" {
-		return set, nil
+		return settings.WithEnv(nil, r.getenv()), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	inForce, err := c.Effective(r.ctx, r.branchName())
-	return settings.InForce(set, inForce), err
+	return settings.WithEnv(inForce, r.getenv()), err
 }
 
 func (r *run) listModels(provider string, client wire.Client) error {

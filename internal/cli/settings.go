@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 func settingCommands() []*command {
@@ -33,7 +34,7 @@ func settingCommands() []*command {
 				&urfave.BoolFlag{Name: "default", Usage: "of the store: in force wherever context and branch have no own value"},
 				&urfave.BoolFlag{Name: "store", Usage: "the old name of --default"},
 			}, table: settingsTable,
-			json: "settings; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
+			json: "settings, not_in_force[]; operation, context, branch", example: `chatctx config model=gpt-4o temperature=0.2
 chatctx config --all mode=plan
 chatctx config --default model=claude-sonnet-4-5`},
 	}
@@ -148,20 +149,18 @@ func parseSettings(args []string) (set map[string]json.RawMessage, show []string
 // settingsTable is the table of all settings, for help.
 func settingsTable() string {
 	var b strings.Builder
+	var group settings.Group
 	for i := range settings.Table {
 		s := &settings.Table[i]
-		name, takes := s.Name, string(s.Type)
-		if strings.HasSuffix(name, ".") {
-			name += "NAME"
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "%s\n", upper(string(group)))
 		}
-		if s.Words != "" {
-			takes = strings.Join(strings.Fields(s.Words), " | ")
-		}
-		fmt.Fprintf(&b, "%-22s %s: %s", name, takes, s.Does)
+		takes := s.Takes()
 		if s.Default != "" {
-			b.WriteString("; " + s.Default)
+			takes += "; default " + s.Default
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "  %s  %s (%s)\n", pad(s.Title(), 22), s.Does, takes)
 	}
 	return b.String()
 }
@@ -261,10 +260,11 @@ func (r *run) noteKey(set map[string]json.RawMessage) {
 
 // showSettings prints settings: all of a place, or some keys.
 func showSettings(r *run, keys []string) error {
-	v, err := readSettings(r)
+	v, ignored, err := readSettings(r)
 	if err != nil {
 		return err
 	}
+	r.notInForce(ignored)
 	if len(keys) > 0 {
 		some := map[string]json.RawMessage{}
 		for _, k := range keys {
@@ -276,44 +276,62 @@ func showSettings(r *run, keys []string) error {
 		}
 		v.Settings = some
 	}
+	v.Ignored = contract.Texts(ignored)
 	return r.emit(v, func() {
 		if len(keys) == 1 {
 			r.printf("%s\n", plainValue(v.Settings[keys[0]]))
 			return
 		}
 		r.printSettings(v.Settings)
-		if names := settings.Unknown(v.Settings); len(names) > 0 {
-			r.note("not in force, since this version does not know them: %s", clean(strings.Join(names, ", ")))
-		}
 		if len(v.Settings) == 0 {
 			r.note("nothing is set; chatctx config KEY=VALUE sets something")
 		}
 	})
 }
 
-// readSettings reads the settings of the place that the flags name.
-func readSettings(r *run) (*settingsJSON, error) {
+// readSettings reads the settings of the place that the flags name, and says which of them are not in force.
+func readSettings(r *run) (*settingsJSON, []error, error) {
 	if r.ofStore() {
 		st, err := r.reader()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s, err := st.Settings(r.ctx)
-		return &settingsJSON{Settings: notNil(s)}, err
+		return &settingsJSON{Settings: notNil(s)}, settings.Ignored(s), err
 	}
 	c, snap, err := r.snapshot()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.is("all") {
 		info, err := c.Info(r.ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return &settingsJSON{Context: &c.ID, Settings: notNil(info.Settings)}, nil
+		return &settingsJSON{Context: &c.ID, Settings: notNil(info.Settings)}, settings.Ignored(info.Settings), nil
 	}
 	s, err := c.Effective(r.ctx, snap.Info.Name)
-	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: notNil(s)}, err
+	if err != nil {
+		return nil, nil, err
+	}
+	ignored, err := c.Ignored(r.ctx, snap.Info.Name)
+	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: notNil(s)}, ignored, err
+}
+
+// notInForce says once in a run of the program which settings are not in force.
+func (r *run) notInForce(ignored []error) {
+	for _, err := range ignored {
+		if _, told := r.con.told.LoadOrStore(err.Error(), true); !told {
+			r.note("not in force: %s", clean(err.Error()))
+		}
+	}
+}
+
+// getenv reads the environment, and says what of its settings is not in force.
+func (r *run) getenv() func(string) string {
+	_, wrong := settings.FromEnv(os.Getenv)
+	r.notInForce(wrong)
+	return os.Getenv
 }
 
 func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {

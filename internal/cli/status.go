@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/enhancer"
@@ -92,7 +91,7 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	}
 	s.Model, s.Provider, s.Mode = settings["model"], settings["provider"], settings["mode"]
 	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
-	if errors.Is(err, enhancer.ErrSetting) || errors.Is(err, adapter.ErrSetting) {
+	if errors.Is(err, enhancer.ErrSetting) {
 		return nil // for the commands that use it to say
 	}
 	if err != nil {

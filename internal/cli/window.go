@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	urfave "github.com/urfave/cli/v3"
@@ -84,7 +83,7 @@ func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer
 	for key, v := range r.asked() {
 		settings[key] = v
 	}
-	return enhancer.OptionsOf(settings, os.Getenv)
+	return enhancer.OptionsOf(settings, r.getenv())
 }
 
 // counting opens the store so that counts are kept, or, where it can only be read, without.

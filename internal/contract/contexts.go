@@ -2,9 +2,11 @@ package contract
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
 // Context is a context in a list.
@@ -89,6 +91,46 @@ type Settings struct {
 	Context   *chatctx.ID                `json:"context,omitempty"`
 	Branch    string                     `json:"branch,omitempty"`
 	Settings  map[string]json.RawMessage `json:"settings"`
+	// Ignored says which are not in force, since this version does not know them or they cannot have their values.
+	Ignored []string `json:"not_in_force,omitempty"`
+}
+
+// SettingRow is a row of the table of all settings.
+type SettingRow struct {
+	Name     string   `json:"name"` // one that ends in a dot stands for all names that begin with it
+	Group    string   `json:"group"`
+	Type     string   `json:"type"`
+	Takes    string   `json:"takes"` // the values, with their range
+	Words    []string `json:"words,omitempty"`
+	Default  string   `json:"default,omitempty"`
+	Scope    string   `json:"scope"`
+	Env      string   `json:"env,omitempty"`
+	Harmless bool     `json:"harmless"`
+	Does     string   `json:"does"`
+}
+
+// SettingTable is the table of all settings.
+type SettingTable struct {
+	Settings []SettingRow `json:"settings"`
+}
+
+// SettingTableOf is the table of package settings.
+func SettingTableOf() SettingTable {
+	out := SettingTable{Settings: make([]SettingRow, len(settings.Table))}
+	for i := range settings.Table {
+		s := &settings.Table[i]
+		out.Settings[i] = SettingRow{s.Name, string(s.Group), string(s.Type), s.Takes(), strings.Fields(s.Words), s.Default, s.Scope.String(), s.Env(), s.Harmless, s.Does}
+	}
+	return out
+}
+
+// Texts are what errors say.
+func Texts(errs []error) []string {
+	var out []string
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return out
 }
 
 // Task is a sub-context.

@@ -65,7 +65,6 @@ var known = []struct {
 }{
 	{adapter.ErrNoModel, Usage, "usage"},
 	{adapter.ErrSetting, Usage, "usage"},
-	{enhancer.ErrSetting, Usage, "usage"},
 	{turn.ErrNoProvider, Usage, "usage"},
 	{turn.ErrRounds, Partial, "partial"},
 	{wire.ErrRefused, Provider, string(wire.Refused)},

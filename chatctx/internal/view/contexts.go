@@ -181,12 +181,19 @@ func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Bran
 	return b, err
 }
 
-func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
+// Places are the settings of a branch's places, the widest first.
+func Places(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) ([]map[string]json.RawMessage, error) {
 	store, err := StoreSettings(tx)
+	return []map[string]json.RawMessage{store, rec.Settings, b.Settings}, err
+}
+
+// Effective are the settings in force on a branch.
+func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
+	places, err := Places(tx, rec, b)
 	if err != nil {
 		return nil, err
 	}
-	return settings.InForce(store, rec.Settings, b.Settings), nil
+	return settings.InForce(places...), nil
 }
 
 func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {

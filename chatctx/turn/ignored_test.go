@@ -1,0 +1,42 @@
+package turn
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
+)
+
+// later puts settings into the store as a later version might, past all checks.
+func later(t *testing.T, turn *Turn, set map[string]json.RawMessage) {
+	t.Helper()
+	err := turn.Context.Store().DB().Update(t.Context(), func(tx kv.RwTx) error { return record.PutRecord(tx, record.MetaBucket, record.MetaSettings, set) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatALaterVersionSet: what is not known, or cannot be, is kept, named and not in force; an address that is none stops the request.
+func TestWhatALaterVersionSet(t *testing.T) {
+	p := newProvider(t, says("Noon."))
+	turn := newTurn(t, p)
+	later(t, turn, map[string]json.RawMessage{"frob": json.RawMessage("1"), "budget": json.RawMessage(`"much"`), "temperature": json.RawMessage("0.5")})
+	if _, err := turn.Send(t.Context(), user("What time is it?")); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(p.bodies[0], `"temperature":0.5`) || strings.Contains(p.bodies[0], "frob") {
+		t.Errorf("%s", p.bodies[0])
+	}
+	ignored, err := turn.Context.Ignored(t.Context(), "")
+	if err != nil || len(ignored) != 2 || !strings.Contains(ignored[0].Error(), "budget takes") || !strings.Contains(ignored[1].Error(), `no setting "frob"`) {
+		t.Errorf("%v %v", ignored, err)
+	}
+	later(t, turn, map[string]json.RawMessage{"base_url": json.RawMessage(`"unix:/run/model"`)})
+	if _, err := turn.Send(t.Context(), user("And now?")); !errors.Is(err, settings.ErrSetting) || len(p.bodies) != 1 {
+		t.Errorf("asked %d times: %v", len(p.bodies), err)
+	}
+}
