@@ -348,6 +348,38 @@ func TestOneDefaultAScope(t *testing.T) {
 	}
 }
 
+// TestALinkedContextIsAllowedNothing: what a parent denies and asks holds for a context that only says that it belongs there, what it allows for its tasks.
+func TestALinkedContextIsAllowedNothing(t *testing.T) {
+	s := open(t, "")
+	root := newContext(t, s, "root")
+	b := root.Begin("")
+	for _, r := range []Rule{{Effect: Allow, Tool: "a"}, {Effect: Ask, Tool: "b"}, {Effect: Deny, Tool: "c"}, {Default: true, Effect: Deny}} {
+		b.AddRule(r, RuleScope{})
+	}
+	commit(t, b)
+	if _, err := s.AddRule(t.Context(), Rule{Effect: Allow, Tool: "all"}); err != nil {
+		t.Fatal(err)
+	}
+	task, err := root.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: "task"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked, err := s.New(t.Context(), NewContext{Title: "linked", Parent: task.ID, Stay: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	below, err := linked.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Title: "below"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, n := range map[*ChatContext]int{root: 5, task: 5, linked: 4, below: 4} {
+		rules, err := s.Rules(t.Context(), c.ID)
+		if err != nil || len(rules) != n {
+			t.Errorf("%d rules hold, want %d: %v, %v", len(rules), n, rules, err)
+		}
+	}
+}
+
 // TestDiffOfRules: which calls on record would be decided otherwise, also those that ran. Nothing is written.
 func TestDiffOfRules(t *testing.T) {
 	s := open(t, "")

@@ -317,7 +317,8 @@ func findRule(tx kv.Tx, ctx ID, ref string) (*Rule, error) {
 	return nil, Ambiguous("rule", ref, words)
 }
 
-// Rules are the rules that are kept with a context, with those above it: of its parent contexts, unless it was made to take none, and of the store.
+// Rules are the rules that are kept with a context, with those above it: of its parent contexts, unless it was made to take none, and of the store. Of the parent of a context that is no
+// task (Info.Parent without one, as an import links them) those that allow are left out.
 // Those that hold no more are left out. The zero id gives the store's alone.
 func (s *Store) Rules(ctx context.Context, context ID) ([]*Rule, error) {
 	var out []*Rule

@@ -195,6 +195,8 @@ func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []ch
 	return ofStore(n.in.Loose(ctx, m, calls))
 }
 
+func (n *nativeStored) alone() bool { return n.in.Alone }
+
 func (n *nativeStored) Tag(name string, message chatctx.ID) error { return n.in.Tag(name, message) }
 func (n *nativeStored) Mark(message chatctx.ID, mark string)      { n.in.Mark(message, mark) }
 

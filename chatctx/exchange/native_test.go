@@ -248,6 +248,71 @@ func TestNativeImportAddsWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestAParentComesWithItsFile: a file's sub-context belongs to a parent that came in by the same file, also in an earlier state of it, and to no other; what it may do is never more than there.
+func TestAParentComesWithItsFile(t *testing.T) {
+	ctx := context.Background()
+	s := memoryStore(t)
+	root, err := s.New(ctx, chatctx.NewContext{Title: "root"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := exported(t, s, ExportOptions{All: true})
+	task := func(parent *chatctx.ChatContext, title string, k chatctx.Task) *chatctx.ChatContext {
+		t.Helper()
+		c, err := parent.StartTask(ctx, "", chatctx.NewTask{NewContext: chatctx.NewContext{Title: title}, Task: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := task(root, "first", chatctx.Task{MaxDepth: 3})
+	second := task(first, "second", chatctx.Task{OwnRules: true, MaxDepth: 50, MaxRounds: 7})
+	after := exported(t, s, ExportOptions{All: true})
+	alone := exported(t, s, ExportOptions{Context: second.ID.String()})
+
+	check := func(to *chatctx.Store, file []byte, warned bool, parents map[*chatctx.ChatContext]chatctx.ID) {
+		t.Helper()
+		rep, err := Import(ctx, to, []string{"-"}, Options{Stdin: bytes.NewReader(file)})
+		if err != nil || (len(rep.Warnings) > 0) != warned || warned && !strings.Contains(rep.Warnings[0].Text, "stands alone") {
+			t.Fatalf("%v %+v", err, rep)
+		}
+		for c, want := range parents {
+			here, err := to.Context(ctx, c.ID.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := here.Info(ctx)
+			if err != nil || info.Parent != want {
+				t.Errorf("%q is below %s, %v, want %s", info.Title, info.Parent, err, want)
+			}
+			k, err := here.TaskInfo(ctx)
+			if want == (chatctx.ID{}) {
+				if !errors.Is(err, chatctx.ErrInvalid) {
+					t.Errorf("%q is a task: %v", info.Title, err)
+				}
+				continue
+			}
+			if err != nil || k.OwnRules || k.MaxDepth > 3 {
+				t.Errorf("%q may do more than here: %+v, %v", info.Title, k, err)
+			}
+		}
+		checkClean(t, to)
+	}
+	whole := map[*chatctx.ChatContext]chatctx.ID{first: root.ID, second: first.ID}
+	check(memoryStore(t), after, false, whole)
+	grown, _ := imported(t, before)
+	check(grown, after, false, whole)
+	check(grown, after, false, whole)
+	part, _ := imported(t, before)
+	check(part, alone, true, map[*chatctx.ChatContext]chatctx.ID{second: {}})
+	for _, c := range []*chatctx.ChatContext{second, first} {
+		if _, err := s.Maintenance().PurgeContext(ctx, c.ID.String(), chatctx.PurgeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(s, after, true, map[*chatctx.ChatContext]chatctx.ID{first: {}})
+}
+
 func textsOf(t *testing.T, s *chatctx.Store, branchName string) string {
 	t.Helper()
 	ctx := context.Background()

@@ -21,6 +21,7 @@ type nativeTarget interface {
 	Loose(context.Context, *chatctx.Message, []chatctx.NativeCall) error
 	Tag(name string, message chatctx.ID) error
 	Mark(message chatctx.ID, mark string)
+	alone() bool // it names a parent that does not count
 	finish(context.Context) error
 }
 
@@ -138,6 +139,9 @@ func (n *nativeReader) begin(at place, v value) error {
 	if n.id = c.ID; err == nil {
 		n.target, err = n.r.native(chatctx.Native{ID: c.ID, Title: c.Title, Derived: c.Derived, Renamed: c.Renamed, Parent: idOf(c.Parent), Settings: c.Settings,
 			AppData: c.AppData, Labels: c.Labels, Active: c.Active, Created: pool.Time(c.Created), Updated: pool.Time(c.Updated), Task: taskIn(c.Task)})
+	}
+	if err == nil && n.target.alone() {
+		n.r.warn(at, "the context %q is a sub-context of one that was made here: it stands alone, and what that one allows does not hold for it", n.title)
 	}
 	return n.spoil(at, err)
 }
@@ -370,6 +374,7 @@ func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []chatctx.Nat
 	return nil
 }
 
+func (d *nativeDry) alone() bool                  { return false }
 func (d *nativeDry) Tag(string, chatctx.ID) error { return nil }
 func (d *nativeDry) Mark(chatctx.ID, string)      {}
 func (d *nativeDry) finish(ctx context.Context) error {

@@ -91,6 +91,7 @@ func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport struct {
+	Alone    bool // it names a parent that does not count, since that did not come in by a file that holds both
 	run      *ImportRun
 	context  Native
 	rec      record.ContextRecord
@@ -125,8 +126,8 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	if err != nil {
 		return nil, err
 	}
-	r.bound(&n)
-	i := &NativeImport{run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{}}
+	alone := r.bound(&n)
+	i := &NativeImport{Alone: alone, run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{}}
 	err = r.store.DB.View(ctx, func(tx kv.Tx) error {
 		rec, _, err := record.GetContext(tx, n.ID)
 		if rec != nil {
@@ -453,16 +454,24 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 		return Imported{}, record.Invalidf("context %q has no branch %q, which is to be its active one", i.context.Title, i.context.Active)
 	}
 	var res Imported
+	task, below := i.context.Task, true
 	err := i.run.update(ctx, func(st *journal.StoreTxn) (err error) {
-		if i.more != nil {
-			res, err = i.finishMore(st)
-		} else {
+		if i.more == nil {
 			res, err = i.finishNew(st)
+			return err
+		}
+		if res, err = i.finishMore(st); err != nil {
+			return err
+		}
+		rec, _, err := record.GetContext(st.Tx, i.context.ID)
+		if err == nil {
+			task = rec.Task
+			below, err = cameIn(st.Tx, i.context.ID, rec)
 		}
 		return err
 	})
-	if err == nil && i.more == nil {
-		i.run.remember(i.context.ID, i.context.Task)
+	if err == nil && below {
+		i.run.remember(i.context.ID, task)
 	}
 	return res, err
 }

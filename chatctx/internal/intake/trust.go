@@ -3,10 +3,12 @@ package intake
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -51,13 +53,14 @@ func undecidedIn(m *pool.Message) {
 	}
 }
 
-// bound leaves of a file's task what is no wider than here: the parent counts only where it came in by the same run, and then its rules hold.
-func (r *ImportRun) bound(n *Native) {
+// bound leaves of a file's task what is no wider than here: the parent counts only where it came in by the same run, and then its rules hold. alone: it does not count.
+func (r *ImportRun) bound(n *Native) (alone bool) {
 	if !r.made[n.Parent] {
+		alone = n.Parent != pool.ID{}
 		n.Parent, n.Task = pool.ID{}, nil
 	}
 	if n.Task == nil {
-		return
+		return alone
 	}
 	task := *n.Task
 	task.OwnRules, task.Depth = false, 1
@@ -69,9 +72,28 @@ func (r *ImportRun) bound(n *Native) {
 		task.MaxDepth = most
 	}
 	n.Task = &task
+	return false
 }
 
-// remember notes a context that the run has made, for its sub-contexts.
+// cameIn reports whether a context came into the store by a file. What was made here takes no sub-contexts from a file: what it allows would hold for them.
+func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
+	for n := rec.StoreLast; n != 0; {
+		op, err := record.GetOperation(tx, pool.ID{}, n)
+		if err != nil || op == nil {
+			return false, err
+		}
+		at := slices.IndexFunc(op.Chains, func(c record.Chain) bool { return c.Branch == id })
+		if at < 0 {
+			return false, nil
+		}
+		if n = op.Chains[at].Prev; n == 0 {
+			return op.What == "import", nil
+		}
+	}
+	return false, nil
+}
+
+// remember notes a context of the file that came in by this run, or by one of the same file before, for its sub-contexts.
 func (r *ImportRun) remember(id pool.ID, task *record.Task) {
 	if r.made == nil {
 		r.made, r.tasks = map[pool.ID]bool{}, map[pool.ID]*record.Task{}

@@ -49,7 +49,8 @@ func AllRules(tx kv.Tx) (RuleSet, error) {
 	return all, err
 }
 
-// RulesFor gives the rules that hold for a context at a time: its own, its parents', the store's.
+// RulesFor gives the rules that hold for a context at a time: its own, its parents', the store's. Where a context is no task of its parent but only says that it belongs to it, as files of other
+// programs do, nobody here gave it what is allowed there: of that parent and those above the rules that allow are left out.
 func RulesFor(tx kv.Tx, id pool.ID, now pool.Time) ([]*record.Rule, error) {
 	return rulesUp(tx, id, now, func(id pool.ID) ([]*record.Rule, error) { return RulesOf(tx, id) })
 }
@@ -65,6 +66,7 @@ const maxParents = 64
 func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Rule, error)) ([]*record.Rule, error) {
 	var out []*record.Rule
 	var branchOfParent pool.ID
+	linked := false
 	for up := range maxParents {
 		if id == (pool.ID{}) {
 			break
@@ -74,7 +76,9 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 			return nil, err
 		}
 		if up > 0 {
-			own = slices.DeleteFunc(own, func(r *record.Rule) bool { return r.Branch != (pool.ID{}) && r.Branch != branchOfParent })
+			own = slices.DeleteFunc(own, func(r *record.Rule) bool {
+				return r.Branch != (pool.ID{}) && r.Branch != branchOfParent || linked && r.Effect == record.Allow
+			})
 		}
 		out = append(out, own...)
 		rec, _, err := record.GetContext(tx, id)
@@ -85,6 +89,7 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 			break
 		}
 		id, branchOfParent = rec.Parent, pool.ID{}
+		linked = linked || rec.Task == nil
 		if rec.Task != nil {
 			branchOfParent = rec.Task.Branch
 		}
