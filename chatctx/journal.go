@@ -27,14 +27,18 @@ type Undone = journal.Undone
 // Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
 // made as several operations is taken back together. ErrConflict where something newer stands on it, where what it made is about a call that runs, and where it breaks an example that is kept with a rule; ErrNotFound where there is nothing to take back.
 func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
-	return s.keeping(func(k *toolcall.Kept) (*Undone, error) { return journal.Undo(ctx, s.at, contextRef, branchName, op, k.Around) })
+	return s.keeping(func(k *toolcall.Kept) (*Undone, error) {
+		return journal.Undo(ctx, s.at, contextRef, branchName, op, k.Around)
+	})
 }
 
 // Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what the store's newest did.
 // Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
 // stands on it; ErrNotFound where there is nothing to bring back.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
-	return s.keeping(func(k *toolcall.Kept) (*Undone, error) { return journal.Redo(ctx, s.at, contextRef, branchName, k.Around) })
+	return s.keeping(func(k *toolcall.Kept) (*Undone, error) {
+		return journal.Redo(ctx, s.at, contextRef, branchName, k.Around)
+	})
 }
 
 // keeping runs an undo or a redo so that the examples of rules hold after it, like with any other change of rules.

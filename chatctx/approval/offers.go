@@ -1,54 +1,110 @@
 package approval
 
 import (
-	"path"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// pathNames are the names under which tools take a path, and commandNames those under which they take a shell's text.
+// pathNames are the names under which tools take a path, folderNames those of folders, and commandNames those under which they take a shell's text.
 var (
-	pathNames    = []string{"path", "file_path", "filepath", "file", "filename", "directory", "dir", "folder"}
+	pathNames    = []string{"path", "file_path", "filepath", "file", "filename"}
+	folderNames  = []string{"directory", "dir", "folder", "cwd", "workdir"}
 	commandNames = []string{"command", "cmd", "script"}
 )
 
-// Offers are the rules that would allow calls like one from now on, the narrowest first: this exact call; this tool with these values, where it takes a path (its folder) or a command (its words); this tool.
-func Offers(c *chatctx.Call) []*chatctx.Rule {
-	tool := QuoteGlob(c.Tool)
+// Offers are the rules that would allow calls like one from now on, the narrowest first: this exact call; this tool with these values, where it takes a path (its folder) or a command (its words); this tool. The question about
+// the call is that of its Ruling, perhaps with other arguments. Each rule but the last allows this very call; where one with these values would leave a path or a command open there is none.
+func Offers(q chatctx.Question) []*chatctx.Rule {
+	tool := QuoteGlob(q.Tool)
 	var out []*chatctx.Rule
-	args, err := jsontree.Arguments(c.RunArguments())
+	args, err := jsontree.Arguments(q.Arguments)
 	if err == nil {
-		exact := string(args.Append(nil))
-		out = append(out, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: []chatctx.Condition{{Argument: All, Op: Equals, Value: exact}}})
-		if when := like(args); when != nil {
-			out = append(out, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: when})
+		out = offer(out, &q, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: []chatctx.Condition{{Argument: All, Op: Equals, Value: string(args.Append(nil))}}})
+		if when := like(args, q.Dir); when != nil {
+			out = offer(out, &q, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool, When: when})
 		}
 	}
 	return append(out, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool})
 }
 
-// like are the conditions that arguments of the same kind fulfil: in the folders of their paths, with the words that their commands begin with. Nil where there are no such arguments.
-func like(args *jsontree.Value) []chatctx.Condition {
-	var when []chatctx.Condition
-	for _, name := range pathNames {
-		v := args.Get(name)
-		if v == nil || v.Kind != jsontree.String || untold(v.Text) != "" || !strings.HasPrefix(v.Text, "/") {
-			continue
-		}
-		when = append(when, chatctx.Condition{Argument: name, Op: Under, Value: path.Dir(v.Text)})
+// offer adds a rule that allows the call.
+func offer(out []*chatctx.Rule, q *chatctx.Question, r *chatctx.Rule) []*chatctx.Rule {
+	at := *q
+	r.Context = at.Context
+	ready := Rules{}.ready(r)
+	allows := ready == nil && Rules{}.Judge([]*chatctx.Rule{r}, &at).Effect == chatctx.Allow
+	if r.Context = (chatctx.ID{}); allows {
+		out = append(out, r)
 	}
-	for _, name := range commandNames {
-		v := args.Get(name)
-		if v == nil || v.Kind != jsontree.String {
+	return out
+}
+
+// like are the conditions that arguments of the same kind fulfil: in the folders of their paths, with the words that their commands begin with. Nil where there are no such arguments, and where one of them would be
+// left open: it cannot be told, or lies deeper, where no condition looks.
+func like(args *jsontree.Value, dir string) []chatctx.Condition {
+	var when []chatctx.Condition
+	for _, m := range args.Members {
+		name, folded := m.Name, strings.ToLower(m.Name)
+		condition := chatctx.Condition{Argument: name}
+		switch {
+		case slices.Contains(commandNames, folded):
+			condition.Op = Each
+			if m.Value.Kind == jsontree.String {
+				condition.Value = beginnings(readScript(m.Value.Text))
+			}
+		case slices.Contains(pathNames, folded), slices.Contains(folderNames, folded):
+			condition.Op = Under
+			if m.Value.Kind == jsontree.String {
+				condition.Value = folderFor(m.Value.Text, dir, slices.Contains(folderNames, folded))
+			}
+		case takesMore(m.Value):
+			return nil
+		default:
 			continue
 		}
-		if patterns := beginnings(readScript(v.Text)); patterns != "" {
-			when = append(when, chatctx.Condition{Argument: name, Op: Each, Value: patterns})
+		if condition.Value == "" {
+			return nil
 		}
+		when = append(when, condition)
 	}
 	return when
+}
+
+// takesMore reports whether a path or a command stands deeper in a value.
+func takesMore(v *jsontree.Value) bool {
+	for _, m := range v.Members {
+		name := strings.ToLower(m.Name)
+		if slices.Contains(commandNames, name) || slices.Contains(pathNames, name) || slices.Contains(folderNames, name) || takesMore(m.Value) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.List, takesMore)
+}
+
+// folderFor is the folder that a path lies in, or is. A relative one begins in dir. "": it cannot be told, it is that of the whole system, or the path goes up on its way.
+func folderFor(name, dir string, folder bool) string {
+	if untold(name) != "" || slices.Contains(names(filepath.FromSlash(name)), "..") {
+		return ""
+	}
+	at := filepath.FromSlash(name)
+	if !filepath.IsAbs(at) {
+		if dir == "" {
+			return ""
+		}
+		at = filepath.Join(dir, at)
+	}
+	if st, err := os.Stat(at); !folder && (err != nil || !st.IsDir()) {
+		at = filepath.Dir(at)
+	}
+	if at = filepath.Clean(at); at == filepath.Dir(at) {
+		return ""
+	}
+	return at
 }
 
 // beginnings are patterns of the commands of a script: a program with its first word, where that is no flag. "" where it cannot be told what runs.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -344,34 +345,71 @@ func TestEachCommand(t *testing.T) {
 
 // TestOffers: the rules that are offered for a call, the narrowest first, allow it, and what they do not cover they do not allow.
 func TestOffers(t *testing.T) {
+	work := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(work, "sub", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at, err := filepath.EvalSymlinks(work)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		tool, args string
-		want       []string
+		like       string // what is offered for these values; "": nothing
 		not        string // arguments that all but the last leave to a person
 	}{
-		{"read", `{"path":"/srv/a/x"}`, []string{`allow read when {} equals {"path":"/srv/a/x"}`, "allow read when path under /srv/a", "allow read"}, `{"path":"/srv/b"}`},
-		{"sh*", `{"command":"git push -f | cat"}`, []string{`allow sh\* when {} equals {"command":"git push -f | cat"}`, `allow sh\* when command each "git push" "cat"`, `allow sh\*`}, `{"command":"git rm"}`},
-		{"x", `{"n":1}`, []string{`allow x when {} equals {"n":1}`, "allow x"}, `{"n":2}`},
-		{"x", `{"command":"$(x)"}`, []string{`allow x when {} equals {"command":"$(x)"}`, "allow x"}, `{"command":"y"}`},
+		{"read", `{"path":"/srv/a/x"}`, "path under /srv/a", `{"path":"/srv/b"}`},
+		{"read", `{"path":"x"}`, "path under " + at, `{"path":"../x"}`},
+		{"read", `{"path":"./sub/x"}`, "path under " + at + "/sub", `{"path":"x"}`},
+		{"read", `{"path":"sub/deep"}`, "path under " + at + "/sub/deep", `{"path":"sub/x"}`},
+		{"ls", `{"dir":"sub"}`, "dir under " + at + "/sub", `{"dir":"."}`},
+		{"ls", `{"dir":"."}`, "dir under " + at, `{"dir":".."}`},
+		{"read", `{"path":"../x"}`, "", `{"path":"../y"}`},
+		{"read", `{"path":"sub/../x"}`, "", `{"path":"sub/../y"}`},
+		{"read", `{"path":"/srv/a/../x"}`, "", `{"path":"/srv/x"}`},
+		{"read", `{"path":"/x"}`, "", `{"path":"/y"}`},
+		{"read", `{"path":"~/x"}`, "", `{"path":"/y"}`},
+		{"read", `{"path":""}`, "", `{"path":"y"}`},
+		{"read", `{"path":"/srv/a/x","file":"~/y"}`, "", `{"path":"/srv/a/x","file":"/etc/passwd"}`},
+		{"read", `{"path":"/srv/a/x","file":"/srv/b/y"}`, "path under /srv/a when file under /srv/b", `{"path":"/srv/a/x","file":"/etc/passwd"}`},
+		{"read", `{"path":"/srv/a/x","options":{"path":"/srv/a/y"}}`, "", `{"path":"/srv/a/x","options":{"path":"/etc/y"}}`},
+		{"read", `{"path":["/srv/a/x"]}`, "", `{"path":["/srv/a/y"]}`},
+		{"run", `{"command":"git push","cwd":"/srv/a/gone"}`, `command each "git push" when cwd under /srv/a/gone`, `{"command":"git push","cwd":"/srv/a"}`},
+		{"run", `{"command":"$(x)","cwd":"/srv/a"}`, "", `{"command":"rm","cwd":"/srv/a"}`},
+		{"sh*", `{"command":"git push -f | cat"}`, `command each "git push" "cat"`, `{"command":"git rm"}`},
+		{"x", `{"n":1}`, "", `{"n":2}`},
+		{"x", `{"command":"$(x)"}`, "", `{"command":"y"}`},
 	} {
-		call := &chatctx.Call{Call: pool.Call{Tool: c.tool, Arguments: json.RawMessage(c.args)}}
-		offers := Offers(call)
-		if len(offers) != len(c.want) {
-			t.Fatalf("%s %s is offered %v", c.tool, c.args, offers)
+		q := chatctx.Question{Tool: c.tool, Arguments: json.RawMessage(c.args), Dir: at}
+		tool := "allow " + QuoteGlob(c.tool)
+		want := []string{tool + " when {} equals " + c.args}
+		if c.like != "" {
+			want = append(want, tool+" when "+c.like)
 		}
+		want = append(want, tool)
+		offers := Offers(q)
+		var said []string
 		for i, r := range offers {
-			if r.String() != c.want[i] {
-				t.Errorf("%s %s is offered %q, want %q", c.tool, c.args, r, c.want[i])
-			}
+			said = append(said, r.String())
 			if err := (Rules{}).Rule(r); err != nil {
 				t.Error(err)
 			}
-			if j := (Rules{}).Judge([]*chatctx.Rule{r}, &chatctx.Question{Tool: c.tool, Arguments: json.RawMessage(c.args)}); j.Effect != chatctx.Allow {
+			if j := (Rules{}).Judge([]*chatctx.Rule{r}, &q); j.Effect != chatctx.Allow {
 				t.Errorf("%s does not allow %s: %s", r, c.args, j.Notes[0].Why)
 			}
-			if j := (Rules{}).Judge([]*chatctx.Rule{r}, &chatctx.Question{Tool: c.tool, Arguments: json.RawMessage(c.not)}); (j.Effect == chatctx.Allow) != (i == len(offers)-1) {
-				t.Errorf("%s says %s of %s", r, j.Effect, c.not)
+			other := q
+			if other.Arguments = json.RawMessage(c.not); (Rules{}.Judge([]*chatctx.Rule{r}, &other).Effect == chatctx.Allow) != (i == len(offers)-1) {
+				t.Errorf("%s and %s", r, c.not)
 			}
 		}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s %s is offered %q, want %q", c.tool, c.args, said, want)
+		}
+	}
+	if offers := Offers(chatctx.Question{Tool: "read", Arguments: json.RawMessage(`{"path":"x"}`)}); len(offers) != 2 {
+		t.Errorf("a path that is relative to nobody knows what is offered %v", offers)
+	}
+	if offers := Offers(chatctx.Question{Tool: "read", Arguments: json.RawMessage(`{"path":"/srv/a","n":1}`), Schema: json.RawMessage(`{"properties":{"path":{}}}`)}); len(offers) != 1 {
+		t.Errorf("what no allow can hold for is offered %v", offers)
 	}
 }

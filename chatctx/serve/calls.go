@@ -199,7 +199,7 @@ func getCall(r *request, in *callParams) (shownCall, error) {
 		for _, n := range j.Notes {
 			out.Ruling.Notes = append(out.Ruling.Notes, ruleNote{n.Rule.ID, n.Why, n.Holds})
 		}
-		for _, offer := range approval.Offers(c) {
+		for _, offer := range approval.Offers(j.Question) {
 			out.Offers = append(out.Offers, contract.RuleOf(offer))
 		}
 	}
@@ -226,11 +226,14 @@ func approveCall(r *request, in *approveParams) (contract.Call, error) {
 		if err := r.need(Admin); err != nil {
 			return contract.Call{}, err
 		}
-		shown := *c
-		if in.Arguments != nil {
-			shown.Effective = in.Arguments
+		j, err := r.store.Judge(r.ctx, c)
+		if err != nil {
+			return contract.Call{}, err
 		}
-		offers := approval.Offers(&shown)
+		if in.Arguments != nil {
+			j.Question.Arguments = in.Arguments
+		}
+		offers := approval.Offers(j.Question)
 		if in.Always < 1 || in.Always > len(offers) {
 			return contract.Call{}, chatctx.Invalid("always is %d, and the call has %d offers", in.Always, len(offers))
 		}

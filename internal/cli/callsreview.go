@@ -140,7 +140,7 @@ func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 			continue // the rules decide
 		}
 		seen++
-		if more, err := v.one(c); err != nil || !more {
+		if more, err := v.one(c, j); err != nil || !more {
 			return seen, err
 		}
 	}
@@ -148,7 +148,7 @@ func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 }
 
 // one asks about one call until it is decided or skipped. more: there may be another.
-func (v *reviewer) one(c *chatctx.Call) (more bool, err error) {
+func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error) {
 	r := v.r
 	v.reason = ""
 	r.callLine(v.st, c, map[chatctx.ID]string{})
@@ -167,7 +167,7 @@ func (v *reviewer) one(c *chatctx.Call) (more bool, err error) {
 		case "n", "no":
 			return true, v.decide(c, chatctx.Verdict{Status: pool.Denied})
 		case "a", "always":
-			if done, err := v.always(c, arguments); err != nil || done {
+			if done, err := v.always(c, j, arguments); err != nil || done {
 				return true, err
 			}
 		case "e", "edit":
@@ -196,10 +196,13 @@ func (v *reviewer) ask(prompt string) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// decide takes a decision; that somebody else was faster is told, and no end of the review.
-func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
+// decide takes a decision, with rules that are made by it; that somebody else was faster is told, and no end of the review.
+func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...chatctx.Rule) error {
 	verdict.Name, verdict.Reason = v.r.flag("by"), v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
+	for _, rule := range rules {
+		b.AddRule(rule, chatctx.RuleScope{})
+	}
 	b.Decide(c.Ref(), verdict)
 	done, err := b.Commit(v.r.ctx)
 	if errors.Is(err, chatctx.ErrConflict) {
@@ -210,6 +213,11 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
 		return err
 	}
 	v.decided++
+	for _, step := range done.Steps {
+		if made := step.Rule; made != nil {
+			v.r.note("rule %s holds here from now on: %s; chatctx rules rm %s takes it away", short(made.ID), clean(made.String()), short(made.ID))
+		}
+	}
 	now := done.Last().Call
 	j := callToJSON(now)
 	j.Operation = done.Operation
@@ -217,12 +225,12 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict) error {
 }
 
 // always allows calls like this one by a rule, and this call. What the rule covers is chosen, the narrowest first. done: the call is decided.
-func (v *reviewer) always(c *chatctx.Call, arguments json.RawMessage) (done bool, err error) {
-	shown := *c
+func (v *reviewer) always(c *chatctx.Call, j *chatctx.Ruling, arguments json.RawMessage) (done bool, err error) {
+	q := j.Question
 	if arguments != nil {
-		shown.Effective = arguments
+		q.Arguments = arguments
 	}
-	offers := approval.Offers(&shown)
+	offers := approval.Offers(q)
 	for i, rule := range offers {
 		v.r.note("%d  %s", i+1, clean(rule.String()))
 	}
@@ -237,19 +245,7 @@ func (v *reviewer) always(c *chatctx.Call, arguments json.RawMessage) (done bool
 	}
 	rule := offers[n-1]
 	rule.Reason = v.reason
-	b := v.st.Begin(c.Context.String(), c.Branch)
-	b.AddRule(*rule, chatctx.RuleScope{})
-	added, err := b.Commit(v.r.ctx)
-	if errors.Is(err, chatctx.ErrConflict) {
-		v.r.note("%s", clean(err.Error()))
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	made := added.Last().Rule
-	v.r.note("rule %s holds here from now on: %s; chatctx rules rm %s takes it away", short(made.ID), clean(made.String()), short(made.ID))
-	return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
+	return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments}, *rule)
 }
 
 // edit lets the person change the arguments, in their editor or else on a line.

@@ -190,12 +190,15 @@ func (q *queue) put(m *model, c *waiting, text string) tea.Cmd {
 	return nil
 }
 
-// decide takes a decision; that somebody else was faster is told.
-func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict) tea.Cmd {
+// decide takes a decision, with rules that are made by it; that somebody else was faster is told.
+func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx.Rule) tea.Cmd {
 	v.Name, v.Reason = m.o.By, q.reason
 	st, ctx := m.st, m.ctx
 	return tea.Sequence(func() tea.Msg {
 		b := st.Begin(c.Context.String(), c.Branch)
+		for _, rule := range rules {
+			b.AddRule(rule, chatctx.RuleScope{})
+		}
 		b.Decide(c.Ref(), v)
 		done, err := b.Commit(ctx)
 		if err != nil {
@@ -207,27 +210,19 @@ func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict) tea.Cmd {
 
 // always makes a rule of one of those that fit, and approves the call.
 func (q *queue) always(m *model, c *waiting) tea.Cmd {
-	shown := *c.Call
+	question := c.ruling.Question
 	if raw := q.edited[string(c.Ref())]; raw != nil {
-		shown.Effective = raw
+		question.Arguments = raw
 	}
-	offers := approval.Offers(&shown)
+	offers := approval.Offers(question)
 	ch := &choice{title: "Allow from now on, in this conversation", under: q}
 	for _, r := range offers {
 		ch.options = append(ch.options, r.String())
 	}
 	ch.then = func(m *model, i int) tea.Cmd {
-		rule, st, ctx := *offers[i], m.st, m.ctx
+		rule := *offers[i]
 		rule.Reason = q.reason
-		verdict := chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())]}
-		return tea.Sequence(func() tea.Msg {
-			b := st.Begin(c.Context.String(), c.Branch)
-			b.AddRule(rule, chatctx.RuleScope{})
-			if _, err := b.Commit(ctx); err != nil {
-				return doneMsg{err: err}
-			}
-			return nil
-		}, q.decide(m, c, verdict))
+		return q.decide(m, c, chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())]}, rule)
 	}
 	m.over = ch
 	ch.n = len(ch.options)

@@ -50,6 +50,8 @@ type Ruling struct {
 	Without *Ruling
 	// Notes say of each rule for this tool whether it holds, and why.
 	Notes []RuleNote
+	// Question is what was asked about a call of a store, with what stands around it there.
+	Question Question
 }
 
 // RuleNote says whether a rule holds.

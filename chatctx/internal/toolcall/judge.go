@@ -36,7 +36,11 @@ func Ask(ctx context.Context, s *record.Store, id pool.ID, branchName string, q 
 	if err != nil {
 		return nil, err
 	}
-	return judge(s, rules, &q)
+	r, err := judge(s, rules, &q)
+	if err == nil {
+		r.Question = q
+	}
+	return r, err
 }
 
 func judge(s *record.Store, rules []*record.Rule, q *record.Question) (*record.Ruling, error) {
