@@ -249,3 +249,30 @@ func (m *Message) Text() string {
 func NewText(role Role, text string) *Message {
 	return &Message{Role: role, Content: []Part{{Type: TextPart, Text: text}}}
 }
+
+// Weight is about how many bytes a message takes.
+func (m *Message) Weight() int {
+	n := 300 + partsWeight(m.Content)
+	if m.Result != nil {
+		n += len(m.Result.Text) + len(m.Result.JSON) + partsWeight(m.Result.Parts)
+	}
+	for _, c := range m.Calls {
+		n += len(c.Arguments) + len(c.Raw)
+	}
+	if m.Source != nil {
+		n += len(m.Source.Raw)
+	}
+	for _, d := range m.Meta.ProviderData {
+		n += len(d)
+	}
+	return n
+}
+
+func partsWeight(parts []Part) int {
+	n := 0
+	for i := range parts {
+		p := &parts[i]
+		n += 100 + len(p.Text) + len(p.Data) + len(p.Raw) + len(p.Signature) + len(p.Redacted) + len(p.URL)
+	}
+	return n
+}

@@ -39,7 +39,7 @@ func readAIStudio(r *reading) error {
 		in.AppData = appData(aiStudioName, w.done())
 		r.about(in, v, append(allTexts(contentParts(v.at("systemInstruction", "parts"))), v.at("systemInstruction", "text").str())...)
 		if in.Conversation = v.get("id").str(); in.Conversation == "" {
-			in.Conversation = contentID([]byte(name), s.t.records)
+			in.Conversation = s.r.treeID([]byte(name), s.t.records)
 		}
 		return s.t.emit(in, s.t.last())
 	})

@@ -1,9 +1,11 @@
 package exchange
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -36,6 +38,10 @@ func isChatGPT(v value) bool { return v.get("mapping").is(objectKind) }
 // readChatGPT reads an array of conversations, one alone, or an object that holds the array or one as a browser extension
 // saved it.
 func readChatGPT(r *reading) error {
+	r.large = func(at place, s *splitter) error {
+		c := chatgpt{r: r, at: at}
+		return c.large(s)
+	}
 	return r.eachItem("conversations", func(at place, v value) error {
 		c := chatgpt{r: r, at: at, outer: v}
 		if p := v.get("raw_provider_payload"); isChatGPT(p) {
@@ -76,13 +82,22 @@ func (c *chatgpt) conversation(v value) error {
 		return nil
 	}
 	in := c.head(v, id)
-	records, good := c.records(mapping)
-	if !good {
+	nodes := newNodes(mapping.len())
+	for key, node := range mapping.members() {
+		c.add(nodes, key, node)
+	}
+	return c.finish(in, v, nodes, digest, before)
+}
+
+// finish hands a conversation on when its nodes are read.
+func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest pool.Hash, before int) error {
+	records := nodes.records
+	if nodes.bad > 0 && nodes.bad == nodes.all {
 		c.r.skipContext(0, c.at, "no node of the conversation could be read")
 		return nil
 	}
 	if in.Conversation == "" {
-		in.Conversation = contentID(v.get("create_time").raw(), records)
+		in.Conversation = c.r.treeID(v.get("create_time").raw(), records)
 	}
 	c.r.about(in, c.outer)
 	c.r.tree(in, records, v.get("current_node").str(), c.at)
@@ -120,8 +135,8 @@ func (c *chatgpt) count(mapping value) {
 	}
 }
 
-// contentID makes an id for a conversation that has none, from what a longer version of it has too.
-func contentID(created []byte, records []record) string {
+// treeID makes an id for a conversation that has none, from what a longer version of it has too.
+func (r *reading) treeID(created []byte, records []record) string {
 	h := sha256.New()
 	h.Write(created)
 	for i := range records {
@@ -131,33 +146,114 @@ func contentID(created []byte, records []record) string {
 	}
 	for i := range records {
 		if m := records[i].message; m != nil && typed(m) {
-			h.Write([]byte(m.Text()))
+			h.Write([]byte(r.shelf.text(m)))
 			break
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// records reads the nodes. good is false where there are some and none could be read.
-func (c *chatgpt) records(mapping value) (records []record, good bool) {
-	n, bad := mapping.len(), 0
-	records = make([]record, 0, n)
-	last := map[string]int{}
-	for key, node := range mapping.members() {
-		rec, ok := c.node(key, node)
-		if !ok {
-			bad++
-		}
-		if i, twice := last[key]; twice {
-			c.r.warn(c.at, "the node %q stands more than once, the last one counts", show.Clip(key, 80))
-			c.r.duplicated(1)
-			records[i] = rec
-			continue
-		}
-		last[key] = len(records)
-		records = append(records, rec)
+// nodes are those of a conversation that were read so far.
+type nodes struct {
+	records  []record
+	at       map[string]int
+	all, bad int // how many there were, and could not be read
+}
+
+func newNodes(n int) *nodes { return &nodes{records: make([]record, 0, n), at: map[string]int{}} }
+
+// add reads a node.
+func (c *chatgpt) add(n *nodes, key string, node value) {
+	rec, ok := c.node(key, node)
+	n.all++
+	if !ok {
+		n.bad++
 	}
-	return records, bad < n || n == 0
+	if i, twice := n.at[key]; twice {
+		c.r.warn(c.at, "the node %q stands more than once, the last one counts", show.Clip(key, 80))
+		c.r.duplicated(1)
+		n.records[i] = rec
+		return
+	}
+	n.at[key] = len(n.records)
+	n.records = append(n.records, rec)
+}
+
+// large reads a conversation that is too large to be in memory, a node after the other. What stands beside the nodes is read when they are.
+func (c *chatgpt) large(s *splitter) error {
+	before := c.r.trouble()
+	var nodes *nodes
+	beside, tooLarge := []byte{'{'}, false
+	err := s.members(func(key []byte) error {
+		if b, err := s.peek(); string(key) != `"mapping"` || b != '{' || err != nil {
+			text, err := s.value()
+			if err == errTooLarge {
+				tooLarge = true
+				return nil
+			}
+			beside = append(append(append(append(beside, key...), ':'), text...), ',')
+			return err
+		}
+		nodes = newNodes(0)
+		return s.members(func(key []byte) error { return c.largeNode(s, nodes, key) })
+	})
+	switch {
+	case err == io.ErrUnexpectedEOF:
+		c.r.skipContext(0, c.at, "the file ends in the middle of this item")
+		return err
+	case err != nil:
+		return err
+	case tooLarge:
+		c.r.skipContext(0, c.at, "an item with a member of more than %d MB is left out", c.r.limits.Item>>20)
+		return nil
+	}
+	beside = append(bytes.TrimSuffix(beside, []byte{','}), '}')
+	v, _, err := new(document).parse(beside, false)
+	if err != nil {
+		c.r.skipContext(0, c.at, "not JSON: %v of the item", err)
+		return nil
+	}
+	c.outer = v
+	if nodes == nil {
+		return c.conversation(v)
+	}
+	in := c.head(v, firstOf(v.get("conversation_id").str(), v.get("id").str()))
+	for i := range nodes.records { // the model of the conversation, for answers that name none
+		if m := nodes.records[i].message; m != nil && m.Role == pool.Assistant && m.Meta.Model == "" {
+			m.Meta.Model = c.model
+		}
+	}
+	return c.finish(in, v, nodes, pool.Hash{}, before)
+}
+
+func (c *chatgpt) largeNode(s *splitter, n *nodes, key []byte) error {
+	if err := c.r.ctx.Err(); err != nil {
+		return err
+	}
+	text, err := s.value()
+	switch {
+	case err == errTooLarge:
+		c.r.skip(1, c.at, "a node of more than %d MB is left out", c.r.limits.Item>>20)
+		return nil
+	case err != nil:
+		return err
+	}
+	name, _, err := new(document).parse(key, false)
+	if err != nil {
+		return c.badNode(err)
+	}
+	id := name.str()
+	v, _, err := c.r.doc.parse(text, false)
+	if err != nil {
+		return c.badNode(err)
+	}
+	c.add(n, id, v)
+	return nil
+}
+
+func (c *chatgpt) badNode(err error) error {
+	c.r.skip(1, c.at, "a node that is not JSON: %v", err)
+	return nil
 }
 
 // node reads one node. One that is bad is reported, and stays as a link only.
@@ -192,6 +288,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	rec.message = c.message(key, msg)
 	c.r.whole(at, msg, rec.message)
 	c.r.beside(v, rec.message)
+	c.r.shelf.put(rec.message)
 	return rec, true
 }
 

@@ -53,7 +53,7 @@ func readClaudeAIChat(r *reading, at place, v value) error {
 		c.message(at.in("message "+itoa(n)), n, m)
 	}
 	if in.Conversation == "" {
-		in.Conversation = contentID(v.get("created_at").raw(), c.t.records)
+		in.Conversation = c.r.treeID(v.get("created_at").raw(), c.t.records)
 	}
 	active := v.get("current_leaf_message_uuid").str()
 	if !v.has("current_leaf_message_uuid") {

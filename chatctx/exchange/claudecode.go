@@ -335,7 +335,9 @@ func (c *claudeCode) add(line ccLine, v value) {
 		if have := &c.lines[j]; have.copyOf == (chatctx.NodeLink{}) {
 			have.copyOf = line.copyOf
 		}
+		c.r.shelf.back(c.lines[j].msgs...)
 		keepAgain(c.lines[j].msgs, line.msgs)
+		c.r.shelf.put(c.lines[j].msgs...)
 		c.r.duplicated(1)
 		return
 	}
@@ -353,6 +355,7 @@ func (c *claudeCode) add(line ccLine, v value) {
 	if line.parent != "" && line.up < 0 {
 		line.up = unlinked // it may come later
 	}
+	c.r.shelf.put(line.msgs...)
 	c.lines = append(c.lines, line)
 	c.ids[line.id] = append(c.ids[line.id], i)
 	if line.kind != ccLink {
@@ -370,6 +373,8 @@ func (c *claudeCode) writtenOn(line *ccLine) bool {
 	if have.kind != line.kind || have.parent != line.parent || len(have.msgs) != 1 {
 		return false
 	}
+	c.r.shelf.back(have.msgs...)
+	defer func() { c.r.shelf.put(have.msgs...) }()
 	was, now := have.msgs[0], line.msgs[0]
 	switch {
 	case was.Continues(now):

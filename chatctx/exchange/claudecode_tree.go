@@ -253,6 +253,8 @@ func (c *claudeCode) continues(i, head int) bool {
 
 // merge adds the content of a reply's further line. Figures are final on the last one.
 func (c *claudeCode) merge(head, l *ccLine) {
+	c.r.shelf.back(head.msgs...)
+	c.r.shelf.back(l.msgs...)
 	last := head.msgs[len(head.msgs)-1]
 	for i, m := range l.msgs {
 		if i > 0 || m.Role != pool.Assistant || last.Role != pool.Assistant {
@@ -273,6 +275,7 @@ func (c *claudeCode) merge(head, l *ccLine) {
 		}
 		last.Unfinished = m.Unfinished
 	}
+	c.r.shelf.put(head.msgs...)
 	l.msgs = nil
 }
 

@@ -71,15 +71,17 @@ type codex struct {
 	loose                         []byte             // what records before the first item say
 	heard                         *sieve             // what was said so far
 	heardTo                       int                // the first item that is not heard yet
+	settled                       int                // the first item that may be put away
 }
 
 // codexItem is a message, or a step back.
 type codexItem struct {
 	at    place
 	m     *chatctx.Message
-	event bool   // from an event: counts only where no response item says the same
-	loose []byte // what records after it say that are no items
-	back  int    // turns that are left
+	event bool      // from an event: counts only where no response item says the same
+	loose []byte    // what records after it say that are no items
+	words pool.Hash // of what it began with, once it is put away
+	back  int       // turns that are left
 }
 
 func (c *codex) line(at place, v value) error {
@@ -115,6 +117,7 @@ func (c *codex) line(at place, v value) error {
 		}
 	}
 	c.beside(v)
+	c.settle()
 	return nil
 }
 
@@ -148,6 +151,21 @@ func (c *codex) beside(v value) {
 		}
 	}
 	*into = append(append(*into, ','), raw...)
+}
+
+// settle puts away the items that nothing more comes to.
+func (c *codex) settle() {
+	for ; c.settled < c.heardTo; c.settled++ {
+		it := &c.items[c.settled]
+		if it.m == nil {
+			continue
+		}
+		if it.m == c.answer || it.m == c.lastAnswer {
+			break
+		}
+		it.words = beginning(it.m)
+		c.r.shelf.put(it.m)
+	}
 }
 
 // firstValue is the first of them that is an object.
@@ -446,12 +464,12 @@ func (c *codex) keepRepeated() {
 		if it.m != nil && !it.event {
 			last = i
 		}
-		if it.event && c.repeated(it.m) && !c.heard.hasText(it.m.Text()) {
+		if it.event && c.repeated(it.m) && !c.heard.hasText(c.r.shelf.text(it.m)) {
 			into := &c.loose
 			if last >= 0 {
 				into = &c.items[last].loose
 			}
-			*into = append(append(*into, ','), object("message", it.m.Text())...)
+			*into = append(append(*into, ','), object("message", c.r.shelf.text(it.m))...)
 		}
 	}
 }
@@ -480,13 +498,15 @@ func (p *codexPath) step(it *codexItem) {
 	if typed(it.m) {
 		p.turns = append(p.turns, p.at)
 	}
-	first := *it.m
-	first.Calls, first.Content = first.Calls[:min(len(first.Calls), 1)], first.Content[:min(len(first.Content), 1)]
+	if it.words == (pool.Hash{}) {
+		it.words = beginning(it.m)
+	}
 	above, from := p.at, len(p.t.records)
 	if above == "" && from > 0 && p.t.records[0].further {
 		above = p.t.records[0].id
 	}
-	id := digest([]*chatctx.Message{pool.NewText(pool.User, p.at), &first})
+	before := pool.NewText(pool.User, p.at).Words()
+	id := digestOf(append(before[:], it.words[:]...))
 	p.t.add(it.at, id, above, it.m)
 	if len(p.t.records) == from {
 		return
@@ -498,6 +518,13 @@ func (p *codexPath) step(it *codexItem) {
 	} else if p.c.parent != "" {
 		rec.copyOf = chatctx.NodeLink{Conversation: p.c.parent, Node: rec.id}
 	}
+}
+
+// beginning are the words of a message with no more than its first part and call: more may have been added since it was copied.
+func beginning(m *chatctx.Message) pool.Hash {
+	first := *m
+	first.Calls, first.Content = first.Calls[:min(len(first.Calls), 1)], first.Content[:min(len(first.Content), 1)]
+	return first.Words()
 }
 
 // sessions begins a session where a compaction stands, on the branches that hold the message after it.

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,7 @@ type Limits struct {
 	Unpacked int64 // bytes up to which Ratio is not looked at: 1 GB
 	Ratio    int   // how many times larger than packed something may be: 200
 	Spool    int64 // bytes of a ZIP or database that has to be copied to be read: 16 GB
+	Memory   int   // bytes of one conversation's messages that stay in memory while it is read, the others lie in a temporary file: 16 MB
 	Asset    int64 // bytes of one image or other file of a message: 256 MB
 	Warnings int   // how many are kept in the report, the rest is counted: 10,000
 }
@@ -55,6 +57,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Line, 64<<20)
 	set(&l.Item, 128<<20)
 	set(&l.Members, 200_000)
+	set(&l.Memory, 16<<20)
 	set64(&l.Unpacked, 1<<30)
 	set(&l.Ratio, 200)
 	set64(&l.Spool, 16<<30)
@@ -143,6 +146,21 @@ func (r *Report) Outcome() Outcome {
 // as it is in the file: nothing is known of a store. The report counts what was read as Messages and Branches. Read ends with an
 // error only when ctx ends or sink fails; what is wrong with the files is in the report.
 func Read(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
+	return read(ctx, paths, o, nil, sink)
+}
+
+// Look is Read for who wants to know what is there, and takes less memory: of a large conversation, what the messages say has to be asked for, of
+// Incoming.Contents and before sink returns.
+func Look(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
+	return read(ctx, paths, o, closeShelf, sink)
+}
+
+func closeShelf(s *shelf) error {
+	s.close()
+	return nil
+}
+
+func read(ctx context.Context, paths []string, o Options, release func(*shelf) error, sink func(*chatctx.Incoming) error) (*Report, error) {
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
 		rep.Contexts++
@@ -154,6 +172,7 @@ func Read(ctx context.Context, paths []string, o Options, sink func(*chatctx.Inc
 		})
 		return sink(in)
 	})
+	im.release = release
 	return rep, im.paths(paths)
 }
 
@@ -183,7 +202,8 @@ type importer struct {
 	knownFile func(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error)
 	note      func(chatctx.ImportedFile)
 	counted   func([]chatctx.SourceLink, []chatctx.Imported) error
-	passing   *passing // the file that is being read; nil: none
+	release   func(*shelf) error // takes a file's shelf when the file is read; nil: messages stay in memory
+	passing   *passing           // the file that is being read; nil: none
 	progress  Progress
 	exact     float64   // bytes read so far: of packed files, shares of bytes
 	notOurs   []notOurs // files of the present folder or archive that are no conversations
@@ -438,7 +458,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report, finished: im.opts.finished,
 		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
 	im.beginNote()
-	if err := fm.read(r); err != nil || fm.name == nativeName {
+	if err := im.shelved(r, fm.read); err != nil || fm.name == nativeName {
 		im.passing = nil
 		return err
 	}
@@ -448,6 +468,16 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		return nil
 	}
 	return im.endNote(f, sum)
+}
+
+// shelved reads a file with a shelf for what its messages say.
+func (im *importer) shelved(r *reading, read func(*reading) error) error {
+	if im.release == nil {
+		return read(r)
+	}
+	r.shelf = &shelf{room: im.limits.Memory}
+	err := read(r)
+	return cmp.Or(err, im.release(r.shelf))
 }
 
 // read counts bytes for the progress.

@@ -27,6 +27,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	go st.storeAll(cancel)
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, st.add)
+	im.release = st.release
 	im.native, im.artifact, im.settings, im.known = st.native, st.artifact, st.settings, st.unchanged
 	im.knownFile, im.note, im.counted = st.knownFile, st.note, st.counted
 	err := im.paths(paths)
@@ -59,6 +60,7 @@ func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 		rep.count(in.Format, in.Conversation, done)
 		return nil
 	})
+	im.release = closeShelf
 	return rep, im.paths(paths)
 }
 
@@ -126,6 +128,21 @@ func (st *storing) counted(links []chatctx.SourceLink, done []chatctx.Imported) 
 		}
 		return nil
 	})
+}
+
+// release closes a shelf when all that lies on it is stored.
+func (st *storing) release(s *shelf) error {
+	if s.file == nil {
+		return nil
+	}
+	err := st.flush()
+	if err == nil {
+		err = st.do(func() error { s.close(); return nil })
+	}
+	if err != nil {
+		s.close()
+	}
+	return err
 }
 
 func (st *storing) flush() error {
@@ -233,28 +250,7 @@ func (n *nativeStored) finish(ctx context.Context) error {
 func weight(in *chatctx.Incoming) int {
 	n := 500
 	for _, node := range in.Nodes {
-		m := node.Message
-		n += 300 + partsWeight(m.Content)
-		if m.Result != nil {
-			n += len(m.Result.Text) + len(m.Result.JSON) + partsWeight(m.Result.Parts)
-		}
-		for _, c := range m.Calls {
-			n += len(c.Arguments) + len(c.Raw)
-		}
-		if m.Source != nil {
-			n += len(m.Source.Raw)
-		}
-		for _, d := range m.Meta.ProviderData {
-			n += len(d)
-		}
-	}
-	return n
-}
-
-func partsWeight(parts []pool.Part) int {
-	n := 0
-	for i := range parts {
-		n += 100 + len(parts[i].Text) + len(parts[i].Data) + len(parts[i].Raw)
+		n += node.Message.Weight()
 	}
 	return n
 }

@@ -29,7 +29,7 @@ func readLibreChat(r *reading) error {
 		c.t.byTime = !v.get("recursive").bool()
 		c.messages(v.get("messages"))
 		if in.Conversation == "" {
-			in.Conversation = contentID(nil, c.t.records)
+			in.Conversation = c.r.treeID(nil, c.t.records)
 		}
 		r.about(in, v)
 		return c.t.emit(in, c.t.newestEnd())

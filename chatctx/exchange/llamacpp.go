@@ -128,7 +128,7 @@ func (l *llama) emit() error {
 	in := l.in
 	l.in = nil
 	if in.Conversation == "" {
-		in.Conversation = contentID(nil, l.t.records)
+		in.Conversation = l.r.treeID(nil, l.t.records)
 	}
 	return l.t.emit(in, l.current)
 }

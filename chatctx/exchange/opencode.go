@@ -97,6 +97,7 @@ func (o *openCode) say(at place, id string, m *chatctx.Message, info value, part
 	msgs := t.done()
 	o.r.wholeOf(at, msgs, append([]value{info}, parts...)...)
 	o.t.add(at, id, o.t.last(), msgs...)
+	o.r.shelf.put(msgs...)
 }
 
 func readOpenCode(r *reading) error {

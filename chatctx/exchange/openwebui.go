@@ -58,7 +58,7 @@ func readOpenWebUIChat(r *reading, at place, v, chat value) error {
 		active = c.list(chat.get("messages"))
 	}
 	if in.Conversation == "" {
-		in.Conversation = contentID(chat.get("timestamp").raw(), c.t.records)
+		in.Conversation = c.r.treeID(chat.get("timestamp").raw(), c.t.records)
 	}
 	r.about(in, v)
 	return c.t.emit(in, active)

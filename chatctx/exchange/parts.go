@@ -88,14 +88,14 @@ func plainTitle(s string) string {
 }
 
 // setTitle derives a title from the first prompt where the conversation has none.
-func setTitle(in *chatctx.Incoming) {
+func (r *reading) setTitle(in *chatctx.Incoming) {
 	if strings.TrimSpace(in.Title) != "" {
 		return
 	}
 	in.Derived, in.Title = true, "Untitled"
 	for _, n := range in.Nodes {
 		if typed(n.Message) {
-			if t := chatctx.TitleFrom(unwrapped(n.Message.Text())); t != "" {
+			if t := chatctx.TitleFrom(unwrapped(r.shelf.text(n.Message))); t != "" {
 				in.Title = t
 				return
 			}

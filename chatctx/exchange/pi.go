@@ -208,7 +208,7 @@ func (p *pi) emit() error {
 	p.about.addRaw("labels", p.labels.done())
 	in.AppData = appData(piName, p.about.done())
 	if in.Conversation == "" {
-		in.Conversation = contentID(nil, p.t.records)
+		in.Conversation = p.r.treeID(nil, p.t.records)
 	}
 	p.t.build(in, p.last)
 	p.sessions(in)

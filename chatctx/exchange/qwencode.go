@@ -62,6 +62,7 @@ func (q *qwen) line(at place, v value) {
 		q.t.add(at, id, parent, msgs...)
 		q.last = q.t.last()
 	}
+	q.r.shelf.put(msgs...)
 }
 
 // replace puts a later state in the place of a message; false where that is another one, or one that became several.
@@ -70,6 +71,7 @@ func (t *thread) replace(i int, parent string, msgs []*chatctx.Message) bool {
 	if rec.parent != parent || rec.message == nil || len(msgs) != 1 || msgs[0].Role != rec.message.Role || msgs[0].Validate() != nil || t.tail[rec.id] != "" {
 		return false
 	}
+	t.r.shelf.back(rec.message)
 	var gone []pool.Part
 	for _, p := range rec.message.Content { // a state may have only what is new
 		if p.Type == pool.CallPart || !slices.ContainsFunc(msgs[0].Content, func(q pool.Part) bool { return q.Type == p.Type && strings.HasPrefix(q.Text, p.Text) }) {

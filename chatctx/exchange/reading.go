@@ -59,8 +59,10 @@ type reading struct {
 	// structuralKeys are those that hold for the format structuralOf.
 	structuralOf   string
 	structuralKeys map[string]bool
-	assets         *assets // the files beside this one, once asked for
-	finished       bool    // take what is finished alone
+	assets         *assets                           // the files beside this one, once asked for
+	finished       bool                              // take what is finished alone
+	shelf          *shelf                            // nil: all stays in memory
+	large          func(at place, s *splitter) error // takes an item that is too large to be in memory; nil: a format without such
 }
 
 // seenBefore tells whether a conversation was imported from the very same record before: then it need not be read on, only its records
@@ -90,7 +92,7 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 		}
 	}
 	in.Title = plainTitle(in.Title)
-	setTitle(in)
+	r.setTitle(in)
 	setLabels(in)
 	for _, n := range in.Nodes {
 		s := source(n.Message)
@@ -98,6 +100,13 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 	}
 	if err := r.ctx.Err(); err != nil {
 		return err
+	}
+	if r.shelf != nil {
+		if r.shelf.err != nil {
+			return r.shelf.err
+		}
+		in.Contents = r.shelf
+		defer r.shelf.newConversation()
 	}
 	r.warnHeld(in.Title, in.Settings)
 	for i := range in.Branches {
@@ -210,6 +219,9 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 		return r.lines(r.limits.Item, func(at place, format string, args ...any) { r.skipContext(0, at, format, args...) }, f)
 	}
 	s := splitter{r: r.buf, max: r.limits.Item, size: int(max(r.file.size, 0))}
+	if r.large != nil && r.shelf != nil {
+		s.inMemory, s.large = r.limits.Memory, func(i int) error { return r.large(atIndex(i), &s) }
+	}
 	err := s.each(descend, func(i int, text []byte, err error) error {
 		if err := r.ctx.Err(); err != nil {
 			return err

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"encoding/json"
+	"hash/maphash"
 	"maps"
 	"strings"
 
@@ -62,6 +63,7 @@ func (s *sieve) isStructural(key, v value) bool {
 func (t *thread) take(at place, id, parent string, v value, msgs ...*chatctx.Message) {
 	t.r.whole(at, v, msgs...)
 	t.add(at, id, parent, msgs...)
+	t.r.shelf.put(msgs...)
 }
 
 // whole puts beside the first of a record's messages what of the record none of them says. Of a record that is not valid Unicode all is kept.
@@ -234,7 +236,7 @@ func (r *reading) sieve() *sieve {
 		r.structuralOf, r.structuralKeys = r.format, maps.Clone(structuralKeys[""])
 		maps.Copy(r.structuralKeys, structuralKeys[r.format])
 	}
-	return &sieve{structural: r.structuralKeys, said: map[string]bool{"": true}}
+	return &sieve{structural: r.structuralKeys, said: heard{}.with("")}
 }
 
 // emptied is a sieve for the moment: the same one each time, so that records cost no memory for it.
@@ -244,23 +246,38 @@ func (r *reading) emptied() *sieve {
 		return r.own
 	}
 	clear(r.own.said)
-	r.own.said[""], r.own.data, r.own.now = true, nil, nil
+	r.own.said.with("")
+	r.own.data, r.own.now = nil, nil
 	return r.own
 }
 
 // sieve holds what was said, to find what was not.
 type sieve struct {
 	structural map[string]bool // keys, of all formats and of this one
-	said       map[string]bool
+	said       heard
 	data       map[pool.Hash]bool
 	now        []byte // JSON that is kept: what is the beginning or a part of a string of it was said
 	doc        document
 	buf, key   []byte
 }
 
+// heard are texts, as two hashes of each: a sieve hears all that a file says, and holds none of it.
+type heard map[[2]uint64]bool
+
+var heardSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func (h heard) with(t string) heard {
+	h[[2]uint64{maphash.String(heardSeeds[0], t), maphash.String(heardSeeds[1], t)}] = true
+	return h
+}
+
+func (h heard) has(t []byte) bool {
+	return h[[2]uint64{maphash.Bytes(heardSeeds[0], t), maphash.Bytes(heardSeeds[1], t)}]
+}
+
 func (s *sieve) text(list ...string) {
 	for _, t := range list {
-		s.said[t] = true
+		s.said.with(t)
 	}
 }
 
@@ -305,11 +322,11 @@ func (s *sieve) parts(parts []pool.Part) {
 // has tells whether a string was said: as a text, or as the bytes that it encodes.
 func (s *sieve) has(v value) bool {
 	b := v.bytes(&s.buf)
-	return s.said[string(b)] || s.hasText(string(b))
+	return s.said.has(b) || s.hasText(string(b))
 }
 
 func (s *sieve) hasText(t string) bool {
-	if s.said[t] {
+	if s.said.has([]byte(t)) {
 		return true
 	}
 	if s.now != nil && inValues(s.now, bytes.Trim(jsonText(t), `"`)) {
@@ -317,7 +334,7 @@ func (s *sieve) hasText(t string) bool {
 	}
 	if len(t) > 1 && (t[0] == '{' || t[0] == '[') {
 		var b bytes.Buffer
-		if json.Compact(&b, []byte(t)) == nil && s.said[b.String()] {
+		if json.Compact(&b, []byte(t)) == nil && s.said.has(b.Bytes()) {
 			return true
 		}
 	}

@@ -17,6 +17,10 @@ type splitter struct {
 	size   int
 	buf    []byte
 	beside []string // members of an object around the list that were passed over
+	// large takes the members of an item that is an object of more than inMemory bytes; nil: there are no such objects. The stream stands at the object's
+	// beginning.
+	large    func(i int) error
+	inMemory int
 }
 
 // maxBeside is how many of them are named.
@@ -24,6 +28,9 @@ const maxBeside = 20
 
 // errTooLarge: the value is over the limit; the stream stands after it.
 var errTooLarge = errors.New("too large")
+
+// errLarge: the value is an object that is read by its members; the stream stands at its beginning.
+var errLarge = errors.New("large")
 
 // peek gives the next byte that is not white space or NUL, without taking it.
 func (s *splitter) peek() (byte, error) {
@@ -39,7 +46,23 @@ func (s *splitter) peek() (byte, error) {
 }
 
 // value takes the next value. It ends with io.ErrUnexpectedEOF where the stream ends in it.
-func (s *splitter) value() ([]byte, error) {
+func (s *splitter) value() ([]byte, error) { return s.valueUpTo(s.max) }
+
+// item is value, with errLarge for an object that large is to take.
+func (s *splitter) item() ([]byte, error) {
+	if s.large == nil {
+		return s.value()
+	}
+	text, err := s.valueUpTo(-s.inMemory)
+	if err == errLarge {
+		s.r = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(text), s.r), headSize)
+		s.buf = nil
+	}
+	return text, err
+}
+
+// valueUpTo is value with a limit. Of an object over a negative one, the beginning is given, with errLarge.
+func (s *splitter) valueUpTo(limit int) ([]byte, error) {
 	s.buf = s.buf[:0]
 	var c cutter
 	large, most := false, s.max
@@ -55,6 +78,9 @@ func (s *splitter) value() ([]byte, error) {
 		}
 		chunk, _ := s.r.Peek(s.r.Buffered())
 		n, done := c.feed(chunk)
+		if limit < 0 && len(s.buf)+n > -limit && len(s.buf) > 0 && s.buf[0] == '{' {
+			return s.buf, errLarge
+		}
 		if len(s.buf)+n > s.max {
 			large, s.buf = true, nil
 		}
@@ -189,7 +215,11 @@ func (s *splitter) each(descend string, f func(i int, text []byte, err error) er
 }
 
 func (s *splitter) one(n *int, f func(int, []byte, error) error) error {
-	text, err := s.value()
+	text, err := s.item()
+	if err == errLarge {
+		*n++
+		return s.large(*n - 1)
+	}
 	if err != nil && err != errTooLarge && err != io.ErrUnexpectedEOF {
 		return err
 	}
@@ -212,6 +242,35 @@ func (s *splitter) array(n *int, f func(int, []byte, error) error) error {
 			_, err = s.r.Discard(1)
 		default:
 			err = s.one(n, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// members calls f for each member of the object that stands next, with the key as it stands there; f takes the value.
+func (s *splitter) members(f func(key []byte) error) error {
+	s.r.Discard(1)
+	var key []byte
+	for {
+		b, err := s.peek()
+		if err != nil {
+			return unexpected(err)
+		}
+		switch {
+		case b == '}':
+			_, err = s.r.Discard(1)
+			return err
+		case b == ',' || b == ':' || b == ']':
+			_, err = s.r.Discard(1)
+		case key == nil:
+			var text []byte
+			text, err = s.value()
+			key = bytes.Clone(text)
+		default:
+			err = f(key)
+			key = nil
 		}
 		if err != nil {
 			return err

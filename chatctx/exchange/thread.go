@@ -70,9 +70,11 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	t.seen[id] = len(t.records)
 	first := id
 	for i, m := range msgs {
-		if err := m.Validate(); err != nil {
-			t.r.skip(skippedOnce(i), at, "%v", err)
-			continue
+		if !t.r.shelf.Has(m) { // what was put away is valid
+			if err := m.Validate(); err != nil {
+				t.r.skip(skippedOnce(i), at, "%v", err)
+				continue
+			}
 		}
 		if rec.message != nil {
 			t.records = append(t.records, rec)
@@ -92,6 +94,8 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	if len(msgs) == 0 || have.message == nil {
 		return false
 	}
+	t.r.shelf.back(have.message)
+	t.r.shelf.back(msgs...)
 	switch now := msgs[0]; {
 	case sameMessage(have.message, now):
 	case len(msgs) > 1 || t.tail[have.id] != "" || len(now.Content) == 0 && len(now.Calls) == 0 && now.Result == nil: // or still to be filled
@@ -163,13 +167,14 @@ func (t *thread) next(at place, id string, msgs ...*chatctx.Message) {
 
 // contentID is an id for a conversation that has none: of all that it says.
 func (t *thread) contentID() string {
-	var msgs []*chatctx.Message
+	var all []byte
 	for i := range t.records {
 		if m := t.records[i].message; m != nil {
-			msgs = append(msgs, m)
+			words := t.r.words(m)
+			all = append(all, words[:]...)
 		}
 	}
-	return digest(msgs)
+	return digestOf(all)
 }
 
 // emit makes the tree, pairs calls with results and hands the conversation on. active is the id of the record where the conversation
@@ -263,6 +268,12 @@ func sameMessage(a, b *chatctx.Message) bool {
 	return a.Role == b.Role && a.Created == b.Created && a.Words() == b.Words()
 }
 
+// sameAs is sameMessage for the message of the record i, wherever that lies.
+func (t *thread) sameAs(i int, m *chatctx.Message) bool {
+	t.r.shelf.back(t.records[i].message)
+	return sameMessage(t.records[i].message, m)
+}
+
 // digest is an id made of what messages say, the same wherever and whenever they were written.
 func digest(msgs []*chatctx.Message) string {
 	var all []byte
@@ -270,8 +281,22 @@ func digest(msgs []*chatctx.Message) string {
 		words := m.Words()
 		all = append(all, words[:]...)
 	}
-	sum := sha256.Sum256(all)
+	return digestOf(all)
+}
+
+func digestOf(words []byte) string {
+	sum := sha256.Sum256(words)
 	return "sha256:" + hex.EncodeToString(sum[:16])
+}
+
+// words are those of a message, wherever it lies.
+func (r *reading) words(m *chatctx.Message) pool.Hash {
+	whole, err := r.shelf.Get(m)
+	if err != nil {
+		r.shelf.err = errors.Join(r.shelf.err, err)
+		return pool.Hash{}
+	}
+	return whole.Words()
 }
 
 // pairCalls gives the results that name no call the id of the one that they answer, closes all calls, and marks the results whose call

@@ -272,7 +272,7 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	}
 	switch none := errors.Is(err, fs.ErrNotExist); {
 	case none && src.options.DryRun:
-		return exchange.Read(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
+		return exchange.Look(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
 	case none:
 		rep, found, err := r.anythingIn(src)
 		if !found || err != nil {
@@ -310,7 +310,7 @@ func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, e
 	}
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
-	rep, err = exchange.Read(ctx, src.paths, o, func(*chatctx.Incoming) error {
+	rep, err = exchange.Look(ctx, src.paths, o, func(*chatctx.Incoming) error {
 		found = true
 		enough()
 		return ctx.Err()

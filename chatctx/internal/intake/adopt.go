@@ -22,7 +22,7 @@ func (g *graft) answered() error {
 				if !g.above(j, i) {
 					continue
 				}
-				if err := g.closeImported(g.in.Nodes[j].Message, r); err != nil {
+				if err := g.closeImported(g.in.Nodes[j].Message.ID, r); err != nil {
 					return err
 				}
 			}
@@ -45,7 +45,11 @@ func (g *graft) above(up, i int) bool {
 }
 
 // closeImported notes in a stored message that a call of it was run.
-func (g *graft) closeImported(m *pool.Message, r *pool.Result) error {
+func (g *graft) closeImported(id pool.ID, r *pool.Result) error {
+	m, err := pool.Get(g.t.Tx, g.t.ID, id)
+	if err != nil || m == nil {
+		return err
+	}
 	for i := range m.Calls {
 		c := &m.Calls[i]
 		if c.ID != r.RequestID || c.Status != pool.Denied || c.Reason != noResult {

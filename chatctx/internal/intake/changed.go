@@ -58,7 +58,10 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 			if m == nil {
 				continue
 			}
-			now := in.Nodes[i].Message
+			now, err := in.whole(i)
+			if err != nil {
+				return found, err
+			}
 			if later := m.Continues(now); exact || later || now.Continues(m) {
 				return match{key: v.key, message: m, goesOn: !exact && !later}, nil
 			}
@@ -102,7 +105,7 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 			g.replaced[found.message.ID] = i
 		case found.message != nil:
 			g.stored[n.Message.ID] = found.message.ID
-			g.home[i], n.Message = found.message.Home, found.message
+			g.home[i], n.Message = found.message.Home, g.in.asKnown(found.message)
 			if !n.Further {
 				res.Known++
 			}
@@ -123,6 +126,21 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 		}
 	}
 	return nil
+}
+
+// asKnown is a stored message as a node needs it.
+func (in *Incoming) asKnown(m *pool.Message) *pool.Message {
+	if in.Contents == nil {
+		return m
+	}
+	light := &pool.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Created: m.Created, Home: m.Home, CopiedFrom: m.CopiedFrom}
+	for _, c := range m.Calls {
+		light.Calls = append(light.Calls, pool.Call{ID: c.ID, Status: c.Status, Execution: c.Execution, Reason: c.Reason})
+	}
+	if r := m.Result; r != nil {
+		light.Result = &pool.Result{RequestID: r.RequestID, IsError: r.IsError}
+	}
+	return light
 }
 
 // replace puts what has grown in the place of what it was, on each branch but those that were forked here.

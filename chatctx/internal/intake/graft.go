@@ -39,11 +39,36 @@ type Incoming struct {
 	Loose                []*pool.Message  // summaries of sessions: in the pool, on no branch
 	// Digest is of the record in the file that the conversation was made of; zero: not known. Unchanged knows it again by that.
 	Digest pool.Hash
+	// Contents has what the messages of Nodes say, where that is too much to be in memory; nil: they are whole.
+	Contents Contents
 
-	prepared bool      // by Ready
-	stored   bool      // by Import
-	print    pool.Hash // the fingerprint of what the file says, by Ready
+	ahead    *NativeImport // with the messages that are stored already
+	prepared bool          // by Ready
+	stored   bool          // by Import
+	print    pool.Hash     // the fingerprint of what the file says, by Ready
 	words    []pool.Hash
+}
+
+// Contents keeps what messages say until they are stored. It is asked from several goroutines.
+type Contents interface {
+	// Has tells whether it keeps what a message says; else the message is whole.
+	Has(m *pool.Message) bool
+	// Get gives a message whole; m is left as it is.
+	Get(m *pool.Message) (*pool.Message, error)
+	// Put keeps the message that Get gave for m and that was changed since.
+	Put(m, whole *pool.Message) error
+}
+
+// whole is the message of a node with all that it says.
+func (in *Incoming) whole(i int) (*pool.Message, error) {
+	if in.Contents == nil {
+		return in.Nodes[i].Message, nil
+	}
+	m, err := in.Contents.Get(in.Nodes[i].Message)
+	if err != nil {
+		err = fmt.Errorf("what a message of %q says cannot be read back: %w", in.Title, err)
+	}
+	return m, err
 }
 
 // Node is a message of the tree. Parent is the number of the node above it, counted from 1; 0 for a root.
@@ -90,7 +115,7 @@ type Imported struct {
 
 // fingerprint changes when a conversation has another title, data, nodes or branches, or a message of it says something else. It notes what the
 // messages say, before an embedder's hook changes them.
-func (in *Incoming) fingerprint() pool.Hash {
+func (in *Incoming) fingerprint() (pool.Hash, error) {
 	h := sha256.New()
 	in.words = make([]pool.Hash, len(in.Nodes))
 	b := fmt.Appendf(nil, "%q %t %q\n", in.Title, in.Derived, in.Labels)
@@ -99,7 +124,11 @@ func (in *Incoming) fingerprint() pool.Hash {
 		b = append(b, in.AppData[k]...)
 	}
 	for i, n := range in.Nodes {
-		in.words[i] = n.Message.Words()
+		m, err := in.whole(i)
+		if err != nil {
+			return pool.Hash{}, err
+		}
+		in.words[i] = m.Words()
 		b = binary.AppendUvarint(append(b, in.words[i][:]...), uint64(n.Parent))
 		b = append(binary.AppendUvarint(b, uint64(len(n.ID))), n.ID...)
 		if len(b) > 1<<16 {
@@ -111,7 +140,7 @@ func (in *Incoming) fingerprint() pool.Hash {
 		b = fmt.Appendf(b, "%q %d\n", br.Name, br.Leaf)
 	}
 	h.Write(b)
-	return pool.Hash(h.Sum(nil))
+	return pool.Hash(h.Sum(nil)), nil
 }
 
 // dated is how old the file's state of the conversation is: the newest time in it.
@@ -125,12 +154,10 @@ func (in *Incoming) dated() pool.Time {
 
 // ready checks a conversation's shape and prepares its messages. Nothing imported waits for a decision.
 func (in *Incoming) ready(s *record.Store) error {
-	msgs := make([]*pool.Message, 0, len(in.Nodes)+len(in.Loose))
 	for i, n := range in.Nodes {
 		if n.Message == nil || n.Parent > i || n.Parent < 0 {
 			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not stand before it", i+1, in.Conversation)
 		}
-		msgs = append(msgs, n.Message)
 	}
 	for name, n := range in.Tags {
 		if n < 1 || n > len(in.Nodes) || branch.CheckName(name) != nil {
@@ -145,27 +172,52 @@ func (in *Incoming) ready(s *record.Store) error {
 	if len(in.Branches) == 0 {
 		return record.Invalidf("conversation %q has no branch", in.Conversation)
 	}
-	in.print = in.fingerprint()
+	var err error
+	if in.print, err = in.fingerprint(); err != nil {
+		return err
+	}
 	if err := in.texts(s); err != nil {
 		return fmt.Errorf("conversation %q: %w", in.Conversation, err)
 	}
 	ids := map[pool.ID]bool{}
-	for _, m := range append(msgs, in.Loose...) {
-		if m.ID != (pool.ID{}) && ids[m.ID] {
-			return record.Invalidf("two messages of conversation %q have the id %s", in.Conversation, m.ID)
+	for i, n := range in.Nodes {
+		m, err := in.whole(i)
+		if err != nil {
+			return err
 		}
-		unknown := m.Created == 0
-		if err := s.Ready([]*pool.Message{m}); err != nil {
-			return fmt.Errorf("conversation %q: %w", in.Conversation, err)
+		if err := in.readyMessage(s, m, ids); err != nil {
+			return err
 		}
-		ids[m.ID] = true
-		if unknown {
-			m.Created = 0
-		}
-		for i := range m.Calls {
-			if c := &m.Calls[i]; c.Open() {
-				c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, noResult
+		if m != n.Message {
+			if err := in.Contents.Put(n.Message, m); err != nil {
+				return err
 			}
+		}
+	}
+	for _, m := range in.Loose {
+		if err := in.readyMessage(s, m, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readyMessage prepares one message. ids are those of the messages before it.
+func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.ID]bool) error {
+	if m.ID != (pool.ID{}) && ids[m.ID] {
+		return record.Invalidf("two messages of conversation %q have the id %s", in.Conversation, m.ID)
+	}
+	unknown := m.Created == 0
+	if err := s.Ready([]*pool.Message{m}); err != nil {
+		return fmt.Errorf("conversation %q: %w", in.Conversation, err)
+	}
+	ids[m.ID] = true
+	if unknown {
+		m.Created = 0
+	}
+	for i := range m.Calls {
+		if c := &m.Calls[i]; c.Open() {
+			c.Status, c.Execution, c.Reason = pool.Denied, pool.NotRun, noResult
 		}
 	}
 	return nil
@@ -235,8 +287,13 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 		}
 	}
 	out := make([]Imported, len(in))
-	all := rounds(in, linkedFirst(in))
+	all := largeAlone(in, rounds(in, linkedFirst(in)))
 	for n, round := range all {
+		if len(round) == 1 {
+			if err := r.storeAhead(ctx, in[round[0]]); err != nil {
+				return out, err
+			}
+		}
 		err := r.update(ctx, func(st *journal.StoreTxn) (err error) {
 			for _, i := range round {
 				if out[i], err = importOne(st, in[i]); err != nil {
@@ -393,6 +450,9 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	if in.stored { // its messages have their ids in another context
 		return Imported{}, record.Invalidf("conversation %q was imported already: read it anew to import it once more", in.Title)
 	}
+	if in.ahead != nil {
+		return in.ahead.finishIncoming(st, in, key)
+	}
 	id := pool.NewID()
 	t, err := st.NewContext(id, in.Title, pool.ID{}, in.Settings)
 	if err != nil {
@@ -516,7 +576,7 @@ func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sou
 		return err
 	}
 	for i, n := range in.Nodes {
-		if n.ID == "" {
+		if n.ID == "" || in.ahead != nil {
 			continue
 		}
 		if err := st.Tx.Put(record.SourceBucket, in.nodeKey(i), sourceNode(src.Context, n.Message.ID, in.words[i]).Value()); err != nil {
@@ -581,14 +641,18 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 			if g.home[path[j]].Segment != 0 {
 				break
 			}
-			msgs = append(msgs, g.in.Nodes[path[j]].Message)
+			m, err := g.in.whole(path[j])
+			if err != nil {
+				return nil, err
+			}
+			msgs = append(msgs, m)
 		}
 		p, err := g.t.Put(b, msgs)
 		if err != nil {
 			return nil, err
 		}
 		for k := i; k < j; k++ {
-			m := g.in.Nodes[path[k]].Message
+			m := msgs[k-i]
 			g.home[path[k]] = m.Home
 			for _, twin := range g.twins[m.ID] {
 				g.home[twin] = m.Home
@@ -605,7 +669,15 @@ func (g *graft) there(node int) error {
 	if g.home[node].Segment != 0 {
 		return nil
 	}
-	was, err := g.t.Stored(g.in.Nodes[node].Message)
+	has, err := pool.Has(g.t.Tx, g.t.ID, g.in.Nodes[node].Message.ID)
+	if err != nil || !has {
+		return err
+	}
+	m, err := g.in.whole(node)
+	if err != nil {
+		return err
+	}
+	was, err := g.t.Stored(m)
 	if was != nil {
 		g.home[node] = was.Home
 	}

@@ -738,7 +738,9 @@ func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, ha
 		if messages, has = 0, id != (pool.ID{}); err != nil || !has {
 			return err
 		}
-		in.fingerprint()
+		if _, err := in.fingerprint(); err != nil {
+			return err
+		}
 		for i, n := range in.Nodes {
 			there, err := in.standing(tx, id, i)
 			if err != nil {
