@@ -190,3 +190,55 @@ func benchImport(r *run) []row {
 	return []row{{fmt.Sprintf("import of %d MB: to encoding/json into any", value(os.Stat(file)).Size()>>20),
 		fmt.Sprintf("%s, %s, %.0f MB", spread(median, low, high), took.Round(time.Millisecond), mb), "at most 2, under 200 MB", median <= 2 && mb < 200}}
 }
+
+// benchSession imports one session of 200 MB, of each of the three tools whose sessions grow that large.
+func benchSession(r *run) []row {
+	bin := program(r)
+	var rows []row
+	for i, kind := range []string{"claude-code", "codex", "chatgpt"} {
+		file := in(r.dir, kind+".jsonl")
+		session(file, kind, r.n(200<<20))
+		took, rss := call(bin, in(r.dir, fmt.Sprint("session", i)), "import", file)
+		mb := float64(rss) / (1 << 20)
+		rows = append(rows, row{fmt.Sprintf("import of one session of %d MB, %s", value(os.Stat(file)).Size()>>20, kind),
+			fmt.Sprintf("%.0f MB, %s", mb, took.Round(time.Millisecond)), "under 300 MB", mb < 300})
+		must(os.Remove(file))
+	}
+	return rows
+}
+
+// session writes a session of about that many bytes, of prompts, answers and results of some KB.
+func session(file, kind string, size int) {
+	f := value(os.Create(file))
+	w := bufio.NewWriterSize(f, 1<<20)
+	written := 0
+	put := func(v any) { written += value(w.Write(append(value(json.Marshal(v)), '\n'))) }
+	if kind == "chatgpt" {
+		value(w.WriteString(`[{"conversation_id":"c","title":"large","create_time":1700000000.5,"mapping":{"n0":{"id":"n0","message":null,"parent":null}`))
+	}
+	parent := any(nil)
+	for i := 1; written < size; i++ {
+		said := strings.Repeat(text(i)+" ", 20)
+		id := fmt.Sprint("n", i)
+		at := time.Unix(1_700_000_000+int64(i), 0).UTC()
+		role := []string{"user", "assistant"}[i%2]
+		switch kind {
+		case "claude-code":
+			put(map[string]any{"type": role, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": at,
+				"message": map[string]any{"role": role, "id": id, "content": []any{map[string]any{"type": "text", "text": said}}}})
+			parent = id
+		case "codex":
+			put(map[string]any{"type": "response_item", "timestamp": at, "payload": map[string]any{"type": "message", "role": role,
+				"content": []any{map[string]any{"type": "text", "text": said}}}})
+		case "chatgpt":
+			value(fmt.Fprintf(w, ",%q:", id))
+			put(map[string]any{"id": id, "parent": fmt.Sprint("n", i-1), "message": map[string]any{"id": id, "author": map[string]any{"role": role},
+				"content": map[string]any{"content_type": "text", "parts": []string{said}}}})
+		}
+	}
+	if kind == "chatgpt" {
+		value(w.WriteString(`}}]`))
+	}
+	must(w.Flush())
+	must(f.Close())
+}
