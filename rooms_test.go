@@ -134,6 +134,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/internal/record":      "records and errors",
 		"chatctx/internal/view":        "references resolved",
 		"chatctx/kv":                   "reads and writes",
+		"chatctx/settings":             "which may be shown",
 		"pool":                         "messages and ids",
 		"github.com/fxamacker/cbor/v2": "encodes records",
 	},

@@ -16,6 +16,14 @@ func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Op
 	return journal.Operations(ctx, s.at, contextRef)
 }
 
+// Changed is a value that an operation put in the place of another.
+type Changed = journal.Changed
+
+// AllOperations gives a context's journal, newest first, and among it those of the store's own operations that were about this context or about no other, or came while it was the current one.
+func (s *Store) AllOperations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
+	return journal.AllOperations(ctx, s.at, contextRef)
+}
+
 // StoreOperations gives the store's own journal, newest first.
 func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error] {
 	return journal.StoreOperations(ctx, s.at)

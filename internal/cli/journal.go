@@ -16,11 +16,12 @@ func journalCommands() []*command {
 	return []*command{
 		{name: "op", does: "what was done", scope: onContext, do: doOpLog, paged: true, more: "Alone it lists what was done.", json: "as op log", example: "chatctx op", subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
+				more: "Each with what it was about, and with what it put in the place of what; of settings that can hold an address, a path or a key only the name. What was done to the store, or while this context was the current one, stands among it.",
 				flags: []urfave.Flag{
 					&urfave.IntFlag{Name: "n", Usage: "only the newest `N`"},
 					&urfave.BoolFlag{Name: "store", Usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
 				},
-				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes; a line each", example: "chatctx op log -n 10"},
+				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes, about, changed[{of, from, to}]; a line each", example: "chatctx op log -n 10"},
 		}},
 		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
 			more: "It takes back one of the context or the store (rename, rm, import …) where that came last. It is refused (5) where somebody has gone on from it, where it is about a call that runs, and where an example that is kept with a rule would break.",
@@ -44,7 +45,7 @@ func doOpLog(r *run) error {
 	if r.is("store") {
 		ops = st.StoreOperations(r.ctx)
 	} else {
-		ops = st.Operations(r.ctx, r.contextRef())
+		ops = st.AllOperations(r.ctx, r.contextRef())
 	}
 	n := 0
 	for o, err := range ops {
@@ -81,6 +82,30 @@ func (r *run) operationLine(o *chatctx.Operation) {
 		by += " for " + clean(o.User)
 	}
 	r.printf("%s  %s  %s  %s\n", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, by))
+	if about := aboutOperation(o); about != "" {
+		r.printf("        %s\n", about)
+	}
+}
+
+// aboutOperation is what an operation was about: its first words, and what it put in the place of what.
+func aboutOperation(o *chatctx.Operation) string {
+	var words []string
+	if o.About != "" {
+		words = append(words, "“"+clean(o.About)+"”")
+	}
+	for _, c := range o.Changed {
+		switch {
+		case c.From == "" && c.To == "":
+			words = append(words, clean(c.Of))
+		case c.From == "":
+			words = append(words, clean(c.Of+" "+c.To))
+		case c.To == "":
+			words = append(words, clean(c.Of+" "+c.From+" taken away"))
+		default:
+			words = append(words, clean(c.Of+" "+c.From+" → "+c.To))
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 func doUndo(r *run) error {

@@ -100,6 +100,15 @@ type Operation struct {
 	Context   *chatctx.ID `json:"context"`
 	Branches  []string    `json:"branches"`
 	Undoes    *string     `json:"undoes"`
+	About     *string     `json:"about"` // first words: of a message, a title, a name
+	Changed   []Changed   `json:"changed"`
+}
+
+// Changed is a value that an operation put in the place of another; both null where it may not be shown.
+type Changed struct {
+	Of   string  `json:"of"`
+	From *string `json:"from"`
+	To   *string `json:"to"`
 }
 
 // OperationOf shapes an entry of a journal.
@@ -108,7 +117,11 @@ func OperationOf(o *chatctx.Operation) Operation {
 	if branches == nil {
 		branches = []string{}
 	}
-	return Operation{o.ID, Time(o.At), o.What, o.By, o.User, o.Undone, ID(o.Context), branches, String(o.Undoes)}
+	changed := []Changed{}
+	for _, c := range o.Changed {
+		changed = append(changed, Changed{c.Of, String(c.From), String(c.To)})
+	}
+	return Operation{o.ID, Time(o.At), o.What, o.By, o.User, o.Undone, ID(o.Context), branches, String(o.Undoes), String(o.About), changed}
 }
 
 // Undone is what was taken back or brought back.

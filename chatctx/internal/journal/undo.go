@@ -28,6 +28,15 @@ type Operation struct {
 	Branches []string
 	Undone   bool
 	Undoes   string // the operation that this one took back or, where that was an undo, brought back; "" for none
+	// About are the first words of what it was about: of the first message that it put on a branch or took off, the title of a conversation, the name of a tag, tool, rule or token. Changed
+	// are the values that it put in the place of others. Both are read where they lie, so what is gone is not there, and they are empty in Undone.
+	About   string
+	Changed []Changed
+
+	number   uint64
+	subjects []record.Chain // what it was on
+	beside   pool.ID        // in the store's journal: the current context then,
+	besideAt uint64         // and its next operation
 }
 
 func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
@@ -35,7 +44,8 @@ func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0 && op.Undone != n} // what cannot be undone names itself
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0 && op.Undone != n, // what cannot be undone names itself
+		number: n, subjects: op.Chains, beside: op.Current, besideAt: op.CurrentAt}
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
 	}
@@ -59,37 +69,96 @@ func StoreOperations(ctx context.Context, s *record.Store) iter.Seq2[*Operation,
 	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, yield) }
 }
 
+// AllOperations gives a context's journal, newest first, and among it those of the store's own operations that were about this context or about no other, or came while it was the current one.
+func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter.Seq2[*Operation, error] {
+	return func(yield func(*Operation, error) bool) {
+		id, err := view.Find(ctx, s, contextRef)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		next, stop := iter.Pull2(func(yield func(*Operation, error) bool) { journal(ctx, s, id, yield) })
+		defer stop()
+		op, err, more := next()
+		for of, errOf := range StoreOperations(ctx, s) {
+			for more && err == nil && errOf == nil && of.concerns(id) && !of.after(op) {
+				if !yield(op, nil) {
+					return
+				}
+				op, err, more = next()
+			}
+			if err = errors.Join(err, errOf); err != nil {
+				yield(nil, err)
+				return
+			}
+			if of.concerns(id) && !yield(of, nil) {
+				return
+			}
+		}
+		for ; more; op, err, more = next() {
+			if !yield(op, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// concerns reports whether an operation of the store is one to tell of in a context.
+func (o *Operation) concerns(id pool.ID) bool {
+	about := func(c record.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
+	return o.beside == id || slices.ContainsFunc(o.subjects, about)
+}
+
+// after reports whether an operation of the store came after one of a context: by the number noted in it, and where it was made beside another context by the clock, which decides here about no
+// more than how a list looks.
+func (o *Operation) after(op *Operation) bool {
+	if o.beside == op.Context {
+		return op.number < o.besideAt
+	}
+	return o.At >= op.At
+}
+
 func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Operation, error) bool) {
 	r := kv.Prefix(id[:])
 	r.Reverse = true
-	for {
+	before := newPast()
+	for most := 16; ; most = min(2*most, view.EntryBatch) { // who wants the newest alone reads few
 		var page []*Operation
+		var p *past
 		err := s.DB.View(ctx, func(tx kv.Tx) error {
-			page = page[:0]
-			return tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
+			page, p = page[:0], before.in(tx)
+			var stored []*record.Operation
+			err := tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
 				op := &record.Operation{}
 				if err := record.DecMode.Unmarshal(value, op); err != nil {
 					return record.Damaged("operation %x: %v", key, err)
 				}
 				n := binary.BigEndian.Uint64(key[16:])
-				page = append(page, describe(id, n, op))
-				r.To = record.OperationKey(id, n)
-				if len(page) == view.EntryBatch {
+				page, stored = append(page, describe(id, n, op)), append(stored, op)
+				if len(page) == most {
 					return kv.ErrStop
 				}
 				return nil
 			})
+			for i := 0; i < len(page) && err == nil; i++ {
+				err = p.tell(page[i], stored[i])
+			}
+			return err
 		})
 		if err != nil {
 			yield(nil, err)
 			return
+		}
+		before = p
+		if len(page) > 0 {
+			r.To = record.OperationKey(id, page[len(page)-1].number)
 		}
 		for _, op := range page {
 			if !yield(op, nil) {
 				return
 			}
 		}
-		if len(page) < view.EntryBatch {
+		if len(page) < most {
 			return
 		}
 	}

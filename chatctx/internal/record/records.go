@@ -178,6 +178,9 @@ func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 // absent stands in a change for a key that the record did not have: CBOR's undefined.
 var absent = cbor.RawMessage{0xf7}
 
+// IsAbsent reports whether a change says that the record did not have a key.
+func IsAbsent(v cbor.RawMessage) bool { return string(v) == string(absent) }
+
 // changedFields gives the old values of those keys in which two records differ.
 func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.RawMessage, error) {
 	was, err := fields(before)
