@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/cases"
 
@@ -204,8 +205,12 @@ func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextI
 	}
 }
 
-// pages gives contexts in the list's order, a page at a time, so that a reader of the first ones reads no more. Those that change while it is read stand before the
-// place where it began, and are given at its end.
+// unsteady is how far the clocks of writers may be apart, or go back, while a list is read: those that change meanwhile are looked for from that long before its newest one. A clock may
+// also stand still for some milliseconds, as on Windows; then ids alone order what was changed.
+const unsteady = pool.Time(time.Minute / time.Microsecond)
+
+// pages gives contexts in the list's order, a page at a time, so that a reader of the first ones reads no more. Those that change while it is read move to where it
+// has been, and are given at its end.
 func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInfo) bool) error {
 	given := map[ID]bool{}
 	each := func(ids []ID, order func(a, b *ContextInfo) int) (more bool, err error) {
@@ -239,7 +244,7 @@ func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInf
 			return err
 		}
 		if began == nil && len(keys) > 0 {
-			began = append(slices.Clone(keys[0]), 0)
+			began = record.RecentKey(max(record.RecentTime(keys[0])-unsteady, 0), ID{})
 		}
 		if more, err := each(view.IDsOf(keys), nil); !more {
 			return err

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -12,15 +14,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestContextsWhileTheyChange lists more than some pages while contexts of later pages change, come and go: each is given once.
+// TestContextsWhileTheyChange lists more than some pages while contexts of later pages change, come and go: each is given once. The clock stands still meanwhile, as one that is coarse
+// does for a while: nothing but ids tells then what changed later.
 func TestContextsWhileTheyChange(t *testing.T) {
 	for _, orderly := range []bool{false, true} {
-		s, err := OpenMemory(Options{})
+		var at atomic.Int64 // in seconds
+		s, err := OpenMemory(Options{Clock: func() time.Time { return time.Unix(1_700_000_000+at.Load(), 0) }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var all []*ChatContext
 		for i := range 400 {
+			at.Add(1)
 			c, err := s.New(t.Context(), NewContext{Title: fmt.Sprint(i)})
 			if err != nil {
 				t.Fatal(err)

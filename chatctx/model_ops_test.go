@@ -677,15 +677,14 @@ func (r *run) purge(c *convo) error {
 	r.must(err, "purge")
 	t := c.begin(r.now, b)
 	for _, k := range c.there() {
-		if at := slices.Index(c.branches[k].list, m); at >= 0 {
+		at := slices.Index(c.branches[k].list, m)
+		if at >= 0 {
 			t.splice(k, at, 1)
-			s := t.branch(k)
-			for i, x := range s.sessions {
-				if x.Start > at+1 || x.Summary == m {
-					s.sessions = s.sessions[:i]
-					break
-				}
-			}
+		}
+		ends := func(x session) bool { return at >= 0 && x.Start > at+1 || x.Summary == m }
+		if i := slices.IndexFunc(t.branch(k).sessions, ends); i >= 0 {
+			s := t.edit(k)
+			s.sessions = s.sessions[:i]
 		}
 	}
 	ctx := c.ctx.copy()

@@ -102,7 +102,7 @@ func (w *watcher) news(ctx context.Context) ([]Change, error) {
 func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 	var out []ID
 	err := tx.Scan(record.RecentBucket, kv.Range{}, func(key, _ []byte) error {
-		at, id := pool.Time(binary.BigEndian.Uint64(key)), ID(key[8:])
+		at, id := record.RecentTime(key), ID(key[8:])
 		if w.seen[id] != at {
 			l.seen[id] = at
 			out = append(out, id)

@@ -156,6 +156,9 @@ func RecentKey(at pool.Time, id pool.ID) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(at)), id[:]...)
 }
 
+// RecentTime is the time of a key of recent.
+func RecentTime(key []byte) pool.Time { return pool.Time(binary.BigEndian.Uint64(key)) }
+
 func OperationKey(id pool.ID, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), n)
 }
