@@ -5,29 +5,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/ui"
 	"github.com/chatctx/chatctx/pool"
 )
 
 // chat is a session: messages go to the model, lines that begin with a slash are commands. Both may run while an answer comes.
 type chat struct {
-	r       *run
-	context *chatctx.ChatContext
-	out     io.Writer // takes writes from several goroutines
-	prompt  func()    // shows that a line can be typed; nil where nobody types
+	r    *run
+	term *ui.Prompt // nil where nobody types
 
 	mu       sync.Mutex
+	context  *chatctx.ChatContext
 	branch   string
 	stops    map[int]context.CancelFunc // of the answers that come
 	next     int
 	question *asking    // about calls that wait; nil for none
+	news     news       // what others add
+	shown    spot       // of the answer that holds front
 	front    sync.Mutex // held by the answer that shows while it comes; others show when they are whole
 	answers  sync.WaitGroup
 	failed   error // the last answer's, for the exit code where nobody is at the terminal
+}
+
+// spot is a branch of a conversation.
+type spot struct {
+	context chatctx.ID
+	branch  string
 }
 
 func doChat(r *run) error {
@@ -42,7 +50,7 @@ func doChat(r *run) error {
 	if _, err := r.turn(c, name).Request(r.ctx, pool.NewText(pool.User, "Hello")); err != nil {
 		return talkHint(err)
 	}
-	if r.con.inTTY && r.con.tty && !r.json() {
+	if r.con.inTTY && r.con.tty && !r.con.plain && !r.json() {
 		return s.atTerminal()
 	}
 	return s.fromPipe()
@@ -50,7 +58,6 @@ func doChat(r *run) error {
 
 // fromPipe takes a line at a time, and its answer before the next.
 func (s *chat) fromPipe() error {
-	s.out = s.r.con.out
 	in := bufio.NewScanner(s.r.con.in)
 	in.Buffer(nil, maxText)
 	for in.Scan() {
@@ -92,28 +99,39 @@ func (s *chat) take(line string) (quit bool) {
 func (s *chat) console(ctx context.Context) *console {
 	c := *s.r.con
 	c.in, c.inTTY, c.tty, c.errs = strings.NewReader(""), false, false, false
-	c.out, c.err = newOutput(ctx, s.out), s.out
-	if s.prompt == nil {
-		c.err = s.r.con.err
+	if s.term == nil {
+		c.out = newOutput(ctx, s.r.con.out)
+		return &c
 	}
+	w := &lineWriter{print: s.term.Print}
+	c.out, c.err, c.live, c.width, c.hint = newOutput(ctx, w), w, s.term, s.term.Columns(), s.slashed
 	return &c
 }
 
 func (s *chat) complain(err error) {
 	con := s.console(s.r.ctx)
-	printError(con.err, err, s.r.json())
+	printError(con.err, s.inSlashes(err), s.r.json())
 	s.ready()
 }
 
-// ready shows the prompt if no answer is on its way.
+// ready shows where a message goes that is typed now.
 func (s *chat) ready() {
+	if s.term == nil {
+		return
+	}
 	s.mu.Lock()
-	idle := len(s.stops) == 0
+	asked, idle := s.question != nil, len(s.stops) == 0
 	s.mu.Unlock()
-	if idle && s.prompt != nil {
-		s.prompt()
+	if idle {
+		s.term.Doing("")
+	}
+	if !asked {
+		s.term.SetLabel(s.label())
 	}
 }
+
+// label stands before the line.
+func (s *chat) label() string { return oneLine(s.onBranch()) + "> " }
 
 func (s *chat) onBranch() string {
 	s.mu.Lock()
@@ -125,20 +143,22 @@ func (s *chat) onBranch() string {
 // branch, the message is queued and that one goes on with it.
 func (s *chat) say(msgs ...*chatctx.Message) {
 	ctx, cancel := context.WithCancel(s.r.ctx)
+	s.news.mine(msgs)
 	s.mu.Lock()
 	id := s.next
 	s.next++
 	s.stops[id] = cancel
-	branch := s.branch
+	c, branch := s.context, s.branch
 	s.mu.Unlock()
 	s.answers.Go(func() {
 		defer cancel()
-		err := s.answer(ctx, branch, msgs)
+		err := s.answer(ctx, c, branch, msgs)
 		s.mu.Lock()
 		delete(s.stops, id)
 		s.failed = err
 		s.mu.Unlock()
-		if err != nil && s.prompt != nil {
+		s.catchUp()
+		if err != nil && s.term != nil {
 			s.complain(err)
 			return
 		}
@@ -146,21 +166,53 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 	})
 }
 
-func (s *chat) answer(ctx context.Context, branch string, msgs []*chatctx.Message) error {
+func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
 	r := *s.r
 	r.ctx, r.con = ctx, s.console(ctx)
 	r.con.out.ctx = s.r.ctx // what came is shown also when the answer is stopped
-	t := r.turn(s.context, branch)
-	if !s.front.TryLock() {
+	r.con.happens = func(e turn.Event) { s.happens(c, branch, e) }
+	t := r.turn(c, branch)
+	here := s.inFront(c, branch)
+	switch {
+	case s.front.TryLock():
+		defer s.front.Unlock()
+	case here: // it is queued, or its turn comes as soon as the one in front has said its last word
+		turns := sync.OnceFunc(s.front.Lock)
+		mine := false
+		r.con.happens = func(e turn.Event) {
+			turns()
+			mine = true
+			s.happens(c, branch, e)
+		}
+		defer func() {
+			if mine {
+				s.front.Unlock()
+			}
+		}()
+	default:
+		t.Show = r.con.happens
 		out, err := t.Send(ctx, msgs...)
 		if out != nil && !out.Queued {
 			r.answeredApart(t, out)
 		}
 		return err
 	}
-	defer s.front.Unlock()
+	s.setFront(c, branch)
 	err := s.speak(&r, t, msgs)
 	return errors.Join(err, r.con.out.close())
+}
+
+// inFront reports whether the answer that shows while it comes is one on a branch.
+func (s *chat) inFront(c *chatctx.ChatContext, branch string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown == spot{c.ID, branch}
+}
+
+func (s *chat) setFront(c *chatctx.ChatContext, branch string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown = spot{c.ID, branch}
 }
 
 // stop ends the answers that come, and reports whether there were any.
@@ -180,17 +232,27 @@ func (s *chat) command(line string) {
 	if err == nil && (p.command() == nil || p.command().name == "chat") {
 		err = usagef("no such command in a chat: /help lists them")
 	}
+	if err == nil && p.name() == "help" && len(p.args) == 0 {
+		s.show(chatHelp)
+		return
+	}
+	if err == nil && len(p.args) == 0 && !p.help {
+		p, args, err = s.picked(p, args)
+	}
 	if err != nil {
 		s.complain(err)
 		return
 	}
-	before := s.active()
+	was := s.place()
+	quiet := s.news.quiet()
 	con := s.console(s.r.ctx)
 	err = execute(s.r.ctx, con, append(s.shared(p), args...))
 	if closeErr := con.out.close(); err == nil {
 		err = closeErr
 	}
-	s.follow(p, before, err)
+	s.follow(p, was, err)
+	s.seen()
+	quiet()
 	if err != nil {
 		s.complain(err)
 		return
@@ -200,6 +262,40 @@ func (s *chat) command(line string) {
 		return
 	}
 	s.ready()
+}
+
+// show prints a text of the chat's own.
+func (s *chat) show(text string) {
+	con := s.console(s.r.ctx)
+	fmt.Fprint(con.out, text)
+	if err := con.out.close(); err != nil {
+		s.failed = err
+	}
+	s.ready()
+}
+
+// picked lets the person choose where a command that goes elsewhere does not say whereto.
+func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
+	if s.term == nil || p.name() != "use" && p.name() != "switch" {
+		return p, args, nil
+	}
+	var name string
+	err := s.term.Aside(func() (err error) {
+		r := *s.r
+		r.st, r.executors, r.override = nil, &executors{}, s.shared(p)
+		if p.name() == "use" {
+			name, err = r.pickContext()
+		} else {
+			name, err = r.pickBranch()
+		}
+		return err
+	})
+	if err != nil {
+		return p, args, err
+	}
+	args = append(args, "--", name)
+	p, err = split(allCommands(), args)
+	return p, args, err
 }
 
 // shared are the flags that put a command on this conversation.
@@ -213,7 +309,7 @@ func (s *chat) shared(p *parsed) []string {
 	}
 	add("store", s.r.flagOnly("store", "CHATCTX_STORE"))
 	if on := p.command().scope; on == onBranch || on == onContext {
-		add("context", s.context.ID.String())
+		add("context", s.conversation().ID.String())
 		if on == onBranch {
 			add("branch", s.onBranch())
 		}
@@ -221,30 +317,64 @@ func (s *chat) shared(p *parsed) []string {
 	return flags
 }
 
-func (s *chat) active() string {
-	info, err := s.context.Info(s.r.ctx)
-	if err != nil {
-		return ""
-	}
-	return info.Active
+func (s *chat) conversation() *chatctx.ChatContext {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.context
 }
 
-// follow goes on in the branch that a command went to.
-func (s *chat) follow(p *parsed, before string, err error) {
-	after := s.active()
+// standing is where a chat could go on: the store's current conversation, and the active branch of the chat's own.
+type standing struct {
+	current chatctx.ID
+	active  string
+}
+
+func (s *chat) place() (at standing) {
+	if c, err := s.r.st.Context(s.r.ctx, ""); err == nil {
+		at.current = c.ID
+	}
+	if info, err := s.conversation().Info(s.r.ctx); err == nil {
+		at.active = info.Active
+	}
+	return at
+}
+
+// follow goes on where a command went: to another conversation, or to another branch.
+func (s *chat) follow(p *parsed, was standing, err error) {
+	now, name := s.place(), p.name()
+	moves := name == "use" || name == "new" || name == "import" && now.current != was.current
+	if err == nil && moves && !p.help {
+		s.moveTo(now.current)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case err == nil && p.name() == "switch" && len(p.args) == 1:
+	case err == nil && name == "switch" && len(p.args) == 1:
 		s.branch = p.args[0]
-	case after != "" && after != before:
-		s.branch = after
+	case now.active != "" && now.active != was.active:
+		s.branch = now.active
 	}
+}
+
+// moveTo goes on in another conversation, on its active branch.
+func (s *chat) moveTo(id chatctx.ID) {
+	c, err := s.r.st.Context(s.r.ctx, id.String())
+	if err != nil {
+		return
+	}
+	info, err := c.Info(s.r.ctx)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.context, s.branch = c, info.Active
 }
 
 // answerEdit asks for an answer where an edit left the branch with a question.
 func (s *chat) answerEdit() {
-	_, last, err := s.r.question(s.context, s.onBranch())
+	_, last, err := s.r.question(s.conversation(), s.onBranch())
 	if err == nil && last {
 		s.say()
 		return
@@ -316,9 +446,4 @@ func cutWords(line string) (words []string, starts []int) {
 		return []string{""}, []int{0}
 	}
 	return words, starts
-}
-
-// greeting is what a chat begins with.
-func (s *chat) greeting() string {
-	return fmt.Sprintf("%s. A line is a message; /help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.\n", clean(s.branch))
 }

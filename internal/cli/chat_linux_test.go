@@ -11,14 +11,17 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/charmbracelet/x/vt"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/shell"
 )
 
 func init() { talkCommandsOfTests["dialogue"] = scriptDialogue }
 
 // scriptDialogue: dialogue FILE COMMAND ARGS… runs a command at a terminal. A line of FILE is what to type, a Go string, after "<", or after ">" a
-// regular expression to wait for in what has been written since the last one.
+// regular expression to wait for in what has been written since the last one, or after "=" one that is to fit what the terminal shows, with what has scrolled
+// away, or after "$" another command to run meanwhile.
 func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 	master, slave, err := openTerminal()
 	ts.Check(err)
@@ -28,7 +31,7 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(self, args[2:]...)
 	cmd.Args[0] = args[1] // the test binary is the program of that name
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"HOME", "XDG_DATA_HOME", "PATH", "TERM", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CHATCTX_MODEL", "NO_COLOR"} {
+	for _, name := range []string{"HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "CHATCTX_HISTORY", "PATH", "TERM", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CHATCTX_MODEL", "NO_COLOR"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
@@ -48,17 +51,24 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 			said <- string(buf[:n])
 		}
 	}()
-	heard := ""
+	shown := newShown(said)
+	defer shown.close()
 	for _, line := range strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n") {
 		what := strings.TrimSpace(line[1:])
-		if line[0] == '<' {
+		switch line[0] {
+		case '$':
+			words, err := shell.Fields(what, ts.Getenv)
+			ts.Check(err)
+			ts.Check(ts.Exec(words[0], words[1:]...))
+			continue
+		case '<':
 			text, err := strconv.Unquote(what)
 			ts.Check(err)
 			_, err = io.WriteString(master, text)
 			ts.Check(err)
 			continue
 		}
-		heard = waitFor(ts, said, heard, regexp.MustCompile(what))
+		shown.waitFor(ts, regexp.MustCompile(what), line[0] == '=')
 	}
 	for range said { // until the program has gone
 	}
@@ -67,21 +77,62 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitFor waits for an expression and gives what came after it.
-func waitFor(ts *testscript.TestScript, said <-chan string, heard string, want *regexp.Regexp) string {
-	deadline := time.After(time.Minute)
+// shown is what a program wrote, and what a terminal shows of it.
+type shown struct {
+	said  <-chan string
+	heard string // since the last match
+	em    *vt.Emulator
+}
+
+func newShown(said <-chan string) *shown {
+	s := &shown{said: said, em: vt.NewEmulator(80, 24)}
+	go io.Copy(io.Discard, s.em) // what it answers
+	return s
+}
+
+func (s *shown) close() { s.em.InputPipe().(io.Closer).Close() }
+
+// screen is what scrolled away and what is on the screen, without spaces at the ends of lines.
+func (s *shown) screen() string {
+	var b strings.Builder
+	for y := range s.em.ScrollbackLen() {
+		for x := range s.em.Width() {
+			if c := s.em.ScrollbackCellAt(x, y); c != nil {
+				b.WriteString(c.Content)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	lines := strings.Split(b.String()+s.em.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " \r")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// waitFor waits for an expression: on the screen, or in what came since the last one.
+func (s *shown) waitFor(ts *testscript.TestScript, want *regexp.Regexp, screen bool) {
+	deadline := time.After(60 * time.Second)
 	for {
-		if at := want.FindStringIndex(heard); at != nil {
-			return heard[at[1]:]
+		text := s.heard
+		if screen {
+			text = s.screen()
+		}
+		if at := want.FindStringIndex(text); at != nil {
+			if !screen {
+				s.heard = s.heard[at[1]:]
+			}
+			return
 		}
 		select {
-		case text, ok := <-said:
+		case said, ok := <-s.said:
 			if !ok {
-				ts.Fatalf("the program ended; no %s in %q", want, heard)
+				ts.Fatalf("the program ended; no %s in %q", want, text)
 			}
-			heard += text
+			s.heard += said
+			_, _ = io.WriteString(s.em, said) // an emulator takes all
 		case <-deadline:
-			ts.Fatalf("no %s in %q", want, heard)
+			ts.Fatalf("no %s in %q", want, text)
 		}
 	}
 }

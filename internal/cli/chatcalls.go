@@ -38,10 +38,10 @@ func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
 	for {
 		err := r.speak(t, msgs...)
 		var waits *waitsError
-		if !errors.As(err, &waits) || s.prompt == nil || s.onBranch() != t.Branch {
+		if !errors.As(err, &waits) || s.term == nil || s.onBranch() != t.Branch {
 			return err
 		}
-		decided, failed := s.decideCalls(r.ctx, t.Branch)
+		decided, failed := s.decideCalls(r.ctx, t)
 		if failed != nil || !decided {
 			return errors.Join(failed, err)
 		}
@@ -50,7 +50,7 @@ func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
 }
 
 // decideCalls asks about the calls that wait on a branch and in what lies below, and reports whether all of them are decided.
-func (s *chat) decideCalls(ctx context.Context, branch string) (decided bool, err error) {
+func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	q := &asking{lines: make(chan string), done: ctx.Done()}
@@ -61,10 +61,15 @@ func (s *chat) decideCalls(ctx context.Context, branch string) (decided bool, er
 	r := *s.r
 	r.ctx, r.con = ctx, s.console(ctx)
 	v := &reviewer{r: &r, st: r.st}
-	v.takes = func(c *chatctx.Call) bool { return c.Context != s.context.ID || c.Branch == branch }
+	v.takes = func(c *chatctx.Call) bool { return c.Context != t.Context.ID || c.Branch == t.Branch }
 	v.line = func(prompt string) (string, error) {
 		r.con.out.flush()
-		fmt.Fprint(s.out, prompt)
+		above, label, more := cutLast(prompt)
+		if more {
+			fmt.Fprintln(r.con.err, above)
+		}
+		s.term.Doing("")
+		s.term.SetLabel(label)
 		select {
 		case line := <-q.lines:
 			return line, nil
@@ -72,7 +77,7 @@ func (s *chat) decideCalls(ctx context.Context, branch string) (decided bool, er
 			return "", io.EOF
 		}
 	}
-	seen, err := v.all(chatctx.CallFilter{Context: s.context.ID, State: callStates["pending"]})
+	seen, err := v.all(chatctx.CallFilter{Context: t.Context.ID, State: callStates["pending"]})
 	err = errors.Join(err, r.con.out.close())
 	return err == nil && ctx.Err() == nil && seen > 0 && v.decided == seen, err
 }
@@ -92,4 +97,13 @@ func (s *chat) asked() {
 	s.mu.Lock()
 	s.question = nil
 	s.mu.Unlock()
+	s.term.SetLabel(s.label())
+}
+
+// cutLast parts the last line of a text from those before it.
+func cutLast(text string) (above, last string, more bool) {
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return "", text, false
 }

@@ -1,49 +1,39 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 
-	"golang.org/x/term"
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/ui"
+	"github.com/chatctx/chatctx/pool"
 )
 
-// atTerminal runs the chat with line editing and a history. The terminal is in raw mode, so that a line can be edited while an answer is
-// written above it.
+// atTerminal runs the chat with line editing and a history. A line can be edited while an answer is written above it.
 func (s *chat) atTerminal() error {
-	fd := int(os.Stdin.Fd())
-	before, err := term.MakeRaw(fd)
-	if err != nil {
-		return s.fromPipe()
+	history := openTyped()
+	p := ui.StartPrompt(s.r.ctx, ui.PromptOptions{
+		In: s.r.con.stdin(), Out: s.r.con.out.w, Color: s.r.con.color, Label: s.label(), History: history.lines(), Complete: s.completions, Stop: s.stop, Editor: editorOf,
+	})
+	s.term = p
+	s.show("A line is a message; /help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.\n")
+	s.seen()
+	if err := s.watch(); err != nil {
+		s.complain(err)
 	}
-	restore := func() { _ = term.Restore(fd, before) } // it was settable a moment ago
-	defer restore()
-	keys := &keyboard{in: s.r.con.in, stop: s.stop}
-	t := term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{keys, os.Stdout}, "")
-	fmt.Fprint(os.Stdout, pasteOn)
-	defer fmt.Fprint(os.Stdout, pasteOff)
-	s.out = t
-	s.prompt = func() { fmt.Fprintf(t, "%s> ", s.r.paint(bold, clean(s.onBranch()))) }
-	fmt.Fprint(t, s.r.paint(dim, s.greeting()))
-	s.prompt()
 	for {
-		if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 && h > 0 {
-			_ = t.SetSize(w, h) // writes to the terminal alone
+		line, err := p.Line()
+		if err == nil {
+			history.add(line)
+			if !s.take(line) {
+				continue
+			}
 		}
-		line, err := t.ReadLine()
-		if err == nil && !s.take(keys.unfold(line)) {
-			continue
-		}
-		restore() // so that Ctrl-C works while the last answer comes
 		s.answers.Wait()
-		fmt.Fprintln(t)
+		err = errors.Join(err, p.Close())
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -51,100 +41,86 @@ func (s *chat) atTerminal() error {
 	}
 }
 
-// What turns on and off that the terminal marks what is pasted.
-const (
-	pasteOn  = "\x1b[?2004h"
-	pasteOff = "\x1b[?2004l"
-)
+// chatHelp fits a screen of 40 columns and 24 lines.
+const chatHelp = `A line is a message. Commands:
+  /new TITLE      a new conversation
+  /use [CTX]      go to another one
+  /import FILE    bring one in, go there
+  /fork NAME      go on on a new branch
+  /switch [NAME]  go to another branch
+  /retry          answer again, beside
+  /edit REF TEXT  another text, beside
+  /undo  /redo    take back, do again
+  /log  /tree     what was said, branches
+  /system TEXT    what the model is told
+  /model NAME     ask another model
+  /calls          what waits for you
+  /help COMMAND   every command works
+  /quit           or Ctrl-D: end
+Keys:
+  Tab             completes a command
+  Ctrl-R  Up      what was typed before
+  Alt+Enter  Ctrl-J     a new line
+  Ctrl-X          your editor
+  Ctrl-C          stops, or clears
+`
 
-var (
-	pasteBegin = []byte("\x1b[200~")
-	pasteEnd   = []byte("\x1b[201~")
-)
-
-// keyboard is what is typed, on its way to the line editor. Ctrl-C stops an answer, or clears the line. What is pasted and has more
-// than one line, or is long, is kept aside; a short mark stands for it in the line.
-type keyboard struct {
-	in   io.Reader
-	stop func() bool
-
-	mu     sync.Mutex
-	pastes []string
-	raw    []byte // read and not looked at
-	ready  []byte // looked at and not taken
-}
-
-// longPaste is how much of one line goes into the editor as if it were typed.
-const longPaste = 500
-
-func (k *keyboard) Read(p []byte) (int, error) {
-	for len(k.ready) == 0 {
-		buf := make([]byte, 4096)
-		n, err := k.in.Read(buf)
-		k.raw = append(k.raw, buf[:n]...)
-		k.look()
-		if err != nil {
-			k.ready, k.raw = append(k.ready, k.raw...), nil
-			if len(k.ready) == 0 {
-				return 0, err
-			}
-		}
-	}
-	n := copy(p, k.ready)
-	k.ready = k.ready[n:]
-	return n, nil
-}
-
-// look moves what is understood from raw to ready. A paste waits until its end has come.
-func (k *keyboard) look() {
-	for len(k.raw) > 0 {
-		if bytes.HasPrefix(k.raw, pasteBegin) {
-			end := bytes.Index(k.raw, pasteEnd)
-			if end < 0 {
-				return
-			}
-			k.paste(string(k.raw[len(pasteBegin):end]))
-			k.raw = k.raw[end+len(pasteEnd):]
-			continue
-		}
-		if len(k.raw) < len(pasteBegin) && bytes.HasPrefix(pasteBegin, k.raw) {
-			return // perhaps the beginning of one
-		}
-		c := k.raw[0]
-		k.raw = k.raw[1:]
-		if c == 3 { // Ctrl-C
-			if k.stop() {
-				continue
-			}
-			c = 21 // Ctrl-U: clears the line
-		}
-		k.ready = append(k.ready, c)
+// happens takes what happens to an answer of this chat.
+func (s *chat) happens(c *chatctx.ChatContext, branch string, e turn.Event) {
+	switch {
+	case e.Message != nil:
+		s.news.mine([]*pool.Message{e.Message})
+	case s.term == nil:
+	case e.Request != nil:
+		s.tell(c, branch, true)
+		s.term.Doing("asking " + oneLine(e.Request.Model) + " …")
+	case e.Delta != nil && e.Delta.Type == pool.ThinkingPart:
+		s.term.Doing("thinking …")
+	case e.Delta != nil:
+		s.term.Doing("")
 	}
 }
 
-func (k *keyboard) paste(text string) {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	if !strings.Contains(strings.TrimSuffix(text, "\n"), "\n") && len(text) < longPaste {
-		k.ready = append(k.ready, strings.TrimSuffix(text, "\n")...)
-		return
+// completions are what can stand in place of the last word of a command.
+func (s *chat) completions(before string) (from int, list []ui.Completion) {
+	line := before[1:]
+	words, starts := cutWords(line)
+	last := len(words) - 1
+	if end := strings.TrimRight(line, " \t\n"); len(end) < len(line) && end != "" { // a new word begins
+		words, starts = append(words, ""), append(starts, len(line))
+		last++
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.pastes = append(k.pastes, strings.TrimSuffix(text, "\n"))
-	k.ready = append(k.ready, k.mark(len(k.pastes)-1)...)
+	word := strings.TrimLeft(words[last], `"'`)
+	r := *s.r
+	r.st, r.executors = nil, &executors{}
+	here := []string{"--context=" + s.conversation().ID.String(), "--branch=" + s.onBranch()}
+	if store := s.r.flagOnly("store", "CHATCTX_STORE"); store != "" {
+		here = append(here, "--store="+store)
+	}
+	var found []candidate
+	switch {
+	case last > 0 && words[0] == "model":
+		p, _ := splitUnfinished(here)
+		found = begin(r.values(p, "MODEL"), word)
+	default:
+		found = r.candidates(append(here, words[:last]...), word)
+		if last == 0 {
+			found = append(found, begin([]candidate{{"model", "ask another model"}, {"quit", "end the chat"}}, word)...)
+		}
+	}
+	for _, c := range found {
+		list = append(list, ui.Completion{Word: chatWord(c.word), Hint: oneLine(c.hint)})
+	}
+	return starts[last] + 1, list
 }
 
-// mark stands in the line for a paste.
-func (k *keyboard) mark(i int) string {
-	return fmt.Sprintf("[paste %d: %s]", i+1, count(strings.Count(k.pastes[i], "\n")+1, "line"))
-}
-
-// unfold puts what was pasted in the place of its marks.
-func (k *keyboard) unfold(line string) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for i := range k.pastes {
-		line = strings.Replace(line, k.mark(i), k.pastes[i], 1)
+// chatWord is a word as it is typed in a chat: in quotes where it has white space.
+func chatWord(w string) string {
+	switch {
+	case !strings.ContainsAny(w, " \t\n"):
+		return w
+	case strings.Contains(w, `"`):
+		return "'" + w + "'"
 	}
-	return line
+	return fmt.Sprintf(`"%s"`, w)
 }

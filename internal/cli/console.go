@@ -8,9 +8,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
+
+	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/ui"
 )
 
 // console is where a command line reads and writes, and what the other end can show.
@@ -22,12 +26,15 @@ type console struct {
 	tty      bool // standard output is a terminal
 	errs     bool // standard error is a terminal
 	color    bool
-	plain    bool      // no characters beyond ASCII for drawing
-	width    int       // columns
-	barShown bool      // a progress bar stands on the present line of standard error
-	restore  func()    // gives the terminals back as they were
-	told     *sync.Map // settings that were said not to be in force
-	helper   []string  // how this program is started to hold what a tool starts; nil: not at all
+	plain    bool                // no characters beyond ASCII for drawing
+	width    int                 // columns
+	barShown bool                // a progress bar stands on the present line of standard error
+	restore  func()              // gives the terminals back as they were
+	told     *sync.Map           // settings that were said not to be in force
+	live     *ui.Prompt          // a line is typed below what is printed, as in a chat; nil: none
+	hint     func(string) string // puts what is to be typed into the words that are typed here; nil: as they are
+	happens  func(turn.Event)    // is told what happens to an answer; nil: nobody
+	helper   []string            // how this program is started to hold what a tool starts; nil: not at all
 }
 
 // newConsole looks at the three streams and the environment.
@@ -145,7 +152,38 @@ func (o *output) close() error {
 	if o.page != nil {
 		o.page.wait()
 	}
+	if l, ok := o.w.(*lineWriter); ok {
+		l.end()
+	}
 	return err
+}
+
+// lineWriter gives on whole lines, of several writers.
+type lineWriter struct {
+	print func(string)
+	mu    sync.Mutex
+	rest  string
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest += string(p)
+	if end := strings.LastIndexByte(l.rest, '\n') + 1; end > 0 {
+		l.print(l.rest[:end])
+		l.rest = l.rest[end:]
+	}
+	return len(p), nil
+}
+
+// end gives on a line that has no end.
+func (l *lineWriter) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rest != "" {
+		l.print(l.rest)
+		l.rest = ""
+	}
 }
 
 // sink is the unbuffered end of an output.

@@ -44,8 +44,19 @@ func roleStyle(role pool.Role) string {
 	return cyan
 }
 
+// renders reports whether what messages say is rendered: on a terminal that can show it.
+func (r *run) renders() bool { return (r.con.tty && !r.con.plain || r.con.live != nil) && !r.asIs }
+
 // printMessage prints a message as log shows it.
 func (r *run) printMessage(e *chatctx.Entry, mark string, full bool) {
+	if r.renders() {
+		pen := screen.Pen{Styles: true, Color: r.con.color}
+		for _, l := range screen.Brief(e, mark, full, r.con.width, screen.Widest) {
+			r.printf("%s\n", l.Paint(pen))
+		}
+		r.printf("\n")
+		return
+	}
 	r.printf("%s\n", r.header(e, mark))
 	if text := body(e.Message, full); text != "" {
 		r.printf("%s\n", text)

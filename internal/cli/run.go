@@ -36,6 +36,7 @@ type run struct {
 	executors *executors
 	// origins are those of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
+	asIs    bool // messages are printed as they are, on a terminal too
 	carried bool // the sub-contexts of the branch went on already
 }
 
@@ -256,12 +257,16 @@ func (r *run) note(format string, args ...any) {
 		return
 	}
 	r.con.out.flush()
-	fmt.Fprintf(r.con.err, "%s\n", r.paintErr(dim, fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	if r.con.hint != nil {
+		text = r.con.hint(text)
+	}
+	fmt.Fprintf(r.con.err, "%s\n", r.paintErr(dim, text))
 }
 
 // paintErr gives a style to text for standard error.
 func (r *run) paintErr(style, s string) string {
-	if !r.con.errs {
+	if !r.con.errs && r.con.live == nil {
 		return s
 	}
 	return r.con.paint(style, s)

@@ -45,7 +45,8 @@ chatctx ask "Name the boat" -n 3`},
 				&urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}), manyFlags()...),
 			json: sent, example: "chatctx retry --model gpt-5"},
 		{name: "chat", does: "talk with the model at the terminal", scope: onBranch, do: doChat,
-			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. Ctrl-C stops an answer, Ctrl-D ends the chat. " +
+			more: "Every command works after a slash, also while an answer comes: /fork NAME, /switch NAME, /edit REF TEXT, /retry, /undo, /tree, /system TEXT … and /model NAME, /help, /quit. /new, /use, /import and /switch move the chat there; what others add to its branch is shown. " +
+				"Ctrl-C stops an answer or clears the line, Ctrl-D ends the chat; Alt+Enter or Ctrl-J begins a new line, Tab completes a command, Ctrl-R searches what was typed before, Ctrl-X opens your editor. What was typed is kept in chatctx/history in the state folder, or in the file that CHATCTX_HISTORY names; an empty one keeps nothing. " +
 				"Lines pasted together are one message. From a pipe each line is a message.",
 			flags: append(modelFlags(), &urfave.BoolFlag{Name: "thinking", Usage: "show the model's thinking too"}),
 			json:  sent + "; a line each answer", example: "chatctx chat"},
@@ -489,6 +490,9 @@ type voice struct {
 }
 
 func (v *voice) show(e turn.Event) {
+	if v.r.con.happens != nil {
+		v.r.con.happens(e)
+	}
 	switch {
 	case e.Delta != nil:
 		v.delta(e.Delta)
@@ -512,6 +516,10 @@ func (v *voice) delta(d *wire.Delta) {
 		r.printf("%s", r.paint(dim, clean(d.Text)))
 	case pool.TextPart, wire.RefusalPart:
 		v.turnTo(pool.TextPart, "")
+		if r.con.live != nil {
+			r.con.live.Say(d.Text)
+			return
+		}
 		r.printf("%s", clean(d.Text))
 	default:
 		return
@@ -547,6 +555,9 @@ func (v *voice) message(m *chatctx.Message) {
 
 // end ends the present line: where an interrupt has ended the output, on the terminal's other stream.
 func (v *voice) end() {
+	if v.r.con.live != nil {
+		v.r.con.live.Said()
+	}
 	if v.open && v.r.con.tty && v.r.con.out.ctx.Err() != nil {
 		fmt.Fprintln(v.r.con.err)
 		v.open = false

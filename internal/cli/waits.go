@@ -114,7 +114,7 @@ func (r *run) tellWaiting(calls []*chatctx.Call) {
 		what := "is " + callState(call)
 		switch call.WaitsFor() {
 		case chatctx.WaitsForPerson:
-			what = "waits for a decision: " + r.again("calls approve "+callName(call)) + ", or calls deny"
+			what = "waits for a decision: " + r.again("calls approve "+callName(call)) + ", or deny"
 			if call.Execution == pool.Uncertain {
 				what = "waits for a word about what became of it: " + r.again("calls resolve "+callName(call)) + ", or calls run --again"
 			}

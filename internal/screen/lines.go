@@ -99,6 +99,19 @@ func (l Line) Text() string {
 // Width tells how many columns a text takes.
 type Width func(string) int
 
+// Widest is how many columns a text takes on a terminal that does not join characters, or on one that does: the more of both. Lines that are cut by it fit either.
+func Widest(s string) int {
+	n := 0
+	for g := uniseg.NewGraphemes(s); g.Next(); {
+		apart := 0
+		for _, c := range g.Runes() {
+			apart += uniseg.StringWidth(string(c))
+		}
+		n += max(apart, g.Width())
+	}
+	return n
+}
+
 // Wrap cuts text of several styles into lines of a width at its words. The first line begins with first and the others with rest. A word that is longer than a line is
 // cut between characters.
 func Wrap(spans []Span, columns int, width Width, first, rest Line) []Line {

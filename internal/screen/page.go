@@ -11,47 +11,63 @@ import (
 // mostShown bounds how much of one text is laid out as lines, in bytes.
 const mostShown = 256 << 10
 
-// Page is a message as lines of a width: a header, its words as Markdown, and all else that it holds. mark is the one that its context has for it.
+// Page is a message as lines of a width: a header, its words as Markdown, and all else that it holds, up to a limit. mark is the one that its context has for it.
 func Page(e *chatctx.Entry, mark string, columns int, width Width) []Line {
-	lines := Wrap(header(e, mark), columns, width, nil, Line{{"  ", 0}})
+	return (&page{columns: columns, width: width, full: true, calls: callLines, most: mostShown}).lines(e, mark)
+}
+
+// Brief is a message as a list of many shows it: the header, its words as Markdown, a line for each call, and all of a result. Thinking is shown where full is set.
+func Brief(e *chatctx.Entry, mark string, full bool, columns int, width Width) []Line {
+	return (&page{columns: columns, width: width, full: full, calls: callBrief}).lines(e, mark)
+}
+
+// page lays a message out.
+type page struct {
+	columns int
+	width   Width
+	full    bool
+	most    int // bytes of one text, 0 for all
+	calls   func(m *chatctx.Message, index, columns int, width Width) []Line
+}
+
+func (p *page) lines(e *chatctx.Entry, mark string) []Line {
+	lines := Wrap(header(e, mark), p.columns, p.width, nil, Line{{"  ", 0}})
 	placed := map[string]bool{}
 	add := func(more []Line) { lines = append(lines, more...) }
 	for i := range e.Content {
-		p := &e.Content[i]
-		switch p.Type {
+		part := &e.Content[i]
+		switch part.Type {
 		case pool.TextPart:
-			add(words(p.Text, columns, width))
-		case pool.ThinkingPart:
-			add(Wrap([]Span{{PartText(p, true), Dim}}, columns, width, nil, nil))
+			add(p.words(part.Text))
 		case pool.CallPart:
-			placed[p.CallID] = true
+			placed[part.CallID] = true
 			for j := range e.Calls {
-				if e.Calls[j].ID == p.CallID {
-					add(callLines(e.Message, j, columns, width))
+				if e.Calls[j].ID == part.CallID {
+					add(p.calls(e.Message, j, p.columns, p.width))
 				}
 			}
 		default:
-			add(Wrap([]Span{{PartText(p, true), Dim}}, columns, width, nil, nil))
+			add(Wrap([]Span{{PartText(part, p.full), Dim}}, p.columns, p.width, nil, nil))
 		}
 	}
 	for j := range e.Calls {
 		if !placed[e.Calls[j].ID] {
-			add(callLines(e.Message, j, columns, width))
+			add(p.calls(e.Message, j, p.columns, p.width))
 		}
 	}
 	if e.Result != nil {
-		add(resultLines(e.Result, columns, width))
+		add(p.result(e.Result))
 	}
 	return lines
 }
 
-// words are a text's lines as Markdown, up to a limit.
-func words(text string, columns int, width Width) []Line {
-	if len(text) <= mostShown {
-		return Markdown(text, columns, width)
+// words are a text's lines as Markdown.
+func (p *page) words(text string) []Line {
+	if p.most == 0 || len(text) <= p.most {
+		return Markdown(text, p.columns, p.width)
 	}
-	lines := Markdown(strings.ToValidUTF8(text[:mostShown], ""), columns, width)
-	return append(lines, Line{{fmt.Sprintf("… %s more", Size(int64(len(text)-mostShown))), Dim}})
+	lines := Markdown(strings.ToValidUTF8(text[:p.most], ""), p.columns, p.width)
+	return append(lines, Line{{fmt.Sprintf("… %s more", Size(int64(len(text)-p.most))), Dim}})
 }
 
 // RoleStyle is how a role is written.
@@ -68,7 +84,9 @@ func RoleStyle(role pool.Role) Style {
 // header says where a message stands, who said it, when, with which model.
 func header(e *chatctx.Entry, mark string) []Span {
 	var spans []Span
-	if e.Position > 0 {
+	if e.Queued {
+		spans = append(spans, Span{"queued ", 0})
+	} else if e.Position > 0 {
 		spans = append(spans, Span{fmt.Sprintf("#%d %s ", e.Position, e.Turn), 0})
 	}
 	spans = append(spans, Span{string(e.Role), RoleStyle(e.Role) | Bold}, Span{" " + chatctx.Short(e.ID), Yellow})
@@ -102,8 +120,13 @@ func callLines(m *chatctx.Message, index, columns int, width Width) []Line {
 	return append(lines, Hard(limited(Pretty(c.Arguments)), Cyan, columns, width, Line{{"  ", 0}})...)
 }
 
-// resultLines are a tool's answer, as it is.
-func resultLines(res *pool.Result, columns int, width Width) []Line {
+// callBrief is a call on one line.
+func callBrief(m *chatctx.Message, index, columns int, width Width) []Line {
+	return Wrap([]Span{{CallLine(m, index), 0}}, columns, width, nil, Line{{"  ", 0}})
+}
+
+// result is a tool's answer, as it is.
+func (p *page) result(res *pool.Result) []Line {
 	style := Style(0)
 	if res.IsError {
 		style = Red
@@ -112,7 +135,10 @@ func resultLines(res *pool.Result, columns int, width Width) []Line {
 	if len(res.Parts) == 0 && len(res.JSON) > 0 {
 		text = Pretty(res.JSON)
 	}
-	return Hard(limited(text), style, columns, width, Line{{"← ", Dim}})
+	if p.most > 0 {
+		text = limited(text)
+	}
+	return Hard(text, style, p.columns, p.width, Line{{"← ", Dim}})
 }
 
 func limited(s string) string {

@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -97,11 +99,17 @@ type editedMsg struct {
 	err  error
 }
 
-// edit lets the person change a text in their editor, in a file that only they can read.
+// edit lets the person change a text in their editor.
 func (m *model) edit(text string, then func(m *model, text string) tea.Cmd) tea.Cmd {
-	if m.o.Editor == nil {
-		m.say(true, "no editor is set: VISUAL, EDITOR")
-		return nil
+	cmd, err := editText(m.o.Editor, text, then)
+	m.complain(err)
+	return cmd
+}
+
+// editText lets the person change a text in their editor, in a file that only they can read.
+func editText(editor func(string) (*exec.Cmd, error), text string, then func(m *model, text string) tea.Cmd) (tea.Cmd, error) {
+	if editor == nil {
+		return nil, errors.New("no editor is set: VISUAL, EDITOR")
 	}
 	f, err := os.CreateTemp("", "chatctx-*.md")
 	if err == nil {
@@ -109,15 +117,13 @@ func (m *model) edit(text string, then func(m *model, text string) tea.Cmd) tea.
 		f.Close()
 	}
 	if err != nil {
-		m.complain(err)
-		return nil
+		return nil, err
 	}
 	name := f.Name()
-	cmd, err := m.o.Editor(name)
+	cmd, err := editor(name)
 	if err != nil {
 		os.Remove(name)
-		m.complain(err)
-		return nil
+		return nil, err
 	}
 	return tea.ExecProcess(cmd, func(err error) tea.Msg {
 		defer os.Remove(name)
@@ -130,5 +136,5 @@ func (m *model) edit(text string, then func(m *model, text string) tea.Cmd) tea.
 			after = strings.TrimSuffix(strings.TrimSuffix(after, "\n"), "\r")
 		}
 		return editedMsg{strings.ToValidUTF8(after, "\ufffd"), then, err}
-	})
+	}), nil
 }

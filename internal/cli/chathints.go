@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+)
+
+// commandLine is a command as it is typed in a shell, with the flag that names the store.
+var commandLine = regexp.MustCompile(`\bchatctx (?:--store (?:"[^"]*"|'[^']*'|\S+) )?([a-z]+)\b`)
+
+// slashed puts commands in a text as they are typed in this chat: without the store, and without the conversation where that is this one.
+func (s *chat) slashed(text string) string {
+	here := s.conversation().ID.String()
+	text = strings.ReplaceAll(text, " --context "+here, "")
+	return commandLine.ReplaceAllStringFunc(text, func(line string) string {
+		if name := commandLine.FindStringSubmatch(line)[1]; findCommand(allCommands(), name) != nil {
+			return "/" + name
+		}
+		return line
+	})
+}
+
+// inSlashes is an error whose hint is typed in this chat.
+func (s *chat) inSlashes(err error) error {
+	hint := hintFor(err)
+	if s.term == nil || hint == "" {
+		return err
+	}
+	return &hinted{err, s.slashed(hint)}
+}

@@ -1,0 +1,282 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/chatctx/chatctx/internal/screen"
+)
+
+// PromptOptions say how a Prompt runs. In and Out are needed.
+type PromptOptions struct {
+	In      io.Reader
+	Out     io.Writer
+	Env     []string // nil: the process's own
+	Color   bool
+	Label   string   // what stands before the line
+	History []string // earlier lines, the oldest first
+	// Complete gives what can stand in place of the end of a text, from a byte on. It is called beside the loop that takes keys.
+	Complete func(before string) (from int, list []Completion)
+	// Stop stops what runs at Ctrl-C; false where nothing does, and the line is cleared.
+	Stop func() bool
+	// Editor is the command that lets the person edit a file.
+	Editor func(file string) (*exec.Cmd, error)
+}
+
+// Completion is something that can be typed, and a word about it.
+type Completion struct{ Word, Hint string }
+
+// Prompt takes lines at the bottom of a terminal while others print above it. What was printed stays in the terminal as if a program without a prompt had printed it.
+type Prompt struct {
+	program *tea.Program
+	lines   chan typedLine
+	ended   chan struct{}
+	err     error
+
+	mu     sync.Mutex // of what follows
+	w, h   int
+	method ansi.Method
+
+	printing sync.Mutex // keeps what is printed at once together, and the words that come in order
+	pen      screen.Pen
+	come     screen.Stream
+	coming   bool
+}
+
+// typedLine is a line that was given away, and how it stands in the terminal then.
+type typedLine struct{ text, shown string }
+
+// mostWaiting is how many lines can be typed before the first is taken.
+const mostWaiting = 100
+
+// StartPrompt shows a prompt until Close, or until ctx ends.
+func StartPrompt(ctx context.Context, o PromptOptions) *Prompt { return startPrompt(ctx, o) }
+
+// startPrompt is StartPrompt; more is for tests.
+func startPrompt(ctx context.Context, o PromptOptions, more ...tea.ProgramOption) *Prompt {
+	p := &Prompt{lines: make(chan typedLine, mostWaiting), ended: make(chan struct{}), pen: screen.Pen{Styles: true, Color: o.Color}}
+	m := &prompt{o: o, p: p, label: o.Label, past: newPast(o.History)}
+	m.field.lines = true
+	drawn := make(chan struct{})
+	out := whenDrawn(o.Out, sync.OnceFunc(func() { close(drawn) }))
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(out), tea.WithoutSignalHandler()}
+	if o.Env != nil {
+		options = append(options, tea.WithEnvironment(o.Env))
+	}
+	p.program = tea.NewProgram(m, append(options, more...)...)
+	m.send = p.program.Send
+	sized := make(chan struct{})
+	m.sized = sync.OnceFunc(func() { close(sized) })
+	go func() {
+		defer close(p.ended)
+		_, err := p.program.Run()
+		if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		p.err = err
+	}()
+	for _, begun := range []chan struct{}{sized, drawn} { // what is printed has to know how wide the terminal is, and stand above something
+		select {
+		case <-begun:
+		case <-p.ended:
+		}
+	}
+	return p
+}
+
+// whenDrawn tells when the first frame is drawn: with it, pastes are asked to be marked.
+func whenDrawn(out io.Writer, drawn func()) io.Writer {
+	if f, ok := out.(*os.File); ok { // which says what terminal it is
+		return frameFile{f, drawn}
+	}
+	return frameWriter{out, drawn}
+}
+
+type frameWriter struct {
+	io.Writer
+	drawn func()
+}
+
+func (w frameWriter) Write(p []byte) (int, error) { return writeFrame(w.Writer, p, w.drawn) }
+
+type frameFile struct {
+	*os.File
+	drawn func()
+}
+
+func (w frameFile) Write(p []byte) (int, error) { return writeFrame(w.File, p, w.drawn) }
+
+// WriteString keeps the file's own from being called.
+func (w frameFile) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+
+func writeFrame(out io.Writer, p []byte, drawn func()) (int, error) {
+	n, err := out.Write(p)
+	if bytes.Contains(p, []byte(ansi.SetModeBracketedPaste)) {
+		drawn()
+	}
+	return n, err
+}
+
+// Line waits for a line. io.EOF: the person ended it with Ctrl-D, or the terminal is gone.
+func (p *Prompt) Line() (string, error) {
+	select {
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		p.program.Send(takenMsg{})
+		p.Print(line.shown)
+		return line.text, nil
+	case <-p.ended:
+		if p.err != nil {
+			return "", p.err
+		}
+		return "", io.EOF
+	}
+}
+
+// Close takes the prompt away, and waits until all that was printed stands in the terminal.
+func (p *Prompt) Close() error {
+	p.program.Send(closeMsg{})
+	<-p.ended
+	return p.err
+}
+
+// SetLabel puts another text before the line.
+func (p *Prompt) SetLabel(label string) { p.program.Send(labelMsg(label)) }
+
+// Columns is the width of the terminal.
+func (p *Prompt) Columns() int {
+	w, _, _ := p.size()
+	return w
+}
+
+func (p *Prompt) size() (columns, lines int, method ansi.Method) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.w, 1), max(p.h, 2), p.method
+}
+
+func (p *Prompt) resized(w, h int, method ansi.Method) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.w, p.h, p.method = w, h, method
+}
+
+// Print puts whole lines above the prompt. They may have styles; they are wrapped at words.
+func (p *Prompt) Print(text string) {
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	p.print(strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+}
+
+func (p *Prompt) print(lines []string) {
+	columns, high, method := p.size()
+	wrap := ansi.Wrap
+	if method == ansi.WcWidth {
+		wrap = ansi.WrapWc
+	}
+	var all []string
+	for _, l := range lines {
+		all = append(all, strings.Split(wrap(strings.ReplaceAll(l, "\t", "    "), columns, " "), "\n")...)
+	}
+	// No more at once than the terminal has room for above the prompt: what does not fit is lost from it.
+	for most := max(high-mostTall(high)-1, 1); len(all) > 0; {
+		n := min(most, len(all))
+		text := strings.Join(all[:n], "\n")
+		if text == "" { // nothing would be printed
+			text = " "
+		}
+		p.program.Send(tea.Println(text)())
+		all = all[n:]
+	}
+}
+
+// Say takes words of an answer while they come, as Markdown. What cannot change any more is printed; the rest stands above the line that is typed.
+func (p *Prompt) Say(words string) {
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	columns, _, method := p.size()
+	whole := p.come.Add(words, columns, method.StringWidth)
+	p.coming = true
+	p.rest(p.come.Rest(columns, method.StringWidth))
+	p.printLines(whole)
+}
+
+// Said ends an answer: all of it is printed.
+func (p *Prompt) Said() {
+	p.printing.Lock()
+	defer p.printing.Unlock()
+	if !p.coming {
+		return
+	}
+	columns, _, method := p.size()
+	rest := p.come.Rest(columns, method.StringWidth)
+	p.come, p.coming = screen.Stream{}, false
+	p.rest(nil)
+	p.printLines(rest)
+}
+
+// Doing says what is done at the moment; "" is nothing.
+func (p *Prompt) Doing(what string) { p.program.Send(doingMsg(what)) }
+
+func (p *Prompt) rest(lines []screen.Line) {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.Paint(p.pen)
+	}
+	p.program.Send(restMsg(out))
+}
+
+func (p *Prompt) printLines(lines []screen.Line) {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.Paint(p.pen)
+	}
+	if len(out) > 0 {
+		p.print(out)
+	}
+}
+
+// Aside gives the terminal to something else for as long as that runs.
+func (p *Prompt) Aside(run func() error) error {
+	done := make(chan error, 1)
+	p.program.Send(tea.Exec(aside(run), func(err error) tea.Msg { done <- err; return nil })())
+	select {
+	case err := <-done:
+		return err
+	case <-p.ended:
+		return io.EOF
+	}
+}
+
+// aside is a tea.ExecCommand that is no command.
+type aside func() error
+
+func (a aside) Run() error        { return a() }
+func (aside) SetStdin(io.Reader)  {}
+func (aside) SetStdout(io.Writer) {}
+func (aside) SetStderr(io.Writer) {}
+
+// What is sent to the loop that draws.
+type (
+	labelMsg      string
+	doingMsg      string
+	restMsg       []string
+	takenMsg      struct{}
+	closeMsg      struct{}
+	completionMsg struct {
+		before string
+		from   int
+		list   []Completion
+	}
+)
