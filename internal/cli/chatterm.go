@@ -14,16 +14,17 @@ import (
 
 // atTerminal runs the chat with line editing and a history. A line can be edited while an answer is written above it.
 func (s *chat) atTerminal() error {
+	s.seen() // as long as nothing can be typed
 	history := openTyped()
 	p := ui.StartPrompt(s.r.ctx, ui.PromptOptions{
 		In: s.r.con.stdin(), Out: s.r.con.out.w, Color: s.r.con.color, Label: s.label(), History: history.lines(), Complete: s.completions, Stop: s.stop, Editor: editorOf,
 	})
 	s.term = p
 	s.show("A line is a message; /help lists commands, Ctrl-C stops an answer, Ctrl-D ends the chat.\n")
-	s.seen()
 	if err := s.watch(); err != nil {
 		s.complain(err)
 	}
+	s.catchUp()
 	for {
 		line, err := p.Line()
 		if err == nil {
