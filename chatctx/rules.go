@@ -46,7 +46,7 @@ func (b *Batch) AddRule(r Rule, scope RuleScope) {
 			return err
 		}
 		rule := *made
-		rule.By, rule.Created = t.Store.Person, t.Now
+		rule.By, rule.Created = t.Store.Maker(), t.Now
 		if err := b.scoped(t.Tx, t.ID, &rule, scope); err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (s *Store) AddRule(ctx context.Context, r Rule) (*Committed, error) {
 	if err := readyRule(s.at, &r); err != nil {
 		return nil, err
 	}
-	r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = ID{}, ID{}, ID{}, 0, s.at.Person, s.at.Now()
+	r.Context, r.Branch, r.Message, r.Index, r.By, r.Created = ID{}, ID{}, ID{}, 0, s.at.Maker(), s.at.Now()
 	change := func(kv.Tx, ID) ([]toolcall.RuleChange, error) { return []toolcall.RuleChange{{Add: &r}}, nil }
 	return s.ruleOperation(ctx, "rules add", change, func(t *journal.StoreTxn) (*Rule, error) {
 		return &r, putRule(t.Tx, t.PutRaw, &r)

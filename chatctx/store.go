@@ -44,6 +44,10 @@ func (s *Store) Program() string { return s.at.Program }
 // By is the person in whose name this store decides.
 func (s *Store) By() string { return s.at.Person }
 
+// As is the store in the hands of who calls themselves name, as somebody does whom a server lets in: beside everything that is recorded through it stands the name, in
+// brackets after the program's or the person's, and as claimed beside a decision. Nobody checks it. It is closed with the store.
+func (s *Store) As(name string) *Store { return &Store{s.at.As(name)} }
+
 // User is, on a store that a server keeps, who the server takes this program for, a slash, and the user who started it; "" on others.
 func (s *Store) User() string { return s.at.User }
 

@@ -86,6 +86,11 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
+// WatchTokens gives a value some time, at most 300 ms, after the tokens may have changed, until ctx ends.
+func (s *Store) WatchTokens(ctx context.Context) (<-chan struct{}, error) {
+	return s.at.DB.Watch(ctx, record.TokenBucket, nil)
+}
+
 // TokenOf finds the token of a secret. ErrNotFound where there is none.
 func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 	t := &Token{}

@@ -149,7 +149,7 @@ func (s *Server) byToken(r *http.Request, token string) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	c := Caller{Name: t.Name}
+	c := Caller{Name: t.Name, token: t}
 	for _, scope := range t.Scopes {
 		c.Scopes = append(c.Scopes, Scope(scope))
 	}

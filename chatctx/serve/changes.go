@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -56,6 +57,11 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 		if err != nil {
 			return struct{}{}, nil // whoever listened has gone
 		}
+		if len(news) == 0 && !gap && r.beat != nil {
+			if err := r.beat(); err != nil {
+				return struct{}{}, err
+			}
+		}
 		if gap {
 			if err := r.tell("reset", changed{Cursor: feed.cursor(next)}); err != nil {
 				return struct{}{}, err
@@ -76,6 +82,9 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 
 // keptChanges is how many changes a feed holds for readers that are behind.
 const keptChanges = 1024
+
+// beatTime is how long a reader hears nothing at most: programs between give up those that are silent.
+const beatTime = 25 * time.Second
 
 // mostNews is how many of them a reader takes at once: those that read slowly hold no more.
 const mostNews = 64
@@ -134,7 +143,7 @@ func (f *feed) from(cursor string) (at int, gap bool) {
 	return at, false
 }
 
-// wait gives the first of what came after a place, as soon as there is something. gap: the reader was too slow, and goes on from next.
+// wait gives the first of what came after a place, as soon as there is something, and nothing after a while. gap: the reader was too slow, and goes on from next.
 func (f *feed) wait(ctx context.Context, at int) (news []chatctx.Change, next int, gap bool, err error) {
 	for {
 		f.mu.Lock()
@@ -153,6 +162,8 @@ func (f *feed) wait(ctx context.Context, at int) (news []chatctx.Change, next in
 		}
 		select {
 		case <-moved:
+		case <-time.After(beatTime):
+			return nil, at, false, nil
 		case <-ctx.Done():
 			return nil, at, false, context.Cause(ctx)
 		}

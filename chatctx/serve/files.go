@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -24,18 +25,18 @@ func fileMethods() []*method {
 	}
 }
 
-// Limits of uploads.
+// Limits of uploads, besides that of their bytes.
 const (
-	mostUpload  = 16 << 30 // bytes of a file: as much as an import copies
-	mostUploads = 1000     // that wait for an import
+	mostUploads = 1000 // that wait for an import
 	uploadLife  = time.Hour
 )
 
 // uploads are files that wait for an import, each in a folder of its own.
 type uploads struct {
-	mu  sync.Mutex
-	dir string // "" until the first
-	all map[string]*upload
+	mu   sync.Mutex
+	dir  string // "" until the first
+	all  map[string]*upload
+	size int64 // of all
 }
 
 type upload struct {
@@ -65,11 +66,7 @@ func addUpload(r *request, in *uploadParams) (uploaded, error) {
 	}
 	f, err := os.OpenFile(up.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err == nil {
-		var n int64
-		n, err = io.Copy(f, io.LimitReader(r.body, mostUpload-up.size+1))
-		if up.size += n; err == nil && up.size > mostUpload {
-			err = &refusal{http.StatusRequestEntityTooLarge, "too_large", "an upload has at most 16 GB"}
-		}
+		_, err = io.Copy(&filling{f, u, up, r.server.limits.uploads}, r.body)
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
@@ -78,6 +75,28 @@ func addUpload(r *request, in *uploadParams) (uploaded, error) {
 	}
 	u.release(id)
 	return uploaded{id, up.size}, nil
+}
+
+// filling is an upload that bytes are written to. What all uploads have together is bounded.
+type filling struct {
+	io.Writer
+	u    *uploads
+	up   *upload
+	most int64
+}
+
+func (f *filling) Write(p []byte) (int, error) {
+	f.u.mu.Lock()
+	full := f.u.size+int64(len(p)) > f.most
+	if !full {
+		f.u.size += int64(len(p))
+		f.up.size += int64(len(p))
+	}
+	f.u.mu.Unlock()
+	if full {
+		return 0, &refusal{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("all uploads together have at most %d MB, until they are imported or an hour is over", f.most>>20)}
+	}
+	return f.Writer.Write(p)
 }
 
 // take finds the upload that goes on, or begins one; nobody else has it until release.
@@ -111,7 +130,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 		return "", nil, err
 	}
 	up := &upload{path: filepath.Join(dir, plainName(in.Name)), owner: owner, busy: true}
-	up.timer = time.AfterFunc(uploadLife, func() { u.remove(id) })
+	up.timer = time.AfterFunc(uploadLife, func() { u.expire(id) })
 	u.all[id] = up
 	return id, up, nil
 }
@@ -139,6 +158,20 @@ func (u *uploads) release(id string) {
 	}
 }
 
+// expire takes an upload away that nobody uses.
+func (u *uploads) expire(id string) {
+	u.mu.Lock()
+	up := u.all[id]
+	if up != nil && up.busy {
+		up.timer.Reset(uploadLife)
+		up = nil
+	}
+	u.mu.Unlock()
+	if up != nil {
+		u.remove(id)
+	}
+}
+
 // remove takes an upload away with its file.
 func (u *uploads) remove(id string) {
 	u.mu.Lock()
@@ -146,6 +179,7 @@ func (u *uploads) remove(id string) {
 	if up := u.all[id]; up != nil {
 		up.timer.Stop()
 		os.RemoveAll(filepath.Dir(up.path))
+		u.size -= up.size
 		delete(u.all, id)
 	}
 }
@@ -162,6 +196,7 @@ func (u *uploads) close() {
 		os.RemoveAll(u.dir)
 		u.dir = ""
 	}
+	u.size = 0
 }
 
 type importParams struct {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +61,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	defer s.running.Add(-1)
+	if s.running.Add(1) > int64(s.limits.requests) {
+		h.Set("Retry-After", "1")
+		fail(w, &refusal{http.StatusServiceUnavailable, "too_many", "too many requests are running"})
+		return
+	}
 	s.mux.ServeHTTP(moving{w}, r)
 }
 
@@ -80,22 +87,37 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 	}
 	ctx, stop := contextOf(r.Context(), s.ctx)
 	defer stop()
-	out := &reply{w: w, m: m}
-	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, tell: out.tell, write: out.write}
-	if m.verb == http.MethodPost && m.shape == answer && !m.upload {
-		o, known, err := s.keys.begin(ctx, m, who, r.Header.Get("Idempotency-Key"), params)
-		switch {
-		case err != nil:
+	if m.shape != answer || m.scope == Run {
+		var leave func()
+		if ctx, leave, err = s.admit(ctx, who); err != nil {
 			fail(w, err)
 			return
-		case known:
-			w.Header().Set("Idempotency-Replayed", "true")
-			sendJSON(w, o.tag, o.raw)
-			return
 		}
-		defer func() { s.keys.end(o, out.raw != nil, out.tag, out.raw) }()
+		defer leave()
+	}
+	out := &reply{w: w, m: m}
+	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, tell: out.tell, beat: out.beat, write: out.write}
+	if who.Name != "" {
+		req.store = s.store.As(who.Name)
+	}
+	o, known, err := s.keys.begin(ctx, m, who, r.Header.Get("Idempotency-Key"), params)
+	if known {
+		err = o.again(w, m, r.Body)
+	}
+	if err != nil {
+		fail(w, err)
+	}
+	if known || err != nil {
+		return
+	}
+	if o != nil { // what a stream did is done, even if it failed in the end
+		req.body = io.TeeReader(r.Body, o.body)
+		defer func() { s.keys.end(o, out.raw != nil || m.shape == events && out.err != nil, out.outcome) }()
 	}
 	v, err := m.run(req, params)
+	if errors.Is(context.Cause(ctx), ErrNoAccess) {
+		err = ErrNoAccess
+	}
 	if r.Header.Get("If-Match") != "" && req.moved(params, err) {
 		err = &refusal{http.StatusPreconditionFailed, "conflict", err.Error()}
 	}
@@ -116,7 +138,7 @@ func (r *request) moved(params json.RawMessage, err error) bool {
 func (m *method) parameters(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
 	params := map[string]json.RawMessage{}
 	if m.verb == http.MethodPost && !m.upload {
-		if err := readBody(w, r, &params); err != nil {
+		if err := m.readBody(w, r, &params); err != nil {
 			return nil, err
 		}
 	}
@@ -131,8 +153,8 @@ func (m *method) parameters(w http.ResponseWriter, r *http.Request) (json.RawMes
 			text[f.name] = append(text[f.name], v)
 		}
 	}
-	if r.Header.Get("Idempotency-Key") != "" && (m.verb != http.MethodPost || m.shape != answer || m.upload) {
-		return nil, chatctx.Invalid("%s takes no Idempotency-Key", m.name) // rather than do it twice
+	if r.Header.Get("Idempotency-Key") != "" && m.verb != http.MethodPost {
+		return nil, chatctx.Invalid("%s changes nothing and takes no Idempotency-Key", m.name)
 	}
 	for header, name := range map[string]string{"If-Match": "expect", "Idempotency-Key": "key", "Last-Event-ID": "after"} {
 		v := r.Header.Get(header)
@@ -153,7 +175,7 @@ func (m *method) parameters(w http.ResponseWriter, r *http.Request) (json.RawMes
 }
 
 // readBody reads a JSON object. What a form of another site can send is refused.
-func readBody(w http.ResponseWriter, r *http.Request, params *map[string]json.RawMessage) error {
+func (m *method) readBody(w http.ResponseWriter, r *http.Request, params *map[string]json.RawMessage) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 	if err != nil {
@@ -171,6 +193,9 @@ func readBody(w http.ResponseWriter, r *http.Request, params *map[string]json.Ra
 	}
 	if err := json.Unmarshal(raw, params); err != nil || *params == nil {
 		return chatctx.Invalid("the body is no JSON object")
+	}
+	if err := exact(bytes.TrimSpace(raw), m.in); err != nil { // also where a name stands there twice
+		return chatctx.Invalid("%s: %s", m.name, err)
 	}
 	return nil
 }
@@ -212,8 +237,7 @@ type reply struct {
 	w     http.ResponseWriter
 	m     *method
 	begun bool
-	tag   string // of the answer that was sent
-	raw   []byte
+	outcome
 }
 
 // tell sends an event.
@@ -232,6 +256,14 @@ func (o *reply) tell(event string, v any) error {
 		id = "id: " + c.Cursor + "\n"
 	}
 	if _, err := fmt.Fprintf(o.w, "%sevent: %s\ndata: %s\n\n", id, event, raw); err != nil {
+		return err
+	}
+	return http.NewResponseController(o.w).Flush()
+}
+
+// beat shows whoever is between that the stream goes on.
+func (o *reply) beat() error {
+	if _, err := io.WriteString(o.w, ":\n\n"); err != nil {
 		return err
 	}
 	return http.NewResponseController(o.w).Flush()
@@ -262,16 +294,24 @@ func (o *reply) write(mediaType, name string) (io.Writer, error) {
 func (o *reply) end(r *http.Request, v any, err error) {
 	switch {
 	case err != nil && !o.begun:
+		o.err = err
 		fail(o.w, err)
 	case err != nil && o.m.shape == content:
 		panic(http.ErrAbortHandler) // a part must not look like the whole
 	case err != nil:
-		_ = o.tell("error", errorOf(err))
+		o.last("error", errorOf(err))
 	case o.m.shape == events:
-		_ = o.tell("done", v)
+		o.last("done", v)
 	case o.m.shape == answer:
 		o.answer(r, v)
 	}
+}
+
+// last sends the last event.
+func (o *reply) last(event string, v any) {
+	o.event = event
+	o.raw, _ = json.Marshal(v) // of our own types there is JSON
+	_ = o.tell(event, json.RawMessage(o.raw))
 }
 
 // answer sends JSON. The revision of a branch is its tag.

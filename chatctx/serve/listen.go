@@ -15,12 +15,13 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Idle time-outs, and the largest header.
+// Idle time-outs, and limits of a connection.
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
 	stallTime  = time.Minute // in which something has to move, of a body or an answer
 	mostHeader = 64 << 10
+	mostStream = 100 // requests at a time of a connection of HTTP/2
 )
 
 // Listen opens an address: HOST:PORT, a port alone on this machine, or unix:PATH for a socket that only this user may use. "" is a free port of this machine.
@@ -115,7 +116,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Certificat
 	if err := s.MayServe(ctx, l); err != nil {
 		return err
 	}
-	h := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader, BaseContext: func(net.Listener) context.Context { return s.ctx }}
+	l = &crowd{Listener: l, most: s.limits.connections, each: s.limits.ofOne}
+	h := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStream}, BaseContext: func(net.Listener) context.Context { return s.ctx }}
 	stop := context.AfterFunc(ctx, func() {
 		s.end() // streams end, which Shutdown would wait for
 		late, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -5,30 +5,45 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"io"
+	"net/http"
 	"sync"
 
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// keptAnswers is how many answers are kept for requests that come again.
-const keptAnswers = 1000
+// Limits of the answers that are kept for requests that come again.
+const (
+	keptAnswers = 1000
+	keptBytes   = 64 << 20
+)
 
 // keys are answers to requests with an idempotency key: one that comes again gets the answer of the first, and waits for it. They hold as long as the server; those of
 // messages.append are kept in the store besides, for a day.
 type keys struct {
 	mu    sync.Mutex
 	all   map[[32]byte]*once
-	order [][32]byte
+	order []*once
+	size  int
 }
 
 // once is a request that is to be done once.
 type once struct {
 	key    [32]byte
 	params [32]byte
+	body   hash.Hash // of the bytes that it brought
 	done   chan struct{}
-	ok     bool
-	tag    string
-	raw    []byte
+	ok     bool // there is something to give to one that comes again
+	outcome
+}
+
+// outcome is what came of a request.
+type outcome struct {
+	tag   string // of what the answer shows
+	event string // the last event of a stream; "": there was none
+	raw   []byte // the JSON of the answer, or of that event
+	err   error  // in place of all
 }
 
 // begin finds what a request with a key gave before, or begins it: then the caller ends it. A request without a key is nil and never known.
@@ -41,14 +56,14 @@ func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, par
 		k.mu.Lock()
 		was := k.all[id]
 		if was == nil {
-			o = &once{key: id, params: sum, done: make(chan struct{})}
+			o = &once{key: id, params: sum, body: sha256.New(), done: make(chan struct{})}
 			k.put(o)
 			k.mu.Unlock()
 			return o, false, nil
 		}
 		k.mu.Unlock()
 		if was.params != sum {
-			return nil, false, &chatctx.ConflictError{Text: "the idempotency key was used for another request"}
+			return nil, false, errOtherRequest
 		}
 		select {
 		case <-was.done:
@@ -61,28 +76,66 @@ func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, par
 	}
 }
 
+var errOtherRequest = &chatctx.ConflictError{Text: "the idempotency key was used for another request"}
+
 func (k *keys) put(o *once) {
 	if k.all == nil {
 		k.all = map[[32]byte]*once{}
 	}
-	if len(k.order) >= keptAnswers {
-		delete(k.all, k.order[0])
-		k.order = k.order[1:]
-	}
-	k.all[o.key], k.order = o, append(k.order, o.key)
+	k.all[o.key], k.order = o, append(k.order, o)
+	k.trim()
 }
 
-// end keeps the answer; one that failed is forgotten, so that it can be tried again.
-func (k *keys) end(o *once, ok bool, tag string, raw []byte) {
+// trim forgets the oldest where there is too much. What still runs is forgotten as well: nobody else waits for so much.
+func (k *keys) trim() {
+	for len(k.order) > 1 && (len(k.order) > keptAnswers || k.size > keptBytes) {
+		k.size -= len(k.order[0].raw)
+		if was := k.order[0]; k.all[was.key] == was {
+			delete(k.all, was.key)
+		}
+		k.order = k.order[1:]
+	}
+}
+
+// end keeps what came of a request; one that did nothing is forgotten, so that it can be tried again.
+func (k *keys) end(o *once, ok bool, out outcome) {
 	if o == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if o.ok, o.tag, o.raw = ok, tag, raw; !ok && k.all[o.key] == o {
+	if o.ok = ok; ok {
+		o.outcome = out
+		if k.all[o.key] == o {
+			k.size += len(out.raw)
+		}
+	} else if k.all[o.key] == o {
 		delete(k.all, o.key)
 	}
+	k.trim()
 	close(o.done)
+}
+
+// again answers a request that came before. Bytes that it brings have to be those of the first time.
+func (o *once) again(w http.ResponseWriter, m *method, body io.Reader) error {
+	if m.upload {
+		h := sha256.New()
+		if _, err := io.Copy(h, body); err != nil {
+			return err
+		}
+		if string(h.Sum(nil)) != string(o.body.Sum(nil)) {
+			return errOtherRequest
+		}
+	}
+	w.Header().Set("Idempotency-Replayed", "true")
+	switch {
+	case o.err != nil:
+		return o.err
+	case o.event != "":
+		return (&reply{w: w, m: m}).tell(o.event, json.RawMessage(o.raw))
+	}
+	sendJSON(w, o.tag, o.raw)
+	return nil
 }
 
 // contextOf is a context that ends with either of two.

@@ -78,7 +78,7 @@ func (d *describer) operation(m *method) schema {
 		}
 	}
 	for header, name := range map[string]string{"If-Match": "expect", "Idempotency-Key": "key"} {
-		if m.has(name) || name == "key" && m.verb == "POST" && m.shape == answer {
+		if m.has(name) || name == "key" && m.verb == "POST" {
 			parameters = append(parameters, schema{"name": header, "in": "header", "schema": schema{"type": "string"}})
 		}
 	}

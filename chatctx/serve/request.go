@@ -14,6 +14,8 @@ import (
 type Caller struct {
 	Name   string
 	Scopes []Scope
+
+	token *chatctx.Token // of the store; nil: another, or none
 }
 
 // May reports whether the caller has a scope.
@@ -26,6 +28,7 @@ type request struct {
 	store  *chatctx.Store
 	who    Caller
 	tell   func(event string, v any) error                 // of a method that streams
+	beat   func() error                                    // of one that may have nothing to tell for long; nil where that does not matter
 	write  func(mediaType, name string) (io.Writer, error) // of one that gives bytes; it is called once
 	body   io.Reader                                       // of one that takes bytes
 	room   *room                                           // for what waits to be read

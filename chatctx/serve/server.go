@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -37,9 +38,11 @@ type Server struct {
 	options Options
 	limits  limits
 	mux     *http.ServeMux
+	running atomic.Int64 // requests over HTTP
 	uploads uploads
 	keys    keys
 	access  sessions
+	guests  guests
 
 	ctx    context.Context // of what goes on beside requests
 	end    context.CancelFunc
@@ -52,11 +55,16 @@ type Server struct {
 type limits struct {
 	line int // bytes of a line over standard input and output, in either direction
 	page int // about how large an answer gets
+
+	connections int   // that are open at a time
+	ofOne       int   // those of one address
+	requests    int   // that run at a time
+	uploads     int64 // bytes that wait for imports, in all
 }
 
 // New makes a handler that speaks for a store, which stays the caller's. Close ends what it began.
 func New(store *chatctx.Store, o Options) *Server {
-	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20}}
+	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20, connections: 512, ofOne: 128, requests: 1000, uploads: 16 << 30}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.route()
 	return s

@@ -67,5 +67,7 @@ type tokenRef struct {
 }
 
 func removeToken(r *request, in *tokenRef) (struct{}, error) {
-	return struct{}{}, r.store.RemoveToken(r.ctx, in.Token)
+	err := r.store.RemoveToken(r.ctx, in.Token)
+	r.server.dismiss(r.ctx)
+	return struct{}{}, err
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -143,7 +144,7 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.listener, s.address = l, l.Addr().String()
+	s.listener, s.address = l, reached(l)
 	path, unix := strings.CutPrefix(r.flag("listen"), "unix:")
 	switch {
 	case unix:
@@ -154,11 +155,8 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 		s.address = "http://" + s.address
 	}
 	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: r.ofRequest}
-	switch {
-	case len(o.Hosts) == 0 && serve.Beyond(l):
+	if len(o.Hosts) == 0 && serve.Beyond(l) {
 		o.Hosts = []string{"*"}
-	case len(o.Hosts) == 0:
-		o.Hosts = nil
 	}
 	s.Server = serve.New(st, o)
 	err = s.MayServe(r.ctx, l)
@@ -169,6 +167,28 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 		l.Close()
 	}
 	return s, err
+}
+
+// reached is the address of a listener as a program of this machine can use it: one that listens on all addresses is called localhost.
+func reached(l net.Listener) string {
+	a, ok := l.Addr().(*net.TCPAddr)
+	if !ok || !a.IP.IsUnspecified() {
+		return l.Addr().String()
+	}
+	return net.JoinHostPort("localhost", strconv.Itoa(a.Port))
+}
+
+// warn says what others can do where they can reach the address.
+func (s *server) warn(r *run) {
+	if !serve.Beyond(s.listener) {
+		return
+	}
+	if a, ok := s.listener.Addr().(*net.TCPAddr); ok && a.IP.IsUnspecified() {
+		r.note("it listens on all addresses of this machine: others use its name in place of localhost")
+	}
+	if s.cert == nil {
+		r.note("without --cert and --key everybody on the way can read along: put a proxy with TLS before it")
+	}
 }
 
 // ofRequest runs the tools of one request.
@@ -207,9 +227,7 @@ func doServe(r *run) error {
 	if !serve.Beyond(s.listener) && !strings.HasPrefix(s.address, "unix:") {
 		v["token"] = s.RunToken()
 	}
-	if serve.Beyond(s.listener) && s.cert == nil {
-		r.note("without --cert and --key everybody on the way can read along: put a proxy with TLS before it")
-	}
+	s.warn(r)
 	err = r.emit(v, func() {
 		r.printf("%s\n", s.address)
 		if v["token"] != "" {
@@ -236,6 +254,7 @@ func doWeb(r *run) error {
 	if err != nil {
 		return err
 	}
+	s.warn(r)
 	show := func() error {
 		address := s.address + s.Opening()
 		err := r.emit(map[string]string{"address": address}, func() { r.printf("%s\n", address) })

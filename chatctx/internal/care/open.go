@@ -113,7 +113,7 @@ func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 }
 
 func newStore(db kv.DB, o record.Options) *record.Store {
-	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge}
+	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge, Indexing: &record.Beside{}}
 	if s.Program == "" {
 		s.Program = filepath.Base(os.Args[0])
 	}

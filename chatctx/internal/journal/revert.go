@@ -131,7 +131,7 @@ func (t *Txn) revertCall(c record.Change) error {
 		back.Expires = t.Now + max(back.Expires-back.Since, shortestTerm)
 	}
 	back.Decisions = append(is.Decisions, record.Decision{At: t.Now, From: is.State(), To: back.State(), ByKind: record.ByPerson, ByName: t.Store.Person, User: t.Store.User,
-		Program: t.Store.Program, Reason: "undo"})
+		Program: t.Store.Program, Claimed: t.Store.Claimed, Reason: "undo"})
 	return t.PutCall(message, index, back)
 }
 

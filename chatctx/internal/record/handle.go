@@ -19,7 +19,24 @@ type Store struct {
 	ID      pool.ID // of a store at a URL; else zero
 	Place   Place   // nil: the store keeps it
 
-	Indexing Beside
+	Claimed string // the name that who uses this handle gave; it stands in Program already
+
+	Indexing *Beside
+}
+
+// As is the store in the hands of who calls themselves name. Nobody checks that here: it is noted as claimed.
+func (s *Store) As(name string) *Store {
+	as := *s
+	as.Claimed, as.Program = name, s.Program+" ("+name+")"
+	return &as
+}
+
+// Maker is who stands on what is made by hand.
+func (s *Store) Maker() string {
+	if s.Claimed == "" {
+		return s.Person
+	}
+	return s.Person + " (" + s.Claimed + ")"
 }
 
 // Conversation is one context of a store.

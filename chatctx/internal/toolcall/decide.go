@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -141,6 +142,9 @@ func (a *callAt) arguments() json.RawMessage {
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
 	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
 	d.User = t.Store.User
+	if d.ByKind == record.ByPerson || d.ByKind == record.ByCancel {
+		d.Claimed = cmp.Or(d.Claimed, t.Store.Claimed)
+	}
 	d.ArgsSHA256 = sha256.Sum256(jsontree.Canonical(a.arguments()))
 	a.Rec.Status, a.Rec.Execution = status, execution
 	if d.Reason != "" || execution == pool.NotRun {

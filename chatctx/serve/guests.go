@@ -1,0 +1,82 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// guests are the requests that run long with a token of the store: they end when it is taken away, by whichever program.
+type guests struct {
+	mu       sync.Mutex
+	all      map[*guest]struct{}
+	watching bool
+}
+
+type guest struct {
+	token chatctx.Token
+	end   context.CancelCauseFunc
+}
+
+// admit has a request end when the token that it came with goes. leave ends that.
+func (s *Server) admit(ctx context.Context, who Caller) (_ context.Context, leave func(), err error) {
+	if who.token == nil {
+		return ctx, func() {}, nil
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	g := &guest{*who.token, end}
+	leave = func() {
+		s.guests.mu.Lock()
+		delete(s.guests.all, g)
+		s.guests.mu.Unlock()
+		end(nil)
+	}
+	if err := s.watchTokens(g); err != nil {
+		leave()
+		return ctx, nil, err
+	}
+	s.dismiss(ctx) // it may be gone already
+	return ctx, leave, nil
+}
+
+// watchTokens adds a guest, and begins to look after tokens with the first one.
+func (s *Server) watchTokens(g *guest) error {
+	a := &s.guests
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.watching {
+		news, err := s.store.WatchTokens(s.ctx)
+		if err != nil {
+			return err
+		}
+		a.watching, a.all = true, map[*guest]struct{}{}
+		go func() {
+			for range news {
+				s.dismiss(s.ctx)
+			}
+		}()
+	}
+	a.all[g] = struct{}{}
+	return nil
+}
+
+// dismiss ends the requests whose tokens are gone.
+func (s *Server) dismiss(ctx context.Context) {
+	a := &s.guests
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.all) == 0 {
+		return
+	}
+	tokens, err := s.store.Tokens(ctx)
+	if err != nil {
+		return // the next change of the store has it looked at again
+	}
+	for g := range a.all {
+		if !slices.ContainsFunc(tokens, func(t chatctx.Token) bool { return t.Name == g.token.Name && t.Created == g.token.Created }) {
+			g.end(ErrNoAccess)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package serve
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A request with a key is done once, whatever it answers with: a stream gives the last event again, and bytes have to be the same.
+func TestKeysOfStreamsAndBytes(t *testing.T) {
+	a := start(t, Options{})
+	a.provider()
+	_, main := a.context("Boats")
+	keyed := func(path string, body any, key string) (*http.Response, string) {
+		res, raw := a.send("POST", base+path, body, map[string]string{"Idempotency-Key": key})
+		return res, string(raw)
+	}
+	ask := object{"text": "Who are you?"}
+	_, first := keyed(main+"/send", ask, "one")
+	res, again := keyed(main+"/send", ask, "one")
+	last := first[strings.LastIndex(first, "event: done"):]
+	if res.Header.Get("Idempotency-Replayed") == "" || again != last {
+		t.Errorf("a stream that comes again gives %q, and its end was %q", again, last)
+	}
+	a.want(a.get(main), 2, "messages")
+	if res, raw := keyed(main+"/send", object{"text": "And who is that?"}, "one"); res.StatusCode != 409 {
+		t.Errorf("another stream with the key gives %d: %s", res.StatusCode, raw)
+	}
+
+	bad := object{"text": "And you?", "model": "bad"}
+	_, first = keyed(main+"/send", bad, "two")
+	if _, again := keyed(main+"/send", bad, "two"); !strings.Contains(first, "event: error") || !strings.HasSuffix(first, again) {
+		t.Errorf("a stream that failed gives %q, and again %q", first, again)
+	}
+	a.want(a.get(main), 3, "messages")
+	for range 2 { // nothing was done: it is refused anew
+		if res, _ := keyed(main+"/send", object{"txt": "x"}, "three"); res.StatusCode != 400 || res.Header.Get("Idempotency-Replayed") != "" {
+			t.Errorf("a stream that is refused gives %d", res.StatusCode)
+		}
+	}
+	if res, _ := keyed(main+"/send", object{"text": "Now?"}, "three"); res.StatusCode != 200 {
+		t.Errorf("the key of a refusal gives %d", res.StatusCode)
+	}
+
+	made, _ := a.send("POST", base+"/uploads?name=x.jsonl", []byte("one"), nil)
+	up := at(a.do(200, "POST", "/uploads?name=y.jsonl", []byte("one")), "upload").(string)
+	if made.StatusCode != 200 {
+		t.Fatal(made.Status)
+	}
+	for _, c := range []struct {
+		key, bytes string
+		status     int
+		size       string
+	}{{"p1", "two", 200, `"size":6`}, {"p1", "two", 200, `"size":6`}, {"p1", "too", 409, "another request"}, {"p2", "two", 200, `"size":9`}} {
+		res, raw := keyed("/uploads?upload="+up, []byte(c.bytes), c.key)
+		if res.StatusCode != c.status || !strings.Contains(raw, c.size) {
+			t.Errorf("the part %s with the key %s gives %d %s", c.bytes, c.key, res.StatusCode, raw)
+		}
+	}
+}
+
+// What is kept for requests that come again is bounded.
+func TestKeptAnswersAreBounded(t *testing.T) {
+	var k keys
+	m := methodNamed("contexts.rename")
+	for i := range 2 * keptAnswers {
+		o, _, err := k.begin(t.Context(), m, Caller{}, strings.Repeat("k", 1+i), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.end(o, true, outcome{raw: bytes.Repeat([]byte("x"), keptBytes/500)})
+	}
+	if k.size > keptBytes || len(k.order) != 500 || len(k.all) != 500 {
+		t.Errorf("%d bytes of %d answers are kept, %d by their keys", k.size, len(k.order), len(k.all))
+	}
+}
+
+// Names count in their very letters, and once, in each body and query.
+func TestNamesCountInTheirLetters(t *testing.T) {
+	a := start(t, Options{})
+	_, main := a.context("Boats", "One")
+	for _, c := range []struct{ path, body, has string }{
+		{"/contexts", `{"Title":"x"}`, `unknown field "Title"`},
+		{"/contexts", `{"title":"x","title":"y"}`, `"title" stands there twice`},
+		{"/contexts", `{"title":"x","\u0074itle":"y"}`, `"title" stands there twice`},
+		{main + "/messages", `{"messages":[{"Role":"user","content":"x"}]}`, "Role"},
+		{main + "/messages", `{"messages":[{"role":"user","content":"x"}],"Expect":1}`, "Expect"},
+		{main + "/edit", `{"message":"@1","text":"x","KEEP_REST":true}`, "KEEP_REST"},
+		{"/rules", `{"effect":"deny","tool":"x","when":[{"Path":"a"}]}`, "Path"},
+		{"/rules", `{"effect":"deny","tool":"x","examples":[],"examples":[]}`, "twice"},
+		{"/tools", `{"tool":"x","command":["true"],"env":{"A":"1","A":"2"}}`, "twice"},
+	} {
+		res, raw := a.send("POST", base+c.path, c.body, nil)
+		if res.StatusCode != 400 || !strings.Contains(string(raw), strings.ReplaceAll(c.has, `"`, `\"`)) {
+			t.Errorf("%s with %s gives %d: %s", c.path, c.body, res.StatusCode, raw)
+		}
+	}
+	a.do(400, "GET", main+"/messages?From=1", nil)
+}
