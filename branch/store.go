@@ -325,14 +325,82 @@ func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 	return p, nil
 }
 
+// EntryKeys names the entries at some places of pieces, counted from 0, for kv.Fetch.
+func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
+	for _, i := range places {
+		if segment, position, ok := At(pieces, i); ok {
+			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, segment, position)})
+		}
+	}
+	return keys
+}
+
+// WriteKeys names what the next append to a branch reads of it, for kv.Fetch.
+func WriteKeys(ctx pool.ID, b *Branch) []kv.Key {
+	keys := []kv.Key{{Bucket: Bucket, Key: Key(ctx, b.ID)}}
+	if b.High > 0 {
+		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, b.Segment, b.High-1)})
+	}
+	return keys
+}
+
+// TurnKeys names what Turns reads, for kv.Fetch.
+func TurnKeys(ctx pool.ID, pieces []Piece, n int) (keys []kv.Key) {
+	for _, p := range Slice(pieces, 0, n) {
+		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, p.Segment, p.To-1)})
+		if p.From > 0 {
+			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, p.Segment, p.From-1)})
+		}
+	}
+	return keys
+}
+
+// NameKeys names what Lookup reads, for kv.Fetch; nothing for "".
+func NameKeys(ctx pool.ID, name string) []kv.Key {
+	if name == "" {
+		return nil
+	}
+	return []kv.Key{{Bucket: NameBucket, Key: nameKey(ctx, name)}}
+}
+
+// PromptKeys names prompts, for kv.Fetch.
+func PromptKeys(ctx pool.ID, ids ...string) (keys []kv.Key) {
+	for _, id := range ids {
+		if id != "" {
+			keys = append(keys, kv.Key{Bucket: PromptBucket, Key: append(ctx[:], id...)})
+		}
+	}
+	return keys
+}
+
+// ReadKeys names what Read reads, for kv.Fetch: of many pieces the first ones.
+func ReadKeys(ctx pool.ID, pieces []Piece) (keys []kv.Key) {
+	for _, p := range pieces[:min(len(pieces), piecesAtOnce)] {
+		keys = append(keys, kv.In(EntryBucket, p.rows(ctx)))
+	}
+	return keys
+}
+
+// piecesAtOnce is how many pieces are read together.
+const piecesAtOnce = 64
+
+// rows is where the entries of a piece stand.
+func (p Piece) rows(ctx pool.ID) kv.Range {
+	return kv.Range{From: entryKey(ctx, p.Segment, p.From), To: entryKey(ctx, p.Segment, p.To)}
+}
+
 // Read calls fn for each entry of pieces, in order, with its place in them counted from 0 and whether it begins a turn.
 func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) error) error {
 	i := 0
-	for _, p := range pieces {
+	for n, p := range pieces {
+		if n%piecesAtOnce == 0 && len(pieces) > 1 {
+			if err := kv.Fetch(tx, ReadKeys(ctx, pieces[n:])...); err != nil {
+				return err
+			}
+		}
 		want := i + p.Len()
-		r := kv.Range{From: entryKey(ctx, p.Segment, p.From), To: entryKey(ctx, p.Segment, p.To)}
 		stopped := false
-		err := tx.Scan(EntryBucket, r, func(_, value []byte) error {
+		err := tx.Scan(EntryBucket, p.rows(ctx), func(_, value []byte) error {
 			e, err := decodeEntry(value)
 			if err != nil {
 				return err
@@ -346,7 +414,7 @@ func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) erro
 			return err
 		}
 		if i != want {
-			return fmt.Errorf("%w: segment %d has %d of %d entries from %d on", kv.ErrDamaged, p.Segment, i-want+p.Len(), p.Len(), p.From)
+			return p.short(i - want + p.Len())
 		}
 	}
 	return nil
@@ -377,6 +445,9 @@ func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
 // Turns is the number of turns that the first n entries of pieces begin. It reads two entries a piece.
 func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
 	total := 0
+	if err := kv.Fetch(tx, TurnKeys(ctx, pieces, n)...); err != nil {
+		return 0, err
+	}
 	for _, p := range Slice(pieces, 0, n) {
 		last, err := getEntry(tx, ctx, p.Segment, p.To-1)
 		if err != nil {
@@ -484,6 +555,15 @@ func Merge(tx kv.RwTx, ctx pool.ID, b *Branch) ([]Piece, error) {
 // itemsOf reads entries back as items.
 func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 	var items []Item
+	keys := ReadKeys(ctx, pieces)
+	for _, p := range pieces {
+		if p.From > 0 {
+			keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, p.Segment, p.From-1)})
+		}
+	}
+	if err := kv.Fetch(tx, keys...); err != nil {
+		return nil, err
+	}
 	for _, p := range pieces {
 		var before uint64
 		if p.From > 0 {
@@ -493,16 +573,28 @@ func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 			}
 			before = e.turns
 		}
-		for i := p.From; i < p.To; i++ {
-			e, err := getEntry(tx, ctx, p.Segment, i)
-			if err != nil {
-				return nil, err
+		n := len(items)
+		err := tx.Scan(EntryBucket, p.rows(ctx), func(_, value []byte) error {
+			e, err := decodeEntry(value)
+			if err == nil {
+				items = append(items, Item{e.id, e.turns > before})
+				before = e.turns
 			}
-			items = append(items, Item{e.id, e.turns > before})
-			before = e.turns
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(items)-n != p.Len() {
+			return nil, p.short(len(items) - n)
 		}
 	}
 	return items, nil
+}
+
+// short is the error for a piece of which only some entries are there.
+func (p Piece) short(has int) error {
+	return fmt.Errorf("%w: segment %d has %d of %d entries from %d on", kv.ErrDamaged, p.Segment, has, p.Len(), p.From)
 }
 
 // PromptID is the id of a prompt with this text; "" has the id "".

@@ -51,7 +51,7 @@ const (
 	committed
 )
 
-// Begin starts a batch on a context ("" the current one) and a branch ("" the active one).
+// Begin starts a batch on a context ("" the current one) and a branch, by its name or its id ("" the active one).
 func (s *Store) Begin(contextRef, branchName string) *Batch {
 	return &Batch{store: s, context: contextRef, branch: branchName}
 }
@@ -120,6 +120,9 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 		return nil, err
 	}
 	find.IndexAfter(ctx, b.store.at, t.Written)
+	if b.store.at.User != "" && t.Target != nil {
+		b.store.at.Hints.Note(t.ID, b.branch, branch.WriteKeys(t.ID, t.Target))
+	}
 	b.group.Remember(done)
 	return done, t.Arrive()
 }
@@ -163,28 +166,20 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 	return t, done, err
 }
 
-// fetch brings what the batch is going to read whatever it finds, at once: the context, the branch where it is known which, and what stands under the ids of its messages.
+// fetch brings what the batch is going to read whatever it finds, at once: the context, the branch where it is known which, what the last batch on it leads to, and what
+// stands under the ids of its messages.
 func (b *Batch) fetch(tx kv.Tx) error {
 	var id ID
 	if len(b.context) != 36 || id.UnmarshalText([]byte(b.context)) != nil {
 		return nil
 	}
-	keys := []kv.Key{{Bucket: record.ContextBucket, Key: id[:]}}
-	if b.branch == "" && b.store.at.Place != nil {
-		on, err := b.store.at.Place.Branch(id)
-		if err != nil {
-			return err
-		}
-		if on != (ID{}) {
-			keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
-		}
-	}
+	keys := append(view.BranchKeys(id, b.branch), b.store.at.Hints.Keys(id, b.branch)...)
 	for _, s := range b.steps {
 		for _, m := range s.msgs {
 			keys = append(keys, kv.Key{Bucket: pool.Bucket, Key: record.Under(id, m.ID[:]...)})
 		}
 	}
-	return kv.Fetch(tx, keys...)
+	return view.Together(b.store.at, tx, id, keys...)
 }
 
 // switchStep is what the step of Switch is called.

@@ -15,7 +15,9 @@ import (
 // Snapshot is a branch as it was at one moment. It holds nothing: no file, no lock, no memory to speak of; entries and messages never change, so the
 // branch's pieces are enough. Writers do not change it and are not held up by it.
 type Snapshot struct {
-	Info   *BranchInfo
+	Info *BranchInfo
+	// Claim is who works on a reply on the branch, nil for nobody. One that is dead waits for Settle.
+	Claim  *Claim
 	ctx    *ChatContext
 	branch *branch.Branch
 }
@@ -27,18 +29,93 @@ func (c *ChatContext) snapshot(b *view.BranchInfo) *Snapshot {
 // Snapshot takes a branch as it is now, "" for the active one.
 func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapshot, error) {
 	var snap *Snapshot
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) (err error) {
+		snap, err = c.take(tx, rec, branchName, func(*branch.Branch) []kv.Key { return nil })
+		return err
+	}, view.BranchKeys(c.ID, branchName)...)
+	return snap, err
+}
+
+// take is Snapshot in a transaction; what also names of the branch comes along.
+func (c *ChatContext) take(tx kv.Tx, rec *record.ContextRecord, branchName string, also func(*branch.Branch) []kv.Key) (*Snapshot, error) {
+	b, err := view.BranchOf(tx, c.ID, rec, branchName)
+	if err != nil {
+		return nil, err
+	}
+	keys := append(view.DescribedKeys(c.ID, b), kv.Key{Bucket: record.ClaimBucket, Key: record.Under(c.ID, b.ID[:]...)})
+	if err := kv.Fetch(tx, append(keys, also(b)...)...); err != nil {
+		return nil, err
+	}
+	info, err := view.DescribeBranch(tx, c.ID, rec, b)
+	if err != nil {
+		return nil, err
+	}
+	snap := c.snapshot(info)
+	snap.Claim, err = view.ClaimOf(tx, c.ID, b.ID)
+	return snap, err
+}
+
+// Shown is what is shown of a branch at one moment.
+type Shown struct {
+	*Snapshot
+	Tail   []*Entry      // its last messages
+	Left   *Entry        // what a program that died left of a reply, as Settle would put it at the end; nil for nothing
+	Queued []*Entry      // what waits for its place after the reply that runs
+	Marks  map[ID]string // of all messages of the context
+}
+
+// Look takes a branch as it is now, "" for the active one, with its last messages and what belongs to its end. It writes nothing.
+func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*Shown, error) {
+	var out *Shown
+	keys := append(view.BranchKeys(c.ID, branchName), view.TagsKey(c.ID), view.MarksKey(c.ID))
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
+		out = &Shown{}
+		from := 1
+		snap, err := c.take(tx, rec, branchName, func(b *branch.Branch) []kv.Key {
+			from = max(b.Len()-last+1, 1)
+			under := record.Under(c.ID, b.ID[:]...)
+			return append(view.EntriesKeys(c.ID, b, from, b.Len()), kv.Key{Bucket: record.PartialBucket, Key: under}, queueKey(c.ID, b.ID))
+		})
 		if err != nil {
 			return err
 		}
-		info, err := view.DescribeBranch(tx, c.ID, rec, b)
-		if err == nil {
-			snap = c.snapshot(info)
-		}
+		out.Snapshot = snap
+		return out.read(tx, from)
+	}, keys...)
+	return out, err
+}
+
+// read reads what belongs to the snapshot, with the messages from a position on.
+func (s *Shown) read(tx kv.Tx, from int) error {
+	id, b := s.ctx.ID, s.branch
+	_, waiting, err := queuedOn(tx, id, b.ID)
+	if err != nil {
 		return err
-	})
-	return snap, err
+	}
+	if s.Marks, err = view.Marks(tx, id); err != nil {
+		return err
+	}
+	var ids []ID
+	if from <= b.Len() {
+		if ids, err = view.IDsFrom(tx, id, b, from); err != nil {
+			return err
+		}
+	}
+	if err := kv.Fetch(tx, pool.MessageKeys(id, append(ids, waiting...))...); err != nil {
+		return err
+	}
+	if len(ids) > 0 {
+		if s.Tail, err = view.ReadEntries(tx, id, b, from, b.Len()); err != nil {
+			return err
+		}
+	}
+	if s.Queued, err = queueOf(tx, id, waiting); err != nil {
+		return err
+	}
+	if s.Claim != nil && s.Claim.Dead(s.ctx.store.at.Now()) {
+		s.Left, err = leftOn(tx, id, b)
+	}
+	return err
 }
 
 // Len is the number of messages.

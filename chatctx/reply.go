@@ -178,8 +178,8 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	if raw == nil || err != nil {
 		return nil, err
 	}
-	m := &Message{}
-	if err := pool.Decode(raw, m); err != nil {
+	m, err := unfinished(raw)
+	if err != nil {
 		return nil, err
 	}
 	if err := t.Tx.Delete(record.PartialBucket, key); err != nil {
@@ -187,10 +187,6 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	}
 	if has, err := pool.Has(t.Tx, t.ID, m.ID); has || err != nil { // the whole of it was stored already
 		return nil, err
-	}
-	m.Unfinished = true
-	if m.Meta.Error == "" {
-		m.Meta.Error = "the program that received the reply ended"
 	}
 	_, err = t.Append(b, []*Message{m})
 	return m, err
@@ -268,6 +264,11 @@ func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
 	return placed, nil
 }
 
+// queueKey names what queuedOn reads, for kv.Fetch.
+func queueKey(ctx, branchID ID) kv.Key {
+	return kv.In(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)))
+}
+
 // queuedOn gives the keys and messages of a branch's queue, oldest first.
 func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
 	err = tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)), func(key, value []byte) error {
@@ -280,11 +281,54 @@ func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
 	return keys, ids, err
 }
 
+// queueOf reads the messages of a queue.
+func queueOf(tx kv.Tx, ctx ID, ids []ID) (out []*Entry, err error) {
+	err = pool.GetMany(tx, ctx, ids, func(i int, m *Message) error {
+		if m == nil {
+			return record.Damaged("message %s of the queue is missing", ids[i])
+		}
+		out = append(out, &Entry{Message: m, Queued: true})
+		return nil
+	})
+	return out, err
+}
+
+// leftOn is what settleReply would put at the end of a branch, nil for nothing.
+func leftOn(tx kv.Tx, ctx ID, b *branch.Branch) (*Entry, error) {
+	raw, err := tx.Get(record.PartialBucket, record.Under(ctx, b.ID[:]...))
+	if raw == nil || err != nil {
+		return nil, err
+	}
+	m, err := unfinished(raw)
+	if err != nil {
+		return nil, err
+	}
+	if has, err := pool.Has(tx, ctx, m.ID); has || err != nil {
+		return nil, err
+	}
+	turns, err := branch.Turns(tx, ctx, b.Pieces, b.Len())
+	if err != nil {
+		return nil, err
+	}
+	parent, err := branch.Head(tx, ctx, b.Pieces)
+	return &Entry{Message: m, Position: b.Len() + 1, Parent: parent, Turn: fmt.Sprintf("a%d", turns), Session: view.SessionAt(b, b.Len()+1)}, err
+}
+
+// unfinished is the message that a record of what had come of a reply becomes.
+func unfinished(raw []byte) (*Message, error) {
+	m := &Message{}
+	err := pool.Decode(raw, m)
+	m.Unfinished = true
+	if m.Meta.Error == "" {
+		m.Meta.Error = "the program that received the reply ended"
+	}
+	return m, err
+}
+
 // Queued gives the messages that wait for a place on the branch, oldest first.
 func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
 	var out []*Entry
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		out = nil
 		b, err := view.BranchOf(tx, c.ID, rec, branchName)
 		if err != nil {
 			return err
@@ -293,13 +337,8 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 		if err != nil {
 			return err
 		}
-		return pool.GetMany(tx, c.ID, ids, func(i int, m *Message) error {
-			if m == nil {
-				return record.Damaged("message %s of the queue is missing", ids[i])
-			}
-			out = append(out, &Entry{Message: m, Queued: true})
-			return nil
-		})
+		out, err = queueOf(tx, c.ID, ids)
+		return err
 	})
 	return out, err
 }

@@ -18,6 +18,9 @@ const ArtifactBucket = "artifact"
 // chunkSize is the size of all chunks but the last.
 const chunkSize = 256 << 10
 
+// chunksAtOnce is how many chunks are read together.
+const chunksAtOnce = 16
+
 // A size in a header is believed up to maxGuess before the bytes are seen, and never over maxArtifact.
 const (
 	maxGuess    = 64 << 20
@@ -119,15 +122,21 @@ func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {
 	}
 	var data bytes.Buffer
 	data.Grow(int(min(head.Size, maxGuess)))
-	for n := range head.Chunks {
-		chunk, err := tx.Get(ArtifactBucket, chunkKey(h, n))
+	for n := uint32(0); n < head.Chunks; n += chunksAtOnce {
+		var keys [][]byte
+		for i := n; i < min(n+chunksAtOnce, head.Chunks); i++ {
+			keys = append(keys, chunkKey(h, i))
+		}
+		err := tx.GetMany(ArtifactBucket, keys, func(i int, chunk []byte) error {
+			if len(chunk) == 0 {
+				return damagedArtifact(h, fmt.Sprintf("chunk %d is not there", n+uint32(i)))
+			}
+			data.Write(chunk)
+			return nil
+		})
 		if err != nil {
 			return nil, "", err
 		}
-		if len(chunk) == 0 {
-			return nil, "", damagedArtifact(h, fmt.Sprintf("chunk %d is not there", n))
-		}
-		data.Write(chunk)
 	}
 	if int64(data.Len()) != head.Size || HashOf(data.Bytes()) != h {
 		return nil, "", damagedArtifact(h, "its bytes are not the ones that were stored")

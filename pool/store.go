@@ -158,6 +158,31 @@ func putBack(tx kv.Tx, m *Message) error {
 	return nil
 }
 
+// textKeys names the artifacts that putBack reads, but for large ones.
+func textKeys(m *Message) (keys []kv.Key) {
+	add := func(h Hash, size int64) {
+		if h == (Hash{}) || size < 0 || size > mostFetched {
+			return
+		}
+		keys = append(keys, kv.Key{Bucket: ArtifactBucket, Key: h[:]})
+		for n := range uint32((size + chunkSize - 1) / chunkSize) {
+			keys = append(keys, kv.Key{Bucket: ArtifactBucket, Key: chunkKey(h, n)})
+		}
+	}
+	if r := m.Result; r != nil {
+		add(r.SHA256, r.Size)
+		for i := range r.Parts {
+			if p := &r.Parts[i]; p.Type == TextPart {
+				add(p.SHA256, p.Size)
+			}
+		}
+	}
+	return keys
+}
+
+// mostFetched is the size up to which a text is read together with others.
+const mostFetched = 1 << 20
+
 // Get reads a message; nil if the context has none of that id.
 func Get(tx kv.Tx, ctx, id ID) (*Message, error) {
 	b, err := tx.Get(Bucket, key(ctx, id))
@@ -181,16 +206,63 @@ func load(tx kv.Tx, id ID, b []byte) (*Message, error) {
 // GetMany reads messages in the order of ids and calls fn for each, with nil for one that is not there. An error from reading
 // or from fn ends it and is returned; kv.ErrStop ends it with nil.
 func GetMany(tx kv.Tx, ctx ID, ids []ID, fn func(i int, m *Message) error) error {
-	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
-		if value == nil {
-			return fn(i, nil)
+	return GetManyWith(tx, ctx, ids, nil, fn)
+}
+
+// manyAtOnce is how many messages are held at once while their contents are read.
+const manyAtOnce = 256
+
+// GetManyWith is GetMany that brings along what fn reads for a message: also gives the keys.
+func GetManyWith(tx kv.Tx, ctx ID, ids []ID, also func(*Message) []kv.Key, fn func(i int, m *Message) error) error {
+	for from := 0; from < len(ids); from += manyAtOnce {
+		page := ids[from:min(from+manyAtOnce, len(ids))]
+		msgs, errs := make([]*Message, len(page)), make([]error, len(page))
+		var keys []kv.Key
+		err := tx.GetMany(Bucket, keysOf(ctx, page), func(i int, value []byte) error {
+			if value == nil {
+				return nil
+			}
+			msgs[i] = &Message{ID: page[i]}
+			if errs[i] = Decode(value, msgs[i]); errs[i] != nil {
+				return kv.ErrStop
+			}
+			keys = append(keys, textKeys(msgs[i])...)
+			if also != nil {
+				keys = append(keys, also(msgs[i])...)
+			}
+			return nil
+		})
+		if err == nil {
+			err = kv.Fetch(tx, keys...)
 		}
-		m, err := load(tx, ids[i], value)
-		if err != nil {
-			return err
+		for i, m := range msgs {
+			if err == nil {
+				err = errs[i]
+			}
+			if err == nil && m != nil {
+				err = putBack(tx, m)
+			}
+			if err == nil {
+				err = fn(from+i, m)
+			}
+			if errors.Is(err, kv.ErrStop) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return fn(i, m)
-	})
+	}
+	return nil
+}
+
+// MessageKeys names messages, for kv.Fetch.
+func MessageKeys(ctx ID, ids []ID) []kv.Key {
+	keys := make([]kv.Key, len(ids))
+	for i, key := range keysOf(ctx, ids) {
+		keys[i] = kv.Key{Bucket: Bucket, Key: key}
+	}
+	return keys
 }
 
 // Head is what tells one kind of message from another.

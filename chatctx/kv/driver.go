@@ -29,6 +29,7 @@ type OpenOptions struct {
 	Wait     time.Duration // bounds how long a transaction waits for others; 0: 5 s
 	Program  string        // the name that others see; "": the executable's
 	Check    func(Tx) error
+	Checks   []Key // what Check reads: it is brought along
 }
 
 // known names the packages of this module that bring an engine along.

@@ -27,14 +27,19 @@ type Tx interface {
 	Scan(bucket string, r Range, fn func(key, value []byte) error) error
 }
 
-// Key names a record.
+// Key names a record, or where Range is not nil the records of a Scan of that range.
 type Key struct {
 	Bucket string
 	Key    []byte
+	Range  *Range
 }
 
-// Fetch says which records a transaction is going to read by Get or GetMany. An engine whose reads take a way to a server brings
-// them all at once, others do nothing. It changes nothing of what is read.
+// In names the records of a range.
+func In(bucket string, r Range) Key { return Key{Bucket: bucket, Range: &r} }
+
+// Fetch says which records a transaction is going to read by Get or GetMany, and which ranges from their beginning by Scan. An
+// engine whose reads take a way to a server brings them all at once, of a range what comes first; others do nothing. It changes
+// nothing of what is read.
 func Fetch(tx Tx, keys ...Key) error {
 	if f, is := tx.(interface{ Fetch(keys []Key) error }); is {
 		return f.Fetch(keys)

@@ -74,14 +74,11 @@ func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, e
 	if err != nil {
 		return nil, nil, err
 	}
-	claim, err := c.Running(r.ctx, t.Branch)
-	if err != nil {
-		return nil, nil, err
-	}
-	if claim != nil && claim.Dead(r.store.Now()) {
-		_, _ = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{}) // whoever writes next tries again
-	}
 	s, err := c.Snapshot(r.ctx, t.Branch)
+	if err == nil && s.Claim != nil && s.Claim.Dead(r.store.Now()) {
+		_, _ = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{}) // whoever writes next tries again
+		s, err = c.Snapshot(r.ctx, t.Branch)
+	}
 	return c, s, err
 }
 

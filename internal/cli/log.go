@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,33 +22,43 @@ func doLog(r *run) error {
 	if err := l.filters(); err != nil {
 		return err
 	}
-	c, snap, err := r.snapshot()
+	c, err := r.conversation()
 	if err != nil {
 		return err
 	}
-	part, err := l.stretch(snap)
+	shown, err := c.Look(r.ctx, r.branchName(), l.ahead())
 	if err != nil {
 		return err
 	}
-	snap = part.Snapshot
-	if !r.json() {
-		if l.marks, err = c.Marks(r.ctx); err != nil {
+	part, err := l.stretch(shown.Snapshot)
+	if err != nil {
+		return err
+	}
+	if part.Snapshot != shown.Snapshot { // the range is on another branch
+		if shown, err = c.Look(r.ctx, part.Snapshot.Info.Name, 0); err != nil {
 			return err
 		}
-		l.sessions = snap.Info.Sessions
 	}
-	queued, err := c.Queued(r.ctx, snap.Info.Name)
-	if err != nil {
-		return err
+	if !r.json() {
+		l.marks, l.sessions = shown.Marks, part.Snapshot.Info.Sessions
 	}
-	if snap.Len()+len(queued) == 0 {
-		r.note("%s is empty; add a message: %s", clean(snap.Info.Name), r.again("add user TEXT"))
+	if part.Snapshot.Len() == 0 && shown.Left == nil && len(shown.Queued) == 0 {
+		r.note("%s is empty; add a message: %s", clean(part.Snapshot.Info.Name), r.again("add user TEXT"))
 		return nil
 	}
-	if part.To == snap.Len() && !r.given("around") { // the queue belongs to the end of the branch
-		l.queued = queued
+	if part.To == part.Snapshot.Len() && !r.given("around") { // these belong to the end of the branch
+		l.broken, l.queued = shown.Left, shown.Queued
 	}
+	l.tail = shown.Tail
 	return l.all(part)
+}
+
+// ahead is how many messages from the end on are read at once with what else is shown: those that were asked for, and some more, since hidden ones do not count.
+func (l *logPrinter) ahead() int {
+	if l.r.given("around") || len(l.r.args) > 0 || l.last == 0 || l.last > 200 {
+		return 0
+	}
+	return l.last + 8
 }
 
 // logPrinter prints messages of a branch.
@@ -62,6 +73,8 @@ type logPrinter struct {
 	grep     *regexp.Regexp
 	marks    map[chatctx.ID]string
 	sessions []branch.Session
+	tail     []*chatctx.Entry // the last messages of the branch, as far as they were read already
+	broken   *chatctx.Entry   // what a program that died left of a reply: it comes behind the branch's messages
 	queued   []*chatctx.Entry // wait for their place after the reply that runs
 	left     int              // hidden messages left out
 	printed  int
@@ -123,12 +136,12 @@ func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
 
 // all prints what was chosen. The last ones are found backwards, reading no more than that needs.
 func (l *logPrinter) all(part *chatctx.Stretch) error {
-	if part.To < part.From {
+	if part.To < part.From && l.broken == nil && len(l.queued) == 0 {
 		l.r.note("nothing lies in that range")
 		return nil
 	}
 	if l.last == 0 && !l.reverse {
-		for e, err := range part.Snapshot.Entries(l.r.ctx, part.From, part.To) {
+		for e, err := range l.forwards(part) {
 			if err != nil {
 				return err
 			}
@@ -144,7 +157,7 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 			return err
 		}
 	}
-	for e, err := range part.Snapshot.Entries(l.r.ctx, part.To, part.From) {
+	for e, err := range l.backwards(part) {
 		if err != nil {
 			return err
 		}
@@ -168,6 +181,49 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 		}
 	}
 	return l.end()
+}
+
+// forwards gives the messages that were chosen.
+func (l *logPrinter) forwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, error] {
+	return func(yield func(*chatctx.Entry, error) bool) {
+		if part.From <= part.To {
+			for e, err := range part.Snapshot.Entries(l.r.ctx, part.From, part.To) {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+		if l.broken != nil {
+			yield(l.broken, nil)
+		}
+	}
+}
+
+// backwards gives the messages that were chosen, the last one first.
+func (l *logPrinter) backwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, error] {
+	return func(yield func(*chatctx.Entry, error) bool) {
+		if l.broken != nil && !yield(l.broken, nil) {
+			return
+		}
+		to := part.To
+		for _, e := range slices.Backward(l.tail) {
+			if e.Position != to || to < part.From {
+				continue
+			}
+			if !yield(e, nil) {
+				return
+			}
+			to--
+		}
+		if to < part.From {
+			return
+		}
+		for e, err := range part.Snapshot.Entries(l.r.ctx, to, part.From) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // fits reports whether a message is one of those that were asked for.

@@ -159,10 +159,15 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, err = r.settled(c); err != nil {
+	s, err := c.Snapshot(r.ctx, r.branchName())
+	if err != nil || s.Claim == nil || !s.Claim.Dead(r.st.Now()) {
+		return c, s, err
+	}
+	r.settle(c)
+	if c, err = r.conversation(); err != nil {
 		return nil, nil, err
 	}
-	s, err := c.Snapshot(r.ctx, r.branchName())
+	s, err = c.Snapshot(r.ctx, r.branchName())
 	return c, s, err
 }
 

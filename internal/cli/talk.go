@@ -569,13 +569,9 @@ func (v *voice) end() {
 	v.r.con.out.flush()
 }
 
-// settled puts on the branch what came of an answer whose program has died since, before anything is read. A store that cannot be written
-// is read as it is.
-func (r *run) settled(c *chatctx.ChatContext) (*chatctx.ChatContext, error) {
-	claim, err := c.Running(r.ctx, r.branchName())
-	if err != nil || claim == nil || !claim.Dead(r.st.Now()) {
-		return c, err
-	}
+// settle puts on the branch what came of an answer whose program has died since, before anything is read. A store that cannot be written is read as it is. The store
+// is closed afterwards.
+func (r *run) settle(c *chatctx.ChatContext) {
 	r.close()
 	if _, err := r.writer(); err == nil {
 		if w, err := r.st.Context(r.ctx, c.ID.String()); err == nil {
@@ -583,7 +579,6 @@ func (r *run) settled(c *chatctx.ChatContext) (*chatctx.ChatContext, error) {
 		}
 		r.close()
 	}
-	return r.conversation()
 }
 
 // answering reports whether somebody waits for an answer on the branch.

@@ -14,11 +14,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/pool"
 )
 
-// TestRoundTrips counts how often commands wait for a server that is a millisecond away, without connecting: at most six times.
-func TestRoundTrips(t *testing.T) {
+// tripsCounter is a store behind a proxy that notes what a program waits for.
+type tripsCounter struct {
+	proxy *pgtest.Proxy
+	mu    sync.Mutex
+	asked []string
+}
+
+// newTripsCounter begins a server's store that is a millisecond away.
+func newTripsCounter(t *testing.T) (c *tripsCounter, direct, through string) {
 	if pgtest.Server == nil {
 		t.Skip(pgtest.ErrMissing)
 	}
@@ -27,63 +36,154 @@ func TestRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer proxy.Close()
+	t.Cleanup(proxy.Close)
 	proxy.Delay = time.Millisecond
-	var mu sync.Mutex
-	var asked []string
+	c = &tripsCounter{proxy: proxy}
 	proxy.Judge = func(request []byte) pgtest.Fate {
-		mu.Lock()
-		defer mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		if sql := statementsIn(request); waitedFor(sql) {
-			asked = append(asked, sql)
+			c.asked = append(c.asked, sql)
 		}
 		return pgtest.Pass
 	}
-	t.Setenv("CHATCTX_STORE", proxy.URL(pgtest.Name()))
+	schema := pgtest.Name()
+	return c, pgtest.Server.URL(schema), proxy.URL(schema)
+}
+
+// take gives what was asked since the last call.
+func (c *tripsCounter) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := c.asked
+	c.asked = nil
+	return asked
+}
+
+// TestRoundTrips counts how often commands wait for a server that is a millisecond away, without connecting: at most six times.
+func TestRoundTrips(t *testing.T) {
+	c, direct, through := newTripsCounter(t)
+	t.Setenv("CHATCTX_STORE", through)
 	run := func(args ...string) (string, []string) {
-		mu.Lock()
-		asked = nil
-		mu.Unlock()
+		c.take()
 		var out, errOut bytes.Buffer
 		if code := Main(args, strings.NewReader(""), &out, &errOut); code != 0 {
 			t.Fatalf("%v ends with %d: %s", args, code, &errOut)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		return out.String(), asked
+		return out.String(), c.take()
 	}
 	run("init")
-	for n := range 60 {
-		run("new", fmt.Sprint("Number ", n))
-		if n%20 == 0 {
-			run("add", "user", "the first words")
-		}
-	}
+	run("new", "The long one")
+	contextsMade(t, direct, 200)
 	lines := filepath.Join(t.TempDir(), "lines.jsonl")
-	writeLines(t, lines, 300)
+	writeLines(t, lines, 400)
 	run("append", lines)
 	out, _ := run("status", "--json")
 	_, id, _ := strings.Cut(out, `"context":"`)
 	id, _, _ = strings.Cut(id, `"`)
+	run("fork", "here")
+	run("switch", "main")
+	run("tag", "mine", "@")
+	run("pin", "@-3")
 	for _, test := range []struct {
-		most int
 		args []string
+		says string
 	}{
-		{6, []string{"add", "user", "one more"}},
-		{6, []string{"add", "user", "one more", "--context", id}},
-		{6, []string{"ls", "-n", "50"}},
+		{[]string{"add", "user", "one more"}, "added"},
+		{[]string{"add", "user", "one more", "--context", id}, "added"},
+		{[]string{"ls", "-n", "50"}, "Number 199"},
+		{[]string{"log", "-n", "20"}, "line 398"},
+		{[]string{"log", "-n", "20", "--branch", "here"}, "line 398"},
+		{[]string{"log", "-n", "20", "--context", id, "--json"}, strings.Repeat("y", 20_000)},
 	} {
-		if _, asked := run(test.args...); len(asked) > test.most {
+		out, asked := run(test.args...)
+		if len(asked) > 6 {
 			t.Errorf("%v asks the server %d times:\n%s", test.args, len(asked), strings.Join(asked, "\n"))
+		}
+		if !strings.Contains(out, test.says) {
+			t.Errorf("%v does not say %.40q: %s", test.args, test.says, out)
 		}
 	}
 	run("check")
 }
 
-// waitedFor reports whether a command waits for the answer to a request once it is connected: not for the settings of a new connection, not for the end of a reading transaction, and
-// not for what others are told after the commit.
+// contextsMade makes conversations.
+func contextsMade(t *testing.T, url string, n int) {
+	t.Helper()
+	st, err := chatctx.Open(url, chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for i := range n {
+		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAppendTrips: an append to a context and a branch by their ids waits three times for the server, one to the current context five times, and those
+// that follow in a program less often.
+func TestAppendTrips(t *testing.T) {
+	c, direct, through := newTripsCounter(t)
+	st, err := chatctx.Open(direct, chatctx.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := st.New(t.Context(), chatctx.NewContext{Title: "One", Messages: []*chatctx.Message{words("the first")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, err := made.Branch(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		context, branch string
+		first, most     int // of the first append of a program, and of those that follow
+	}{{made.ID.String(), on.ID.String(), 3, 2}, {made.ID.String(), "", 4, 2}, {"", "", 5, 3}} {
+		far, err := chatctx.Open(through, chatctx.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			c.take()
+			b := far.Begin(test.context, test.branch)
+			b.Append(words(fmt.Sprint("words ", i)))
+			if _, err := b.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			most := test.most
+			if i == 0 {
+				most = test.first
+			}
+			if asked := c.take(); len(asked) > most {
+				t.Errorf("append %d to %q %q asks the server %d times, want %d:\n%s", i, test.context, test.branch, len(asked), most, strings.Join(asked, "\n"))
+			}
+		}
+		if err := far.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func words(text string) *chatctx.Message {
+	return &chatctx.Message{Role: pool.User, Content: []pool.Part{{Type: pool.TextPart, Text: text}}}
+}
+
+// waitedFor reports whether a command waits for the answer to a request once it is connected: not for the settings of a new connection, not for the end of a reading transaction,
+// not for what others are told after the commit, and not for the look at what waits for the search index, which one of 256 messages begins beside.
 func waitedFor(sql string) bool {
-	return strings.TrimSpace(sql) != "" && !strings.Contains(sql, "set enable_seqscan") && !strings.Contains(sql, "notify") && !strings.HasPrefix(sql, "  prepare rollback")
+	for _, beside := range []string{"set enable_seqscan", "notify", `\x04meta\x00\x00\x00\x05index`} {
+		if strings.Contains(sql, beside) {
+			return false
+		}
+	}
+	indexing := strings.Contains(sql, "run scan") && strings.Contains(sql, `\awaiting`)
+	return strings.TrimSpace(sql) != "" && !indexing && !strings.HasPrefix(sql, "  prepare rollback")
 }
 
 // statementsIn tells the SQL and the names of the statements in a request.
@@ -106,10 +206,15 @@ func statementsIn(request []byte) string {
 	return "  " + strings.Join(words, "; ")
 }
 
+// writeLines writes messages, among the last of them calls whose results are long.
 func writeLines(t *testing.T, path string, n int) {
 	t.Helper()
 	var b []byte
 	for i := range n {
+		if i%5 == 0 && i > n-20 {
+			b = fmt.Appendf(b, "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c%d\",\"tool_name\":\"read\",\"arguments\":{}}]}\n", i)
+			b = fmt.Appendf(b, "{\"role\":\"tool\",\"tool_result\":{\"request_id\":\"c%d\",\"text\":%q}}\n", i, strings.Repeat("y", 20_000+i))
+		}
 		b = fmt.Appendf(b, "{\"role\":\"user\",\"content\":\"line %d\"}\n", i)
 	}
 	if err := os.WriteFile(path, b, 0o600); err != nil {

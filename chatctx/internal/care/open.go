@@ -50,10 +50,12 @@ type opening struct {
 	due bool // a purge was cut short
 }
 
+var openingKeys = [][]byte{record.MetaFormat, record.MetaStore, metaPurging}
+
 func (f *opening) check(tx kv.Tx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return tx.GetMany(record.MetaBucket, [][]byte{record.MetaFormat, record.MetaStore, metaPurging}, func(i int, value []byte) error {
+	return tx.GetMany(record.MetaBucket, openingKeys, func(i int, value []byte) error {
 		switch {
 		case i == 0:
 			return view.CheckVersion(value)
@@ -87,6 +89,9 @@ func openDB(path string, o record.Options, check func(kv.Tx) error) (kv.DB, erro
 // openURL opens a database of a server, and makes it where it is not there and Create is set.
 func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
 	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: check}
+	for _, key := range openingKeys {
+		ko.Checks = append(ko.Checks, kv.Key{Bucket: record.MetaBucket, Key: key})
+	}
 	db, err := kv.Open(ctx, url, ko)
 	if !errors.Is(err, kv.ErrNotExist) || !o.Create {
 		return db, err
@@ -113,7 +118,7 @@ func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 }
 
 func newStore(db kv.DB, o record.Options) *record.Store {
-	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge, Indexing: &record.Beside{}}
+	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge, Indexing: &record.Beside{}, Hints: &record.Hints{}}
 	if s.Program == "" {
 		s.Program = filepath.Base(os.Args[0])
 	}

@@ -192,11 +192,14 @@ func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 	return &Txn{Tx: tx, Store: s, Now: s.Now(), ID: id, Rec: rec, RecRaw: bytes.Clone(raw), Was: *rec, Branches: map[pool.ID]*Loaded{}}, nil
 }
 
-// branch reads a branch by name, "" for the active one.
+// Branch reads a branch by name or id, "" for the active one.
 func (t *Txn) Branch(name string) (*branch.Branch, error) {
 	id, err := t.active()
 	if name != "" {
 		id, err = branch.Lookup(t.Tx, t.ID, name)
+		if on, is := view.AsBranchID(name); is && id == (pool.ID{}) {
+			id = on
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type Store struct {
 	Claimed string // the name that who uses this handle gave; it stands in Program already
 
 	Indexing *Beside
+	Hints    *Hints
 }
 
 // As is the store in the hands of who calls themselves name. Nobody checks that here: it is noted as claimed.

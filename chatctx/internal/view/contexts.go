@@ -57,9 +57,27 @@ func Lane(ctx context.Context, s *record.Store, id pool.ID) context.Context {
 	return kv.WithLane(ctx, id.String())
 }
 
-// view reads the context in a short transaction.
-func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.ContextRecord) error) error {
+// Together brings the record of a context along with that of the branch on which this person is, where that is known without asking, and with other records.
+func Together(s *record.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
+	keys := append(more, kv.Key{Bucket: record.ContextBucket, Key: id[:]})
+	if s.Place != nil {
+		on, err := s.Place.Branch(id)
+		if err != nil {
+			return err
+		}
+		if on != (pool.ID{}) {
+			keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+		}
+	}
+	return kv.Fetch(tx, keys...)
+}
+
+// At reads the context in a short transaction. What is read with it, as far as that is known before, comes along.
+func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.ContextRecord) error, with ...kv.Key) error {
 	return c.Store.DB.View(ctx, func(tx kv.Tx) error {
+		if err := Together(c.Store, tx, c.ID, with...); err != nil {
+			return err
+		}
 		rec, _, err := record.GetContext(tx, c.ID)
 		if err != nil {
 			return err
@@ -132,6 +150,9 @@ type BranchInfo struct {
 
 func DescribeBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.Branch) (*BranchInfo, error) {
 	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
+	if err := kv.Fetch(tx, DescribedKeys(id, b)...); err != nil {
+		return nil, err
+	}
 	from, err := branch.Get(tx, id, b.From)
 	if err != nil {
 		return nil, err
@@ -149,15 +170,36 @@ func DescribeBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.B
 	return info, err
 }
 
+// DescribedKeys names what DescribeBranch reads, for kv.Fetch.
+func DescribedKeys(id pool.ID, b *branch.Branch) []kv.Key {
+	keys := []kv.Key{{Bucket: branch.Bucket, Key: branch.Key(id, b.From)}}
+	keys = append(keys, branch.EntryKeys(id, b.Pieces, b.Len()-1)...)
+	return append(keys, branch.PromptKeys(id, b.System, b.Prompt)...)
+}
+
 func BranchInfos(tx kv.Tx, id pool.ID, rec *record.ContextRecord) ([]*BranchInfo, error) {
-	var out []*BranchInfo
+	var all []*branch.Branch
+	var keys []kv.Key
 	err := branch.List(tx, id, func(b *branch.Branch) error {
-		info, err := DescribeBranch(tx, id, rec, b)
-		out = append(out, info)
-		return err
+		all, keys = append(all, b), append(keys, DescribedKeys(id, b)...)
+		return nil
 	})
+	if err == nil {
+		err = kv.Fetch(tx, keys...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*BranchInfo
+	for _, b := range all {
+		info, err := DescribeBranch(tx, id, rec, b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, info)
+	}
 	sortBranches(out)
-	return out, err
+	return out, nil
 }
 
 func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*branch.Branch, error) {
@@ -165,10 +207,28 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*br
 		return ActiveBranch(tx, id, rec)
 	}
 	b, err := branch.Find(tx, id, name)
-	if err == nil && b == nil {
-		err = record.NotFound("branch", name)
+	if on, is := AsBranchID(name); is && b == nil && err == nil {
+		b, err = branch.Get(tx, id, on)
+	}
+	if err == nil && (b == nil || b.Removed != 0) {
+		return nil, record.NotFound("branch", name)
 	}
 	return b, err
+}
+
+// AsBranchID reads a branch's name as an id. A branch that is called so comes first.
+func AsBranchID(name string) (pool.ID, bool) {
+	id, err := uuid.Parse(name)
+	return id, err == nil && len(name) == 36
+}
+
+// BranchKeys names what is read to find a branch by its name or id, for kv.Fetch.
+func BranchKeys(id pool.ID, name string) []kv.Key {
+	keys := branch.NameKeys(id, name)
+	if on, is := AsBranchID(name); is {
+		keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+	}
+	return keys
 }
 
 func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Branch, error) {
@@ -195,6 +255,9 @@ func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[strin
 	}
 	return settings.InForce(places...), nil
 }
+
+// MarksKey names what Marks reads, for kv.Fetch.
+func MarksKey(id pool.ID) kv.Key { return kv.In(record.MarkBucket, kv.Prefix(id[:])) }
 
 func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
 	out := map[pool.ID]string{}

@@ -61,6 +61,16 @@ func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 	return nil
 }
 
+// CallKeys names the records that FillCalls reads, for kv.Fetch.
+func CallKeys(ctx pool.ID, m *pool.Message) (keys []kv.Key) {
+	for i := range m.Calls {
+		if m.Calls[i].Open() {
+			keys = append(keys, kv.Key{Bucket: record.CallBucket, Key: record.CallKey(ctx, m.ID, i)})
+		}
+	}
+	return keys
+}
+
 // sortBranches puts branches in the order they were made; of those made in one operation main comes first, then by name.
 func sortBranches(infos []*BranchInfo) {
 	slices.SortStableFunc(infos, func(a, b *BranchInfo) int {
@@ -81,9 +91,28 @@ func sortBranches(infos []*BranchInfo) {
 // entryBatch is how many messages are read in one transaction: some milliseconds of it.
 const EntryBatch = 256
 
-// readEntries reads the messages at positions from to to of a branch, calls as they are now.
+// EntriesKeys names what ReadEntries reads before the messages themselves, for kv.Fetch.
+func EntriesKeys(id pool.ID, b *branch.Branch, from, to int) []kv.Key {
+	keys := branch.ReadKeys(id, stretch(b, from, to))
+	return append(append(keys, branch.TurnKeys(id, b.Pieces, from-1)...), TagsKey(id))
+}
+
+// IDsFrom are the ids of the messages from the one before a position on, to the branch's end.
+func IDsFrom(tx kv.Tx, id pool.ID, b *branch.Branch, from int) ([]pool.ID, error) {
+	return branch.IDs(tx, id, stretch(b, from, b.Len()))
+}
+
+// stretch are the pieces from the message before a position on to another one.
+func stretch(b *branch.Branch, from, to int) []branch.Piece {
+	return branch.Slice(b.Pieces, max(from-2, 0), to)
+}
+
+// ReadEntries reads the messages at positions from to to of a branch, calls as they are now.
 func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.Entry, error) {
-	ids, err := branch.IDs(tx, id, branch.Slice(b.Pieces, max(from-2, 0), to))
+	if err := kv.Fetch(tx, EntriesKeys(id, b, from, to)...); err != nil {
+		return nil, err
+	}
+	ids, err := branch.IDs(tx, id, stretch(b, from, to))
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +129,15 @@ func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.
 		return nil, err
 	}
 	out := make([]*pool.Entry, 0, len(ids))
-	err = pool.GetMany(tx, id, ids, func(i int, m *pool.Message) error {
+	callKeys := func(m *pool.Message) []kv.Key { return CallKeys(id, m) }
+	err = pool.GetManyWith(tx, id, ids, callKeys, func(i int, m *pool.Message) error {
 		if m == nil {
 			return record.Damaged("message %s is missing", ids[i])
 		}
 		if err := FillCalls(tx, id, m); err != nil {
 			return err
 		}
-		e := &pool.Entry{Message: m, Position: from + i, Parent: parent, Tags: tags[m.ID], Session: sessionAt(b, from+i)}
+		e := &pool.Entry{Message: m, Position: from + i, Parent: parent, Tags: tags[m.ID], Session: SessionAt(b, from+i)}
 		if branch.ItemOf(m).Turn {
 			turns++
 		}
@@ -127,8 +157,8 @@ func turnName(m *pool.Message, n int) string {
 	return fmt.Sprintf("a%d", n)
 }
 
-// sessionAt is the number of the session that a position lies in, from 1.
-func sessionAt(b *branch.Branch, pos int) int {
+// SessionAt is the number of the session that a position lies in, from 1.
+func SessionAt(b *branch.Branch, pos int) int {
 	n := 1
 	for i, s := range b.Sessions {
 		if i > 0 && s.Start <= pos {
@@ -137,6 +167,9 @@ func sessionAt(b *branch.Branch, pos int) int {
 	}
 	return n
 }
+
+// TagsKey names what TagsOf reads, for kv.Fetch.
+func TagsKey(id pool.ID) kv.Key { return kv.In(record.TagBucket, kv.Prefix(id[:])) }
 
 func TagsOf(tx kv.Tx, id pool.ID) (map[pool.ID][]string, error) {
 	out := map[pool.ID][]string{}

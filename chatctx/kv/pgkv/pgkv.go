@@ -54,12 +54,14 @@ type Options struct {
 	Program string
 	// Check looks whether the database is what the caller takes it for. Open runs it, and returns its error.
 	Check func(kv.Tx) error
+	// Checks are the records that Check reads; they come in the same round trip as what Open itself reads.
+	Checks []kv.Key
 }
 
 func init() {
 	d := kv.Driver{
 		Open: func(ctx context.Context, url string, o kv.OpenOptions) (kv.DB, error) {
-			return Open(ctx, url, Options{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: o.Check})
+			return Open(ctx, url, Options{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: o.Check, Checks: o.Checks})
 		},
 		Init: Init,
 	}
@@ -94,6 +96,9 @@ func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
 		return nil, err
 	}
 	err = d.View(ctx, func(tx kv.Tx) error {
+		if err := kv.Fetch(tx, append([]kv.Key{{Bucket: "", Key: versionKey}}, o.Checks...)...); err != nil {
+			return err
+		}
 		if err := d.checkVersion(tx.(*reader)); err != nil || o.Check == nil {
 			return err
 		}

@@ -65,6 +65,7 @@ type session struct {
 	begun  bool
 	locked int64 // the advisory lock that it has, 0 for none
 	known  known
+	pages  map[string]map[string]*page // the beginnings of ranges that were fetched, by bucket and rangeName
 	wrote  []watch.Key
 	// emptied is what is swept after the commit. A transaction that erases leaves nothing to sweep.
 	emptied []emptied

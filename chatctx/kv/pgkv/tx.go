@@ -3,6 +3,7 @@ package pgkv
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
@@ -94,12 +95,7 @@ func (s *session) many(bucket string, keys [][]byte) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range results[0].rows {
-			found[string(row[0])] = row[1]
-		}
-		for _, key := range ask {
-			s.learn(place{bucket, string(key)}, found[string(key)])
-		}
+		maps.Copy(found, s.learnMany(bucket, ask, results[0]))
 	}
 	values := make([][]byte, len(keys))
 	for i, key := range keys {
@@ -108,6 +104,9 @@ func (s *session) many(bucket string, keys [][]byte) ([][]byte, error) {
 	return values, nil
 }
 
+// mostFetched is how many records of a range Fetch brings.
+const mostFetched = 512
+
 // Fetch brings records that are going to be read, in one round trip.
 func (t *reader) Fetch(keys []kv.Key) error {
 	if t.ended {
@@ -115,36 +114,74 @@ func (t *reader) Fetch(keys []kv.Key) error {
 	}
 	ask := map[string][][]byte{}
 	var buckets []string
+	var ranges []kv.Key
 	for _, k := range keys {
-		if t.known.of[place{k.Bucket, string(k.Key)}] != nil || k.Bucket == "" || len(k.Key) == 0 {
-			continue
+		switch {
+		case k.Range != nil:
+			if k.Bucket != "" && t.pages[k.Bucket][rangeName(*k.Range)] == nil {
+				ranges = append(ranges, k)
+			}
+		case t.known.of[place{k.Bucket, string(k.Key)}] != nil || len(k.Key) == 0:
+		default:
+			if ask[k.Bucket] == nil {
+				buckets = append(buckets, k.Bucket)
+			}
+			ask[k.Bucket] = append(ask[k.Bucket], k.Key)
 		}
-		if ask[k.Bucket] == nil {
-			buckets = append(buckets, k.Bucket)
-		}
-		ask[k.Bucket] = append(ask[k.Bucket], k.Key)
-	}
-	if len(buckets) == 0 {
-		return nil
 	}
 	var calls []call
 	for _, bucket := range buckets {
 		calls = append(calls, do(t.db.sql.many, []byte(bucket), byteaArray(ask[bucket])))
+	}
+	for _, k := range ranges {
+		calls = append(calls, t.scan(k.Bucket, *k.Range, mostFetched))
+	}
+	if len(calls) == 0 {
+		return nil
 	}
 	results, err := t.ask(calls...)
 	if err != nil {
 		return err
 	}
 	for i, bucket := range buckets {
-		found := map[string][]byte{}
-		for _, row := range results[i].rows {
-			found[string(row[0])] = row[1]
-		}
-		for _, key := range ask[bucket] {
-			t.learn(place{bucket, string(key)}, found[string(key)])
-		}
+		t.learnMany(bucket, ask[bucket], results[i])
+	}
+	for i, k := range ranges {
+		t.keep(k.Bucket, *k.Range, results[len(buckets)+i].rows)
 	}
 	return nil
+}
+
+// learnMany notes what a question for some keys gave.
+func (s *session) learnMany(bucket string, keys [][]byte, answer result) map[string][]byte {
+	found := map[string][]byte{}
+	for _, row := range answer.rows {
+		found[string(row[0])] = row[1]
+	}
+	for _, key := range keys {
+		s.learn(place{bucket, string(key)}, found[string(key)])
+	}
+	return found
+}
+
+// page is the beginning of a range.
+type page struct {
+	rows  [][][]byte
+	limit int // fewer rows are all that there are
+}
+
+func rangeName(r kv.Range) string {
+	return fmt.Sprintf("%x %x %t %t", r.From, r.To, r.To == nil, r.Reverse)
+}
+
+func (s *session) keep(bucket string, r kv.Range, rows [][][]byte) {
+	if s.pages == nil {
+		s.pages = map[string]map[string]*page{}
+	}
+	if s.pages[bucket] == nil {
+		s.pages[bucket] = map[string]*page{}
+	}
+	s.pages[bucket][rangeName(r)] = &page{rows, mostFetched}
 }
 
 func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
@@ -154,47 +191,57 @@ func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) erro
 	if bucket == "" {
 		return nil
 	}
-	if r.From == nil {
-		r.From = []byte{}
-	}
+	fetched := t.pages[bucket][rangeName(r)]
 	for limit := t.page; r.To == nil || string(r.From) < string(r.To); {
-		rows, err := t.rows(bucket, r, limit)
-		if err != nil {
-			return err
+		if fetched == nil {
+			rows, err := t.rows(bucket, r, limit)
+			if err != nil {
+				return err
+			}
+			fetched = &page{rows, limit}
 		}
 		bytes := 0
-		for _, row := range rows {
+		for _, row := range fetched.rows {
 			bytes += len(row[0]) + len(row[1])
 			if err := fn(row[0], row[1]); err != nil {
 				return unlessStop(err)
 			}
 		}
-		if len(rows) < limit {
+		n := len(fetched.rows)
+		if n < fetched.limit {
 			return nil
 		}
-		last := rows[len(rows)-1][0]
+		last := fetched.rows[n-1][0]
 		if r.Reverse {
 			r.To = last
 		} else {
 			r.From = after(last)
 		}
-		limit = min(4*limit, mostRows, max(1, pageBytes*len(rows)/max(bytes, 1)))
+		limit = min(4*fetched.limit, mostRows, max(1, pageBytes*n/max(bytes, 1)))
+		fetched = nil
 	}
 	return nil
 }
 
-// rows reads one page of a range.
-func (s *session) rows(bucket string, r kv.Range, limit int) ([][][]byte, error) {
+// scan is the call for the first records of a range.
+func (s *session) scan(bucket string, r kv.Range, limit int) call {
 	reverse := 0
 	if r.Reverse {
 		reverse = 1
 	}
-	args := [][]byte{[]byte(bucket), r.From, int4(limit)}
-	c := do(s.db.sql.scan[reverse][0], args...)
-	if r.To != nil {
-		c = do(s.db.sql.scan[reverse][1], append(args, r.To)...)
+	if r.From == nil {
+		r.From = []byte{}
 	}
-	results, err := s.ask(c)
+	args := [][]byte{[]byte(bucket), r.From, int4(limit)}
+	if r.To != nil {
+		return do(s.db.sql.scan[reverse][1], append(args, r.To)...)
+	}
+	return do(s.db.sql.scan[reverse][0], args...)
+}
+
+// rows reads one page of a range.
+func (s *session) rows(bucket string, r kv.Range, limit int) ([][][]byte, error) {
+	results, err := s.ask(s.scan(bucket, r, limit))
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +291,7 @@ func (s *session) write(bucket string, key, data []byte) error {
 	}
 	p := place{bucket, string(key)}
 	s.known.set(p, data, true)
+	delete(s.pages, bucket)
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: []byte(p.key)})
 	if s.known.waiting > waitingLimit {
 		_, err := s.ask()
