@@ -104,6 +104,7 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%v does not say %.40q: %s", test.args, test.says, out)
 		}
 	}
+	t.Setenv("CHATCTX_STORE", direct)
 	run("check")
 }
 

@@ -123,36 +123,49 @@ func TestLateCommit(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome: the connection breaks after a commit and no server answers.
+// TestUnknownOutcome: the connection breaks after a commit, and no server answers: none takes a connection, or one does and keeps silent. The Update does not run again.
 func TestUnknownOutcome(t *testing.T) {
-	p, direct, url := proxied(t)
-	var away atomic.Bool
-	p.Judge = func(request []byte) pgtest.Fate {
-		if away.Load() {
-			return pgtest.DropRequest
+	for _, silent := range []bool{false, true} {
+		p, direct, url := proxied(t)
+		var away atomic.Bool
+		speak := make(chan struct{})
+		p.Judge = func(request []byte) pgtest.Fate {
+			if away.Load() {
+				if silent {
+					<-speak
+				}
+				return pgtest.DropRequest
+			}
+			if bytes.Contains(request, []byte("commit\x00")) {
+				away.Store(true)
+				return pgtest.DropAnswer
+			}
+			return pgtest.Pass
 		}
-		if bytes.Contains(request, []byte("commit\x00")) {
-			away.Store(true)
-			return pgtest.DropAnswer
+		db, err := Open(ctx, url, Options{Outcome: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return pgtest.Pass
+		defer closeDB(t, db)
+		if err := add(db, true, 0); !errors.Is(err, kv.ErrUnknownOutcome) {
+			t.Errorf("nobody could be asked: %v", err)
+		}
+		close(speak)
+		d := db.(*database)
+		d.settled()
+		wait := d.wait
+		d.wait = 50 * time.Millisecond
+		if err := db.View(ctx, func(tx kv.Tx) error { _, err := tx.Get("b", []byte("k")); return err }); !errors.Is(err, kv.ErrAway) {
+			t.Errorf("a View meanwhile: %v", err)
+		}
+		d.settled()
+		d.wait = wait
+		before := open(t, direct)
+		defer closeDB(t, before)
+		stored(t, before, true, 1)
+		away.Store(false)
+		stored(t, db, true, 1)
 	}
-	db, err := Open(ctx, url, Options{Outcome: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeDB(t, db)
-	if err := add(db, true, 0); !errors.Is(err, kv.ErrUnknownOutcome) {
-		t.Errorf("nobody could be asked: %v", err)
-	}
-	if err := db.View(ctx, func(tx kv.Tx) error { _, err := tx.Get("b", []byte("k")); return err }); !errors.Is(err, kv.ErrAway) {
-		t.Errorf("a View meanwhile: %v", err)
-	}
-	before := open(t, direct)
-	defer closeDB(t, before)
-	stored(t, before, true, 1)
-	away.Store(false)
-	stored(t, db, true, 1)
 }
 
 // TestTrips counts round trips, also with a millisecond added to each: a delay changes no number.

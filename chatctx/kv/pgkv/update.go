@@ -40,7 +40,7 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	for try := 0; ; try++ {
 		err, mine := d.attempt(ctx, fn, lane, try)
 		switch {
-		case err == nil || mine:
+		case err == nil || mine || errors.Is(err, kv.ErrUnknownOutcome): // to run it again could store it twice
 			return err
 		case ctx.Err() != nil:
 			return d.told(ctx, err)
