@@ -2,10 +2,12 @@ package ollama
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,4 +84,55 @@ func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 		all = append(all, wire.Model{ID: m.Name, Created: m.Modified.UTC()})
 	}
 	return all, nil
+}
+
+// Window is what the model's own file says of num_ctx, else what the server has loaded it with, else what the model could take: a server loads it with less, unless it was told to.
+func (c *Client) Window(ctx context.Context, model string) (tokens int64, sure bool, err error) {
+	var shown struct {
+		Parameters string                     `json:"parameters"`
+		Info       map[string]json.RawMessage `json:"model_info"`
+	}
+	body, err := json.Marshal(map[string]string{"model": model})
+	if err == nil {
+		err = c.sender.JSON(ctx, "/api/show", nil, body, &shown)
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	for line := range strings.Lines(shown.Parameters) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "num_ctx" {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil && n > 0 {
+				return n, true, nil
+			}
+		}
+	}
+	if n := c.loaded(ctx, model); n > 0 {
+		return n, true, nil
+	}
+	for name, raw := range shown.Info {
+		var n int64
+		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(raw, &n) == nil {
+			tokens = max(tokens, n)
+		}
+	}
+	return tokens, false, nil
+}
+
+// loaded is what the server has loaded a model with, 0 where it is not loaded or an old server does not say.
+func (c *Client) loaded(ctx context.Context, model string) int64 {
+	var running struct {
+		Models []struct {
+			Name   string `json:"name"`
+			Window int64  `json:"context_length"`
+		} `json:"models"`
+	}
+	if c.sender.JSON(ctx, "/api/ps", nil, nil, &running) != nil {
+		return 0
+	}
+	for _, m := range running.Models {
+		if m.Name == model || m.Name == model+":latest" {
+			return m.Window
+		}
+	}
+	return 0
 }

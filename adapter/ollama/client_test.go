@@ -33,6 +33,35 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// TestWindow: the model's file, what the server loaded it with, what it could take, in this order.
+func TestWindow(t *testing.T) {
+	show := func(answer string) wiretest.Exchange {
+		return wiretest.Exchange{Method: "POST", URI: "/api/show", Body: `{"model":"m"}`, Type: "application/json", Answer: answer}
+	}
+	ps := func(answer string) wiretest.Exchange {
+		return wiretest.Exchange{Method: "GET", URI: "/api/ps", Type: "application/json", Answer: answer}
+	}
+	const info = `"model_info":{"general.architecture":"llama","llama.context_length":131072}`
+	for _, test := range []struct {
+		exchanges []wiretest.Exchange
+		want      int64
+		sure      bool
+	}{
+		{[]wiretest.Exchange{show(`{"parameters":"stop \"<|eot|>\"\nnum_ctx                        8192",` + info + `}`)}, 8192, true},
+		{[]wiretest.Exchange{show(`{` + info + `}`), ps(`{"models":[{"name":"other","context_length":7},{"name":"m:latest","context_length":4096}]}`)}, 4096, true},
+		{[]wiretest.Exchange{show(`{` + info + `}`), ps(`{"models":[]}`)}, 131072, false},
+		{[]wiretest.Exchange{show(`{}`), ps(`{"models":[]}`)}, 0, false},
+	} {
+		c, err := NewClient(wire.Options{Getenv: wiretest.Env("OLLAMA_HOST", wiretest.Serve(t, test.exchanges...))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, sure, err := c.Window(t.Context(), "m"); n != test.want || sure != test.sure || err != nil {
+			t.Errorf("%d %v %v, want %d %v", n, sure, err, test.want, test.sure)
+		}
+	}
+}
+
 func TestHost(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                        "http://127.0.0.1:11434",

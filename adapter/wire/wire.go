@@ -35,6 +35,12 @@ type Client interface {
 	Models(ctx context.Context) ([]Model, error)
 }
 
+// Windower is a Client whose server knows how much a model takes there, in tokens of request and answer together.
+type Windower interface {
+	// Window gives 0 where the server does not say. sure: the server runs the model so; else it is what the model could take at most.
+	Window(ctx context.Context, model string) (tokens int64, sure bool, err error)
+}
+
 // Model is a model that a provider offers. Zero limits are unknown.
 type Model struct {
 	ID          string    `json:"id"`

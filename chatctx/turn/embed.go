@@ -22,7 +22,7 @@ func (t *Turn) Embedder(ctx context.Context) (enhancer.Embedder, error) {
 		return nil, nil
 	}
 	own := map[string]json.RawMessage{"base_url": settings["embedding.base_url"], "key_env": settings["embedding.key_env"], "retries": settings["retries"], "timeout": settings["timeout"]}
-	sender, err := openai.NewSender("openai", options(own, t.HTTP, t.getenv))
+	sender, err := openai.NewSender("openai", wireOptions(own, t.HTTP, t.getenv))
 	if err != nil {
 		return nil, err
 	}

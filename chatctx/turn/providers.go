@@ -102,7 +102,7 @@ func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, g
 	if !ok {
 		return nil, "", fmt.Errorf("%w %q: there are %s", ErrNoProvider, name, strings.Join(adapter.Providers, ", "))
 	}
-	c, err := make(options(inForce, o, getenv))
+	c, err := make(wireOptions(inForce, o, getenv))
 	return c, name, err
 }
 
@@ -115,8 +115,8 @@ func (t *Turn) newClient(name string, settings map[string]json.RawMessage) (wire
 	return c, err
 }
 
-// options puts what settings say of a server under what the program says.
-func options(inForce map[string]json.RawMessage, o wire.Options, getenv func(string) string) wire.Options {
+// wireOptions puts what settings say of a server under what the program says.
+func wireOptions(inForce map[string]json.RawMessage, o wire.Options, getenv func(string) string) wire.Options {
 	if o.BaseURL == "" {
 		o.BaseURL = textSetting(inForce, "base_url")
 	}

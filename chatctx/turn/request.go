@@ -157,7 +157,7 @@ func (t *Turn) build(ctx context.Context, req *Request, asides *enhancer.Once) (
 
 // fit makes the draft fit the window.
 func (t *Turn) fit(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
-	if req.Options, err = enhancer.OptionsOf(req.Draft.Settings, t.getenv); err != nil {
+	if req.Options, err = t.options(ctx, req.Draft.Settings, asides != nil); err != nil {
 		return err
 	}
 	req.Options.Offer = t.Calls != nil // somebody answers the model's calls

@@ -53,7 +53,7 @@ func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	if err := t.misled(d.Ignored, d.Settings); err != nil {
 		return nil, err
 	}
-	o, err := enhancer.OptionsOf(d.Settings, t.getenv)
+	o, err := t.options(ctx, d.Settings, true)
 	if err != nil {
 		return nil, err
 	}

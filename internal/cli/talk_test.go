@@ -55,7 +55,7 @@ func providerEnv(url string) []string {
 
 // talkCommandsOfTests are what the scripts may use beside testscript's own commands.
 var talkCommandsOfTests = map[string]func(*testscript.TestScript, bool, []string){
-	"exits": scriptExits, "make": scriptMake, "setlast": scriptSetLast, "answers": scriptAnswers, "asked": scriptAsked, "released": scriptReleased,
+	"exits": scriptExits, "make": scriptMake, "setlast": scriptSetLast, "answers": scriptAnswers, "asked": scriptAsked, "shown": scriptShown, "released": scriptReleased,
 	"picture": scriptPicture, "sent-key": scriptSentKey,
 }
 
@@ -78,6 +78,7 @@ type fakeProvider struct {
 	always  string // where answers are used up; "" refuses
 	bodies  []string
 	keys    []string      // that came with each of them
+	shown   int           // how often somebody asked what a model takes
 	hanging chan struct{} // closed when a hanging answer has said its words
 }
 
@@ -121,6 +122,16 @@ func scriptAsked(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(s.bodies[n-1]), 0o644))
 }
 
+// scriptShown: shown N: so often somebody asked what a model takes.
+func scriptShown(ts *testscript.TestScript, _ bool, args []string) {
+	s := ts.Value("provider").(*fakeProvider)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, err := strconv.Atoi(args[0]); err != nil || n != s.shown {
+		ts.Fatalf("%d times", s.shown)
+	}
+}
+
 // scriptReleased waits until a hanging answer has said its words.
 func scriptReleased(ts *testscript.TestScript, _ bool, _ []string) {
 	<-ts.Value("provider").(*fakeProvider).hanging
@@ -130,6 +141,13 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if r.Method == http.MethodGet {
 		s.models(w, r)
+		return
+	}
+	if r.URL.Path == "/api/show" {
+		s.mu.Lock()
+		s.shown++
+		s.mu.Unlock()
+		io.WriteString(w, `{"parameters":"num_ctx 4000","model_info":{"llama.context_length":131072}}`)
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/count_tokens") {

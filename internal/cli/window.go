@@ -76,14 +76,7 @@ func compactFlags() []urfave.Flag {
 
 // windowOptions are the settings of the window in force on a branch, with what the command line says of model and provider.
 func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer.Options, error) {
-	settings, err := c.Effective(r.ctx, branchName)
-	if err != nil {
-		return enhancer.Options{}, err
-	}
-	for key, v := range r.asked() {
-		settings[key] = v
-	}
-	return enhancer.OptionsOf(settings, r.getenv())
+	return r.turn(c, branchName).Options(r.ctx)
 }
 
 // counting opens the store so that counts are kept, or, where it can only be read, without.

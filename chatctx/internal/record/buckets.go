@@ -53,4 +53,6 @@ var (
 	MetaCurrent  = []byte("current")
 	MetaSettings = []byte("settings")
 	MetaJournal  = []byte("journal")
+	// MetaWindow begins the names under which it is remembered what servers said that their models take.
+	MetaWindow = []byte("window ")
 )
