@@ -38,20 +38,25 @@ type Plan struct {
 const (
 	summaryShare = 0.4  // for all summaries; what a model writes in spite of that may be half as much again
 	tailShare    = 0.25 // the most that the setting compact.keep comes to
-	leastGain    = 0.1  // a compaction that clears less is not begun
+	leastGain    = 0.1  // a compaction that clears less is not begun; for a stretch it is of the stretch
 	freshShare   = 0.25 // new tokens since the last compaction, before the next is due
 )
 
-// ownText is up to how many tokens a summary that a person wrote may be longer than what it replaces: it may say what no message says.
+// ownText is how many tokens a summary that a person wrote may have in any case: it may say what no message says, and then the request may grow.
 const ownText = 1500
 
-// NoGainError: a compaction would not make the request smaller by leastGain. Nothing was changed.
+// NoGainError: a compaction would not make the request smaller by a tenth, or the summary of a stretch would not be smaller than that by a tenth. Nothing was changed.
 type NoGainError struct {
 	Before, After int
+	Stretch       bool
 }
 
 func (e *NoGainError) Error() string {
-	return fmt.Sprintf("nothing was compacted: the request would go from %d to %d tokens, and a compaction is to make it smaller by %.0f %%", e.Before, e.After, 100*leastGain)
+	what := "a compaction is to make it smaller by %.0f %%"
+	if e.Stretch {
+		what = "the summary of a stretch is to be smaller than that by %.0f %%"
+	}
+	return fmt.Sprintf("nothing was compacted: the request would go from %d to %d tokens, and "+what, e.Before, e.After, 100*leastGain)
 }
 
 // Due reports whether a branch is to be compacted by itself: the session has more than CompactMessages messages or CompactTurns turns, where these are set; or the provider's own
@@ -238,10 +243,9 @@ func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o O
 	if err != nil {
 		return nil, err
 	}
-	out := &Compacted{Start: p.Start, Summary: made.text(), By: made.by(), Parts: made.stands(), Note: made.note, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), Budget: w.Budget}
 	summary := made.message()
-	out.figures(w, p, summary)
-	if err := out.worth(w, r, made); err != nil {
+	out := p.outcome(w, made)
+	if err := p.worth(w, r, out); err != nil {
 		return nil, err
 	}
 	next := branch.Session{ID: pool.NewID(), Start: p.Start, Summary: summary.ID, Created: pool.Now()}
@@ -259,27 +263,58 @@ func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o O
 	return out, nil
 }
 
-// worth refuses a compaction that clears too little. What a person wrote may be longer than what it replaces, within reason.
-func (c *Compacted) worth(w *Window, r Request, made *summary) error {
-	own := r.Text != "" && w.Counter.Text(r.Text) <= ownText
-	if own && (c.Budget == 0 || c.After <= w.Limit()) || float64(c.After) <= (1-leastGain)*float64(c.Before) {
-		return nil
+// least is how many tokens, as we count, a compaction has to clear.
+func (p *Plan) least() float64 {
+	if p.stretch {
+		return leastGain * float64(p.GoneTokens)
 	}
-	return &NoGainError{c.Before, c.After}
+	return leastGain * float64(p.Before.Total())
 }
 
-// figures are those of the request after the compaction, as it stands now.
-func (c *Compacted) figures(w *Window, p *Plan, summary *pool.Message) {
-	c.System = w.scale(p.Before.System + p.Before.Prompt)
-	c.SummarySize = w.scale(w.Counter.Message(summary, nil))
-	c.Tools = w.scale(p.Before.Tools)
-	c.Kept = w.scale(p.KeptTokens)
+// worth refuses a compaction that clears too little. What a person wrote may be longer than what it replaces, within reason.
+func (p *Plan) worth(w *Window, r Request, c *Compacted) error {
+	own := !p.stretch && r.Text != "" && w.Counter.Text(r.Text) <= ownText
+	if own && (c.Budget == 0 || c.After <= w.Limit()) || float64(w.counted(c.Before-c.After)) >= p.least() {
+		return nil
+	}
+	return &NoGainError{c.Before, c.After, p.stretch}
+}
+
+// outcome says what the request takes with a summary.
+func (p *Plan) outcome(w *Window, made *summary) *Compacted {
+	c := &Compacted{Start: p.Start, Summary: made.text(), By: made.by(), Parts: made.stands(), Note: made.note, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), Budget: w.Budget,
+		System: w.scale(p.Before.System + p.Before.Prompt), Tools: w.scale(p.Before.Tools), Kept: w.scale(p.KeptTokens)}
 	for _, m := range p.Kept {
 		if len(m.Calls) > 0 {
 			c.Calls += w.scale(m.Tokens)
 		}
 	}
+	if p.stretch {
+		size := tokens.PerMessage + w.Counter.Text(stretchText(made))
+		c.Start, c.SummarySize, c.After = p.from, w.scale(size), w.scale(p.Before.Total()-p.GoneTokens+size)
+		return c
+	}
+	c.SummarySize = w.scale(w.Counter.Message(made.message(), nil))
 	c.After = c.System + c.SummarySize + c.Tools + c.Kept + tokens.PerConversation
+	return c
+}
+
+// Foretell says what Compact, or CompactStretch, would make of a request: After is the size of the request, and Summary what rules would make, or the text. Where a model is to write the summary, that is
+// not asked: there is none, and After is what the request takes at most. The error is the one that there would be, a *NoGainError too.
+func (p *Plan) Foretell(w *Window, r Request) (*Compacted, error) {
+	if r.Completer != nil && r.Text == "" {
+		c := &Compacted{Start: p.Start, By: "model", Messages: len(p.Gone), Before: w.scale(p.Before.Total()), After: p.atMost(w), Budget: w.Budget}
+		if p.stretch {
+			c.Start = p.from
+		}
+		return c, p.gains(w)
+	}
+	made, err := p.withoutModel(w, r)
+	if err != nil {
+		return nil, err
+	}
+	c := p.outcome(w, made)
+	return c, p.worth(w, r, c)
 }
 
 // tries is how often a compaction reads the branch again when somebody else wrote between reading and writing.

@@ -29,7 +29,7 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 		return nil, err
 	}
 	w := o.Window(c)
-	p, err := planStretch(ctx, w, d, from, to)
+	p, err := PlanStretch(ctx, w, d, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +37,12 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	if err != nil {
 		return nil, err
 	}
-	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: HistoryMark + " " + made.last().text, Of: hashOf(p.Gone), Squeezed: true, Kept: true}
+	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: stretchText(made), Of: hashOf(p.Gone), Squeezed: true, Kept: true}
 	paid := (&Answer{Meta: made.paid}).paid("summary")
 	digest.Message = paid.ID
-	out := &Compacted{Start: digest.From, Summary: made.text(), By: made.by(), Parts: made.stands(), Note: made.note, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), Budget: w.Budget}
-	size := w.Counter.Text(digest.Text)
-	out.System, out.Tools, out.SummarySize, out.Kept = w.scale(p.Before.System+p.Before.Prompt), w.scale(p.Before.Tools), w.scale(size), w.scale(p.KeptTokens)
-	if out.After = w.scale(p.Before.Total() - p.GoneTokens + size); out.After >= out.Before {
-		return nil, &NoGainError{out.Before, out.After}
+	out := p.outcome(w, made)
+	if err := p.worth(w, r, out); err != nil {
+		return nil, err
 	}
 	d.Session.Digests = inOrder(append(outside(d.Session.Digests, digest), digest))
 	b := c.Begin(info.Name)
@@ -65,13 +63,16 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	return out, nil
 }
 
+// stretchText is the digest of a stretch.
+func stretchText(made *summary) string { return HistoryMark + " " + made.last().text }
+
 // outside are the digests that a new one does not touch; it takes the place of the others, whose messages are whole again where it does not hold them.
 func outside(all []branch.Digest, g branch.Digest) []branch.Digest {
 	return slices.DeleteFunc(slices.Clone(all), func(old branch.Digest) bool { return old.To >= g.From && old.From <= g.To })
 }
 
-// planStretch is a Plan for a stretch in the middle.
-func planStretch(ctx context.Context, w *Window, d *chatctx.Draft, from, to int) (*Plan, error) {
+// PlanStretch is a Plan for a stretch in the middle. It is made from a draft as the store gives it.
+func PlanStretch(ctx context.Context, w *Window, d *chatctx.Draft, from, to int) (*Plan, error) {
 	if err := w.Measure(ctx, d); err != nil {
 		return nil, err
 	}

@@ -51,19 +51,13 @@ func (p *Plan) bound(c *tokens.Counter, merging bool) int {
 // summarise makes the summary of what a plan leaves out. Earlier summaries stay as they are while there is room; else a model merges them into the new one, and where there is none they
 // are shortened.
 func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
-	c, from := w.Counter, p.from
-	if r.Text != "" {
-		if strings.TrimSpace(r.Text) == "" {
-			return nil, ErrNoSummary
-		}
-		return p.beside(c, newPart(from, p.Start-1, "text", r.Text)), nil
+	if r.Text != "" || r.Completer == nil {
+		return p.withoutModel(w, r)
 	}
-	if err := p.gains(w); err != nil && !p.stretch {
+	if err := p.gains(w); err != nil {
 		return nil, err
 	}
-	if r.Completer == nil {
-		return p.byRules(w, from, p.bound(c, false))
-	}
+	c, from := w.Counter, p.from
 	merging := p.merging(c)
 	bound := p.bound(c, merging)
 	answer, err := r.Completer.Complete(ctx, system(o, merging), prompt(w, o, d, p, r), bound)
@@ -87,13 +81,27 @@ func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *P
 	return p.checked(w, out, from, bound)
 }
 
+// withoutModel makes the summary of a text, or by rules.
+func (p *Plan) withoutModel(w *Window, r Request) (*summary, error) {
+	switch {
+	case r.Text == "":
+		if err := p.gains(w); err != nil {
+			return nil, err
+		}
+		return p.byRules(w, p.from, p.bound(w.Counter, false))
+	case strings.TrimSpace(r.Text) == "":
+		return nil, ErrNoSummary
+	}
+	return p.beside(w.Counter, newPart(p.from, p.Start-1, "text", r.Text)), nil
+}
+
 // gains fails with a NoGainError where a compaction can be told beforehand to clear too little.
 func (p *Plan) gains(w *Window) error {
 	gain := p.GoneTokens - p.bound(w.Counter, false) - summaryHead
-	if float64(gain) >= leastGain*float64(p.Before.Total()) {
+	if float64(gain) >= p.least() {
 		return nil
 	}
-	return &NoGainError{w.scale(p.Before.Total()), w.scale(p.Before.Total() - gain)}
+	return &NoGainError{w.scale(p.Before.Total()), w.scale(p.Before.Total() - gain), p.stretch}
 }
 
 // merging: there is no room for the earlier summaries beside the new one.
@@ -108,6 +116,9 @@ const longer = 2
 func (p *Plan) atMost(w *Window) int {
 	c, merging := w.Counter, p.merging(w.Counter)
 	summary := tokens.PerMessage + summaryHead + longer*p.bound(c, merging)
+	if p.stretch {
+		return w.scale(p.Before.Total() - p.GoneTokens + summary)
+	}
 	if !merging {
 		summary += size(c, p.earlier)
 	}
@@ -118,7 +129,10 @@ func (p *Plan) atMost(w *Window) int {
 func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error) {
 	n, all := w.Counter.Text(s.last().text), size(w.Counter, s.parts)
 	before := p.Before.Summary
-	gains := float64(p.GoneTokens+before-all) >= leastGain*float64(p.Before.Total()) || p.stretch && all < p.GoneTokens
+	gains := float64(p.GoneTokens+before-all) >= p.least()
+	if p.stretch {
+		gains = float64(p.GoneTokens-n) >= p.least() // the summary before it stays as it is
+	}
 	if gains && (p.Room == 0 || all <= p.Room*3/2) && n <= longer*bound+summaryHead {
 		return s, nil
 	}

@@ -64,9 +64,6 @@ func doCompact(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.is("dry-run") {
-		return r.compactPlan(c, name, o)
-	}
 	if request.Text == "" && !r.is("digest") && (o.Model != "" || o.CompactModel != "") {
 		if request.Completer, err = r.turn(c, name).Completer(r.ctx); err != nil {
 			return err
@@ -75,6 +72,14 @@ func doCompact(r *run) error {
 		if request.Model == "" {
 			request.Model = o.Model
 		}
+	}
+	if r.is("dry-run") {
+		return r.compactPlan(c, name, o, request, func(w *enhancer.Window, d *chatctx.Draft) (*enhancer.Plan, error) {
+			if stretch {
+				return enhancer.PlanStretch(r.ctx, w, d, from, to)
+			}
+			return enhancer.PlanCompaction(r.ctx, w, o, d)
+		})
 	}
 	if request.Embedder, err = r.turn(c, name).Embedder(r.ctx); err != nil {
 		r.note("the summary cannot be searched for later: %s", clean(err.Error()))
@@ -102,8 +107,8 @@ func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to
 	if !r.given("from") || !r.given("to") {
 		return false, 0, 0, usagef("--from and --to go together: they are the first and the last message of a stretch")
 	}
-	if r.given("keep-tokens") || r.given("keep-messages") || r.is("dry-run") {
-		return false, 0, 0, usagef("--from and --to say what goes; --keep-tokens, --keep-messages and --dry-run are for a compaction from the beginning")
+	if r.given("keep-tokens") || r.given("keep-messages") {
+		return false, 0, 0, usagef("--from and --to say what goes; --keep-tokens and --keep-messages are for a compaction from the beginning")
 	}
 	snap, err := c.Snapshot(r.ctx, name)
 	if err != nil {
@@ -171,6 +176,10 @@ type planJSON struct {
 	Kept     int        `json:"kept"`
 	Pinned   int        `json:"pinned"`
 	Before   int        `json:"before"`
+	After    int        `json:"after"`
+	AtMost   bool       `json:"at_most"` // after is a bound, since a model is to write the summary
+	By       string     `json:"by"`
+	Summary  string     `json:"summary,omitempty"`
 	Messages []goneJSON `json:"messages"`
 }
 
@@ -182,7 +191,7 @@ type goneJSON struct {
 	Preview  string     `json:"preview"`
 }
 
-func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Options) error {
+func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Options, request enhancer.Request, plan func(*enhancer.Window, *chatctx.Draft) (*enhancer.Plan, error)) error {
 	d, err := c.Draft(r.ctx, name)
 	if err != nil {
 		return err
@@ -190,11 +199,16 @@ func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Option
 	if err := enhancer.Exclude().Enhance(r.ctx, d); err != nil {
 		return err
 	}
-	p, err := enhancer.PlanCompaction(r.ctx, o.Window(c), o, d)
+	w := o.Window(c)
+	p, err := plan(w, d)
 	if err != nil {
 		return compactHint(err, false)
 	}
-	v := planJSON{true, where{Context: c.ID, Branch: name}, p.Start, p.GoneTokens, p.KeptTokens, len(p.Pinned), p.Before.Total(), []goneJSON{}}
+	would, err := p.Foretell(w, request)
+	if err != nil {
+		return compactHint(err, false)
+	}
+	v := planJSON{true, where{Context: c.ID, Branch: name}, would.Start, p.GoneTokens, p.KeptTokens, len(p.Pinned), would.Before, would.After, would.By == "model", would.By, would.Summary, []goneJSON{}}
 	for _, m := range p.Gone {
 		v.Messages = append(v.Messages, goneJSON{m.ID, m.Role, m.Position, m.Tokens, tokens.Preview(m.Message, 60)})
 	}
@@ -204,6 +218,11 @@ func (r *run) compactPlan(c *chatctx.ChatContext, name string, o enhancer.Option
 		}
 		r.printf("would put a summary in place of %s, %s tokens; %s and %s stay, %s tokens\n", count(len(p.Gone), "message"), enhancer.Short(p.GoneTokens),
 			count(len(p.Kept), "message"), count(len(p.Pinned), "pinned one"), enhancer.Short(p.KeptTokens))
+		atMost := ""
+		if v.AtMost {
+			atMost = "≤ "
+		}
+		r.printf("the request, with a summary by %s: %s → %s%s tokens\n", would.By, enhancer.Short(v.Before), atMost, enhancer.Short(v.After))
 	})
 }
 
