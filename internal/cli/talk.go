@@ -161,11 +161,11 @@ func doSend(r *run) error {
 		}
 		r.carried = true
 	}
+	if r.many() {
+		return r.askMany(t, m, "") // which finds out for each of them whether it fits
+	}
 	if err := r.fits(t, msgs); err != nil {
 		return err
-	}
-	if r.many() {
-		return r.askMany(t, m, "")
 	}
 	return r.speak(t, msgs...)
 }
