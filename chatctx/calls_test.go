@@ -162,6 +162,29 @@ func TestAnApprovalMayChangeArguments(t *testing.T) {
 	}
 }
 
+// TestChangedArgumentsFitTheSchema: what a person writes is checked where the store has the tool. Another program's tool is its own matter.
+func TestChangedArgumentsFitTheSchema(t *testing.T) {
+	s, _ := clocked(t)
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	bad := Verdict{Status: pool.Approved, Arguments: json.RawMessage(`{"no":1}`)}
+	b := c.Begin("")
+	b.PutTool(Tool{Name: "look", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object"}`)})
+	commit(t, b)
+	if _, err := decide(c, "", "x", bad); !errors.Is(err, ErrInvalid) {
+		t.Errorf("arguments that do not fit give %v", err)
+	}
+	if state := findC(t, s, "", "", "x").State(); state != "pending/none" {
+		t.Errorf("the call is %s", state)
+	}
+	b = c.Begin("")
+	b.RemoveTool("look")
+	commit(t, b)
+	if _, err := decide(c, "", "x", bad); err != nil {
+		t.Errorf("another program's tool: %v", err)
+	}
+}
+
 func TestCallsExpireForWhoeverLooks(t *testing.T) {
 	for _, look := range []struct {
 		name string

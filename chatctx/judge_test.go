@@ -29,6 +29,13 @@ func (byName) Tool(t *Tool) error {
 	return nil
 }
 
+func (byName) Arguments(_, arguments json.RawMessage) error {
+	if string(arguments) == `{"no":1}` {
+		return Invalid("it does not fit")
+	}
+	return nil
+}
+
 func (byName) Judge(rules []*Rule, q *Question) *Ruling {
 	r := &Ruling{Effect: Ask}
 	for _, rule := range rules {

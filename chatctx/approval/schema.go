@@ -25,6 +25,14 @@ func (Rules) Tool(t *chatctx.Tool) error {
 	return nil
 }
 
+// Arguments checks arguments by a tool's schema.
+func (Rules) Arguments(schema, arguments json.RawMessage) error {
+	if err := CheckArguments(schema, arguments); err != nil {
+		return chatctx.Invalid("%v", err)
+	}
+	return nil
+}
+
 func checkTool(t *chatctx.Tool) error {
 	if err := CheckSchema(t.Schema); err != nil {
 		return err

@@ -326,6 +326,19 @@ func TestCallsAreDecidedByName(t *testing.T) {
 		t.Errorf("the call has the offers %v", offers)
 	}
 	a.want(a.do(403, "POST", call+"/approve", object{"always": 1}), "forbidden", "error", "kind")
+	if _, err := a.store.PutTool(t.Context(), chatctx.Tool{Name: "sail", Command: []string{"x"}, Schema: json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"}}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	a.want(a.do(400, "POST", call+"/approve", object{"arguments": object{"to": 7}}), "usage", "error", "kind")
+	deny, err := a.store.AddRule(t.Context(), chatctx.Rule{Effect: chatctx.Deny, Tool: "sail", When: []chatctx.Condition{{Argument: "to", Op: "equals", Value: "Kiel"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.want(a.do(409, "POST", call+"/approve", object{"arguments": object{"to": "Kiel"}}), "conflict", "error", "kind")
+	if _, err := a.store.RemoveRule(t.Context(), deny.Last().Rule.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	a.want(a.get(call), "pending", "approval_status")
 	done := a.post(call+"/approve", object{"arguments": object{"to": "Oslo"}, "reason": "nearer"})
 	a.want(done, "watch", "by", "claimed")
 	a.want(done, "Oslo", "effective_arguments", "to")

@@ -161,19 +161,16 @@ func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error
 		if err != nil {
 			return false, err
 		}
+		var done bool
 		switch answer {
 		case "y", "yes":
-			return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
+			done, err = true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments})
 		case "n", "no":
 			return true, v.decide(c, chatctx.Verdict{Status: pool.Denied})
 		case "a", "always":
-			if done, err := v.always(c, j, arguments); err != nil || done {
-				return true, err
-			}
+			done, err = v.always(c, j, arguments)
 		case "e", "edit":
-			if arguments, err = v.edit(c, arguments); err != nil {
-				r.note("%s", err)
-			}
+			arguments = v.edited(c, arguments)
 		case "r", "reason":
 			if v.reason, err = v.ask("reason: "); err != nil {
 				return false, err
@@ -184,6 +181,13 @@ func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error
 			return false, nil
 		default:
 			r.note(reviewKeys)
+		}
+		if arguments != nil && errors.Is(err, chatctx.ErrInvalid) {
+			r.note("%s", clean(err.Error()))
+			continue
+		}
+		if err != nil || done {
+			return true, err
 		}
 	}
 }
@@ -246,6 +250,16 @@ func (v *reviewer) always(c *chatctx.Call, j *chatctx.Ruling, arguments json.Raw
 	rule := offers[n-1]
 	rule.Reason = v.reason
 	return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments}, *rule)
+}
+
+// edited is edit; arguments that cannot be used are told, and those before them stay.
+func (v *reviewer) edited(c *chatctx.Call, arguments json.RawMessage) json.RawMessage {
+	changed, err := v.edit(c, arguments)
+	if err != nil {
+		v.r.note("%s", clean(err.Error()))
+		return arguments
+	}
+	return changed
 }
 
 // edit lets the person change the arguments, in their editor or else on a line.

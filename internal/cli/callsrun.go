@@ -115,14 +115,18 @@ var ownAllowed = map[string]bool{enhancer.ArtifactTool.Name: true}
 // executor runs calls of a context with the tools that are kept and those of the program. It ends with the command.
 func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	dir, _ := os.Getwd()
-	var mu sync.Mutex
 	e := &approval.Executor{Context: c, Dir: dir, Helper: r.con.helper, Functions: r.ownTools(c), Allowed: ownAllowed}
 	e.Show = func(ev approval.Event) {
-		if ev.Step == approval.StepResolved && r.name != "calls run" {
-			mu.Lock()
-			defer mu.Unlock()
-			r.note("%s %s is %s", callName(ev.Call), clean(ev.Call.Tool), callState(ev.Call))
+		if ev.Step != approval.StepResolved {
+			return
 		}
+		r.executors.telling.Lock()
+		defer r.executors.telling.Unlock()
+		if r.name == "calls run" {
+			_ = r.answeredCall(ev.Answered) // where the reader has gone the command's own calls say so
+			return
+		}
+		r.note("%s %s is %s", callName(ev.Call), clean(ev.Call.Tool), callState(ev.Call))
 	}
 	r.executors.add(e)
 	return e
@@ -130,8 +134,9 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 
 // executors are those that a command made, which end with it. Tasks that run at once, and requests that a server answers, make them at the same time.
 type executors struct {
-	mu  sync.Mutex
-	all []*approval.Executor
+	mu      sync.Mutex
+	all     []*approval.Executor
+	telling sync.Mutex // what they did, one after the other
 }
 
 func (x *executors) add(e *approval.Executor) {
@@ -168,7 +173,7 @@ func doCallsRun(r *run) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Limit, e.Timeout = r.flags.Int("limit"), r.flags.Duration("timeout")
+	e.Limit, e.Timeout, e.Show = r.flags.Int("limit"), r.flags.Duration("timeout"), nil // its report has them
 	went, err := r.carryOn(r.ctx, c, name)
 	if err != nil {
 		return err
@@ -231,7 +236,7 @@ func (r *run) runOne(st *chatctx.Store, ref string) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Timeout = r.flags.Duration("timeout")
+	e.Timeout, e.Show = r.flags.Duration("timeout"), nil
 	a, err := e.RunCall(r.ctx, call, r.is("again"))
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type Judge interface {
 	Rule(r *Rule) error
 	// Tool checks how a tool is described and run (ErrInvalid).
 	Tool(t *Tool) error
+	// Arguments checks arguments that a person puts in place of the proposed ones by the tool's schema (ErrInvalid).
+	Arguments(schema, arguments json.RawMessage) error
 	// Judge says what rules say of a call.
 	Judge(rules []*Rule, q *Question) *Ruling
 }

@@ -65,7 +65,8 @@ func Denied(c *record.Call, r *record.Ruling) error {
 	return record.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s takes the rule away", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
 }
 
-// MayApprove refuses to approve a call that a rule denies with the arguments that it would run with. A reference that names none is left to whoever reads it next.
+// MayApprove refuses to approve a call that a rule denies with the arguments that it would run with, and with other arguments that the tool, where the store has it, does not take: a model would be answered for
+// what a person wrote. A reference that names none is left to whoever reads it next.
 func MayApprove(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, v *Verdict) error {
 	if v.Kind == record.ByRule || v.Kind == record.ByInherited {
 		return nil
@@ -83,6 +84,11 @@ func MayApprove(ctx context.Context, s *record.Store, contextRef, branchName str
 	r, err := Judge(ctx, s, c)
 	if err != nil {
 		return err
+	}
+	if v.Arguments != nil && r.Question.Schema != nil && s.Judge != nil {
+		if err := s.Judge.Arguments(r.Question.Schema, c.RunArguments()); err != nil {
+			return err
+		}
 	}
 	return Denied(c, r)
 }
