@@ -75,6 +75,7 @@ func scripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("USERPROFILE", filepath.Join(e.WorkDir, "home")) // on Windows
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("DATA", data)
 			e.Setenv("TZ", "UTC")

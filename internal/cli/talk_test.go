@@ -25,6 +25,7 @@ func TestTalkScripts(t *testing.T) {
 		Dir: "testdata/talk",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("USERPROFILE", filepath.Join(e.WorkDir, "home")) // on Windows
 			e.Setenv("XDG_DATA_HOME", filepath.Join(e.WorkDir, "data"))
 			e.Setenv("TZ", "UTC")
 			e.Setenv("TERM", "xterm")
