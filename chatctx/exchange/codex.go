@@ -549,5 +549,7 @@ func (c *codex) sessions(in *chatctx.Incoming) {
 	if n, ok := c.compactedAt[len(c.items)]; ok { // compacted last
 		addSession(&in.Branches[0], len(pathTo(in, in.Branches[0].Leaf))+1, c.summaries[n])
 	}
-	in.Loose = c.summaries
+	for _, m := range c.summaries {
+		c.r.summary(in, m)
+	}
 }

@@ -234,8 +234,17 @@ func lost(t testing.TB, text []byte, all []*chatctx.Incoming, rep *Report) []str
 	if format == nativeName {
 		return nil // what stores write has its own tests
 	}
-	structural := func(key string) bool { return structuralKeys[""][key] || structuralKeys[format][key] }
-	named := map[int]bool{}
+	return lostIn(text, newLawOutput(t, all), format, rep)
+}
+
+// lawKeys tells which keys are structural in a format.
+func lawKeys(format string) func(key string) bool {
+	return func(key string) bool { return structuralKeys[""][key] || structuralKeys[format][key] }
+}
+
+// lostIn are the strings of a file of JSON that are not part of an output, and whose record the report does not name.
+func lostIn(text []byte, out *lawOutput, format string, rep *Report) []string {
+	structural, named := lawKeys(format), map[int]bool{}
 	for _, w := range rep.Warnings {
 		if w.Line+w.Index > 0 {
 			named[w.Line+w.Index] = true
@@ -247,7 +256,6 @@ func lost(t testing.TB, text []byte, all []*chatctx.Incoming, rep *Report) []str
 			}
 		}
 	}
-	out := newLawOutput(t, all)
 	var missing []string
 	for _, rec := range lawRecords(text) {
 		if named[rec.line] || named[rec.index] {

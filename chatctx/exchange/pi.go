@@ -255,7 +255,7 @@ func (p *pi) sessions(in *chatctx.Incoming) {
 		}
 	}
 	for _, c := range p.compacted {
-		in.Loose = append(in.Loose, c.summary)
+		p.r.summary(in, c.summary)
 	}
 }
 

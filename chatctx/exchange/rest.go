@@ -49,6 +49,7 @@ var structuralKeys = map[string]map[string]bool{
 	vscodeName:      keys("requestId", "sessionId", "creationDate", "lastMessageDate", "k"),
 	bigAGIName:      keys("ft", "fId", "pt"),
 	cherryName:      keys("topicId", "assistantId", "askId", "blocks", "messageId"),
+	zedName:         keys("data_type"),
 	kiroName:        keys("message_id", "conversation_id"),
 	continueName:    keys("sessionId", "toolCallId"),
 	clineName:       keys("sessionId", "session_id"),
@@ -175,6 +176,18 @@ func keepAgain(have, again []*chatctx.Message) {
 		if !same {
 			have[0].Meta.ProviderData = appendData(have[0].Meta.ProviderData, k, raw)
 		}
+	}
+	was, now := &have[0].Meta, &again[0].Meta
+	for name, f := range map[string]struct{ was, now *string }{"model": {&was.Model, &now.Model}, "provider": {&was.Provider, &now.Provider},
+		"finish_reason": {&was.FinishReason, &now.FinishReason}, "error": {&was.Error, &now.Error}} {
+		if *f.was == "" {
+			*f.was = *f.now
+		} else if *f.now != "" && *f.now != *f.was {
+			was.ProviderData = appendData(was.ProviderData, "again "+name, jsonText(*f.now))
+		}
+	}
+	if !figuresOnly(now.Usage, was.Usage) {
+		was.ProviderData = appendData(was.ProviderData, "again usage", now.Usage)
 	}
 }
 

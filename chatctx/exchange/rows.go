@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -256,6 +257,7 @@ func readZed(r *reading) error {
 			n++
 			zedMessage(t, at.in("message "+itoa(n)), itoa(n), m)
 		}
+		r.about(in, w.asRow(slices.DeleteFunc(slices.Clone(w.table.Columns), func(c string) bool { return c == "data" })...), in.Title)
 		if err := t.handOn(in, v, ""); err != nil {
 			return err
 		}
@@ -263,9 +265,9 @@ func readZed(r *reading) error {
 	return nil
 }
 
-// asRow is a row's column as an object.
-func (w row) asRow(name string) value {
-	v, _, err := new(document).parse(w.object(name), false)
+// asRow are columns of a row as an object.
+func (w row) asRow(names ...string) value {
+	v, _, err := new(document).parse(w.object(names...), false)
 	if err != nil {
 		return value{}
 	}

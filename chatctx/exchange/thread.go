@@ -3,6 +3,7 @@ package exchange
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -451,4 +452,19 @@ func addSession(b *chatctx.IncomingBranch, start int, sum *chatctx.Message) {
 		b.Sessions = []branch.Session{{ID: pool.NewID(), Start: 1}}
 	}
 	b.Sessions = append(b.Sessions, branch.Session{ID: pool.NewID(), Start: start, Summary: sum.ID, Created: sum.Created})
+}
+
+// summary gives a conversation the summary of a compaction: with the sessions that begin with it, or, where none does, in the app data.
+func (r *reading) summary(in *chatctx.Incoming, m *chatctx.Message) {
+	for i := range in.Branches {
+		if slices.ContainsFunc(in.Branches[i].Sessions, func(s branch.Session) bool { return s.Summary == m.ID }) {
+			in.Loose = append(in.Loose, m)
+			return
+		}
+	}
+	if raw, err := json.Marshal(m); err == nil {
+		w := objectWriter{}
+		w.addRaw("summary", raw)
+		in.AppData = appData(r.format, joined(in.AppData[r.format], w.done()))
+	}
 }

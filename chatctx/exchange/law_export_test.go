@@ -1,0 +1,244 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/chatctx/chatctx/internal/sqlite"
+	"github.com/chatctx/chatctx/internal/testkit"
+)
+
+// The law holds for what a store prints: files are imported, the store is exported, and what the export says is looked through.
+
+// lawOfExport are the strings of an export in our own format.
+func lawOfExport(t testing.TB, export []byte) *lawOutput {
+	t.Helper()
+	o := &lawOutput{said: map[string]bool{"": true}, sums: map[[32]byte]bool{}}
+	for line := range bytes.Lines(export) {
+		var v map[string]any
+		if err := json.Unmarshal(line, &v); err != nil {
+			t.Fatal(err)
+		}
+		o.value(v)
+		if a, ok := v["artifact"].(map[string]any); ok {
+			data, err := base64.StdEncoding.DecodeString(fmt.Sprint(a["data"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.sums[sha256.Sum256(data)] = true
+			o.text(string(data))
+		}
+		if m, ok := v["message"].(map[string]any); ok {
+			if src, ok := m["source"].(map[string]any); ok {
+				o.raw([]byte(fmt.Sprint(src["raw"])))
+			}
+		}
+	}
+	return o
+}
+
+// lawColumns are the texts of a database: of each row of each table, what is JSON by its strings.
+func lawColumns(t testing.TB, path string, structural func(string) bool, rep *Report, f func(path, s string)) {
+	t.Helper()
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	unpack, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range db.Tables() {
+		for row, err := range table.Rows() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rowNamed(rep, row) {
+				continue
+			}
+			for i, v := range row.Values {
+				text, _ := v.(string)
+				if b, ok := v.([]byte); ok {
+					if plain, err := unpack.DecodeAll(b, nil); err == nil {
+						b = plain
+					}
+					text = string(b)
+				}
+				where := fmt.Sprintf(".%s[%d].%s", table.Name, row.ID, table.Columns[i])
+				var inside any
+				if json.Unmarshal([]byte(text), &inside) == nil {
+					lawStrings(inside, structural, where, f)
+				} else if text != "" && !structural(table.Columns[i]) {
+					f(where, text)
+				}
+			}
+		}
+	}
+}
+
+// rowNamed tells whether the report names a row, by its number or its id.
+func rowNamed(rep *Report, row sqlite.Row) bool {
+	for _, w := range rep.Warnings {
+		if strings.HasPrefix(w.Text, fmt.Sprintf("row %d:", row.ID)) {
+			return true
+		}
+		for _, v := range row.Values {
+			if id, ok := v.(string); ok && id != "" && len(id) < 100 && strings.Contains(w.Text, " "+id+":") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	aiderPrefix = regexp.MustCompile("^(#### ?|> ?|# aider chat started at .*|```\\w*)+")
+	yamlPrefix  = regexp.MustCompile(`^(- *)*(role: \w+$|[a-z_]+:( \|[-+]?$)?)?`)
+)
+
+// lawLines are the lines of a text format without their prefixes: of YAML, what stands behind a key.
+func lawLines(ext string, text []byte, f func(s string)) {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if ext == ".md" {
+			f(strings.TrimSpace(aiderPrefix.ReplaceAllString(line, "")))
+			continue
+		}
+		line = strings.TrimSpace(yamlPrefix.ReplaceAllString(line, ""))
+		if s, quoted := strings.CutPrefix(line, "'"); quoted {
+			line = strings.ReplaceAll(strings.TrimSuffix(s, "'"), "''", "'")
+		} else if s, err := strconv.Unquote(line); err == nil {
+			line = s
+		}
+		f(line)
+	}
+}
+
+// holdExportLaw imports a file and finds what the store does not print of it.
+func holdExportLaw(t *testing.T, path string) {
+	t.Helper()
+	s := memoryStore(t)
+	rep, err := Import(context.Background(), s, []string{path}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Imported) == 0 || rep.Imported[0].Format == nativeName {
+		return
+	}
+	checkClean(t, s)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	format := rep.Imported[0].Format
+	out := lawOfExport(t, exported(t, s, ExportOptions{All: true}))
+	var missing []string
+	if structural := lawKeys(format); bytes.HasPrefix(text, []byte(sqlite.Magic)) {
+		lawColumns(t, path, structural, rep, func(path, s string) {
+			if !out.has(s) && !leftOut(rep, path) {
+				missing = append(missing, fmt.Sprintf("%s: %.80q", path, s))
+			}
+		})
+	} else if ext := filepath.Ext(path); ext == ".md" || ext == ".yaml" {
+		lawLines(ext, text, func(s string) {
+			if !out.has(s) {
+				missing = append(missing, fmt.Sprintf("%.80q", s))
+			}
+		})
+	} else {
+		missing = lostIn(text, out, format, rep)
+	}
+	for i, m := range missing {
+		if i == 10 {
+			t.Error("and more")
+			break
+		}
+		t.Error(m)
+	}
+}
+
+// TestLawOfExports holds what a store prints to the law, over the project's files.
+func TestLawOfExports(t *testing.T) {
+	if n := holdExportsLaw(t, "testdata/formats") + holdExportsLaw(t, "testdata/chatgpt"); n < 150 {
+		t.Errorf("%d files", n)
+	}
+}
+
+// TestLawOfExportedSamples does so over the samples and cases beside the project.
+func TestLawOfExportedSamples(t *testing.T) {
+	n := 0
+	for _, folder := range []string{"samples", "cases", "findings"} {
+		n += holdExportsLaw(t, testkit.Shared(t, folder))
+	}
+	if n < 100 {
+		t.Errorf("%d files", n)
+	}
+}
+
+// TestExportedMutants holds damaged files to it: what was read of them, and what the report names.
+func TestExportedMutants(t *testing.T) {
+	files := mutantFiles(t)
+	for seed := range testkit.Seeds(t, 8) {
+		for _, folder := range slices.Sorted(maps.Keys(files)) {
+			rng, of := rand.New(rand.NewPCG(seed, 2)), files[folder]
+			text := mutate(rng, of[seed%uint64(len(of))], of[rng.IntN(len(of))])
+			if !exportMutant(t, text) {
+				t.Fatalf("the mutant of %s, seed %d:\n%.2000s", folder, seed, text)
+			}
+		}
+	}
+}
+
+func exportMutant(t *testing.T, text []byte) bool {
+	t.Helper()
+	s := memoryStore(t)
+	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(text), Limits: fuzzLimits})
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	if len(rep.Imported) == 0 || rep.Imported[0].Format == nativeName {
+		return true
+	}
+	checkClean(t, s)
+	for _, m := range lostIn(text, lawOfExport(t, exported(t, s, ExportOptions{All: true})), rep.Imported[0].Format, rep) {
+		t.Error(m)
+	}
+	return !t.Failed()
+}
+
+// holdExportsLaw holds all files of a folder to the law and counts them.
+func holdExportsLaw(t *testing.T, folder string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.Contains(path, "/imported-file/") {
+			return err
+		}
+		switch filepath.Ext(path) {
+		case ".json", ".jsonl", ".md", ".yaml", ".db":
+			n++
+			t.Run(filepath.Join(filepath.Base(folder), strings.TrimPrefix(path, folder)), func(t *testing.T) { holdExportLaw(t, path) })
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
