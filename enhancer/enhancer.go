@@ -147,8 +147,8 @@ type Answer struct {
 	Meta pool.Metadata
 }
 
-// paid is the message that says what an answer took. It has no words: they are in the session.
-func (a *Answer) paid(kind string) *pool.Message {
+// Paid is the message that says what an answer took. It has no words: they are in the session.
+func (a *Answer) Paid(kind string) *pool.Message {
 	m := &pool.Message{ID: a.ID, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, Meta: a.Meta, Created: a.Meta.Completed}
 	if m.ID == (pool.ID{}) {
 		m.ID = pool.NewID()

@@ -68,5 +68,5 @@ func squeezed(ctx context.Context, w *Window, c Completer, digest string) (short
 	if n := w.Counter.Text(text); n >= have {
 		return "", nil, fmt.Errorf("the model's answer is %d tokens, not less than %d", n, have)
 	}
-	return text, answer.paid("digest"), nil
+	return text, answer.Paid("digest"), nil
 }

@@ -38,7 +38,7 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 		return nil, err
 	}
 	digest := branch.Digest{From: p.Gone[0].Position, To: p.Gone[len(p.Gone)-1].Position, Text: stretchText(made), Of: hashOf(p.Gone), Squeezed: true, Kept: true}
-	paid := (&Answer{Meta: made.paid}).paid("summary")
+	paid := (&Answer{Meta: made.paid}).Paid("summary")
 	digest.Message = paid.ID
 	out := p.outcome(w, made)
 	if err := p.worth(w, r, out); err != nil {

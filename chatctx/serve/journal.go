@@ -69,7 +69,7 @@ type undoParams struct {
 
 // plain are the operations that write alone may take back. Others decide about calls, say what may run or where requests go: what made them takes them back.
 var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": true, "branch mv": true, "branch rm": true, "switch": true, "rewind": true, "drop": true, "clear": true, "interrupt": true, "pick": true,
-	"merge": true, "take": true, "tag": true, "tag rm": true, "mark": true, "label": true, "label rm": true, "rename": true, "system": true, "prompt": true, "reply": true, "send": true, "ask": true,
+	"merge": true, "take": true, "tag": true, "tag rm": true, "mark": true, "label": true, "label rm": true, "rename": true, "title": true, "system": true, "prompt": true, "reply": true, "send": true, "ask": true,
 	"import": true, "new": true, "rm": true, "restore": true, "copy": true}
 
 // mayUndo fails where the caller may not take back an operation. Only who may do everything leaves out which one.

@@ -48,7 +48,19 @@ type completer struct {
 var asideSettings = []string{"thinking", "response_format", "tool_choice", "parallel_tool_calls", "stop", "cache", "cache.ttl"}
 
 func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (enhancer.Answer, error) {
-	settings := asideOf(c.settings)
+	req, err := c.turn.aside(asideOf(c.settings), system, prompt, limit)
+	if err != nil {
+		return enhancer.Answer{}, err
+	}
+	reply, err := req.complete(ctx)
+	if err != nil {
+		return enhancer.Answer{}, err
+	}
+	return enhancer.Answer{Text: reply.Text(), ID: pool.NewID(), Meta: reply.Meta}, nil
+}
+
+// aside makes the request of a question apart from the conversation, for an answer of about limit tokens at most.
+func (t *Turn) aside(settings map[string]json.RawMessage, system, prompt string, limit int) (*Request, error) {
 	for _, key := range asideSettings {
 		delete(settings, key)
 	}
@@ -59,30 +71,34 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 		Messages: []*chatctx.DraftMessage{{Entry: chatctx.Entry{Message: m, Position: 1}, State: enhancer.In}}}
 	name, err := providerOf(settings)
 	if err != nil {
-		return enhancer.Answer{}, err
+		return nil, err
 	}
 	req := &Request{Provider: name, Draft: d}
 	req.wire.Header = takeHeaders(settings, name)
 	if err := req.adapt(); err != nil {
-		return enhancer.Answer{}, err
+		return nil, err
 	}
-	if req.client = c.turn.Client; req.client == nil {
-		if req.client, err = c.turn.newClient(name, settings); err != nil {
-			return enhancer.Answer{}, err
+	if req.client = t.Client; req.client == nil {
+		if req.client, err = t.newClient(name, settings); err != nil {
+			return nil, err
 		}
 	}
-	stream, err := req.client.Send(ctx, req.wire)
+	return req, nil
+}
+
+// complete sends such a request, and reads the whole answer.
+func (r *Request) complete(ctx context.Context) (*chatctx.Message, error) {
+	stream, err := r.client.Send(ctx, r.wire)
 	if err != nil {
-		return enhancer.Answer{}, err
+		return nil, err
 	}
 	reply, err := stream.Read(nil)
 	if err != nil {
-		return enhancer.Answer{}, err
+		return nil, err
 	}
-	meta := reply.Meta
-	meta.Completed = pool.Now()
-	if meta.Model == "" {
-		meta.Model = req.Model
+	reply.Meta.Completed = pool.Now()
+	if reply.Meta.Model == "" {
+		reply.Meta.Model = r.Model
 	}
-	return enhancer.Answer{Text: reply.Text(), ID: pool.NewID(), Meta: meta}, nil
+	return reply, nil
 }

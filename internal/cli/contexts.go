@@ -53,6 +53,7 @@ chatctx ls --label work --older-than 90d`},
 chatctx show 8f3a21bc --save pictures`},
 		{name: "rename", args: "CTX TITLE", does: "give a context another title", scope: onStore, do: doRename,
 			json: "operation, context, branch, title", example: `chatctx rename holiday "Portugal in May"`},
+		titleCommand(),
 		{name: "rm", args: "[CTX…]", does: "put contexts into the trash", scope: onStore, do: doRm, flags: append([]urfave.Flag{dryRun(), yes()}, filterFlags()...),
 			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so it does not ask. Filters, which are those of ls, take the place of names.",
 			json: "operation, context, title; a line each; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run

@@ -258,6 +258,7 @@ var examplesNeed = map[string]string{
 	"sub show":       aSub,
 	"tag rm":         "chatctx tag good\n",
 	"take":           "chatctx rewind @-2 --branch trains\n",
+	"title":          "chatctx new; chatctx config model=gpt-5; append <<'END'\n{\"role\":\"user\",\"content\":\"Hello\"}\nEND\n",
 	"tools add":      "echo '{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}' > read.json; chatctx tools rm read_file\n",
 }
 

@@ -88,6 +88,40 @@ func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 	return nil
 }
 
+// Entitle gives a context without a title of its own one that a model made. ErrConflict where a person or a file gave it one meanwhile.
+func (t *StoreTxn) Entitle(c *Txn, title string) error {
+	if c.Rec.Title != "" && !c.Rec.Derived {
+		return record.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
+	}
+	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed = title, false, false
+	after, err := record.EncMode.Marshal(c.Rec)
+	if err != nil {
+		return err
+	}
+	set, err := record.ChangedFields(c.RecRaw, after, map[uint64]bool{titleField: true, 2: true, 21: true})
+	t.Changes = append(t.Changes, ContextChange(c.ID, set))
+	t.Subjects = append(t.Subjects, c)
+	return err
+}
+
+// titleField is the key of contextRecord.Title.
+const titleField = 1
+
+// renamed fails where a person has named a context since an operation gave it a title, or took that away.
+func (t *StoreTxn) renamed(op *record.Operation) error {
+	for _, c := range op.Changes {
+		if c.Kind != record.FieldsChange || c.Bucket != record.ContextBucket || c.Fields[titleField] == nil {
+			continue
+		}
+		for _, sub := range t.Subjects {
+			if bytes.Equal(c.Key, sub.ID[:]) && sub.Rec.Renamed {
+				return record.Conflict("%q was given this title since, and keeps it", sub.Rec.Title)
+			}
+		}
+	}
+	return nil
+}
+
 // trashedField is the key of contextRecord.Trashed.
 const trashedField = 8
 
@@ -219,6 +253,9 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 			return record.Conflict("operation s%d stands on s%d (%s): undo that first", sub.Rec.StoreLast, n, op.What)
 		}
 		t.Subjects = append(t.Subjects, sub)
+	}
+	if err := t.renamed(op); err != nil {
+		return err
 	}
 	trashed := make([]pool.Time, len(t.Subjects))
 	for i, sub := range t.Subjects {

@@ -1,0 +1,62 @@
+package chatctx
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+)
+
+// Titles gives conversations titles that a model made. Each is an operation of the store's own, durable when Give returns, and all are one group: undo takes them back together.
+// The zero value is not usable; it is for one goroutine.
+type Titles struct {
+	store *Store
+	first uint64 // the first operation of the group
+}
+
+// Titles begins a group of titles.
+func (s *Store) Titles() *Titles { return &Titles{store: s} }
+
+// Give gives a conversation without a title of its own one, and stores the message that says what that took, which lies in the pool and on no branch; nil for none. ErrConflict where the conversation
+// has got a title meanwhile, ErrInvalid for a title that cannot be one.
+func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Message) (*Committed, error) {
+	s := t.store.at
+	if err := s.Texts("title", &title); err != nil {
+		return nil, err
+	}
+	if err := view.CheckTitle(title); err != nil || title == "" {
+		return nil, record.Invalidf("a title is not empty, and at most 1024 bytes without control characters")
+	}
+	if paid != nil {
+		if err := s.Ready([]*Message{paid}); err != nil {
+			return nil, err
+		}
+	}
+	done, err := journal.StoreOperation(ctx, s, "title", func(st *journal.StoreTxn) error {
+		st.Group = t.first
+		if t.first == 0 {
+			st.Group = max(st.Rec.NextOperation, 1)
+		}
+		id, err := view.ResolveContext(s, st.Tx, contextRef)
+		if err != nil {
+			return err
+		}
+		c, err := journal.BeginAt(s, st.Tx, id)
+		if err != nil {
+			return err
+		}
+		if paid != nil {
+			if err := c.StoreLoose(paid); err != nil {
+				return err
+			}
+		}
+		return st.Entitle(c, title)
+	})
+	if err == nil && t.first == 0 {
+		t.first, err = strconv.ParseUint(strings.TrimPrefix(done.Operation, "s"), 10, 64)
+	}
+	return done, err
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	urfave "github.com/urfave/cli/v3"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/turn"
+)
+
+func titleCommand() *command {
+	return &command{name: "title", args: "[CTX…]", does: "have a model title conversations that nobody gave a title", scope: onContext, do: doTitle,
+		more: "The model is shown the beginning of each. It is the one that --model names, else that of the setting compact.model, else the conversation's own. What it will cost is said first. A title that a person or a file gave is never replaced; rename gives another. " +
+			"undo takes all titles of one command back. Ends with 8 where some failed, with 7 where all did.",
+		flags: append(modelFlags(),
+			&urfave.BoolFlag{Name: "auto", Usage: "let a model find the title"},
+			&urfave.BoolFlag{Name: "all", Usage: "all conversations without a title, in place of CTX"}, yes(), dryRun()),
+		json: "operation, context, title, was, model; a line each; with --dry-run: dry_run, context, title, model, input_tokens, output_tokens, cost_nano, currency", example: "chatctx title --auto --all --dry-run"}
+}
+
+// untitled is a conversation that is to get a title.
+type untitled struct {
+	info *chatctx.ContextInfo
+	*turn.Titling
+}
+
+func doTitle(r *run) error {
+	switch {
+	case !r.is("auto"):
+		return &usageError{"title takes --auto: a model finds the title", "to give one yourself: chatctx rename CTX TITLE"}
+	case r.is("all") && (len(r.args) > 0 || r.given("context")):
+		return usagef("title takes --all or the CTX, not both")
+	case len(r.args) > 0 && r.given("context"):
+		return usagef("title takes the CTX as an argument or as --context, not both")
+	}
+	open := r.writer
+	if r.is("dry-run") {
+		open = r.reader
+	}
+	if _, err := open(); err != nil {
+		return err
+	}
+	all, err := r.toTitle()
+	if err != nil {
+		return err
+	}
+	if err := r.titleBill(all); err != nil || r.is("dry-run") {
+		return err
+	}
+	if err := r.confirm("Ask for "+count(len(all), "title")+"?", usagef("title asks a model and costs money")); err != nil {
+		return err
+	}
+	return r.entitle(all)
+}
+
+// toTitle makes the questions, the oldest conversation first: that keeps their order in ls.
+func (r *run) toTitle() ([]*untitled, error) {
+	var infos []*chatctx.ContextInfo
+	names := r.args
+	if len(names) == 0 {
+		names = []string{r.contextRef()}
+	}
+	if r.is("all") {
+		names = nil
+		for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Untitled: true}) {
+			if err != nil {
+				return nil, err
+			}
+			infos = append([]*chatctx.ContextInfo{info}, infos...)
+		}
+	}
+	for _, name := range names {
+		c, err := r.st.Context(r.ctx, name)
+		if err != nil {
+			return nil, contextHint(err)
+		}
+		info, err := c.Info(r.ctx)
+		if err != nil {
+			return nil, err
+		}
+		if info.Title != "" && !info.Derived {
+			return nil, &hinted{fmt.Errorf("%s has its title already: %w", titled(info.Title, info.ID), chatctx.ErrConflict), r.onStore("rename " + short(info.ID) + " TITLE")}
+		}
+		infos = append(infos, info)
+	}
+	var all []*untitled
+	for _, info := range infos {
+		c, err := r.st.Context(r.ctx, info.ID.String())
+		if err != nil {
+			return nil, err
+		}
+		t := &turn.Turn{Context: c, Branch: info.Active, Settings: r.asked()}
+		question, err := t.Titling(r.ctx)
+		if errors.Is(err, chatctx.ErrEmpty) && r.is("all") {
+			continue
+		}
+		if err != nil {
+			return nil, talkHint(err)
+		}
+		all = append(all, &untitled{info, question})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("every conversation with words in it has a title: %w", chatctx.ErrNotFound)
+	}
+	return all, nil
+}
+
+// titleJSON is a title that would be asked for.
+type titleJSON struct {
+	DryRun   bool        `json:"dry_run"`
+	Context  chatctx.ID  `json:"context"`
+	Title    string      `json:"title"`
+	Model    string      `json:"model"`
+	Input    int         `json:"input_tokens"`
+	Output   int         `json:"output_tokens"`
+	Cost     *cost.Money `json:"cost_nano"`
+	Currency string      `json:"currency,omitempty"`
+}
+
+// titleBill says what the titles cost at most, by model.
+func (r *run) titleBill(all []*untitled) error {
+	var models []string
+	sums := map[string]*titleJSON{}
+	numbers := map[string]int{}
+	for _, u := range all {
+		v := titleJSON{r.is("dry-run"), u.info.ID, u.info.Title, u.Model, u.Tokens, u.Most, nil, ""}
+		if u.Price != nil {
+			sum := u.Price.Of(cost.Usage{Input: int64(u.Tokens), Output: int64(u.Most)})
+			v.Cost, v.Currency = &sum, u.Price.Currency
+		}
+		if r.is("dry-run") && r.json() {
+			if err := r.printJSON(v); err != nil {
+				return err
+			}
+		}
+		sum := sums[u.Model]
+		if numbers[u.Model]++; sum == nil {
+			models, sums[u.Model] = append(models, u.Model), &v
+			continue
+		}
+		sum.Input, sum.Output = sum.Input+v.Input, sum.Output+v.Output
+		if sum.Cost != nil && v.Cost != nil {
+			*sum.Cost += *v.Cost
+		}
+	}
+	if r.is("dry-run") && r.json() {
+		return nil
+	}
+	for _, model := range models {
+		v := sums[model]
+		price := "no price is known"
+		if v.Cost != nil {
+			price = "at most " + v.Cost.Short() + " " + clean(v.Currency)
+		}
+		line := fmt.Sprintf("%s: %s, about %d tokens in, at most %d out; %s", clean(model), count(numbers[model], "title"), v.Input, v.Output, price)
+		if r.is("dry-run") {
+			r.printf("%s\n", line)
+		} else {
+			r.note("%s", line)
+		}
+	}
+	return nil
+}
+
+// entitle asks for the titles one after the other, each of which is stored as it comes.
+func (r *run) entitle(all []*untitled) error {
+	titles := r.st.Titles()
+	var failed error
+	done, last := 0, ""
+	for _, u := range all {
+		c, err := r.entitleOne(titles, u)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", titled(u.info.Title, u.info.ID), err))
+			if r.ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		done, last = done+1, c.Operation
+		err = r.emit(struct {
+			namedContext
+			Was   string `json:"was"`
+			Model string `json:"model"`
+		}{namedContext{Where: whereOf(c), Title: c.Title}, u.info.Title, u.Model}, func() { r.printf("%s  %s\n", short(c.Context), clean(c.Title)) })
+		if err != nil {
+			return err
+		}
+	}
+	if last != "" {
+		r.note("take %s back: %s", map[bool]string{true: "it", false: "them"}[done == 1], r.onStore("undo "+last))
+	}
+	if failed != nil && done > 0 {
+		return &partialError{failed, fmt.Sprintf("%d of %s", done, count(len(all), "title")) + map[bool]string{true: " is", false: " are"}[done == 1] + " there"}
+	}
+	return talkHint(failed)
+}
+
+// entitleOne asks for a title. What an answer without one took is stored too, and counted.
+func (r *run) entitleOne(titles *chatctx.Titles, u *untitled) (*chatctx.Committed, error) {
+	title, paid, err := u.Ask(r.ctx)
+	if err != nil && paid != nil {
+		b := r.st.Begin(u.info.ID.String(), "")
+		b.PutLoose(paid)
+		if _, commitErr := b.Commit(r.ctx); commitErr != nil {
+			return nil, errors.Join(err, commitErr)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return titles.Give(r.ctx, u.info.ID.String(), title, paid)
+}
