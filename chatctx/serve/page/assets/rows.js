@@ -57,7 +57,8 @@ const beyond = 600; // pixels that are drawn above and below the view
 //   fetch(from,to) a promise of rows from to to, counted from 0, to not with it
 //   draw(row, i)   an element for a row
 //
-// Rows are read again after reset. The row that holds the focus is never taken away.
+// Rows are read again after renew. The row that holds the focus is never taken away. A row that was brought into the view stays there until the person scrolls,
+// whatever heights turn out to be.
 class RowList extends HTMLElement {
   setup({ count, fetch, draw, guess = 60, follow = false, role = "feed", item = "article" }) {
     Object.assign(this, { fetch, drawRow: draw, follow, itemRole: item });
@@ -74,10 +75,14 @@ class RowList extends HTMLElement {
     this.sizes ??= new ResizeObserver(() => this.later());
     this.sizes.disconnect();
     this.sizes.observe(this);
-    this.onscroll = () => this.later();
+    this.aim = null;
+    this.onscroll = () => {
+      if (Math.abs(this.scrollTop - this.placed) >= 1) this.aim = null;
+      this.later();
+    };
     this.onkeydown = (e) => this.key(e);
     this.current = Math.min(this.current ?? 0, Math.max(count - 1, 0));
-    this.scrollTop = 0;
+    this.place(0);
     if (follow) this.show(count - 1, "end");
     else this.draw();
   }
@@ -146,7 +151,33 @@ class RowList extends HTMLElement {
 
   draw() {
     if (!this.heights || !this.isConnected) return;
-    for (let round = 0; round < 4; round++) if (!this.drawOnce()) break;
+    this.reach();
+    for (let round = 0; round < 8; round++) {
+      const changed = this.drawOnce();
+      if (!this.reach() && !changed) break;
+    }
+  }
+
+  place(top) {
+    this.scrollTop = top;
+    this.placed = this.scrollTop;
+  }
+
+  // reach scrolls to the row that was asked for, and tells whether it had to.
+  reach() {
+    if (!this.aim || this.aim.row >= this.count) return false;
+    const { row, where } = this.aim;
+    this.space.style.height = `${this.heights.before(this.count)}px`;
+    const was = this.scrollTop;
+    const top = this.heights.before(row);
+    const height = this.heights.each[row];
+    let to = was;
+    if (where === "end") to = top + height - this.clientHeight;
+    else if (where === "start" || top < was) to = top;
+    else if (top + height > was + this.clientHeight) to = Math.min(top, top + height - this.clientHeight);
+    if (Math.abs(Math.max(to, 0) - was) < 0.5) return false;
+    this.place(Math.max(to, 0));
+    return Math.abs(this.placed - was) >= 0.5;
   }
 
   // drawOnce draws the rows in the view; it reads all heights before it writes any place, and tells whether one was another than it was taken for.
@@ -169,7 +200,7 @@ class RowList extends HTMLElement {
     }
     this.space.style.height = `${this.heights.before(count)}px`;
     for (const [i, e] of this.live) e.style.transform = `translateY(${this.heights.before(i)}px)`;
-    if (above) this.scrollTop = top + above;
+    if (above) this.place(top + above);
     return changed;
   }
 
@@ -232,28 +263,18 @@ class RowList extends HTMLElement {
     if (e) e.tabIndex = 0;
   }
 
-  // show brings row i into the view. Heights are guesses until rows are drawn: it aims, draws and aims again until the row stands there.
+  // show brings row i into the view, and keeps it there. Heights are guesses until rows are drawn.
   async show(i, where = "nearest") {
     if (i < 0 || i >= this.count) return;
+    this.aim = { row: i, where };
     await this.load(Math.max(i - 10, 0), Math.min(i + 10, this.count));
-    for (let round = 0; round < 8; round++) {
-      this.space.style.height = `${this.heights.before(this.count)}px`;
-      const top = this.heights.before(i);
-      const height = this.heights.each[i];
-      let aim = this.scrollTop;
-      if (where === "end") aim = top + height - this.clientHeight;
-      else if (where === "start" || top < aim) aim = top;
-      else if (top + height > aim + this.clientHeight) aim = Math.min(top, top + height - this.clientHeight);
-      aim = Math.max(aim, 0);
-      this.scrollTop = aim;
-      this.draw();
-      if (Math.abs(this.heights.before(i) - top) < 1 && Math.abs(this.heights.each[i] - height) < 1 && round) break;
-    }
+    this.draw();
   }
 
   async focusRow(i) {
     i = Math.max(0, Math.min(i, this.count - 1));
     await this.show(i);
+    if (this.aim?.row !== i) return; // another row was asked for meanwhile
     this.select(i);
     this.live.get(i)?.focus({ preventScroll: true });
   }
