@@ -349,7 +349,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/cost":                 "prices of models",
 		"chatctx/settings":             "which are in force",
 		"enhancer":                     "fits the window",
-		"enhancer/tokens":              "the length of a question",
+		"enhancer/tokens":              "counts a question",
 		"internal/jsontree":            "arguments in one form",
 		"pool":                         "messages and ids",
 		"github.com/fxamacker/cbor/v2": "encodes records",
