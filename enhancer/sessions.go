@@ -180,6 +180,18 @@ func setResumed(s *branch.Session) {
 	}
 }
 
+// Lasting are the digests of a session that stand in each request in place of their messages: those that somebody asked for and, where there is a budget, the one
+// of a session that was resumed. Others come and go with the room that there is.
+func Lasting(s *branch.Session, budget int) (digests []branch.Digest) {
+	resumed := resumedAt(s)
+	for _, d := range s.Digests {
+		if d.Kept || budget > 0 && resumed > 0 && d.To == resumed {
+			digests = append(digests, d)
+		}
+	}
+	return digests
+}
+
 // resumedAt is the position up to which setResumed's digest stands, 0 for none.
 func resumedAt(s *branch.Session) int {
 	n := 0

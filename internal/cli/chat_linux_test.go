@@ -31,7 +31,7 @@ func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(self, args[2:]...)
 	cmd.Args[0] = args[1] // the test binary is the program of that name
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "CHATCTX_HISTORY", "PATH", "TERM", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CHATCTX_MODEL", "NO_COLOR"} {
+	for _, name := range []string{"HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "CHATCTX_HISTORY", "PAGER", "PATH", "TERM", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CHATCTX_MODEL", "NO_COLOR"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave

@@ -5,10 +5,8 @@ import (
 	"iter"
 	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -22,35 +20,50 @@ func doLog(r *run) error {
 	if err := l.filters(); err != nil {
 		return err
 	}
+	r.asIs = r.is("raw")
 	c, err := r.conversation()
 	if err != nil {
 		return err
 	}
+	if r.is("follow") {
+		return l.follow(c)
+	}
+	_, err = l.begin(c)
+	return err
+}
+
+// begin prints what the flags choose of the branch as it is.
+func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
+	r := l.r
 	shown, err := c.Look(r.ctx, r.branchName(), l.ahead())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	part, err := l.stretch(shown.Snapshot)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if r.is("follow") && (part.Snapshot != shown.Snapshot || part.To != part.Snapshot.Len()) {
+		return nil, usagef("log -f follows the end of the branch: the range may have a beginning, A.., and no end")
 	}
 	if part.Snapshot != shown.Snapshot { // the range is on another branch
 		if shown, err = c.Look(r.ctx, part.Snapshot.Info.Name, 0); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !r.json() {
-		l.marks, l.sessions = shown.Marks, part.Snapshot.Info.Sessions
+		l.marks = shown.Marks
+		l.sent = l.sessionLines(c, part.Snapshot)
 	}
 	if part.Snapshot.Len() == 0 && shown.Left == nil && len(shown.Queued) == 0 {
 		r.note("%s is empty; add a message: %s", clean(part.Snapshot.Info.Name), r.again("add user TEXT"))
-		return nil
+		return part, nil
 	}
-	if part.To == part.Snapshot.Len() && !r.given("around") { // these belong to the end of the branch
+	if part.To == part.Snapshot.Len() && !r.given("around") && !r.is("follow") { // these belong to the end of the branch
 		l.broken, l.queued = shown.Left, shown.Queued
 	}
 	l.tail = shown.Tail
-	return l.all(part)
+	return part, l.all(part)
 }
 
 // ahead is how many messages from the end on are read at once with what else is shown: those that were asked for, and some more, since hidden ones do not count.
@@ -63,21 +76,21 @@ func (l *logPrinter) ahead() int {
 
 // logPrinter prints messages of a branch.
 type logPrinter struct {
-	r        *run
-	hidden   bool // hidden messages too
-	full     bool // thinking in full
-	reverse  bool // the newest first
-	last     int  // only the last so many, 0 for all
-	since    pool.Time
-	role     pool.Role
-	grep     *regexp.Regexp
-	marks    map[chatctx.ID]string
-	sessions []branch.Session
-	tail     []*chatctx.Entry // the last messages of the branch, as far as they were read already
-	broken   *chatctx.Entry   // what a program that died left of a reply: it comes behind the branch's messages
-	queued   []*chatctx.Entry // wait for their place after the reply that runs
-	left     int              // hidden messages left out
-	printed  int
+	r       *run
+	hidden  bool // hidden messages too
+	full    bool // thinking in full
+	reverse bool // the newest first
+	last    int  // only the last so many, 0 for all
+	since   pool.Time
+	role    pool.Role
+	grep    *regexp.Regexp
+	marks   map[chatctx.ID]string
+	sent    []sentLine
+	tail    []*chatctx.Entry // the last messages of the branch, as far as they were read already
+	broken  *chatctx.Entry   // what a program that died left of a reply: it comes behind the branch's messages
+	queued  []*chatctx.Entry // wait for their place after the reply that runs
+	left    int              // hidden messages left out
+	printed int
 }
 
 // filters reads the flags that choose messages.
@@ -101,6 +114,9 @@ func (l *logPrinter) filters() (err error) {
 	}
 	if r.given("around") && len(r.args) > 0 {
 		return usagef("log takes a range or --around, not both")
+	}
+	if r.is("follow") && (r.given("around") || r.is("reverse")) {
+		return usagef("log -f follows the end of the branch: it takes no --around and no --reverse")
 	}
 	return nil
 }
@@ -140,6 +156,7 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 		l.r.note("nothing lies in that range")
 		return nil
 	}
+	l.sent = slices.DeleteFunc(l.sent, func(s sentLine) bool { return s.from < part.From || s.from > part.To && part.To < part.Snapshot.Len() })
 	if l.last == 0 && !l.reverse {
 		for e, err := range l.forwards(part) {
 			if err != nil {
@@ -259,15 +276,23 @@ func (l *logPrinter) print(e *chatctx.Entry) error {
 }
 
 func (l *logPrinter) show(e *chatctx.Entry) error {
-	l.printed++
+	if l.printed++; l.printed == 1 && l.last > 0 { // what stands before the last ones is not shown
+		l.sent = slices.DeleteFunc(l.sent, func(s sentLine) bool { return s.from < e.Position })
+	}
 	return l.r.emit(e, func() {
-		for i, s := range l.sessions {
-			if s.Start == e.Position && e.Position > 1 && !l.reverse {
-				l.r.printf("%s\n\n", l.r.paint(dim, "—— session "+strconv.Itoa(i+1)+" begins; what is above goes to the model as a summary ——"))
-			}
+		if e.Position > 0 {
+			l.saySent(e.Position)
 		}
 		l.r.printMessage(e, l.marks[e.ID], l.full)
 	})
+}
+
+// saySent says what goes to the model from a position on, and what was not said before it.
+func (l *logPrinter) saySent(position int) {
+	for len(l.sent) > 0 && l.sent[0].from <= position && !l.reverse {
+		l.r.printf("%s\n\n", l.r.paint(dim, "—— "+l.sent[0].text+" ——"))
+		l.sent = l.sent[1:]
+	}
 }
 
 // queue prints what waits for its place.
@@ -283,6 +308,9 @@ func (l *logPrinter) queue() error {
 
 // end prints the queue, and says what was left out.
 func (l *logPrinter) end() error {
+	if len(l.sent) > 0 && l.printed > 0 {
+		l.saySent(l.sent[len(l.sent)-1].from)
+	}
 	if err := l.queue(); err != nil {
 		return err
 	}
