@@ -132,7 +132,7 @@ func (s *shown) waitFor(ts *testscript.TestScript, want *regexp.Regexp, screen b
 			s.heard += said
 			_, _ = io.WriteString(s.em, said) // an emulator takes all
 		case <-deadline:
-			ts.Fatalf("no %s in %q", want, text)
+			ts.Fatalf("no %s in %q; written: %q", want, text, s.heard[max(len(s.heard)-8000, 0):])
 		}
 	}
 }

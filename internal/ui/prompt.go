@@ -163,7 +163,7 @@ func (p *Prompt) Columns() int {
 func (p *Prompt) size() (columns, lines int, method ansi.Method) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(p.w, 1), max(p.h, 2), p.method
+	return max(p.w, 2), max(p.h, 2), p.method
 }
 
 func (p *Prompt) resized(w, h int, method ansi.Method) {
@@ -186,8 +186,8 @@ func (p *Prompt) print(lines []string) {
 		wrap = ansi.WrapWc
 	}
 	var all []string
-	for _, l := range lines {
-		all = append(all, strings.Split(wrap(strings.ReplaceAll(l, "\t", "    "), columns, " "), "\n")...)
+	for _, l := range lines { // a line that fills the last column would lose its last character, since the rest of each is erased
+		all = append(all, strings.Split(wrap(strings.ReplaceAll(l, "\t", "    "), max(columns-1, 1), " "), "\n")...)
 	}
 	// No more at once than the terminal has room for above the prompt: what does not fit is lost from it.
 	for most := max(high-mostTall(high)-1, 1); len(all) > 0; {
@@ -206,9 +206,9 @@ func (p *Prompt) Say(words string) {
 	p.printing.Lock()
 	defer p.printing.Unlock()
 	columns, _, method := p.size()
-	whole := p.come.Add(words, columns, method.StringWidth)
+	whole := p.come.Add(words, columns-1, method.StringWidth)
 	p.coming = true
-	p.rest(p.come.Rest(columns, method.StringWidth))
+	p.rest(p.come.Rest(columns-1, method.StringWidth))
 	p.printLines(whole)
 }
 
@@ -220,7 +220,7 @@ func (p *Prompt) Said() {
 		return
 	}
 	columns, _, method := p.size()
-	rest := p.come.Rest(columns, method.StringWidth)
+	rest := p.come.Rest(columns-1, method.StringWidth)
 	p.come, p.coming = screen.Stream{}, false
 	p.rest(nil)
 	p.printLines(rest)
