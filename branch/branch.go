@@ -51,7 +51,23 @@ type Branch struct {
 	// Removed is when the branch was removed, 0 for one that is there. The record of a removed branch stays for as long as something can bring it back, so
 	// that its mark and its revision do not begin anew; it has no name in the index and counts nowhere.
 	Removed pool.Time `cbor:"18,keyasint,omitempty"`
+
+	end *End // where the segment ends, if that is known without reading
 }
+
+// End is the end of a segment: where its branch writes next, and how many turns it has begun. What stands before an end never changes, so an end holds for good.
+type End struct{ Segment, High, Turns uint64 }
+
+// End is where the branch's segment ends, the zero End where that was not read or written.
+func (b *Branch) End() End {
+	if b.end == nil || b.end.Segment != b.Segment || b.end.High != b.High {
+		return End{}
+	}
+	return *b.end
+}
+
+// Ends says where the branch's segment ended once. It counts where that is still so, and spares an append the read of the last entry.
+func (b *Branch) Ends(e End) { b.end = &e }
 
 // Tokens are the figures of a branch as a whole.
 type Tokens struct {

@@ -304,8 +304,8 @@ func getEntry(tx kv.Tx, ctx pool.ID, segment, position uint64) (entry, error) {
 // history as it is: the caller puts the piece where it belongs, at the end or elsewhere.
 func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 	p := Piece{Segment: b.Segment, From: b.High, To: b.High + uint64(len(items))}
-	var turns uint64
-	if b.High > 0 {
+	turns := b.End().Turns
+	if b.High > 0 && b.End() == (End{}) {
 		last, err := getEntry(tx, ctx, b.Segment, b.High-1)
 		if err != nil {
 			return p, err
@@ -322,6 +322,7 @@ func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 		}
 	}
 	b.High = p.To
+	b.Ends(End{b.Segment, b.High, turns})
 	return p, nil
 }
 
@@ -335,10 +336,10 @@ func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
 	return keys
 }
 
-// WriteKeys names what the next append to a branch reads of it, for kv.Fetch.
-func WriteKeys(ctx pool.ID, b *Branch) []kv.Key {
+// WriteKeys names what the next append to a branch reads of it, for kv.Fetch. last: its last entry too.
+func WriteKeys(ctx pool.ID, b *Branch, last bool) []kv.Key {
 	keys := []kv.Key{{Bucket: Bucket, Key: Key(ctx, b.ID)}}
-	if b.High > 0 {
+	if last && b.High > 0 {
 		keys = append(keys, kv.Key{Bucket: EntryBucket, Key: entryKey(ctx, b.Segment, b.High-1)})
 	}
 	return keys

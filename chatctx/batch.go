@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -28,7 +29,8 @@ type Batch struct {
 	err     error
 	prepare []func() error // run once, before the transaction
 	state   batchState
-	keys    []string // of the appends that have one
+	keys    []string    // of the appends that have one
+	fresh   map[ID]bool // the ids that messages of the batch got here: nothing can be stored under them
 	group   *journal.Group
 	calls   []CallRef // that are decided; they are settled first
 	rules   *triedRules
@@ -121,7 +123,7 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	}
 	find.IndexAfter(ctx, b.store.at, t.Written)
 	if b.store.at.User != "" && t.Target != nil {
-		b.store.at.Hints.Note(t.ID, b.branch, branch.WriteKeys(t.ID, t.Target))
+		b.store.at.Hints.Note(t.ID, b.branch, t.Target)
 	}
 	b.group.Remember(done)
 	return done, t.Arrive()
@@ -143,6 +145,7 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 	if t.What = b.what; t.What == "" && len(b.steps) > 0 {
 		t.What = b.steps[0].what
 	}
+	t.Fresh = maps.Clone(b.fresh)
 	b.group.Join(t)
 	if again, err := b.again(t); err != nil || again != nil {
 		return t, again, err
@@ -176,6 +179,9 @@ func (b *Batch) fetch(tx kv.Tx) error {
 	keys := append(view.BranchKeys(id, b.branch), b.store.at.Hints.Keys(id, b.branch)...)
 	for _, s := range b.steps {
 		for _, m := range s.msgs {
+			if b.fresh[m.ID] {
+				continue
+			}
 			keys = append(keys, kv.Key{Bucket: pool.Bucket, Key: record.Under(id, m.ID[:]...)})
 		}
 	}
@@ -225,7 +231,22 @@ func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 
 // ready prepares messages for being stored.
 func (b *Batch) ready(msgs []*Message) {
-	b.prepare = append(b.prepare, func() error { return b.store.at.Ready(msgs) })
+	b.prepare = append(b.prepare, func() error {
+		var without []*Message
+		for _, m := range msgs {
+			if m.ID == (ID{}) {
+				without = append(without, m)
+			}
+		}
+		err := b.store.at.Ready(msgs)
+		if b.fresh == nil {
+			b.fresh = map[ID]bool{}
+		}
+		for _, m := range without {
+			b.fresh[m.ID] = true
+		}
+		return err
+	})
 }
 
 // history adds a step that changes the target's history.

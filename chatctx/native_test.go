@@ -11,7 +11,14 @@ import (
 // TestNativeTypesAreWhole fails when a record gets a field that an export between stores does not carry yet. The fields that are left out on
 // purpose are those of the journal and of the way histories are laid out.
 func TestNativeTypesAreWhole(t *testing.T) {
-	count := func(v any) int { return reflect.TypeOf(v).NumField() }
+	count := func(v any) (n int) {
+		for i := range reflect.TypeOf(v).NumField() {
+			if reflect.TypeOf(v).Field(i).IsExported() {
+				n++
+			}
+		}
+		return n
+	}
 	for _, c := range []struct {
 		what                    string
 		record, native, leftOut int

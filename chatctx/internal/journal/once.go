@@ -15,6 +15,9 @@ import (
 
 // stored reads the message that the context has under m's id, nil for none. ErrConflict where that says something else.
 func (t *Txn) Stored(m *pool.Message) (*pool.Message, error) {
+	if t.Fresh[m.ID] {
+		return nil, nil
+	}
 	was, err := pool.Get(t.Tx, t.ID, m.ID)
 	if was == nil || err != nil {
 		return nil, err
@@ -51,6 +54,7 @@ func (t *Txn) KeepNew(m *pool.Message) error {
 // keepMessage writes a message, new or with the home that it has now, and tells the search index.
 func (t *Txn) keepMessage(m *pool.Message) error {
 	t.Written = append(t.Written, m.ID)
+	delete(t.Fresh, m.ID)
 	return find.PutMessage(t.Tx, t.ID, m, t.Now)
 }
 

@@ -96,6 +96,7 @@ type Txn struct {
 	OnContext bool
 	What      string
 	Written   []pool.ID         // messages
+	Fresh     map[pool.ID]bool  // ids that were made for this operation, as long as nothing is stored under them
 	returned  []returned        // calls whose results are to come back with their messages
 	left      []view.Unanswered // open calls whose messages left their branches
 	group     uint64
@@ -264,6 +265,7 @@ func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 		return nil, err
 	}
 	l := &Loaded{Branch: b, raw: bytes.Clone(raw), was: *b}
+	b.Ends(t.Store.Hints.End(id))
 	l.named = l.holds()
 	t.Branches[id] = l
 	return l, nil

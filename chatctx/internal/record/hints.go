@@ -3,15 +3,17 @@ package record
 import (
 	"sync"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Hints are the records that the last change of a branch by this process leads the next one to, so that a change by ids asks a server for all of them at once. They decide
-// nothing: where another process was there meanwhile, what they name is read in vain.
+// Hints are what this process knows since its last change of a branch of a server's store: the records that the next one leads to, so that a change by ids asks for all of
+// them at once, and where the branch's segment ended. They decide nothing: where another process was there meanwhile, what they name is read in vain.
 type Hints struct {
-	mu sync.Mutex
-	of map[hinted][]kv.Key
+	mu   sync.Mutex
+	of   map[hinted][]kv.Key
+	ends map[pool.ID]branch.End
 }
 
 // hinted is a branch as it was named, "" for the active one.
@@ -24,18 +26,27 @@ type hinted struct {
 const mostHints = 4096
 
 // Keys are those that were noted last, for kv.Fetch.
-func (h *Hints) Keys(context pool.ID, branch string) []kv.Key {
+func (h *Hints) Keys(context pool.ID, name string) []kv.Key {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.of[hinted{context, branch}]
+	return h.of[hinted{context, name}]
 }
 
-// Note remembers keys for the next time.
-func (h *Hints) Note(context pool.ID, branch string, keys []kv.Key) {
+// End is where the segment of a branch ended.
+func (h *Hints) End(branchID pool.ID) branch.End {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ends[branchID]
+}
+
+// Note remembers a branch as a change has left it.
+func (h *Hints) Note(context pool.ID, name string, b *branch.Branch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.of == nil || len(h.of) >= mostHints {
-		h.of = map[hinted][]kv.Key{}
+		h.of, h.ends = map[hinted][]kv.Key{}, map[pool.ID]branch.End{}
 	}
-	h.of[hinted{context, branch}] = keys
+	end := b.End()
+	h.ends[b.ID] = end
+	h.of[hinted{context, name}] = branch.WriteKeys(context, b, end == branch.End{})
 }

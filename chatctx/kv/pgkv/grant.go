@@ -79,7 +79,7 @@ func (d *database) rolesSQL(me string) string {
 	// Who makes the owner's role its member may give it what is his.
 	fmt.Fprintf(&sql, "grant %s to %s; ", owner, pgx.Identifier{me}.Sanitize())
 	fmt.Fprintf(&sql, "grant create on database %s to %s; ", pgx.Identifier{d.name()}.Sanitize(), owner)
-	for _, what := range []string{"schema " + schema, "table " + records, "table " + connections} {
+	for _, what := range []string{"schema " + schema, "table " + records, "table " + d.table(rewrittenPart), "table " + d.table(restPart), "table " + connections} {
 		fmt.Fprintf(&sql, "alter %s owner to %s; ", what, owner)
 	}
 	fmt.Fprintf(&sql, "grant usage on schema %s to %s, %s; grant select on %s to %s, %s; ", schema, writer, reader, records, writer, reader)

@@ -65,9 +65,9 @@ func (d *database) Space(ctx context.Context) (kv.Space, error) {
 	}
 	defer conn.Release()
 	results, err := linkOf(conn.Conn()).run(ctx, d.limit(), do(plain(
-		"select pg_total_relation_size(c.oid), coalesce(s.n_live_tup, 0), coalesce(s.n_dead_tup, 0)"+
+		"select sum(pg_total_relation_size(c.oid))::int8, coalesce(sum(s.n_live_tup), 0)::int8, coalesce(sum(s.n_dead_tup), 0)::int8"+
 			" from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_stat_all_tables s on s.relid = c.oid"+
-			" where n.nspname = $1::text and c.relname = 'kv'"), []byte(d.schema)))
+			" where n.nspname = $1::text and c.relname in ('"+rewrittenPart+"', '"+restPart+"') having count(*) > 0"), []byte(d.schema)))
 	if err != nil {
 		return kv.Space{}, d.told(ctx, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -74,11 +75,27 @@ func (d *database) identify(ctx context.Context, err error) error {
 	return err
 }
 
-// tables makes a store's schema and tables. Records that are written again and again find room beside themselves, so that the
-// index need not change.
+// rewritten are the buckets of a store whose few records are written again with each change. They have a part of the table to themselves, with so much room on each page
+// that a record which is written again stays there and the index need not change: PostgreSQL notes what a transaction reads by pages of the index, so each change of one
+// makes others run again.
+var rewritten = []string{"branch", "claim", "context", "meta", "partial"}
+
+// The parts of the table kv.
+const (
+	rewrittenPart = "kv_rewritten"
+	restPart      = "kv_rest"
+)
+
+// tables makes a store's tables.
 func (a *address) tables() []string {
+	var buckets []string
+	for _, b := range rewritten {
+		buckets = append(buckets, literal(b))
+	}
 	return []string{
-		"create table " + a.table("kv") + ` (bucket text collate "C" not null, key bytea not null, value bytea, primary key (bucket, key)) with (fillfactor = 70)`,
+		"create table " + a.table("kv") + ` (bucket text collate "C" not null, key bytea not null, value bytea, primary key (bucket, key)) partition by list (bucket)`,
+		"create table " + a.table(rewrittenPart) + " partition of " + a.table("kv") + " for values in (" + strings.Join(buckets, ", ") + ") with (fillfactor = 10)",
+		"create table " + a.table(restPart) + " partition of " + a.table("kv") + " default with (fillfactor = 90)",
 		"create table " + a.table("connection") + ` (id bytea primary key, last bytea not null, fenced boolean not null default false, at timestamptz not null default now()) with (fillfactor = 50)`,
 	}
 }

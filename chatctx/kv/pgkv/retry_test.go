@@ -38,7 +38,7 @@ func (c *conversation) add(tx kv.RwTx) error {
 	for _, read := range []struct {
 		bucket string
 		key    []byte
-	}{{"context", at()}, {"branch", at([]byte("main"))}, {"entry", at(number(1), number(c.n-1))}} {
+	}{{"context", at()}, {"branch", at([]byte("main"))}} {
 		if _, err := tx.Get(read.bucket, read.key); err != nil {
 			return err
 		}
@@ -88,20 +88,17 @@ func appendsOf(t testing.TB, db kv.DB, conversations []*conversation, n int) flo
 	return float64(int(runs.Load())-all) / float64(all)
 }
 
-// TestSeldomAgain: writers on conversations of their own seldom come in each other's way, once these are so long that a page of
-// the index holds no more than two of them. Before that they do, since PostgreSQL notes reads by pages.
+// TestSeldomAgain: writers on conversations of their own seldom come in each other's way, from their first message on.
 func TestSeldomAgain(t *testing.T) {
 	db := open(t, made(t, "pool_max_conns=32"))
 	defer closeDB(t, db)
-	all := begun(32)
-	short := appendsOf(t, db, all, 200)
-	again := appendsOf(t, db, all, 100)
-	t.Logf("%.3f runs again for each append, %.3f in the first 200", again, short)
+	again := appendsOf(t, db, begun(32), 100)
+	t.Logf("%.3f runs again for each append", again)
 	if again > 0.1 {
 		t.Errorf("%.3f runs again for each append, want at most 0.1", again)
 	}
-	if n := logged(t, db); n != 32*300 {
-		t.Errorf("%d entries, want %d", n, 32*300)
+	if n := logged(t, db); n != 32*100 {
+		t.Errorf("%d entries, want %d", n, 32*100)
 	}
 }
 
