@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -51,22 +52,22 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	if msg.err == nil && msg.note != "" {
 		m.say(false, msg.note)
 	}
-	if m.conv == nil || msg.err != nil {
-		return nil
-	}
 	if msg.head != "" {
 		m.goHead = msg.head
 	}
 	if msg.undone != "" {
 		m.undone = msg.undone
 	}
-	return m.reread(m.conv.c)
+	return m.reread() // also after a failure: what was shown may be why
 }
 
 // change makes what fill puts into a batch on a branch, "" for the active one; note says what was done.
 func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chatctx.Committed) doneMsg) tea.Cmd {
+	if m.conv == nil {
+		return nil
+	}
 	c, ctx := m.conv.c, m.ctx
-	return func() tea.Msg {
+	return m.act(func() tea.Msg {
 		b := c.Begin(branch)
 		fill(b)
 		done, err := b.Commit(ctx)
@@ -76,7 +77,7 @@ func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chat
 		msg := note(done)
 		msg.note += "; u takes it back"
 		return msg
-	}
+	})
 }
 
 // said is a note that needs nothing of what was committed.
@@ -99,9 +100,12 @@ func (m *model) atMessage(do func(v *conversation, r *screen.Row, e *chatctx.Ent
 		m.say(true, "these messages are folded; l unfolds them")
 		return nil
 	}
-	e := v.entry(r.Place)
+	e := v.newest(v.tree.Owner(r.Place))
+	if e == nil && v.coming() {
+		return m.await(func() bool { return m.conv == nil || !m.conv.coming() })
+	}
 	if e == nil {
-		m.say(true, "the message is not read yet")
+		m.say(true, "the message could not be read")
 		return nil
 	}
 	return do(v, r, e)
@@ -268,9 +272,9 @@ func (m *model) undoOne(op string) tea.Cmd {
 		return nil
 	}
 	c, branch := m.conv.c, m.conv.info.Active
-	return func() tea.Msg {
+	return m.act(func() tea.Msg {
 		return undone("took back")(m.st.Undo(m.ctx, c.ID.String(), branch, op))
-	}
+	})
 }
 
 // redo brings back what was taken back last: on the branch that it was about, which may be gone with it, else on the active one.
@@ -279,14 +283,14 @@ func (m *model) redo() tea.Cmd {
 		return nil
 	}
 	c, active, last := m.conv.c, m.conv.info.Active, m.undone
-	return func() tea.Msg {
+	return m.act(func() tea.Msg {
 		if last != "" {
-			if u, err := m.st.Redo(m.ctx, c.ID.String(), last); err == nil {
-				return undone("did again: took back")(u, nil)
+			if u, err := m.st.Redo(m.ctx, c.ID.String(), last); !errors.Is(err, chatctx.ErrNotFound) {
+				return undone("did again: took back")(u, err)
 			}
 		}
 		return undone("did again: took back")(m.st.Redo(m.ctx, c.ID.String(), active))
-	}
+	})
 }
 
 // undone says what was taken back.
@@ -312,18 +316,7 @@ func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
 	if m.conv != nil && m.conv.c.ID == info.ID {
 		return nil
 	}
-	find := m.opener(info.ID)
-	m.conv = nil
-	open := m.opens()
-	m.opening = true
-	return func() tea.Msg {
-		c, err := find()
-		if err != nil {
-			return factsMsg{open: open, err: err}
-		}
-		f, err := m.readFacts(c)
-		return factsMsg{facts: f, open: open, err: err}
-	}
+	return m.opens(m.opener(info.ID))
 }
 
 // inList does something with the conversation at the cursor of the list; what it gives back is said.
@@ -332,8 +325,13 @@ func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.C
 	if info == nil {
 		return nil
 	}
+	return m.changeOf(info, do)
+}
+
+// changeOf does something with a conversation of the list.
+func (m *model) changeOf(info *chatctx.ContextInfo, do func(info *chatctx.ContextInfo) (string, error)) tea.Cmd {
 	find := m.opener(info.ID)
-	return func() tea.Msg {
+	return m.act(func() tea.Msg {
 		note, err := do(info)
 		if err != nil {
 			return errMsg{err}
@@ -347,7 +345,7 @@ func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.C
 			return errMsg{err}
 		}
 		return listedMsg{note, now}
-	}
+	})
 }
 
 // listedMsg is a change of a conversation in the list.
@@ -386,7 +384,7 @@ func (m *model) rename() tea.Cmd {
 		return nil
 	}
 	m.ask("rename "+screen.Titled(info.Title, info.ID), info.Title, func(m *model, title string) tea.Cmd {
-		return m.inList(func(info *chatctx.ContextInfo) (string, error) {
+		return m.changeOf(info, func(info *chatctx.ContextInfo) (string, error) {
 			b := m.st.Begin(info.ID.String(), "")
 			b.SetTitle(title)
 			_, err := b.Commit(m.ctx)
@@ -398,16 +396,8 @@ func (m *model) rename() tea.Cmd {
 
 func (m *model) create() tea.Cmd {
 	m.ask("a new conversation: its title", "", func(m *model, title string) tea.Cmd {
-		m.focus, m.conv = onTree, nil
-		open := m.opens()
-		return func() tea.Msg {
-			c, err := m.st.New(m.ctx, chatctx.NewContext{Title: title})
-			if err != nil {
-				return factsMsg{open: open, err: err}
-			}
-			f, err := m.readFacts(c)
-			return factsMsg{facts: f, open: open, err: err}
-		}
+		m.focus = onTree
+		return m.opens(func() (*chatctx.ChatContext, error) { return m.st.New(m.ctx, chatctx.NewContext{Title: title}) })
 	})
 	return nil
 }

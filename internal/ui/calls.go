@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -17,7 +18,12 @@ import (
 type queue struct {
 	sheet
 	calls []*waiting
-	busy  bool
+	known bool // they were read
+	busy  bool // a reading is on its way
+	stale bool // and one more is to follow
+	// A decision is under way, or made and the calls are not read since: what is typed meanwhile decides nothing, for nobody has seen what it would be about.
+	deciding, decided bool
+	gone              bool // the call at the cursor was decided elsewhere, and another one stands there
 	// What the person says of the call at the cursor before the decision.
 	reason string
 	edited map[string]json.RawMessage // arguments in place of the proposed ones, by call
@@ -32,9 +38,10 @@ type waiting struct {
 }
 
 type callsMsg struct {
-	of    *queue
-	calls []*waiting
-	err   error
+	of      *queue
+	calls   []*waiting
+	err     error
+	decided bool // the decision that was made last is in them
 }
 
 // mostCalls bounds how many calls are read at once.
@@ -47,10 +54,14 @@ func (m *model) openCalls() tea.Cmd {
 }
 
 func (q *queue) read(m *model) tea.Cmd {
-	q.busy = true
-	st, ctx := m.st, m.ctx
+	if q.busy {
+		q.stale = true
+		return nil
+	}
+	q.busy, q.stale = true, false
+	st, ctx, decided := m.st, m.ctx, q.decided
 	return func() tea.Msg {
-		msg := callsMsg{of: q}
+		msg := callsMsg{of: q, decided: decided}
 		titles := map[chatctx.ID]string{}
 		for c, err := range st.Calls(ctx, chatctx.CallFilter{State: chatctx.CallState(pool.Pending, pool.NotRun)}) {
 			if err != nil || len(msg.calls) == mostCalls {
@@ -86,22 +97,48 @@ func (q *queue) update(m *model, msg tea.Msg) tea.Cmd {
 		if msg.of != q {
 			return nil
 		}
-		here := q.ref()
-		q.busy, q.calls = false, msg.calls
-		q.resize(len(q.calls), q.height)
-		for i, c := range q.calls {
-			if string(c.Ref()) == here {
-				q.to(i)
-			}
+		if q.busy = false; q.stale {
+			return q.read(m)
 		}
-		if q.ref() != here {
-			q.reason, q.top = "", 0
+		q.known = true
+		if m.complain(msg.err); msg.err == nil {
+			q.take(msg.calls)
 		}
-		m.complain(msg.err)
+		if msg.decided {
+			q.deciding, q.decided = false, false
+		}
 	case changesMsg:
 		return q.read(m)
 	}
 	return nil
+}
+
+// take takes calls that were read. The cursor stays on its call.
+func (q *queue) take(calls []*waiting) {
+	here := q.ref()
+	q.calls = calls
+	q.resize(len(q.calls), q.height)
+	for i, c := range q.calls {
+		if string(c.Ref()) == here {
+			q.to(i)
+		}
+	}
+	if q.ref() != here {
+		q.reason, q.top, q.gone = "", 0, here != "" && !q.deciding
+	}
+}
+
+// asks reports whether the person may have meant the call at the cursor with a key that decides.
+func (q *queue) asks(m *model) bool {
+	switch {
+	case q.deciding:
+		return false
+	case q.gone:
+		q.gone = false
+		m.say(true, "the call that stood here was decided elsewhere; this is another one")
+		return false
+	}
+	return true
 }
 
 // here is the call at the cursor, nil for none.
@@ -119,6 +156,7 @@ func (q *queue) ref() string {
 	return ""
 }
 
+func (q *queue) coming() bool { return q.busy && !q.known }
 func (q *queue) hint() string {
 	return "y yes  n no  A always  e edit  E in the editor  r reason  g run and go on  enter: its place  esc: back"
 }
@@ -144,11 +182,14 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case c == nil:
 		return nil
 	}
+	if slices.Contains([]string{"y", "n", "A", "a", "g"}, name) && !q.asks(m) {
+		return nil
+	}
 	switch name {
 	case "y":
-		return q.decide(m, c, chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())]})
+		return q.decide(m, c, chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())], Reason: q.reason})
 	case "n":
-		return q.decide(m, c, chatctx.Verdict{Status: pool.Denied})
+		return q.decide(m, c, chatctx.Verdict{Status: pool.Denied, Reason: q.reason})
 	case "A", "a":
 		return q.always(m, c)
 	case "e":
@@ -156,7 +197,12 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case "E":
 		return m.edit(q.arguments(c), func(m *model, text string) tea.Cmd { return q.put(m, c, text) })
 	case "r":
-		asked := m.ask("the reason, which the model gets with a no", q.reason, func(m *model, text string) tea.Cmd { q.reason = text; return nil })
+		asked := m.ask("the reason, which the model gets with a no", q.reason, func(m *model, text string) tea.Cmd {
+			if q.ref() == string(c.Ref()) {
+				q.reason = text
+			}
+			return nil
+		})
 		asked.empty = true
 	case "g":
 		return q.goOn(m, c)
@@ -192,9 +238,9 @@ func (q *queue) put(m *model, c *waiting, text string) tea.Cmd {
 
 // decide takes a decision, with rules that are made by it; that somebody else was faster is told.
 func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx.Rule) tea.Cmd {
-	v.Name, v.Reason = m.o.By, q.reason
+	v.Name, q.deciding = m.o.By, true
 	st, ctx := m.st, m.ctx
-	return tea.Sequence(func() tea.Msg {
+	return func() tea.Msg {
 		b := st.Begin(c.Context.String(), c.Branch)
 		for _, rule := range rules {
 			b.AddRule(rule, chatctx.RuleScope{})
@@ -202,10 +248,16 @@ func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx
 		b.Decide(c.Ref(), v)
 		done, err := b.Commit(ctx)
 		if err != nil {
-			return doneMsg{err: err}
+			return decidedMsg{q, doneMsg{err: err}}
 		}
-		return doneMsg{note: fmt.Sprintf("%s is %s; g runs what was approved", c.Tool, done.Last().Call.Status)}
-	}, q.read(m))
+		return decidedMsg{q, doneMsg{note: fmt.Sprintf("%s is %s; g runs what was approved", c.Tool, done.Last().Call.Status)}}
+	}
+}
+
+// decidedMsg is what became of a decision.
+type decidedMsg struct {
+	of *queue
+	doneMsg
 }
 
 // always makes a rule of one of those that fit, and approves the call.
@@ -219,10 +271,11 @@ func (q *queue) always(m *model, c *waiting) tea.Cmd {
 	for _, r := range offers {
 		ch.options = append(ch.options, r.String())
 	}
+	verdict := chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())], Reason: q.reason}
 	ch.then = func(m *model, i int) tea.Cmd {
 		rule := *offers[i]
-		rule.Reason = q.reason
-		return q.decide(m, c, chatctx.Verdict{Status: pool.Approved, Arguments: q.edited[string(c.Ref())]}, rule)
+		rule.Reason = verdict.Reason
+		return q.decide(m, c, verdict, rule)
 	}
 	m.over = ch
 	ch.n = len(ch.options)

@@ -135,6 +135,7 @@ func (o *comparison) arrange(columns, lines int) {
 	o.sheet.arrange(columns, lines)
 }
 
+func (o *comparison) coming() bool           { return o.table == nil }
 func (o *comparison) hint() string           { return "esc: back  t in the tree takes an answer" }
 func (o *comparison) enter(m *model) tea.Cmd { m.over = nil; return nil }
 func (o *comparison) key(m *model, k tea.KeyPressMsg) tea.Cmd {

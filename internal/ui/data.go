@@ -3,9 +3,13 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
@@ -24,6 +28,8 @@ type conversation struct {
 	roll
 	entries map[screen.Place]cached // by Tree.Owner
 	asked   map[screen.Place]bool   // entries that are being read
+	lost    pool.Time               // the last change of the conversation when a branch was looked for that was gone
+	unread  error                   // why entries could not be read; nothing more is read before the facts are
 	pinned  *pin                    // the place that was marked for comparing; nil: none
 }
 
@@ -49,14 +55,51 @@ type cached struct {
 	revision uint64
 }
 
-// readFacts reads what is drawn of a conversation but for its messages.
+// errGone: the conversation is not there any more.
+var errGone = errors.New("the conversation was removed")
+
+// factsTries bounds how often facts are read that change meanwhile. What is read last may be of two moments then; the change is noticed, and leads to another reading.
+const factsTries = 5
+
+// readFacts reads what is drawn of a conversation but for its messages, as it is at one moment: a branch that is there at the beginning may be gone before all is read.
 func (m *model) readFacts(c *chatctx.ChatContext) (*facts, error) {
+	for try := 1; ; try++ {
+		f, err := m.readOnce(c)
+		if f == nil || m.ctx.Err() != nil { // nothing is known of it
+			return nil, err
+		}
+		now, failed := info(m.ctx, c)
+		switch {
+		case failed != nil:
+			return nil, failed
+		case now.Updated != f.info.Updated && try < factsTries:
+			continue
+		case err != nil:
+			return nil, err
+		}
+		return f, nil
+	}
+}
+
+func info(ctx context.Context, c *chatctx.ChatContext) (*chatctx.ContextInfo, error) {
+	info, err := c.Info(ctx)
+	if errors.Is(err, chatctx.ErrNotFound) {
+		err = errors.Join(errGone, err)
+	}
+	return info, err
+}
+
+// readOnce reads the facts one after the other. With an error it gives what was read before, nil for nothing.
+func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 	ctx := m.ctx
-	f := &facts{c: c, tags: map[chatctx.ID][]string{}}
+	read, err := info(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	f := &facts{c: c, info: read, tags: map[chatctx.ID][]string{}}
 	var tags map[string]chatctx.ID
 	var branches []*chatctx.TreeBranch
 	steps := []func() error{
-		func() (err error) { f.info, err = c.Info(ctx); return err },
 		func() (err error) { branches, err = c.Tree(ctx); return err },
 		func() (err error) { tags, err = c.Tags(ctx); return err },
 		func() (err error) { f.marks, err = c.Marks(ctx); return err },
@@ -67,7 +110,7 @@ func (m *model) readFacts(c *chatctx.ChatContext) (*facts, error) {
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return nil, err
+			return f, err
 		}
 	}
 	f.tree = screen.NewTree(branches)
@@ -137,6 +180,7 @@ func (f *facts) named(name string) int {
 // stretch is a part of a branch that has to be read.
 type stretch struct {
 	branch   string
+	id       chatctx.ID // of the branch: another may have its name by now
 	from, to int
 	owner    int // the number of the branch in the tree
 }
@@ -152,6 +196,9 @@ func readEntries(ctx context.Context, c *chatctx.ChatContext, parts []stretch) (
 			if snap, err = c.Snapshot(ctx, p.branch); err != nil {
 				return out, err
 			}
+			if snap.Info.ID != p.id {
+				return out, fmt.Errorf("%w: the branch %q is another one by now", chatctx.ErrNotFound, p.branch)
+			}
 			snaps[p.branch] = snap
 		}
 		for e, err := range snap.Entries(ctx, p.from, min(p.to, snap.Len())) {
@@ -166,6 +213,9 @@ func readEntries(ctx context.Context, c *chatctx.ChatContext, parts []stretch) (
 
 // missing are the messages of the rows on the screen that are not read, or were read before their branch changed, as stretches.
 func (v *conversation) missing() []stretch {
+	if v.unread != nil {
+		return nil
+	}
 	var want []screen.Place
 	from, to := v.shown()
 	for _, r := range v.rows[from:to] {
@@ -173,8 +223,7 @@ func (v *conversation) missing() []stretch {
 			continue
 		}
 		p := v.tree.Owner(r.Place)
-		had, ok := v.entries[p]
-		if v.asked[p] || ok && had.revision == v.tree.Branches[p.Branch].Revision {
+		if v.asked[p] || v.newest(p) != nil {
 			continue
 		}
 		v.asked[p] = true
@@ -192,7 +241,8 @@ func (v *conversation) missing() []stretch {
 			parts[n-1].to = p.Position
 			continue
 		}
-		parts = append(parts, stretch{v.tree.Branches[p.Branch].Name, p.Position, p.Position, p.Branch})
+		b := v.tree.Branches[p.Branch]
+		parts = append(parts, stretch{b.Name, b.ID, p.Position, p.Position, p.Branch})
 	}
 	return parts
 }
@@ -209,7 +259,43 @@ func (v *conversation) put(read map[screen.Place]cached) {
 	maps.Copy(v.entries, read)
 }
 
-// entry is the message at a place, nil while it is not read.
+// reads takes messages that were read, or why they could not be. That a branch has gone is no failure: what there is now is read, unless nothing has changed.
+func (m *model) reads(msg entriesMsg) tea.Cmd {
+	v := m.conv
+	if v == nil || v.facts != msg.of {
+		return nil
+	}
+	v.put(msg.read)
+	if v.unread = msg.err; msg.err == nil {
+		return nil
+	}
+	if errors.Is(msg.err, chatctx.ErrNotFound) && v.lost != v.info.Updated {
+		v.lost = v.info.Updated
+		return m.reread()
+	}
+	m.complain(msg.err)
+	return nil
+}
+
+// newest is the message at the place of its owner as it was read since its branch changed last, nil where it is not.
+func (v *conversation) newest(owner screen.Place) *chatctx.Entry {
+	if had, ok := v.entries[owner]; ok && had.revision >= v.tree.Branches[owner.Branch].Revision {
+		return had.Entry
+	}
+	return nil
+}
+
+// coming reports whether the message at the cursor is being read.
+func (v *conversation) coming() bool {
+	r := v.here()
+	if r == nil || r.Kind == screen.BeginRow {
+		return false
+	}
+	owner := v.tree.Owner(r.Place)
+	return v.newest(owner) == nil && v.asked[owner]
+}
+
+// entry is the message at a place to be drawn, nil while it is not read: until the new one comes it may be the one that stood there before.
 func (v *conversation) entry(p screen.Place) *chatctx.Entry { return v.entries[v.tree.Owner(p)].Entry }
 
 // renew goes on with what was read anew: the folds, the messages that are still right and the cursor are carried over to the branches that are there now.
@@ -234,15 +320,17 @@ func (v *conversation) renew(f *facts) {
 			entries[to] = e
 		}
 	}
-	v.entries, v.asked = entries, map[screen.Place]bool{}
+	v.entries, v.asked, v.unread = entries, map[screen.Place]bool{}, nil
 	var here screen.Place
-	keep := false
+	keep, line := false, v.cursor-v.top
 	if v.cursor < len(v.rows) && v.rows[v.cursor].Kind != screen.BeginRow {
 		here, keep = moved(v.rows[v.cursor].Place)
 	}
 	v.lay()
 	if keep {
 		v.find(here)
+		v.top = max(v.cursor-line, 0) // where it was on the screen
+		v.to(v.cursor)
 	}
 }
 

@@ -1,7 +1,7 @@
 package ui
 
 import (
-	"iter"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,12 +10,14 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// journal is what was done in the conversation, the newest first, read as far as the screen needs.
+// journal is what was done in the conversation, the newest first, read from there as far as the screen needs. It is read anew with each change, so the cursor
+// stays on an operation and not on a line.
 type journal struct {
 	sheet
 	ops   []*chatctx.Operation
-	next  func() (*chatctx.Operation, error, bool)
-	busy  bool
+	want  int  // how many are to be read
+	busy  bool // a reading is on its way
+	stale bool // and one more is to follow
 	whole bool
 }
 
@@ -32,23 +34,39 @@ func (m *model) openJournal() tea.Cmd {
 	}
 	j := &journal{}
 	j.heading = "What was done, the newest first"
-	j.next, _ = iter.Pull2(m.st.Operations(m.ctx, m.conv.c.ID.String()))
 	m.over = j
-	return j.wants(m.body())
+	return j.wants(m)
 }
 
 // wants reads more where the screen needs it.
-func (j *journal) wants(lines int) tea.Cmd {
-	if j.busy || j.whole || len(j.ops) > j.top+2*lines {
+func (j *journal) wants(m *model) tea.Cmd {
+	screens := 2 * m.body()
+	if j.whole || len(j.ops) > j.top+screens {
 		return nil
 	}
-	j.busy = true
+	j.want = max(j.want, 2*(j.top+screens))
+	return j.read(m)
+}
+
+func (j *journal) read(m *model) tea.Cmd {
+	if j.busy {
+		j.stale = true
+		return nil
+	}
+	if m.conv == nil {
+		return nil
+	}
+	j.busy, j.stale = true, false
+	want, ctx, st, ref := j.want, m.ctx, m.st, m.conv.c.ID.String()
 	return func() tea.Msg {
-		msg := opsMsg{of: j}
-		for range 2 * lines {
-			op, err, ok := j.next()
-			if !ok || err != nil {
-				msg.whole, msg.err = true, err
+		msg := opsMsg{of: j, whole: true}
+		for op, err := range st.Operations(ctx, ref) {
+			if err != nil {
+				msg.err = err
+				break
+			}
+			if len(msg.ops) == want {
+				msg.whole = false
 				break
 			}
 			msg.ops = append(msg.ops, op)
@@ -60,20 +78,37 @@ func (j *journal) wants(lines int) tea.Cmd {
 func (j *journal) update(m *model, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case opsMsg:
-		if msg.of == j {
-			j.busy, j.whole = false, msg.whole
-			j.ops = append(j.ops, msg.ops...)
-			j.n = len(j.ops)
-			m.complain(msg.err)
+		if msg.of != j {
+			return nil
 		}
+		j.busy = false
+		if m.complain(msg.err); msg.err == nil {
+			j.put(msg)
+		}
+		if j.stale {
+			return j.read(m)
+		}
+		return j.wants(m)
 	case changesMsg:
-		again := m.openJournal()
-		m.over.rolls().cursor = j.cursor
-		return again
+		return j.read(m)
 	}
 	return nil
 }
 
+// put takes operations that were read.
+func (j *journal) put(msg opsMsg) {
+	here := ""
+	if j.cursor < len(j.ops) {
+		here = j.ops[j.cursor].ID
+	}
+	j.ops, j.whole = msg.ops, msg.whole
+	j.resize(len(j.ops), j.height)
+	if i := slices.IndexFunc(j.ops, func(o *chatctx.Operation) bool { return o.ID == here }); i >= 0 {
+		j.to(i)
+	}
+}
+
+func (j *journal) coming() bool { return j.busy && len(j.ops) == 0 }
 func (j *journal) hint() string {
 	return "enter: its branch  u: take this one back  U: redo  esc: back"
 }
@@ -91,12 +126,12 @@ func (j *journal) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	default:
 		j.closes(m, k)
 	}
-	return j.wants(m.body())
+	return j.wants(m)
 }
 
 // enter goes to the head of the branch that the operation was about.
 func (j *journal) enter(m *model) tea.Cmd {
-	if j.cursor >= len(j.ops) {
+	if j.cursor >= len(j.ops) || m.conv == nil {
 		return nil
 	}
 	for _, name := range j.ops[j.cursor].Branches {

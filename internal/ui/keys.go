@@ -139,6 +139,9 @@ func (m *model) typeFilter(k tea.KeyPressMsg) tea.Cmd {
 	l := m.list
 	switch k.Keystroke() {
 	case "enter":
+		if there := func() bool { return l.whole || l.filter.text == "" }; !there() { // a better one may come
+			return m.await(there)
+		}
 		l.typing = false
 		return m.enterList()
 	case "esc", "ctrl+c":
@@ -197,6 +200,7 @@ func (m *model) quit() tea.Cmd {
 	for _, s := range m.streams {
 		s.stop()
 	}
+	m.leaving = true
 	return tea.Quit
 }
 

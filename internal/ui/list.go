@@ -59,16 +59,18 @@ func (l *list) at(line int) *chatctx.ContextInfo {
 	return l.infos[line]
 }
 
+// listPage is how many conversations are read at once, at least.
+const listPage = 64
+
 // wants reads more where the screen needs it.
 func (l *list) wants() tea.Cmd {
-	const page = 64
 	if l.busy || l.whole || l.filter.text == "" && len(l.infos) > l.top+2*l.height {
 		return nil
 	}
 	l.busy = true
-	n := max(page, 2*l.height)
+	n := max(listPage, 2*l.height)
 	if l.filter.text != "" {
-		n = 4 * page
+		n = 4 * listPage
 	}
 	return func() tea.Msg {
 		var msg listMsg
@@ -97,10 +99,38 @@ func (l *list) read(msg listMsg) {
 	l.refilter()
 }
 
-// changed takes the news of a conversation: it moves to where its last change puts it, or goes where it was put into the trash.
-func (l *list) changed(info *chatctx.ContextInfo) {
+// index is where a conversation stands, -1 for nowhere.
+func (l *list) index(id chatctx.ID) int {
+	return slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.ID == id })
+}
+
+// forget takes a conversation off the list until it is read again.
+func (l *list) forget(id chatctx.ID) {
+	if i := l.index(id); i >= 0 {
+		l.infos, l.folds = slices.Delete(l.infos, i, i+1), slices.Delete(l.folds, i, i+1)
+		l.refilter()
+	}
+	delete(l.known, id)
+}
+
+// gone takes a conversation off the list for good.
+func (l *list) gone(id chatctx.ID) {
 	here := l.at(l.cursor)
-	if i := slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.ID == info.ID }); i >= 0 {
+	l.forget(id)
+	l.known[id] = true
+	if here != nil {
+		l.find(here.ID)
+	}
+}
+
+// changed takes the news of a conversation: it moves to where its last change puts it, or goes where it was put into the trash. What is older than what is known is no news.
+func (l *list) changed(info *chatctx.ContextInfo) {
+	i := l.index(info.ID)
+	if i >= 0 && l.infos[i].Updated > info.Updated {
+		return
+	}
+	here := l.at(l.cursor)
+	if i >= 0 {
 		l.infos, l.folds = slices.Delete(l.infos, i, i+1), slices.Delete(l.folds, i, i+1)
 	}
 	l.known[info.ID] = true

@@ -3,7 +3,6 @@ package ui
 import (
 	"context"
 	"errors"
-	"sync"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -29,9 +28,18 @@ type model struct {
 	list     *list
 	conv     *conversation
 	open     int // counts what was opened: what comes of an earlier one is left
-	asked    int // counts the readings of what is open
-	read     int // the newest of them that has come
 	opening  bool
+	// One reading of what is open is on its way at a time. What asks for another meanwhile has it read once more, so that what comes last is the newest.
+	reading, stale bool
+	missed         map[chatctx.ID]bool // conversations that changed while one was being opened
+	news           news
+
+	typed    []tea.Msg   // input that waits
+	input    tea.Msg     // the one that is being taken
+	waitsFor func() bool // it waits for this, nil: for nothing
+	acting   bool        // a change of this program is under way
+	unseen   bool        // one was made and is not read yet
+	leaving  bool
 	preview  preview
 	readsOn  bool // the preview goes on with the messages after the one at the cursor
 	over     overlay
@@ -46,12 +54,12 @@ type model struct {
 	goHead  string       // the branch whose head the cursor goes to when the tree is read anew
 	reached *chatctx.Hit // what it goes to
 	follow  bool         // the preview follows an answer that comes to its end
-	working sync.WaitGroup
+	errands errands
 	fatal   error
 }
 
 func newModel(ctx context.Context, o Options) *model {
-	m := &model{ctx: ctx, o: o, st: o.Store, pen: screen.Pen{Styles: true, Color: o.Color}, list: newList(ctx, o.Store), send: func(tea.Msg) {}}
+	m := &model{ctx: ctx, o: o, st: o.Store, pen: screen.Pen{Styles: true, Color: o.Color}, list: newList(ctx, o.Store), send: func(tea.Msg) {}, missed: map[chatctx.ID]bool{}}
 	for _, g := range keyGroups() {
 		m.keys = append(m.keys, g.keys...)
 	}
@@ -62,17 +70,16 @@ func newModel(ctx context.Context, o Options) *model {
 type (
 	factsMsg struct {
 		*facts
-		open  int
-		asked int
-		err   error
-		head  string // the branch whose head the cursor goes to
+		open   int
+		err    error
+		head   string // the branch whose head the cursor goes to
+		unseen bool   // they have what a change of this program made
 	}
 	entriesMsg struct {
 		of   *facts
 		read map[screen.Place]cached
 		err  error
 	}
-	infoMsg    struct{ info *chatctx.ContextInfo }
 	changesMsg struct{ changes []chatctx.Change }
 	errMsg     struct{ error }
 )
@@ -90,64 +97,101 @@ func (m *model) Init() tea.Cmd {
 	}
 }
 
-// opens counts that another conversation is opened, whose readings are counted anew.
-func (m *model) opens() int {
-	m.open, m.asked, m.read = m.open+1, 0, 0
-	return m.open
+// opens begins to open another conversation, in a command that finds it.
+func (m *model) opens(find func() (*chatctx.ChatContext, error)) tea.Cmd {
+	m.open++
+	m.conv, m.opening, m.reading, m.stale, m.unseen, m.goHead, m.undone = nil, true, false, false, false, "", ""
+	open := m.open
+	return func() tea.Msg {
+		c, err := find()
+		if err != nil {
+			return factsMsg{open: open, err: err}
+		}
+		f, err := m.readFacts(c)
+		return factsMsg{facts: f, open: open, err: err}
+	}
 }
 
-// reread reads the conversation that is open anew.
-func (m *model) reread(c *chatctx.ChatContext) tea.Cmd {
-	m.asked++
-	open, asked, head := m.open, m.asked, m.goHead
-	m.opening, m.goHead = true, "" // what is on its way already may be older than the head
+// reread reads the conversation that is open anew: now, or once more when the reading that is on its way has come, which may be older than what it is read for.
+func (m *model) reread() tea.Cmd {
+	m.stale = true
+	return m.readNext()
+}
+
+func (m *model) readNext() tea.Cmd {
+	if m.conv == nil || m.reading || !m.stale {
+		return nil
+	}
+	c, msg := m.conv.c, factsMsg{open: m.open, head: m.goHead, unseen: m.unseen}
+	m.reading, m.stale, m.goHead = true, false, ""
 	return func() tea.Msg {
-		f, err := m.readFacts(c)
-		return factsMsg{facts: f, open: open, asked: asked, head: head, err: err}
+		msg.facts, msg.err = m.readFacts(c)
+		return msg
 	}
 }
 
 // opened takes what was read of a conversation.
 func (m *model) opened(msg factsMsg) tea.Cmd {
+	if msg.err == nil {
+		m.list.changed(msg.info)
+	}
 	if msg.open != m.open {
 		return nil
 	}
-	if msg.asked < m.read && msg.err == nil { // newer facts came before
-		m.toNamed(msg.head)
-		return nil
+	m.opening, m.reading = false, false
+	if msg.unseen {
+		m.unseen = false
 	}
-	m.opening, m.read = false, msg.asked
-	var watch tea.Cmd
 	if !m.watching {
-		m.watching, watch = true, m.watch(msg.facts)
+		m.watching = true
+		m.errands.do(func() { m.watch(msg.facts) })
 	}
 	if msg.err != nil {
-		m.focus = onList
-		if !errors.Is(msg.err, chatctx.ErrNotFound) || m.o.Context != "" {
-			m.complain(msg.err)
-		}
-		return watch
+		m.unread(msg.err)
+		return nil
 	}
-	if m.conv == nil || m.conv.c.ID != msg.c.ID {
+	if m.conv == nil {
 		m.conv = &conversation{facts: msg.facts, glyphs: screen.LineGlyphs, entries: map[screen.Place]cached{}, asked: map[screen.Place]bool{}}
 		m.arrange()
 		m.conv.lay()
 		m.conv.toHead(m.conv.active())
+		m.stale = m.stale || m.missed[msg.c.ID]
 	} else {
 		m.conv.renew(msg.facts)
 	}
-	m.list.changed(msg.info)
+	clear(m.missed)
 	m.toNamed(msg.head)
+	next := m.readNext()
 	if h := m.reached; h != nil {
 		m.reached = nil
-		return tea.Batch(watch, m.reach(h))
+		return tea.Batch(next, m.reach(h))
 	}
-	return watch
+	return next
+}
+
+// unread says why a conversation could not be read. What is open stays as it was read before, unless it is gone.
+func (m *model) unread(err error) {
+	clear(m.missed)
+	first := m.open == 0 && m.conv == nil
+	if errors.Is(err, errGone) && m.conv != nil {
+		m.list.gone(m.conv.c.ID)
+		m.conv, m.over, m.question = nil, nil, nil
+	}
+	m.stale = true // it is tried again with the next key
+	if m.conv == nil {
+		m.focus, m.reached, m.unseen = onList, nil, false
+	}
+	if !first || !errors.Is(err, chatctx.ErrNotFound) || m.o.Context != "" { // else there is no conversation yet
+		m.complain(err)
+	}
 }
 
 // toNamed puts the cursor on the head of a branch, where it is there.
 func (m *model) toNamed(name string) {
-	if i := m.conv.named(name); name != "" && i >= 0 {
+	if m.conv == nil || name == "" {
+		return
+	}
+	if i := m.conv.named(name); i >= 0 {
 		m.conv.toHead(i)
 	}
 }
@@ -161,66 +205,71 @@ func (m *model) opener(id chatctx.ID) func() (*chatctx.ChatContext, error) {
 	return func() (*chatctx.ChatContext, error) { return m.st.Context(m.ctx, id.String()) }
 }
 
-// watch tells of what others do, and of what they did to a conversation since it was read: the first look at a large store takes a while, so it waits for the first
-// screen.
-func (m *model) watch(read *facts) tea.Cmd {
-	return func() tea.Msg {
-		changes, err := m.st.Watch(m.ctx)
-		if err != nil {
-			return errMsg{err}
-		}
-		m.working.Go(func() {
-			for c := range changes {
-				all := []chatctx.Change{c}
-				for waiting := len(changes); waiting > 0; waiting-- {
-					all = append(all, <-changes)
-				}
-				m.send(changesMsg{all})
-			}
-		})
-		if read == nil {
-			return nil
-		}
-		if info, err := read.c.Info(m.ctx); err == nil && info.Updated != read.info.Updated {
-			return changesMsg{[]chatctx.Change{{Context: info.ID}}}
-		}
-		return nil
+// watch tells of what others do, also of what they did between the reading of the first screen and now: the first look at a large store takes a while, so it waits for that.
+func (m *model) watch(read *facts) {
+	changes, err := m.st.Watch(m.ctx)
+	if err != nil {
+		m.send(errMsg{err})
+		return
 	}
+	m.send(m.meanwhile(read))
+	for c := range changes {
+		all := []chatctx.Change{c}
+		for waiting := len(changes); waiting > 0; waiting-- {
+			all = append(all, <-changes)
+		}
+		m.send(changesMsg{all})
+	}
+}
+
+// meanwhile are the conversations that may have changed since the first screen was read: those that changed last, as many as the list had by then.
+func (m *model) meanwhile(read *facts) changesMsg {
+	var msg changesMsg
+	for info, err := range m.st.Contexts(m.ctx, chatctx.ListOptions{}) {
+		if err != nil || len(msg.changes) == listPage {
+			break
+		}
+		if read == nil || info.ID != read.info.ID || info.Updated != read.info.Updated {
+			msg.changes = append(msg.changes, chatctx.Change{Context: info.ID})
+		}
+	}
+	return msg
 }
 
 // noticed reads anew what changed.
 func (m *model) noticed(msg changesMsg) tea.Cmd {
 	var cmds []tea.Cmd
-	seen := map[chatctx.ID]bool{}
 	for _, c := range msg.changes {
-		if c.Err != nil {
+		switch {
+		case c.Err != nil:
 			m.complain(c.Err)
-		}
-		if c.Context == (chatctx.ID{}) || seen[c.Context] {
 			continue
+		case c.Context == (chatctx.ID{}): // the store's settings are everybody's
+			m.stale = true
+		case m.conv != nil && m.conv.c.ID == c.Context:
+			m.stale = true
+		default:
+			m.missed[c.Context] = m.opening
+			m.news.add(c.Context)
 		}
-		seen[c.Context] = true
-		if m.conv != nil && m.conv.c.ID == c.Context {
-			cmds = append(cmds, m.reread(m.conv.c))
-			continue
+		if c.Kind == chatctx.Replaced { // what was read may be newer than what there is
+			m.replaced(c.Context)
 		}
-		find := m.opener(c.Context)
-		cmds = append(cmds, func() tea.Msg {
-			ctx, err := find()
-			if err != nil {
-				return nil // it was purged
-			}
-			info, err := ctx.Info(m.ctx)
-			if err != nil {
-				return nil
-			}
-			return infoMsg{info}
-		})
 	}
+	cmds = append(cmds, m.readNext(), m.readNews())
 	if m.over != nil && len(msg.changes) > 0 {
 		cmds = append(cmds, m.over.update(m, msg))
 	}
 	return tea.Batch(cmds...)
+}
+
+// replaced forgets what was read of a conversation.
+func (m *model) replaced(id chatctx.ID) {
+	m.list.forget(id)
+	if m.conv != nil && m.conv.c.ID == id {
+		f := *m.conv.facts // so what is read for the old ones is not taken either
+		m.conv.facts, m.conv.entries = &f, map[screen.Place]cached{}
+	}
 }
 
 // complain shows a failure; nil shows nothing.

@@ -13,6 +13,7 @@ type overlay interface {
 	update(m *model, msg tea.Msg) tea.Cmd
 	draw(m *model, lines int) []screen.Line
 	hint() string
+	coming() bool // nothing of it is read yet
 	rolls() *roll // what the mouse moves in
 	enter(m *model) tea.Cmd
 }
@@ -31,6 +32,7 @@ func (s *sheet) arrange(columns, lines int) {
 }
 
 func (s *sheet) rolls() *roll { return &s.roll }
+func (s *sheet) coming() bool { return false }
 
 // closes takes the keys that move in an overlay or close it.
 func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {

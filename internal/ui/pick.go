@@ -49,6 +49,7 @@ type picker struct {
 	found   []int
 	filter  field
 	whole   bool
+	enters  bool // the best is chosen when all are read
 	chosen  int
 	failed  error
 	pen     screen.Pen
@@ -88,6 +89,9 @@ func (p *picker) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if !p.whole {
 			return p, p.read
 		}
+		if p.enters {
+			return p.choose()
+		}
 	case tea.PasteMsg:
 		p.filter.insert(msg.Content)
 		p.refilter()
@@ -106,6 +110,7 @@ func (p *picker) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (p *picker) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
+	p.enters = false
 	switch name := k.Keystroke(); name {
 	case "enter":
 		return p.choose()
@@ -127,6 +132,7 @@ func (p *picker) choose() (tea.Model, tea.Cmd) {
 		p.chosen = p.found[p.cursor]
 		return p, tea.Quit
 	}
+	p.enters = !p.whole // it was typed before what it is meant for was read
 	return p, nil
 }
 

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -23,6 +24,7 @@ type reading struct {
 // preview is the text beside the tree.
 type preview struct {
 	of     reading
+	number int // of the reading that is on its way, or was the last: what comes of an earlier one is left
 	lines  []screen.Line
 	top    int
 	next   int // the position where reading goes on; 0: nothing is left
@@ -34,16 +36,16 @@ type preview struct {
 
 // previewMsg brings lines of a reading.
 type previewMsg struct {
-	of    reading
-	lines []screen.Line
-	next  int
-	err   error
+	number int
+	lines  []screen.Line
+	next   int
+	err    error
 }
 
 // show makes the preview show something, and gives the command that reads it; nil where it is there already.
 func (m *model) show(of reading) tea.Cmd {
 	p := &m.preview
-	if p.of == of && (p.busy || p.failed == nil) {
+	if p.of == of {
 		return nil
 	}
 	if p.cancel != nil {
@@ -65,14 +67,16 @@ func (m *model) readOn(position int) tea.Cmd {
 	p := &m.preview
 	ctx, cancel := context.WithCancel(m.ctx)
 	p.cancel, p.busy = cancel, true
-	of, enough, width := p.of, 2*p.height, m.width()
+	p.number++
+	of, number, enough, width := p.of, p.number, 2*p.height, m.width()
 	var marks map[chatctx.ID]string
 	if m.conv != nil && m.conv.c.ID == of.context {
 		marks = m.conv.marks
 	}
 	find := m.opener(of.context)
 	return func() tea.Msg {
-		msg := previewMsg{of: of}
+		defer cancel()
+		msg := previewMsg{number: number}
 		c, err := find()
 		if err != nil {
 			msg.err = err
@@ -108,7 +112,11 @@ func (m *model) readOn(position int) tea.Cmd {
 // readPreview takes lines; those of something that is not shown any more are left.
 func (m *model) readPreview(msg previewMsg) {
 	p := &m.preview
-	if p.of != msg.of || m.ctx.Err() != nil {
+	if p.number != msg.number || m.ctx.Err() != nil {
+		return
+	}
+	if errors.Is(msg.err, chatctx.ErrNotFound) { // it has gone: what there is now is being read, and until then the screen stays as it is
+		p.busy = false
 		return
 	}
 	if p.next == 0 { // the first lines: they stand in the place of what was there before

@@ -73,6 +73,7 @@ func (s *search) update(m *model, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+func (s *search) coming() bool { return s.busy }
 func (s *search) hint() string { return "enter: go there  n N: the next, the one before  esc: back" }
 
 func (s *search) key(m *model, k tea.KeyPressMsg) tea.Cmd {
@@ -152,7 +153,7 @@ func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 		return nil
 	}
 	c, ctx, branch := m.conv.c, m.ctx, m.conv.info.Active
-	return func() tea.Msg {
+	return m.act(func() tea.Msg { // it changes nothing, but what is typed is meant for the place
 		snap, err := c.Snapshot(ctx, branch)
 		if err != nil {
 			return errMsg{err}
@@ -169,7 +170,7 @@ func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 			return errMsg{err}
 		}
 		return placedMsg{c.ID, branch, e.Position}
-	}
+	})
 }
 
 // placedMsg is where a message stands.
@@ -177,4 +178,13 @@ type placedMsg struct {
 	context  chatctx.ID
 	branch   string
 	position int
+}
+
+func (m *model) placed(msg placedMsg) {
+	if m.conv == nil || m.conv.c.ID != msg.context {
+		return
+	}
+	if i := m.conv.named(msg.branch); i >= 0 {
+		m.conv.find(screen.Place{Branch: i, Position: msg.position})
+	}
 }

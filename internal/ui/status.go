@@ -30,7 +30,7 @@ func (m *model) status() string {
 	}
 	for _, s := range m.streams {
 		if s.running() {
-			add(screen.Cyan|screen.Bold, "answering on %s, x stops", screen.OneLine(s.branch))
+			add(screen.Cyan|screen.Bold, "%s, x stops", s.doing())
 		}
 	}
 	if v.calls > 0 {

@@ -28,7 +28,7 @@ func talkingKeys() []key {
 // stream is an answer that comes.
 type stream struct {
 	context chatctx.ID
-	branch  string
+	branch  string // "" until the branch is made that it comes on
 	stop    context.CancelFunc
 	text    strings.Builder
 	state   string // what happens where no words come
@@ -48,6 +48,14 @@ type streamMsg struct {
 }
 
 func (s *stream) running() bool { return !s.done }
+
+// doing is what happens, for the status.
+func (s *stream) doing() string {
+	if s.branch == "" {
+		return "making a branch for the answer"
+	}
+	return "answering on " + screen.OneLine(s.branch)
+}
 
 // streaming is the answer that comes on a branch of the open conversation, nil for none.
 func (m *model) streaming(branch string) *stream {
@@ -96,7 +104,7 @@ func (s *stream) again(columns int) {
 func (m *model) begin(branch string, answer func(ctx context.Context, s *stream) doneMsg) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	s := m.newStream(branch, cancel)
-	m.working.Go(func() {
+	m.errands.do(func() {
 		defer cancel()
 		done := answer(ctx, s)
 		m.send(streamMsg{stream: s, ended: &done})
@@ -124,6 +132,9 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 	switch {
 	case msg.ended != nil:
 		s.done = true
+		if errors.Is(msg.ended.err, context.Canceled) {
+			*msg.ended = came(nil, msg.ended.err)
+		}
 		m.complain(msg.ended.err)
 		if !here {
 			return nil
@@ -131,8 +142,10 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 		if msg.ended.err == nil && msg.ended.note != "" {
 			m.say(false, msg.ended.note)
 		}
-		m.goHead = msg.ended.head
-		return m.reread(m.conv.c)
+		if msg.ended.head != "" {
+			m.goHead = msg.ended.head
+		}
+		return m.reread()
 	case e.Delta != nil:
 		switch e.Delta.Type {
 		case pool.ThinkingPart:
@@ -147,7 +160,7 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 		s.text.Reset()
 		s.again(s.columns)
 		if here {
-			return m.reread(m.conv.c)
+			return m.reread()
 		}
 	}
 	return nil
@@ -191,6 +204,9 @@ func (m *model) write() tea.Cmd {
 
 // sendOn sends a message on a branch; an empty one answers what the branch ends with.
 func (m *model) sendOn(branch, text string) tea.Cmd {
+	if m.conv == nil {
+		return nil
+	}
 	c := m.conv.c
 	var messages []*chatctx.Message
 	if strings.TrimSpace(text) != "" {
@@ -204,7 +220,7 @@ func (m *model) sendOn(branch, text string) tea.Cmd {
 		out, err := t.Send(ctx, messages...)
 		return came(out, err)
 	})
-	m.conv.toHead(m.conv.active())
+	m.toNamed(branch)
 	m.focus = onTree
 	return nil
 }
@@ -212,6 +228,12 @@ func (m *model) sendOn(branch, text string) tea.Cmd {
 // came says what became of an answer.
 func came(out *turn.Outcome, err error) doneMsg {
 	switch {
+	case errors.Is(err, context.Canceled) && (out == nil || out.Reply() == nil):
+		done := doneMsg{note: "stopped before an answer was there"}
+		if out != nil {
+			done.head = out.Branch
+		}
+		return done
 	case errors.Is(err, context.Canceled):
 		return doneMsg{note: "stopped; what came is kept, unfinished", head: out.Branch}
 	case err != nil:
@@ -234,10 +256,12 @@ func (m *model) retry() tea.Cmd {
 		return nil
 	}
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
-		branch, at := v.nameOf(r.Branch), r.Position
+		branch, at := v.nameOf(r.Branch), e.ID
 		m.ask("retry with the model", word(v.settings["model"]), func(m *model, name string) tea.Cmd {
 			c, set := v.c, map[string]json.RawMessage{"model": quoted(strings.TrimSpace(name))}
-			m.begin(branch, func(ctx context.Context, s *stream) doneMsg { return m.again(ctx, c, branch, at, set, s) })
+			if m.conv == v {
+				m.begin("", func(ctx context.Context, s *stream) doneMsg { return m.again(ctx, c, branch, at, set, s) })
+			}
 			return nil
 		})
 		return nil
@@ -245,7 +269,7 @@ func (m *model) retry() tea.Cmd {
 }
 
 // again answers a question again.
-func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string, at int, set map[string]json.RawMessage, s *stream) doneMsg {
+func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string, at chatctx.ID, set map[string]json.RawMessage, s *stream) doneMsg {
 	question, last, err := questionAt(ctx, c, branch, at)
 	if err != nil {
 		return doneMsg{err: err}
@@ -255,6 +279,7 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 		return doneMsg{err: err}
 	}
 	if last {
+		m.send(movedMsg{s, branch})
 		return came(t.Send(ctx))
 	}
 	if err := t.Beside(ctx, "", question); err != nil {
@@ -263,7 +288,13 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 	m.send(movedMsg{s, t.Branch})
 	out, err := t.Send(ctx)
 	if out == nil || out.Reply() == nil {
-		return doneMsg{err: errors.Join(err, t.Unmake(ctx))}
+		if failed := t.Unmake(ctx); failed != nil {
+			return doneMsg{err: errors.Join(err, failed)}
+		}
+		if err == nil {
+			err = errNothingCame
+		}
+		return came(nil, err)
 	}
 	if failed := t.GoTo(ctx); failed != nil {
 		err = errors.Join(err, failed)
@@ -271,19 +302,25 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 	return came(out, err)
 }
 
-// movedMsg says that an answer comes on a branch that was made for it.
+var errNothingCame = errors.New("no answer came")
+
+// movedMsg says on which branch an answer comes: where one is made for it, once it is there.
 type movedMsg struct {
 	*stream
 	branch string
 }
 
-// questionAt is the user's message at a place or before it, and whether it is the branch's last.
-func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, at int) (*chatctx.Entry, bool, error) {
+// questionAt is the message if a user asked with it, else the one before it with which a user did, and whether it is the branch's last.
+func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, message chatctx.ID) (*chatctx.Entry, bool, error) {
 	snap, err := c.Snapshot(ctx, branch)
 	if err != nil {
 		return nil, false, err
 	}
-	for e, err := range snap.Entries(ctx, min(at, snap.Len()), 1) {
+	at, err := snap.Place(ctx, chatctx.RefTo(message))
+	if err != nil {
+		return nil, false, err
+	}
+	for e, err := range snap.Entries(ctx, at.Position, 1) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -314,7 +351,9 @@ func (m *model) askMany() tea.Cmd {
 			}
 		}
 		cmd := m.askText("the message to all, empty to answer the last one again", "", func(m *model, text string) tea.Cmd {
-			m.askAll(c, branch, models, text)
+			if m.conv != nil {
+				m.askAll(c, branch, models, text)
+			}
 			return nil
 		})
 		m.question.empty = true
@@ -337,7 +376,7 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 		t := m.turnOn(c, s.branch, map[string]json.RawMessage{"model": quoted(name)}, s)
 		turns, streams[t] = append(turns, t), s
 	}
-	m.working.Go(func() {
+	m.errands.do(func() {
 		defer cancel()
 		var message *chatctx.Message
 		var at chatctx.Ref
@@ -357,10 +396,10 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 			}
 		}
 		_, err := turn.Ask(ctx, branch, message, at, turns, func() { m.send(doneMsg{note: "asking " + strings.Join(models, ", ")}) }, func(a *turn.Answer) {
-			done := doneMsg{err: a.Err}
-			if a.Err == nil {
-				done = came(a.Outcome, nil)
+			if a.Err != nil {
+				a.Outcome = nil
 			}
+			done := came(a.Outcome, a.Err)
 			m.send(streamMsg{stream: streams[a.Turn], ended: &done})
 		})
 		if err != nil {

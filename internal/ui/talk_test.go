@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -141,15 +142,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestLeaveWhileAnswering: the program ends, and what came is on the branch.
-func TestLeaveWhileAnswering(t *testing.T) {
-	st := asked(t)
-	x := start(t, talking(t, st, nil), 130, 24)
-	x.until("a1 assistant: Petrel.", "? keys")
-	x.press("r")
-	x.until("retry with the model")
-	x.press("\x15", "slow", "enter")
-	x.until("answering on main.2")
+// leave types q, waits for the program's end, and gives the last message of a branch, nil where there is no such branch. Nobody answers there any more.
+func leave(t *testing.T, x *terminal, st *chatctx.Store, branch string) *chatctx.Entry {
+	t.Helper()
 	x.press("q")
 	if err := <-x.ended; err != nil {
 		t.Error(err)
@@ -159,9 +154,58 @@ func TestLeaveWhileAnswering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if claim, err := c.Running(t.Context(), "main.2"); err != nil || claim != nil {
+	snap, err := c.Snapshot(t.Context(), branch)
+	if errors.Is(err, chatctx.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim, err := c.Running(t.Context(), branch); err != nil || claim != nil {
 		t.Errorf("somebody still answers: %v %v", claim, err)
 	}
+	last, err := snap.Tail(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last[0]
+}
+
+// TestLeaveWhileAnswering: the program ends, and what came is on the branch.
+func TestLeaveWhileAnswering(t *testing.T) {
+	st := asked(t)
+	x := start(t, talking(t, st, nil), 130, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "slow", "enter")
+	x.until("answering on main.2", "│And the beginning of")
+	if last := leave(t, x, st, "main.2"); last == nil || !last.Unfinished || !strings.HasSuffix(last.Text(), "And the beginning of") {
+		t.Errorf("the branch ends with %v", last)
+	}
+}
+
+// TestLeaveAtOnce: who leaves while the branch for an answer is being made, or before words came, finds no branch; where the program was just faster, the words that came.
+func TestLeaveAtOnce(t *testing.T) {
+	st := asked(t)
+	x := start(t, talking(t, st, nil), 130, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "slow", "enter")
+	if last := leave(t, x, st, "main.2"); last != nil && (!last.Unfinished || last.Role != pool.Assistant || last.Text() == "") {
+		t.Errorf("the branch ends with %v", last)
+	}
+}
+
+// TestStopAtOnce stops an answer before anything came of it: what was written is kept.
+func TestStopAtOnce(t *testing.T) {
+	x := start(t, talking(t, asked(t), nil), 130, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("Go", "enter", "x")
+	x.until("stopped", "not answering on")
 }
 
 // TestCalls decides about a call after its arguments were changed, runs it, and goes on.

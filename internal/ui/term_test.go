@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -90,26 +91,65 @@ func (x *terminal) screen() string {
 // until waits for a screen that has all the words.
 func (x *terminal) until(words ...string) string {
 	x.t.Helper()
-	deadline := time.After(time.Minute)
+	return x.wait(fmt.Sprintf("%q", words), func(s string) bool {
+		for _, w := range words {
+			if negated, is := strings.CutPrefix(w, "not "); strings.Contains(s, negated) == is {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// wait waits for a screen that is right: each time something is drawn it looks again.
+func (x *terminal) wait(what string, right func(string) bool) string {
+	x.t.Helper()
+	hangs := time.After(time.Minute)
 	for {
 		x.mu.Lock()
 		s, wrote := x.screen(), x.wrote
 		x.mu.Unlock()
-		all := true
-		for _, w := range words {
-			negated, is := strings.CutPrefix(w, "not ")
-			all = all && strings.Contains(s, negated) != is
-		}
-		if all {
+		if right(s) {
 			return s
 		}
 		select {
 		case <-wrote:
 		case err := <-x.ended:
 			x.ended <- err
-			x.t.Fatalf("the program ended (%v) before %q was on the screen:\n%s", err, words, s)
-		case <-deadline:
-			x.t.Fatalf("%q is not on the screen:\n%s", words, s)
+			x.t.Fatalf("the program ended (%v) with this on the screen:\n%s\nIt waited for %s", err, s, what)
+		case <-hangs:
+			x.t.Fatalf("on the screen is\n%s\nnot %s", s, what)
+		}
+	}
+}
+
+// golden waits for the screen on record.
+func (x *terminal) golden(name string) {
+	x.t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(x.settled()), 0o644); err != nil {
+			x.t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.wait(name+":\n"+string(want), func(s string) bool { return s == string(want) })
+}
+
+// settled is the screen once nothing more is drawn, as far as one can see. Only new screens on record are made of it.
+func (x *terminal) settled() string {
+	for {
+		x.mu.Lock()
+		s, wrote := x.screen(), x.wrote
+		x.mu.Unlock()
+		select {
+		case <-wrote:
+		case <-time.After(2 * time.Second):
+			return s
 		}
 	}
 }
@@ -132,28 +172,6 @@ func (x *terminal) resize(w, h int) {
 	x.em.Resize(w, h)
 	x.mu.Unlock()
 	x.send(tea.WindowSizeMsg{Width: w, Height: h})
-}
-
-// golden compares a screen with the one on record.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is\n%s\nnot\n%s", name, got, want)
-	}
 }
 
 // newStore is a store in memory that is checked at the end.

@@ -50,7 +50,8 @@ func run(ctx context.Context, cancel context.CancelFunc, m *model, more ...tea.P
 	m.send = p.Send
 	_, err := p.Run()
 	cancel()
-	m.working.Wait()
+	m.errands.wait()
+	m.list.stop()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -68,12 +69,35 @@ const (
 
 // Update does what a message means. It reads and writes no store: commands do.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if isInput(msg) {
+		if held, cmd := m.hold(msg); held {
+			return m, m.errands.counted(cmd)
+		}
+	}
+	cmd := m.step(msg)
+	for len(m.typed) > 0 && !m.held() {
+		next := m.typed[0]
+		m.typed, m.waitsFor = m.typed[1:], nil
+		cmd = tea.Batch(cmd, m.step(next))
+	}
+	return m, m.errands.counted(cmd)
+}
+
+// step takes one message, and reads what the screen shows then.
+func (m *model) step(msg tea.Msg) tea.Cmd {
+	m.input = msg
 	cmd := m.update(msg)
 	m.arrange()
-	return m, tea.Batch(cmd, m.wants())
+	if isInput(msg) {
+		cmd = tea.Batch(cmd, m.readNext())
+	}
+	return tea.Batch(cmd, m.wants())
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
+	if m.leaving {
+		return nil
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
@@ -92,33 +116,33 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case factsMsg:
 		return m.opened(msg)
 	case entriesMsg:
-		if m.conv != nil && m.conv.facts == msg.of {
-			m.conv.put(msg.read)
-			m.complain(msg.err)
-		}
+		return m.reads(msg)
 	case listMsg:
 		m.list.read(msg)
 		m.complain(msg.err)
-	case infoMsg:
-		m.list.changed(msg.info)
+	case newsMsg:
+		return m.readIt(msg)
 	case previewMsg:
 		m.readPreview(msg)
 	case changesMsg:
 		return m.noticed(msg)
+	case actedMsg:
+		return m.acted(msg)
 	case doneMsg:
 		return m.done(msg)
+	case decidedMsg:
+		msg.of.decided = true
+		return tea.Batch(m.done(msg.doneMsg), msg.of.read(m))
 	case streamMsg:
 		return m.streamed(msg)
 	case movedMsg:
 		msg.stream.branch = msg.branch
 		if m.conv != nil && m.conv.c.ID == msg.context {
 			m.goHead = msg.branch
-			return m.reread(m.conv.c)
+			return m.reread()
 		}
 	case placedMsg:
-		if i := m.conv.named(msg.branch); m.conv.c.ID == msg.context && i >= 0 {
-			m.conv.find(screen.Place{Branch: i, Position: msg.position})
-		}
+		m.placed(msg)
 	case editedMsg:
 		if m.complain(msg.err); msg.err == nil {
 			return msg.then(m, msg.text)
@@ -126,9 +150,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case listedMsg:
 		m.say(false, msg.note)
 		m.list.changed(msg.info)
-		if m.conv != nil && m.conv.c.ID == msg.info.ID {
-			return m.reread(m.conv.c)
-		}
+		return m.reread() // also another one: it may have been the current one
 	case errMsg:
 		m.complain(msg.error)
 	default:

@@ -1,0 +1,138 @@
+package ui
+
+import (
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// What is typed is meant for what the screen shows once all that was typed before has come about. So input waits while a change of this program is under way or what it changed is not
+// read yet, and while what the keys go to is being opened: whoever types fast acts on what they would see if they typed slowly.
+
+// isInput tells keys, clicks and pasted text from what the program itself brings.
+func isInput(msg tea.Msg) bool {
+	switch msg.(type) {
+	case tea.KeyPressMsg, tea.PasteMsg, tea.MouseClickMsg, tea.MouseWheelMsg:
+		return true
+	}
+	return false
+}
+
+// held reports whether input waits.
+func (m *model) held() bool {
+	return m.h == 0 || m.acting || m.unseen || m.opening || m.waitsFor != nil && !m.waitsFor() || m.coming()
+}
+
+// coming reports whether nothing of what keys go to is read yet.
+func (m *model) coming() bool {
+	switch {
+	case m.question != nil:
+		return false
+	case m.over != nil:
+		return m.over.coming()
+	case m.focus == onList:
+		return m.list.busy && len(m.list.infos) == 0
+	case m.focus == onPreview:
+		return m.preview.busy && len(m.preview.lines) == 0
+	}
+	return false
+}
+
+// hold keeps input for later where it has to wait, and reports whether it does. ctrl+c forgets what waits; where nothing does, it leaves. esc takes away at once what stands over
+// the panes and is still being looked for.
+func (m *model) hold(msg tea.Msg) (bool, tea.Cmd) {
+	if !m.held() && len(m.typed) == 0 {
+		return false, nil
+	}
+	k, _ := msg.(tea.KeyPressMsg)
+	switch name := k.Keystroke(); {
+	case name == "ctrl+c" && len(m.typed) == 0:
+		return true, m.quit()
+	case name == "ctrl+c":
+		m.typed, m.waitsFor = nil, nil
+		return true, nil
+	case name == "esc" && len(m.typed) == 0 && m.over != nil && m.over.coming() && !m.acting && !m.unseen:
+		return false, nil
+	}
+	m.typed = append(m.typed, msg)
+	return true, nil
+}
+
+// await has the input that is being taken wait until something is there, and then be taken again.
+func (m *model) await(there func() bool) tea.Cmd {
+	m.typed, m.waitsFor = append([]tea.Msg{m.input}, m.typed...), there
+	return nil
+}
+
+// act begins a change of this program: input waits until it is made and read.
+func (m *model) act(do func() tea.Msg) tea.Cmd {
+	m.acting = true
+	return func() tea.Msg { return actedMsg{do()} }
+}
+
+// actedMsg is the end of a change.
+type actedMsg struct{ tea.Msg }
+
+func (m *model) acted(msg actedMsg) tea.Cmd {
+	m.acting, m.unseen = false, true
+	cmd := m.update(msg.Msg)
+	m.unseen = m.reading || m.stale
+	return cmd
+}
+
+// errands are what runs beside the loop, which by itself waits for none of it when it ends.
+type errands struct {
+	mu      sync.Mutex
+	over    bool
+	running sync.WaitGroup
+}
+
+// begin reports whether an errand may begin; then done is to be called at its end.
+func (e *errands) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.over {
+		e.running.Add(1)
+	}
+	return !e.over
+}
+
+func (e *errands) done() { e.running.Done() }
+
+// do runs something beside the loop.
+func (e *errands) do(f func()) {
+	if e.begin() {
+		go func() {
+			defer e.done()
+			f()
+		}()
+	}
+}
+
+// counted is a command, and all that come of it, as errands.
+func (e *errands) counted(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		if !e.begin() {
+			return nil
+		}
+		defer e.done()
+		msg := cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for i := range batch {
+				batch[i] = e.counted(batch[i])
+			}
+		}
+		return msg
+	}
+}
+
+// wait lets no errand begin any more, and waits for those that run.
+func (e *errands) wait() {
+	e.mu.Lock()
+	e.over = true
+	e.mu.Unlock()
+	e.running.Wait()
+}
