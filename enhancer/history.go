@@ -13,7 +13,7 @@ import (
 )
 
 // History puts digests in place of old blocks where the draft does not fit. At least the last Options.KeepBlocks blocks stay as they are, and up to as many more: the
-// boundary moves by that many blocks at a time. A digest is a user message of kind digest that begins with HistoryMark and holds what was asked, identifiers, addresses,
+// boundary moves by that many blocks at a time; where that is not enough, all but the newest block give way. A digest is a user message of kind digest that begins with HistoryMark and holds what was asked, identifiers, addresses,
 // constraints, status codes, errors, decisions, uses of tools and outcomes. All digests together are of at most Options.DigestTokens tokens; over that they are
 // merged into one. They stay in the draft's session, with the positions that they stand for.
 func History(w *Window, o Options) Enhancer {
@@ -22,22 +22,29 @@ func History(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		made := s.makeDigests()
-		if len(made) == 0 {
-			return nil
+		keep := max(1, o.KeepBlocks)
+		if s.digest(keep); keep > 1 && w.Over(d) > 0 {
+			s.digest(1) // a digest says more than what trim leaves, which is nothing
 		}
-		// Digests whose messages have changed since were not put in: they are dropped.
-		old := slices.DeleteFunc(slices.Clone(d.Session.Digests), func(g branch.Digest) bool { return w.behind[g.Of] == nil })
-		s.expand()
-		d.Session.Digests = s.capDigests(inOrder(append(old, made...)))
-		s.digests()
 		return nil
 	})
 }
 
+// digest puts digests in place of all blocks but the newest keep.
+func (s *steps) digest(keep int) {
+	made := s.makeDigests(keep)
+	if len(made) == 0 {
+		return
+	}
+	// Digests whose messages have changed since were not put in: they are dropped.
+	old := slices.DeleteFunc(slices.Clone(s.d.Session.Digests), func(g branch.Digest) bool { return s.w.behind[g.Of] == nil })
+	s.expand()
+	s.d.Session.Digests = s.capDigests(inOrder(append(old, made...)))
+	s.digests()
+}
+
 // historyEnd is the index up to which blocks give way now.
-func (s *steps) historyEnd(blocks []Block, may []bool) int {
-	keep := max(1, s.o.KeepBlocks)
+func (s *steps) historyEnd(blocks []Block, may []bool, keep int) int {
 	n := max(0, len(blocks)-keep) / keep * keep
 	if n == 0 {
 		n = max(0, len(blocks)-keep) // fewer blocks than a jump: as far as allowed
@@ -53,9 +60,9 @@ func (s *steps) historyEnd(blocks []Block, may []bool) int {
 }
 
 // makeDigests makes a digest for each old block that holds anything to leave out.
-func (s *steps) makeDigests() []branch.Digest {
+func (s *steps) makeDigests(keep int) []branch.Digest {
 	l, blocks := layoutOf(s.d.Messages), Blocks(s.d.Messages)
-	end := s.historyEnd(blocks, l.may)
+	end := s.historyEnd(blocks, l.may, keep)
 	var out []branch.Digest
 	for _, b := range joinBlocks(blocks, l.may, end) {
 		var gone []*chatctx.DraftMessage

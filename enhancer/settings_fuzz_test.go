@@ -98,7 +98,7 @@ func fits(t *testing.T, d *chatctx.Draft, o Options) {
 
 // A branch of two messages that are too long keeps what the model has to answer, or the error says what cannot go.
 func TestKeepNoBlocks(t *testing.T) {
-	for budget, want := range map[int]string{300: "3", 2000: "1 2 3", 30: "refused"} {
+	for budget, want := range map[int]string{300: "3", 2000: "1 2 3", 100: "3", 30: "3", 9: "refused"} {
 		w := newWriter(1)
 		w.user(w.words(400))
 		w.assistant(w.words(400))

@@ -186,6 +186,52 @@ func TestNextCompactionWaitsAndNoBudgetRefuses(t *testing.T) {
 	}
 }
 
+// No budget ends in a refusal on a branch of small turns, whatever it was compacted to under a larger one: digests and summaries give way before that, and are named.
+func TestNoBudgetRefusesSmallTurns(t *testing.T) {
+	for seed := range testkit.Seeds(t, 6) {
+		rng := rand.New(rand.NewSource(int64(seed)))
+		c, w, o := conversation(t, 0), newWriter(int64(seed)), options(100_000)
+		o.CompactKeep = 100
+		for range 10 + rng.Intn(30) {
+			if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(1+rng.Intn(30))), pool.NewText(pool.Assistant, w.words(1+rng.Intn(30)))); err != nil {
+				t.Fatal(err)
+			}
+			switch rng.Intn(8) {
+			case 0:
+				_, _ = Compact(t.Context(), c, "", o, Request{Text: w.words(1 + rng.Intn(900))})
+			case 1:
+				_, _ = Compact(t.Context(), c, "", o, Request{})
+			case 2:
+				d := draftFrom(t, c)
+				_, _ = CompactStretch(t.Context(), c, "", o, Request{}, d.Session.Start+1+rng.Intn(5), d.Session.Start+6+rng.Intn(9))
+			}
+		}
+		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "and what now?")); err != nil {
+			t.Fatal(err)
+		}
+		for budget := 300; budget < 100_000; budget += 1 + budget*(1+rng.Intn(4))/8 {
+			d := draftFrom(t, c)
+			was := ""
+			if d.Summary != nil {
+				was = string(content(d.Summary.Message))
+			}
+			r, err := Standard(options(budget), c, nil).Run(t.Context(), d)
+			if err != nil {
+				t.Fatalf("budget %d: %v", budget, err)
+			}
+			if r.After > r.Limit || len(d.Messages) == 0 || !strings.Contains(d.Messages[len(d.Messages)-1].Text(), "and what now?") {
+				t.Fatalf("budget %d: %d tokens, may be %d, of %d messages", budget, r.After, r.Limit, len(d.Messages))
+			}
+			if d.Summary == nil || string(content(d.Summary.Message)) == was {
+				continue
+			}
+			if parts := SummaryParts(d.Summary.Message); !slices.ContainsFunc(parts, func(p Stands) bool { return p.Cut }) || d.Summary.Step != "trim" {
+				t.Fatalf("budget %d: a summary is shorter and nothing says so: %+v", budget, parts)
+			}
+		}
+	}
+}
+
 // walk does one random thing to a conversation.
 func walk(t *testing.T, rng *rand.Rand, c *chatctx.ChatContext, o Options, n int) {
 	t.Helper()

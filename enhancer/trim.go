@@ -2,13 +2,16 @@ package enhancer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Trim drops the oldest messages until the draft fits. System, pinned, digest and summary messages stay, the last turn's user message stays, calls and results
-// stay together, and what is left begins with a user message: turns go as a whole, but for the last one. Where that is not enough the error is a *BudgetError.
+// Trim drops the oldest messages until the draft fits. System and pinned messages stay, the last turn's user message stays, calls and results
+// stay together, and what is left begins with a user message: turns go as a whole, but for the last one. Where that is not enough, digests and the summary are shortened; where all that stays
+// is still too much, the error is a *BudgetError.
 func Trim(w *Window, o Options) Enhancer {
 	return Func("trim", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
@@ -17,13 +20,73 @@ func Trim(w *Window, o Options) Enhancer {
 		s := steps{w: w, d: d, o: o}
 		over := w.Over(d)
 		cut, enough := s.trimAt(over, w.goal(over))
-		if !enough {
+		if cut > 0 {
+			s.setMark(trimMark, s.position(cut))
+			s.trimBefore(cut)
+		}
+		if enough {
+			return nil
+		}
+		if s.narrow(); w.Over(d) > 0 {
 			return s.budgetError()
 		}
-		s.setMark(trimMark, s.position(cut))
-		s.trimBefore(cut)
 		return nil
 	})
+}
+
+// The least that is left of a digest, and of each part of a summary, in tokens: a shorter digest goes.
+const (
+	leastDigest = 24
+	leastPart   = 12
+)
+
+// narrow shortens what stands for older messages where all is gone that may go: digests, the oldest first, then the summary. It is not remembered: a larger budget has them whole again.
+func (s *steps) narrow() {
+	for _, m := range slices.Clone(s.d.Messages) {
+		if over := s.w.Over(s.d); over > 0 && s.w.byDigest[m.ID] != nil {
+			s.narrowDigest(m, m.Tokens-over-1)
+		}
+	}
+	if over := s.w.Over(s.d); over > 0 && s.d.Summary != nil {
+		s.narrowSummary(s.w.of(s.d, s.d.Summary) - over)
+	}
+}
+
+// narrowDigest makes a digest take at most room tokens.
+func (s *steps) narrowDigest(m *chatctx.DraftMessage, room int) {
+	text, whole := "", m.Text()
+	if room >= leastDigest+tokens.PerMessage {
+		if text = parseDigest(whole).within(s.w.Counter, room-tokens.PerMessage); s.w.Counter.Text(text) > room-tokens.PerMessage {
+			text = beginning(s.w.Counter, whole, room-tokens.PerMessage)
+		}
+	}
+	if text == "" {
+		for _, old := range s.w.byDigest[m.ID] {
+			note(s.d, "trim", old, Trimmed, "there is no room for their digest", old.Tokens)
+		}
+		s.d.Messages = slices.DeleteFunc(s.d.Messages, func(have *chatctx.DraftMessage) bool { return have == m })
+		return
+	}
+	shorter := made(pool.User, "digest", text).Message
+	shorter.ID = m.ID
+	before := m.Tokens
+	m.Message, m.Tokens = shorter, tokens.PerMessage+s.w.Counter.Text(text)
+	note(s.d, "trim", m, Pruned, "shortened for want of room", before)
+}
+
+// narrowSummary makes the summary take at most room tokens; each part keeps its beginning.
+func (s *steps) narrowSummary(room int) {
+	parts := partsOf(s.d.Summary)
+	room -= tokens.PerMessage + 2*len(parts)
+	if room < leastPart*len(parts) {
+		return
+	}
+	one := summary{parts: shortened(s.w.Counter, parts, room), paid: s.d.Summary.Meta}
+	message, short, before := one.message(), *s.d.Summary, s.d.Summary.Tokens
+	message.ID, message.Created = s.d.Summary.ID, s.d.Summary.Created
+	short.Message, short.Tokens = message, s.w.Counter.Message(message, nil)
+	s.d.Summary = &short
+	note(s.d, "trim", &short, Pruned, "shortened for want of room", before)
 }
 
 // trimTo drops what may go of the messages up to a position.

@@ -146,7 +146,6 @@ func doExplain(r *run) error {
 	}
 	shares, _ := req.Window.Shares(req.Draft)
 	if s := req.Draft.Summary; s != nil {
-		s.State = enhancer.In
 		for _, p := range enhancer.SummaryParts(s.Message) {
 			notes[s.ID] = append(notes[s.ID], p.String())
 		}
