@@ -76,13 +76,16 @@ func PlanStretch(ctx context.Context, w *Window, d *chatctx.Draft, from, to int)
 	if err := w.Measure(ctx, d); err != nil {
 		return nil, err
 	}
+	if len(d.Messages) == 0 {
+		return nil, fmt.Errorf("%w: the request has no messages", ErrStretch)
+	}
 	l := layoutOf(d.Messages)
 	at := func(position int) int {
 		return slices.IndexFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position >= position && m.Position >= d.Session.Start })
 	}
 	first, end := at(from), at(to+1)
 	if first < 0 || end < 0 || end <= first {
-		return nil, fmt.Errorf("%w: it goes from #%d to #%d, and the request begins with #%d and keeps the newest message, #%d", ErrStretch, from, to, max(d.Session.Start, 1), d.Messages[max(len(d.Messages)-1, 0)].Position)
+		return nil, fmt.Errorf("%w: it goes from #%d to #%d, and the request begins with #%d and keeps the newest message, #%d", ErrStretch, from, to, max(d.Session.Start, 1), d.Messages[len(d.Messages)-1].Position)
 	}
 	for !l.may[first] {
 		first--

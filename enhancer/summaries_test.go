@@ -244,7 +244,18 @@ func walk(t *testing.T, rng *rand.Rand, c *chatctx.ChatContext, o Options, n int
 	}
 	word := func() string { return fmt.Sprintf("rule %d: never say %d. ", n, rng.Intn(1000)) }
 	ref := chatctx.Ref(fmt.Sprintf("@%d", 1+rng.Intn(20)))
-	switch rng.Intn(12) {
+	switch rng.Intn(17) {
+	case 12:
+		do(func(b *chatctx.Batch) { b.Edit(ref, "edited "+word(), chatctx.EditOptions{KeepRest: rng.Intn(2) == 0}) })
+	case 13:
+		do(func(b *chatctx.Batch) { b.Drop(ref) })
+	case 14:
+		do(func(b *chatctx.Batch) { b.Fork(fmt.Sprintf("aside-%d", n), chatctx.ForkOptions{At: ref}) })
+	case 15:
+		do(func(b *chatctx.Batch) { b.Merge("main", chatctx.MergeOptions{Summary: "on main " + word()}) })
+	case 16:
+		from := 1 + rng.Intn(20)
+		_, _ = CompactStretch(t.Context(), c, "", o, Request{}, from, from+rng.Intn(9))
 	case 0:
 		m := pool.NewText(pool.System, word())
 		m.Hidden, m.Kind = rng.Intn(4) == 0, []string{"", "", "injected"}[rng.Intn(3)]
@@ -327,9 +338,75 @@ func systemTextIsSent(t *testing.T, c *chatctx.ChatContext, o Options, provider 
 		if n := strings.Count(sent, text); n != 1 {
 			t.Fatalf("%s: %q is in the request %d times: %.1500s", provider, text, n, sent)
 		}
-		if early := slices.ContainsFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position < d.Session.Start && m.Text() == text }); early && summary >= 0 && provider != adapter.Gemini && at > summary {
+		if early := slices.ContainsFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position < d.Session.Start && m.Text() == text && !(m.Leads && d.System != "") }); early && summary >= 0 && provider != adapter.Gemini && at > summary {
 			t.Fatalf("%s: %q stands after the summary: %.1500s", provider, text, sent)
 		}
+	}
+}
+
+// A sub-context has its own system text and not its parent's; what it returns, and what a merge leaves, is history in the parent: a digest and a compaction take it, and say what it said.
+func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
+	c, o := conversation(t, 0), options(2500)
+	o.CompactKeep = 200
+	add := func(c *chatctx.ChatContext, messages ...*chatctx.Message) {
+		t.Helper()
+		if _, err := c.Append(t.Context(), "", messages...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(c, pool.NewText(pool.System, "rule p: of the parent."), pool.NewText(pool.User, "hello"), pool.NewText(pool.Assistant, "hello"))
+	b := c.Begin("")
+	b.Fork("aside", chatctx.ForkOptions{Stay: true})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(t.Context(), "aside", pool.NewText(pool.User, "which port?"), pool.NewText(pool.Assistant, "8443")); err != nil {
+		t.Fatal(err)
+	}
+	b = c.Begin("")
+	b.Merge("aside", chatctx.MergeOptions{Summary: "The port that they agreed on is 8443, see https://example.com/merged."})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	child, err := c.StartTask(t.Context(), "", chatctx.NewTask{NewContext: chatctx.NewContext{Messages: []*chatctx.Message{pool.NewText(pool.User, "look it up")}}, Task: chatctx.Task{Goal: "look it up"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(child, pool.NewText(pool.System, "rule c: of the child."))
+	systemTextIsSent(t, child, o, adapter.OpenAI)
+	if sent := request(t, child, o); strings.Contains(sent, "rule p") || !strings.Contains(sent, "rule c") {
+		t.Errorf("the child's request: %s", sent)
+	}
+	if _, err := child.EndTask(t.Context(), chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: "The order is ORD-4711, see https://example.com/returned."}); err != nil {
+		t.Fatal(err)
+	}
+	for range 25 {
+		add(c, pool.NewText(pool.User, strings.Repeat("one word more ", 15)), pool.NewText(pool.Assistant, strings.Repeat("and one again ", 20)))
+	}
+	d := draftFrom(t, c)
+	r, err := Standard(o, c, nil).Run(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digested := 0
+	for _, m := range r.Messages {
+		if m.Kind == "summary" && m.State == Digested {
+			digested++
+		}
+	}
+	text := sent(d)
+	if digested != 2 || !strings.Contains(text, "example.com/merged") || !strings.Contains(text, "example.com/returned") {
+		t.Errorf("%d are digested: %.1500s", digested, text)
+	}
+	model := &answers{text: "All of that."}
+	if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(model.prompt, "is 8443") || !strings.Contains(model.prompt, "ORD-4711") {
+		t.Errorf("the model was given %.1500s", model.prompt)
+	}
+	if text := request(t, c, o); strings.Contains(text, "8443") || strings.Contains(text, "rule c") || !strings.Contains(text, "rule p") {
+		t.Errorf("after the compaction: %.1500s", text)
 	}
 }
 
