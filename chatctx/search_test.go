@@ -351,3 +351,32 @@ func TestIndexFollows(t *testing.T) {
 		t.Errorf("in the index: %+v, %v", st, err)
 	}
 }
+
+// TestSearchFindsWhatIsKept looks for the text of an attachment, a record that was kept as it came, and what was kept beside a message.
+func TestSearchFindsWhatIsKept(t *testing.T) {
+	engines(t, func(t *testing.T, s *Store) {
+		m := says("see the file")[0]
+		m.Content = append(m.Content, pool.Part{Type: pool.DocumentPart, MediaType: "text/plain", Name: "a.txt", Data: []byte("heron in the reeds")},
+			pool.Part{Type: pool.DocumentPart, MediaType: "application/pdf", Name: "b.pdf", Data: []byte("bittern")})
+		m.Source = &pool.Source{Raw: []byte(`{"odd":"avocet"}`)}
+		m.Meta.ProviderData = map[string]json.RawMessage{"test": json.RawMessage(`{"beside":"curlew"}`)}
+		in := &Incoming{Format: "test", Conversation: "c", Title: "t", Branches: []IncomingBranch{{Name: "main", Leaf: 1}}, Nodes: []Node{{ID: "n", Message: m}}}
+		m.Source.Format = "test"
+		if _, err := s.Import(t.Context(), []*Incoming{in}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			for word, n := range map[string]int{"heron": 1, "avocet": 1, "curlew": 1, "bittern": 0} {
+				for _, list := range [][]string{found(t, s, SearchOptions{Text: word}), plainly(t, s, SearchOptions{Text: word})} {
+					if len(list) != n {
+						t.Errorf("%s: %q", word, list)
+					}
+				}
+			}
+			if err := s.Maintenance().Index(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		checkStore(t, s)
+	})
+}

@@ -286,6 +286,9 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	c.r.duplicateKeys(at, v)
 	c.r.duplicateKeys(at, msg)
 	rec.message = c.message(key, msg)
+	if from := msg.get("metadata"); from.get("branching_from_conversation_id").str() != "" {
+		rec.copyOf = chatctx.NodeLink{Conversation: from.get("branching_from_conversation_id").str(), Node: from.get("branching_from_message_id").str()}
+	}
 	c.r.whole(at, msg, rec.message)
 	c.r.beside(v, rec.message)
 	c.r.shelf.put(rec.message)

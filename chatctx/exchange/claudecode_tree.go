@@ -406,6 +406,9 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 	if b, err := f.read(1 << 20); err == nil {
 		if v, _, err := new(document).parse(b, false); err == nil {
 			in.Title = firstOf(in.Title, v.get("description").str())
+			w := objectWriter{}
+			w.addRaw("agent", v.keep()) // with the call that it answers
+			in.AppData = appData(claudeCodeName, joined(in.AppData[claudeCodeName], w.done()))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"strings"
+
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/pool"
@@ -27,7 +29,7 @@ func openAIBody(v value) bool {
 
 func openAIItem(v value) bool {
 	list := firstPresent(v.get("messages"), v.get("chosen_messages"), v.at("input", "messages"))
-	return list.first().get("role").is(stringKind) || openAIChoices(v).first().get("message").is(objectKind) ||
+	return isAlpaca(v) || list.first().get("role").is(stringKind) || openAIChoices(v).first().get("message").is(objectKind) ||
 		v.get("prompt").is(stringKind) && v.get("completion").is(stringKind)
 }
 
@@ -62,10 +64,43 @@ type openAI struct {
 	at place
 	n  int
 	id string // of the conversation, where the file has one
+
+	files markedFiles
+}
+
+// isAlpaca tells whether an item is an instruction with an answer to it, as data sets have them.
+func isAlpaca(v value) bool {
+	return v.get("instruction").is(stringKind) && (v.get("output").is(stringKind) || v.get("chosen").is(stringKind))
+}
+
+// alpaca reads such an item, and gives the id of its answer.
+func (o *openAI) alpaca(v value) string {
+	o.t.system(v.get("system").str())
+	put := func(parent string, role pool.Role, text string) string {
+		o.n++
+		o.t.add(o.at, itoa(o.n), parent, &chatctx.Message{Role: role, Content: o.files.into([]pool.Part{textPart(text)})})
+		return itoa(o.n)
+	}
+	at := o.t.last()
+	for turn := range v.get("history").items() {
+		for i, said := range turn.list() {
+			at = put(at, []pool.Role{pool.User, pool.Assistant}[i%2], said.str())
+		}
+	}
+	prompt := put(at, pool.User, strings.TrimSuffix(v.get("instruction").str()+"\n"+v.get("input").str(), "\n"))
+	answer := put(prompt, pool.Assistant, v.pick("output|chosen").str())
+	if v.get("rejected").is(stringKind) {
+		put(prompt, pool.Assistant, v.get("rejected").str())
+	}
+	v.get("history").taken()
+	v.get("input").taken()
+	v.get("instruction").taken()
+	return answer
 }
 
 func (o *openAI) item(v value) error {
 	active := ""
+	o.files = o.r.markedFiles(v)
 	switch choices := openAIChoices(v); {
 	case v.get("messages").is(arrayKind):
 		o.list(v.get("messages"), "")
@@ -91,6 +126,8 @@ func (o *openAI) item(v value) error {
 		o.list(v.get("preferred_output"), prompt)
 		active = o.t.last()
 		o.list(v.get("non_preferred_output"), prompt)
+	case isAlpaca(v):
+		active = o.alpaca(v)
 	case v.get("prompt").is(stringKind):
 		o.t.next(o.at, "1", pool.NewText(pool.User, v.get("prompt").str()))
 		o.t.next(o.at, "2", pool.NewText(pool.Assistant, v.get("completion").str()))
@@ -111,7 +148,7 @@ func (o *openAI) first() string {
 
 func (o *openAI) emit(v value, active string) error {
 	in := &chatctx.Incoming{Conversation: firstOf(o.id, o.t.contentID())}
-	o.r.about(in, v, v.get("prompt").str(), v.get("completion").str())
+	o.r.about(in, v, v.get("prompt").str(), v.get("completion").str(), v.get("output").str(), v.get("chosen").str(), v.get("rejected").str(), v.get("system").str())
 	return o.t.emit(in, active)
 }
 
@@ -179,6 +216,7 @@ func (o *openAI) message(id, parent string, v value) bool {
 			o.r.warn(at, "the arguments of the call %s are not JSON; they are kept as text", show.Clip(m.Calls[i].ID, 60))
 		}
 	}
+	m.Content = o.files.into(m.Content)
 	o.r.whole(at, v, m)
 	o.t.add(at, id, parent, m)
 	return true

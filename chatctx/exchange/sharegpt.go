@@ -50,17 +50,25 @@ func readShareGPT(r *reading) error {
 }
 
 type shareGPT struct {
-	r      *reading
-	t      *thread
-	at     place
-	n      int
-	images []value
+	r     *reading
+	t     *thread
+	at    place
+	n     int
+	files markedFiles
+}
+
+// markedFiles are the files of an item for which marks stand in its texts, by the marks.
+type markedFiles struct {
+	r    *reading
+	left map[string][]value
+}
+
+func (r *reading) markedFiles(v value) markedFiles {
+	return markedFiles{r, map[string][]value{"<image>": v.get("images").list(), "<video>": v.get("videos").list(), "<audio>": v.get("audios").list()}}
 }
 
 func (s *shareGPT) item(v value) error {
-	for img := range v.get("images").items() {
-		s.images = append(s.images, img)
-	}
+	s.files = s.r.markedFiles(v)
 	s.t.system(v.get("system").str())
 	for m := range shareGPTList(v).items() {
 		s.message(m, s.t.last())
@@ -127,7 +135,7 @@ func (s *shareGPT) message(v value, parent string) string {
 		m = toolResult("", v.get("name").str(), contentParts(body))
 	default:
 		roleOf(m, role)
-		m.Content = s.content(body)
+		m.Content = s.files.into(contentParts(body))
 	}
 	s.r.whole(at, v, m)
 	s.t.add(at, id, parent, m)
@@ -149,29 +157,33 @@ func (s *shareGPT) call(at place, m *chatctx.Message, text, id string) {
 	addCall(m, call, id)
 }
 
-// content reads a text, with an image at each mark for one.
-func (s *shareGPT) content(v value) []pool.Part {
-	parts := contentParts(v)
-	if len(s.images) == 0 || len(parts) != 1 || !strings.Contains(parts[0].Text, "<image>") {
+// into adds to a text the files that it marks.
+func (f markedFiles) into(parts []pool.Part) []pool.Part {
+	if len(parts) != 1 {
 		return parts
 	}
-	for range strings.Count(parts[0].Text, "<image>") {
-		if len(s.images) > 0 {
-			parts = append(parts, s.image(s.images[0]))
-			s.images = s.images[1:]
+	text := parts[0].Text
+	for at := strings.IndexByte(text, '<'); at >= 0; at = strings.IndexByte(text, '<') {
+		text = text[at:]
+		for mark, list := range f.left {
+			if strings.HasPrefix(text, mark) && len(list) > 0 {
+				parts = append(parts, f.r.fileBeside(list[0]))
+				f.left[mark] = list[1:]
+			}
 		}
+		text = text[1:]
 	}
 	return parts
 }
 
-// image reads a file that the conversation names, where it lies beside the data.
-func (s *shareGPT) image(v value) pool.Part {
+// fileBeside reads a file that the conversation names, where it lies beside the data.
+func (r *reading) fileBeside(v value) pool.Part {
 	name := v.str()
 	if data, typ, ok := dataURL(name); ok && len(data) > 0 {
 		return dataPart(pool.ImagePart, typ, "", data)
 	}
-	if f, err := s.r.file.sibling(path.Join(path.Dir(s.r.file.path), name)); err == nil {
-		if b, err := f.read(s.r.limits.Asset); err == nil && len(b) > 0 {
+	if f, err := r.file.sibling(path.Join(path.Dir(r.file.path), name)); err == nil {
+		if b, err := f.read(r.limits.Asset); err == nil && len(b) > 0 {
 			return filePart(path.Base(name), b)
 		}
 	}

@@ -83,7 +83,10 @@ func (r *hitReader) look(d index.Doc) error {
 		if m == nil || err != nil {
 			return err
 		}
-		h.What, h.Message, texts = "message", m, fieldsOf(m)
+		if texts, err = fieldsIn(r.tx, m); err != nil {
+			return err
+		}
+		h.What, h.Message = "message", m
 	}
 	if r.narrowed(h, rec) && r.matches(h, texts) {
 		r.hits = append(r.hits, h)

@@ -100,6 +100,9 @@ func fieldsOf(m *pool.Message) []field {
 		parts("result", r.Parts)
 		add("summary", r.CompactSummary)
 	}
+	if m.Source != nil {
+		add("kept", words.FromJSON(m.Source.Raw), words.FromJSON(m.Meta.ProviderData[m.Source.Format]))
+	}
 	return out
 }
 
@@ -134,6 +137,7 @@ type document struct {
 	index.Doc
 	text    *string
 	message *pool.Message
+	fields  []field // of the message
 }
 
 // readDocument reads what a document holds.
@@ -159,10 +163,42 @@ func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 		if errors.Is(err, kv.ErrDamaged) {
 			return d, nil // check tells of it
 		}
+		if m == nil || err != nil {
+			return d, err
+		}
 		d.message = m
+		d.fields, err = fieldsIn(tx, m)
 		return d, err
 	}
 	return d, nil
+}
+
+// maxFileText is how much of an attachment's text can be found.
+const maxFileText = 1 << 20
+
+// fieldsIn are the texts of a message with those of its attachments, which lie beside it.
+func fieldsIn(tx kv.Tx, m *pool.Message) ([]field, error) {
+	out := fieldsOf(m)
+	parts := m.Content
+	if m.Result != nil {
+		parts = append(parts[:len(parts):len(parts)], m.Result.Parts...)
+	}
+	for i := range parts {
+		p := &parts[i]
+		kind, _, _ := strings.Cut(p.MediaType, "/")
+		if p.Type != pool.DocumentPart || kind != "text" && p.MediaType != "application/json" || p.SHA256 == (pool.Hash{}) {
+			continue
+		}
+		data, _, err := pool.Artifact(tx, p.SHA256)
+		if errors.Is(err, kv.ErrDamaged) {
+			continue // check tells of it
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, field{"file", strings.ToValidUTF8(string(data[:min(len(data), maxFileText)]), " ")})
+	}
+	return out, nil
 }
 
 // add reads documents in one short transaction, and gives the block their words after it, when nobody waits for it.
@@ -190,7 +226,7 @@ func (x *indexer) add(ctx context.Context, db kv.DB, batch []index.Waiting) erro
 			x.text(*d.text)
 		case d.message != nil:
 			x.begin(d.Doc)
-			x.message(d.message)
+			x.message(d.message, d.fields)
 		}
 	}
 	return nil
@@ -201,7 +237,7 @@ func (x *indexer) begin(d index.Doc) {
 	x.Add(contextTerm(docContext(d)))
 }
 
-func (x *indexer) message(m *pool.Message) {
+func (x *indexer) message(m *pool.Message, fields []field) {
 	x.Add(roleTerm(m.Role))
 	if m.Meta.Model != "" {
 		x.Add(modelTerm(m.Meta.Model))
@@ -209,7 +245,7 @@ func (x *indexer) message(m *pool.Message) {
 	for _, name := range toolsOf(m) {
 		x.Add(toolTerm(name))
 	}
-	for _, f := range fieldsOf(m) {
+	for _, f := range fields {
 		x.text(f.text)
 	}
 }
