@@ -13,7 +13,7 @@ import (
 )
 
 // History puts digests in place of old blocks where the draft does not fit. At least the last Options.KeepBlocks blocks stay as they are, and up to as many more: the
-// boundary moves by that many blocks at a time; where that is not enough, all but the newest block give way. A digest is a user message of kind digest that begins with HistoryMark and holds what was asked, identifiers, addresses,
+// boundary moves by that many blocks at a time. A digest is a user message of kind digest that begins with HistoryMark and holds what was asked, identifiers, addresses,
 // constraints, status codes, errors, decisions, uses of tools and outcomes. All digests together are of at most Options.DigestTokens tokens; over that they are
 // merged into one. They stay in the draft's session, with the positions that they stand for.
 func History(w *Window, o Options) Enhancer {
@@ -22,10 +22,7 @@ func History(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
-		keep := max(1, o.KeepBlocks)
-		if s.digest(keep); keep > 1 && w.Over(d) > 0 {
-			s.digest(1) // a digest says more than what trim leaves, which is nothing
-		}
+		s.digest(max(1, o.KeepBlocks))
 		return nil
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Trim drops the oldest messages until the draft fits. System and pinned messages stay, the last turn's user message stays, calls and results
+// Trim puts digests in place of all but the newest block, unless History is switched off, and drops the oldest messages until the draft fits. System and pinned messages stay, the last turn's user message stays, calls and results
 // stay together, and what is left begins with a user message: turns go as a whole, but for the last one. Where that is not enough, digests and the summary are shortened; where all that stays
 // is still too much, the error is a *BudgetError.
 func Trim(w *Window, o Options) Enhancer {
@@ -18,7 +18,13 @@ func Trim(w *Window, o Options) Enhancer {
 			return err
 		}
 		s := steps{w: w, d: d, o: o}
+		if !o.Off("history") {
+			s.digest(1) // of a digest more is left than of what is trimmed
+		}
 		over := w.Over(d)
+		if over == 0 {
+			return nil
+		}
 		cut, enough := s.trimAt(over, w.goal(over))
 		if cut > 0 {
 			s.setMark(trimMark, s.position(cut))

@@ -36,6 +36,7 @@ var reasons = map[string]Outcome{
 
 	"length": CutShort, "max_tokens": CutShort, "max_output_tokens": CutShort, "model_context_window_exceeded": CutShort, "model_length": CutShort,
 
+	"tool_calls": LostCall, "tool_use": LostCall, "function_call": LostCall, // without a call, which they announce
 	"malformed_function_call": LostCall, "unexpected_tool_call": LostCall, "malformed_tool_call": LostCall, "too_many_tool_calls": LostCall,
 }
 

@@ -26,6 +26,7 @@ func TestOutcomeOf(t *testing.T) {
 		{"the window is full", pool.Message{Content: []pool.Part{text}, Meta: pool.Metadata{FinishReason: "model_context_window_exceeded"}}, CutShort},
 		{"half a call", pool.Message{Meta: pool.Metadata{FinishReason: "length", Error: CutCall("write")}}, LostCall},
 		{"a call that Gemini could not read", pool.Message{Meta: pool.Metadata{FinishReason: "MALFORMED_FUNCTION_CALL"}}, LostCall},
+		{"a call that was announced and did not come", pool.Message{Content: []pool.Part{text}, Meta: pool.Metadata{FinishReason: "tool_calls"}}, LostCall},
 		{"nothing", pool.Message{Meta: pool.Metadata{FinishReason: "stop"}}, Empty},
 		{"white space", pool.Message{Content: []pool.Part{{Type: pool.TextPart, Text: " \n"}}}, Empty},
 		{"thoughts alone", pool.Message{Content: []pool.Part{thought}, Meta: pool.Metadata{FinishReason: "end_turn"}}, Empty},

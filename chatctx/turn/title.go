@@ -124,7 +124,7 @@ func cleanTitle(text string) string {
 			}
 			return c
 		}, line)
-		line = strings.Trim(strings.Join(strings.Fields(line), " "), "#-> "+marks)
+		line = strings.Trim(strings.Join(strings.Fields(line), " "), "#->"+marks)
 		if rest, ok := cutFold(line, "title:"); ok {
 			line = rest
 		}

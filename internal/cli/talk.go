@@ -477,7 +477,7 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	}
 	r.note("%s; take it back: %s", line, r.again("undo "+out.Operation))
 	if told && req.Options.Budget == 0 && req.Draft.Settings["budget"] == nil {
-		r.note("how much %s takes is not known, so nothing is left out: chatctx config budget=N, in tokens", clean(m.Meta.Model))
+		r.note("how much %s takes is not known, so nothing is left out: chatctx config budget=N, in tokens", clean(req.Options.Model))
 	}
 }
 
