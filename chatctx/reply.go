@@ -25,9 +25,10 @@ type Reply struct {
 	id      ID // of the branch
 	token   ID
 	mu      sync.Mutex // of what follows, and held while something is stored as the reply's
-	// group has the operations that this reply made one after the other, with nothing else on the branch in between; last is the newest of them.
-	group *journal.Group
-	last  uint64
+	// group has the operations that this reply made one after the other, with nothing else on the branch in between; last is the newest of them. next is the group
+	// of what is being stored: it takes group's place only once something was.
+	group, next *journal.Group
+	last        uint64
 }
 
 // Together makes what the reply ends with a part of one command with a batch that was committed: Undo takes them back together.
@@ -41,10 +42,10 @@ func (r *Reply) Together(with *Batch) {
 
 // join makes an operation part of the command that the reply is of: the question, and the answer right after it.
 func (r *Reply) join(t *journal.Txn) {
-	if r.group == nil || t.Target.Last != r.last && !r.follows(t) {
-		r.group = journal.NewGroup()
+	if r.next = r.group; r.next == nil || t.Target.Last != r.last && !r.follows(t) {
+		r.next = journal.NewGroup()
 	}
-	r.group.Join(t)
+	r.next.Join(t)
 }
 
 // follows reports whether what was done last on the branch is a part of the same command.
@@ -60,6 +61,7 @@ func (r *Reply) follows(t *journal.Txn) bool {
 // made notes an operation that was stored.
 func (r *Reply) made(done *Committed) {
 	if done.Operation != "" {
+		r.group = r.next
 		r.group.Remember(done)
 		r.last = journal.OperationNumber(done.Operation)
 	}

@@ -341,6 +341,20 @@ func TestUndoOfAnExchange(t *testing.T) {
 	undo("", "why", "so", "and", "between")
 	undo("", "why", "so", "and")
 	undo("", "why", "so")
+
+	// A round that stores nothing forgets nothing of the command: once what came between is taken back, the answer is the question's again.
+	r = begin(t, a, user("and")).Reply
+	if _, err := b.Append(t.Context(), "main", pool.NewText(pool.User, "between")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Finish(t.Context(), chatctx.Ending{GoOn: true}); err != nil {
+		t.Fatal(err)
+	}
+	undo("", "why", "so", "and")
+	if _, err := r.Finish(t.Context(), chatctx.Ending{Messages: answer("that")}); err != nil {
+		t.Fatal(err)
+	}
+	undo("", "why", "so")
 }
 
 // TestUndoOfBranches: what began as one command on several branches is taken back at once, unless something else was done there since.
