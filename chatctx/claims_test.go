@@ -9,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
+	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -23,10 +24,34 @@ func (h hosted) Instead(kv.Care) string                 { return "the server doe
 func (h hosted) Now(context.Context) (time.Time, error) { return h.clock.now(), nil }
 func (h hosted) Close() error                           { return nil } // others use it
 
+// sharedEngine is an engine for several stores: in memory, or on PostgreSQL where tests are to run there.
+func sharedEngine(t *testing.T) kv.DB {
+	t.Helper()
+	if !pgtest.Asked() {
+		return memkv.New()
+	}
+	if pgtest.Server == nil {
+		t.Skip(pgtest.ErrMissing)
+	}
+	url := pgtest.Server.URL(pgtest.Name())
+	s, err := Open(url, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := kv.Open(t.Context(), url, kv.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
 // TestClaimsOnAServer: on a server a claim lives as long as it is renewed, by the server's clock. Hosts of one name, processes whose number is nobody's here, machines that were started
 // again and clocks that differ by ten minutes change nothing of that.
 func TestClaimsOnAServer(t *testing.T) {
-	clock, db := newClock(), memkv.New()
+	clock, db := newClock(), sharedEngine(t)
 	defer db.Close()
 	open := func() *Store {
 		s, err := OpenDB(hosted{db, clock}, Options{Program: "test", By: "ann", Judge: byName{}})

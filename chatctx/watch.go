@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -63,8 +65,12 @@ type watcher struct {
 	store   *Store
 	seen    map[ID]pool.Time // the time in recent
 	next    map[ID]uint64    // the next operation
+	newest  pool.Time        // of those times
 	started bool
 }
+
+// lookBack is how far before the newest change that it has seen a watcher looks for others: a program that waited to store something stores it with an earlier time.
+const lookBack = pool.Time(5 * time.Minute / time.Microsecond)
 
 // look is what one look at the store found. It counts as seen once it was had without an error.
 type look struct {
@@ -92,24 +98,42 @@ func (w *watcher) news(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, at := range l.seen {
+		w.newest = max(w.newest, at)
+	}
 	maps.Copy(w.seen, l.seen)
 	maps.Copy(w.next, l.next)
 	w.started = true
 	return l.changes, nil
 }
 
-// touched gives the contexts whose time of last change is another than before.
+// touched gives the contexts whose time of last change is another than before, those that were changed first before others. It reads no further back than lookBack says, but
+// for the first time, and where the newest change is older than one that was seen: another file was put in place, or the newest context is gone.
 func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
-	var out []ID
-	err := tx.Scan(record.RecentBucket, kv.Range{}, func(key, _ []byte) error {
-		at, id := record.RecentTime(key), ID(key[8:])
+	within := kv.Range{Reverse: true}
+	if w.started && w.newest > lookBack {
+		within.From = record.RecentKey(w.newest-lookBack, ID{})
+	}
+	out, newest, err := w.changed(tx, l, within)
+	if err == nil && within.From != nil && newest < w.newest {
+		out, _, err = w.changed(tx, l, kv.Range{Reverse: true})
+	}
+	slices.Reverse(out)
+	return out, err
+}
+
+// changed is touched for a part of the index, last changed first, with the newest time there.
+func (w *watcher) changed(tx kv.Tx, l *look, within kv.Range) (out []ID, newest pool.Time, err error) {
+	err = tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
+		at, id := pool.Time(binary.BigEndian.Uint64(key)), ID(key[8:])
+		newest = max(newest, at)
 		if w.seen[id] != at {
 			l.seen[id] = at
 			out = append(out, id)
 		}
 		return nil
 	})
-	return out, err
+	return out, newest, err
 }
 
 // since adds the operations of a journal that are new, oldest first; of the first look only the newest one's number.

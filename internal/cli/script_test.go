@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,18 +13,52 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // TestMain lets the test binary be the program, for scripts and for tests of several processes.
 func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){
 		"chatctx": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"decider": func() { os.Exit(decides(os.Args[1:])) },
 	})
+}
+
+// decides is a process of that test: it tries to decide each call, and says which it decided.
+func decides(args []string) int {
+	st, err := chatctx.Open(args[0], chatctx.Options{Program: "decider"})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer st.Close()
+	calls, _ := strconv.Atoi(args[1])
+	process, _ := strconv.Atoi(args[2])
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := range calls {
+				call := fmt.Sprint("c", (i+(4*process+g)*calls/32)%calls)
+				b := st.Begin("", "")
+				b.Decide(chatctx.CallRef(call), chatctx.Verdict{Status: []pool.Status{pool.Approved, pool.Denied}[g%2]})
+				switch _, err := b.Commit(context.Background()); {
+				case err == nil:
+					fmt.Println("decided", call)
+				case !errors.Is(err, chatctx.ErrConflict):
+					fmt.Println(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return 0
 }
 
 // withServer runs the tests with a PostgreSQL server, where there is one.
