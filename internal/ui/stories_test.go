@@ -1,0 +1,187 @@
+package ui
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// TestChanges: each change of a history by its key, and taken back.
+func TestChanges(t *testing.T) {
+	for name, size := range sizes {
+		t.Run(name, func(t *testing.T) {
+			x := start(t, Options{Store: bread(t)}, size[0], size[1])
+			title := func(branches, messages int) string { // as far as the screen has room for it
+				s := fmt.Sprintf("%d branches, %d messages", branches, messages)
+				if size[0] < 60 {
+					s = fmt.Sprintf("%d branches", branches)
+				}
+				return s
+			}
+			x.until("a4 assistant", title(4, 15), "? keys")
+			at := func(row int) { // the cursor on a row of the tree
+				x.press("g")
+				x.press(strings.Repeat("j", row))
+			}
+			back := func() {
+				x.press("u")
+				x.until("took back", title(4, 15))
+			}
+			at(2)
+			x.press("p")
+			x.golden(name+"-pick", "picked 1 message for main", title(4, 16))
+			back()
+			at(5)
+			x.press("M")
+			x.golden(name+"-merge", "merged 2 messages from edit", title(4, 17))
+			back()
+			at(3)
+			x.press("R")
+			x.golden(name+"-rewind", "rewound main by 8 messages")
+			back()
+			at(6)
+			x.press("d")
+			x.golden(name+"-drop", "took 1 message off main")
+			back()
+			at(1)
+			x.press("T")
+			x.until("tag u1")
+			x.press("bread", "enter")
+			x.golden(name+"-tag", "tagged bread", "[bread]")
+			x.press("T")
+			x.until("tag u1", "bread")
+			x.press("\x15", "enter")
+			x.until("tagged", "not [bread]", "not tag u1")
+			x.press("k")
+			at(1)
+			x.press("b")
+			x.until("rename the branch")
+			x.press("esc")
+			x.press("S")
+			x.until("search in all conversations")
+			x.press("focaccia", "enter")
+			x.golden(name+"-search-all", "places for", "focaccia")
+			x.press("q", "q")
+			if err := <-x.ended; err != nil {
+				t.Error(err)
+			}
+			x.ended <- nil
+		})
+	}
+}
+
+// TestCopy puts a message on the clipboard by the terminal's own way.
+func TestCopy(t *testing.T) {
+	x := start(t, Options{Store: asked(t)}, 100, 24)
+	x.until("a1 assistant: Petrel.", "? keys")
+	x.press("y")
+	x.until("copied 7 characters")
+	want := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte("Petrel."))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !strings.Contains(x.raw.String(), want) {
+		t.Errorf("%q was not written", want)
+	}
+}
+
+// waitingCalls is a store in which two calls wait for a decision.
+func waitingCalls(t *testing.T) *chatctx.Store {
+	t.Helper()
+	st := asked(t)
+	c, err := st.Context(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := pool.NewText(pool.Assistant, "I would write two files.")
+	for _, arguments := range []string{`{"path":"/nowhere/one.txt","content":"hello\nworld"}`, `{"path":"/nowhere/two.txt","content":"\u001b]0;pwned\u0007"}`} {
+		reply.Calls = append(reply.Calls, pool.Call{ID: "call_" + arguments[18:21], Tool: "write_file", Arguments: json.RawMessage(arguments), Status: pool.Pending})
+	}
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "Write two files"), reply); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// TestQueue: the calls that wait, with everything that would run; a reason, no, yes.
+func TestQueue(t *testing.T) {
+	for name, size := range sizes {
+		t.Run(name, func(t *testing.T) {
+			st := waitingCalls(t)
+			x := start(t, talking(t, st, nil), size[0], size[1])
+			x.until("a2 assistant", "? keys")
+			x.press("a")
+			x.golden(name+"-calls", "2 calls wait for a decision", "one.txt")
+			x.press("r")
+			x.until("the reason")
+			x.press("no files", "enter")
+			x.until("not the reason")
+			if size[1] > 20 {
+				x.until("reason: no files")
+			}
+			x.press("n")
+			x.golden(name+"-denied", "1 call waits for a decision", "two.txt")
+			x.press("y")
+			x.until("no call waits for a decision")
+			x.press("q", "q")
+			if err := <-x.ended; err != nil {
+				t.Error(err)
+			}
+			x.ended <- nil
+			c, err := st.Context(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			snap, err := c.Snapshot(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, err := snap.Find(t.Context(), "@4")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var states []string
+			for _, call := range reply.Calls {
+				states = append(states, string(call.Status)+" "+call.Reason)
+			}
+			if got := strings.Join(states, ", "); got != "denied no files, approved " {
+				t.Errorf("the calls are %s", got)
+			}
+		})
+	}
+}
+
+// TestResizeAnywhere: whatever is open, it goes through all sizes, and is drawn as before at its own.
+func TestResizeAnywhere(t *testing.T) {
+	for keys, shows := range map[string]string{
+		"?": "Moving", "J": "the newest first", "/flour\r": "places for", "S": "search in all conversations", "a": "2 calls wait", "c": "@@ turn", "i": "to the model on",
+		"\x1b[27u": "conversations", "i\x1b[200~日本語 👩\u200d👩\u200d👧 one\ntwo three four five six seven eight nine ten eleven twelve\x1b[201~": "eleven twelve", "\r": "enter back",
+	} {
+		st := waitingCalls(t)
+		c, err := st.Context(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "How much flour?")); err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		b.Fork("aside", chatctx.ForkOptions{At: "a1", Stay: true})
+		b.Append(pool.NewText(pool.User, "Aside"))
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		x := start(t, talking(t, st, nil), 80, 24)
+		x.until("? keys", "a1 assistant: Petrel.")
+		x.press(keys)
+		before := x.until(shows, "not reading")
+		for _, s := range [][2]int{{40, 12}, {200, 50}, {1, 1}, {20, 5}, {300, 10}, {79, 100}, {80, 24}} {
+			x.resize(s[0], s[1])
+		}
+		x.until(strings.Split(before, "\n")[1:]...)
+	}
+}
