@@ -34,25 +34,25 @@ func TestChanges(t *testing.T) {
 			}
 			at(2)
 			x.press("p")
-			x.golden(name+"-pick", "picked 1 message for main", title(4, 16))
+			x.golden(name + "-pick")
 			back()
 			at(5)
 			x.press("M")
-			x.golden(name+"-merge", "merged 2 messages from edit", title(4, 17))
+			x.golden(name + "-merge")
 			back()
 			at(3)
 			x.press("R")
-			x.golden(name+"-rewind", "rewound main by 8 messages")
+			x.golden(name + "-rewind")
 			back()
 			at(6)
 			x.press("d")
-			x.golden(name+"-drop", "took 1 message off main")
+			x.golden(name + "-drop")
 			back()
 			at(1)
 			x.press("T")
 			x.until("tag u1")
 			x.press("bread", "enter")
-			x.golden(name+"-tag", "tagged bread", "[bread]")
+			x.golden(name + "-tag")
 			x.press("T")
 			x.until("tag u1", "bread")
 			x.press("\x15", "enter")
@@ -65,7 +65,7 @@ func TestChanges(t *testing.T) {
 			x.press("S")
 			x.until("search in all conversations")
 			x.press("focaccia", "enter")
-			x.golden(name+"-search-all", "places for", "focaccia")
+			x.golden(name + "-search-all")
 			x.press("q", "q")
 			if err := <-x.ended; err != nil {
 				t.Error(err)
@@ -115,7 +115,7 @@ func TestQueue(t *testing.T) {
 			x := start(t, talking(t, st, nil), size[0], size[1])
 			x.until("a2 assistant", "? keys")
 			x.press("a")
-			x.golden(name+"-calls", "2 calls wait for a decision", "one.txt")
+			x.golden(name + "-calls")
 			x.press("r")
 			x.until("the reason")
 			x.press("no files", "enter")
@@ -124,7 +124,7 @@ func TestQueue(t *testing.T) {
 				x.until("reason: no files")
 			}
 			x.press("n")
-			x.golden(name+"-denied", "1 call waits for a decision", "two.txt")
+			x.golden(name + "-denied")
 			x.press("y")
 			x.until("no call waits for a decision")
 			x.press("q", "q")
@@ -152,36 +152,5 @@ func TestQueue(t *testing.T) {
 				t.Errorf("the calls are %s", got)
 			}
 		})
-	}
-}
-
-// TestResizeAnywhere: whatever is open, it goes through all sizes, and is drawn as before at its own.
-func TestResizeAnywhere(t *testing.T) {
-	for keys, shows := range map[string]string{
-		"?": "Moving", "J": "the newest first", "/flour\r": "places for", "S": "search in all conversations", "a": "2 calls wait", "c": "@@ turn", "i": "to the model on",
-		"\x1b[27u": "conversations", "i\x1b[200~日本語 👩\u200d👩\u200d👧 one\ntwo three four five six seven eight nine ten eleven twelve\x1b[201~": "eleven twelve", "\r": "enter back",
-	} {
-		st := waitingCalls(t)
-		c, err := st.Context(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "How much flour?")); err != nil {
-			t.Fatal(err)
-		}
-		b := c.Begin("")
-		b.Fork("aside", chatctx.ForkOptions{At: "a1", Stay: true})
-		b.Append(pool.NewText(pool.User, "Aside"))
-		if _, err := b.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		x := start(t, talking(t, st, nil), 80, 24)
-		x.until("? keys", "a1 assistant: Petrel.")
-		x.press(keys)
-		before := x.until(shows, "not reading")
-		for _, s := range [][2]int{{40, 12}, {200, 50}, {1, 1}, {20, 5}, {300, 10}, {79, 100}, {80, 24}} {
-			x.resize(s[0], s[1])
-		}
-		x.until(strings.Split(before, "\n")[1:]...)
 	}
 }

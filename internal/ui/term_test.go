@@ -154,36 +154,6 @@ func (x *terminal) settled() string {
 	}
 }
 
-// golden waits until the screen is the one on record; words are what it is known by when it is put on record.
-func (x *terminal) golden(name string, words ...string) {
-	x.t.Helper()
-	got := x.until(words...)
-	if *update {
-		time.Sleep(time.Second) // what else is read comes on the screen
-		golden(x.t, name, x.until(words...))
-		return
-	}
-	want, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	deadline := time.After(60 * time.Second)
-	for got != string(want) {
-		x.mu.Lock()
-		var wrote chan struct{}
-		got, wrote = x.screen(), x.wrote
-		x.mu.Unlock()
-		if got == string(want) {
-			return
-		}
-		select {
-		case <-wrote:
-		case <-deadline:
-			x.t.Fatalf("%s is\n%s\nnot\n%s", name, got, want)
-		}
-	}
-}
-
 // press types keys as a terminal sends them.
 func (x *terminal) press(keys ...string) {
 	x.t.Helper()
