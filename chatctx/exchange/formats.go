@@ -23,6 +23,8 @@ var formats = []format{
 	{agentsName, detectAgentsDB, readAgentsDB},
 	{anythingName, detectAnythingDB, readAnythingDB},
 	{zedName, detectZed, readZed},
+	{cursorName, detectCursorCLI, readCursorCLI},
+	{langGraphName, detectLangGraph, readLangGraph},
 	{chatboxName, detectChatbox, readChatbox},
 	{janName, detectJan, readJan},
 	{lmStudioName, detectLMStudio, readLMStudio},

@@ -124,8 +124,11 @@ func (a *agents) item(at place, id string, v value) {
 
 func (a *agents) take(at place, id string, msgs []*chatctx.Message, records ...value) {
 	a.r.wholeOf(at, msgs, records...)
+	before := len(a.t.records)
 	a.t.add(at, id, a.last, msgs...)
-	a.last = a.t.lastRecord()
+	if a.last = a.t.lastRecord(); len(a.t.records) == before { // another branch has it already
+		a.last = firstOf(a.t.tail[id], id)
+	}
 }
 
 // other reads a message that is not the model's, or a result.
@@ -178,4 +181,49 @@ func reasoningText(v value) string {
 		}
 	}
 	return strings.Join(texts, "\n\n")
+}
+
+// readAgentsBranches reads a database whose sessions have branches: which messages each has, in which order, is in a table of its own, and what they share stands in each.
+func readAgentsBranches(r *reading) error {
+	items, err := r.db.grouped("agent_messages", "id")
+	if err != nil {
+		return err
+	}
+	g := r.gather()
+	open := map[string]*agents{}
+	branch, listed := "", map[string]bool{}
+	for w, err := range r.db.sorted("message_structure", "session_id", "branch_id", "sequence_number", "message_id") {
+		if err != nil {
+			return r.atEnd(err, g.emit)
+		}
+		session, id := w.str("session_id"), w.str("message_id")
+		t := g.of(place{what: "session " + session}, session)
+		a := open[session]
+		if a == nil {
+			a = &agents{r: r, t: t.thread}
+			open[session], t.end = a, a.flush
+		}
+		if now := session + "/" + w.str("branch_id"); now != branch {
+			a.flush()
+			branch, a.last = now, ""
+			t.keep(w.asRow("branch_id"))
+		}
+		for item, err := range items.of(id) {
+			if err != nil {
+				return r.atEnd(err, g.emit)
+			}
+			a.item(t.at.in("row "+id), id, item.asValue().get("message_data"))
+			listed[id] = true
+		}
+	}
+	for w, err := range r.db.sorted("agent_messages", "id") {
+		if err != nil {
+			return r.atEnd(err, g.emit)
+		}
+		if id := w.str("id"); !listed[id] {
+			t := g.of(place{what: "session " + w.str("session_id")}, w.str("session_id"))
+			t.skip(t.at.in("row "+id), "", "", "a message that is on no branch")
+		}
+	}
+	return g.emit()
 }

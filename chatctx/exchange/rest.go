@@ -52,6 +52,8 @@ var structuralKeys = map[string]map[string]bool{
 	zedName:         keys("data_type"),
 	kiroName:        keys("message_id", "conversation_id"),
 	continueName:    keys("sessionId", "toolCallId"),
+	cursorName:      keys("agentId", "latestRootBlobId"),
+	langGraphName:   keys("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "channel"),
 	clineName:       keys("sessionId", "session_id"),
 }
 

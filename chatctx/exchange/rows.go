@@ -186,6 +186,9 @@ func readKiroDB(r *reading) error {
 
 func readAgentsDB(r *reading) error {
 	open := map[*gathered]*agents{}
+	if r.db.has("message_structure", "message_id", "branch_id") {
+		return readAgentsBranches(r)
+	}
 	f := &rowFormat{messages: "agent_messages", of: "session_id", order: []string{"id"}, message: func(t *gathered, at place, v value) {
 		a := open[t]
 		if a == nil {

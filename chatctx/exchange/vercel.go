@@ -78,13 +78,14 @@ type vercel struct {
 	t  *thread
 	at place
 	n  int
+	id string // of the next message, where its file has one
 }
 
 func (c *vercel) message(v value) { c.messageBelow(v, c.t.last()) }
 
 func (c *vercel) messageBelow(v value, parent string) {
 	c.n++
-	id := firstOf(v.get("id").str(), "message "+itoa(c.n))
+	id := firstOf(c.id, v.get("id").str(), "message "+itoa(c.n))
 	at := c.at.in("message " + itoa(c.n))
 	role := v.get("role").str()
 	if role == "" {

@@ -1,0 +1,123 @@
+package exchange
+
+import (
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// LangGraph's checkpoints in SQLite. Each has the whole list of messages, in MessagePack or JSON; those that no other one follows are the ends of paths, and the newest is
+// where the thread stands. Classes that it names are never made: of an object its fields are read.
+
+const langGraphName = "langgraph"
+
+func detectLangGraph(h *head) bool {
+	return h.db.has("checkpoints", "thread_id", "checkpoint_id", "checkpoint")
+}
+
+// graphThread are the checkpoints of a thread, or of a part of its graph.
+type graphThread struct {
+	*thread
+	in     chatctx.Incoming
+	ends   []row
+	active string
+}
+
+func readLangGraph(r *reading) error {
+	followed := map[[3]string]bool{}
+	for w, err := range r.db.rows("checkpoints") {
+		if err != nil {
+			return err
+		}
+		followed[[3]string{w.str("thread_id"), w.str("checkpoint_ns"), w.str("parent_checkpoint_id")}] = true
+	}
+	threads, order := map[string]*graphThread{}, []*graphThread(nil)
+	for w, err := range r.db.sorted("checkpoints", "thread_id", "checkpoint_ns", "checkpoint_id") {
+		if err != nil {
+			return err
+		}
+		id := w.str("thread_id")
+		if ns := w.str("checkpoint_ns"); ns != "" {
+			id += "/" + ns
+		}
+		t := threads[id]
+		if t == nil {
+			t = &graphThread{thread: r.thread(place{what: "thread " + id})}
+			if t.in.Conversation = id; id != w.str("thread_id") {
+				t.in.Parent = &chatctx.SourceLink{Format: langGraphName, Conversation: w.str("thread_id")}
+			}
+			threads[id], order = t, append(order, t)
+		}
+		t.keep(w.asRow("metadata"))
+		if !followed[[3]string{w.str("thread_id"), w.str("checkpoint_ns"), w.str("checkpoint_id")}] {
+			t.path(w)
+		}
+	}
+	for _, t := range order {
+		if len(t.records) == 0 {
+			r.warn(t.at, "no conversation: its state has no messages")
+			continue
+		}
+		if err := t.handOn(&t.in, value{}, t.active); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path reads the messages of a checkpoint, each below the one before. Those that another path has already are the same.
+func (t *graphThread) path(w row) {
+	at := t.at.in("checkpoint " + w.str("checkpoint_id"))
+	text := w.bytes("checkpoint")
+	if text == nil {
+		text = []byte(w.str("checkpoint"))
+	}
+	if w.str("type") == "msgpack" {
+		var err error
+		if text, err = msgpackJSON(text); err != nil {
+			t.skip(at, "", "", "the checkpoint is %v", err)
+			return
+		}
+	}
+	v, _, err := new(document).parse(text, false)
+	if err != nil {
+		t.skip(at, "", "", "the checkpoint is not JSON: %v", err)
+		return
+	}
+	parent, n := "", 0
+	for m := range v.at("channel_values", "messages").items() {
+		n++
+		parent = t.message(at.in("message "+itoa(n)), m, n, parent)
+	}
+	t.active = firstOf(parent, t.active)
+	if ts := v.get("ts").time(); ts > t.in.Updated {
+		t.in.Updated = ts
+	}
+	t.keep(v)
+}
+
+// message adds a message of a checkpoint, if the thread does not have it there, and gives its id.
+func (t *graphThread) message(at place, m value, n int, parent string) string {
+	data := m
+	if list := m.get("value").list(); m.has("ext") && len(list) > 2 && list[2].is(objectKind) { // module, class, fields
+		data = list[2]
+	} else if m.get("kwargs").is(objectKind) {
+		data = m.get("kwargs")
+	}
+	typ := data.get("type").str()
+	if c, ok := langChainClasses[typ]; ok {
+		typ = c
+	}
+	if !langChainTypes[typ] || !data.has("content") {
+		t.skip(at, "", "", "%s that is no message", m.kind())
+		return parent
+	}
+	id := firstOf(data.get("id").str(), itoa(n)+" below "+parent)
+	msg := langChainRead(typ, data, id)
+	if i, there := t.seen[id]; there && t.records[i].parent == parent && t.sameAs(i, msg) {
+		data.taken()
+		m.taken()
+		return id
+	}
+	t.take(at, id, parent, data, msg)
+	m.taken()
+	return t.last()
+}
