@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -255,6 +256,15 @@ func (e *deniedError) Error() string {
 	return s
 }
 
+// elsewhereError: a call ended before it came here, and so was approved by nobody here. It is an ErrConflict.
+type elsewhereError struct{ call *chatctx.Call }
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("call %s was %s already when it came here: nobody approved it here", callName(e.call), callState(e.call))
+}
+
+func (e *elsewhereError) Unwrap() error { return chatctx.ErrConflict }
+
 // undecidedError: nobody decided in the time that was given.
 type undecidedError struct {
 	call *chatctx.Call
@@ -298,6 +308,9 @@ func doCallsWait(r *run) error {
 		}
 		if c.Status == pool.Denied {
 			return &deniedError{c}
+		}
+		if !slices.ContainsFunc(c.Decisions, func(d chatctx.Decision) bool { return !d.Said }) {
+			return &elsewhereError{c}
 		}
 	}
 	return nil
