@@ -2,6 +2,7 @@ package chatctx
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -89,6 +90,26 @@ func TestRedactLeavesNoByte(t *testing.T) {
 }
 
 // TestRedactLeavesWhatIsSigned names parts with signatures and does not change them.
+// TestUndoOfNewAfterRedact: once what was done in a context is off every journal, undo of what made it does not take all of it away.
+func TestUndoOfNewAfterRedact(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "chats.db"))
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", pool.NewText(pool.User, "a planted-key"))
+	if _, err := s.Maintenance().Redact(t.Context(), RedactOptions{Find: finder("planted-[a-z]+")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(t.Context(), "", "", "s1"); !errors.Is(err, ErrConflict) {
+		t.Errorf("undo of new gives %v", err)
+	}
+	if info, err := c.Info(t.Context()); err != nil || info.Trashed != 0 || info.Messages != 2 {
+		t.Errorf("%+v, %v", info, err)
+	}
+	appendTo(t, c, "", pool.NewText(pool.User, "more"))
+	if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+		t.Errorf("undo of what came after it gives %v", err)
+	}
+}
+
 func TestRedactLeavesWhatIsSigned(t *testing.T) {
 	engines(t, func(t *testing.T, s *Store) {
 		c := newContext(t, s, "planted-a")

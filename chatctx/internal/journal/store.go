@@ -280,6 +280,12 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 		if err != nil {
 			return err
 		}
+		if gone, err := sub.journalGone(); err != nil || gone {
+			if err == nil {
+				err = record.Conflict("s%d (%s) cannot be taken back: what came after it in %q was redacted or purged, and its journal with it; chatctx rm %s", n, op.What, sub.Rec.Title, record.Short(sub.ID))
+			}
+			return err
+		}
 		if later != 0 {
 			return record.Conflict("operation %d of %q stands on s%d (%s): undo that first, or chatctx rm %s", later, sub.Rec.Title, n, op.What, record.Short(sub.ID))
 		}
@@ -298,6 +304,19 @@ func (t *Txn) wentOn() (uint64, error) {
 		newest = 0
 	}
 	return newest, err
+}
+
+// journalGone reports whether the context had operations after the store's newest about it of which nothing is left, as after redact and purge.
+func (t *Txn) journalGone() (bool, error) {
+	if t.Rec.NextOperation <= max(t.Rec.StoreAt, 1) {
+		return false, nil
+	}
+	gone := true
+	err := t.Tx.Scan(record.OperationBucket, kv.Prefix(t.ID[:]), func(_, _ []byte) error {
+		gone = false
+		return kv.ErrStop
+	})
+	return gone, err
 }
 
 // stillThere is what a record was, nil where that named as the current context one that gc has taken since.
