@@ -338,7 +338,9 @@ func systemTextIsSent(t *testing.T, c *chatctx.ChatContext, o Options, provider 
 		if n := strings.Count(sent, text); n != 1 {
 			t.Fatalf("%s: %q is in the request %d times: %.1500s", provider, text, n, sent)
 		}
-		if early := slices.ContainsFunc(d.Messages, func(m *chatctx.DraftMessage) bool { return m.Position < d.Session.Start && m.Text() == text && !(m.Leads && d.System != "") }); early && summary >= 0 && provider != adapter.Gemini && at > summary {
+		if early := slices.ContainsFunc(d.Messages, func(m *chatctx.DraftMessage) bool {
+			return m.Position < d.Session.Start && m.Text() == text && !(m.Leads && d.System != "")
+		}); early && summary >= 0 && provider != adapter.Gemini && at > summary {
 			t.Fatalf("%s: %q stands after the summary: %.1500s", provider, text, sent)
 		}
 	}
