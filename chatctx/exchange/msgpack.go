@@ -17,7 +17,7 @@ type msgpack struct {
 	out []byte
 }
 
-// jsonOf writes one value as JSON.
+// msgpackJSON is one value as JSON.
 func msgpackJSON(in []byte) ([]byte, error) {
 	m := &msgpack{in: in}
 	err := m.value(0)
