@@ -1,6 +1,7 @@
 package chatctx
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -179,7 +180,22 @@ const (
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
 		fold := cases.Fold()
-		if len(o.Labels) == 0 && o.After == nil {
+		if len(o.Labels) > 0 {
+			infos, few, err := s.withLabels(ctx, &o)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, info := range infos {
+				if o.takes(fold, info) && !yield(info, nil) {
+					return
+				}
+			}
+			if few {
+				return
+			}
+		}
+		if o.After == nil || !o.Orderly {
 			if err := s.pages(ctx, &o, func(info *ContextInfo) bool { return !o.takes(fold, info) || yield(info, nil) }); err != nil {
 				yield(nil, err)
 			}
@@ -296,6 +312,48 @@ func (s *Store) listed(ctx context.Context, o *ListOptions) ([]ID, error) {
 		}
 	}
 	return ids, nil
+}
+
+// fewLabelled is of how many contexts at most a list by labels begins with the labels: of more it begins with the last changes, among which they soon come.
+const fewLabelled = 2000
+
+// withLabels are the contexts that have all labels, in the list's order. few is false where the first label has so many that the list is better begun elsewhere.
+func (s *Store) withLabels(ctx context.Context, o *ListOptions) (infos []*ContextInfo, few bool, err error) {
+	var ids []ID
+	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
+		ids = ids[:0]
+		return tx.Scan(record.LabelBucket, kv.Prefix(record.LabelPrefix(o.Labels[0])), func(key, _ []byte) error {
+			if len(ids) > fewLabelled {
+				return kv.ErrStop
+			}
+			if l, id, ok := record.OfLabelKey(key); ok && l == o.Labels[0] {
+				ids = append(ids, id)
+			}
+			return nil
+		})
+	})
+	if err != nil || len(ids) > fewLabelled {
+		return nil, false, err
+	}
+	for part := range slices.Chunk(ids, listBatch) {
+		more, err := s.infos(ctx, part)
+		if err != nil {
+			return nil, false, err
+		}
+		infos = append(infos, more...)
+	}
+	first := func(i *ContextInfo) bool { return o.Orderly && slices.Contains(i.Labels, Pinned) }
+	slices.SortFunc(infos, func(a, b *ContextInfo) int {
+		return cmp.Or(rank(first(b))-rank(first(a)), bytes.Compare(record.RecentKey(b.Updated, b.ID), record.RecentKey(a.Updated, a.ID)))
+	})
+	if o.After == nil {
+		return infos, true, nil
+	}
+	if at := slices.IndexFunc(infos, func(i *ContextInfo) bool { return i.ID == o.After.ID }); o.Orderly && at >= 0 {
+		return infos[at+1:], true, nil
+	}
+	before := record.RecentKey(o.After.Updated, o.After.ID)
+	return slices.DeleteFunc(infos, func(i *ContextInfo) bool { return !o.Orderly && bytes.Compare(record.RecentKey(i.Updated, i.ID), before) >= 0 }), true, nil
 }
 
 // labelled are the contexts that have a label.

@@ -297,6 +297,36 @@ func (r *searched) compare(step int) {
 				r.t.Fatalf("step %d: %+v, %s first\n got %s\nwant %s", step, o, name, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 			}
 		}
+		r.compareFirst(step, o)
+	}
+}
+
+// compareFirst holds a search that names one branch of each hit to one that names all.
+func (r *searched) compareFirst(step int, o SearchOptions) {
+	r.t.Helper()
+	places := func(first bool) map[string][]HitBranch {
+		o.First = first
+		all := map[string][]HitBranch{}
+		for h, err := range r.store.Search(r.t.Context(), o) {
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			key := fmt.Sprint(h.What, h.Context, h.Snippet)
+			if h.Message != nil {
+				key += h.Message.ID.String()
+			}
+			all[key] = h.Branches
+		}
+		return all
+	}
+	all, first := places(false), places(true)
+	if len(all) != len(first) {
+		r.t.Fatalf("step %d: %+v gives %d hits, and %d with one branch each", step, o, len(all), len(first))
+	}
+	for key, one := range first {
+		if len(one) != min(len(all[key]), 1) || len(one) == 1 && !slices.Contains(all[key], one[0]) {
+			r.t.Fatalf("step %d: %+v: %s is on %v, not on one of %v", step, o, key, one, all[key])
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"time"
@@ -35,6 +37,7 @@ type callsParams struct {
 	Branch  string `json:"branch,omitempty" doc:"only those of this branch of it"`
 	Tool    string `json:"tool,omitempty" doc:"only those of tools with names of this pattern"`
 	State   string `json:"state,omitempty" doc:"only pending, approved, running or uncertain ones; pending are those that no rule decides"`
+	After   string `json:"after,omitempty" doc:"the cursor next of the page before"`
 	Limit   int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
 
@@ -66,7 +69,13 @@ func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 	} else if in.Branch != "" {
 		return none, chatctx.Invalid("calls.list: branch needs context")
 	}
-	var items []contract.Call
+	if in.After != "" {
+		if f.After, err = readCallCursor(in.After); err != nil {
+			return none, err
+		}
+	}
+	out := listOf[contract.Call](nil)
+	var last *chatctx.Call
 	j := &judging{r: r}
 	for c, err := range r.store.Calls(r.ctx, f) {
 		if err != nil {
@@ -79,11 +88,28 @@ func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 		if in.State == "pending" && ruling != nil && ruling.Effect != chatctx.Ask {
 			continue // the rules decide: it waits for nobody
 		}
-		if items = append(items, v); len(items) == limit {
+		if len(out.Items) == limit {
+			out.Next = callCursor(last)
 			break
 		}
+		out.Items, last = append(out.Items, v), c
 	}
-	return listOf(items), nil
+	return out, nil
+}
+
+// callCursor names the place of a call in the list.
+func callCursor(c *chatctx.Call) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(c.Since))
+	b = append(append(b, c.Context[:]...), c.Message[:]...)
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint16(b, uint16(c.Index)))
+}
+
+func readCallCursor(s string) (*chatctx.Call, error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) != 42 {
+		return nil, chatctx.Invalid("after is no cursor of a page")
+	}
+	return &chatctx.Call{Since: pool.Time(binary.BigEndian.Uint64(b)), Context: chatctx.ID(b[8:24]), Message: chatctx.ID(b[24:40]), Index: int(binary.BigEndian.Uint16(b[40:]))}, nil
 }
 
 // judging shapes calls with what the rules say of them, and where those of sub-contexts come from.

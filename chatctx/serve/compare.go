@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/compare"
 	"github.com/chatctx/chatctx/chatctx/cost"
@@ -23,6 +25,7 @@ func compareMethods() []*method {
 		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches),
 		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
 		define("tokens", "GET "+at+"/tokens", Read, "how large the next request is, of how much, and what becomes of each message", countTokens),
+		define("bill", "GET "+at+"/bill", Read, "what a send would cost, each model, with the provider's cache and without; nothing is sent", billFor),
 		define("cost", "GET /cost", Read, "what replies cost", sumCost),
 	}
 }
@@ -70,7 +73,20 @@ type sized struct {
 	Total int `json:"total_tokens"`
 	contract.Window
 	Model    string   `json:"model"`
+	States   []state  `json:"states"`   // what becomes of the messages, in sums
 	Messages []within `json:"messages"` // of the session, with its summary first
+}
+
+// state sums up the messages of which the same becomes.
+type state struct {
+	State    string `json:"state"`
+	Messages int    `json:"messages"`
+	Tokens   int    `json:"tokens"`
+}
+
+type tokensParams struct {
+	target
+	Brief bool `json:"brief,omitempty" doc:"without the single messages, which are many on a long branch"`
 }
 
 // within is what becomes of a message in the request.
@@ -83,7 +99,7 @@ type within struct {
 	Tokens   int        `json:"tokens"`
 }
 
-func countTokens(r *request, in *target) (sized, error) {
+func countTokens(r *request, in *tokensParams) (sized, error) {
 	c, err := r.store.Context(r.ctx, in.Context)
 	if err != nil {
 		return sized{}, err
@@ -95,14 +111,17 @@ func countTokens(r *request, in *target) (sized, error) {
 	} else if err != nil {
 		return sized{}, err
 	}
-	v := sized{Total: req.Forecast.Tokens, Window: contract.WindowOf(req.Forecast), Model: req.Options.Model, Messages: []within{}}
+	v := sized{Total: req.Forecast.Tokens, Window: contract.WindowOf(req.Forecast), Model: req.Options.Model, States: []state{}, Messages: []within{}}
 	shares, _ := req.Window.Shares(req.Draft)
-	put := func(m *chatctx.DraftMessage, state string) {
+	put := func(m *chatctx.DraftMessage, become string) {
 		tokens, ok := shares[m.ID]
 		if !ok {
 			tokens = m.Tokens
 		}
-		v.Messages = append(v.Messages, within{m.ID, m.Position, m.Role, state, m.Step, tokens})
+		v.count(become, tokens)
+		if !in.Brief {
+			v.Messages = append(v.Messages, within{m.ID, m.Position, m.Role, become, m.Step, tokens})
+		}
 	}
 	if s := req.Draft.Summary; s != nil {
 		put(s, enhancer.In)
@@ -111,6 +130,59 @@ func countTokens(r *request, in *target) (sized, error) {
 		put(m, m.State)
 	}
 	return v, nil
+}
+
+// count adds a message to the sums.
+func (v *sized) count(become string, tokens int) {
+	i := slices.IndexFunc(v.States, func(s state) bool { return s.State == become })
+	if i < 0 {
+		i, v.States = len(v.States), append(v.States, state{State: become})
+	}
+	v.States[i].Messages++
+	v.States[i].Tokens += tokens
+}
+
+type billParams struct {
+	target
+	Text   string   `json:"text,omitempty" doc:"the user's message that would be sent; without it, what the branch ends with is answered"`
+	Models []string `json:"models,omitempty" doc:"the models that would be asked; else that of the settings"`
+}
+
+// billFor says what a send would cost, each model. It asks nobody.
+func billFor(r *request, in *billParams) (list[contract.Bill], error) {
+	none := list[contract.Bill]{}
+	if len(in.Models) > mostAsked {
+		return none, chatctx.Invalid("at most %d models", mostAsked)
+	}
+	c, err := r.store.Context(r.ctx, in.Context)
+	if err != nil {
+		return none, err
+	}
+	var messages []*chatctx.Message
+	if in.Text != "" {
+		messages = append(messages, pool.NewText(pool.User, in.Text))
+	}
+	models := in.Models
+	if len(models) == 0 {
+		models = []string{""}
+	}
+	var items []contract.Bill
+	for _, model := range models {
+		t := &turn.Turn{Context: c, Branch: in.Branch, Settings: map[string]json.RawMessage{}}
+		if model != "" {
+			t.Settings["model"] = wire.String(model)
+		}
+		if r.server.options.Turn != nil {
+			r.server.options.Turn(t)
+		}
+		req, err := t.Request(r.ctx, messages...)
+		if err != nil {
+			return none, fits(err)
+		}
+		bill := req.Bill()
+		items = append(items, contract.BillOf(req, &bill))
+	}
+	return listOf(items), nil
 }
 
 type costParams struct {

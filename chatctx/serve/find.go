@@ -25,6 +25,7 @@ type searchParams struct {
 	Until   *time.Time `json:"until,omitempty" doc:"only what was created before"`
 	Trash   bool       `json:"trash,omitempty" doc:"in the trash too"`
 	Unheld  bool       `json:"unheld,omitempty" doc:"messages too that no branch holds"`
+	First   bool       `json:"first,omitempty" doc:"of the branches that hold a message name one, main where it was put there: that reads least"`
 	Best    bool       `json:"best,omitempty" doc:"those first that fit best; else the newest"`
 	Limit   int        `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
@@ -35,7 +36,7 @@ func search(r *request, in *searchParams) (list[contract.Hit], error) {
 		return list[contract.Hit]{}, err
 	}
 	o := chatctx.SearchOptions{Text: in.Text, Regexp: in.Regexp, Context: in.Context, Role: pool.Role(in.Role), Model: in.Model, Tool: in.Tool,
-		Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Unheld: in.Unheld, Best: in.Best, Limit: limit}
+		Since: timeOf(in.Since), Until: timeOf(in.Until), Trash: in.Trash, Unheld: in.Unheld, First: in.First, Best: in.Best, Limit: limit}
 	var items []contract.Hit
 	for h, err := range r.store.Search(r.ctx, o) {
 		if err != nil {

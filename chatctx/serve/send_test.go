@@ -133,7 +133,21 @@ func TestSendTellsWhatComes(t *testing.T) {
 	a.want(all[len(all)-1].data, "main.2", "answers", 0, "branch")
 	a.want(a.get(main), true, "active")
 	a.want(a.get("/cost?by=model"), 4, "replies") // the one that was taken counts once
-	a.want(a.get(main+"/tokens"), "plain", "model")
+	size := a.get(main + "/tokens")
+	a.want(size, "plain", "model")
+	a.want(size, 4, "states", 0, "messages")
+	a.want(a.get(main+"/tokens?brief=true"), at(size, "states", 0, "tokens"), "states", 0, "tokens")
+	a.want(a.get(main+"/tokens?brief=true"), "[]", "messages")
+	a.want(a.get(main+"/bill?text=More"), nil, "items", 0, "with_cache_nano")
+	a.post("/settings", object{"settings": object{"prices": object{"plain": object{"input": 1, "output": 2}, "dear": object{"input": 3, "output": 2, "currency": "EUR"}}}})
+	bill := a.get(main + "/bill?models=plain&models=dear&text=More")
+	a.want(bill, at(bill, "items", 0, "fresh_tokens").(float64)*1000, "items", 0, "without_cache_nano")
+	a.want(bill, at(bill, "items", 1, "fresh_tokens").(float64)*3000, "items", 1, "without_cache_nano")
+	a.want(bill, "EUR", "items", 1, "currency")
+	if longer := a.get(main + "/bill?text=" + strings.Repeat("word+", 200)); at(longer, "items", 0, "fresh_tokens").(float64) < at(bill, "items", 0, "fresh_tokens").(float64)+100 {
+		t.Errorf("a longer message costs %v, and a short one %v", longer, bill)
+	}
+	a.want(a.get(main), 4, "messages")
 	a.want(a.do(404, "POST", "/contexts/"+id+"/branches/none/send", object{"text": "x"}), "not_found", "error", "kind")
 	a.want(a.do(400, "POST", main+"/send", object{"text": "x", "model": "a", "models": []string{"b"}}), "usage", "error", "kind")
 	all = a.stream(main+"/retry", object{"model": "bad"})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -349,4 +350,38 @@ func TestCallsAreDecidedByName(t *testing.T) {
 	answer := a.post(call+"/resolve", object{"text": "there", "token": claim["token"]})
 	a.want(answer, 3, "position")
 	a.want(a.get(main+"/messages?from=-1"), pool.ToolRole, "items", 0, "role")
+}
+
+// TestCallsComeInPages: all calls that wait are reached, in order, each once, while some are decided.
+func TestCallsComeInPages(t *testing.T) {
+	a := start(t, Options{})
+	var want []string
+	for i := range 3 {
+		_, main := a.context(fmt.Sprint("Boats ", i), "Sail")
+		var calls []object
+		for k := range 40 {
+			id := fmt.Sprintf("c%d-%d", i, k)
+			calls, want = append(calls, object{"id": id, "tool_name": "sail", "arguments": object{}}), append(want, id)
+		}
+		a.post(main+"/messages", object{"messages": []object{{"role": "assistant", "tool_calls": calls}}})
+	}
+	var got []string
+	after := ""
+	for {
+		page := a.get("/calls?state=pending&limit=7" + after)
+		items := page["items"].([]any)
+		for i := range items {
+			got = append(got, at(items, i, "id").(string))
+		}
+		if page["next"] == nil {
+			break
+		}
+		first := "/contexts/" + at(items, 0, "context").(string) + "/branches/main/calls/" + at(items, 0, "call").(string)
+		a.post(first+"/deny", nil)
+		after = "&after=" + page["next"].(string)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the pages have %d calls of %d: %v", len(got), len(want), got)
+	}
+	a.do(400, "GET", "/calls?after=zzz", nil)
 }

@@ -12,22 +12,12 @@ import (
 
 // billJSON is what a request would cost.
 type billJSON struct {
-	DryRun   bool            `json:"dry_run"`
-	Provider string          `json:"provider"`
-	Model    string          `json:"model"`
-	Window   contract.Window `json:"window"`
-	Cached   int64           `json:"cached_tokens"`
-	Fresh    int64           `json:"fresh_tokens"`
-	With     *cost.Money     `json:"with_cache_nano"` // null where no price is known
-	Without  *cost.Money     `json:"without_cache_nano"`
-	Answer   *cost.Money     `json:"longest_answer_nano"` // null where nothing bounds it
-	Currency string          `json:"currency,omitempty"`
-	Source   string          `json:"source,omitempty"`
-	Date     string          `json:"date,omitempty"`
+	DryRun bool `json:"dry_run"`
+	contract.Bill
 }
 
 // billFields are those of billJSON, for help.
-const billFields = "with --dry-run, a line each model: dry_run, provider, model, window, cached_tokens, fresh_tokens, with_cache_nano, without_cache_nano, longest_answer_nano, currency, source, date"
+const billFields = "with --dry-run, a line each model: dry_run, " + contract.BillFields
 
 // drySend says what sending a message would cost, and sends and stores nothing.
 func (r *run) drySend(m *chatctx.Message) error {
@@ -68,13 +58,7 @@ func (r *run) drySend(m *chatctx.Message) error {
 
 func (r *run) printBill(req *turn.Request) error {
 	b := req.Bill()
-	v := billJSON{DryRun: true, Provider: req.Provider, Model: req.Model, Window: contract.WindowOf(req.Forecast), Cached: b.Cached, Fresh: b.Fresh}
-	if b.Price != nil {
-		v.With, v.Without, v.Currency, v.Source, v.Date = &b.With, &b.Without, b.Price.Currency, b.Price.Source, b.Price.Date
-		if b.Answer > 0 {
-			v.Answer = &b.Answer
-		}
-	}
+	v := billJSON{true, contract.BillOf(req, &b)}
 	return r.emit(v, func() {
 		r.printf("%s of %s: the request takes %s\n", clean(req.Model), req.Provider, req.Forecast)
 		if b.Price == nil {

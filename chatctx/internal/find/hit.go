@@ -209,6 +209,15 @@ func (r *hitReader) places() error {
 		byContext[h.Context] = append(byContext[h.Context], h)
 	}
 	for id, hits := range byContext {
+		if r.o.First {
+			var err error
+			if hits, err = r.onMain(id, hits); err != nil {
+				return err
+			}
+		}
+		if len(hits) == 0 {
+			continue
+		}
 		var branches []*branch.Branch
 		if err := branch.List(r.tx, id, func(b *branch.Branch) error { branches = append(branches, b); return nil }); err != nil {
 			return err
@@ -220,8 +229,31 @@ func (r *hitReader) places() error {
 	return nil
 }
 
+// onMain gives a message that stands on main where it was put first that place, and gives back the others.
+func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
+	main, err := branch.Find(r.tx, id, record.MainBranch)
+	if main == nil || err != nil {
+		return hits, err
+	}
+	for _, h := range hits {
+		at := -1
+		if h.What == "title" { // which is on no branch
+			continue
+		}
+		if h.Message != nil {
+			at = branch.Place(main.Pieces, h.Message.Home.Segment, h.Message.Home.Position)
+		}
+		if at < 0 {
+			others = append(others, h)
+			continue
+		}
+		h.Branches = []HitBranch{{main.Name, at + 1}}
+	}
+	return others, nil
+}
+
 func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit) error {
-	at, err := homes(r.tx, id, branches, hits)
+	at, err := homes(r.tx, id, branches, hits, r.o.First)
 	if err != nil {
 		return err
 	}
@@ -236,6 +268,9 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 	})
 	for _, h := range hits {
 		for _, b := range branches {
+			if r.o.First && len(h.Branches) > 0 {
+				break
+			}
 			switch h.What {
 			case "prompt":
 				if prompt := string(h.doc[17:]); b.System == prompt || b.Prompt == prompt {
@@ -255,17 +290,17 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 }
 
 // homes gives all places where the messages stand in entries that branches hold. A message mostly stands where it was put first; in a context with several
-// branches, edits may have copied entries, so they are read.
-func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit) (map[pool.ID][]pool.Home, error) {
+// branches, edits may have copied entries, so they are read. Where one place is enough they are read for those alone that no branch has where they were put first.
+func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit, one bool) (map[pool.ID][]pool.Home, error) {
 	at := map[pool.ID][]pool.Home{}
 	if len(branches) == 0 {
 		return at, nil
 	}
-	away := len(branches) > 1
+	away := len(branches) > 1 && !one
 	for _, h := range hits {
 		if m := h.Message; m != nil {
 			at[m.ID] = []pool.Home{m.Home}
-			away = away || m.Home.Segment == 0 || branch.Place(branches[0].Pieces, m.Home.Segment, m.Home.Position) < 0
+			away = away || !slices.ContainsFunc(branches, func(b *branch.Branch) bool { return branch.Place(b.Pieces, m.Home.Segment, m.Home.Position) >= 0 })
 		}
 	}
 	if !away || len(at) == 0 {

@@ -34,6 +34,8 @@ type SearchOptions struct {
 	// Best puts those first that have the words most often, rarer words counting more. Else those come first that were stored last; of those that came together, the
 	// newest.
 	Best bool
+	// First: of the branches that hold a message one is named, main where the message was put there. It is mostly found without reading what the branches hold.
+	First bool
 	// Limit is how many hits to give at most; 0: all.
 	Limit int
 }

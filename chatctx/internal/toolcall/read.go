@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -181,12 +182,13 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 
 // CallFilter narrows a list of open calls.
 type CallFilter struct {
-	Context pool.ID   // with its sub-contexts; zero: all contexts
-	Branch  string    // of Context alone; "": all
-	Tool    string    // a pattern of names, as path.Match knows them but for slashes, which * takes in; "": all
-	State   string    // a CallState; "": all
-	Trash   bool      // calls of contexts in the trash too
-	Since   pool.Time // those that wait since then or later; zero: all
+	Context pool.ID      // with its sub-contexts; zero: all contexts
+	Branch  string       // of Context alone; "": all
+	Tool    string       // a pattern of names, as path.Match knows them but for slashes, which * takes in; "": all
+	State   string       // a CallState; "": all
+	Trash   bool         // calls of contexts in the trash too
+	Since   pool.Time    // those that wait since then or later; zero: all
+	After   *record.Call // those that come after this one in the list; nil: all
 	// Skip, if not nil, leaves a call out before it is read: the one of a message with that index, from 1.
 	Skip func(message pool.ID, index int) bool
 }
@@ -200,6 +202,10 @@ func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record
 		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
 		if f.Since != 0 {
 			l.from = binary.BigEndian.AppendUint64(nil, uint64(f.Since))
+		}
+		if a := f.After; a != nil {
+			after := record.OpenKey(&record.CallRecord{Since: a.Since}, a.Context, a.Message, a.Index-1)
+			l.from = slices.MaxFunc([][]byte{l.from, append(after, 0)}, bytes.Compare)
 		}
 		for !l.done {
 			if err := l.page(ctx); err != nil {

@@ -71,7 +71,7 @@ func provider(t *testing.T, s *chatctx.Store) {
 	}))
 	t.Cleanup(web.Close)
 	address, _ := json.Marshal(web.URL + "/v1")
-	if _, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"base_url": address, "model": json.RawMessage(`"plain"`)}); err != nil {
+	if _, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"base_url": address, "model": json.RawMessage(`"plain"`), "prices": json.RawMessage(`{"red": {"input": 1, "output": 2}}`)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,7 +111,7 @@ func TestExploring(t *testing.T) {
 	r.click("dialog", "Open")
 	r.sees("The answer is in the harbour")
 
-	r.types("input[type=search]", "harbour")
+	r.types("input[type=search]", "harb") // a beginning is enough
 	r.until(`document.querySelector("#side mark")?.textContent === "harbour"`)
 	r.types("input[type=search]", "")
 
@@ -122,6 +122,7 @@ func TestExploring(t *testing.T) {
 
 	r.types("form textarea", "What is your name?")
 	r.types("form input[list]", "red,blue")
+	r.until(`/^sending costs about 0\.\d+ USD, /.test(document.querySelector("[aria-label='What sending costs']").textContent)`)
 	r.click("form", "Send")
 	r.until(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("My name is red.") && document.querySelector(".columns").innerText.includes("My name is blue.")`)
 	r.accessible("two answers")
@@ -219,6 +220,27 @@ func TestACallWaits(t *testing.T) {
 	r.click("#notices", "Let the model go on")
 	r.until(`[...document.querySelectorAll("main article details")].some((d) => d.textContent.includes("seen: land"))`)
 	r.sees("My name is plain.")
+}
+
+// However many calls wait, all can be reached.
+func TestManyCallsWait(t *testing.T) {
+	calls := make([]pool.Call, 130)
+	for i := range calls {
+		calls[i] = pool.Call{ID: fmt.Sprint("c", i), Tool: "look", Arguments: json.RawMessage(fmt.Sprintf(`{"at":"place-%d"}`, i))}
+	}
+	r := open(t, func(s *chatctx.Store) {
+		newContext(t, s, "Sea", user("Look"), &chatctx.Message{Role: pool.Assistant, Calls: calls})
+	})
+	r.until(`document.querySelector("#views .badge").textContent === "130"`)
+	r.click("#views", "Approvals130")
+	for shown := 20; shown < len(calls); shown += 20 {
+		r.until(fmt.Sprintf(`document.querySelectorAll(".queue > *").length === %d`, shown))
+		r.click("main", "Show more")
+	}
+	r.until(`document.querySelectorAll(".queue > *").length === 130 && !document.querySelector("main").innerText.includes("Show more")`)
+	r.click(".queue > :last-child", "Approve")
+	r.until(`document.querySelector("#views .badge").textContent === "129"`)
+	r.accessible("many calls")
 }
 
 // Another program adds while I look.

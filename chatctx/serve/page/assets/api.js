@@ -68,7 +68,7 @@ export const api = {
   rename: (context, title) => post(`${inside(context)}/rename`, { title }),
   trash: (context) => post(`${inside(context)}/trash`),
   restore: (context) => post(`${inside(context)}/restore`),
-  search: (text, limit) => get("/search", { text, limit }),
+  search: async (text, limit, signal) => (await request(`/search${query({ text, limit, first: true })}`, { signal })).json(),
   labels: async () => (await get("/labels")).items,
   label: (context, label) => post(`${inside(context)}/labels`, { label }),
   unlabel: (context, label) => post(`${inside(context)}/labels/${name(label)}/remove`),
@@ -96,7 +96,8 @@ export const api = {
   send: (where, body, told, signal) => stream(`${on(where)}/send`, body, told, signal),
   retry: (where, body, told, signal) => stream(`${on(where)}/retry`, body, told, signal),
   models: async () => ((await get("/cost", { by: "model" })).groups ?? []).map((g) => g.model),
-  tokens: (where) => get(`${on(where)}/tokens`),
+  tokens: (where, brief) => get(`${on(where)}/tokens`, { brief }),
+  bill: async (where, text, models, signal) => (await (await request(`${on(where)}/bill?${new URLSearchParams([["text", text], ...models.map((m) => ["models", m])].filter(([, v]) => v))}`, { signal })).json()).items,
   cost: (by) => get("/cost", { by }),
   costOf: (context) => get("/cost", { context }),
 
@@ -104,7 +105,8 @@ export const api = {
   undo: (where, operation) => post(`${on(where)}/undo`, { operation }),
   redo: (where) => post(`${on(where)}/redo`),
 
-  calls: async (state = "pending") => (await get("/calls", { state })).items,
+  calls: (state, after, limit) => get("/calls", { state, after, limit }),
+  pending: async () => (await get("/calls", { state: "pending", limit: 1000 })).items,
   call: (c) => get(callAt(c)),
   approve: (c, body) => post(`${callAt(c)}/approve`, body),
   deny: (c, reason) => post(`${callAt(c)}/deny`, { reason: reason || undefined }),

@@ -41,7 +41,7 @@ class App {
   async start() {
     await this.list.load();
     await this.route();
-    this.run(async () => this.waiting((await api.calls()).length));
+    this.run(async () => this.waiting((await api.pending()).length));
     api.models().then((names) => replace(document.getElementById("models"), names.map((n) => el("option", { value: n }))), () => {});
     api.changes((change) => this.changed(change));
   }
@@ -131,10 +131,10 @@ class App {
     const here = change.reset || change.context === this.conversation.context;
     if (this.view === "c" && here && !this.conversation.writer.stop) this.run(() => this.conversation.changed());
     const before = this.waits ?? 0;
-    const calls = await api.calls().catch(() => null);
+    const calls = await api.pending().catch(() => null);
     if (!calls) return;
     this.waiting(calls.length);
-    if (calls.length > before) this.tell(calls[0]);
+    if (calls.length > before) this.tell(calls.at(-1));
     if (this.view === "calls" && calls.length !== before && !document.querySelector("dialog")) this.run(() => this.calls.open());
   }
 
@@ -146,7 +146,7 @@ class App {
   waiting(n) {
     this.waits = n;
     this.badge.hidden = !n;
-    this.badge.textContent = n;
+    this.badge.textContent = n < 1000 ? n : "1000+";
   }
 
   // did tells what was done, with a button that takes it back.

@@ -3,20 +3,44 @@ import { ask } from "./dialog.js";
 import { ago, button, el, hidden, notice, replace, say } from "./dom.js";
 import { argumentsOf } from "./message.js";
 
-// Calls is the queue of tool calls that wait for a person, over all conversations. Everything that will run is shown in full, and the rule that would decide.
+const pageSize = 20; // calls that are read at once: each with everything that is to be seen of it
+
+// Calls is the queue of tool calls that wait for a person, over all conversations, the oldest first. Everything that will run is shown in full, and the rule that would decide.
 export class Calls {
   constructor(root, app) {
-    Object.assign(this, { root, app });
+    Object.assign(this, { root, app, most: { pending: pageSize, approved: pageSize } });
   }
 
   async open() {
-    const [pending, approved] = await Promise.all(["pending", "approved"].map(async (state) => shown(await api.calls(state))));
-    this.app.waiting(pending.length);
-    const queue = (calls, acts) => el("div", { class: "queue" }, calls.map((c) => this.call(c, acts(c))));
+    const [pending, approved, all] = await Promise.all([this.read("pending"), this.read("approved"), api.pending()]);
+    this.app.waiting(all.length);
+    const queue = (state, { calls, next }, acts) => [el("div", { class: "queue" }, calls.map((c) => this.call(c, acts(c)))), next ? button("Show more", () => this.more(state, calls.length)) : null];
     replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", {}, "Calls that wait"),
-      pending.length ? queue(pending, (c) => this.deciding(c)) : el("p", { class: "soft" }, "No call waits for you."),
-      approved.length ? [el("h2", {}, "Approved, and run by nobody yet"), queue(approved, (c) => [this.act("Run", () => this.run(c), { class: "main" }), this.act("Deny…", () => this.deny(c))])] : null,
+      pending.calls.length ? queue("pending", pending, (c) => this.deciding(c)) : el("p", { class: "soft" }, "No call waits for you."),
+      approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), queue("approved", approved, (c) => [this.act("Run", () => this.run(c), { class: "main" }), this.act("Deny…", () => this.deny(c))])] : null,
       "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
+  }
+
+  // read reads as many calls of a state as are shown.
+  async read(state) {
+    let calls = [];
+    let next;
+    do {
+      const page = await api.calls(state, next, Math.min(this.most[state] - calls.length, 1000));
+      calls = calls.concat(page.items);
+      next = page.next;
+    } while (next && calls.length < this.most[state]);
+    return { calls: await shown(calls), next };
+  }
+
+  // more shows the next calls too, and goes to the first of them.
+  more(state, from) {
+    this.app.run(async () => {
+      this.most[state] += pageSize;
+      await this.open();
+      const first = this.root.querySelectorAll(".queue")[state === "pending" ? 0 : this.root.querySelectorAll(".queue").length - 1].children[from];
+      first?.querySelector("a, button")?.focus();
+    });
   }
 
   act(text, run, props) {
@@ -31,7 +55,7 @@ export class Calls {
   async run(c) {
     await api.run(c);
     say(`${c.tool_name} has run`);
-    const left = (await api.calls("pending")).concat(await api.calls("approved")).some((o) => o.context === c.context && o.branch === c.branch);
+    const left = (await api.pending()).concat((await api.calls("approved", "", 1000)).items).some((o) => o.context === c.context && o.branch === c.branch);
     notice(`${c.tool_name} has run.`, left ? null : { name: "Let the model go on", run: () => this.app.run(() => this.goOn(c)) });
   }
 

@@ -116,7 +116,8 @@ export class Conversation {
   async drawWindow() {
     const view = this.view;
     try {
-      const t = await api.tokens(this.where);
+      this.writer.priced();
+      const t = await api.tokens(this.where, true);
       if (this.view !== view) return;
       this.writer.window(t);
     } catch {
@@ -302,20 +303,35 @@ function inOrder(columns) {
   return [...columns].sort((a, b) => (a[1].order ?? 0) - (b[1].order ?? 0));
 }
 
+// priceOf says what requests would cost together, by currency.
+function priceOf(bills, part) {
+  const sums = {};
+  let answer = 0;
+  for (const b of bills) {
+    if (b.with_cache_nano === null) continue;
+    sums[b.currency] = (sums[b.currency] ?? 0) + b.with_cache_nano / 1e9;
+    answer += (b.longest_answer_nano ?? 0) / 1e9;
+  }
+  const known = Object.entries(sums).map(([currency, n]) => `${n.toLocaleString(undefined, { maximumSignificantDigits: 3 })} ${currency}`);
+  if (!known.length) return bills.length ? "no price is known" : "";
+  return `sending costs ${part ? "more than" : "about"} ${known.join(" and ")}${answer && known.length === 1 ? `, the answer at most ${answer.toLocaleString(undefined, { maximumSignificantDigits: 3 })}` : ", without the answer"}`;
+}
+
 // Writer is the field to write in, with models, attachments and the answers that run.
 class Writer {
   constructor(view) {
     this.view = view;
-    this.text = el("textarea", { "aria-label": "Message", placeholder: "Write a message. Ctrl-Enter sends it.", onkeydown: (e) => this.key(e) });
-    this.models = el("input", { "aria-label": "Models", placeholder: "model, or several with commas", list: "models", size: 24, value: localStorage.getItem("models") ?? "" });
+    this.text = el("textarea", { "aria-label": "Message", placeholder: "Write a message. Ctrl-Enter sends it.", onkeydown: (e) => this.key(e), oninput: () => this.priced() });
+    this.models = el("input", { "aria-label": "Models", placeholder: "model, or several with commas", list: "models", size: 24, value: localStorage.getItem("models") ?? "", oninput: () => this.priced() });
     this.file = el("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-label": "Files", onchange: () => this.attach(this.file.files) });
     this.files = [];
     this.shown = el("span", { class: "labels" });
     this.bar = el("span", { class: "grow line" });
+    this.price = el("span", { class: "soft", "aria-label": "What sending costs" });
     this.sendButton = button("Send", () => view.app.run(() => this.send()), { class: "main" });
     this.stopButton = button("Stop", () => this.stop?.abort(), { disabled: true });
     this.element = el("form", { class: "write", onsubmit: (e) => e.preventDefault() }, this.text,
-      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Only add", () => view.app.run(() => this.add())), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar));
+      el("div", { class: "line" }, this.models, button("Attach", () => this.file.click()), this.file, this.shown, button("Only add", () => view.app.run(() => this.add())), this.sendButton, this.stopButton), el("div", { class: "line" }, this.bar, this.price));
     this.element.addEventListener("dragover", (e) => e.preventDefault());
     this.element.addEventListener("drop", (e) => {
       e.preventDefault();
@@ -448,6 +464,17 @@ class Writer {
     }
   }
 
+  // priced shows what a send would cost, once nothing is typed for a moment. Of a long message an address holds a part.
+  priced() {
+    clearTimeout(this.pricing);
+    this.pricing = setTimeout(async () => {
+      this.asking?.abort();
+      const asking = (this.asking = new AbortController());
+      const bills = await api.bill(this.view.where, this.text.value.slice(0, 8000), models(this.models.value), asking.signal).catch(() => []);
+      if (this.asking === asking) this.price.textContent = priceOf(bills, this.text.value.length > 8000);
+    }, 300);
+  }
+
   // window shows what the next request takes.
   window(t) {
     this.size = t;
@@ -461,10 +488,13 @@ class Writer {
   }
 
   async explain() {
-    const states = Map.groupBy(this.size.messages, (m) => m.state);
-    const sums = [...states].map(([state, list]) => `${list.length} ${state}: ${list.reduce((n, m) => n + m.tokens, 0).toLocaleString()} tokens`);
-    const spent = await api.costOf(this.view.context);
-    box("What the next request takes", el("p", {}, sums.join(" · ")), el("p", {}, `This conversation cost ${money(spent)} so far, in ${spent.replies.toLocaleString()} replies.`), el("div", { class: "table", tabindex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["Message", "Becomes", "By the step", "Tokens"].map((t) => el("th", {}, t)))),
-      el("tbody", {}, this.size.messages.map((m) => el("tr", {}, el("td", {}, m.position ? `${m.position} ${m.role}` : "summary"), el("td", {}, m.state), el("td", {}, m.step ?? ""), el("td", { class: "number" }, m.tokens.toLocaleString())))))));
+    const [all, spent] = await Promise.all([api.tokens(this.view.where), api.costOf(this.view.context)]);
+    const sums = all.states.map((s) => `${s.messages} ${s.state}: ${s.tokens.toLocaleString()} tokens`);
+    const list = el("row-list", { class: "rows", "aria-label": "Messages of the request" });
+    box("What the next request takes", el("p", {}, sums.join(" · ")), el("p", {}, `This conversation cost ${money(spent)} so far, in ${spent.replies.toLocaleString()} replies.`), list);
+    list.setup({
+      count: all.messages.length, guess: 28, role: "list", item: "listitem", fetch: async (from, to) => all.messages.slice(from, to),
+      draw: (m) => el("div", {}, `${m.position ? `${m.position} ${m.role}` : "summary"}: ${m.state}${m.step ? ` by ${m.step}` : ""}, ${m.tokens.toLocaleString()} tokens`),
+    });
   }
 }

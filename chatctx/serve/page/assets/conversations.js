@@ -39,10 +39,13 @@ export class Conversations {
 
   // show reads the first page; further ones come as they are scrolled to.
   async show() {
-    const asked = (this.asked = Symbol());
+    this.asked?.abort(); // nobody waits for what was looked for before
+    const asked = (this.asked = new AbortController());
     const query = this.input.value.trim();
-    const read = query ? () => api.search(query, pageSize) : (after) => this.page(after);
-    const first = await read();
+    const read = query ? () => api.search(begun(query), pageSize, asked.signal) : (after) => this.page(after);
+    const first = await read().catch((error) => {
+      if (this.asked === asked) throw error;
+    });
     if (this.asked !== asked) return;
     const pages = [first];
     const countOf = () => pages.reduce((n, p) => n + p.items.length, 0) + (pages.at(-1).next ? 1 : 0);
@@ -82,6 +85,12 @@ export class Conversations {
       el("span", { class: "title", text: hidden(h.title || "untitled") }),
       el("span", { class: "soft" }, hidden(h.snippet.slice(0, from)), el("mark", { text: hidden(h.snippet.slice(from, to)) }), hidden(h.snippet.slice(to))));
   }
+}
+
+// begun has the last word stand for all that begin so, as it is still being typed.
+function begun(text) {
+  const quotes = text.split('"').length - 1;
+  return quotes % 2 === 0 && /[\p{L}\p{N}]$/u.test(text) ? `${text}*` : text;
 }
 
 // byteSlice turns places in the UTF-8 of a text into places in its characters.
