@@ -353,7 +353,9 @@ func (s *Store) withLabels(ctx context.Context, o *ListOptions) (infos []*Contex
 		return infos[at+1:], true, nil
 	}
 	before := record.RecentKey(o.After.Updated, o.After.ID)
-	return slices.DeleteFunc(infos, func(i *ContextInfo) bool { return !o.Orderly && bytes.Compare(record.RecentKey(i.Updated, i.ID), before) >= 0 }), true, nil
+	return slices.DeleteFunc(infos, func(i *ContextInfo) bool {
+		return !o.Orderly && bytes.Compare(record.RecentKey(i.Updated, i.ID), before) >= 0
+	}), true, nil
 }
 
 // labelled are the contexts that have a label.
