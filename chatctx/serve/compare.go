@@ -148,15 +148,20 @@ type billParams struct {
 	Models []string `json:"models,omitempty" doc:"the models that would be asked; else that of the settings"`
 }
 
+// bills are what a send would cost, and which models could not be asked.
+type bills struct {
+	list[contract.Bill]
+	Failed []failed `json:"failed"`
+}
+
 // billFor says what a send would cost, each model. It asks nobody.
-func billFor(r *request, in *billParams) (list[contract.Bill], error) {
-	none := list[contract.Bill]{}
+func billFor(r *request, in *billParams) (bills, error) {
 	if len(in.Models) > mostAsked {
-		return none, chatctx.Invalid("at most %d models", mostAsked)
+		return bills{}, chatctx.Invalid("at most %d models", mostAsked)
 	}
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, snap, err := r.snapshot(in.target)
 	if err != nil {
-		return none, err
+		return bills{}, err
 	}
 	var messages []*chatctx.Message
 	if in.Text != "" {
@@ -166,9 +171,9 @@ func billFor(r *request, in *billParams) (list[contract.Bill], error) {
 	if len(models) == 0 {
 		models = []string{""}
 	}
-	var items []contract.Bill
+	out := bills{listOf[contract.Bill](nil), []failed{}}
 	for _, model := range models {
-		t := &turn.Turn{Context: c, Branch: in.Branch, Settings: map[string]json.RawMessage{}}
+		t := &turn.Turn{Context: c, Branch: snap.Info.Name, Settings: map[string]json.RawMessage{}}
 		if model != "" {
 			t.Settings["model"] = wire.String(model)
 		}
@@ -177,12 +182,13 @@ func billFor(r *request, in *billParams) (list[contract.Bill], error) {
 		}
 		req, err := t.Request(r.ctx, messages...)
 		if err != nil {
-			return none, fits(err)
+			out.Failed = append(out.Failed, failed{snap.Info.Name, model, errorOf(fits(err))["error"]})
+			continue
 		}
 		bill := req.Bill()
-		items = append(items, contract.BillOf(req, &bill))
+		out.Items = append(out.Items, contract.BillOf(req, &bill))
 	}
-	return listOf(items), nil
+	return out, nil
 }
 
 type costParams struct {

@@ -141,8 +141,10 @@ func TestSendTellsWhatComes(t *testing.T) {
 	a.want(a.get(main+"/bill?text=More"), nil, "items", 0, "with_cache_nano")
 	a.post("/settings", object{"settings": object{"prices": object{"plain": object{"input": 1, "output": 2}, "dear": object{"input": 3, "output": 2, "currency": "EUR"}}}})
 	bill := a.get(main + "/bill?models=plain&models=dear&text=More")
-	a.want(bill, at(bill, "items", 0, "fresh_tokens").(float64)*1000, "items", 0, "without_cache_nano")
-	a.want(bill, at(bill, "items", 1, "fresh_tokens").(float64)*3000, "items", 1, "without_cache_nano")
+	for i, price := range []float64{1000, 3000} {
+		all := at(bill, "items", i, "fresh_tokens").(float64) + at(bill, "items", i, "cached_tokens").(float64)
+		a.want(bill, all*price, "items", i, "without_cache_nano")
+	}
 	a.want(bill, "EUR", "items", 1, "currency")
 	if longer := a.get(main + "/bill?text=" + strings.Repeat("word+", 200)); at(longer, "items", 0, "fresh_tokens").(float64) < at(bill, "items", 0, "fresh_tokens").(float64)+100 {
 		t.Errorf("a longer message costs %v, and a short one %v", longer, bill)

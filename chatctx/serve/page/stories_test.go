@@ -122,7 +122,7 @@ func TestExploring(t *testing.T) {
 
 	r.types("form textarea", "What is your name?")
 	r.types("form input[list]", "red,blue")
-	r.until(`/^sending costs about 0\.\d+ USD, /.test(document.querySelector("[aria-label='What sending costs']").textContent)`)
+	r.until(`/^sending costs about 0\.\d+ USD, /.test(document.querySelector(".price").textContent)`)
 	r.click("form", "Send")
 	r.until(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("My name is red.") && document.querySelector(".columns").innerText.includes("My name is blue.")`)
 	r.accessible("two answers")

@@ -327,7 +327,7 @@ class Writer {
     this.files = [];
     this.shown = el("span", { class: "labels" });
     this.bar = el("span", { class: "grow line" });
-    this.price = el("span", { class: "soft", "aria-label": "What sending costs" });
+    this.price = el("span", { class: "soft price" });
     this.sendButton = button("Send", () => view.app.run(() => this.send()), { class: "main" });
     this.stopButton = button("Stop", () => this.stop?.abort(), { disabled: true });
     this.element = el("form", { class: "write", onsubmit: (e) => e.preventDefault() }, this.text,
