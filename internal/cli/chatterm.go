@@ -102,7 +102,7 @@ func (s *chat) completions(before string) (from int, list []ui.Completion) {
 	switch {
 	case last > 0 && words[0] == "model":
 		p, _ := splitUnfinished(here)
-		found = begin(r.values(p, "MODEL"), word)
+		found = begin(r.values(p, "MODEL", word), word)
 	default:
 		found = r.candidates(append(here, words[:last]...), word)
 		if last == 0 {

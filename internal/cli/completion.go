@@ -48,13 +48,13 @@ func (r *run) candidates(before []string, last string) []candidate {
 	p, wanting := splitUnfinished(before)
 	switch {
 	case wanting != nil:
-		return begin(r.values(p, valueWord(wanting)), last)
+		return begin(r.values(p, valueWord(wanting), last), last)
 	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
 		name, value, _ := strings.Cut(last, "=")
 		var list []candidate
 		for _, f := range flagsHere(p) {
 			if "--"+f.Names()[0] == name {
-				for _, c := range begin(r.values(p, valueWord(f)), value) {
+				for _, c := range begin(r.values(p, valueWord(f), value), value) {
 					list = append(list, candidate{name + "=" + c.word, c.hint})
 				}
 			}
@@ -69,7 +69,7 @@ func (r *run) candidates(before []string, last string) []candidate {
 		}
 		return begin(list, last)
 	}
-	return begin(r.words(p), last)
+	return begin(r.words(p, last), last)
 }
 
 // splitUnfinished takes apart a command line that is being typed. wanting is the flag that waits for its value.
@@ -107,7 +107,7 @@ func flagsHere(p *parsed) []urfave.Flag {
 }
 
 // words are the commands or arguments that may come next.
-func (r *run) words(p *parsed) []candidate {
+func (r *run) words(p *parsed, last string) []candidate {
 	c := p.command()
 	under := allCommands()
 	if c != nil {
@@ -134,7 +134,7 @@ func (r *run) words(p *parsed) []candidate {
 			return list
 		}
 	}
-	return append(list, r.values(p, places[at].word)...)
+	return append(list, r.values(p, places[at].word, last)...)
 }
 
 // begin keeps the candidates that begin with a prefix, in any case.
@@ -151,22 +151,37 @@ func begin(list []candidate, prefix string) []candidate {
 // manyCandidates is how many names are offered at most.
 const manyCandidates = 200
 
-// values are the candidates for a word of a command's arguments or a flag's value.
-func (r *run) values(p *parsed, word string) []candidate {
-	fixed := map[string][]string{
-		"ROLE":     {"system", "user", "assistant", "tool"},
-		"PROVIDER": providerNames(),
-		"SHELL":    {"bash", "zsh", "fish", "powershell"},
-	}
-	for _, f := range exchange.ExportFormats() {
-		fixed["FORMAT"] = append(fixed["FORMAT"], f.Name)
-	}
-	if list, ok := fixed[word]; ok {
-		var out []candidate
-		for _, w := range list {
-			out = append(out, candidate{w, ""})
+// fixedWords are the words that can stand in some places.
+func fixedWords(word string) []string {
+	switch word {
+	case "ROLE":
+		return []string{"system", "user", "assistant", "tool"}
+	case "PROVIDER":
+		return providerNames()
+	case "SHELL":
+		return []string{"bash", "zsh", "fish", "powershell"}
+	case "STATE":
+		return []string{"pending", "approved", "running", "uncertain"}
+	case "EFFECT":
+		return []string{"allow", "deny", "ask"}
+	case "FORMAT":
+		var names []string
+		for _, f := range exchange.ExportFormats() {
+			names = append(names, f.Name)
 		}
-		return out
+		return names
+	}
+	return nil
+}
+
+// values are the candidates for a word of a command's arguments or a flag's value, of which last is typed already.
+func (r *run) values(p *parsed, word, last string) []candidate {
+	var list []candidate
+	for _, w := range fixedWords(word) {
+		list = append(list, candidate{w, ""})
+	}
+	if list != nil {
+		return list
 	}
 	r.wait = 300 * time.Millisecond
 	sub := &run{ctx: r.ctx, con: r.con, cmd: p.command(), name: p.name(), flags: r.flags, wait: r.wait, override: p.shared, executors: &executors{}}
@@ -176,22 +191,51 @@ func (r *run) values(p *parsed, word string) []candidate {
 		return sub.contextNames()
 	case "BRANCH":
 		return sub.branchNames()
-	case "REF":
-		return slices.Concat(sub.tagNames(), sub.branchNames(), sub.messageNames(false))
+	case "REF", "A..B":
+		if p.name() == "pick" && len(p.args) > 0 { // its messages are read on the branch that it names
+			sub.override = append(slices.Clone(p.shared), "--branch="+p.args[0])
+		}
+		return sub.references(last)
 	case "TAG":
 		return sub.tagNames()
 	case "LABEL":
 		return sub.labelNames()
 	case "OP":
 		return sub.operationNumbers()
-	case "MODEL", "MODELS":
+	case "MODEL":
+		return sub.modelNames()
+	case "MODELS":
+		return after(last, ",", sub.modelNames())
+	case "MODEL:KEY=VALUE":
+		if model, _, ok := strings.Cut(last, ":"); ok {
+			return after(model+":", ":", settingValues(nil))
+		}
 		return sub.modelNames()
 	case "KEY=VALUE":
-		return settingValues()
+		return settingValues(sub.modelNames())
+	case "TOOL", "PATTERN":
+		return sub.toolNames()
+	case "RULE":
+		return sub.ruleNames()
 	case "CALL":
 		return sub.messageNames(true)
+	case "CALL|TOOL":
+		return slices.Concat(sub.messageNames(true), sub.toolNames())
 	}
 	return nil
+}
+
+// after puts what stands up to the last separator before each candidate.
+func after(last, separator string, list []candidate) []candidate {
+	i := strings.LastIndex(last, separator)
+	if i < 0 {
+		return list
+	}
+	out := make([]candidate, len(list))
+	for n, c := range list {
+		out[n] = candidate{last[:i+len(separator)] + c.word, c.hint}
+	}
+	return out
 }
 
 func providerNames() []string {
@@ -234,6 +278,40 @@ func (r *run) labelNames() []candidate {
 	return list
 }
 
+// toolNames are the tools of the context and of all contexts.
+func (r *run) toolNames() []candidate {
+	c, err := r.conversation()
+	if err != nil {
+		return nil
+	}
+	tools, err := r.st.Tools(r.ctx, c.ID)
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for _, t := range tools {
+		list = append(list, candidate{t.Name, t.Description})
+	}
+	return list
+}
+
+// ruleNames are the rules of the context and of the store.
+func (r *run) ruleNames() []candidate {
+	c, err := r.conversation()
+	if err != nil {
+		return nil
+	}
+	rules, err := r.st.Rules(r.ctx, c.ID)
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for _, rule := range rules {
+		list = append(list, candidate{short(rule.ID), rule.Effect + " " + rule.Tool})
+	}
+	return list
+}
+
 // operationNumbers are the newest operations that can still be taken back.
 func (r *run) operationNumbers() []candidate {
 	st, err := r.reader()
@@ -241,12 +319,12 @@ func (r *run) operationNumbers() []candidate {
 		return nil
 	}
 	var list []candidate
-	for op, err := range st.Operations(r.ctx, r.contextRef()) {
+	for op, err := range st.AllOperations(r.ctx, r.contextRef()) {
 		if err != nil || len(list) >= manyCandidates {
 			break
 		}
 		if !op.Undone {
-			list = append(list, candidate{op.ID, op.What + " " + strings.Join(op.Branches, ", ")})
+			list = append(list, candidate{op.ID, strings.TrimSpace(op.What + " " + strings.Join(op.Branches, ", ") + " " + aboutOperation(op))})
 		}
 	}
 	return list
@@ -268,13 +346,20 @@ func (r *run) modelNames() []candidate {
 }
 
 // settingValues are the settings, each with the words that it can be.
-func settingValues() []candidate {
+func settingValues(models []candidate) []candidate {
 	var list []candidate
 	for i := range settings.Table {
 		s := &settings.Table[i]
 		list = append(list, candidate{s.Name + "=", s.Does})
-		for _, w := range strings.Fields(s.Words) {
+		words := strings.Fields(s.Words)
+		if s.Type == settings.Truth {
+			words = []string{"true", "false"}
+		}
+		for _, w := range words {
 			list = append(list, candidate{s.Name + "=" + w, ""})
+		}
+		if s.Name == "model" || strings.HasSuffix(s.Name, ".model") {
+			list = append(list, after(s.Name+"=", "=", models)...)
 		}
 	}
 	return list
@@ -308,28 +393,6 @@ func (r *run) tagNames() []candidate {
 	var list []candidate
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		list = append(list, candidate{name, short(tags[name])})
-	}
-	return list
-}
-
-// messageNames are the newest messages of the branch, or the calls in them.
-func (r *run) messageNames(calls bool) []candidate {
-	_, snap, err := r.snapshot()
-	if err != nil {
-		return nil
-	}
-	var list []candidate
-	for e, err := range snap.Entries(r.ctx, snap.Len(), max(snap.Len()-manyCandidates, 1)) {
-		if err != nil {
-			break
-		}
-		if !calls {
-			list = append(list, candidate{short(e.ID), e.Turn + " " + string(e.Role) + ": " + preview(e.Message)})
-			continue
-		}
-		for i := range e.Calls {
-			list = append(list, candidate{fmt.Sprintf("%s:%d", short(e.ID), i+1), e.Calls[i].Tool + ", " + string(e.Calls[i].Status)})
-		}
 	}
 	return list
 }

@@ -81,6 +81,7 @@ Register-ArgumentCompleter -Native -CommandName chatctx -ScriptBlock {
         if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
     })
     $word = $wordToComplete.Trim("'", '"')
+    if (-not $word -and $PSVersionTable.PSVersion -lt [version]'7.3') { $word = '""' } # else nothing is passed on
     & $commandAst.CommandElements[0].Value __complete -- @words "$word" 2>$null | ForEach-Object {
         $text, $hint = $_ -split [char]9, 2
         if (-not $hint) { $hint = $text }

@@ -16,7 +16,7 @@ func copyCommand() *command {
 		},
 		more: `Journal, undo, search index and all go along; what a program is at work on ends there. TO is not there yet, or an empty store. From the beginning on FROM opens no more and says where it went;
 --keep leaves it as it is. A copy that was cut short is gone on with by the same command. In the end TO is checked whole and has the same digest over all records.`,
-		json: "from, to, records, digest, contexts, messages", example: "chatctx copy ~/.local/share/chatctx/chats.db 'postgres://me@db.example.org/team?search_path=chats'"}
+		json: "from, to, records, digest, contexts, messages", example: "chatctx copy chats.db 'postgres://me@db.example.org/team?search_path=chats'"}
 }
 
 func doCopy(r *run) error {

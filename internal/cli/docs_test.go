@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	urfave "github.com/urfave/cli/v3"
 
@@ -274,3 +275,39 @@ which stands where among the parts a call was made (calls without one come after
 
 To ` + "`append`" + ` a message, role and one of content, tool_calls and tool_result are enough; content may be a text alone.
 `
+
+// TestHelpFits80Columns: every page of help, and every example in it, can be read on a terminal of 80 columns.
+func TestHelpFits80Columns(t *testing.T) {
+	fits := func(name, text string) {
+		t.Helper()
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("help %s: a line of %d columns: %s", name, n, line)
+			}
+		}
+	}
+	var b strings.Builder
+	printOverview(&b)
+	fits("", b.String())
+	for name, text := range topics {
+		fits(name, text)
+	}
+	pages := 0
+	var walk func(p *parsed, list []*command)
+	walk = func(p *parsed, list []*command) {
+		for _, c := range list {
+			at := &parsed{path: append(slices.Clone(p.path), c)}
+			b.Reset()
+			if err := printHelp(&b, at); err != nil {
+				t.Error(err)
+			}
+			fits(at.name(), b.String())
+			pages++
+			walk(at, c.subs)
+		}
+	}
+	walk(&parsed{}, allCommands())
+	if pages < 100 {
+		t.Errorf("only %d pages", pages)
+	}
+}

@@ -34,6 +34,41 @@ func upper(s string) string {
 	return string(unicode.ToUpper(c)) + s[n:]
 }
 
+// The width that help keeps to, and where what is said of a command or a flag begins.
+const (
+	helpWidth     = 80
+	commandColumn = 32
+	flagColumn    = 22
+)
+
+// filled breaks text between words into lines of at most helpWidth, the first of which begins with first and the others with rest.
+func filled(text, first, rest string) string {
+	var b strings.Builder
+	line, empty := first, true
+	for _, word := range strings.Fields(text) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > helpWidth {
+			b.WriteString(line + "\n")
+			line, empty = rest, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	return b.String() + line + "\n"
+}
+
+// listed is a name and what is said of it, which begins at a column, on the next line where the name is too long for that.
+func listed(name, text string, column int) string {
+	name = "  " + name
+	rest := strings.Repeat(" ", column)
+	n := utf8.RuneCountInString(name)
+	if n+2 > column {
+		return "  " + strings.TrimLeft(filled(name, "", "      "), " ") + filled(text, rest, rest)
+	}
+	return filled(text, name+rest[n:], rest)
+}
+
 // indent puts something before each line.
 func indent(s, with string) string {
 	var b strings.Builder

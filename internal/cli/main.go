@@ -60,6 +60,7 @@ func execute(ctx context.Context, con *console, args []string) error {
 		return welcome(ctx, con, p)
 	}
 	if p.help {
+		con.page()
 		return printHelp(con.out, p)
 	}
 	return runCommand(ctx, con, p)

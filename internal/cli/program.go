@@ -14,14 +14,14 @@ import (
 func programCommands() []*command {
 	return []*command{
 		{name: "completion", args: "SHELL", does: "print the completion script for bash, zsh, fish or powershell", scope: onProgram, do: doCompletion,
-			more: "It completes commands, flags and the names of contexts, branches, messages and tags.",
+			more: "It completes commands, flags and what fits: contexts, branches, messages with BRANCH@, tags, labels, calls, tools, models, providers, settings with their values, operations.",
 			example: `source <(chatctx completion bash)
 chatctx completion zsh > ~/.zsh/completions/_chatctx
 chatctx completion fish > ~/.config/fish/completions/chatctx.fish
 chatctx completion powershell | Out-String | Invoke-Expression`,
 			json: "shell, script"},
 		{name: "__complete", args: "[WORD…]", does: "print what can stand in place of the last word", scope: onProgram, do: doComplete, hidden: true, mayBeEmpty: []string{"WORD"}},
-		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp,
+		{name: "help", args: "[COMMAND…]", does: "show what there is, or a command's flags and an example", scope: onProgram, do: doHelp, paged: true,
 			more: "help concepts explains the words, help refs how messages and conversations are named.",
 			json: "command, usage, does, more, flags[{flag, usage}], json, example, commands[the same]", example: "chatctx help fork"},
 		{name: "version", does: "print the version", scope: onProgram, do: doVersion,
@@ -148,9 +148,9 @@ func printHelp(w io.Writer, p *parsed) error {
 		printOverview(w)
 		return nil
 	}
-	fmt.Fprintf(w, "%s\n\n  chatctx %s\n", upper(c.does), usageLine(p.name(), c))
+	fmt.Fprint(w, filled(upper(c.does), "", ""), "\n", filled("chatctx "+usageLine(p.name(), c), "  ", "    "))
 	if c.more != "" {
-		fmt.Fprintf(w, "\n%s\n", c.more)
+		fmt.Fprint(w, "\n", filled(c.more, "", ""))
 	}
 	if c.table != nil {
 		fmt.Fprintf(w, "\n%s", c.table())
@@ -158,35 +158,35 @@ func printHelp(w io.Writer, p *parsed) error {
 	if len(c.subs) > 0 {
 		fmt.Fprintf(w, "\nCommands:\n")
 		for _, s := range c.subs {
-			fmt.Fprintf(w, "  %-34s %s\n", p.name()+" "+usageLine(s.name, s), s.does)
+			fmt.Fprint(w, listed(p.name()+" "+usageLine(s.name, s), s.does, commandColumn))
 		}
 	}
 	fmt.Fprintf(w, "\nFlags, before or after the arguments:\n")
 	for _, f := range append(append([]urfave.Flag{}, c.flags...), sharedFlags(c.scope)...) {
 		name, usage := flagText(f)
-		fmt.Fprintf(w, "  %-20s %s\n", name, usage)
+		fmt.Fprint(w, listed(name, usage, flagColumn))
 	}
 	if c.example != "" {
 		fmt.Fprintf(w, "\nExample:\n%s", indent(c.example, "  "))
 	}
 	if c.json != "" {
-		fmt.Fprintf(w, "\nJSON: %s\n", c.json)
+		fmt.Fprint(w, "\n", filled("JSON: "+c.json, "", "  "))
 	}
 	return nil
 }
 
 // printOverview prints all commands by their groups.
 func printOverview(w io.Writer) {
-	fmt.Fprintf(w, "chatctx keeps conversations with language models in one file, with all their branches.\n\n  chatctx [--store FILE] COMMAND [flags] [arguments]\n")
+	fmt.Fprint(w, filled("chatctx keeps conversations with language models in one file, with all their branches.", "", ""), "\n  chatctx [--store FILE] COMMAND [flags] [arguments]\n")
 	for _, g := range commandTable() {
 		fmt.Fprintf(w, "\n%s\n", g.title)
 		for _, c := range g.commands {
 			if !c.hidden {
-				fmt.Fprintf(w, "  %-34s %s\n", usageLine(c.name, c), c.does)
+				fmt.Fprint(w, listed(usageLine(c.name, c), c.does, commandColumn))
 			}
 		}
 	}
-	fmt.Fprintf(w, "\nchatctx help COMMAND shows a command's flags, its JSON and an example;\nchatctx help concepts explains the words, chatctx help refs how things are named.\n")
+	fmt.Fprintf(w, "\nchatctx help COMMAND shows a command's flags, its JSON and an example;\nchatctx help concepts explains the words, chatctx help refs how to name things.\n")
 }
 
 // usageLine is a command as it is typed, with its arguments.

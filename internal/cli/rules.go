@@ -44,7 +44,7 @@ func ruleCommands() []*command {
 		{name: "rules", does: "rules that decide about tool calls", scope: onBranch, subs: []*command{
 			{name: "add", args: "EFFECT TOOL", does: "add a rule: allow, deny or ask, for tools whose name matches a pattern", scope: onBranch, do: doRulesAdd,
 				more: rulesHelp, flags: ruleFlags(store),
-				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow shell --when \"command each ls cat\" --example \"shell {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"reading alone\""},
+				json: ruleFields + ", broken[{rule, example, is, at}], operation", example: "chatctx rules add allow \"read_*\" --when \"path under /srv/docs\"\nchatctx rules add allow sh --when \"command each ls\" --example \"sh {} => ask\"\nchatctx rules add deny \"*\" --unless \"tool read_*\" --store --reason \"read only\""},
 			{name: "ls", does: "list the rules that count here: the context's, its parents', the store's", scope: onBranch, do: doRulesLs, flags: []urfave.Flag{store},
 				json: ruleFields + "; a line each", example: "chatctx rules ls"},
 			{name: "rm", args: "RULE…", does: "take rules away", scope: onBranch, do: doRulesRm, flags: []urfave.Flag{store},

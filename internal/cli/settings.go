@@ -160,7 +160,7 @@ func settingsTable() string {
 		if s.Default != "" {
 			takes += "; default " + s.Default
 		}
-		fmt.Fprintf(&b, "  %s  %s (%s)\n", pad(s.Title(), 22), s.Does, takes)
+		b.WriteString(listed(s.Title(), s.Does+" ("+takes+")", 26))
 	}
 	return b.String()
 }

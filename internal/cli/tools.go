@@ -42,8 +42,8 @@ func toolCommands() []*command {
 				},
 				json: toolFields + ", operation", example: "chatctx tools add read_file --schema read.json -- cat -- {path}\nchatctx tools add files --mcp -- npx some-mcp-server /srv\nchatctx tools add search --mcp https://mcp.example.com/mcp --store"},
 			{name: "ls", does: "list the tools of the context and of the store", scope: onContext, do: doToolsLs, flags: []urfave.Flag{store}, json: toolFields + "; a line each", example: "chatctx tools ls"},
-			{name: "show", args: "NAME", does: "show a tool", scope: onContext, do: doToolsShow, json: toolFields, example: "chatctx tools show read_file"},
-			{name: "rm", args: "NAME", does: "take a tool away", scope: onContext, do: doToolsRm, flags: []urfave.Flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
+			{name: "show", args: "TOOL", does: "show a tool", scope: onContext, do: doToolsShow, json: toolFields, example: "chatctx tools show read_file"},
+			{name: "rm", args: "TOOL", does: "take a tool away", scope: onContext, do: doToolsRm, flags: []urfave.Flag{store}, json: "tool, operation, context", example: "chatctx tools rm read_file"},
 		}},
 	}
 }

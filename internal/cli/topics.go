@@ -18,11 +18,11 @@ session    a stretch of a branch between two compactions. What is older goes
 operation  what one command changed. "op log" lists them, "undo" takes one back,
            "redo" makes it again.
 
-REF        the name of a message: @ is the head of the branch, @-2 two before it.
+REF        the name of a message: @ is the head of the branch, @-2 two before.
            "chatctx help refs" shows all there are.
 
-window     what a model can read at once. "tokens" counts, "status" shows how full
-           it is, "compact" and "prune" make room.
+window     what a model can read at once. "tokens" counts, "status" shows how
+           full it is, "compact" and "prune" make room.
 `
 
 const helpRefs = `A message (REF), on any branch of the context:

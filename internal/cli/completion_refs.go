@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// references are the candidates for a message or a range: tags, branches, and what the messages of the branch are called. What stands before .. or up to an @ stays as it is.
+func (r *run) references(last string) []candidate {
+	if i := strings.LastIndex(last, ".."); i >= 0 {
+		return after(last, "..", r.references(last[i+2:]))
+	}
+	if name, _, ok := strings.Cut(last, "@"); ok {
+		return r.places(name)
+	}
+	return slices.Concat(r.tagNames(), r.branchNames(), r.messageLabels(), r.messageNames(false))
+}
+
+// places are the messages of a branch by their place on it, "" for the branch that the command works on: BRANCH@u1, BRANCH@a1, BRANCH@-1.
+func (r *run) places(name string) []candidate {
+	on := *r
+	if name != "" {
+		on.override = append(slices.Clone(r.override), "--branch="+name)
+	}
+	entries := on.newest()
+	at := name + "@"
+	var list []candidate
+	for i, c := range labelled(entries) {
+		if i == 0 {
+			list = append(list, candidate{at, "the head: " + told(entries[0])})
+		}
+		if name == "" {
+			break // @u1 is not a place on the active branch: u1 is
+		}
+		list = append(list, candidate{at + c.word, c.hint})
+	}
+	for i, e := range entries {
+		if i > 0 && i < 10 {
+			list = append(list, candidate{fmt.Sprintf("%s-%d", at, i), told(e)})
+		}
+	}
+	return list
+}
+
+// messageLabels are the labels of the newest turns of the branch.
+func (r *run) messageLabels() []candidate { return labelled(r.newest()) }
+
+// labelled are the labels of turns among entries, the newest first. A label stands for the last message of an answer.
+func labelled(entries []*chatctx.Entry) []candidate {
+	var list []candidate
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if e.Turn != "" && !seen[e.Turn] {
+			list = append(list, candidate{e.Turn, told(e)})
+			seen[e.Turn] = true
+		}
+	}
+	return list
+}
+
+// told are the first words of a message with what it is.
+func told(e *chatctx.Entry) string { return e.Turn + " " + string(e.Role) + ": " + preview(e.Message) }
+
+// newest are the newest messages of the branch, the newest first. It only reads: what a dead program left is for others to settle.
+func (r *run) newest() []*chatctx.Entry {
+	c, err := r.conversation()
+	if err != nil {
+		return nil
+	}
+	snap, err := c.Snapshot(r.ctx, r.branchName())
+	if err != nil {
+		return nil
+	}
+	var list []*chatctx.Entry
+	for e, err := range snap.Entries(r.ctx, snap.Len(), max(snap.Len()-manyCandidates, 1)) {
+		if err != nil {
+			break
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// messageNames are the ids of the newest messages of the branch, or the calls in them.
+func (r *run) messageNames(calls bool) []candidate {
+	var list []candidate
+	for _, e := range r.newest() {
+		if !calls {
+			list = append(list, candidate{short(e.ID), told(e)})
+			continue
+		}
+		for i := range e.Calls {
+			list = append(list, candidate{fmt.Sprintf("%s:%d", short(e.ID), i+1), e.Calls[i].Tool + ", " + string(e.Calls[i].Status)})
+		}
+	}
+	return list
+}
