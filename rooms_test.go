@@ -33,6 +33,7 @@ var rooms = map[string]map[string]string{
 	"chatctx/kv":       {},
 	"internal/watch":   {"github.com/fsnotify/fsnotify": "watches files"},
 	"chatctx/secrets":  {},
+	"internal/plural":  {},
 	"chatctx/settings": {},
 	"internal/mutate": {
 		"os/exec": "starts programs",
@@ -112,6 +113,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":            "arguments in one form",
 	},
 	"chatctx/internal/view": {
+		"internal/plural":         "counts in words",
 		"branch":                  "histories",
 		"chatctx/internal/record": "records and errors",
 		"chatctx/kv":              "reads and writes",
@@ -129,6 +131,7 @@ var rooms = map[string]map[string]string{
 		"pool":                    "messages and ids",
 	},
 	"chatctx/internal/journal": {
+		"internal/plural":              "counts in words",
 		"branch":                       "histories",
 		"chatctx/internal/find":        "what can be found",
 		"chatctx/internal/record":      "records and errors",
@@ -160,6 +163,7 @@ var rooms = map[string]map[string]string{
 		"internal/jsontree":        "arguments in one form",
 	},
 	"chatctx/internal/care": {
+		"internal/plural":          "counts in words",
 		"branch":                   "histories",
 		"chatctx/internal/find":    "what can be found",
 		"chatctx/internal/index":   "blocks of words",
@@ -296,6 +300,7 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/transform":        "reads UTF-16",
 	},
 	"enhancer": {
+		"internal/plural":  "counts in words",
 		"branch":           "histories",
 		"chatctx":          "the front door",
 		"chatctx/cost":     "prices of models",
@@ -312,6 +317,7 @@ var rooms = map[string]map[string]string{
 		"pool":                 "messages and ids",
 	},
 	"chatctx/exchange/html": {
+		"internal/plural":                        "counts in words",
 		"chatctx":                                "the front door",
 		"chatctx/exchange":                       "reads other formats",
 		"chatctx/exchange/internal/show":         "texts for people",
@@ -367,6 +373,7 @@ var rooms = map[string]map[string]string{
 		"pool":             "messages and ids",
 	},
 	"internal/screen": {
+		"internal/plural":        "counts in words",
 		"chatctx":                "the front door",
 		"chatctx/compare":        "how answers differ",
 		"pool":                   "messages and ids",

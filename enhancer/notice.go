@@ -2,6 +2,7 @@ package enhancer
 
 import (
 	"fmt"
+	"github.com/chatctx/chatctx/internal/plural"
 	"strconv"
 	"strings"
 )
@@ -46,7 +47,7 @@ func (p *Pruning) Notice(budget int) string {
 
 // Notice says what a compaction did and where the budget goes now.
 func (c *Compacted) Notice() string {
-	text := fmt.Sprintf("compacted: %s, %d messages in a summary by %s", fromTo(c.Before, c.After), c.Messages, c.By)
+	text := fmt.Sprintf("compacted: %s, %s in a summary by %s", fromTo(c.Before, c.After), plural.Count(c.Messages, "message"), c.By)
 	if c.Note != "" {
 		text += "\n  " + c.Note
 	}
@@ -63,7 +64,7 @@ func (r *Report) Notices() []string {
 	var out []string
 	for _, s := range r.Steps {
 		if s.After < s.Before && s.Name != "recall" && s.Name != "exclude" {
-			out = append(out, fmt.Sprintf("%s: %s, %d messages", s.Name, fromTo(s.Before, s.After), len(s.Notes)))
+			out = append(out, fmt.Sprintf("%s: %s, %s", s.Name, fromTo(s.Before, s.After), plural.Count(len(s.Notes), "message")))
 		}
 	}
 	return out

@@ -26,9 +26,9 @@ func manyFlags() []urfave.Flag {
 	}
 }
 
-// many reports whether the command line asks for several answers.
+// many reports whether the command line asks for answers on branches of their own, of several models or several of one.
 func (r *run) many() bool {
-	return r.given("models") || r.given("n") || r.given("set") || len(r.flags.StringSlice("model")) > 1
+	return r.name == "ask" || r.given("models") || r.given("n") || r.given("set") || len(r.flags.StringSlice("model")) > 1
 }
 
 func doAsk(r *run) error {

@@ -104,21 +104,14 @@ func (r *run) printCost(q *cost.Query, report *cost.Report) {
 		r.note("set what a million tokens cost: chatctx config --default prices=%s", quote(string(example)))
 	}
 	if n := report.WithoutUsage; n > 0 {
-		r.note("%s without a word on what they took", counted(n, "reply", "replies"))
+		r.note("%s without a word on what they took", count(n, "reply"))
 	}
 	if n := report.Estimated; n > 0 {
-		r.note("%s of imported files: the figures are their program's, not a provider's", counted(n, "reply", "replies"))
+		r.note("%s of imported files: the figures are their program's, not a provider's", count(n, "reply"))
 	}
 	if n := report.Damaged; n > 0 {
 		r.note("%s could not be read: chatctx check", count(n, "message"))
 	}
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // amounts are the sums by currency, "?" where nothing is known of any reply.
@@ -139,7 +132,7 @@ func amounts(s *cost.Sums) string {
 // spentOn says what replies took.
 func spentOn(s *cost.Sums) string {
 	in := s.All()
-	text := fmt.Sprintf("%s, %s tokens in", counted(s.Replies, "reply", "replies"), enhancer.Short(int(in)))
+	text := fmt.Sprintf("%s, %s tokens in", count(s.Replies, "reply"), enhancer.Short(int(in)))
 	if s.CacheRead > 0 {
 		text += fmt.Sprintf(" (%d %% from the cache)", (200*s.CacheRead+in)/(2*in))
 	}

@@ -251,6 +251,9 @@ active branch, and that stands on another one, is refused with the command to ty
 one a line. Colours, the pager (` + "`PAGER`, else `less`" + `) and questions are for terminals only; ` + "`NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb`" + ` are
 respected. Without a terminal nothing is ever asked: the command to run is printed instead. A reader that goes away early is no error.
 
+**Keys and addresses** of providers come from the environment, and are never stored: ` + "`OPENAI_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`; `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`; `GEMINI_API_KEY` or `GOOGLE_API_KEY`, `GOOGLE_GEMINI_BASE_URL`; `OLLAMA_HOST`, `OLLAMA_API_KEY`" + `.
+The settings ` + "`base_url` and `key_env`" + ` go before them ([settings.md](settings.md)), and ` + "`CHATCTX_MODEL`" + ` names the model where no setting does.
+
 **Taking back.** Every change says what it made, and the command that takes it back. Commands that remove something take ` + "`--dry-run`" + `; they ask
 only where undo cannot help.
 

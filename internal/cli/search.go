@@ -19,6 +19,7 @@ func searchCommands() []*command {
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "regexp", Usage: "TEXT is a regular expression (RE2); it reads everything"},
 				&urfave.StringFlag{Name: "context", Usage: "only in the context `CTX`"},
+				&urfave.StringSliceFlag{Name: "label", Usage: "only in contexts with the `LABEL`; may be given again"},
 				&urfave.StringFlag{Name: "role", Usage: "only messages of the `ROLE`"},
 				&urfave.StringFlag{Name: "model", Usage: "only messages that the `MODEL` wrote"},
 				&urfave.StringFlag{Name: "tool", Usage: "only calls of the tool `NAME`, and its results"},
@@ -30,8 +31,8 @@ func searchCommands() []*command {
 				&urfave.IntFlag{Name: "n", Value: 20, Usage: "at most `N`; 0: all"},
 				&urfave.BoolFlag{Name: "reindex", Usage: "make the index anew"},
 			},
-			more: `A message has to have all of the words; "words in quotes" stand next to each other, wor* is a beginning. Upper and lower case are the same.
-What is not in the index yet is read, so nothing is missed.`,
+			more: `A message has to have all of the words; "words in quotes" stand next to each other, wor* is a beginning. Upper and lower case are the same, and accents may be left out: what has them as they were typed comes first.
+Where no whole word fits, words that begin so are found. What is not in the index yet is read, so nothing is missed.`,
 			json:    "what (message | title | prompt), context, title, trashed, message, role, model, created_at, field, snippet, match[from, to], branches[{branch, position}], score; a line each; with --reindex and no TEXT: messages",
 			example: "chatctx search '\"night train\" lisb*' --role user --since 90d"},
 	}
@@ -49,32 +50,51 @@ func doSearch(r *run) error {
 	} else if err := r.openIndexed(); err != nil {
 		return err
 	}
-	n := 0
-	for h, err := range r.st.Search(r.ctx, o) {
-		if err != nil {
-			return err
-		}
-		n++
-		if err := r.emit(hitToJSON(h), func() { r.printHit(h) }); err != nil || r.stopped() {
-			return err
+	n, err := r.printHits(o)
+	if n == 0 && err == nil && o.Text != "" && !strings.Contains(o.Text, "*") {
+		o.Beginnings = true // parse finds parseHTTPRequest
+		if n, err = r.printHits(o); n > 0 && err == nil {
+			r.note("no whole word is so: these begin so\n  %s finds parts of words too", r.partsOfWords(o))
 		}
 	}
-	if n == 0 {
+	switch {
+	case err != nil || r.stopped():
+		return err
+	case n == 0:
 		r.note("nothing found%s", r.widen(o))
-	} else if n == o.Limit {
+	case n == o.Limit:
 		r.note("there may be more: -n 0 shows all")
 	}
 	return nil
 }
 
+// printHits prints what is found, and gives how many that are.
+func (r *run) printHits(o chatctx.SearchOptions) (n int, err error) {
+	for h, err := range r.st.Search(r.ctx, o) {
+		if err != nil {
+			return n, err
+		}
+		n++
+		if err := r.emit(hitToJSON(h), func() { r.printHit(h) }); err != nil || r.stopped() {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// partsOfWords is the command that looks for parts of words.
+func (r *run) partsOfWords(o chatctx.SearchOptions) string {
+	return r.again("search --regexp " + quote("(?i)"+regexp.QuoteMeta(strings.Trim(o.Text, `"*`))))
+}
+
 // widen says how to find more.
 func (r *run) widen(o chatctx.SearchOptions) string {
 	var more []string
-	if o.Context != "" || o.Role != "" || o.Model != "" || o.Tool != "" || o.Since != 0 || o.Until != 0 {
-		more = append(more, "leave out --context, --role, --model, --tool, --since, --until")
+	if o.Context != "" || len(o.Labels) > 0 || o.Role != "" || o.Model != "" || o.Tool != "" || o.Since != 0 || o.Until != 0 {
+		more = append(more, "leave out --context, --label, --role, --model, --tool, --since, --until")
 	}
 	if o.Text != "" {
-		more = append(more, "words have to be whole: WORD* finds those that begin so, "+r.again("search --regexp "+quote("(?i)"+regexp.QuoteMeta(strings.Trim(o.Text, `"*`))))+" parts of words too")
+		more = append(more, "parts of words: "+r.partsOfWords(o))
 	}
 	if !o.Trash || !o.Unheld {
 		more = append(more, "--trash looks into the trash, --unheld at what no branch holds any more")
@@ -86,7 +106,7 @@ func (r *run) widen(o chatctx.SearchOptions) string {
 }
 
 func (r *run) searchOptions() (chatctx.SearchOptions, error) {
-	o := chatctx.SearchOptions{Context: r.flag("context"), Role: pool.Role(r.flag("role")), Model: r.flag("model"), Tool: r.flag("tool"),
+	o := chatctx.SearchOptions{Context: r.flag("context"), Labels: r.flags.StringSlice("label"), Role: pool.Role(r.flag("role")), Model: r.flag("model"), Tool: r.flag("tool"),
 		Trash: r.is("trash"), Unheld: r.is("unheld"), Best: r.is("best"), Limit: r.flags.Int("n")}
 	text := strings.Join(r.args, " ")
 	if r.is("regexp") {

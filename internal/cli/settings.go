@@ -270,7 +270,7 @@ func showSettings(r *run, keys []string) error {
 		for _, k := range keys {
 			raw, ok := v.Settings[k]
 			if !ok {
-				return chatctx.NotFound("setting", k)
+				return noSetting(r, k)
 			}
 			some[k] = raw
 		}
@@ -446,3 +446,22 @@ func acceptSettings(r *run, names []string) error {
 	}
 	return nil
 }
+
+// noSetting is the error for a setting that has no value here: one that this program knows is only not set.
+func noSetting(r *run, key string) error {
+	known, ok := settings.Lookup(key)
+	if !ok {
+		return chatctx.NotFound("setting", key)
+	}
+	err := fmt.Errorf("%s is not set%w", key, unset{})
+	if known.Default != "" {
+		err = fmt.Errorf("%s is not set, so that %s holds%w", key, known.Default, unset{})
+	}
+	return &hinted{err, r.again("config "+key+"=VALUE") + "   for the whole store: --default"}
+}
+
+// unset is an ErrNotFound that adds no words.
+type unset struct{}
+
+func (unset) Error() string { return "" }
+func (unset) Unwrap() error { return chatctx.ErrNotFound }

@@ -10,6 +10,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -140,15 +141,7 @@ func Titled(title string, id chatctx.ID) string {
 }
 
 // Count is "1 message", "3 messages".
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "ch") {
-		return fmt.Sprintf("%d %ses", n, what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func Count(n int, what string) string { return plural.Count(n, what) }
 
 // Size is a number of bytes for people.
 func Size(n int64) string {

@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -122,12 +122,7 @@ func write(ctx context.Context, w *exchange.Writing) error {
 	return pageTemplate().ExecuteTemplate(x.Out, "foot", p)
 }
 
-func branchCount(n int) string {
-	if n == 1 {
-		return "1 branch"
-	}
-	return fmt.Sprintf("%d branches", n)
-}
+func branchCount(n int) string { return plural.Count(n, "branch") }
 
 // pagePolicy allows exactly the page's own style and script, and pictures that are in it.
 func pagePolicy() string {

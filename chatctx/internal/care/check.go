@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -137,7 +138,7 @@ func (c *checker) context(id pool.ID) error {
 		return err
 	}
 	if len(messages) != int(rec.Messages) {
-		c.problem(1, where, "counts %d messages, the pool has %d", rec.Messages, len(messages))
+		c.problem(1, where, "counts %s, the pool has %d", plural.Count(int(rec.Messages), "message"), len(messages))
 	}
 	ends, there, err := c.entries(id, messages)
 	if err != nil {
@@ -287,7 +288,7 @@ func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint6
 		c.problem(3, "context "+id.String(), "its active branch %s is not there", rec.Active)
 	}
 	if len(held) != int(rec.Branches) {
-		c.problem(3, "context "+id.String(), "counts %d branches, there are %d", rec.Branches, len(held))
+		c.problem(3, "context "+id.String(), "counts %s, there are %d", plural.Count(int(rec.Branches), "branch"), len(held))
 	}
 	return held, c.names(id, names)
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -186,7 +188,7 @@ func (m *mender) pool(c *mended) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(bad)) {
-		m.say(1, "message "+fmt.Sprintf("%x", key[min(16, len(key)):]), "cannot be read (%s): it is taken away", bad[key])
+		m.say(1, "message "+idIn(key), "cannot be read (%s): it is taken away", strings.TrimPrefix(bad[key], kv.ErrDamaged.Error()+": "))
 		if err := m.tx.Delete(pool.Bucket, []byte(key)); err != nil {
 			return err
 		}
@@ -365,7 +367,7 @@ func (m *mender) counts(c *mended) error {
 			}
 		}
 		if changed > 0 {
-			m.say(2, m.where, "%d entries of segment %d are written anew", changed, segment)
+			m.say(2, m.where, "written anew: %s of segment %d", plural.Count(changed, "entry"), segment)
 		}
 	}
 	return nil
@@ -399,7 +401,7 @@ func (m *mender) branchRecords(c *mended) error {
 			return err
 		}
 		if pieces := c.whole(b.Pieces); !branch.Same(pieces, b.Pieces) {
-			m.say(2, where, "%d of its %d messages are gone: its history goes on without them", b.Len()-branch.Count(pieces), b.Len())
+			m.say(2, where, "of %s %d cannot be found: its history goes on without", plural.Count(b.Len(), "message"), b.Len()-branch.Count(pieces))
 			b.Pieces, b.Sessions = pieces, nil
 		}
 		end := c.end(b.Segment)
@@ -498,7 +500,7 @@ func (m *mender) recovered(c *mended) error {
 		return nil
 	}
 	b := &branch.Branch{ID: pool.NewID(), Name: c.free(RecoveredBranch), Pieces: pieces, Created: m.now}
-	m.say(3, m.where, "%d messages that have lost their place are on the branch %s", branch.Count(pieces), b.Name)
+	m.say(3, m.where, "messages that have lost their place are on the branch %s: %d", b.Name, branch.Count(pieces))
 	c.branches = append(c.branches, b)
 	c.unsure[b.ID] = true
 	return nil
@@ -526,4 +528,12 @@ func (c *mended) free(name string) string {
 
 func (c *mended) held(home pool.Home) bool {
 	return slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return branch.Place(b.Pieces, home.Segment, home.Position) >= 0 })
+}
+
+// idIn is the message's id in a key of the pool, as it is written elsewhere.
+func idIn(key string) string {
+	if len(key) != 2*len(pool.ID{}) {
+		return fmt.Sprintf("%x", key[min(len(pool.ID{}), len(key)):])
+	}
+	return pool.ID([]byte(key[len(pool.ID{}):])).String()
 }

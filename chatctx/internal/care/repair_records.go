@@ -13,6 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -357,7 +358,7 @@ func (m *mender) finish(c *mended) error {
 		r.Active = to.ID
 	}
 	if n := c.living(); int(r.Messages) != len(c.messages) || int(r.Branches) != n {
-		m.say(1, m.where, "has %d messages and %d branches, and counted %d and %d", len(c.messages), n, r.Messages, r.Branches)
+		m.say(1, m.where, "has %s and %s, and counted %d and %d", plural.Count(len(c.messages), "message"), plural.Count(n, "branch"), r.Messages, r.Branches)
 		r.Messages, r.Branches = uint64(len(c.messages)), uint64(n)
 	}
 	return record.PutRecord(m.tx, record.ContextBucket, c.id[:], r)

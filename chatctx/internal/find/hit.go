@@ -29,10 +29,12 @@ type hitReader struct {
 
 // view runs fn in a transaction and gives the hits that it found. kv.ErrStop: whoever asked has enough.
 func (q *search) view(fn func(*hitReader) error) error {
-	r := &hitReader{search: q}
+	r, enough := &hitReader{search: q}, false
 	err := q.store.DB.View(q.ctx, func(tx kv.Tx) error {
 		*r = hitReader{search: q, tx: tx, began: time.Now(), contexts: map[pool.ID]*record.ContextRecord{}}
-		if err := fn(r); err != nil {
+		err := fn(r)
+		enough = err == errPassed
+		if err != nil && !enough {
 			return err
 		}
 		return r.places()
@@ -48,6 +50,9 @@ func (q *search) view(fn func(*hitReader) error) error {
 		if !q.Yield(h) {
 			return kv.ErrStop
 		}
+	}
+	if enough {
+		return errPassed
 	}
 	return nil
 }
@@ -88,8 +93,15 @@ func (r *hitReader) look(d index.Doc) error {
 		}
 		h.What, h.Message = "message", m
 	}
-	if r.narrowed(h, rec) && r.matches(h, texts) {
+	if !r.narrowed(h, rec) || !r.matches(h, texts) {
+		return nil
+	}
+	if r.exact == nil || r.exactly(texts) {
 		r.hits = append(r.hits, h)
+		return nil
+	}
+	if r.passed++; r.passed >= maxPassed {
+		return errPassed
 	}
 	return nil
 }
@@ -108,6 +120,9 @@ func (r *hitReader) context(id pool.ID) (*record.ContextRecord, error) {
 // narrowed reports whether a document fits all but the words.
 func (r *hitReader) narrowed(h *Hit, rec *record.ContextRecord) bool {
 	o, m, at := &r.o, h.Message, rec.Created
+	if slices.ContainsFunc(o.Labels, func(l string) bool { return !slices.Contains(rec.Labels, l) }) {
+		return false
+	}
 	if m != nil {
 		at = m.Created
 	}
@@ -141,6 +156,18 @@ func (r *hitReader) matches(h *Hit, texts []field) bool {
 		}
 	}
 	return r.finder.All()
+}
+
+// exactly reports whether texts have all words as they were typed, with their accents.
+func (r *hitReader) exactly(texts []field) bool {
+	if r.exact.Plain() && !slices.ContainsFunc(texts, func(f field) bool { return !words.ASCII(f.text) }) {
+		return true
+	}
+	r.exact.Begin()
+	for _, f := range texts {
+		r.exact.Text(f.text)
+	}
+	return r.exact.All()
 }
 
 // around is how many bytes stand in a snippet on both sides of what was found, about, and longest how much of that.

@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"regexp"
 	"slices"
@@ -17,13 +18,16 @@ import (
 
 // SearchOptions say what to look for. A zero field does not narrow.
 type SearchOptions struct {
-	// Text are words, "phrases" and beginnings*, all of which a message has to have. Case, and what Unicode takes as the same, does not count. Numbers with points between them are
-	// looked for as versions too, after all others: 1.2.3 finds v1.2.3.
+	// Text are words, "phrases" and beginnings*, all of which a message has to have. Case, and what Unicode takes as the same, does not count. Accents do not either, but what has them as they stand
+	// in Text comes first. Numbers with points between them are looked for as versions too, after all others: 1.2.3 finds v1.2.3.
 	Text string
+	// Beginnings, with Text: each word may be the beginning of one, as if it had a * behind it.
+	Beginnings bool
 	// Regexp, in place of Text, is looked for in each text as it is. It reads everything.
 	Regexp string
 	// Context is a reference; "": all contexts.
 	Context string
+	Labels  []string // of the context, which has all of them
 	Role    pool.Role
 	Model   string
 	Tool    string // that is called, or whose result it is
@@ -76,9 +80,12 @@ func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hi
 			left--
 			return yield(h, nil) && left != 0
 		}
-		err = q.run()
+		if err = q.run(); err == errPassed || err == nil && q.passed > 0 {
+			q.exact = nil
+			err = q.run()
+		}
 		if version, ok := q.query.AsVersion(); ok && err == nil { // the exact form first
-			q.query, q.finder = version, words.NewFinder(version)
+			q.query, q.finder, q.exact = version, words.NewFinder(version), nil
 			err = q.run()
 		}
 		if err != nil && err != kv.ErrStop {
@@ -96,6 +103,8 @@ type search struct {
 	query  words.Query
 	finder *words.Finder
 	re     *regexp.Regexp
+	exact  *words.Finder      // while only what has the words as they were typed is given, with their accents; else nil
+	passed int                // hits that were passed over for that
 	given  map[index.Doc]bool // hits that were given: a document may come twice
 	Yield  func(*Hit) bool
 }
@@ -110,6 +119,11 @@ func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, 
 	} else if q.query = words.Parse(o.Text); len(q.query) == 0 {
 		return nil, record.Invalidf("%q has no word to look for", o.Text)
 	}
+	if o.Beginnings {
+		q.query, _ = q.query.AsBeginnings()
+	} else if o.Regexp == "" {
+		q.exact = words.NewExactFinder(o.Text)
+	}
 	q.finder = words.NewFinder(q.query)
 	if o.Context != "" {
 		err = s.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -119,6 +133,12 @@ func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, 
 	}
 	return q, err
 }
+
+// maxPassed bounds how far back what has the words exactly is looked for, before what has them with other accents.
+const maxPassed = 2000
+
+// errPassed: so many hits were passed over that what has the words exactly is no longer looked for.
+var errPassed = errors.New("too many were passed over")
 
 // run looks into the index and what waits for it, or into everything.
 func (q *search) run() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -66,7 +67,7 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 // asMade makes sure that what a key made are these messages, and that they stand on the branch or wait for it.
 func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 	if len(rec.Placed) != len(msgs) {
-		return record.Conflict("the key %q was used for %d messages, not %d: take another key", key, len(rec.Placed), len(msgs))
+		return record.Conflict("the key %q was used for %s, not %d: take another key", key, plural.Count(len(rec.Placed), "message"), len(msgs))
 	}
 	queued := map[pool.ID]bool{}
 	err := t.Tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(t.ID, rec.Branch[:]...)), func(_, value []byte) error {

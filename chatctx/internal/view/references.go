@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
 )
@@ -122,7 +123,7 @@ func (c candidate) describe(tx kv.Tx) (string, error) {
 	if c.rec.Trashed != 0 {
 		words = append(words, "in the trash")
 	}
-	words = append(words, c.rec.Updated.Time().Format(time.DateOnly), messages(int(c.rec.Messages)))
+	words = append(words, c.rec.Updated.Time().Format(time.DateOnly), plural.Count(int(c.rec.Messages), "message"))
 	b, err := branch.Get(tx, c.id, c.rec.Active)
 	if b == nil || err != nil {
 		return fmt.Sprintf("%s (%s)", c.id, strings.Join(words, ", ")), err
@@ -136,7 +137,7 @@ func (c candidate) describe(tx kv.Tx) (string, error) {
 
 // DescribeName says what tells a branch from others: its name, when it was made, its length and its last words.
 func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
-	words := []string{b.Created.Time().Format(time.DateOnly), messages(b.Len())}
+	words := []string{b.Created.Time().Format(time.DateOnly), plural.Count(b.Len(), "message")}
 	head, err := branch.Head(tx, ctx, b.Pieces)
 	if err != nil {
 		return "", err
@@ -145,13 +146,6 @@ func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 		words = append(words, TitleFrom(m.Text()))
 	}
 	return fmt.Sprintf("%s (%s)", b.Name, strings.Join(words, ", ")), nil
-}
-
-func messages(n int) string {
-	if n == 1 {
-		return "1 message"
-	}
-	return fmt.Sprintf("%d messages", n)
 }
 
 // firstWords are the first line of a branch's first message.

@@ -3,6 +3,7 @@ package words
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // Phrase is one or more words that stand next to each other. With Prefix the last one is the beginning of a word.
@@ -15,7 +16,9 @@ type Phrase struct {
 type Query []Phrase
 
 // Parse reads what somebody typed: words, "phrases in quotes", and beginnings* . What is one word there and several here (os.path, 東京) is a phrase.
-func Parse(text string) Query {
+func Parse(text string) Query { return parse(text, NewSegmenter()) }
+
+func parse(text string, s *Segmenter) Query {
 	var q Query
 	for text != "" {
 		var piece string
@@ -32,7 +35,7 @@ func Parse(text string) Query {
 		} else {
 			piece, text = text, ""
 		}
-		if p := phrase(piece); len(p.Words) > 0 {
+		if p := phrase(piece, s); len(p.Words) > 0 {
 			q = append(q, p)
 		}
 	}
@@ -50,11 +53,21 @@ func (q Query) AsVersion() (out Query, ok bool) {
 	return out, ok
 }
 
-func phrase(text string) Phrase {
+// AsBeginnings is a query in which each phrase may end with the beginning of a word: parse as parse*. ok is false where it asks for that already.
+func (q Query) AsBeginnings() (out Query, ok bool) {
+	for _, p := range q {
+		ok = ok || !p.Prefix
+		p.Prefix = true
+		out = append(out, p)
+	}
+	return out, ok
+}
+
+func phrase(text string, s *Segmenter) Phrase {
 	bare := strings.TrimRight(text, "*")
 	p := Phrase{Prefix: bare != text}
 	end := 0
-	NewSegmenter().Each(bare, func(w []byte, _, to int) bool {
+	s.Each(bare, func(w []byte, _, to int) bool {
 		p.Words = append(p.Words, string(w))
 		end = to
 		return true
@@ -82,14 +95,41 @@ type place struct {
 }
 
 // NewFinder makes a Finder.
-func NewFinder(q Query) *Finder {
-	f := &Finder{query: q, segment: NewSegmenter(), found: make([]bool, len(q))}
+func NewFinder(q Query) *Finder { return newFinder(q, NewSegmenter()) }
+
+// NewExactFinder makes a Finder of what somebody typed, accents and vowel marks as they are: café is not cafe.
+func NewExactFinder(text string) *Finder { return newFinder(parse(text, newMarked()), newMarked()) }
+
+func newFinder(q Query, s *Segmenter) *Finder {
+	f := &Finder{query: q, segment: s, found: make([]bool, len(q))}
 	longest := 1
 	for _, p := range q {
 		longest = max(longest, len(p.Words))
 	}
 	f.window = make([]place, longest)
 	return f
+}
+
+// Plain reports whether what is looked for is ASCII, as which it stands exactly in every text of ASCII that has it.
+func (f *Finder) Plain() bool {
+	for _, p := range f.query {
+		for _, w := range p.Words {
+			if !ASCII(w) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ASCII reports whether text is that.
+func ASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Begin forgets what was found: another message comes.

@@ -23,11 +23,19 @@ type Segmenter struct {
 	buf    []byte
 	fold   cases.Caser
 	folded map[string]string // what was folded lately
+	marked bool              // accents and vowel marks stay
 }
 
 // NewSegmenter makes a Segmenter.
 func NewSegmenter() *Segmenter {
 	return &Segmenter{fold: cases.Fold(), folded: map[string]string{}}
+}
+
+// newMarked makes a Segmenter that leaves accents and vowel marks on.
+func newMarked() *Segmenter {
+	s := NewSegmenter()
+	s.marked = true
+	return s
 }
 
 const (
@@ -156,7 +164,11 @@ func (s *Segmenter) folding(word string) string {
 	if w, ok := s.folded[word]; ok {
 		return w
 	}
-	w := norm.NFKC.String(bare(s.fold.String(norm.NFKC.String(word))))
+	w := s.fold.String(norm.NFKC.String(word))
+	if !s.marked {
+		w = bare(w)
+	}
+	w = norm.NFKC.String(w)
 	if len(s.folded) >= maxFolded {
 		clear(s.folded)
 	}

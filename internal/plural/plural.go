@@ -1,0 +1,21 @@
+// Package plural writes numbers of things, for every message that has one. It knows the nouns of this program and no others.
+package plural
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count is "1 message", "3 messages", "2 branches", "2 replies".
+func Count(n int, what string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(what, "ch"):
+		what += "es"
+	case strings.HasSuffix(what, "ry"), strings.HasSuffix(what, "ly"):
+		what = strings.TrimSuffix(what, "y") + "ies"
+	default:
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
