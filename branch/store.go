@@ -35,19 +35,27 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// nameError says why a name cannot be one. It is a pool.ErrInvalid.
+type nameError struct{ text string }
+
+func (e *nameError) Error() string { return e.text }
+func (e *nameError) Unwrap() error { return pool.ErrInvalid }
+
+func badName(format string, args ...any) error { return &nameError{fmt.Sprintf(format, args...)} }
+
 // CheckName says why a branch, or a tag, cannot have this name; nil if it can.
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: a name is not empty", pool.ErrInvalid)
+		return badName("a name is not empty")
 	case len(name) > 255:
-		return fmt.Errorf("%w: a name has at most 255 bytes, this one %d", pool.ErrInvalid, len(name))
+		return badName("a name has at most 255 bytes, this one %d", len(name))
 	case !utf8.ValidString(name):
-		return fmt.Errorf("%w: the name is not UTF-8", pool.ErrInvalid)
+		return badName("the name is not UTF-8")
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return fmt.Errorf("%w: a name has no control characters, %q has", pool.ErrInvalid, name)
+			return badName("a name has no control characters, %q has", name)
 		}
 	}
 	return nil
@@ -73,7 +81,7 @@ func CheckNewName(name string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: the name %q %s: take another one", pool.ErrInvalid, name, why)
+	return badName("the name %q %s: take another one", name, why)
 }
 
 // IsLabel reports whether a word is the label of a turn: u3, a3.

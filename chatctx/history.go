@@ -309,10 +309,28 @@ func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error
 		if d.OnlyA, err = view.ReadEntries(tx, c.ID, left, n+1, left.Len()); err != nil {
 			return err
 		}
-		d.OnlyB, err = view.ReadEntries(tx, c.ID, right, n+1, right.Len())
-		return err
+		if d.OnlyB, err = view.ReadEntries(tx, c.ID, right, n+1, right.Len()); err != nil {
+			return err
+		}
+		d.OnlyA, d.OnlyB = without(d.OnlyA, d.OnlyB), without(d.OnlyB, d.OnlyA)
+		return nil
 	})
 	return d, err
+}
+
+// without are the entries whose messages the others do not have: a merge may have brought one further on.
+func without(entries, others []*Entry) []*Entry {
+	there := make(map[ID]bool, len(others))
+	for _, e := range others {
+		there[e.ID] = true
+	}
+	var own []*Entry
+	for _, e := range entries {
+		if !there[e.ID] {
+			own = append(own, e)
+		}
+	}
+	return own
 }
 
 // TreeBranch shows how a branch stands to the others: it leaves the branch Leaves, a number of the list counted from 1, after Shared messages; 0 and 0 where it shares none.

@@ -45,6 +45,7 @@ type Error struct {
 	RetryAfter time.Duration // how long to wait; 0 is unknown
 	KeyName    string        // the environment variable that the key is, or would be, read from
 	Keyless    string        // the host that the request went to without a key, "" where one went along
+	Nothing    bool          // of a reply that broke off: nothing of it had come
 	Err        error         // the cause, if it is not the provider's: a context's, the network's
 }
 
@@ -89,6 +90,9 @@ func (e *Error) Advice() string {
 	case Network:
 		return "check the connection and the base_url"
 	case Incomplete:
+		if e.Nothing {
+			return "nothing had come; ask again"
+		}
 		return "what came is kept as an unfinished message; ask again for a whole one"
 	}
 	return "the request, or a setting in it, has to change"

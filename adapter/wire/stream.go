@@ -116,7 +116,7 @@ func (s *Stream) step(e Event, err error, out func(Delta)) {
 }
 
 func (s *Stream) brokenOff(err error) error {
-	e := &Error{Kind: Incomplete, Provider: s.provider, Status: 200}
+	e := &Error{Kind: Incomplete, Provider: s.provider, Status: 200, Nothing: s.partial() == nil}
 	var syntax *json.SyntaxError
 	switch cause := s.cause(); {
 	case cause != nil:
@@ -135,6 +135,10 @@ func (s *Stream) brokenOff(err error) error {
 func (s *Stream) Partial() *pool.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.partial()
+}
+
+func (s *Stream) partial() *pool.Message {
 	m := Sound(s.fold.Message())
 	if m.Unfinished && len(m.Content) == 0 && len(m.Calls) == 0 {
 		return nil
