@@ -17,7 +17,6 @@ func detectLangGraph(h *head) bool {
 type graphThread struct {
 	*thread
 	in     chatctx.Incoming
-	ends   []row
 	active string
 }
 
