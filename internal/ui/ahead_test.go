@@ -136,6 +136,7 @@ func TestTypingFast(t *testing.T) {
 			}
 			fast.take(msg)
 		}
+		fast.rest()
 		fast.told()
 		fast.rest()
 		slow.take(changesMsg{[]chatctx.Change{{Context: slow.conv.c.ID}}})
