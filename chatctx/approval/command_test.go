@@ -113,6 +113,12 @@ func TestTheEnvironmentIsClean(t *testing.T) {
 	if got := strings.TrimSpace(b.runOne(&Executor{}, "pwd", `{}`).Text); got != dir {
 		t.Errorf("it runs in %s, want %s", got, dir)
 	}
+
+	b.tool(chatctx.Tool{Name: "here", Command: self(t, "pwd")})
+	t.Setenv("CHATCTX_CALLS_FOLDER", dir)
+	if got := strings.TrimSpace(b.runOne(&Executor{}, "here", `{}`).Text); got != dir {
+		t.Errorf("a tool without a folder runs in %s, want that of the environment, %s", got, dir)
+	}
 }
 
 func TestHostileTools(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -186,13 +188,12 @@ func (w *working) all(ctx context.Context, branchName string) error {
 
 // tools are the kept ones, by name, each with the folder that it runs in.
 func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*chatctx.Tool, error) {
-	settings, err := e.Context.Effective(ctx, branchName)
+	own, err := e.Context.Effective(ctx, branchName)
 	if err != nil {
 		return nil, err
 	}
 	folder := e.Dir
-	var set string
-	if json.Unmarshal(settings["calls.folder"], &set) == nil && filepath.IsAbs(set) {
+	if set := settings.Values(settings.WithEnv(own, os.Getenv)).Text("calls.folder"); filepath.IsAbs(set) {
 		folder = set
 	}
 	list, err := e.Context.Store().Offered(ctx, e.Context.ID)

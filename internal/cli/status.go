@@ -11,6 +11,7 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
@@ -85,11 +86,12 @@ func doStatus(r *run) error {
 
 // window fills in the model and how much of its window is used.
 func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
-	settings, err := c.Effective(r.ctx, snap.Info.Name)
+	own, err := c.Effective(r.ctx, snap.Info.Name)
 	if err != nil {
 		return err
 	}
-	s.Model, s.Provider, s.Mode = settings["model"], settings["provider"], settings["mode"]
+	inForce := settings.WithEnv(own, r.getenv())
+	s.Model, s.Provider, s.Mode = inForce["model"], inForce["provider"], inForce["mode"]
 	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
 	if errors.Is(err, enhancer.ErrSetting) {
 		return nil // for the commands that use it to say

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
-	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -114,7 +113,7 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 		}
 	}
 	f.tree = screen.NewTree(branches)
-	if o, err := enhancer.OptionsOf(f.settings, os.Getenv); err == nil { // a setting that is wrong is for the commands that use it to say
+	if o, err := (&turn.Turn{Context: c, Branch: f.info.Active}).Options(ctx); err == nil { // a setting that is wrong is for the commands that use it to say
 		f.budget = o.Budget
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {

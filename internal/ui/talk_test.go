@@ -269,3 +269,19 @@ func TestAlways(t *testing.T) {
 		t.Errorf("%v %v", rules, err)
 	}
 }
+
+// TestBudgetOfTheServer: what Ollama said of a model's window is the budget that is shown, as it is the one that a request goes by.
+func TestBudgetOfTheServer(t *testing.T) {
+	st := asked(t)
+	const server = "http://127.0.0.1:9"
+	if _, err := st.SetSettings(t.Context(), map[string]json.RawMessage{"model": quoted("m"), "provider": quoted("ollama"), "base_url": quoted(server)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.SetModelWindow(t.Context(), server, "m", chatctx.ModelWindow{Tokens: 8192, Sure: true}); err != nil {
+		t.Fatal(err)
+	}
+	d := drive(t, Options{Store: st}, 80, 24)
+	if d.conv == nil || d.conv.budget != 8192*3/4 {
+		t.Errorf("the conversation that is open: %+v", d.conv)
+	}
+}

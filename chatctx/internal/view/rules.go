@@ -1,13 +1,14 @@
 package view
 
 import (
-	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -99,7 +100,7 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 	return slices.DeleteFunc(out, func(r *record.Rule) bool { return r.Expires != 0 && r.Expires <= now }), err
 }
 
-// Place fills in what a question about a call has from where the call is: the mode, and of the tool its folder and schema. A nil branch: the context's own settings.
+// Place fills in what a question about a call has from where the call is: the mode, and of the tool its folder and schema. A nil branch: the context's own settings. The environment's are under them.
 func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 	q.Context = id
 	if b == nil {
@@ -114,11 +115,12 @@ func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 		}
 		rec = found
 	}
-	settings, err := Effective(tx, rec, b)
+	own, err := Effective(tx, rec, b)
 	if err != nil {
 		return err
 	}
-	q.Mode, q.Dir = textOf(settings["mode"]), textOf(settings["calls.folder"])
+	v := settings.Values(settings.WithEnv(own, os.Getenv))
+	q.Mode, q.Dir = v.Text("mode"), v.Text("calls.folder")
 	tools, err := ToolsFor(tx, id)
 	if err != nil {
 		return err
@@ -135,12 +137,4 @@ func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 		q.Dir = "" // nobody knows where it would begin
 	}
 	return nil
-}
-
-// textOf is a setting that is a text; one that is none is as if it were not there.
-func textOf(raw json.RawMessage) (s string) {
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }
