@@ -202,6 +202,6 @@ func (m *model) previewed() tea.Cmd {
 		return nil
 	}
 	b := m.conv.tree.Branches[r.Branch]
-	of.context, of.branch, of.position, of.revision = m.conv.c.ID, b.Name, r.Position, b.Revision
+	of.context, of.branch, of.position, of.revision = m.conv.c.ID, b.Name, r.Position, uint64(m.conv.info.Updated) // and not the branch's: tags stand there too
 	return m.show(of)
 }
