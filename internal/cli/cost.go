@@ -32,7 +32,7 @@ func costCommand() *command {
 			&urfave.StringFlag{Name: "by", Usage: "a line for each `" + strings.ToUpper(strings.Join(words, " | ")) + "`; days are those of this machine"},
 			&urfave.StringFlag{Name: "since", Usage: "only what came since `WHEN`: 2025-01-31, 2025-01-31T10:00:00Z, 12h, 7d"},
 		},
-		json: sums + ", by, since, kinds[{kind, …}], groups[{context, title, trashed, branch, removed | provider, model | day | kind, …}], unpriced_models[{provider, model, …}], damaged; … are the sums again",
+		json: sums + ", by, since, kinds[{kind, …}], groups[{context, title, trashed, branch, removed | provider, model | day | kind, …}], unpriced_models[{provider, model, …}], damaged; … are the sums again, and input_tokens is the whole input, cached or not",
 		example: `chatctx cost
 chatctx cost --by model --since 30d
 chatctx config --default 'prices={"llama3.3": {"input": 0, "output": 0}}'`}

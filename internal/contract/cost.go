@@ -8,14 +8,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Sums are sums with their amounts in words. JSON has the integers too, since a reader may take the words for a float.
+// Sums are sums with their amounts in words, and with the whole input, as messages have it. JSON has the integers too, since a reader may take the words for a float.
 type Sums struct {
 	cost.Sums
+	Whole   int64             `json:"input_tokens"` // cached or not; it takes the place of what was in no cache
 	Amounts map[string]string `json:"cost"`
 }
 
 func sumsOf(s cost.Sums) Sums {
-	out := Sums{s, map[string]string{}}
+	out := Sums{s, s.All(), map[string]string{}}
 	if out.Cost == nil {
 		out.Cost = map[string]cost.Money{}
 	}
