@@ -192,10 +192,11 @@ var rooms = map[string]map[string]string{
 		"golang.org/x/text/cases":   "folds case",
 	},
 	"chatctx/compare": {
-		"adapter/wire": "what came of replies",
-		"chatctx":      "the front door",
-		"chatctx/cost": "what replies cost",
-		"pool":         "messages and ids",
+		"adapter/wire":     "what came of replies",
+		"chatctx":          "the front door",
+		"chatctx/cost":     "what replies cost",
+		"chatctx/settings": "which are in force",
+		"pool":             "messages and ids",
 		"github.com/sergi/go-diff/diffmatchpatch": "compares words",
 	},
 	"adapter": {

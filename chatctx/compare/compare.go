@@ -7,10 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -57,7 +59,7 @@ func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...
 	if err != nil {
 		return nil, err
 	}
-	prices, err := cost.Parse(set["prices"])
+	prices, err := cost.Parse(settings.WithEnv(set, os.Getenv)["prices"])
 	if err != nil {
 		return nil, err
 	}

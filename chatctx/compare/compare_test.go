@@ -61,6 +61,19 @@ func TestFiguresAddUp(t *testing.T) {
 	}
 }
 
+// TestPricesOfTheEnvironment: they count where no place sets any.
+func TestPricesOfTheEnvironment(t *testing.T) {
+	t.Setenv("CHATCTX_PRICES", `{"m1": {"input": 1, "output": 2}}`)
+	table, err := Of(t.Context(), twoAnswers(t), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := table.Turns[0].Cells[0].Figures
+	if f == nil || f.Cost == nil || *f.Cost != 10*1000+5*2000 {
+		t.Errorf("the first answer's figures are %+v", f)
+	}
+}
+
 func TestMarkedStretches(t *testing.T) {
 	text := func(words ...string) *ComparedTurn {
 		turn := &ComparedTurn{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -102,8 +103,7 @@ func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong 
 	if getenv == nil {
 		return out, nil
 	}
-	for i := range Table {
-		name := Table[i].Env()
+	for i, name := range variables() {
 		if name == "" || getenv(name) == "" {
 			continue
 		}
@@ -116,6 +116,15 @@ func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong 
 	}
 	return out, wrong
 }
+
+// variables are the environment variables of the table's rows. They are made once: whoever judges many calls reads the environment for each.
+var variables = sync.OnceValue(func() []string {
+	out := make([]string, len(Table))
+	for i := range Table {
+		out[i] = Table[i].Env()
+	}
+	return out
+})
 
 // WithEnv are settings in force with those of the environment under them.
 func WithEnv(inForce map[string]json.RawMessage, getenv func(string) string) map[string]json.RawMessage {
