@@ -392,6 +392,7 @@ var rooms = map[string]map[string]string{
 	"subtask": {
 		"chatctx":          "the front door",
 		"chatctx/approval": "decides and runs",
+		"chatctx/settings": "which are in force",
 		"chatctx/turn":     "talks to providers",
 		"enhancer":         "fits the window",
 		"pool":             "messages and ids",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
 	"github.com/chatctx/chatctx/pool"
@@ -48,15 +49,17 @@ func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, 
 	if strings.TrimSpace(o.Goal) == "" {
 		return nil, chatctx.Invalid("a task needs a goal")
 	}
-	settings, err := inherited(ctx, parent, branchName)
+	have, err := inherited(ctx, parent, branchName)
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range o.Settings {
-		settings[k] = v
+	// As with any nearer place: another address or provider takes along nothing of the parent's, its key least of all.
+	all := settings.InForce(have, o.Settings)
+	for name, value := range o.Settings {
+		all[name] = value // also what is no setting: that is refused below
 	}
 	n := chatctx.NewTask{Tools: o.Tools, Call: call}
-	n.NewContext = chatctx.NewContext{Title: o.Title, System: o.System, Settings: settings, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
+	n.NewContext = chatctx.NewContext{Title: o.Title, System: o.System, Settings: all, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
 	n.Task = chatctx.Task{Goal: o.Goal, MaxDepth: o.MaxDepth, MaxRounds: o.MaxRounds, MaxTokens: o.MaxTokens, OwnRules: o.OwnRules, Keep: o.Keep}
 	if n.Title == "" {
 		n.Title = chatctx.TitleFrom(o.Goal)

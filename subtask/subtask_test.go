@@ -177,6 +177,41 @@ func TestATaskReturnsItsSummary(t *testing.T) {
 	}
 }
 
+// TestATaskElsewhereHasNoKeyOfItsParent: another address, or another provider, takes nothing along that belongs to the parent's.
+func TestATaskElsewhereHasNoKeyOfItsParent(t *testing.T) {
+	s := newStore(t, "")
+	parent, err := s.New(t.Context(), chatctx.NewContext{Title: "parent", Messages: []*chatctx.Message{pool.NewText(pool.User, "go")}, Settings: map[string]json.RawMessage{
+		"provider": wire.String("openai"), "base_url": wire.String("http://127.0.0.1:1/v1"), "key_env": wire.String("MINE"), "model": wire.String("m"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ set, want map[string]string }{
+		{nil, map[string]string{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "key_env": "MINE", "model": "m"}},
+		{map[string]string{"base_url": "http://127.0.0.1:2/v1"}, map[string]string{"provider": "openai", "base_url": "http://127.0.0.1:2/v1", "model": "m"}},
+		{map[string]string{"base_url": "http://127.0.0.1:2/v1", "key_env": "ITS"}, map[string]string{"provider": "openai", "base_url": "http://127.0.0.1:2/v1", "key_env": "ITS", "model": "m"}},
+		{map[string]string{"provider": "anthropic", "model": "c"}, map[string]string{"provider": "anthropic", "model": "c"}},
+	} {
+		set := map[string]json.RawMessage{}
+		for k, v := range c.set {
+			set[k] = wire.String(v)
+		}
+		child := start(t, parent, Options{Goal: "find out", Settings: set})
+		have, err := child.Effective(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"provider", "base_url", "key_env", "model"} {
+			if got := string(have[name]); got != string(wire.String(c.want[name])) && (got != "" && got != "null" || c.want[name] != "") {
+				t.Errorf("with %v its %s is %s, want %q", c.set, name, got, c.want[name])
+			}
+		}
+	}
+	if _, err := Start(t.Context(), parent, "", Options{Goal: "x", Settings: map[string]json.RawMessage{"nosuch": wire.String("x")}}, nil); err == nil {
+		t.Error("a setting that there is not is taken")
+	}
+}
+
 func TestEndingsOfTasks(t *testing.T) {
 	s := newStore(t, "")
 	parent := newParent(t, s, nil)

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -191,6 +193,19 @@ func TestUnderFollowsLinks(t *testing.T) {
 	} {
 		if got, why := under(c.path, c.folder, c.dir, c.folded); got != c.want {
 			t.Errorf("%q under %q is %d, want %d: %s", c.path, c.folder, got, c.want, why)
+		}
+	}
+	if runtime.GOOS == "linux" { // each program has links of its own there: who looks sees another folder than the tool
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/proc/self/cwd/x", "/proc/thread-self/cwd/x", "/proc/self/fd/../cwd/x", "/dev/fd/../cwd/x", "/dev/stdin", fmt.Sprintf("/proc/%d/cwd/x", os.Getpid())} {
+			for _, folder := range []string{here, "/etc", "/"} {
+				if got, why := under(path, folder, here, false); got != unsure {
+					t.Errorf("%q under %q is %d, want that it cannot be told: %s", path, folder, got, why)
+				}
+			}
 		}
 	}
 	r := &chatctx.Rule{Effect: chatctx.Allow, Tool: "*", When: []chatctx.Condition{{Argument: "p", Op: Under, Value: "away"}}, Unless: []chatctx.Condition{{Argument: "p", Op: Under, Value: mk("in", "rel")}}}

@@ -103,6 +103,9 @@ func lies(path, folder string, folded bool) bool {
 // maxLinks bounds the symlinks of one path.
 const maxLinks = 255
 
+// procFolder has links that are a program's own: /proc/self/cwd is the folder of who looks, not of the tool. /dev/fd and /dev/stdin lead there.
+const procFolder = "/proc"
+
 // realPath makes a path absolute, dir being where a relative one begins, and resolves its symlinks, name by name, also those that lead to what is not there. clean takes out each .. with the name before it first.
 func realPath(path, dir string, clean bool) (string, error) {
 	path = filepath.FromSlash(path)
@@ -138,6 +141,9 @@ func resolve(volume string, left []string) (string, error) {
 				return "", fmt.Errorf("%s cannot be read", done)
 			}
 			continue // no link, or not there
+		}
+		if lies(done, procFolder, false) {
+			return "", fmt.Errorf("%s leads each program elsewhere", done)
 		}
 		if links++; links > maxLinks {
 			return "", errors.New("its links go round in circles")

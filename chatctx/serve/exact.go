@@ -52,19 +52,17 @@ func readsItself(t reflect.Type) bool {
 // members takes the members of an object of valid JSON. The values lie in raw.
 func members(raw []byte, take func(name string, value []byte) error) error {
 	s := scanner{raw: raw, at: 1}
-	var seen []string
+	seen := map[string]bool{}
 	for s.next() != '}' {
 		var name string
 		quoted := s.value()
 		if name = string(quoted[1 : len(quoted)-1]); strings.ContainsRune(name, '\\') {
 			_ = json.Unmarshal(quoted, &name) // it is valid
 		}
-		for _, other := range seen {
-			if other == name {
-				return fmt.Errorf("%q stands there twice", name)
-			}
+		if seen[name] {
+			return fmt.Errorf("%q stands there twice", name)
 		}
-		seen = append(seen, name)
+		seen[name] = true
 		s.next()
 		if err := take(name, s.value()); err != nil {
 			return err

@@ -74,10 +74,11 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 		return &usageError{p.name() + ": " + err.Error(), "chatctx " + p.name() + " --help"}
 	}
 	leaf := &urfave.Command{
-		Name:         p.name(),
-		HideHelp:     true,
-		Flags:        cmd.flags,
-		OnUsageError: usage,
+		Name:                      p.name(),
+		HideHelp:                  true,
+		DisableSliceFlagSeparator: true, // of its own flags: a value may hold commas
+		Flags:                     cmd.flags,
+		OnUsageError:              usage,
 		Action: func(ctx context.Context, c *urfave.Command) error {
 			r := &run{ctx: ctx, con: con, cmd: cmd, name: p.name(), line: p, flags: c, args: c.Args().Slice(), executors: &executors{}}
 			defer r.close()
