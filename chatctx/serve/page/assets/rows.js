@@ -242,7 +242,11 @@ class RowList extends HTMLElement {
     const e = row === undefined ? el("div", { class: "waits" }) : this.drawRow(row, i);
     e.waits = row === undefined;
     e.generation = this.generation;
-    if (e.waits) e.style.height = `${this.heights.each[i]}px`;
+    if (e.waits) {
+      e.style.height = `${this.heights.each[i]}px`;
+      e.setAttribute("aria-label", "Loading");
+      e.setAttribute("aria-busy", "true");
+    }
     e.classList.add("row");
     if (!e.hasAttribute("role")) e.setAttribute("role", this.itemRole);
     if (this.itemRole === "article") {
