@@ -234,7 +234,9 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 	if place == "branch" && !r.stopped() && c.Operation != "" {
 		r.note("on this branch alone; --all sets it for the context, --default for the whole store")
 	}
-	r.noteKey(set)
+	if c.Operation != "" {
+		r.noteKey(set)
+	}
 	return nil
 }
 
@@ -441,10 +443,26 @@ func acceptSettings(r *run, names []string) error {
 			return chatctx.NotFound("setting that is held back", name)
 		}
 	}
-	if len(taken) == 0 {
+	switch left := unknownHeld(places, taken); {
+	case len(left) > 0 && len(names) == 0:
+		r.note("held back as before, since this version cannot have them in force: %s", strings.Join(left, ", "))
+	case len(taken) == 0:
 		r.note("nothing is held back")
 	}
 	return nil
+}
+
+// unknownHeld are the names that are held back and were not taken, since this program cannot have them in force.
+func unknownHeld(places []heldIn, taken map[string]bool) []string {
+	left := map[string]bool{}
+	for _, p := range places {
+		for name := range settings.Held(p.have) {
+			if !taken[name] {
+				left[clean(name)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(left))
 }
 
 // noSetting is the error for a setting that has no value here: one that this program knows is only not set.

@@ -57,9 +57,11 @@ func (c *Claim) Who() string {
 
 // Dead reports whether nobody works on it any more.
 func (c *Claim) Dead(now pool.Time) bool {
-	if now-c.Renewed > pool.Time(ClaimLife/time.Microsecond) {
-		return true
-	}
+	return now-c.Renewed > pool.Time(ClaimLife/time.Microsecond) || c.Gone()
+}
+
+// Gone reports whether its program is known to be gone. One that is on another host, or in another container, may be there.
+func (c *Claim) Gone() bool {
 	if c.Host != thisHost {
 		return false
 	}

@@ -48,8 +48,12 @@ func TestClaimDead(t *testing.T) {
 		if claim.Host = "elsewhere"; claim.Dead(now) {
 			t.Errorf("%s, on another host, is dead", c.name)
 		}
-		if !claim.Dead(now + pool.Time(2*ClaimLife/time.Microsecond)) {
-			t.Errorf("%s, not renewed, is alive", c.name)
+		late := now + pool.Time(2*ClaimLife/time.Microsecond)
+		if !claim.Dead(late) || claim.Gone() {
+			t.Errorf("%s, on another host and not renewed, is alive, or known to be gone", c.name)
+		}
+		if claim.Host = thisHost; !claim.Dead(late) || claim.Gone() != c.want {
+			t.Errorf("%s, not renewed, is alive, or known to be gone: %v", c.name, claim.Gone())
 		}
 	}
 }

@@ -175,7 +175,11 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
 		return &due{pool.Denied, pool.NotRun, "nobody decided in time", record.ByExpiry}
 	case c.Execution == pool.Running && (claim == nil || claim.Dead(now)):
-		return &due{pool.Approved, pool.Uncertain, "the program that ran it is gone", record.ByProgram}
+		reason := "the program that ran it is gone"
+		if claim != nil && !claim.Gone() {
+			reason = "the program that ran it did not renew its claim in time"
+		}
+		return &due{pool.Approved, pool.Uncertain, reason, record.ByProgram}
 	}
 	return nil
 }
