@@ -19,12 +19,12 @@ const (
 	keptBytes   = 64 << 20
 )
 
-// keys are answers to requests with an idempotency key: one that comes again gets the answer of the first, and waits for it. They hold as long as the server; those of
+// keys are answers to requests with an idempotency key: one that comes again gets the answer of the first, and waits for it. The last of them hold as long as the server; those of
 // messages.append are kept in the store besides, for a day.
 type keys struct {
 	mu    sync.Mutex
 	all   map[[32]byte]*once
-	order []*once
+	order []*once // those that ended, oldest first
 	size  int
 }
 
@@ -82,17 +82,14 @@ func (k *keys) put(o *once) {
 	if k.all == nil {
 		k.all = map[[32]byte]*once{}
 	}
-	k.all[o.key], k.order = o, append(k.order, o)
-	k.trim()
+	k.all[o.key] = o
 }
 
-// trim forgets the oldest where there is too much. What still runs is forgotten as well: nobody else waits for so much.
+// trim forgets the oldest answers where there are too many. Requests that run are not among them: they are never forgotten.
 func (k *keys) trim() {
 	for len(k.order) > 1 && (len(k.order) > keptAnswers || k.size > keptBytes) {
 		k.size -= len(k.order[0].raw)
-		if was := k.order[0]; k.all[was.key] == was {
-			delete(k.all, was.key)
-		}
+		delete(k.all, k.order[0].key)
 		k.order = k.order[1:]
 	}
 }
@@ -106,13 +103,12 @@ func (k *keys) end(o *once, ok bool, out outcome) {
 	defer k.mu.Unlock()
 	if o.ok = ok; ok {
 		o.outcome = out
-		if k.all[o.key] == o {
-			k.size += len(out.raw)
-		}
-	} else if k.all[o.key] == o {
+		k.order = append(k.order, o)
+		k.size += len(out.raw)
+		k.trim()
+	} else {
 		delete(k.all, o.key)
 	}
-	k.trim()
 	close(o.done)
 }
 

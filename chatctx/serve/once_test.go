@@ -64,6 +64,10 @@ func TestKeysOfStreamsAndBytes(t *testing.T) {
 func TestKeptAnswersAreBounded(t *testing.T) {
 	var k keys
 	m := methodNamed("contexts.rename")
+	running, _, err := k.begin(t.Context(), m, Caller{}, "runs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 2 * keptAnswers {
 		o, _, err := k.begin(t.Context(), m, Caller{}, strings.Repeat("k", 1+i), nil)
 		if err != nil {
@@ -71,8 +75,12 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 		}
 		k.end(o, true, outcome{raw: bytes.Repeat([]byte("x"), keptBytes/500)})
 	}
-	if k.size > keptBytes || len(k.order) != 500 || len(k.all) != 500 {
+	if k.size > keptBytes || len(k.order) != 500 || len(k.all) != 501 {
 		t.Errorf("%d bytes of %d answers are kept, %d by their keys", k.size, len(k.order), len(k.all))
+	}
+	k.end(running, true, outcome{raw: []byte("once")})
+	if was, known, err := k.begin(t.Context(), m, Caller{}, "runs", nil); err != nil || !known || string(was.raw) != "once" {
+		t.Errorf("a request that ran while many others came and went is begun again: %v, %v", known, err)
 	}
 }
 
