@@ -64,17 +64,27 @@ func addUpload(r *request, in *uploadParams) (uploaded, error) {
 	if err != nil {
 		return uploaded{}, err
 	}
+	whole := up.size
 	f, err := os.OpenFile(up.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err == nil {
 		_, err = io.Copy(&filling{f, u, up, r.server.limits.uploads}, r.body)
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
+	if err != nil && (in.Upload == "" || u.cut(up, whole) != nil) {
 		u.remove(id)
 		return uploaded{}, err
 	}
 	u.release(id)
-	return uploaded{id, up.size}, nil
+	return uploaded{id, up.size}, err
+}
+
+// cut takes off an upload what came of a part that broke off, so that the part can come again.
+func (u *uploads) cut(up *upload, whole int64) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.size -= up.size - whole
+	up.size = whole
+	return os.Truncate(up.path, whole)
 }
 
 // filling is an upload that bytes are written to. What all uploads have together is bounded.
@@ -200,7 +210,7 @@ func (u *uploads) close() {
 }
 
 type importParams struct {
-	Uploads []string `json:"uploads" doc:"what uploads.add gave; they are gone after that"`
+	Uploads []string `json:"uploads" doc:"what uploads.add gave; they are gone once they were imported"`
 	DryRun  bool     `json:"dry_run,omitempty" doc:"read and report, store nothing, and keep the uploads"`
 }
 
@@ -213,17 +223,20 @@ type progress struct {
 	Messages      int    `json:"messages"`
 }
 
-func importUploads(r *request, in *importParams) (*exchange.Report, error) {
+func importUploads(r *request, in *importParams) (rep *exchange.Report, err error) {
 	u := &r.server.uploads
 	var paths []string
 	defer func() {
 		for _, id := range in.Uploads[:len(paths)] {
-			if u.release(id); !in.DryRun {
+			if u.release(id); !in.DryRun && err == nil {
 				u.remove(id)
 			}
 		}
 	}()
-	for _, id := range in.Uploads {
+	for i, id := range in.Uploads {
+		if slices.Contains(in.Uploads[:i], id) {
+			return nil, chatctx.Invalid("the upload %q is named twice", id)
+		}
 		_, up, err := u.take(&uploadParams{Upload: id}, r.who.Name)
 		if id == "" {
 			err = chatctx.NotFound("upload", id)
@@ -240,7 +253,7 @@ func importUploads(r *request, in *importParams) (*exchange.Report, error) {
 			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // who went away ends the context
 		}
 	}}
-	rep, err := exchange.Import(r.ctx, r.store, paths, o)
+	rep, err = exchange.Import(r.ctx, r.store, paths, o)
 	if rep != nil {
 		for i := range rep.Warnings {
 			rep.Warnings[i].File = filepath.Base(rep.Warnings[i].File)

@@ -60,6 +60,19 @@ func TestKeysOfStreamsAndBytes(t *testing.T) {
 	}
 }
 
+// An import that is refused leaves the uploads that it names.
+func TestARefusedImportLeavesItsUploads(t *testing.T) {
+	a := start(t, Options{})
+	up := at(a.do(200, "POST", "/uploads?name=x.jsonl", []byte("{\"role\":\"user\",\"content\":\"A\"}\n")), "upload").(string)
+	a.do(404, "POST", "/import", object{"uploads": []string{up, "zz"}})
+	a.want(a.do(400, "POST", "/import", object{"uploads": []string{up, up}}), "usage", "error", "kind")
+	_, raw := a.send("POST", base+"/import", object{"uploads": []string{up}}, nil)
+	if !strings.Contains(string(raw), `"messages":1`) {
+		t.Errorf("the import gives %s", raw)
+	}
+	a.do(404, "POST", "/import", object{"uploads": []string{up}})
+}
+
 // What is kept for requests that come again is bounded.
 func TestKeptAnswersAreBounded(t *testing.T) {
 	var k keys
