@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -76,6 +77,10 @@ func CheckNewName(name string) error {
 		why = "holds .., as ranges do"
 	case IsLabel(name):
 		why = "looks like the label of a turn"
+	case strings.TrimSpace(name) != name:
+		why = "begins or ends with white space, which nobody sees"
+	case slices.ContainsFunc([]string{"tag:", "branch:", "id:"}, func(kind string) bool { return strings.HasPrefix(name, kind) }):
+		why = "begins as a reference that says its kind"
 	case len(name) >= 4 && strings.Trim(name, "0123456789abcdefABCDEF") == "":
 		why = "looks like a part of an id"
 	default:
