@@ -110,12 +110,14 @@ func TestAKilledCopyGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || commits < 2 {
-		t.Fatalf("the copy was not killed (%d commits): %s", commits, &said)
-	}
+	err = cmd.Wait()
 	mu.Lock()
+	n := commits
 	copying = nil
 	mu.Unlock()
+	if err == nil || n < 2 {
+		t.Fatalf("the copy was not killed (%d commits): %s", n, &said)
+	}
 	to := pgtest.Server.URL(schema)
 	cmd = program(t, to, "ls")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not whole") {

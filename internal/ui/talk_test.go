@@ -202,9 +202,9 @@ func TestLeaveAtOnce(t *testing.T) {
 func TestStopAtOnce(t *testing.T) {
 	x := start(t, talking(t, asked(t), nil), 130, 24)
 	x.until("a1 assistant: Petrel.", "? keys")
-	x.press("i")
-	x.until("to the model on main")
-	x.press("Go", "enter", "x")
+	x.press("r")
+	x.until("retry with the model")
+	x.press("\x15", "slow", "enter", "x")
 	x.until("stopped", "not answering on")
 }
 

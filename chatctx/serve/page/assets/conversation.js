@@ -67,13 +67,15 @@ export class Conversation {
 
   // changed is called when anything in the conversation is another.
   async changed() {
-    const view = this.view;
+    const { view, where } = this;
     const before = this.info.messages;
     try {
-      const [about, info] = await Promise.all([api.context(this.context), api.branch(this.where)]);
+      const [about, info] = await Promise.all([api.context(where.context), api.branch(where)]);
       if (this.view !== view) return;
+      if (this.context !== where.context || this.branch !== where.branch) return this.changed(); // another branch was just opened: what was read is of the old one
       Object.assign(this, { about, info });
     } catch (error) {
+      if (this.view !== view) return;
       if (error.status === 404) return this.app.go({ context: this.context });
       throw error;
     }
