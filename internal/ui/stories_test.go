@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -82,10 +83,18 @@ func TestCopy(t *testing.T) {
 	x.press("y")
 	x.until("copied 7 characters")
 	want := "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte("Petrel."))
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !strings.Contains(x.raw.String(), want) {
-		t.Errorf("%q was not written", want)
+	for deadline := time.After(time.Minute); ; { // it goes out by itself, before the screen or after it
+		x.mu.Lock()
+		written, wrote := strings.Contains(x.raw.String(), want), x.wrote
+		x.mu.Unlock()
+		if written {
+			return
+		}
+		select {
+		case <-wrote:
+		case <-deadline:
+			t.Fatalf("%q was not written", want)
+		}
 	}
 }
 

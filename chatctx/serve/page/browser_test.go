@@ -111,8 +111,10 @@ func (r *reader) listen() {
 			if err != nil {
 				return
 			}
-			if e.Entry.Level == log.EntryLevelError {
-				r.keep(e.Entry.Text)
+			// What the API is asked for may just have gone, as a branch that an undo took away: the browser says so by itself, and the page goes elsewhere.
+			gone := strings.Contains(e.Entry.URL, "/api/") && strings.Contains(e.Entry.Text, "status of 404")
+			if e.Entry.Level == log.EntryLevelError && !gone {
+				r.keep(e.Entry.Text + " " + e.Entry.URL)
 			}
 		}
 	}()
