@@ -59,7 +59,7 @@ func TestCompletionInShells(t *testing.T) {
 		{[]string{"chatctx", "switch", ""}, []string{"main", "side"}, true},
 		{[]string{"chatctx", "show", "u"}, []string{"u1"}, true},
 		{[]string{"chatctx", "show", "side@"}, []string{"side@", "side@u1"}, true},
-		{[]string{"chatctx", "log", "u1..a"}, []string{"u1..a1"}, true},
+		{[]string{"chatctx", "log", "u1..a"}, []string{"u1..a1"}, false}, // and ids that begin with an a
 		{[]string{"chatctx", "tools", "show", "r"}, []string{"read_file"}, true},
 		{[]string{"chatctx", "retry", "--provider", "ge"}, []string{"gemini"}, true},
 		{[]string{"chatctx", "use", "Two"}, []string{"Two words"}, false},

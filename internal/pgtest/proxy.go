@@ -59,8 +59,10 @@ func (c *Cluster) NewProxy() (*Proxy, error) {
 	return p, nil
 }
 
-// URL leads to a schema through the proxy.
+// URL leads to a schema through the proxy. Connections that another process makes once it was called see the fields that were set before.
 func (p *Proxy) URL(schema string, settings ...string) string {
+	p.mu.Lock() // accept takes it for each connection
+	defer p.mu.Unlock()
 	return URLAt(p.dir, schema, settings...)
 }
 
