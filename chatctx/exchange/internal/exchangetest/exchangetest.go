@@ -40,12 +40,7 @@ func HostileStore(t testing.TB) *chatctx.Store {
 		{Type: "odd" + Hostile, Raw: json.RawMessage(`{"type":"odd","x":"</script>"}`)},
 	}, Calls: []pool.Call{{ID: "c1", Tool: Hostile, Arguments: json.RawMessage(`{"a":"</script><img src=x onerror=1>"}`)}}}
 	tool := chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Tool: Hostile, Text: Hostile}}
-	title := strings.Map(func(r rune) rune {
-		if r == '\u2028' {
-			return -1
-		}
-		return r
-	}, Hostile)
+	title := strings.TrimRight(Hostile, " \u2028") // names neither end with white space nor hold U+2028
 	c, err := s.New(ctx, chatctx.NewContext{Title: title, Messages: []*chatctx.Message{pool.NewText(pool.User, Hostile), &assistant, &tool}})
 	if err != nil {
 		t.Fatal(err)
