@@ -248,6 +248,9 @@ func bounds(s string) (lo, hi *decimal, err error) {
 		return &d
 	}
 	lo, hi = read(from), read(to)
+	if err == nil && lo != nil && hi != nil && lo.compare(*hi) > 0 {
+		err = fmt.Errorf("the range %q: no number is in it; the smaller end goes first", s)
+	}
 	return lo, hi, err
 }
 

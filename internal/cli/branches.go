@@ -173,6 +173,9 @@ func doEdit(r *run) error {
 	} else {
 		text, err = r.editedText()
 	}
+	if err == nil && text == "" {
+		err = errEmptyText
+	}
 	if err != nil {
 		return err
 	}
