@@ -39,7 +39,7 @@ func notKept(s *record.Store, of kv.Care, otherwise string) error {
 	return record.Invalid("%s", otherwise)
 }
 
-// backupBeside writes a copy of the store into a new file beside path, named after it and what it is for, and gives its name.
+// BackupBeside writes a copy of the store into a new file beside path, named after it and what it is for, and gives its name.
 func BackupBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
 	name, err := freeFile(path, what)
 	if err != nil {
@@ -120,7 +120,7 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	return out, boltkv.Replace(ctx, path, fresh, out.Kept, boltkv.Options{})
 }
 
-// sound is nil where a full check finds nothing, else ErrDamaged with the first problem.
+// Sound is nil where a full check finds nothing, else ErrDamaged with the first problem.
 func Sound(ctx context.Context, s *record.Store) error {
 	var first *Problem
 	n := 0

@@ -499,7 +499,7 @@ type Stats struct {
 	Contexts, Branches, Messages, Artifacts, Operations int
 }
 
-// Stats counts what the store holds. A store in memory has no sizes.
+// Measure counts what the store holds. A store in memory has no sizes.
 func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 	out := &Stats{}
 	if k, ok := s.DB.(kv.Sized); ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ownBuckets are those whose keys begin with a context's id, its record apart.
+// OwnBuckets are those whose keys begin with a context's id, its record apart.
 var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, record.CallBucket, record.UnansweredBucket, record.CallIDBucket, record.ClaimBucket,
 	record.TagBucket, record.MarkBucket, record.OperationBucket, record.KeyBucket, record.ToolBucket, record.RuleBucket, record.CountBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket}
 

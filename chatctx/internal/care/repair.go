@@ -109,7 +109,7 @@ func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
 	return out, errors.Join(err, c.Close())
 }
 
-// problems is what a full check finds.
+// Problems is what a full check finds.
 func Problems(ctx context.Context, s *record.Store) ([]Problem, error) {
 	var all []Problem
 	err := Check(ctx, s, true, func(p Problem) { all = append(all, p) })

@@ -45,14 +45,14 @@ const (
 	mergeBytes    = 2 << 20
 )
 
-// wait notes that the search index is to take a document in.
+// Wait notes that the search index is to take a document in.
 func Wait(tx kv.RwTx, at pool.Time, d index.Doc) error {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], rand.Uint64())
 	return index.Wait(tx, uint64(max(at, 0)), d, stamp)
 }
 
-// putMessage writes a message's record and tells the search index.
+// PutMessage writes a message's record and tells the search index.
 func PutMessage(tx kv.RwTx, ctx pool.ID, m *pool.Message, now pool.Time) error {
 	if err := pool.Put(tx, ctx, m); err != nil {
 		return err
@@ -258,7 +258,7 @@ func (x *indexer) text(text string) {
 	})
 }
 
-// indexAfter has what waits put into the index, if it is enough by now. It is called after something was stored, and does something for a few of all messages. Who stores does not wait for
+// IndexAfter has what waits put into the index, if it is enough by now. It is called after something was stored, and does something for a few of all messages. Who stores does not wait for
 // it, unless much more came than it could take in.
 func IndexAfter(ctx context.Context, s *record.Store, stored []pool.ID) {
 	lots := 0
@@ -317,7 +317,7 @@ func indexSome(ctx context.Context, s *record.Store, least, most int, within tim
 	return more, s.DB.Update(ctx, x.store)
 }
 
-// waiting lists up to n documents that wait, the oldest first; none where there is no index.
+// Waiting lists up to n documents that wait, the oldest first; none where there is no index.
 func Waiting(ctx context.Context, s *record.Store, n int) ([]index.Waiting, error) {
 	var list []index.Waiting
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -496,7 +496,7 @@ func waitMessages(s *record.Store, tx kv.RwTx, id, after pool.ID, last *pool.ID)
 	return err
 }
 
-// dropFromIndex takes what is gone out of the search index: documents of these contexts that the store no longer has, and those that were rewritten, as their titles
+// DropFromIndex takes what is gone out of the search index: documents of these contexts that the store no longer has, and those that were rewritten, as their titles
 // may have been; they wait anew.
 func DropFromIndex(tx kv.RwTx, contexts map[pool.ID]bool, rewritten map[index.Doc]bool, now pool.Time) error {
 	err := dropDocs(tx, func(d index.Doc) (bool, error) {

@@ -121,7 +121,7 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches)}, nil
 }
 
-// sourceOf tells whether a record of the source bucket is about a context: a message, a conversation, a file that held one.
+// SourceOf tells whether a record of the source bucket is about a context: a message, a conversation, a file that held one.
 func SourceOf(value []byte, id pool.ID) bool {
 	if n, ok := record.ParseSourceNode(value); ok {
 		return n.Context == id

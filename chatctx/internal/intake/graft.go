@@ -270,7 +270,7 @@ type ImportRun struct {
 	tasks map[pool.ID]*record.Task // what those are for that are sub-contexts
 }
 
-// ImportRun begins the imports of one command.
+// NewImportRun begins the imports of one command.
 func NewImportRun(s *record.Store) *ImportRun { return &ImportRun{store: s} }
 
 // Import stores conversations in one transaction. See ImportRun for several.

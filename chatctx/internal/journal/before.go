@@ -5,7 +5,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
-// ready passes what a new context begins with, and checks its title.
+// Ready passes what a new context begins with, and checks its title.
 func (n *NewContext) Ready(s *record.Store) error {
 	if err := s.Texts("title", &n.Title); err != nil {
 		return err

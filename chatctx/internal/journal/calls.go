@@ -26,7 +26,7 @@ func (t *Txn) openCalls(m *pool.Message) error {
 	return nil
 }
 
-// putCall writes a call's state, keeps its indexes, and puts what was there on the journal.
+// PutCall writes a call's state, keeps its indexes, and puts what was there on the journal.
 func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error {
 	raw, err := record.EncodeRecord(rec)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
 	return t.Tx.Put(record.OpenBucket, record.OpenKey(rec, t.ID, message, index), record.HomeBytes(rec.Home))
 }
 
-// holders names the branches that hold a place, at most two of them: the ones that this operation has read come first.
+// Holders names the branches that hold a place, at most two of them: the ones that this operation has read come first.
 func (t *Txn) Holders(home pool.Home) ([]string, error) {
 	var names []string
 	err := t.Each(func(b *branch.Branch) error {

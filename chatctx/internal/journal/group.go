@@ -133,7 +133,7 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 	return s.Stands(t, t.Target)
 }
 
-// expect refuses a branch that is at another revision, if one is expected.
+// Expect refuses a branch that is at another revision, if one is expected.
 func (t *Txn) Expect(revision *uint64) error {
 	if revision != nil && *revision != t.Target.Revision {
 		return record.Conflict("the branch %q is at revision %d, not %d: read it again", t.Target.Name, t.Target.Revision, *revision)
@@ -144,7 +144,7 @@ func (t *Txn) Expect(revision *uint64) error {
 // keysLooked is how many keys are looked at when one is noted: more than one is enough for the old ones to go.
 const keysLooked = 8
 
-// keep notes what a key made, and forgets those of the keys next to it that are too old.
+// Keep notes what a key made, and forgets those of the keys next to it that are too old.
 func (t *Txn) Keep(key string, made *Step) error {
 	if key == "" || made.Again {
 		return nil
@@ -178,7 +178,7 @@ func (t *Txn) Keep(key string, made *Step) error {
 	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), rec)
 }
 
-// group ties the operations of several batches together, so that they are undone as the one command they are.
+// Group ties the operations of several batches together, so that they are undone as the one command they are.
 type Group struct {
 	mu    sync.Mutex
 	first map[pool.ID]uint64
@@ -207,14 +207,14 @@ func (g *Group) Remember(done *Committed) {
 	}
 }
 
-// begun is the first operation that was made in a context, 0 for none.
+// Begun is the first operation that was made in a context, 0 for none.
 func (g *Group) Begun(id pool.ID) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.first[id]
 }
 
-// operationNumber is the number of an operation of a context.
+// OperationNumber is the number of an operation of a context.
 func OperationNumber(op string) uint64 {
 	n, _ := strconv.ParseUint(op, 10, 64)
 	return n

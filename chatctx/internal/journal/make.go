@@ -21,7 +21,7 @@ type NewContext struct {
 	Stay           bool            // do not make it the store's current context
 }
 
-// newContext begins a context in a transaction; made ends it.
+// NewContext begins a context in a transaction; made ends it.
 func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, settings map[string]json.RawMessage) (*Txn, error) {
 	set, _, err := view.ChangeSettings(nil, settings)
 	if err != nil {
@@ -35,7 +35,7 @@ func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, setting
 	return t, err
 }
 
-// made writes the record of a new context. To undo its making is to trash it.
+// Made writes the record of a new context. To undo its making is to trash it.
 func (st *StoreTxn) Made(t *Txn, current bool) error {
 	was, err := record.EncMode.Marshal(max(t.Now, 1))
 	if err != nil {
@@ -58,7 +58,7 @@ func (st *StoreTxn) Made(t *Txn, current bool) error {
 	return t.PutRecord()
 }
 
-// beginWith gives a new context its prompts and its first messages.
+// BeginWith gives a new context its prompts and its first messages.
 func (st *StoreTxn) BeginWith(t *Txn, n *NewContext) (err error) {
 	b := t.Target
 	if b.System, err = t.PutPrompt(n.System); err != nil {

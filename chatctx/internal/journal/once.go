@@ -13,7 +13,7 @@ import (
 // An id names one content in its context. A message that comes a second time is not stored again, through whatever door: place and stored are
 // the ways in for messages whose ids somebody gave, and store1 refuses any other write over one that is there.
 
-// stored reads the message that the context has under m's id, nil for none. ErrConflict where that says something else.
+// Stored reads the message that the context has under m's id, nil for none. ErrConflict where that says something else.
 func (t *Txn) Stored(m *pool.Message) (*pool.Message, error) {
 	if t.Fresh[m.ID] {
 		return nil, nil
@@ -33,7 +33,7 @@ func taken(id pool.ID) error {
 	return record.Conflict("message %s is there already and says something else: a message never changes; leave its id out to add it as a new one", id)
 }
 
-// store1 puts a message into the pool whose id the context does not have.
+// Store1 puts a message into the pool whose id the context does not have.
 func (t *Txn) Store1(m *pool.Message) error {
 	has, err := pool.Has(t.Tx, t.ID, m.ID)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *Txn) Store1(m *pool.Message) error {
 	return t.KeepNew(m)
 }
 
-// keepNew puts a message into the pool that is known not to be there.
+// KeepNew puts a message into the pool that is known not to be there.
 func (t *Txn) KeepNew(m *pool.Message) error {
 	t.Rec.Messages++
 	return t.keepMessage(m)
@@ -58,7 +58,7 @@ func (t *Txn) keepMessage(m *pool.Message) error {
 	return find.PutMessage(t.Tx, t.ID, m, t.Now)
 }
 
-// storeLoose puts a message into the pool and on no branch, if it is not there.
+// StoreLoose puts a message into the pool and on no branch, if it is not there.
 func (t *Txn) StoreLoose(m *pool.Message) error {
 	was, err := t.Stored(m)
 	if was != nil || err != nil {
@@ -75,7 +75,7 @@ type placing struct {
 	out []Placement
 }
 
-// place puts messages on a branch, before the place at (from 0), and says where each stands. One that the context has already is not
+// Place puts messages on a branch, before the place at (from 0), and says where each stands. One that the context has already is not
 // stored again: where the branch holds it, it stays there, else it is put there as a fork would hold it.
 func (t *Txn) Place(b *branch.Branch, at int, msgs []*pool.Message) ([]Placement, error) {
 	p := &placing{t: t, b: b, at: at}
@@ -206,7 +206,7 @@ func (p *placing) insert(pieces []branch.Piece, ids []pool.ID) error {
 	return nil
 }
 
-// standing is where a branch holds a stored message, or the copy of it that it got because calls of it waited. Position 0: nowhere.
+// Standing is where a branch holds a stored message, or the copy of it that it got because calls of it waited. Position 0: nowhere.
 func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
 	pos, err := t.Reader().StandsAt(b, was)
 	at := Placement{Message: was.ID, Position: pos}

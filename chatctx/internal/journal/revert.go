@@ -276,7 +276,7 @@ func (t *Txn) dropRedo(chains []record.Chain) error {
 	return nil
 }
 
-// touches reports whether an operation has a chain in common with others.
+// Touches reports whether an operation has a chain in common with others.
 func Touches(op *record.Operation, chains []record.Chain) bool {
 	for _, a := range op.Chains {
 		for _, b := range chains {

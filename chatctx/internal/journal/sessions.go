@@ -6,7 +6,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 )
 
-// sameSessions reports whether the branch's sessions now are those that used was made from, so that used may take their place: nothing opened
+// SameSessions reports whether the branch's sessions now are those that used was made from, so that used may take their place: nothing opened
 // a session, moved one or pruned since.
 func SameSessions(now, used []branch.Session) bool {
 	if len(now) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// fork makes a branch with the first n messages of another.
+// Fork makes a branch with the first n messages of another.
 func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.Branch, error) {
 	made, err := t.Create(name, from)
 	if err != nil {
@@ -164,7 +164,7 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 	return t.Put(to, []*pool.Message{m})
 }
 
-// edit makes the branch of Batch.Edit.
+// Edit makes the branch of Batch.Edit.
 func (t *Txn) Edit(from *branch.Branch, ref record.Ref, text string, o EditOptions, res *Step) (*branch.Branch, error) {
 	from, pos, err := t.Locate(from, ref)
 	if err != nil {
@@ -253,7 +253,7 @@ func replaceText(parts []pool.Part, text string) []pool.Part {
 	return out
 }
 
-// freeName is the first of NAME.2, NAME.3 … that no branch has; NAME without such an ending of its own.
+// FreeName is the first of NAME.2, NAME.3 … that no branch has; NAME without such an ending of its own.
 func (t *Txn) FreeName(name string) (string, error) {
 	return branch.FreeName(t.Tx, t.ID, branch.PlainName(trimNumber(name)))
 }
@@ -269,7 +269,7 @@ func trimNumber(name string) string {
 	return name
 }
 
-// withResults gives the positions of messages on a branch, in its order, with those of the results of their calls.
+// WithResults gives the positions of messages on a branch, in its order, with those of the results of their calls.
 func (t *Txn) WithResults(b *branch.Branch, refs []record.Ref) ([]int, error) {
 	set := map[int]bool{}
 	for _, ref := range refs {
@@ -381,7 +381,7 @@ func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bo
 	return pieces, nil
 }
 
-// mergeSummary appends one message in place of what a branch holds.
+// MergeSummary appends one message in place of what a branch holds.
 func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Step) error {
 	head, err := branch.Head(t.Tx, t.ID, src.Pieces)
 	if err != nil {
@@ -392,7 +392,7 @@ func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Step) error 
 	return err
 }
 
-// lastTurn finds the last turn: the place of its user's message, counted from 0 (the length of an empty history, 0 where nobody asked), and whether it is finished: it ends with
+// LastTurn finds the last turn: the place of its user's message, counted from 0 (the length of an empty history, 0 where nobody asked), and whether it is finished: it ends with
 // an assistant's message that is whole and waits for no call.
 func (t *Txn) LastTurn(b *branch.Branch) (start int, finished bool, err error) {
 	n := b.Len()

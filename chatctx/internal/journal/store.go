@@ -13,7 +13,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// storeTxn is an operation on the store while it is being made: new, rm, restore, import, settings. Its journal has the zero id.
+// StoreTxn is an operation on the store while it is being made: new, rm, restore, import, settings. Its journal has the zero id.
 type StoreTxn struct {
 	Tx       kv.RwTx
 	Store    *record.Store
@@ -31,7 +31,7 @@ func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
 	return t, err
 }
 
-// storeOperation makes one operation on the store.
+// StoreOperation makes one operation on the store.
 func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*StoreTxn) error) (*Committed, error) {
 	var done *Committed
 	var t *StoreTxn
@@ -53,7 +53,7 @@ func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*
 	return done, err
 }
 
-// put writes a meta record with what it was on the journal.
+// Put writes a meta record with what it was on the journal.
 func (t *StoreTxn) Put(name []byte, v any) error {
 	old, err := t.Tx.Get(record.MetaBucket, name)
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *StoreTxn) Put(name []byte, v any) error {
 	return record.PutRecord(t.Tx, record.MetaBucket, name, v)
 }
 
-// putRaw writes a record, nil to remove it, with what it was on the journal.
+// PutRaw writes a record, nil to remove it, with what it was on the journal.
 func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 	old, err := t.Tx.Get(bucket, key)
 	if err != nil {
@@ -76,7 +76,7 @@ func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 	return t.Tx.Put(bucket, key, value)
 }
 
-// trash moves a context into the trash, or out of it for the zero time.
+// Trash moves a context into the trash, or out of it for the zero time.
 func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 	was, err := record.EncMode.Marshal(c.Rec.Trashed)
 	if err != nil {

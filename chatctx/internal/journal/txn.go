@@ -73,13 +73,13 @@ func (t *Txn) Locate(b *branch.Branch, ref record.Ref) (*branch.Branch, int, err
 	return l.Branch, pos, nil
 }
 
-// message is the id of the message that ref names, on the branch or elsewhere in the context.
+// Message is the id of the message that ref names, on the branch or elsewhere in the context.
 func (t *Txn) Message(b *branch.Branch, ref record.Ref) (pool.ID, error) {
 	id, _, err := t.Reader().Find(b, ref)
 	return id, err
 }
 
-// txn is an operation on one context while it is being made: what it changes is collected, and written with the journal entry by finish.
+// Txn is an operation on one context while it is being made: what it changes is collected, and written with the journal entry by finish.
 // It lives in one writing transaction and may be made again in another, so it changes nothing outside.
 type Txn struct {
 	Tx       kv.RwTx
@@ -133,7 +133,7 @@ func (t *Txn) Arrive() error {
 	return nil
 }
 
-// loaded is a branch with its record as it was. raw is nil for a new branch.
+// Loaded is a branch with its record as it was. raw is nil for a new branch.
 type Loaded struct {
 	*branch.Branch
 	raw     []byte
@@ -181,7 +181,7 @@ func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (
 	return t, err
 }
 
-// beginAt reads a context by its id, in the trash or not, and no branch.
+// BeginAt reads a context by its id, in the trash or not, and no branch.
 func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 	rec, raw, err := record.GetContext(tx, id)
 	if err != nil {
@@ -251,7 +251,7 @@ func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
 	return nil, record.Ambiguous("branch", part, words)
 }
 
-// load reads a branch by id, removed or not; nil where there is no record of it.
+// Load reads a branch by id, removed or not; nil where there is no record of it.
 func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 	if l := t.Branches[id]; l != nil {
 		return l, nil
@@ -271,7 +271,7 @@ func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 	return l, nil
 }
 
-// each calls fn for the branches that are there now, first those that this operation has read, as they are in it. ErrStop ends it.
+// Each calls fn for the branches that are there now, first those that this operation has read, as they are in it. ErrStop ends it.
 func (t *Txn) Each(fn func(*branch.Branch) error) error {
 	for _, l := range t.read() {
 		if l.Removed != 0 {
@@ -296,10 +296,10 @@ func (t *Txn) read() []*Loaded {
 	return slices.SortedFunc(maps.Values(t.Branches), func(a, b *Loaded) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 }
 
-// touch marks a branch as changed by this operation.
+// Touch marks a branch as changed by this operation.
 func (t *Txn) Touch(b *branch.Branch) { t.Branches[b.ID].touched = true }
 
-// create makes an empty branch with the prompts and settings of like. To take that back is to remove it.
+// Create makes an empty branch with the prompts and settings of like. To take that back is to remove it.
 func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
 	if err := t.free(name); err != nil {
 		return nil, err
@@ -331,7 +331,7 @@ func (t *Txn) free(name string) error {
 	return err
 }
 
-// remove marks a branch as removed. Its record stays, so that its mark and revision go on from where they are if it comes back.
+// Remove marks a branch as removed. Its record stays, so that its mark and revision go on from where they are if it comes back.
 func (t *Txn) Remove(b *branch.Branch) error {
 	b.Removed = max(t.Now, 1)
 	t.Touch(b)
@@ -342,7 +342,7 @@ func (t *Txn) Remove(b *branch.Branch) error {
 	return t.reindex()
 }
 
-// rename gives a branch another name.
+// Rename gives a branch another name.
 func (t *Txn) Rename(b *branch.Branch, name string) error {
 	if err := t.free(name); err != nil {
 		return err
@@ -385,7 +385,7 @@ func (t *Txn) reindex() error {
 	return nil
 }
 
-// putBranches writes the records of a new context's branches.
+// PutBranches writes the records of a new context's branches.
 func (t *Txn) PutBranches() error {
 	for _, l := range t.read() {
 		if err := branch.Put(t.Tx, t.ID, l.Branch); err != nil {
@@ -395,20 +395,20 @@ func (t *Txn) PutBranches() error {
 	return nil
 }
 
-// unmake forgets a branch of a new context before anything of it is written but its name.
+// Unmake forgets a branch of a new context before anything of it is written but its name.
 func (t *Txn) Unmake(b *branch.Branch) error {
 	delete(t.Branches, b.ID)
 	t.Rec.Branches--
 	return branch.DeleteName(t.Tx, t.ID, b.Name)
 }
 
-// remember puts the value that a key had before this operation on the journal.
+// Remember puts the value that a key had before this operation on the journal.
 func (t *Txn) Remember(bucket string, key, old []byte) error {
 	t.changes = append(t.changes, record.Change{Kind: record.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
 	return nil
 }
 
-// putRaw writes a record, nil to remove it, with what it was on the journal.
+// PutRaw writes a record, nil to remove it, with what it was on the journal.
 func (t *Txn) PutRaw(bucket string, key, value []byte) error {
 	old, err := t.Tx.Get(bucket, key)
 	if err != nil {
@@ -429,7 +429,7 @@ func (t *Txn) PutRaw(bucket string, key, value []byte) error {
 	return err
 }
 
-// segment gives the branch a segment to write to.
+// Segment gives the branch a segment to write to.
 func (t *Txn) Segment(b *branch.Branch) {
 	if b.Segment == 0 {
 		t.Rec.NextSegment++
@@ -437,13 +437,13 @@ func (t *Txn) Segment(b *branch.Branch) {
 	}
 }
 
-// write puts entries into the branch's own segment.
+// Write puts entries into the branch's own segment.
 func (t *Txn) Write(b *branch.Branch, items []branch.Item) (branch.Piece, error) {
 	t.Segment(b)
 	return branch.Write(t.Tx, t.ID, b, items)
 }
 
-// splice changes a history: removed entries at the place at (from 0) give way to those of insert.
+// Splice changes a history: removed entries at the place at (from 0) give way to those of insert.
 func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) error {
 	gone := branch.Slice(b.Pieces, at, at+removed)
 	if removed == 0 && branch.Count(insert) == 0 {
@@ -490,7 +490,7 @@ func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 	b.Sessions = kept
 }
 
-// merge copies short pieces together where an edit made too many. A call that waits keeps its home.
+// Merge copies short pieces together where an edit made too many. A call that waits keeps its home.
 func (t *Txn) Merge(b *branch.Branch) error {
 	before := b.Pieces
 	if calls, err := view.UnansweredIn(t.Tx, t.ID, before); err != nil || len(calls) > 0 {
@@ -508,7 +508,7 @@ func (t *Txn) Merge(b *branch.Branch) error {
 	return nil
 }
 
-// put stores new messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
+// Put stores new messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
 func (t *Txn) Put(b *branch.Branch, msgs []*pool.Message) (branch.Piece, error) {
 	return t.writeAs(b, msgs, t.Store1)
 }
@@ -539,7 +539,7 @@ func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.M
 	return p, nil
 }
 
-// append puts messages at the end of a branch, those that it does not hold yet.
+// Append puts messages at the end of a branch, those that it does not hold yet.
 func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]Placement, error) {
 	placed, err := t.Place(b, b.Len(), msgs)
 	if err == nil {
@@ -548,7 +548,7 @@ func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]Placement, error
 	return placed, err
 }
 
-// deriveTitle names a context after the first words that somebody wrote in it.
+// DeriveTitle names a context after the first words that somebody wrote in it.
 func (t *Txn) DeriveTitle(msgs []*pool.Message) {
 	if t.Rec.Title != "" {
 		return
@@ -702,7 +702,7 @@ func (t *Txn) writeAll(n uint64, op *record.Operation) error {
 	return t.WriteContext()
 }
 
-// writeContext writes the context's record and moves it to the front of the recent ones.
+// WriteContext writes the context's record and moves it to the front of the recent ones.
 func (t *Txn) WriteContext() error {
 	if t.Rec.Updated != 0 {
 		if err := t.Tx.Delete(record.RecentBucket, record.RecentKey(t.Rec.Updated, t.ID)); err != nil {

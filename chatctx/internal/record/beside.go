@@ -7,7 +7,7 @@ import (
 // maxBehind times 256 messages may come while the goroutine runs, before who stores waits for it.
 const maxBehind = 64
 
-// beside is a goroutine that does work in steps beside those who store and not in their way: puts what waits into the search index. There is at most one for a Store.
+// Beside is a goroutine that does work in steps beside those who store and not in their way: puts what waits into the search index. There is at most one for a Store.
 type Beside struct {
 	mu     sync.Mutex
 	runs   chan struct{} // closed when it ends; nil while there is none
@@ -15,7 +15,7 @@ type Beside struct {
 	closed bool
 }
 
-// ask sees that the goroutine runs, a step after the other. It gives what ends with it where that is too far behind.
+// Ask sees that the goroutine runs, a step after the other. It gives what ends with it where that is too far behind.
 func (i *Beside) Ask(lots int, step func() (more bool, err error)) <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()

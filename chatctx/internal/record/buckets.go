@@ -11,16 +11,16 @@ import (
 // MainBranch is the branch that every context begins with.
 const MainBranch = "main"
 
-// countBucket keeps token counts: context, message, encoding to a number. It can be lost without harm.
+// CountBucket keeps token counts: context, message, encoding to a number. It can be lost without harm.
 const CountBucket = "count"
 
-// toolBucket has a context's tools, and under the zero id those for all contexts.
+// ToolBucket has a context's tools, and under the zero id those for all contexts.
 const ToolBucket = "tool"
 
-// looseBucket has artifacts that were stored before what will refer to them: SHA-256 to time. gc leaves them alone for a day.
+// LooseBucket has artifacts that were stored before what will refer to them: SHA-256 to time. gc leaves them alone for a day.
 const LooseBucket = "loose"
 
-// looseLife is how long that is.
+// LooseLife is how long that is.
 const LooseLife = pool.Time(24 * time.Hour / time.Microsecond)
 
 // TokenBucket has what lets other programs in: SHA-256 of the secret to a Token.

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// callRecord is the state of a call that was open in this store at some time. A call without a record is as its message says.
+// CallRecord is the state of a call that was open in this store at some time. A call without a record is as its message says.
 type CallRecord struct {
 	CallID    string          `cbor:"1,keyasint"` // the provider's
 	Tool      string          `cbor:"2,keyasint"`
@@ -90,7 +90,7 @@ func UnansweredKey(ctx pool.ID, home pool.Home, index int) []byte {
 	return binary.BigEndian.AppendUint16(key, uint16(index))
 }
 
-// callIDKey is the key of a call in the index by the provider's ids. A long id stands there as its hash.
+// CallIDKey is the key of a call in the index by the provider's ids. A long id stands there as its hash.
 func CallIDKey(ctx pool.ID, callID string, rest ...byte) []byte {
 	if len(callID) > maxCallID {
 		callID = fmt.Sprintf("%x", sha256.Sum256([]byte(callID)))
@@ -102,7 +102,7 @@ func CallIDKey(ctx pool.ID, callID string, rest ...byte) []byte {
 // maxCallID is the length in bytes up to which a provider's id is a key as it is.
 const maxCallID = 256
 
-// decodeCall reads a call's record, nil for none.
+// DecodeCall reads a call's record, nil for none.
 func DecodeCall(key, raw []byte) (*CallRecord, error) {
 	if raw == nil {
 		return nil, nil
@@ -150,7 +150,7 @@ func settle(msgs []*pool.Message) {
 	}
 }
 
-// resultFor finds the result of a call among the messages after it, up to the next use of its id.
+// ResultFor finds the result of a call among the messages after it, up to the next use of its id.
 func ResultFor(callID string, after []*pool.Message) *pool.Result {
 	for _, m := range after {
 		if m.Result != nil && m.Result.RequestID == callID && m.Kind != pool.Late {

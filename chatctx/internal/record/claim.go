@@ -35,7 +35,7 @@ var (
 // not renewed.
 const anyBoot = "/server"
 
-// newClaim is a claim of this process.
+// NewClaim is a claim of this process.
 func (s *Store) NewClaim() *Claim {
 	now, boot := s.Now(), thisBoot
 	if s.User != "" {

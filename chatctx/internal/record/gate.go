@@ -15,7 +15,7 @@ import (
 // The gate before each transaction: every text that a person, a model, a tool or a file gave passes the embedder's hook here, and nowhere else. What the hook
 // is not told of are names, keys, patterns and how tools are run.
 
-// ready prepares messages for being stored: ids, times, states of calls, the embedder's hook, validity.
+// Ready prepares messages for being stored: ids, times, states of calls, the embedder's hook, validity.
 func (s *Store) Ready(msgs []*pool.Message) error {
 	for i, m := range msgs {
 		if m.ID == (pool.ID{}) {
@@ -39,7 +39,7 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 	return nil
 }
 
-// message passes a message through the hook. Its id is not the hook's to change.
+// Message passes a message through the hook. Its id is not the hook's to change.
 func (s *Store) Message(m *pool.Message) error {
 	if s.Before == nil {
 		return nil
@@ -50,7 +50,7 @@ func (s *Store) Message(m *pool.Message) error {
 	return err
 }
 
-// texts pass texts that are no messages through the hook.
+// Texts pass texts that are no messages through the hook.
 func (s *Store) Texts(kind string, texts ...*string) error {
 	for _, p := range texts {
 		if s.Before == nil || *p == "" {
@@ -66,7 +66,7 @@ func (s *Store) Texts(kind string, texts ...*string) error {
 	return nil
 }
 
-// value passes the texts in a JSON value through the hook, but for the keys of its objects. All other bytes stay as they are.
+// Value passes the texts in a JSON value through the hook, but for the keys of its objects. All other bytes stay as they are.
 func (s *Store) Value(kind string, raw *json.RawMessage) error {
 	if s.Before == nil || bytes.IndexByte(*raw, '"') < 0 || !json.Valid(*raw) {
 		return nil
@@ -99,7 +99,7 @@ func (s *Store) Value(kind string, raw *json.RawMessage) error {
 	return nil
 }
 
-// quoted passes a JSON string through the hook.
+// Quoted passes a JSON string through the hook.
 func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -116,7 +116,7 @@ func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// values is value for each value of maps, which are replaced and not changed.
+// Values is value for each value of maps, which are replaced and not changed.
 func (s *Store) Values(kind string, all ...*map[string]json.RawMessage) error {
 	for _, m := range all {
 		if s.Before == nil || *m == nil {
@@ -133,7 +133,7 @@ func (s *Store) Values(kind string, all ...*map[string]json.RawMessage) error {
 	return nil
 }
 
-// sessions passes the digests and the enhancers' data of sessions, and gives the sessions as they are to be stored.
+// Sessions passes the digests and the enhancers' data of sessions, and gives the sessions as they are to be stored.
 func (s *Store) Sessions(all []branch.Session) ([]branch.Session, error) {
 	if s.Before == nil {
 		return all, nil
@@ -153,7 +153,7 @@ func (s *Store) Sessions(all []branch.Session) ([]branch.Session, error) {
 	return all, nil
 }
 
-// ready passes what a tool says of itself, and checks it.
+// Ready passes what a tool says of itself, and checks it.
 func (t *Tool) Ready(s *Store) error {
 	if err := s.Texts("tool", &t.Description); err != nil {
 		return err

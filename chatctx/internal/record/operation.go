@@ -7,7 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// operation is an entry of a journal as it is stored: what was done, and what it takes to take it back.
+// Operation is an entry of a journal as it is stored: what was done, and what it takes to take it back.
 type Operation struct {
 	What    string    `cbor:"1,keyasint"`
 	At      pool.Time `cbor:"2,keyasint"`
@@ -27,7 +27,7 @@ type Operation struct {
 	User string `cbor:"12,keyasint,omitempty"`
 }
 
-// chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation
+// Chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation
 // on the same before it, Revision the one it led to. Name is what the branch was called then, for whoever reads the journal.
 type Chain struct {
 	_        struct{} `cbor:",toarray"`
@@ -44,7 +44,7 @@ const (
 	SpliceChange = 3 // the branch with the id Key: at At, counted from 0, Removed gave way to Inserted
 )
 
-// change is one thing that an operation did, with what it takes to take it back.
+// Change is one thing that an operation did, with what it takes to take it back.
 type Change struct {
 	Kind     int                        `cbor:"1,keyasint"`
 	Bucket   string                     `cbor:"2,keyasint,omitempty"`
@@ -65,7 +65,7 @@ func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {
 	return op, nil
 }
 
-// names are the branches that an operation was on.
+// Names are the branches that an operation was on.
 func (op *Operation) Names() []string {
 	var names []string
 	for _, c := range op.Chains {

@@ -47,7 +47,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// contextRecord is a context as it is stored. The record of the zero id in the meta bucket is the store's own: its journal's counters.
+// ContextRecord is a context as it is stored. The record of the zero id in the meta bucket is the store's own: its journal's counters.
 type ContextRecord struct {
 	Title    string                     `cbor:"1,keyasint,omitempty"`
 	Derived  bool                       `cbor:"2,keyasint,omitempty"`
@@ -80,16 +80,16 @@ type ContextRecord struct {
 	Labels []string `cbor:"22,keyasint,omitempty"`
 }
 
-// The keys of a contextRecord that an operation changes and an undo puts back; all others only count.
+// ContextFields are the keys of a context's record that an operation changes and an undo puts back. The others only count.
 var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true, 22: true}
 
-// activeField is the key of contextRecord.Active, derivedFields those of a title made from a message.
+// ActiveField is the key of contextRecord.Active, derivedFields those of a title made from a message.
 const ActiveField = 5
 
-// removedField is the key of branch.Branch.Removed.
+// RemovedField is the key of branch.Branch.Removed.
 const RemovedField = 18
 
-// The keys of a branch.Branch that an undo puts back as they are. Pieces go by splices; the rest only counts.
+// BranchFields are the keys of a branch's record that an undo puts back as they were. Pieces go by splices; the rest only counts.
 var BranchFields = map[uint64]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 12: true, 16: true, 17: true, RemovedField: true}
 
 func GetContext(tx kv.Tx, id pool.ID) (*ContextRecord, []byte, error) {
@@ -108,7 +108,7 @@ func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
 	return ContextFrom(id, raw)
 }
 
-// contextFrom reads a record whose fields were put together here.
+// ContextFrom reads a record whose fields were put together here.
 func ContextFrom(id pool.ID, raw []byte) (*ContextRecord, error) {
 	rec := &ContextRecord{}
 	if err := DecMode.Unmarshal(raw, rec); err != nil {
@@ -125,7 +125,7 @@ func PutRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
 	return tx.Put(bucket, key, raw)
 }
 
-// encodeRecord gives the bytes of a record, with a checksum. Settings, whose keys are names, have none.
+// EncodeRecord gives the bytes of a record, with a checksum. Settings, whose keys are names, have none.
 func EncodeRecord(v any) ([]byte, error) {
 	raw, err := EncMode.Marshal(v)
 	if _, named := v.(map[string]json.RawMessage); named || err != nil {
@@ -134,7 +134,7 @@ func EncodeRecord(v any) ([]byte, error) {
 	return pool.AddChecksum(raw, nil), nil
 }
 
-// getRecord reads a record into v and says whether it was there.
+// GetRecord reads a record into v and says whether it was there.
 func GetRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
 	raw, err := tx.Get(bucket, key)
 	if raw == nil || err != nil {
@@ -163,7 +163,7 @@ func OperationKey(id pool.ID, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), n)
 }
 
-// under is the key of something that belongs to a context.
+// Under is the key of something that belongs to a context.
 func Under(id pool.ID, rest ...byte) []byte { return append(id[:], rest...) }
 
 // fields splits a record into its keys.
@@ -184,7 +184,7 @@ var absent = cbor.RawMessage{0xf7}
 // IsAbsent reports whether a change says that the record did not have a key.
 func IsAbsent(v cbor.RawMessage) bool { return string(v) == string(absent) }
 
-// changedFields gives the old values of those keys in which two records differ.
+// ChangedFields gives the old values of those keys in which two records differ.
 func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.RawMessage, error) {
 	was, err := fields(before)
 	if err != nil {
@@ -210,7 +210,7 @@ func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.
 	return out, nil
 }
 
-// replaceFields puts values into a record and gives the new record and the values that it had.
+// ReplaceFields puts values into a record and gives the new record and the values that it had.
 func ReplaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint64]cbor.RawMessage, error) {
 	m, err := fields(raw)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// sourceRecord is a known conversation.
+// SourceRecord is a known conversation.
 type SourceRecord struct {
 	Context     pool.ID   `cbor:"1,keyasint"`
 	Fingerprint pool.Hash `cbor:"2,keyasint"` // of its nodes and branches

@@ -29,7 +29,7 @@ type Verdict struct {
 	Arguments json.RawMessage
 }
 
-// denialText is what a result says of a call that was decided against.
+// DenialText is what a result says of a call that was decided against.
 func (v *Verdict) DenialText() string {
 	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired", record.ByCheck: "not run"}[v.Kind]
 	if word == "" {
@@ -41,7 +41,7 @@ func (v *Verdict) DenialText() string {
 	return word + ": " + v.Reason
 }
 
-// check refuses what can never be decided.
+// Check refuses what can never be decided.
 func (v *Verdict) Check() error {
 	switch {
 	case v.Status != pool.Approved && v.Status != pool.Denied:
@@ -83,7 +83,7 @@ func (a *callAt) WrongState(done string) error {
 	return record.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
 }
 
-// holderOf is the branch that holds a call's message.
+// HolderOf is the branch that holds a call's message.
 func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 	if t.Target != nil && branch.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
 		return t.Target, nil
@@ -98,7 +98,7 @@ func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 	return t.Branch(names[0])
 }
 
-// decide takes a decision about a call and names the branch that holds it.
+// Decide takes a decision about a call and names the branch that holds it.
 func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string, error) {
 	cancels := v.Status == pool.Denied && v.Kind == record.ByCancel && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
 	if a.Rec.Status != pool.Pending && !cancels {
@@ -138,7 +138,7 @@ func (a *callAt) arguments() json.RawMessage {
 	return a.Message.Calls[a.Index].Arguments
 }
 
-// stepCall brings a call into another state and puts the step on its record.
+// StepCall brings a call into another state and puts the step on its record.
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
 	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
 	d.User = t.Store.User
@@ -175,7 +175,7 @@ func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Pl
 	return journal.Placement{Message: m.ID, Position: at + 1}, t.Splice(b, at, 0, []branch.Piece{p})
 }
 
-// settleNamed settles those calls of a context that are due. A reference that names none is left to whoever reads it next.
+// SettleNamed settles those calls of a context that are due. A reference that names none is left to whoever reads it next.
 func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.CallRef) error {
 	ctx := context.Background()
 	var stale []callName

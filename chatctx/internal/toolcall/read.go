@@ -30,7 +30,7 @@ func (a *callAt) name() string {
 	return fmt.Sprintf("%s:%d (%s)", record.Short(a.Message.ID), a.Index+1, a.Rec.Tool)
 }
 
-// call finds a call of the context. The branch is the one that references are read on; where it was named, of several calls with one id the one that it holds counts.
+// FindCall finds a call of the context. References are read on the branch b; where it was named, it also decides between several calls with one id.
 func FindCall(r view.Reader, b *branch.Branch, named bool, ref record.CallRef) (*callAt, error) {
 	if at := strings.LastIndexByte(string(ref), ':'); at > 0 {
 		n, err := strconv.Atoi(string(ref[at+1:]))
@@ -106,7 +106,7 @@ func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
 	return some
 }
 
-// callOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
+// CallOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
 func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, error) {
 	m, err := pool.Get(r.Tx, r.ID, id)
 	if err != nil {
@@ -127,7 +127,7 @@ func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, 
 	return &callAt{Message: m, Index: index, Rec: rec}, nil
 }
 
-// describe gives a call as others see it: what time or a crash has brought to it counts already.
+// DescribeCall gives a call as others see it: what time or a crash has brought to it counts already.
 func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*record.Call, error) {
 	c := &record.Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
 		Expires: a.Rec.Expires, Effective: a.Rec.Effective, Decisions: a.Rec.Decisions}
@@ -142,7 +142,7 @@ func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*
 	return c, nil
 }
 
-// due says what time or a crash has brought to a call, nil for nothing, and who runs it, nil for nobody.
+// DueIn says what time or a crash has brought to a call, nil for nothing, and who runs it, nil for nobody.
 func DueIn(r view.Reader, message pool.ID, index int, rec *record.CallRecord, now pool.Time) (*due, *record.Claim, error) {
 	if rec.Execution != pool.Running {
 		return Due(rec, nil, now), nil, nil
@@ -169,7 +169,7 @@ type due struct {
 	kind      string
 }
 
-// due says what has become of a call without anybody deciding: its time is over, or its program died while it ran. Nil: nothing.
+// Due says what has become of a call without anybody deciding: its time is over, or its program died while it ran. Nil: nothing.
 func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
@@ -350,7 +350,7 @@ func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Br
 	return "", nil
 }
 
-// Call finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
+// ReadCall finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
 // then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
 func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
 	var c *record.Call

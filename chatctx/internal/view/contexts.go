@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// claimOf reads the claim on a branch's reply; nil for none.
+// ClaimOf reads the claim on a branch's reply; nil for none.
 func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
 	c := &record.Claim{}
 	ok, err := record.GetRecord(tx, record.ClaimBucket, record.Under(ctx, branchID[:]...), c)
@@ -24,7 +24,7 @@ func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
 	return c, nil
 }
 
-// find resolves a reference to a context in a transaction of its own.
+// Find resolves a reference to a context in a transaction of its own.
 func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err error) {
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		id, err = ResolveContext(s, tx, ref)
@@ -268,7 +268,7 @@ func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
 	return out, err
 }
 
-// keysWith gives copies of the keys that begin with a prefix.
+// KeysWith gives copies of the keys that begin with a prefix.
 func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 	var keys [][]byte
 	err := tx.Scan(bucket, kv.Prefix(prefix), func(key, _ []byte) error {

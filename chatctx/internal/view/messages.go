@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// unanswered is an open call as its index names it.
+// Unanswered is an open call as its index names it.
 type Unanswered struct {
 	Home    pool.Home
 	Message pool.ID
@@ -20,7 +20,7 @@ type Unanswered struct {
 	CallID  string
 }
 
-// unansweredIn gives the open calls of messages that stand in pieces, in the order of the pieces.
+// UnansweredIn gives the open calls of messages that stand in pieces, in the order of the pieces.
 func UnansweredIn(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Unanswered, error) {
 	var out []Unanswered
 	for _, p := range pieces {
@@ -42,7 +42,7 @@ func UnansweredIn(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Unanswered, e
 	return out, nil
 }
 
-// fillCalls sets the calls of a message that was read to their present state.
+// FillCalls sets the calls of a message that was read to their present state.
 func FillCalls(tx kv.Tx, ctx pool.ID, m *pool.Message) error {
 	for i := range m.Calls {
 		c := &m.Calls[i]
@@ -88,7 +88,7 @@ func sortBranches(infos []*BranchInfo) {
 	})
 }
 
-// entryBatch is how many messages are read in one transaction: some milliseconds of it.
+// EntryBatch is how many messages are read in one transaction: some milliseconds of it.
 const EntryBatch = 256
 
 // EntriesKeys names what ReadEntries reads before the messages themselves, for kv.Fetch.
@@ -180,5 +180,5 @@ func TagsOf(tx kv.Tx, id pool.ID) (map[pool.ID][]string, error) {
 	return out, err
 }
 
-// maxResults bounds how far after a message its results are looked for.
+// MaxResults bounds how far after a message its results are looked for.
 const MaxResults = 256

@@ -164,7 +164,7 @@ func firstWords(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 	return TitleFrom(m.Text()), nil
 }
 
-// idDigits gives the hex digits of a reference that can be a part of an id, "" where it cannot.
+// IdDigits gives the hex digits of a reference that can be a part of an id, "" where it cannot.
 func IdDigits(ref string) string {
 	digits := strings.ToLower(strings.ReplaceAll(ref, "-", ""))
 	if len(digits) < 4 || len(digits) > 32 {
@@ -203,7 +203,7 @@ func TitleFrom(text string) string {
 	return strings.TrimRightFunc(string(runes), unicode.IsSpace) + "…"
 }
 
-// checkTitle says why a context cannot have this title.
+// CheckTitle says why a context cannot have this title.
 func CheckTitle(title string) error {
 	if len(title) > 1024 || !utf8.ValidString(title) || strings.ContainsFunc(title, unicode.IsControl) {
 		return record.Invalidf("a title is UTF-8 of at most 1024 bytes without control characters")

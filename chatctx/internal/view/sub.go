@@ -6,7 +6,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// branchByID finds a branch by its id, nil for none.
+// BranchByID finds a branch by its id, nil for none.
 func BranchByID(tx kv.Tx, ctx, id pool.ID) (*branch.Branch, error) {
 	b, err := branch.Get(tx, ctx, id)
 	if b != nil && b.Removed != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// toolsFor gives the tools of a context, its own winning over those for all, by name. Those of MCP servers come one by one.
+// ToolsFor gives the tools of a context, its own winning over those for all, by name. Those of MCP servers come one by one.
 func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
 	kept, err := KeptTools(tx, id)
 	if err != nil {
@@ -21,7 +21,7 @@ func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
 	return tools, nil
 }
 
-// keptTools gives the tools of a context and those for all as they are kept.
+// KeptTools gives the tools of a context and those for all as they are kept.
 func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	byName := map[string]record.KeptTool{}
 	for _, scope := range []pool.ID{{}, id} {
