@@ -32,7 +32,7 @@ const (
 	WaitsForResult  = record.WaitsForResult
 )
 
-// Decision is one step in the life of a call, on record. From and To are what CallState gives. It is written to the store as it is: a second type would repeat it field by field.
+// Decision is one step in the life of a call, on record. From and To are what CallState gives.
 type Decision = record.Decision
 
 // The kinds of whoever takes a step with a call.
@@ -192,7 +192,7 @@ type ClaimOptions = toolcall.ClaimOptions
 type CallClaim = toolcall.CallClaim
 
 // Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
-// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife. It is written to the store as it is: a second type would repeat it field by field.
+// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
 type Claim = record.Claim
 
 // ClaimLife is how long a claim holds without being renewed.

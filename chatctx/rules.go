@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Rule says what is to be done with calls that wait. A Judge applies it. It is written to the store as it is: a second type would repeat it field by field.
+// Rule says what is to be done with calls that wait. A Judge applies it.
 type Rule = record.Rule
 
 // Condition is one on a call.

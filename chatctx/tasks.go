@@ -17,7 +17,7 @@ import (
 // DefaultDepth is how many levels of sub-contexts there may be where nobody says so.
 const DefaultDepth = record.DefaultDepth
 
-// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it. It is written to the store as it is: a second type would repeat it field by field.
+// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
 type Task = record.Task
 
 // The states of a task. One that runs and whose calls wait is shown as waiting.

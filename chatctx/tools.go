@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Tool is a tool that a model may call. It is written to the store as it is: a second type would repeat it field by field.
+// Tool is a tool that a model may call.
 type Tool = record.Tool
 
 // Remote is a tool that an MCP server offers, as it said when it was added.

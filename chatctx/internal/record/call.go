@@ -32,20 +32,20 @@ type CallRecord struct {
 
 // Decision is one step in the life of a call, on record. From and To are what CallState gives.
 type Decision struct {
-	At         pool.Time       `cbor:"1,keyasint"`
-	From       string          `cbor:"2,keyasint"`
-	To         string          `cbor:"3,keyasint"`
-	ByKind     string          `cbor:"4,keyasint"` // one of the By… constants
-	ByName     string          `cbor:"5,keyasint,omitempty"`
-	Program    string          `cbor:"6,keyasint,omitempty"`
-	Reason     string          `cbor:"7,keyasint,omitempty"`
-	ArgsSHA256 pool.Hash       `cbor:"8,keyasint,omitzero"`  // of the arguments that were decided about
-	Arguments  json.RawMessage `cbor:"9,keyasint,omitempty"` // that an approval put in place of the proposed ones
+	At         pool.Time
+	From       string
+	To         string
+	ByKind     string // one of the By… constants
+	ByName     string
+	Program    string
+	Reason     string
+	ArgsSHA256 pool.Hash       // of the arguments that were decided about
+	Arguments  json.RawMessage // that an approval put in place of the proposed ones
 	// Said: a file that was imported tells of it. It is no decision of this store, and nothing acts on it.
-	Said bool   `cbor:"10,keyasint,omitempty"`
-	User string `cbor:"11,keyasint,omitempty"` // on a store that a server keeps: Store.User
+	Said bool
+	User string // on a store that a server keeps: Store.User
 	// Claimed is the name that whoever took the step gave. Nobody checked it: ByName is the user that the program ran as.
-	Claimed string `cbor:"12,keyasint,omitempty"`
+	Claimed string
 }
 
 // The kinds of whoever takes a step with a call.

@@ -15,15 +15,15 @@ const ClaimLife = 60 * time.Second
 // Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
 // the process is gone on the same host or the host was started again, as far as that can be known, or when it was not renewed for ClaimLife.
 type Claim struct {
-	Token   pool.ID   `cbor:"1,keyasint"` // made anew for each claim
-	PID     int       `cbor:"2,keyasint"` // 0: no process, it ends by not being renewed
-	Host    string    `cbor:"3,keyasint,omitempty"`
-	Boot    string    `cbor:"4,keyasint,omitempty"` // of that host's kernel, behind a "/" what numbers its processes where that is not all of it; "" where there is no way to know
-	Program string    `cbor:"5,keyasint,omitempty"`
-	Since   pool.Time `cbor:"6,keyasint"`
-	Renewed pool.Time `cbor:"7,keyasint"`
-	Task    pool.ID   `cbor:"8,keyasint,omitzero"`  // of a call: the sub-context that answers it, for as long as that runs
-	Begun   pool.Time `cbor:"9,keyasint,omitempty"` // when the process began, where nothing else tells starts of the machine apart: on Windows
+	Token   pool.ID // made anew for each claim
+	PID     int     // 0: no process, it ends by not being renewed
+	Host    string
+	Boot    string // of that host's kernel, behind a "/" what numbers its processes where that is not all of it; "" where there is no way to know
+	Program string
+	Since   pool.Time
+	Renewed pool.Time
+	Task    pool.ID   // of a call: the sub-context that answers it, for as long as that runs
+	Begun   pool.Time // when the process began, where nothing else tells starts of the machine apart: on Windows
 }
 
 var (

@@ -12,57 +12,57 @@ import (
 
 // Tool is a tool that a model may call.
 type Tool struct {
-	Name        string          `cbor:"1,keyasint"`
-	Description string          `cbor:"2,keyasint,omitempty"`
-	Schema      json.RawMessage `cbor:"3,keyasint,omitempty"` // JSON Schema of the arguments; nil: any object
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of the arguments; nil: any object
 	// How it is run: a command's argument list, or an MCP server's or its URL; none of them: by a Go function of the program.
-	Command    []string          `cbor:"4,keyasint,omitempty"`
-	MCP        bool              `cbor:"5,keyasint,omitempty"`
-	URL        string            `cbor:"6,keyasint,omitempty"`
-	Dir        string            `cbor:"7,keyasint,omitempty"`
-	Env        map[string]string `cbor:"8,keyasint,omitempty"`
-	Timeout    time.Duration     `cbor:"9,keyasint,omitempty"`  // 0: the executor's
-	Repeatable bool              `cbor:"10,keyasint,omitempty"` // running it twice does no harm
-	Prune      string            `cbor:"11,keyasint,omitempty"` // prune, summarise, keep; "": the policy's
-	Remotes    []Remote          `cbor:"12,keyasint,omitempty"` // of an MCP server's record: the tools that it offers
-	Stdin      bool              `cbor:"13,keyasint,omitempty"` // the arguments go to the command's standard input as JSON
-	Dashes     bool              `cbor:"14,keyasint,omitempty"` // an argument may begin with a dash, where the command could take it for a flag
+	Command    []string
+	MCP        bool
+	URL        string
+	Dir        string
+	Env        map[string]string
+	Timeout    time.Duration // 0: the executor's
+	Repeatable bool          // running it twice does no harm
+	Prune      string        // prune, summarise, keep; "": the policy's
+	Remotes    []Remote      // of an MCP server's record: the tools that it offers
+	Stdin      bool          // the arguments go to the command's standard input as JSON
+	Dashes     bool          // an argument may begin with a dash, where the command could take it for a flag
 	// Headers, of an MCP server with a URL, are sent to it: each with the value of the environment variable that is named here. Values are never stored.
-	Headers map[string]string `cbor:"15,keyasint,omitempty"`
+	Headers map[string]string
 	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
-	Remote string `cbor:"-"`
+	Remote string
 }
 
 // Rule says what is to be done with calls that wait. A Judge applies it.
 type Rule struct {
-	ID     pool.ID `cbor:"-"` // stands in the key
-	Effect string  `cbor:"1,keyasint"`
+	ID     pool.ID // stands in the key
+	Effect string
 	// Tool is a glob of tools' names in which * is everything.
-	Tool string      `cbor:"2,keyasint"`
-	When []Condition `cbor:"3,keyasint,omitempty"` // all have to hold
+	Tool string
+	When []Condition // all have to hold
 	// Scope: the zero Context is the store; Branch and Message narrow it to a branch or to one call of the context.
-	Context pool.ID `cbor:"-"` // stands in the key
-	Branch  pool.ID `cbor:"4,keyasint,omitzero"`
-	Message pool.ID `cbor:"5,keyasint,omitzero"`
-	Index   int     `cbor:"6,keyasint,omitempty"` // of the call in Message, from 1
+	Context pool.ID // stands in the key
+	Branch  pool.ID
+	Message pool.ID
+	Index   int // of the call in Message, from 1
 	// Default: it is no rule for some calls but what becomes of those that no rule decides. A scope has one.
-	Default  bool          `cbor:"7,keyasint,omitempty"`
-	Expires  pool.Time     `cbor:"8,keyasint,omitempty"` // the rule holds until then; zero: for good
-	After    time.Duration `cbor:"9,keyasint,omitempty"` // an ask: calls expire after that time; 0: never
-	Reason   string        `cbor:"10,keyasint,omitempty"`
-	Mode     string        `cbor:"11,keyasint,omitempty"` // only while the setting mode is this; "": always
-	By       string        `cbor:"12,keyasint,omitempty"`
-	Created  pool.Time     `cbor:"13,keyasint,omitempty"`
-	Unless   []Condition   `cbor:"14,keyasint,omitempty"` // the rule does not hold where one of them does
-	Examples []string      `cbor:"15,keyasint,omitempty"` // of calls, and what has to be decided about them: see ParseExample
+	Default  bool
+	Expires  pool.Time     // the rule holds until then; zero: for good
+	After    time.Duration // an ask: calls expire after that time; 0: never
+	Reason   string
+	Mode     string // only while the setting mode is this; "": always
+	By       string
+	Created  pool.Time
+	Unless   []Condition // the rule does not hold where one of them does
+	Examples []string    // of calls, and what has to be decided about them: see ParseExample
 }
 
 // Condition is one on a call.
 type Condition struct {
 	// Argument is a name; a dot goes deeper and [0] or [*] into a list: file.path, "a.b", paths[*]; {} is all arguments as an object. "" with the operator tool.
-	Argument string `cbor:"1,keyasint,omitempty"`
-	Op       string `cbor:"2,keyasint"` // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder), each (patterns of commands), tool (a glob)
-	Value    string `cbor:"3,keyasint"`
+	Argument string
+	Op       string // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder), each (patterns of commands), tool (a glob)
+	Value    string
 }
 
 // String is the condition as it is written.
@@ -106,24 +106,24 @@ const DefaultDepth = 4
 
 // Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
 type Task struct {
-	Goal       string  `cbor:"1,keyasint,omitempty"`
-	Branch     pool.ID `cbor:"2,keyasint"` // of the parent, that it was started from
-	BranchName string  `cbor:"3,keyasint"` // its name then
+	Goal       string
+	Branch     pool.ID // of the parent, that it was started from
+	BranchName string  // its name then
 	// Message and Index (from 1) are the call that started it; its summary is that call's result. Zero: no call did.
-	Message pool.ID `cbor:"4,keyasint,omitzero"`
-	Index   int     `cbor:"5,keyasint,omitempty"`
-	State   string  `cbor:"6,keyasint"` // one of the Task… constants
+	Message pool.ID
+	Index   int
+	State   string // one of the Task… constants
 	// Depth is how many parents it has. The limits are on how deep tasks of it may go, on rounds with the model and on tokens; 0: none.
-	Depth     int   `cbor:"7,keyasint"`
-	MaxDepth  int   `cbor:"8,keyasint,omitempty"`
-	MaxRounds int   `cbor:"9,keyasint,omitempty"`
-	MaxTokens int64 `cbor:"10,keyasint,omitempty"`
+	Depth     int
+	MaxDepth  int
+	MaxRounds int
+	MaxTokens int64
 	// OwnRules: the rules of the parent do not hold. Keep: it stays when it has ended, instead of going to the trash.
-	OwnRules bool      `cbor:"11,keyasint,omitempty"`
-	Keep     bool      `cbor:"12,keyasint,omitempty"`
-	Summary  pool.ID   `cbor:"13,keyasint,omitzero"` // the message on the parent branch that it ended with; zero: none
-	Reason   string    `cbor:"14,keyasint,omitempty"`
-	Ended    pool.Time `cbor:"15,keyasint,omitempty"`
+	OwnRules bool
+	Keep     bool
+	Summary  pool.ID // the message on the parent branch that it ended with; zero: none
+	Reason   string
+	Ended    pool.Time
 }
 
 // The states of a task. One that runs and whose calls wait is shown as waiting.
@@ -137,9 +137,9 @@ const (
 
 // Remote is a tool that an MCP server offers, as it said when it was added.
 type Remote struct {
-	Name        string          `cbor:"1,keyasint"`
-	Description string          `cbor:"2,keyasint,omitempty"`
-	Schema      json.RawMessage `cbor:"3,keyasint,omitempty"`
+	Name        string
+	Description string
+	Schema      json.RawMessage
 }
 
 // Check says why a tool cannot be kept.

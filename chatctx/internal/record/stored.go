@@ -1,0 +1,155 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/chatctx/chatctx/pool"
+)
+
+// The types in this file are how public types are stored: the same fields with the keys that they have in a record. A field that is added to one of a pair and not to the other does not compile.
+
+type (
+	// StoredTool is how a Tool is stored.
+	StoredTool struct {
+		Name        string            `cbor:"1,keyasint"`
+		Description string            `cbor:"2,keyasint,omitempty"`
+		Schema      json.RawMessage   `cbor:"3,keyasint,omitempty"`
+		Command     []string          `cbor:"4,keyasint,omitempty"`
+		MCP         bool              `cbor:"5,keyasint,omitempty"`
+		URL         string            `cbor:"6,keyasint,omitempty"`
+		Dir         string            `cbor:"7,keyasint,omitempty"`
+		Env         map[string]string `cbor:"8,keyasint,omitempty"`
+		Timeout     time.Duration     `cbor:"9,keyasint,omitempty"`
+		Repeatable  bool              `cbor:"10,keyasint,omitempty"`
+		Prune       string            `cbor:"11,keyasint,omitempty"`
+		Remotes     []Remote          `cbor:"12,keyasint,omitempty"`
+		Stdin       bool              `cbor:"13,keyasint,omitempty"`
+		Dashes      bool              `cbor:"14,keyasint,omitempty"`
+		Headers     map[string]string `cbor:"15,keyasint,omitempty"`
+		Remote      string            `cbor:"-"`
+	}
+
+	storedRemote struct {
+		Name        string          `cbor:"1,keyasint"`
+		Description string          `cbor:"2,keyasint,omitempty"`
+		Schema      json.RawMessage `cbor:"3,keyasint,omitempty"`
+	}
+
+	storedRule struct {
+		ID       pool.ID       `cbor:"-"`
+		Effect   string        `cbor:"1,keyasint"`
+		Tool     string        `cbor:"2,keyasint"`
+		When     []Condition   `cbor:"3,keyasint,omitempty"`
+		Context  pool.ID       `cbor:"-"`
+		Branch   pool.ID       `cbor:"4,keyasint,omitzero"`
+		Message  pool.ID       `cbor:"5,keyasint,omitzero"`
+		Index    int           `cbor:"6,keyasint,omitempty"`
+		Default  bool          `cbor:"7,keyasint,omitempty"`
+		Expires  pool.Time     `cbor:"8,keyasint,omitempty"`
+		After    time.Duration `cbor:"9,keyasint,omitempty"`
+		Reason   string        `cbor:"10,keyasint,omitempty"`
+		Mode     string        `cbor:"11,keyasint,omitempty"`
+		By       string        `cbor:"12,keyasint,omitempty"`
+		Created  pool.Time     `cbor:"13,keyasint,omitempty"`
+		Unless   []Condition   `cbor:"14,keyasint,omitempty"`
+		Examples []string      `cbor:"15,keyasint,omitempty"`
+	}
+
+	storedCondition struct {
+		Argument string `cbor:"1,keyasint,omitempty"`
+		Op       string `cbor:"2,keyasint"`
+		Value    string `cbor:"3,keyasint"`
+	}
+
+	storedTask struct {
+		Goal       string    `cbor:"1,keyasint,omitempty"`
+		Branch     pool.ID   `cbor:"2,keyasint"`
+		BranchName string    `cbor:"3,keyasint"`
+		Message    pool.ID   `cbor:"4,keyasint,omitzero"`
+		Index      int       `cbor:"5,keyasint,omitempty"`
+		State      string    `cbor:"6,keyasint"`
+		Depth      int       `cbor:"7,keyasint"`
+		MaxDepth   int       `cbor:"8,keyasint,omitempty"`
+		MaxRounds  int       `cbor:"9,keyasint,omitempty"`
+		MaxTokens  int64     `cbor:"10,keyasint,omitempty"`
+		OwnRules   bool      `cbor:"11,keyasint,omitempty"`
+		Keep       bool      `cbor:"12,keyasint,omitempty"`
+		Summary    pool.ID   `cbor:"13,keyasint,omitzero"`
+		Reason     string    `cbor:"14,keyasint,omitempty"`
+		Ended      pool.Time `cbor:"15,keyasint,omitempty"`
+	}
+
+	storedDecision struct {
+		At         pool.Time       `cbor:"1,keyasint"`
+		From       string          `cbor:"2,keyasint"`
+		To         string          `cbor:"3,keyasint"`
+		ByKind     string          `cbor:"4,keyasint"`
+		ByName     string          `cbor:"5,keyasint,omitempty"`
+		Program    string          `cbor:"6,keyasint,omitempty"`
+		Reason     string          `cbor:"7,keyasint,omitempty"`
+		ArgsSHA256 pool.Hash       `cbor:"8,keyasint,omitzero"`
+		Arguments  json.RawMessage `cbor:"9,keyasint,omitempty"`
+		Said       bool            `cbor:"10,keyasint,omitempty"`
+		User       string          `cbor:"11,keyasint,omitempty"`
+		Claimed    string          `cbor:"12,keyasint,omitempty"`
+	}
+
+	storedClaim struct {
+		Token   pool.ID   `cbor:"1,keyasint"`
+		PID     int       `cbor:"2,keyasint"`
+		Host    string    `cbor:"3,keyasint,omitempty"`
+		Boot    string    `cbor:"4,keyasint,omitempty"`
+		Program string    `cbor:"5,keyasint,omitempty"`
+		Since   pool.Time `cbor:"6,keyasint"`
+		Renewed pool.Time `cbor:"7,keyasint"`
+		Task    pool.ID   `cbor:"8,keyasint,omitzero"`
+		Begun   pool.Time `cbor:"9,keyasint,omitempty"`
+	}
+)
+
+// MarshalCBOR gives what is stored of it.
+func (t Tool) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(StoredTool(t)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (t *Tool) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*StoredTool)(t)) }
+
+// MarshalCBOR gives what is stored of it.
+func (r Remote) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedRemote(r)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (r *Remote) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRemote)(r)) }
+
+// MarshalCBOR gives what is stored of it.
+func (r Rule) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedRule(r)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (r *Rule) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRule)(r)) }
+
+// MarshalCBOR gives what is stored of it.
+func (c Condition) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedCondition(c)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (c *Condition) UnmarshalCBOR(raw []byte) error {
+	return DecMode.Unmarshal(raw, (*storedCondition)(c))
+}
+
+// MarshalCBOR gives what is stored of it.
+func (t Task) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedTask(t)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (t *Task) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedTask)(t)) }
+
+// MarshalCBOR gives what is stored of it.
+func (d Decision) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedDecision(d)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (d *Decision) UnmarshalCBOR(raw []byte) error {
+	return DecMode.Unmarshal(raw, (*storedDecision)(d))
+}
+
+// MarshalCBOR gives what is stored of it.
+func (c Claim) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedClaim(c)) }
+
+// UnmarshalCBOR reads it as MarshalCBOR gave it.
+func (c *Claim) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedClaim)(c)) }
