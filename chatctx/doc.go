@@ -25,5 +25,10 @@
 // What had returned without an error is on the disk. Methods of a Store may be called by many goroutines, and other programs may use the file at the same time: a
 // change that does not fit what is there by now is an [ErrConflict], and [Store.Watch] tells of what others do.
 //
-// This package is the front door; the rooms behind it are in chatctx/internal. docs/embedding.md has three whole programs.
+// This package is the front door; the rooms behind it are in chatctx/internal. A type that is declared as another one, such as Call = record.Call, is defined in the room of
+// that name, where its fields can be read:
+//
+//	go doc github.com/chatctx/chatctx/chatctx/internal/record.Call
+//
+// docs/embedding.md has three whole programs.
 package chatctx
