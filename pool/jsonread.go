@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -99,6 +100,15 @@ func (r *reader) into(value []byte, v any) error {
 	return nil
 }
 
+// namesOf lists the keys that an object may have.
+func namesOf[T any](fields []field[T]) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return strings.Join(names, ", ")
+}
+
 func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []field[T], skip ...string) error {
 	var seen uint32
 	err := r.items(data, '{', func(name string, value []byte) error {
@@ -107,7 +117,7 @@ func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []fi
 			return nil
 		}
 		if i < 0 {
-			return r.invalid("unknown key %q", name)
+			return r.invalid("unknown key %q; it may have %s", name, namesOf(fields))
 		}
 		if seen&(1<<i) != 0 {
 			return r.invalid("key %q twice", name)

@@ -135,7 +135,7 @@ func (s *splitter) word(w string) error {
 			}
 		}
 	}
-	if c == nil || c.do == nil || c.args == "" && len(under) > 0 {
+	if c == nil || c.args == "" && len(under) > 0 {
 		return s.unknownCommand(w, under)
 	}
 	s.out.args = append(s.out.args, w)
@@ -279,9 +279,6 @@ func (s *splitter) finish() error {
 		if !known[name] {
 			return &usageError{fmt.Sprintf("%s takes no --%s", s.out.name(), name), "chatctx " + s.out.name() + " --help lists the flags"}
 		}
-	}
-	if c.do == nil {
-		return &usageError{fmt.Sprintf("%s needs a command", s.out.name()), s.helpHint()}
 	}
 	if err := s.checkEmpty(c); err != nil {
 		return err

@@ -72,8 +72,10 @@ func TestSplitRefuses(t *testing.T) {
 		"fork":                   "fork needs NAME",
 		"add|user|x|y":           "too many arguments",
 		"pick|b":                 "pick needs REF",
-		"label":                  "label needs a command",
+		"label":                  "", // lists the labels
 		"branch":                 "",
+		"label|zz":               "no label command",
+		"sub|--goal|x":           "no flag --goal",
 		"branch|zz":              "no branch command",
 		"ls|--context|x":         "no flag --context",
 		"--context|x|ls":         "takes no --context",

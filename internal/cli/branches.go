@@ -24,8 +24,8 @@ func branchCommands() []*command {
 		{name: "switch", args: "[BRANCH]", does: "go on in another branch", scope: onContext, do: doSwitch,
 			more: "A part of the name is enough where no other branch has it. Without one, on a terminal, a list is shown to choose from.",
 			json: "operation, context, branch", example: "chatctx switch main"},
-		{name: "branch", does: "list, remove and rename branches", scope: onContext, do: doBranchLs, more: "Alone it lists them.",
-			json: "as branch ls", example: "chatctx branch", subs: []*command{
+		{name: "branch", does: "list, remove and rename branches", scope: onContext,
+			subs: []*command{
 				{name: "ls", does: "list the branches, the active one first", scope: onContext, do: doBranchLs,
 					json: "branch, active, messages, head, revision, from, at; a line each", example: "chatctx branch ls"},
 				{name: "rm", args: "BRANCH", does: "remove a branch; the active and the last one are not removed", scope: onContext, do: doBranchRm, flags: []urfave.Flag{dryRun(), yes()},

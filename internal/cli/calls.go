@@ -17,7 +17,7 @@ import (
 const callFields = "call, id, message, context, branch, tool_name, arguments, effective_arguments, approval_status, execution, reason, since, expires, by, program, effect, rule, origin{context, branch, call, goal}"
 
 func callCommands() []*command {
-	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch, do: doCallsLs, more: "Alone it lists them.", json: "as calls ls", example: "chatctx calls",
+	return []*command{{name: "calls", does: "tool calls that wait: decide about them, run them, answer them", scope: onBranch,
 		subs: slices.Concat(callLists(), callDecisions(), callRuns(), callWatches())}}
 }
 

@@ -45,7 +45,7 @@ type group struct {
 
 // commandTable is every command, in the order of the help. A new group is one line here.
 func commandTable() []group {
-	return []group{
+	table := []group{
 		{"Contexts", contextCommands()},
 		{"Messages", messageCommands()},
 		{"Finding", searchCommands()},
@@ -62,6 +62,12 @@ func commandTable() []group {
 		{"The file", fileCommands()},
 		{"The program", programCommands()},
 	}
+	for _, g := range table {
+		for _, c := range g.commands {
+			c.listsAlone(c.name)
+		}
+	}
+	return table
 }
 
 // allCommands is the table without its headings.
@@ -71,6 +77,17 @@ func allCommands() []*command {
 		all = append(all, g.commands...)
 	}
 	return all
+}
+
+// listsAlone lets a command, typed as name, that has a list among those below it show that where nothing more is typed.
+func (c *command) listsAlone(name string) {
+	for _, sub := range c.subs {
+		list := name + " " + sub.name
+		sub.listsAlone(list)
+		if c.do == nil && (sub.name == "ls" || sub.name == "log") {
+			c.do, c.paged, c.more, c.json, c.example = sub.do, sub.paged, "Alone it is "+list+".", "as "+list, "chatctx "+name
+		}
+	}
 }
 
 // globalFlags are those of every command, before it or after it.

@@ -121,7 +121,7 @@ func (r *run) words(p *parsed, last string) []candidate {
 			}
 		}
 	}
-	if c == nil || c.do == nil {
+	if c == nil {
 		return list
 	}
 	places := c.arguments()

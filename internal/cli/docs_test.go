@@ -53,7 +53,7 @@ func firstDifference(a, b string) string {
 // TestEveryCommandIsDescribed: what the help and the docs need is there.
 func TestEveryCommandIsDescribed(t *testing.T) {
 	eachCommand(func(name string, c *command) {
-		if c.hidden || c.do == nil {
+		if c.hidden {
 			return
 		}
 		if c.does == "" || c.example == "" || c.json == "" {
@@ -177,25 +177,23 @@ func settingsDocs() string {
 
 func docCommand(b *strings.Builder, under string, c *command) {
 	name := under + c.name
-	if c.do != nil {
-		fmt.Fprintf(b, "\n### chatctx %s\n\n%s.\n", usageLine(name, c), upper(c.does))
-		if c.more != "" {
-			fmt.Fprintf(b, "\n%s\n", c.more)
-		}
-		if c.table != nil {
-			fmt.Fprintf(b, "\n```text\n%s```\n", c.table())
-		}
-		if list := docFlags(c); list != "" {
-			fmt.Fprintf(b, "\n%s", list)
-		}
-		info := "sh"
-		if why := notRun[name]; why != "" {
-			info += " not run: " + why
-		}
-		fmt.Fprintf(b, "\n```%s\n%s\n```\n", info, c.example)
-		if c.json != "" {
-			fmt.Fprintf(b, "\nJSON: `%s`\n", c.json)
-		}
+	fmt.Fprintf(b, "\n### chatctx %s\n\n%s.\n", usageLine(name, c), upper(c.does))
+	if c.more != "" {
+		fmt.Fprintf(b, "\n%s\n", c.more)
+	}
+	if c.table != nil {
+		fmt.Fprintf(b, "\n```text\n%s```\n", c.table())
+	}
+	if list := docFlags(c); list != "" {
+		fmt.Fprintf(b, "\n%s", list)
+	}
+	info := "sh"
+	if why := notRun[name]; why != "" {
+		info += " not run: " + why
+	}
+	fmt.Fprintf(b, "\n```%s\n%s\n```\n", info, c.example)
+	if c.json != "" {
+		fmt.Fprintf(b, "\nJSON: `%s`\n", c.json)
 	}
 	for _, s := range c.subs {
 		docCommand(b, name+" ", s)

@@ -26,7 +26,7 @@ func TestEmpty(t *testing.T) {
 		for _, sub := range c.subs {
 			walk(path, sub)
 		}
-		if c.do == nil || c.hidden {
+		if c.hidden {
 			return
 		}
 		var args []string

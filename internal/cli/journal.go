@@ -14,7 +14,7 @@ import (
 func journalCommands() []*command {
 	undone := "operation, context, branch, undid{operation, at, what, by, branches}, broken[{rule, example, is, at}] (examples that rules break which deny and are back)"
 	return []*command{
-		{name: "op", does: "what was done", scope: onContext, do: doOpLog, paged: true, more: "Alone it lists what was done.", json: "as op log", example: "chatctx op", subs: []*command{
+		{name: "op", does: "what was done", scope: onContext, subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
 				more: "Each with what it was about, and with what it put in the place of what; of settings that can hold an address, a path or a key only the name. What was done to the store, or while this context was the current one, stands among it.",
 				flags: []urfave.Flag{

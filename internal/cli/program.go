@@ -191,14 +191,5 @@ func printOverview(w io.Writer) {
 
 // usageLine is a command as it is typed, with its arguments.
 func usageLine(name string, c *command) string {
-	if c.do == nil {
-		for i, s := range c.subs {
-			name += map[bool]string{true: " ", false: "|"}[i == 0] + s.name
-		}
-		return name
-	}
-	if c.args == "" {
-		return name
-	}
-	return name + " " + c.args
+	return strings.TrimRight(name+" "+c.args, " ")
 }
