@@ -6,6 +6,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx/internal/care"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 )
 
 // Maintenance is care of a store: what a program does with the file as a whole, and never for one conversation.
@@ -96,7 +97,7 @@ type Redaction = care.Redaction
 type Redacted = care.Redacted
 
 // RedactedMark stands in the place of what was redacted.
-const RedactedMark = care.RedactedMark
+const RedactedMark = record.RedactedMark
 
 // Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back: they
 // stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written anew, so that the bytes are gone.

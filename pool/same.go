@@ -18,6 +18,33 @@ func Same(a, b *Message) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
+// SameBut is Same where in a some texts, anywhere, have given way to the mark.
+func SameBut(a, b *Message, mark string) (bool, error) {
+	same, err := Same(a, b)
+	if same || err != nil {
+		return same, err
+	}
+	left, err := said(a).AppendJSON(nil)
+	if err != nil {
+		return false, err
+	}
+	rest, err := said(b).AppendJSON(nil)
+	parts := bytes.Split(left, []byte(mark))
+	last := len(parts) - 1
+	if err != nil || last == 0 || !bytes.HasPrefix(rest, parts[0]) {
+		return false, err
+	}
+	rest = rest[len(parts[0]):]
+	for _, p := range parts[1:last] {
+		at := bytes.Index(rest, p)
+		if at < 0 {
+			return false, nil
+		}
+		rest = rest[at+len(p):]
+	}
+	return bytes.HasSuffix(rest, parts[last]), nil
+}
+
 // said is what a message says, in one form.
 func said(m *Message) *Message {
 	out := &Message{Role: m.Role, Content: saidParts(m.Content)}

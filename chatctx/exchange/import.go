@@ -213,13 +213,14 @@ func (n *nativeStored) Loose(ctx context.Context, m *chatctx.Message, calls []ch
 }
 
 func (n *nativeStored) alone() bool { return n.in.Alone }
+func (n *nativeStored) copied() int { return n.in.Copied }
 
 func (n *nativeStored) Tag(name string, message chatctx.ID) error { return n.in.Tag(name, message) }
 func (n *nativeStored) Mark(message chatctx.ID, mark string)      { n.in.Mark(message, mark) }
 
 // refused tells whether a store refused what it was given, and is itself well.
 func refused(err error) bool {
-	return errors.Is(err, chatctx.ErrInvalid) || errors.Is(err, pool.ErrInvalid) || errors.Is(err, kv.ErrTooLarge)
+	return errors.Is(err, chatctx.ErrInvalid) || errors.Is(err, chatctx.ErrConflict) || errors.Is(err, pool.ErrInvalid) || errors.Is(err, kv.ErrTooLarge)
 }
 
 // ofStore marks an error that is the store's.

@@ -22,6 +22,7 @@ type nativeTarget interface {
 	Tag(name string, message chatctx.ID) error
 	Mark(message chatctx.ID, mark string)
 	alone() bool // it names a parent that does not count
+	copied() int // how many messages came in under ids of their own
 	finish(context.Context) error
 }
 
@@ -284,6 +285,9 @@ func (n *nativeReader) end(at place, v value) error {
 	if err := n.target.finish(n.r.ctx); err != nil {
 		return err
 	}
+	if many := n.target.copied(); many > 0 {
+		n.r.warn(at, "the context %q has the ids of other contexts' messages: copies of them are in it, %d new ones", n.title, many)
+	}
 	n.inside, n.whole[n.id] = false, true
 	return n.unfinished(at)
 }
@@ -375,6 +379,7 @@ func (d *nativeDry) Loose(_ context.Context, m *chatctx.Message, _ []chatctx.Nat
 }
 
 func (d *nativeDry) alone() bool                  { return false }
+func (d *nativeDry) copied() int                  { return 0 }
 func (d *nativeDry) Tag(string, chatctx.ID) error { return nil }
 func (d *nativeDry) Mark(chatctx.ID, string)      {}
 func (d *nativeDry) finish(ctx context.Context) error {

@@ -251,19 +251,23 @@ func (n *nativeWriter) rest(ctx context.Context, h *histories, snap *chatctx.Sna
 			at = end
 			continue
 		}
+		from := at
 		for e, err := range snap.Entries(ctx, at+1, end) {
 			if err != nil {
 				return err
 			}
-			if h.seen[e.ID] {
-				return n.line("again", []chatctx.ID{e.ID})
+			if h.seen[e.ID] { // a second time in this stretch
+				break
 			}
 			h.seen[e.ID] = true
 			if err := n.message("message", e.Message); err != nil {
 				return err
 			}
+			at++
 		}
-		at = end
+		if at == from {
+			return nil // they are gone meanwhile
+		}
 	}
 	return nil
 }

@@ -55,9 +55,6 @@ type Redacted struct {
 	Collected Collected
 }
 
-// RedactedMark stands in the place of what was redacted.
-const RedactedMark = "[redacted]"
-
 // Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back, and
 // by some names (of tools, of calls, of what was imported) other records are found: they stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written
 // anew, so that the bytes are gone.
@@ -147,7 +144,7 @@ func (r *redactor) text(field, left string, text *string) {
 		at := r.at
 		at.Field, at.What, at.Left, at.Shown = field, s.What, left, shown((*text)[s.From:s.To])
 		r.found = append(r.found, at)
-		b.WriteString((*text)[last:s.From] + RedactedMark)
+		b.WriteString((*text)[last:s.From] + record.RedactedMark)
 		last = s.To
 	}
 	if left == "" {

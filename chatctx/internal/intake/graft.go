@@ -268,6 +268,9 @@ type ImportRun struct {
 	files []ImportedFile           // to be noted
 	made  map[pool.ID]bool         // the contexts that came in by their ids, and
 	tasks map[pool.ID]*record.Task // what those are for that are sub-contexts
+	// spans of the contexts that were there when the first one came by its ids, and of those that came so since.
+	spans   map[pool.ID]span
+	renamed map[pool.ID]map[pool.ID]pool.ID // what messages of a context that came in are called here, where it is something else
 }
 
 // NewImportRun begins the imports of one command.

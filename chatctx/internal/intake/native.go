@@ -1,9 +1,11 @@
 package intake
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -92,6 +94,7 @@ func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport struct {
 	Alone    bool // it names a parent that does not count, since that did not come in by a file that holds both
+	Copied   int  // how many messages of the file came in under ids of their own, since another context has theirs
 	run      *ImportRun
 	context  Native
 	rec      record.ContextRecord
@@ -102,7 +105,10 @@ type NativeImport struct {
 	sources  []nativeSource
 	tags     map[string]pool.ID
 	marks    map[pool.ID]string
-	more     *nativeMore // where the store has the context
+	seen     map[pool.ID]bool    // the ids of the file's messages
+	renamed  map[pool.ID]pool.ID // what those of them are called here that have another id
+	changed  map[pool.ID]bool    // of these, by their ids here: the context has something else under the file's
+	more     *nativeMore         // where the store has the context
 }
 
 // nativeSource is where a message was imported from.
@@ -127,11 +133,15 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 		return nil, err
 	}
 	alone := r.bound(&n)
-	i := &NativeImport{Alone: alone, run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{}}
+	i := &NativeImport{Alone: alone, run: r, context: n, homes: map[pool.ID]pool.Home{}, tags: map[string]pool.ID{}, marks: map[pool.ID]string{},
+		seen: map[pool.ID]bool{}, renamed: map[pool.ID]pool.ID{}, changed: map[pool.ID]bool{}}
 	err = r.store.DB.View(ctx, func(tx kv.Tx) error {
 		rec, _, err := record.GetContext(tx, n.ID)
 		if rec != nil {
 			i.more = &nativeMore{in: &Incoming{}, index: map[nativeStep]int{}, known: map[pool.ID]*pool.Message{}}
+		}
+		if r.spans == nil && err == nil {
+			r.spans, err = readSpans(tx)
 		}
 		return err
 	})
@@ -292,6 +302,9 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 		return nil
 	}
 	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, b *branch.Branch) error {
+		if err := i.settle(t.Tx, msgs, calls); err != nil {
+			return err
+		}
 		t.Segment(b)
 		items := make([]branch.Item, len(msgs))
 		for n, m := range msgs {
@@ -314,6 +327,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 	if err != nil {
 		return err
 	}
+	i.run.brought(i.context.ID, msgs)
 	for _, m := range msgs {
 		i.homes[m.ID] = m.Home
 		if src := m.Source; src != nil && src.Conversation != "" {
@@ -380,9 +394,10 @@ func (i *NativeImport) ready(msgs []*pool.Message, calls []NativeCall) error {
 		if m.ID == (pool.ID{}) {
 			return record.Invalidf("a message without an id")
 		}
-		if _, twice := i.homes[m.ID]; twice {
+		if i.seen[m.ID] {
 			return record.Invalidf("message %s stands there twice", m.ID)
 		}
+		i.seen[m.ID] = true
 		if err := i.run.store.Message(m); err != nil {
 			return err
 		}
@@ -404,7 +419,7 @@ func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
 	}
 	return i.write(ctx, i.branches[len(i.branches)-1], func(_ *journal.Txn, b *branch.Branch) error {
 		for _, id := range ids {
-			h, ok := i.homes[id]
+			h, ok := i.homes[i.to(id)]
 			if !ok || h.Segment == 0 {
 				return record.Invalidf("message %s is named before it is there", id)
 			}
@@ -427,13 +442,18 @@ func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []Nativ
 		i.more.calls = append(i.more.calls, calls...)
 		return nil
 	}
+	msgs := []*pool.Message{m}
 	err := i.write(ctx, i.branches[len(i.branches)-1], func(t *journal.Txn, _ *branch.Branch) error {
+		if err := i.settle(t.Tx, msgs, calls); err != nil {
+			return err
+		}
 		if err := t.Store1(m); err != nil {
 			return err
 		}
-		return putNativeCalls(t, []*pool.Message{m}, calls)
+		return putNativeCalls(t, msgs, calls)
 	})
 	if err == nil {
+		i.run.brought(i.context.ID, msgs)
 		i.homes[m.ID] = pool.Home{}
 	}
 	return err
@@ -470,8 +490,11 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 		}
 		return err
 	})
+	if err == nil && i.more != nil {
+		i.run.brought(i.context.ID, slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose))
+	}
 	if err == nil && below {
-		i.run.remember(i.context.ID, task)
+		i.run.remember(i.context.ID, task, i.renamed)
 	}
 	return res, err
 }
@@ -481,7 +504,8 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 	t := &journal.Txn{Tx: st.Tx, Store: st.Store, Now: max(i.context.Updated, 1), ID: id, Rec: &rec, Branches: map[pool.ID]*journal.Loaded{}}
 	for n := range i.branches {
 		b := *i.branches[n]
-		b.Sessions = i.sessions[n]
+		b.At, b.Sessions = i.to(b.At), i.sessions[n]
+		i.sessionsTo(b.Sessions)
 		if from := i.named(i.from[n]); from != nil {
 			b.From = from.ID
 		}
@@ -540,28 +564,39 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 	return nil
 }
 
-// putNames writes tags and marks that the context does not have yet.
+// putNames writes tags and marks that the context does not have yet. A tag that names another message here gets a number.
 func (i *NativeImport) putNames(t *journal.Txn) error {
-	put := func(bucket string, key, value []byte) error {
-		old, err := t.Tx.Get(bucket, key)
-		if err != nil || old != nil {
-			return err
-		}
-		t.OnContext = true
-		return t.PutRaw(bucket, key, value)
-	}
 	for _, name := range slices.Sorted(maps.Keys(i.tags)) {
-		id := i.tags[name]
-		if err := put(record.TagBucket, append(record.Under(t.ID), name...), id[:]); err != nil {
-			return err
+		id, free := i.to(i.tags[name]), name
+		for n := 2; ; n++ {
+			was, err := i.putName(t, record.TagBucket, []byte(free), id[:])
+			if err != nil {
+				return err
+			}
+			if bytes.Equal(was, id[:]) {
+				break
+			}
+			free = fmt.Sprintf("%s.%d", name, n)
 		}
 	}
 	for id, mark := range i.marks {
-		if err := put(record.MarkBucket, append(record.Under(t.ID), id[:]...), []byte(mark)); err != nil {
+		id = i.to(id)
+		if _, err := i.putName(t, record.MarkBucket, id[:], []byte(mark)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// putName writes a record of a name that is free, and gives what the name has then.
+func (i *NativeImport) putName(t *journal.Txn, bucket string, key, value []byte) ([]byte, error) {
+	key = record.Under(t.ID, key...)
+	old, err := t.Tx.Get(bucket, key)
+	if err != nil || old != nil {
+		return old, err
+	}
+	t.OnContext = true
+	return value, t.PutRaw(bucket, key, value)
 }
 
 // nativeMore collects a context that the store has already, as a tree.
@@ -647,10 +682,22 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 			return res, err
 		}
 	}
+	if err := i.settleMore(t.Tx); err != nil {
+		return res, err
+	}
 	g := &graft{t: t, in: i.more.in, home: make([]pool.Home, len(i.more.in.Nodes)), twins: map[pool.ID][]int{}}
 	for n := range g.in.Nodes {
 		id := g.in.Nodes[n].Message.ID
 		g.twins[id] = append(g.twins[id], n)
+	}
+	g.changed = map[int]bool{}
+	for n := range g.in.Nodes {
+		g.changed[n] = i.changed[g.in.Nodes[n].Message.ID]
+	}
+	for _, is := range i.changed {
+		if is {
+			res.Changed++
+		}
 	}
 	if err := i.knownByID(g, &res); err != nil {
 		return res, err
@@ -667,6 +714,22 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	res.Branches = int(t.Rec.Branches)
 	_, err = t.Finish()
 	return res, err
+}
+
+// settleMore is settle for all that was collected.
+func (i *NativeImport) settleMore(tx kv.Tx) error {
+	msgs := slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose)
+	if err := i.settle(tx, msgs, i.more.calls); err != nil {
+		return err
+	}
+	for n := range i.more.in.Branches {
+		i.sessionsTo(i.more.in.Branches[n].Sessions)
+	}
+	i.more.known = map[pool.ID]*pool.Message{}
+	for _, node := range i.more.in.Nodes {
+		i.more.known[node.Message.ID] = node.Message
+	}
+	return nil
 }
 
 // putMoreCalls puts what the file says of the calls of new messages on their records, as said by it. What it says of calls that were here decides and adds nothing.
@@ -758,7 +821,12 @@ func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, ha
 // standing tells whether a node's message is in a context, as it is in the file.
 func (in *Incoming) standing(tx kv.Tx, context pool.ID, i int) (bool, error) {
 	if in.Format == NativeFormat {
-		return pool.Has(tx, context, in.Nodes[i].Message.ID)
+		id := in.Nodes[i].Message.ID
+		has, err := pool.Has(tx, context, id)
+		if err == nil && !has {
+			has, err = pool.Has(tx, context, ownID(context, in.Nodes[i].Message))
+		}
+		return has, err
 	}
 	found, err := in.matching(tx, context, i)
 	return found.message != nil && !found.goesOn, err

@@ -68,6 +68,8 @@ func (r *ImportRun) bound(n *Native) (alone bool) {
 	if up := r.tasks[n.Parent]; up != nil {
 		task.Depth, most = up.Depth+1, up.MaxDepth
 	}
+	up := r.renamed[n.Parent]
+	task.Message, task.Summary = renamed(up, task.Message), renamed(up, task.Summary)
 	if task.MaxDepth <= 0 || task.MaxDepth > most {
 		task.MaxDepth = most
 	}
@@ -94,11 +96,11 @@ func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
 }
 
 // remember notes a context of the file that came in by this run, or by one of the same file before, for its sub-contexts.
-func (r *ImportRun) remember(id pool.ID, task *record.Task) {
+func (r *ImportRun) remember(id pool.ID, task *record.Task, renamed map[pool.ID]pool.ID) {
 	if r.made == nil {
-		r.made, r.tasks = map[pool.ID]bool{}, map[pool.ID]*record.Task{}
+		r.made, r.tasks, r.renamed = map[pool.ID]bool{}, map[pool.ID]*record.Task{}, map[pool.ID]map[pool.ID]pool.ID{}
 	}
-	r.made[id] = true
+	r.made[id], r.renamed[id] = true, renamed
 	if task != nil {
 		r.tasks[id] = task
 	}
