@@ -114,7 +114,7 @@ var doors = []door{
 	}},
 }
 
-// TestAMessageIsStoredOnce holds every door to the rule that an id names one content in its context.
+// TestAMessageIsStoredOnce holds every door to the rule that an id names one content in its context. What an edited file says goes on a branch, under an id of its own.
 func TestAMessageIsStoredOnce(t *testing.T) {
 	for _, d := range doors {
 		t.Run(d.name, func(t *testing.T) {
@@ -142,7 +142,14 @@ func TestAMessageIsStoredOnce(t *testing.T) {
 				"calls": {ID: ids[1], Role: pool.Assistant, Content: says(">b")[0].Content,
 					Calls: []pool.Call{{ID: "c", Tool: "t", Arguments: json.RawMessage(`{}`)}}},
 			} {
-				if err := d.take(t, c, m); !errors.Is(err, ErrConflict) && d.name != "append with a key" {
+				err := d.take(t, c, m)
+				if d.name == "native import" {
+					before.Messages++
+					if _, lost := c.Branch(t.Context(), fmt.Sprintf("main.%d", before.Branches+1)); err != nil || lost != nil || m.ID == *m.CopiedFrom {
+						t.Errorf("another %s: %v, %v", what, err, lost)
+					}
+					before.Branches++
+				} else if !errors.Is(err, ErrConflict) && d.name != "append with a key" {
 					t.Errorf("another %s: %v", what, err)
 				}
 				want(t, texts(t, c, "main"), "a >b")
