@@ -24,6 +24,8 @@ type Rules struct {
 	Thinking func(p *pool.Part, m *pool.Message) (why string)
 	// Raw reports whether a part of a type that is not known here may be sent back as it came. Nil: none.
 	Raw func(p *pool.Part, m *pool.Message) bool
+	// RawLost: such a part does not go back itself, and no thinking that led to it.
+	RawLost bool
 	// Prefill reports whether the last of the turns, an assistant's, may stay the end. Nil: never.
 	Prefill func(turns []*Turn) bool
 }

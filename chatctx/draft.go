@@ -44,6 +44,8 @@ type DraftMessage struct {
 	Cache  bool // a cache breakpoint stands after it
 	// Leads: a system message from before the session's start that begins the branch. A set system prompt is sent in its place.
 	Leads bool
+	// Left: it goes to no provider where it stands, whatever it says: a result without its call, a system message that says what an earlier one says. Who counts finds out.
+	Left bool
 }
 
 // Note records what an enhancer did or an adapter repaired.

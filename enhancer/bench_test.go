@@ -66,7 +66,7 @@ func BenchmarkTenThousandMessages(b *testing.B) {
 		return d
 	}
 	o := options(0)
-	if err := tokens.NewCounter(o.Model, c).Fill(b.Context(), draft()); err != nil {
+	if err := tokens.NewCounter(o.Model, nil, c).Fill(b.Context(), draft()); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("load", func(b *testing.B) {
@@ -81,12 +81,12 @@ func BenchmarkTenThousandMessages(b *testing.B) {
 	})
 	b.Run("draft and count again", func(b *testing.B) {
 		for b.Loop() {
-			counter := tokens.NewCounter(o.Model, c)
+			counter := tokens.NewCounter(o.Model, nil, c)
 			d := draft()
 			if err := counter.Fill(b.Context(), d); err != nil {
 				b.Fatal(err)
 			}
-			counter.Report(d, 0)
+			counter.Sizes(d)
 		}
 	})
 	for _, budget := range []int{20_000, 200_000, 10_000_000} {

@@ -29,7 +29,12 @@ type Reported struct {
 }
 
 // Percent is the share of the budget, 0 without one.
-func (f *Forecast) Percent() int { return tokens.UsageOf(f.Tokens, f.Budget).Percent }
+func (f *Forecast) Percent() int {
+	if f.Budget == 0 {
+		return 0
+	}
+	return (200*f.Tokens + f.Budget) / (2 * f.Budget)
+}
 
 // String says it in few words: 12.4k of 100k tokens (12 %), with ≤ before what is a bound.
 func (f *Forecast) String() string {

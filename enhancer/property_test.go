@@ -95,7 +95,7 @@ func budgetIsMet(t *testing.T, d *chatctx.Draft, o Options, r *Report, plain *ti
 	}
 	n := tokens.PerConversation + tokens.PerMessage + len(plain.EncodeOrdinary(d.System))
 	for _, m := range d.Messages {
-		if !m.Unsent {
+		if !m.Unsent && !m.Left {
 			n += plainCount(plain, m.Message)
 		}
 	}

@@ -40,7 +40,7 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 		list = []branch.Session{{Start: 1}}
 	}
 	out := make([]SessionInfo, len(list))
-	counter := tokens.NewCounter(o.Model, c)
+	counter := o.Window(c).Counter
 	for i, s := range list {
 		out[i] = SessionInfo{Session: s, Number: i + 1, Current: i == len(list)-1, End: snapshot.Len()}
 		if i+1 < len(list) {
@@ -157,7 +157,7 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 		setResumed(&next)
 	} else {
 		next.Start, next.Summary = info.Messages+1, list[s.Number].Session.Summary
-		out.Tokens = tokens.NewCounter(o.Model, c).Text(s.Summary)
+		out.Tokens = o.Window(c).Counter.Text(s.Summary)
 	}
 	b := c.Begin(info.Name)
 	b.Name("resume")

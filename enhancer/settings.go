@@ -46,6 +46,8 @@ type Options struct {
 	Rules []Rule
 	// TextRules shorten old answers, one after the other, where the outputs were not enough. Texts of users are never changed.
 	TextRules []Rule
+	// Sent says what of a branch goes to the provider; nil: all that any takes.
+	Sent *tokens.Sent
 	// Artifacts keeps what is put aside; nil: nothing needs to be kept, since the branch has it.
 	Artifacts ArtifactStore
 }
@@ -107,5 +109,5 @@ func (o Options) Off(step string) bool { return slices.Contains(o.StepsOff, step
 
 // Window is the room that the settings give. cache keeps counts and may be nil.
 func (o Options) Window(cache tokens.Cache) *Window {
-	return &Window{Counter: tokens.NewCounter(o.Model, cache), Budget: o.Budget, Headroom: o.Headroom}
+	return &Window{Counter: tokens.NewCounter(o.Model, o.Sent, cache), Budget: o.Budget, Headroom: o.Headroom}
 }

@@ -65,7 +65,7 @@ const answerTokens = 120
 
 // Complete answers with a summary as long as it was asked for, and is paid for it.
 func (s *simulation) Complete(_ context.Context, system, prompt string, limit int) (Answer, error) {
-	c := tokens.NewCounter(s.o.Model, nil)
+	c := tokens.NewCounter(s.o.Model, nil, nil)
 	s.summing += s.price.Of(cost.Usage{Input: int64(c.Text(system) + c.Text(prompt)), Output: int64(limit)})
 	return Answer{Text: strings.TrimSpace(strings.Repeat("so ", limit))}, nil
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -192,6 +193,11 @@ type Result struct {
 	MediaType string `cbor:"10,keyasint,omitempty"`
 
 	Extra map[uint64]cbor.RawMessage `cbor:"-"`
+}
+
+// Speaks reports whether the result says something itself: then the content of its message is for people and programs alone.
+func (r *Result) Speaks() bool {
+	return len(r.Parts) > 0 || len(r.JSON) > 0 || strings.TrimSpace(r.Text) != ""
 }
 
 // Metadata is what is known of how a message came to be. A nil count is unknown.

@@ -14,30 +14,55 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Adapt makes the body of a draft for a provider. Errors are adapter.ErrProvider and those of an Adapter.
-func Adapt(provider string, d *chatctx.Draft) (adapter.Body, error) {
-	switch provider {
-	case adapter.OpenAI:
-		return body(openai.Adapter, d)
-	case adapter.Responses:
-		return body(responses.Adapter, d)
-	case adapter.Anthropic:
-		return body(anthropic.Adapter, d)
-	case adapter.Gemini:
-		return body(gemini.Adapter, d)
-	case adapter.Ollama:
-		return body(ollama.Adapter, d)
-	}
-	return nil, fmt.Errorf("%w %q: it is one of %s", adapter.ErrProvider, provider, strings.Join(adapter.Providers, ", "))
+// provider is what a provider's package does with a draft.
+type provider struct {
+	adapt  func(*chatctx.Draft) (adapter.Body, error)
+	reader func(*chatctx.Draft) (*adapter.Reader, error)
 }
 
-// body keeps a nil pointer from becoming a body.
-func body[B adapter.Body](a adapter.Adapter[B], d *chatctx.Draft) (adapter.Body, error) {
-	b, err := a.Adapt(d)
+var providers = map[string]provider{
+	adapter.OpenAI:    {body(openai.Adapter), openai.Reader},
+	adapter.Responses: {body(responses.Adapter), responses.Reader},
+	adapter.Anthropic: {body(anthropic.Adapter), anthropic.Reader},
+	adapter.Gemini:    {body(gemini.Adapter), gemini.Reader},
+	adapter.Ollama:    {body(ollama.Adapter), ollama.Reader},
+}
+
+func of(name string) (provider, error) {
+	p, ok := providers[name]
+	if !ok {
+		return p, fmt.Errorf("%w %q: it is one of %s", adapter.ErrProvider, name, strings.Join(adapter.Providers, ", "))
+	}
+	return p, nil
+}
+
+// Adapt makes the body of a draft for a provider. Errors are adapter.ErrProvider and those of an Adapter.
+func Adapt(provider string, d *chatctx.Draft) (adapter.Body, error) {
+	p, err := of(provider)
 	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	return p.adapt(d)
+}
+
+// Reader tells what of each message a provider's model gets, by the settings of a draft. Its errors are those of Adapt.
+func Reader(provider string, d *chatctx.Draft) (*adapter.Reader, error) {
+	p, err := of(provider)
+	if err != nil {
+		return nil, err
+	}
+	return p.reader(d)
+}
+
+// body keeps a nil pointer from becoming a body.
+func body[B adapter.Body](a adapter.Adapter[B]) func(*chatctx.Draft) (adapter.Body, error) {
+	return func(d *chatctx.Draft) (adapter.Body, error) {
+		b, err := a.Adapt(d)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
+	}
 }
 
 // Body gives the bytes of Adapt's body.

@@ -30,16 +30,34 @@ var rules = adapter.Rules{
 	},
 }
 
-func adapt(d *chatctx.Draft) (*Body, error) {
+// open reads the settings, and the rules that follow from them.
+func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &request{settings: s, model: adapter.BareModel(s, Provider)}
 	r.claude = parseModel(r.model)
 	own := rules
 	own.Thinking, own.Raw, own.Prefill = r.thinking, serverBlock, r.prefill
-	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+	return r, &own, nil
+}
+
+// Reader tells what of each message the model gets.
+func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
+	r, own, err := open(d)
+	if err != nil {
+		return nil, err
+	}
+	return adapter.NewReader(d, own, r.settings), nil
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	r, own, err := open(d)
+	if err != nil {
+		return nil, err
+	}
+	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
 		return nil, err
 	}
 	r.body = &Body{size: r.Size()}

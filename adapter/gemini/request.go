@@ -37,10 +37,11 @@ var rules = adapter.Rules{
 	},
 }
 
-func adapt(d *chatctx.Draft) (*Body, error) {
+// open reads the settings, and the rules that follow from them.
+func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &request{settings: s, model: strings.TrimPrefix(adapter.BareModel(s, Provider), "models/")}
 	r.version = version(r.model)
@@ -50,10 +51,27 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	if own.Media.InResults = r.version >= 3; own.Media.InResults {
 		own.Media.Bytes = 70_000_000 // 100 MB
 	}
-	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+	return r, &own, nil
+}
+
+// Reader tells what of each message the model gets.
+func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
+	r, own, err := open(d)
+	if err != nil {
 		return nil, err
 	}
-	r.body = &Body{Model: r.model, Functions: r.Tools, Tools: s.ExtraTools(), System: r.System, size: r.Size()}
+	return adapter.NewReader(d, own, r.settings), nil
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	r, own, err := open(d)
+	if err != nil {
+		return nil, err
+	}
+	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
+		return nil, err
+	}
+	r.body = &Body{Model: r.model, Functions: r.Tools, Tools: r.settings.ExtraTools(), System: r.System, size: r.Size()}
 	for _, t := range r.Turns {
 		r.turn(t)
 	}

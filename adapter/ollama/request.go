@@ -30,6 +30,15 @@ var rules = adapter.Rules{
 	},
 }
 
+// Reader tells what of each message the model gets.
+func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
+	s, err := adapter.ReadSettings(d, &rules)
+	if err != nil {
+		return nil, err
+	}
+	return adapter.NewReader(d, &rules, s), nil
+}
+
 func adapt(d *chatctx.Draft) (*Body, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {

@@ -52,14 +52,15 @@ var Media = adapter.MediaRules{
 	URLs: true,
 }
 
-func adapt(d *chatctx.Draft) (*Body, error) {
+// open reads the settings, and the rules that follow from them.
+func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	profile, ok := Profiles[s.Profile]
 	if !ok && s.Profile != "" {
-		return nil, &adapter.SettingError{Key: "profile", Provider: Provider, Why: "knows only " + strings.Join(profileNames(), ", ")}
+		return nil, nil, &adapter.SettingError{Key: "profile", Provider: Provider, Why: "knows only " + strings.Join(profileNames(), ", ")}
 	}
 	if s.Profile == "" {
 		profile = Profiles["openai"]
@@ -72,15 +73,32 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	own.IDs, own.Thinking = profile.IDs, r.thinking
 	own.System = !profile.Strict && !r.model.NoSystem
 	own.UserFirst = profile.Strict
-	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+	return r, &own, nil
+}
+
+// Reader tells what of each message the model gets.
+func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
+	r, own, err := open(d)
+	if err != nil {
 		return nil, err
 	}
-	r.body = &Body{Tools: r.Functions(s), size: r.Size()}
+	return adapter.NewReader(d, own, r.settings), nil
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	r, own, err := open(d)
+	if err != nil {
+		return nil, err
+	}
+	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
+		return nil, err
+	}
+	r.body = &Body{Tools: r.Functions(r.settings), size: r.Size()}
 	r.system()
 	for _, t := range r.Turns {
 		r.turn(t)
 	}
-	if profile.Strict {
+	if r.profile.Strict {
 		r.alternate()
 	}
 	r.parameters()

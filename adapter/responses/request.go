@@ -37,20 +37,38 @@ func media() adapter.MediaRules {
 	return m
 }
 
-func adapt(d *chatctx.Draft) (*Body, error) {
+// open reads the settings, and the rules that follow from them.
+func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &request{settings: s, model: openai.ParseModel(adapter.BareModel(s, Provider))}
 	r.model.Name = strings.TrimPrefix(r.model.Name, adapter.OpenAI+"/")
 	r.stored = string(s.Extra.Get("store")) == "true"
 	own := rules
-	own.Thinking, own.Raw = r.thinking, native
-	if r.Conversation, err = adapter.Normalise(d, &own); err != nil {
+	own.Thinking, own.Raw, own.RawLost = r.thinking, native, true
+	return r, &own, nil
+}
+
+// Reader tells what of each message the model gets.
+func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
+	r, own, err := open(d)
+	if err != nil {
 		return nil, err
 	}
-	r.body = &Body{Tools: r.Functions(s), size: r.Size()}
+	return adapter.NewReader(d, own, r.settings), nil
+}
+
+func adapt(d *chatctx.Draft) (*Body, error) {
+	r, own, err := open(d)
+	if err != nil {
+		return nil, err
+	}
+	if r.Conversation, err = adapter.Normalise(d, own); err != nil {
+		return nil, err
+	}
+	r.body = &Body{Tools: r.Functions(r.settings), size: r.Size()}
 	r.system()
 	for _, t := range r.Turns {
 		r.turn(t)

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/all"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/enhancer"
+	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
 // Options are the settings of the window that the turn goes by. They come from the store alone.
@@ -31,7 +33,22 @@ func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, 
 	} else if n > 0 {
 		inForce["budget"] = json.RawMessage(strconv.Itoa(n))
 	}
-	return enhancer.OptionsOf(inForce, t.getenv)
+	o, err := enhancer.OptionsOf(inForce, t.getenv)
+	o.Sent = sentTo(inForce)
+	return o, err
+}
+
+// sentTo says what of a message the provider of settings gets, nil where they name none, or it does not take them.
+func sentTo(inForce map[string]json.RawMessage) *tokens.Sent {
+	provider, err := providerOf(inForce)
+	if err != nil {
+		return nil // who asks for a body is told
+	}
+	r, err := all.Reader(provider, &chatctx.Draft{Settings: inForce})
+	if err != nil {
+		return nil
+	}
+	return &tokens.Sent{Name: r.Name(), Read: r.Read, Beside: r.Beside()}
 }
 
 // askWindow is how long a server may take to say what a model takes.

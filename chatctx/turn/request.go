@@ -227,12 +227,16 @@ func (r *Request) adapt() error {
 	r.Model = adapter.BareModel(&adapter.Settings{Model: textSetting(d.Settings, "model"), BaseURL: textSetting(d.Settings, "base_url")}, r.Provider)
 	r.wire.Model, r.wire.Body = r.Model, r.Body
 	pieces := body.Prefix()
-	r.Chain, r.sum = chain(pieces, d), adapter.NewChain(pieces...).Sum()
+	r.sum = adapter.NewChain(pieces...).Sum()
+	if r.Window != nil { // else it is no branch's
+		r.Chain = chain(pieces, d, r.Window)
+	}
 	return nil
 }
 
-// chain hashes the pieces of a body and says which message and step each is from.
-func chain(pieces []adapter.Piece, d *chatctx.Draft) []enhancer.Link {
+// chain hashes the pieces of a body and says which message and step each is from. Their tokens add up to the draft's.
+func chain(pieces []adapter.Piece, d *chatctx.Draft, w *enhancer.Window) []enhancer.Link {
+	of, fixed := w.Shares(d)
 	byID := make(map[chatctx.ID]*chatctx.DraftMessage, len(d.Messages))
 	for _, m := range d.Messages {
 		byID[m.ID] = m
@@ -245,14 +249,23 @@ func chain(pieces []adapter.Piece, d *chatctx.Draft) []enhancer.Link {
 		case m != nil:
 			l.Step = m.Step
 			if !counted[m.ID] {
-				l.Tokens, counted[m.ID] = m.Tokens, true
+				l.Tokens, counted[m.ID] = of[m.ID], true
 			}
 		case d.Summary != nil && p.Message == d.Summary.ID:
-			l.Step, l.Tokens = "summary", d.Summary.Tokens
+			l.Step, l.Tokens = "summary", of[p.Message]
 		case len(counted) == 0:
 			l.Step = "system"
 		}
 		links = append(links, l)
+	}
+	if len(links) > 0 { // prompts, and messages without a piece of their own: system texts, which begin the request
+		for _, n := range of {
+			fixed += n
+		}
+		for i := range links {
+			fixed -= links[i].Tokens
+		}
+		links[0].Tokens += fixed
 	}
 	return links
 }
@@ -262,10 +275,6 @@ func (t *Turn) compare(ctx context.Context, req *Request) error {
 	raw, err := t.Context.LastRequest(ctx, req.Draft.Branch, req.Provider)
 	if err != nil {
 		return err
-	}
-	sizes := req.Window.Counter.Sizes(req.Draft)
-	if len(req.Chain) > 0 && req.Chain[0].Message == (chatctx.ID{}) {
-		req.Chain[0].Tokens = sizes.Tools + sizes.System + sizes.Prompt
 	}
 	var before []enhancer.Link
 	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {

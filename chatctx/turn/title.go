@@ -58,7 +58,7 @@ func (t *Turn) Titling(ctx context.Context) (*Titling, error) {
 	if err != nil {
 		return nil, err
 	}
-	counter := tokens.NewCounter(req.Model, nil)
+	counter := tokens.NewCounter(req.Model, nil, nil)
 	x := &Titling{Model: req.Model, Tokens: counter.Text(titleSystem) + counter.Text(said), req: req, Price: o.Prices.Of(req.Provider, req.Model, time.Time{})}
 	_ = json.Unmarshal(set["max_tokens"], &x.Most) // it was put there
 	return x, nil

@@ -24,43 +24,72 @@ type Cache interface {
 	SetCounts(ctx context.Context, encoding string, ids []pool.ID, counts []int) error
 }
 
+// Sent says what of a branch goes to a provider. Package turn has it of the adapters.
+type Sent struct {
+	// Name tells these rules from others, in the keys of kept counts.
+	Name string
+	// Read is a message as it is sent, nil where nothing of it is. artifact may be nil.
+	Read func(m *pool.Message, artifact func(pool.Hash) ([]byte, error)) *pool.Message
+	// Beside are the texts that each request has beside what a draft says.
+	Beside []string
+}
+
 // Counter counts for one model. It is used by one goroutine.
 type Counter struct {
 	Model   Model
+	sent    *Sent
 	formula formula
 	cache   Cache
 	texts   map[pool.ID]int // of system prompts and tool definitions, which are not messages
 }
 
-// NewCounter counts for a model; cache may be nil.
-func NewCounter(model string, cache Cache) *Counter {
+// NewCounter counts for a model what sent says; where that is nil, all that any provider takes. cache may be nil.
+func NewCounter(model string, sent *Sent, cache Cache) *Counter {
 	m := ForModel(model)
-	return &Counter{Model: m, formula: formulaOf(m), cache: cache, texts: map[pool.ID]int{}}
+	return &Counter{Model: m, sent: sent, formula: formulaOf(m), cache: cache, texts: map[pool.ID]int{}}
 }
 
 // Text is the number of tokens of a text alone.
 func (c *Counter) Text(text string) int { return c.Model.Encoding.Count(text) }
 
-// Message counts a message with its overheads. read gives the bytes of artifacts and may be nil. A message that goes to no provider counts 0.
+// Message counts what of a message is sent, with its overheads. read gives the bytes of artifacts and may be nil. A message that goes to no provider counts 0.
 func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error)) int {
 	if m.Unsent {
 		return 0
 	}
-	n := PerMessage + c.parts(m.Content, read)
+	if c.sent != nil && !sameForAll(m) {
+		if m = c.sent.Read(m, read); m == nil {
+			return 0
+		}
+	}
+	n := PerMessage
 	for i := range m.Calls {
 		n += PerCall + c.Text(m.Calls[i].Tool) + c.Text(string(m.Calls[i].Arguments))
 	}
-	if r := m.Result; r != nil {
-		switch {
-		case len(r.Parts) > 0:
-			n += c.parts(r.Parts, read)
-		case r.JSON != nil:
-			n += c.Text(string(r.JSON))
-		default:
-			n += c.Text(r.Text)
-		}
+	switch r := m.Result; {
+	case r == nil, !r.Speaks(): // what stands beside is sent where the result says nothing
+		n += c.parts(m.Content, read)
+	case len(r.Parts) > 0:
+		n += c.parts(r.Parts, read)
+	case r.JSON != nil:
+		n += c.Text(string(r.JSON))
+	default:
+		n += c.Text(r.Text)
 	}
 	return n
+}
+
+// sameForAll: a message that every provider gets with the same words.
+func sameForAll(m *pool.Message) bool {
+	if m.Result != nil && m.Result.Speaks() {
+		return len(m.Result.Parts) == 0
+	}
+	for i := range m.Content {
+		if t := m.Content[i].Type; t != pool.TextPart && t != pool.CallPart {
+			return false
+		}
+	}
+	return m.Role != pool.ToolRole
 }
 
 func (c *Counter) parts(parts []pool.Part, read func(pool.Hash) ([]byte, error)) int {
@@ -98,38 +127,41 @@ func (c *Counter) Fill(ctx context.Context, d *chatctx.Draft) error {
 	if d.Summary != nil {
 		messages = append([]*chatctx.DraftMessage{d.Summary}, messages...)
 	}
-	plain, withMedia := missing(messages)
-	if err := c.fill(ctx, d, string(c.Model.Encoding), plain); err != nil {
+	c.leaveOut(d)
+	alike, special := missing(messages)
+	if err := c.fill(ctx, d, string(c.Model.Encoding), alike); err != nil {
 		return err
 	}
-	if err := c.fill(ctx, d, string(c.Model.Encoding)+"+"+c.formula.name, withMedia); err != nil {
+	if err := c.fill(ctx, d, c.special(), special); err != nil {
 		return err
 	}
 	return c.fillTexts(ctx, d)
 }
 
-// missing are the messages without a count, those with images or documents apart, since their count depends on more than the encoding.
-func missing(messages []*chatctx.DraftMessage) (plain, withMedia []*chatctx.DraftMessage) {
-	for _, m := range messages {
-		switch {
-		case m.Tokens != 0 || m.Unsent:
-		case hasMedia(m.Content) || m.Result != nil && hasMedia(m.Result.Parts):
-			withMedia = append(withMedia, m)
-		default:
-			plain = append(plain, m)
-		}
+// special is the key of counts that depend on more than the encoding.
+func (c *Counter) special() string {
+	key := string(c.Model.Encoding) + "+" + c.formula.name
+	if c.sent != nil {
+		key += "+" + c.sent.Name
 	}
-	return plain, withMedia
+	return key
 }
 
-func hasMedia(parts []pool.Part) bool {
-	for i := range parts {
-		if parts[i].Type == pool.ImagePart || parts[i].Type == pool.DocumentPart {
-			return true
+// missing are the messages without a count, those apart of which every provider gets something else.
+func missing(messages []*chatctx.DraftMessage) (alike, special []*chatctx.DraftMessage) {
+	for _, m := range messages {
+		switch {
+		case m.Tokens != 0 || unsent(m):
+		case sameForAll(m.Message):
+			alike = append(alike, m)
+		default:
+			special = append(special, m)
 		}
 	}
-	return false
+	return alike, special
 }
+
+func unsent(m *chatctx.DraftMessage) bool { return m.Unsent || m.Queued || m.Left }
 
 func (c *Counter) fill(ctx context.Context, d *chatctx.Draft, encoding string, messages []*chatctx.DraftMessage) error {
 	ids := make([]pool.ID, len(messages))
@@ -180,7 +212,7 @@ func textID(text string) pool.ID {
 func (c *Counter) fillTexts(ctx context.Context, d *chatctx.Draft) error {
 	var texts []string
 	var ids []pool.ID
-	for _, t := range []string{d.System, d.Prompt, toolText(d.Tools)} {
+	for _, t := range append([]string{d.System, d.Prompt, toolText(d.Tools)}, c.beside()...) {
 		if id := textID(t); t != "" && c.texts[id] == 0 {
 			texts, ids = append(texts, t), append(ids, id)
 		}
@@ -200,6 +232,13 @@ func (c *Counter) text(text string) int {
 		c.texts[id] = n
 	}
 	return n
+}
+
+func (c *Counter) beside() []string {
+	if c.sent == nil {
+		return nil
+	}
+	return c.sent.Beside
 }
 
 // toolText is what stands for the tool definitions in a count: their JSON.
@@ -239,6 +278,9 @@ func (s Sizes) Total() int {
 // Sizes counts a draft whose messages were filled; one without a count is counted now, and not kept.
 func (c *Counter) Sizes(d *chatctx.Draft) Sizes {
 	s := Sizes{Overhead: PerConversation, Tools: c.text(toolText(d.Tools)), Messages: c.messages(d)}
+	for _, t := range c.beside() {
+		s.Tools += c.text(t)
+	}
 	if d.System != "" {
 		s.System = PerMessage + c.text(d.System)
 	}
@@ -261,7 +303,10 @@ func (c *Counter) messages(d *chatctx.Draft) int {
 
 // Of is a message's count; one without is counted now.
 func (c *Counter) Of(d *chatctx.Draft, m *chatctx.DraftMessage) int {
-	if m.Tokens == 0 && !m.Unsent {
+	if unsent(m) {
+		return 0
+	}
+	if m.Tokens == 0 {
 		m.Tokens = c.Message(m.Message, d.Artifact)
 	}
 	return m.Tokens

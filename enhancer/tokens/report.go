@@ -9,100 +9,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// How good the figures of a report are.
+// How good counts are.
 const (
 	Exact       = "exact"       // by the model's own encoding, or the provider's own counter
 	Calibrated  = "calibrated"  // by another encoding, brought to what the provider reported for earlier requests
 	Approximate = "approximate" // by another encoding, which may be 20 to 30 % off
 )
-
-// Report is a draft's size, message by message.
-type Report struct {
-	Sizes               // after calibration
-	Model     Model     // whose budget it is
-	Exactness string    // exact, calibrated or approximate
-	Ratio     float64   // what counts were multiplied with; 1 where nothing was reported
-	Entries   []Counted // the messages in order, the summary first where there is one
-	Usage     Usage
-}
-
-// Counted is a message's line in a report.
-type Counted struct {
-	Message  *chatctx.DraftMessage
-	Tokens   int
-	Reported bool   // the provider's own figure
-	Preview  string // the beginning of its text, on one line
-}
-
-// Usage is a size against a budget.
-type Usage struct {
-	Tokens  int
-	Budget  int // 0: none
-	Percent int // of the budget, rounded; 0 without one
-	Within  bool
-}
-
-// UsageOf holds a size against a budget.
-func UsageOf(tokens, budget int) Usage {
-	u := Usage{Tokens: tokens, Budget: budget, Within: budget == 0 || tokens <= budget}
-	if budget > 0 {
-		u.Percent = (200*tokens + budget) / (2 * budget)
-	}
-	return u
-}
-
-// Report counts a draft that was filled. budget 0 is none. What a provider reported for a message wins over a count, and counts by an encoding that is
-// not the model's own are multiplied by what the reported figures of the draft's replies come to.
-func (c *Counter) Report(d *chatctx.Draft, budget int) *Report {
-	r := &Report{Model: c.Model, Sizes: c.Sizes(d), Ratio: 1, Exactness: Exact}
-	if !c.Model.Own {
-		r.Exactness = Approximate
-		if ratio, ok := c.Ratio(d); ok {
-			r.Ratio, r.Exactness = ratio, Calibrated
-		}
-	}
-	r.System, r.Prompt, r.Tools = scale(r.System, r.Ratio), scale(r.Prompt, r.Ratio), scale(r.Tools, r.Ratio)
-	r.Messages, r.Summary = 0, 0
-	if d.Summary != nil {
-		e := c.counted(d, d.Summary, r.Ratio)
-		r.Summary = e.Tokens
-		r.Entries = append(r.Entries, e)
-	}
-	for _, m := range d.Messages {
-		e := c.counted(d, m, r.Ratio)
-		r.Messages += e.Tokens
-		r.Entries = append(r.Entries, e)
-	}
-	r.Usage = UsageOf(r.Total(), budget)
-	return r
-}
-
-func (c *Counter) counted(d *chatctx.Draft, m *chatctx.DraftMessage, ratio float64) Counted {
-	e := Counted{Message: m, Tokens: scale(c.Of(d, m), ratio), Preview: Preview(m.Message, 60)}
-	if n := c.reported(m.Message); n > 0 && unchanged(m) {
-		e.Tokens, e.Reported = n+PerMessage, true
-	}
-	return e
-}
-
-// unchanged: no enhancer put other content in the message's place.
-func unchanged(m *chatctx.DraftMessage) bool {
-	return m.State == "" || m.State == "in" || m.State == "pinned"
-}
-
-func scale(n int, ratio float64) int { return int(float64(n)*ratio + 0.5) }
-
-// reported is what the provider said a reply's content took, without reasoning that is not sent back; 0 where this model's provider said nothing.
-func (c *Counter) reported(m *pool.Message) int {
-	if m.Role != pool.Assistant || m.Meta.OutputTokens == nil || !c.same(m) {
-		return 0
-	}
-	n := *m.Meta.OutputTokens
-	if m.Meta.ReasoningTokens != nil {
-		n -= *m.Meta.ReasoningTokens
-	}
-	return int(max(n, 0))
-}
 
 // same: the message is from a model that counts like this one.
 func (c *Counter) same(m *pool.Message) bool {

@@ -46,13 +46,13 @@ func benchTokens(r *run) []row {
 	defer s.Close()
 	count := func() {
 		d := value(c.Draft(ctx, ""))
-		must(tokens.NewCounter("gpt-4o", c).Fill(ctx, d))
+		must(tokens.NewCounter("gpt-4o", nil, c).Fill(ctx, d))
 	}
 	count()
 	load := func() { value(value(c.Snapshot(ctx, "")).Page(ctx, 1, 0)) }
 	median, low, high, took := ratio(9, count, load)
 	rows := []row{{fmt.Sprintf("count tokens of %d messages a second time: to loading", n), fmt.Sprintf("%s, %s", spread(median, low, high), took), "under 2", median < 2}}
-	counter := tokens.NewCounter("gpt-4o", nil)
+	counter := tokens.NewCounter("gpt-4o", nil, nil)
 	solid := strings.Repeat("abcdefghij", 100_000)
 	counter.Text("load the vocabulary")
 	alone := timed(func() { counter.Text(solid) })

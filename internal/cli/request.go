@@ -14,7 +14,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/enhancer"
-	"github.com/chatctx/chatctx/enhancer/tokens"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/internal/screen"
 )
@@ -144,7 +143,7 @@ func doExplain(r *run) error {
 	if err != nil {
 		return err
 	}
-	shares, _ := req.Window.Shares(req.Draft)
+	shares, overhead := req.Window.Shares(req.Draft)
 	if s := req.Draft.Summary; s != nil {
 		for _, p := range enhancer.SummaryParts(s.Message) {
 			notes[s.ID] = append(notes[s.ID], p.String())
@@ -160,8 +159,9 @@ func doExplain(r *run) error {
 		}
 	}
 	if r.json() {
-		return r.printJSON(r.explainEnd(req))
+		return r.printJSON(r.explainEnd(req, overhead))
 	}
+	r.printf("\nprompts, tools and overhead %s\n", enhancer.Short(overhead))
 	r.explainSteps(req)
 	return nil
 }
@@ -176,7 +176,7 @@ func (r *run) summarised(req *turn.Request) ([]*chatctx.DraftMessage, error) {
 	}
 	var out []*chatctx.DraftMessage
 	if d.Session.Start > 1 {
-		gone, err := r.beforeSession(d, in)
+		gone, err := r.beforeSession(req, in)
 		if err != nil {
 			return nil, err
 		}
@@ -193,8 +193,8 @@ func (r *run) summarised(req *turn.Request) ([]*chatctx.DraftMessage, error) {
 	return out, nil
 }
 
-// beforeSession are the messages before a draft's session, counted; in are those of them that the request holds.
-func (r *run) beforeSession(d *chatctx.Draft, in map[int]*chatctx.DraftMessage) ([]*chatctx.DraftMessage, error) {
+// beforeSession are the messages before a request's session, counted; in are those of them that the request holds.
+func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage) ([]*chatctx.DraftMessage, error) {
 	c, snap, err := r.snapshot()
 	if err != nil {
 		return nil, err
@@ -203,8 +203,8 @@ func (r *run) beforeSession(d *chatctx.Draft, in map[int]*chatctx.DraftMessage) 
 	if err != nil {
 		return nil, err
 	}
-	before := &chatctx.Draft{Artifact: d.Artifact}
-	for e, err := range snap.Entries(r.ctx, 1, min(d.Session.Start-1, snap.Len())) {
+	before := &chatctx.Draft{Artifact: req.Draft.Artifact}
+	for e, err := range snap.Entries(r.ctx, 1, min(req.Draft.Session.Start-1, snap.Len())) {
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ func (r *run) beforeSession(d *chatctx.Draft, in map[int]*chatctx.DraftMessage) 
 		}
 		before.Messages = append(before.Messages, m)
 	}
-	return before.Messages, tokens.NewCounter(plainValue(d.Settings["model"]), c).Fill(r.ctx, before)
+	return before.Messages, req.Window.Counter.Fill(r.ctx, before)
 }
 
 func (r *run) explainMessage(m *chatctx.DraftMessage, v explainedJSON) {
@@ -235,7 +235,7 @@ func (r *run) explainMessage(m *chatctx.DraftMessage, v explainedJSON) {
 	}
 }
 
-func (r *run) explainEnd(req *turn.Request) any {
+func (r *run) explainEnd(req *turn.Request, overhead int) any {
 	p := req.Prefix
 	prefix := prefixJSON{Bytes: p.Bytes, Tokens: p.Tokens, Total: p.Total, First: req.First, BrokenBy: p.BrokenBy, Message: idOrNull(p.Message), Lost: p.Lost}
 	if p.Price != nil && p.BrokenBy != "" {
@@ -251,12 +251,12 @@ func (r *run) explainEnd(req *turn.Request) any {
 		Provider string     `json:"provider"`
 		Model    string     `json:"model"`
 		Limit    int        `json:"limit"`
+		Overhead int        `json:"overhead"` // prompts, tools and the conversation as a whole
 		contract.Window
-	}{prefix, steps, req.Provider, req.Model, req.Report.Limit, contract.WindowOf(req.Forecast)}
+	}{prefix, steps, req.Provider, req.Model, req.Report.Limit, overhead, contract.WindowOf(req.Forecast)}
 }
 
 func (r *run) explainSteps(req *turn.Request) {
-	r.printf("\n")
 	for _, s := range req.Report.Steps {
 		if s.Before != s.After {
 			r.printf("%s  %d → %d tokens\n", pad(s.Name, 12), s.Before, s.After)

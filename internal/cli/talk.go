@@ -61,7 +61,7 @@ chatctx ask "Name the boat" -n 3`},
 			json: "the body; with --check: body, repairs[{message, what}], summaries[{from, to, by, merged, cut}], provider, model", example: `chatctx request --provider anthropic --pretty
 chatctx request --check`},
 		{name: "explain", does: "show what becomes of each message in a request, and what it shares with the last one", scope: onBranch, do: doExplain, paged: true,
-			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, " + contract.WindowFields,
+			flags: modelFlags(), json: "id, role, kind, position, state, step, tokens, notes; a line each message of the branch, and the summary; last prefix{bytes, tokens, total, first, broken_by, message, lost, cost_nano, currency}, steps[], provider, model, limit, overhead, " + contract.WindowFields,
 			example: "chatctx explain"},
 	}
 }
