@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // The JSON of a message is lossless. Two keys at its end hold what the rest cannot, each a JSON Pointer into the message with
@@ -329,32 +331,10 @@ func (w *writer) number(n int64) {
 	w.buf.Write(strconv.AppendInt(w.buf.AvailableBuffer(), n, 10))
 }
 
-// text writes a JSON string in which only quotes, backslashes and control characters are escaped.
+// text writes a JSON string.
 func (w *writer) text(s string) {
-	w.buf.WriteByte('"')
-	done := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		w.buf.WriteString(s[done:i])
-		done = i + 1
-		switch c {
-		case '"', '\\':
-			w.buf.Write([]byte{'\\', c})
-		case '\n':
-			w.buf.WriteString(`\n`)
-		case '\t':
-			w.buf.WriteString(`\t`)
-		case '\r':
-			w.buf.WriteString(`\r`)
-		default:
-			fmt.Fprintf(w.buf, `\u%04x`, c)
-		}
-	}
-	w.buf.WriteString(s[done:])
-	w.buf.WriteByte('"')
+	w.buf.Grow(len(s) + 2)
+	w.buf.Write(jsontree.AppendString(w.buf.AvailableBuffer(), s))
 }
 
 // timeLayout is RFC 3339 with as many digits of a second as there are.

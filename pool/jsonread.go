@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // UnmarshalJSON reads what AppendJSON wrote, or JSON written by hand: role and one of content, tool_calls and tool_result are
@@ -436,30 +437,15 @@ func (r *reader) text(data []byte, s *string) error {
 
 func hasLoneSurrogate(s []byte) bool {
 	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			continue
+		if s[i] == '\\' {
+			size, half := jsontree.Escape(s[i:])
+			if half {
+				return true
+			}
+			i += size - 1
 		}
-		i++
-		if s[i] != 'u' {
-			continue
-		}
-		first := hexRune(s[i+1:])
-		i += 4
-		if !utf16.IsSurrogate(first) {
-			continue
-		}
-		rest := s[i+1:]
-		if !bytes.HasPrefix(rest, []byte(`\u`)) || utf16.DecodeRune(first, hexRune(rest[2:])) == utf8.RuneError {
-			return true
-		}
-		i += 6
 	}
 	return false
-}
-
-func hexRune(s []byte) rune {
-	n, _ := strconv.ParseUint(string(s[:4]), 16, 16)
-	return rune(n)
 }
 
 // items calls fn for each member of an object ('{') or element of a list ('['), with the JSON of its value.
@@ -467,74 +453,13 @@ func (r *reader) items(data []byte, open byte, fn func(name string, value []byte
 	if data[0] != open {
 		return r.invalid("it must be %s", map[byte]string{'{': "an object", '[': "a list"}[open])
 	}
-	i := skipSpace(data, 1)
-	for data[i] != open+2 { // } is two behind {, and ] two behind [
+	return jsontree.Each(data, func(quoted, value []byte) error {
 		var name string
 		if open == '{' {
-			end := valueEnd(data, i)
-			if err := r.text(data[i:end], &name); err != nil {
+			if err := r.text(quoted, &name); err != nil {
 				return err
 			}
-			i = skipSpace(data, skipSpace(data, end)+1)
 		}
-		end := valueEnd(data, i)
-		if err := fn(name, data[i:end]); err != nil {
-			return err
-		}
-		if i = skipSpace(data, end); data[i] == ',' {
-			i = skipSpace(data, i+1)
-		}
-	}
-	return nil
-}
-
-func skipSpace(data []byte, i int) int {
-	for data[i] == ' ' || data[i] == '\t' || data[i] == '\n' || data[i] == '\r' {
-		i++
-	}
-	return i
-}
-
-// valueEnd is the end of the value that begins at i.
-func valueEnd(data []byte, i int) int {
-	depth := 0
-	for i < len(data) {
-		switch data[i] {
-		case '"':
-			i = stringEnd(data, i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		default:
-			i = wordEnd(data, i)
-		}
-		if depth == 0 {
-			return i
-		}
-		for i < len(data) && bytes.IndexByte([]byte(" \t\r\n,:"), data[i]) >= 0 {
-			i++
-		}
-	}
-	return i
-}
-
-// stringEnd is the end of the string that begins at i.
-func stringEnd(data []byte, i int) int {
-	for i++; data[i] != '"'; i++ {
-		if data[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-// wordEnd is the end of the number or word that begins at i.
-func wordEnd(data []byte, i int) int {
-	for i < len(data) && bytes.IndexByte([]byte(" \t\r\n,:]}"), data[i]) < 0 {
-		i++
-	}
-	return i
+		return fn(name, value)
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // ErrInvalid: a message that can never be stored or sent, or JSON that is none. The error says where and why.
@@ -198,7 +200,7 @@ func depthOf(raw []byte) int {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
-			i = stringEnd(raw, i) - 1
+			i = jsontree.StringEnd(raw, i) - 1
 		case '{', '[':
 			depth++
 			deepest = max(deepest, depth)

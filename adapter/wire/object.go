@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Object is a JSON object that keeps the order of its members and the bytes of their values, so that a block can be changed
@@ -27,75 +29,12 @@ func ParseObject(raw []byte) (Object, error) {
 		return nil, errors.New("not a JSON object")
 	}
 	var o Object
-	err := members(raw, func(name, value []byte) error {
+	err := jsontree.Each(raw, func(name, value []byte) error {
 		m := Member{Value: value[:len(value):len(value)]}
 		o = append(o, m)
 		return json.Unmarshal(name, &o[len(o)-1].Name)
 	})
 	return o, err
-}
-
-// members calls fn for each member of a valid object: its name, with the quotes, and its value.
-func members(raw []byte, fn func(name, value []byte) error) error {
-	for i := space(raw, 1); raw[i] == '"'; i = space(raw, i) {
-		end := text(raw, i)
-		name := raw[i:end]
-		i = space(raw, space(raw, end)+1)
-		end = value(raw, i)
-		if err := fn(name, raw[i:end]); err != nil {
-			return err
-		}
-		if i = space(raw, end); raw[i] == ',' {
-			i++
-		}
-	}
-	return nil
-}
-
-// space is the first place from i on that is not white.
-func space(raw []byte, i int) int {
-	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\r' || raw[i] == '\t') {
-		i++
-	}
-	return i
-}
-
-// text is the end of the string at i.
-func text(raw []byte, i int) int {
-	for i++; raw[i] != '"'; i++ {
-		if raw[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-// value is the end of the value at i.
-func value(raw []byte, i int) int {
-	depth := 0
-	for ; i < len(raw); i++ {
-		switch raw[i] {
-		case '"':
-			i = text(raw, i) - 1
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			depth--
-		case ',', ':', ' ', '\n', '\r', '\t':
-			if depth == 0 {
-				return i
-			}
-			continue
-		}
-		if depth < 0 {
-			return i
-		}
-		if depth == 0 && (raw[i] == '"' || raw[i] == '}' || raw[i] == ']') {
-			return i + 1
-		}
-	}
-	return i
 }
 
 // HasOther reports whether a valid object has a member whose name is none of these. Anything but an object has none.
@@ -104,7 +43,7 @@ func HasOther(raw []byte, names map[string]bool) bool {
 	if len(raw) == 0 || raw[0] != '{' {
 		return false
 	}
-	return members(raw, func(name, _ []byte) error {
+	return jsontree.Each(raw, func(name, _ []byte) error {
 		if !names[string(name[1:len(name)-1])] {
 			return errOther
 		}
@@ -186,15 +125,7 @@ func Array(values []json.RawMessage) json.RawMessage {
 }
 
 // String is text as a JSON string, without the escapes that HTML wants.
-func String(text string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
+func String(text string) json.RawMessage { return jsontree.AppendString(nil, text) }
 
 // Merge puts the members of a newer object over those of an older one; null ones change nothing. Either may be nil. It is
 // how cumulative figures come together.

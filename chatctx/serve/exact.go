@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // exact fails where JSON has a name that the type does not have in these very letters, or one twice: package json takes "Text" for "text", and the last of two, so
@@ -31,12 +33,7 @@ func exact(raw []byte, t reflect.Type) error {
 	case t.Kind() == reflect.Map && raw[0] == '{':
 		return members(raw, func(_ string, value []byte) error { return exact(value, t.Elem()) })
 	case t.Kind() == reflect.Slice && raw[0] == '[':
-		s := scanner{raw: raw, at: 1}
-		for s.next() != ']' {
-			if err := exact(s.value(), t.Elem()); err != nil {
-				return err
-			}
-		}
+		return jsontree.Each(raw, func(_, value []byte) error { return exact(value, t.Elem()) })
 	}
 	return nil
 }
@@ -51,77 +48,16 @@ func readsItself(t reflect.Type) bool {
 
 // members takes the members of an object of valid JSON. The values lie in raw.
 func members(raw []byte, take func(name string, value []byte) error) error {
-	s := scanner{raw: raw, at: 1}
 	seen := map[string]bool{}
-	for s.next() != '}' {
-		var name string
-		quoted := s.value()
-		if name = string(quoted[1 : len(quoted)-1]); strings.ContainsRune(name, '\\') {
+	return jsontree.Each(raw, func(quoted, value []byte) error {
+		name := string(quoted[1 : len(quoted)-1])
+		if strings.ContainsRune(name, '\\') {
 			_ = json.Unmarshal(quoted, &name) // it is valid
 		}
 		if seen[name] {
 			return fmt.Errorf("%q stands there twice", name)
 		}
 		seen[name] = true
-		s.next()
-		if err := take(name, s.value()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scanner finds where values end in valid JSON.
-type scanner struct {
-	raw []byte
-	at  int
-}
-
-// next goes to the next byte that is more than white space or a mark between values.
-func (s *scanner) next() byte {
-	for strings.IndexByte(" \t\r\n,:", s.raw[s.at]) >= 0 {
-		s.at++
-	}
-	return s.raw[s.at]
-}
-
-// value passes over the value that begins here.
-func (s *scanner) value() []byte {
-	from, depth := s.at, 0
-	for s.at < len(s.raw) {
-		switch c := s.raw[s.at]; c {
-		case '"':
-			s.text()
-			if depth == 0 {
-				return s.raw[from:s.at]
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 { // the end of what a number or a word stands in
-				return s.raw[from:s.at]
-			}
-			if depth--; depth == 0 {
-				s.at++
-				return s.raw[from:s.at]
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return s.raw[from:s.at]
-			}
-		}
-		s.at++
-	}
-	return s.raw[from:s.at]
-}
-
-// text passes over a string.
-func (s *scanner) text() {
-	for s.at++; s.raw[s.at] != '"'; s.at++ {
-		if s.raw[s.at] == '\\' {
-			s.at++
-		}
-	}
-	s.at++
+		return take(name, value)
+	})
 }

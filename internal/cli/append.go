@@ -11,7 +11,6 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/jsontree"
-	"github.com/chatctx/chatctx/pool"
 )
 
 // A batch of append ends at so many messages or bytes, or when no further line is there yet.
@@ -141,7 +140,7 @@ func (l *lines) batch() (batch []*chatctx.Message, numbers []int, err error) {
 		}
 		m := new(chatctx.Message)
 		if utf8.Valid(line) { // half characters are replaced, as in an import; bytes that are no text are refused
-			whole, mended := pool.WholeJSON(line)
+			whole, mended := jsontree.Whole(line)
 			line, l.mended = whole, l.mended+mended
 		}
 		if err := decodeMessage(line, m); err != nil {

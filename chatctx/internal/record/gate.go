@@ -78,13 +78,7 @@ func (s *Store) Value(kind string, raw *json.RawMessage) error {
 		if start < 0 {
 			break
 		}
-		end := start + 1
-		for ; rest[end] != '"'; end++ {
-			if rest[end] == '\\' {
-				end++
-			}
-		}
-		end++
+		end := jsontree.StringEnd(rest, start)
 		quoted := rest[start:end]
 		if after := bytes.TrimLeft(rest[end:], " \t\r\n"); len(after) == 0 || after[0] != ':' {
 			var err error
@@ -109,11 +103,7 @@ func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
 	if err := s.Texts(kind, &text); err != nil || text == was {
 		return raw, err
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(text)
-	return bytes.TrimSpace(b.Bytes()), err
+	return jsontree.AppendString(nil, text), nil
 }
 
 // Values is value for each value of maps, which are replaced and not changed.
