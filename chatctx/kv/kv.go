@@ -102,6 +102,13 @@ type Hosted interface {
 	Instead(of Care) string
 }
 
+// Guarded is what an engine offers whose Updates do without scans where they can: it scans beforehand and sees by a record's key whether that still holds.
+type Guarded interface {
+	// Guard says what guards a range: a record that, once it is changed by an Update that changes a record of the range, never has an earlier value again; nil where there is none. An Update that
+	// changes a record of the range alone is noted by the engine itself. A Key without a key has no record, only that note. It is called before the database is used, and all programs say the same.
+	Guard(of func(bucket string, r Range) *Key)
+}
+
 // Granter is what an engine offers that knows users.
 type Granter interface {
 	// Grant gives a user of the database one role and takes the others away. fs.ErrNotExist where there is no such user,

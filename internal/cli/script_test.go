@@ -90,7 +90,19 @@ func onServer(e *testscript.Env, make bool) error {
 	if pgtest.Server == nil {
 		return pgtest.ErrMissing
 	}
-	e.Setenv("CHATCTX_STORE", pgtest.Server.URL(pgtest.Name()))
+	proxy, err := pgtest.Server.NewProxy()
+	if err != nil {
+		return err
+	}
+	var scans scanned
+	proxy.Scanned = scans.note
+	e.Defer(func() {
+		proxy.Close()
+		if all := scans.take(); len(all) > 0 {
+			e.T().Fatal("Updates scanned: ", all)
+		}
+	})
+	e.Setenv("CHATCTX_STORE", proxy.URL(pgtest.Name()))
 	if !make {
 		return nil
 	}

@@ -35,6 +35,8 @@ type Proxy struct {
 	Delay time.Duration
 	// Judge decides about a request: all messages up to the one that asks for an answer. nil passes all.
 	Judge func(request []byte) Fate
+	// Scanned is told of the buckets that are scanned within a transaction that may write, unless it says what for. nil: nobody is.
+	Scanned func(bucket string)
 
 	dir      string
 	upstream string
@@ -121,6 +123,7 @@ type proxied struct {
 	dropping       atomic.Bool
 	kept           atomic.Bool
 	quiet          chan struct{} // closed once answers are no longer read
+	seen           statements
 }
 
 func (c *proxied) close() {
@@ -162,6 +165,9 @@ func (c *proxied) request() ([]byte, error) {
 }
 
 func (c *proxied) pass(request []byte) error {
+	if c.Scanned != nil {
+		c.seen.look(request, c.Scanned)
+	}
 	fate := Pass
 	if c.Judge != nil {
 		fate = c.Judge(request)

@@ -132,6 +132,9 @@ func newStore(db kv.DB, o record.Options) *record.Store {
 	if h, is := db.(kv.Hosted); is {
 		s.User = h.User() + "/" + local
 	}
+	if g, is := db.(kv.Guarded); is {
+		g.Guard(record.Guard)
+	}
 	if s.Clock == nil {
 		s.Clock = clockOf(db)
 	}

@@ -242,6 +242,9 @@ func (k *Kept) Around(tx kv.Tx, change func() error) error {
 }
 
 func rulesAndStamp(tx kv.Tx) (all view.RuleSet, stamp pool.Hash, err error) {
+	if err = kv.Fetch(tx, kv.In(record.RuleBucket, kv.Range{})); err != nil {
+		return nil, stamp, err
+	}
 	if all, err = view.AllRules(tx); err == nil {
 		stamp, err = StampRules(tx)
 	}

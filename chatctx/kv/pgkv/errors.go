@@ -48,7 +48,7 @@ func fatal(pg *pgconn.PgError) bool {
 // conflict: the transaction was rolled back since another one came between, and may be run again.
 func conflict(err error) bool {
 	c := code(err)
-	return c == serializationFailure || c == deadlockDetected
+	return c == serializationFailure || c == deadlockDetected || errors.Is(err, errMoved)
 }
 
 // ending: the server is going down or coming up.

@@ -78,7 +78,7 @@ func (d *database) identify(ctx context.Context, err error) error {
 // rewritten are the buckets of a store whose few records are written again with each change. They have a part of the table to themselves, with so much room on each page
 // that a record which is written again stays there and the index need not change: PostgreSQL notes what a transaction reads by pages of the index, so each change of one
 // makes others run again.
-var rewritten = []string{"branch", "claim", "context", "meta", "partial"}
+var rewritten = []string{"", "branch", "claim", "context", "meta", "partial"}
 
 // The parts of the table kv.
 const (

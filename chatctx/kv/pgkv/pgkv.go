@@ -83,6 +83,7 @@ type database struct {
 	clock             clock
 
 	opened atomic.Bool // Open has succeeded
+	guard  func(bucket string, r kv.Range) *kv.Key
 
 	mu     sync.Mutex
 	closed bool

@@ -60,12 +60,12 @@ func TestConformance(t *testing.T) {
 	kvtest.Run(t, func(t *testing.T) kv.DB { return open(t, made(t)) })
 }
 
-// TestConformancePooled keeps nothing in a session, as behind a pooler that hands connections on after each transaction.
+// TestConformancePooled keeps nothing in a session, as behind a pooler that hands connections on after each transaction, and has Updates step aside for their scans.
 func TestConformancePooled(t *testing.T) {
-	kvtest.Run(t, func(t *testing.T) kv.DB { return open(t, made(t, "default_query_exec_mode=exec")) })
+	kvtest.Run(t, func(t *testing.T) kv.DB { return openGuarded(t, made(t, "default_query_exec_mode=exec")) })
 }
 
 func TestModel(t *testing.T) {
 	url := made(t)
-	kvtest.Reopen(t, 7, func() kv.DB { return open(t, url) })
+	kvtest.Reopen(t, 7, func() kv.DB { return openGuarded(t, url) })
 }

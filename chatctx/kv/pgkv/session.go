@@ -65,8 +65,13 @@ type session struct {
 	begun  bool
 	locked int64 // the advisory lock that it has, 0 for none
 	known  known
-	pages  map[string]map[string]*page // the beginnings of ranges that were fetched, by bucket and rangeName
-	wrote  []watch.Key
+	// aside: it may step aside for a scan. stays: not any more, since it has sent writes or scanned. read is what it has read by key.
+	aside    bool
+	stays    bool
+	read     map[place][]byte
+	readSize int
+	pages    map[string]map[string]*page // the beginnings of ranges that were fetched, by bucket and rangeName
+	wrote    []watch.Key
 	// emptied is what is swept after the commit. A transaction that erases leaves nothing to sweep.
 	emptied []emptied
 	erases  bool
@@ -78,24 +83,36 @@ func (d *database) newSession(ctx context.Context, begin statement) *session {
 		erases: slices.Contains(kv.LongPurposes, kv.Purpose(ctx))}
 }
 
-// ask sends calls, after the writes that wait and, with the first ones, the begin. It gives the results of the calls.
-func (s *session) ask(calls ...call) ([]result, error) {
+// askAfter sends calls after the writes that wait, which they are to see.
+func (s *session) askAfter(calls ...call) ([]result, error) {
 	if s.failed != nil {
 		return nil, s.failed
 	}
-	all := append(s.writes(), calls...)
-	var results []result
-	var err error
+	writes := s.writes()
+	results, err := s.ask(append(writes, calls...)...)
+	if err != nil {
+		return nil, err
+	}
+	s.stays = true
+	s.known.clean()
+	return results[len(results)-len(calls):], nil
+}
+
+// ask sends calls, the first ones with the begin, and gives their results.
+func (s *session) ask(calls ...call) (results []result, err error) {
+	if s.failed != nil {
+		return nil, s.failed
+	}
 	if s.begun {
-		results, err = s.link().run(s.ctx, s.db.limit(), all...)
+		results, err = s.link().run(s.ctx, s.db.limit(), calls...)
 	} else {
-		results, err = s.first(all)
+		results, err = s.first(calls)
 	}
 	if err != nil {
 		s.failed = err
 		return nil, err
 	}
-	s.known.clean()
+	s.known.forget()
 	return results[len(results)-len(calls):], nil
 }
 
@@ -268,7 +285,7 @@ func (k *known) set(p place, data []byte, dirty bool) {
 	}
 }
 
-// clean notes that everything was sent, and forgets it where it is much.
+// clean notes that everything was sent.
 func (k *known) clean() {
 	if k.waiting > 0 {
 		for _, v := range k.of {
@@ -276,9 +293,21 @@ func (k *known) clean() {
 		}
 		k.waiting = 0
 	}
-	if k.size > knownLimit {
-		clear(k.of)
-		k.size = 0
+	k.forget()
+}
+
+// forget makes room where much is known, of all but what is not sent yet.
+func (k *known) forget() {
+	if k.size <= knownLimit {
+		return
+	}
+	k.size = 0
+	for p, v := range k.of {
+		if v.dirty {
+			k.size += len(p.bucket) + len(p.key) + len(v.data)
+		} else {
+			delete(k.of, p)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
@@ -54,6 +55,7 @@ func (s *session) get(bucket string, key []byte) ([]byte, error) {
 }
 
 func (s *session) learn(p place, data []byte) {
+	s.noteRead(p, data)
 	if len(data) <= smallValue {
 		s.known.set(p, data, false)
 	}
@@ -133,13 +135,7 @@ func (t *reader) Fetch(keys []kv.Key) error {
 	for _, bucket := range buckets {
 		calls = append(calls, do(t.db.sql.many, []byte(bucket), byteaArray(ask[bucket])))
 	}
-	for _, k := range ranges {
-		calls = append(calls, t.scan(k.Bucket, *k.Range, mostFetched))
-	}
-	if len(calls) == 0 {
-		return nil
-	}
-	results, err := t.ask(calls...)
+	results, err := t.fetch(calls, ranges, mostFetched)
 	if err != nil {
 		return err
 	}
@@ -150,6 +146,30 @@ func (t *reader) Fetch(keys []kv.Key) error {
 		t.keep(k.Bucket, *k.Range, results[len(buckets)+i].rows)
 	}
 	return nil
+}
+
+// fetch asks for records by key, and for the beginnings of ranges after them.
+func (s *session) fetch(byKey []call, ranges []kv.Key, limit int) ([]result, error) {
+	var scans []call
+	var guards []place
+	direct := !s.aside || len(ranges) == 0
+	for _, k := range ranges {
+		scans = append(scans, s.scan(k.Bucket, *k.Range, limit))
+		of := s.guards(k.Bucket, *k.Range)
+		direct = direct || of == nil
+		guards = append(guards, of...)
+	}
+	switch {
+	case len(byKey)+len(scans) == 0:
+		return nil, nil
+	case len(ranges) == 0:
+		return s.ask(byKey...)
+	case direct:
+		return s.askAfter(append(byKey, scans...)...)
+	}
+	slices.SortFunc(guards, place.compare)
+	scanned, read, err := s.scanAside(slices.Compact(guards), scans, byKey)
+	return append(read, scanned...), err
 }
 
 // learnMany notes what a question for some keys gave.
@@ -167,7 +187,18 @@ func (s *session) learnMany(bucket string, keys [][]byte, answer result) map[str
 // page is the beginning of a range.
 type page struct {
 	rows  [][][]byte
-	limit int // fewer rows are all that there are
+	limit int
+	last  []byte // the last key that was read, nil where all were
+}
+
+// pageOf is a page of which the server gave the rows.
+func (s *session) pageOf(bucket string, r kv.Range, rows [][][]byte, limit int) *page {
+	p := &page{rows: rows, limit: limit}
+	if len(rows) >= limit {
+		p.last = rows[len(rows)-1][0]
+	}
+	p.rows = s.withOwn(bucket, r, rows, p.last)
+	return p
 }
 
 func rangeName(r kv.Range) string {
@@ -181,7 +212,7 @@ func (s *session) keep(bucket string, r kv.Range, rows [][][]byte) {
 	if s.pages[bucket] == nil {
 		s.pages[bucket] = map[string]*page{}
 	}
-	s.pages[bucket][rangeName(r)] = &page{rows, mostFetched}
+	s.pages[bucket][rangeName(r)] = s.pageOf(bucket, r, rows, mostFetched)
 }
 
 func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) error {
@@ -198,7 +229,7 @@ func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) erro
 			if err != nil {
 				return err
 			}
-			fetched = &page{rows, limit}
+			fetched = t.pageOf(bucket, r, rows, limit)
 		}
 		bytes := 0
 		for _, row := range fetched.rows {
@@ -207,17 +238,16 @@ func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) erro
 				return unlessStop(err)
 			}
 		}
-		n := len(fetched.rows)
-		if n < fetched.limit {
+		if fetched.last == nil {
 			return nil
 		}
-		last := fetched.rows[n-1][0]
 		if r.Reverse {
-			r.To = last
+			r.To = fetched.last
 		} else {
-			r.From = after(last)
+			r.From = after(fetched.last)
 		}
-		limit = min(4*fetched.limit, mostRows, max(1, pageBytes*n/max(bytes, 1)))
+		n := len(fetched.rows)
+		limit = min(4*fetched.limit, mostRows, max(1, pageBytes*max(n, 1)/max(bytes, 1)))
 		fetched = nil
 	}
 	return nil
@@ -241,7 +271,7 @@ func (s *session) scan(bucket string, r kv.Range, limit int) call {
 
 // rows reads one page of a range.
 func (s *session) rows(bucket string, r kv.Range, limit int) ([][][]byte, error) {
-	results, err := s.ask(s.scan(bucket, r, limit))
+	results, err := s.fetch(nil, []kv.Key{kv.In(bucket, r)}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +324,7 @@ func (s *session) write(bucket string, key, data []byte) error {
 	delete(s.pages, bucket)
 	s.wrote = append(s.wrote, watch.Key{Bucket: bucket, Key: []byte(p.key)})
 	if s.known.waiting > waitingLimit {
-		_, err := s.ask()
+		_, err := s.askAfter()
 		return err
 	}
 	return nil

@@ -96,6 +96,9 @@ func pause(ctx context.Context, try int) {
 // attempt runs fn once and commits. mine says that the error is fn's own.
 func (d *database) attempt(ctx context.Context, fn func(kv.RwTx) error, lane string, try int) (err error, mine bool) {
 	s := d.newSession(ctx, d.sql.beginUpdate)
+	if s.erases { // others see what for, as in pg_stat_activity
+		s.begin.sql += " -- " + kv.Purpose(ctx)
+	}
 	tx := &writer{reader{session: s, page: updatePage}}
 	defer func() {
 		tx.ended = true
@@ -106,7 +109,7 @@ func (d *database) attempt(ctx context.Context, fn func(kv.RwTx) error, lane str
 			return err, false
 		}
 	}
-	s.hold = try >= holdFrom
+	s.hold, s.aside = try >= holdFrom, d.guard != nil
 	if err := fn(tx); s.failed == nil && err != nil {
 		return err, true
 	}
@@ -138,6 +141,7 @@ func (s *session) finish() error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
+	s.stamp()
 	writes := s.writes()
 	if !s.begun && len(writes) == 0 {
 		return nil
