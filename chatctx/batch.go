@@ -220,6 +220,9 @@ func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 	a := &journal.Appending{Msgs: messages, O: o}
 	a.CopyIDs()
 	if o.Key != "" {
+		if err := o.CheckKey(); b.err == nil {
+			b.err = err
+		}
 		if slices.Contains(b.keys, o.Key) {
 			b.err = record.Invalidf("two appends of a batch have the key %q", o.Key)
 		}
@@ -282,6 +285,9 @@ type Step = journal.Step
 
 // Placement is where a message stands. Known: it stood there before.
 type Placement = journal.Placement
+
+// MostKey is how many bytes the key of an append may have, of UTF-8.
+const MostKey = journal.MostKey
 
 // AppendOptions of AppendWith. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
 // happen once: a second one with the same key within 24 hours gives what the first made. Copies gives a message whose id this context does not have an

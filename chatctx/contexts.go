@@ -83,6 +83,9 @@ type ContextInfo struct {
 	Settings         map[string]json.RawMessage
 	AppData          map[string]json.RawMessage
 	Labels           []string // in order
+	// Revision goes up with each change of the conversation itself, undo included: its title, labels, tags, marks, settings, rules, tools and active branch. Branches have
+	// their own.
+	Revision uint64
 }
 
 // The labels that lists know: what is pinned stands first, what is archived is left out.
@@ -102,7 +105,7 @@ func infoOf(s *record.Store, tx kv.Tx, id ID, rec *record.ContextRecord) (*Conte
 	active, err := branch.NameOf(tx, id, rec.Active)
 	info := &ContextInfo{ID: id, Title: rec.Title, Derived: rec.Derived, Current: id == current, Active: active, Branches: int(rec.Branches),
 		Messages: int(rec.Messages), Created: rec.Created, Updated: rec.Updated, Trashed: rec.Trashed, Parent: rec.Parent,
-		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels)}
+		Settings: rec.Settings, AppData: rec.AppData, Labels: slices.Clone(rec.Labels), Revision: rec.Revision}
 	if err == nil && rec.Parent != (ID{}) {
 		parent, _, err := record.GetContext(tx, rec.Parent)
 		if err != nil {

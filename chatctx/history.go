@@ -247,6 +247,47 @@ func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
 	})
 }
 
+// Locate resolves a reference as Find does, without reading the message: its id, its position, 0 where the branch does not hold it, and about how many bytes of memory it
+// takes.
+func (s *Snapshot) Locate(ctx context.Context, ref Ref) (id ID, position, size int, err error) {
+	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+		if id, position, err = (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref); err != nil {
+			return err
+		}
+		return pool.Sizes(tx, s.ctx.ID, []ID{id}, func(_, n int) error {
+			size = n
+			return nil
+		})
+	})
+	return id, position, size, err
+}
+
+// Within is how far Entries may read from a position on towards another one, so that the messages take about most bytes of memory: the last position, and the bytes.
+// The first message counts whatever it takes.
+func (s *Snapshot) Within(ctx context.Context, from, to, most int) (last, size int, err error) {
+	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
+		lo, hi := max(min(from, to), 1), min(max(from, to), s.Len())
+		ids, err := branch.IDs(tx, s.ctx.ID, branch.Slice(s.branch.Pieces, lo-1, hi))
+		if err != nil {
+			return err
+		}
+		step := 1
+		if from > to {
+			slices.Reverse(ids)
+			step = -1
+		}
+		last, size = from-step, 0
+		return pool.Sizes(tx, s.ctx.ID, ids, func(i, n int) error {
+			if i > 0 && size+n > most {
+				return kv.ErrStop
+			}
+			last, size = last+step, size+n
+			return nil
+		})
+	})
+	return last, size, err
+}
+
 // Stretch is what a range names: the positions From to To of a branch. To is less than From where the range is empty.
 type Stretch struct {
 	Snapshot *Snapshot

@@ -83,12 +83,16 @@ type Begun struct {
 // there is settled first. If a reply runs already, the messages are queued; without any, that is an ErrConflict. Where the key of o is known, they are neither appended
 // nor queued again: Again says so, Placed where they went (Position 0: into the queue), and the claim is had all the same, unless a reply runs.
 func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o AppendOptions, messages ...*Message) (*Begun, error) {
-	if err := c.store.at.Ready(messages); err != nil {
+	err := o.CheckKey()
+	if err == nil {
+		err = c.store.at.Ready(messages)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var out *Begun
 	claim := c.store.at.NewClaim()
-	err := c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
+	err = c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		t, err := journal.Begin(c.store.at, tx, c.ID.String(), branchName)
 		if err != nil {
 			return err

@@ -1,11 +1,12 @@
 package chatctx
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -112,10 +113,51 @@ func (s *Store) Artifact(ctx context.Context, h pool.Hash) (data []byte, mediaTy
 			return NotFound("artifact", fmt.Sprintf("%x", h[:]))
 		}
 		data, mediaType, err = pool.Artifact(tx, h)
-		data = bytes.Clone(data)
 		return err
 	})
 	return data, mediaType, err
+}
+
+// ArtifactParts gives an artifact some 4 MB at a time, each read in a short transaction: head is called once with what it is before the first part. ErrNotFound where there
+// is none of that hash; ErrDamaged, after the last part, where the bytes are not those that were stored.
+func (s *Store) ArtifactParts(ctx context.Context, h pool.Hash, head func(pool.ArtifactInfo) (io.Writer, error)) (info pool.ArtifactInfo, err error) {
+	read := func(do func(kv.Tx) error) {
+		if err == nil {
+			err = s.at.DB.View(ctx, do)
+		}
+	}
+	read(func(tx kv.Tx) error {
+		has, err := pool.HasArtifact(tx, h)
+		if err == nil && !has {
+			return NotFound("artifact", fmt.Sprintf("%x", h[:]))
+		}
+		if err == nil {
+			info, err = pool.StatArtifact(tx, h)
+		}
+		return err
+	})
+	if err != nil {
+		return info, err
+	}
+	w, err := head(info)
+	sum := sha256.New()
+	for n := 0; err == nil; n++ {
+		var part []byte
+		read(func(tx kv.Tx) (err error) {
+			part, err = pool.ArtifactPart(tx, info, n)
+			return err
+		})
+		if err == nil && len(part) == 0 {
+			break
+		}
+		if sum.Write(part); err == nil {
+			_, err = w.Write(part)
+		}
+	}
+	if err == nil && pool.Hash(sum.Sum(nil)) != h {
+		err = fmt.Errorf("%w: the artifact %s is not what was stored", ErrDamaged, h)
+	}
+	return info, err
 }
 
 // PutArtifact stores bytes under their hash. What nothing refers to after a day is collected by gc.

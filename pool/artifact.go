@@ -123,18 +123,7 @@ func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {
 	var data bytes.Buffer
 	data.Grow(int(min(head.Size, maxGuess)))
 	for n := uint32(0); n < head.Chunks; n += chunksAtOnce {
-		var keys [][]byte
-		for i := n; i < min(n+chunksAtOnce, head.Chunks); i++ {
-			keys = append(keys, chunkKey(h, i))
-		}
-		err := tx.GetMany(ArtifactBucket, keys, func(i int, chunk []byte) error {
-			if len(chunk) == 0 {
-				return damagedArtifact(h, fmt.Sprintf("chunk %d is not there", n+uint32(i)))
-			}
-			data.Write(chunk)
-			return nil
-		})
-		if err != nil {
+		if err := readChunks(tx, h, n, min(n+chunksAtOnce, head.Chunks), &data); err != nil {
 			return nil, "", err
 		}
 	}
@@ -142,6 +131,34 @@ func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {
 		return nil, "", damagedArtifact(h, "its bytes are not the ones that were stored")
 	}
 	return data.Bytes(), head.MediaType, nil
+}
+
+func readChunks(tx kv.Tx, h Hash, from, to uint32, data *bytes.Buffer) error {
+	var keys [][]byte
+	for i := from; i < to; i++ {
+		keys = append(keys, chunkKey(h, i))
+	}
+	return tx.GetMany(ArtifactBucket, keys, func(i int, chunk []byte) error {
+		if len(chunk) == 0 {
+			return damagedArtifact(h, fmt.Sprintf("chunk %d is not there", from+uint32(i)))
+		}
+		data.Write(chunk)
+		return nil
+	})
+}
+
+// ArtifactPart reads a part of an artifact, some 4 MB: the first for 0, then that with the number after it, until there is none. That the bytes are those of the name shows
+// when all of them are there.
+func ArtifactPart(tx kv.Tx, info ArtifactInfo, part int) ([]byte, error) {
+	chunks := (info.Size + chunkSize - 1) / chunkSize
+	from := int64(part) * chunksAtOnce
+	if from >= chunks {
+		return nil, nil
+	}
+	var data bytes.Buffer
+	data.Grow(int(min(chunksAtOnce*chunkSize, info.Size-from*chunkSize)))
+	err := readChunks(tx, info.SHA256, uint32(from), uint32(min(from+chunksAtOnce, chunks)), &data)
+	return data.Bytes(), err
 }
 
 func parseHeader(b []byte) (header, error) {

@@ -291,6 +291,31 @@ func Heads(tx kv.Tx, ctx ID, ids []ID, fn func(i int, h Head) error) error {
 	})
 }
 
+// putAway is what the texts of a result have that lie beside its message.
+type putAway struct {
+	Result *struct {
+		Size  int64 `cbor:"9,keyasint"`
+		Parts []struct {
+			Size int64 `cbor:"7,keyasint"`
+		} `cbor:"4,keyasint"`
+	} `cbor:"5,keyasint"`
+}
+
+// Sizes is GetMany for about how many bytes of memory the messages take, without reading them. Those that are not there, or cannot be read, take 0.
+func Sizes(tx kv.Tx, ctx ID, ids []ID, fn func(i, size int) error) error {
+	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
+		size := len(value)
+		var away putAway
+		if size > checksumLen && cbor.Unmarshal(value[:size-checksumLen], &away) == nil && away.Result != nil {
+			size += int(away.Result.Size)
+			for _, p := range away.Result.Parts {
+				size += int(p.Size)
+			}
+		}
+		return fn(i, size)
+	})
+}
+
 // keysOf are the keys of messages, in one piece of memory.
 func keysOf(ctx ID, ids []ID) [][]byte {
 	const size = 2 * len(ctx)
@@ -301,6 +326,25 @@ func keysOf(ctx ID, ids []ID) [][]byte {
 		keys[i] = all[i*size:]
 	}
 	return keys
+}
+
+// HomeOf reads where a message was first put, without reading it; nil if the context has none of that id.
+func HomeOf(tx kv.Tx, ctx, id ID) (*Home, error) {
+	b, err := tx.Get(Bucket, key(ctx, id))
+	if b == nil || err != nil {
+		return nil, err
+	}
+	body, err := unseal(b)
+	if err != nil {
+		return nil, damaged(id, err)
+	}
+	var m struct {
+		Home Home `cbor:"15,keyasint"`
+	}
+	if err := looseMode.Unmarshal(body, &m); err != nil {
+		return nil, damaged(id, err)
+	}
+	return &m.Home, nil
 }
 
 // Has reports whether the context has a message of that id. It does not read it.

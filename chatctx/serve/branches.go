@@ -51,8 +51,6 @@ type shownBranch struct {
 	Replying *contract.ClaimedBy        `json:"replying"`
 }
 
-func (b shownBranch) etag() uint64 { return b.Revision }
-
 func getBranch(r *request, in *target) (shownBranch, error) {
 	c, snap, err := r.snapshot(*in)
 	if err != nil {

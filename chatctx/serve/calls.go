@@ -177,11 +177,21 @@ func callLog(r *request, in *conversation) (list[contract.Step], error) {
 
 type callParams struct {
 	target
+	callRef
+}
+
+// callChange is a step with a call.
+type callChange struct {
+	change
+	callRef
+}
+
+type callRef struct {
 	Call string `json:"call" doc:"the call: MESSAGE:INDEX, or the provider's id where that is unique"`
 }
 
-func (r *request) call(in *callParams) (*chatctx.Call, error) {
-	return r.store.Call(r.ctx, in.Context, in.Branch, chatctx.CallRef(in.Call))
+func (r *request) call(on target, ref callRef) (*chatctx.Call, error) {
+	return r.store.Call(r.ctx, on.Context, on.Branch, chatctx.CallRef(ref.Call))
 }
 
 // shownCall is a call with everything that a person who decides has to see.
@@ -207,7 +217,7 @@ type ruleNote struct {
 }
 
 func getCall(r *request, in *callParams) (shownCall, error) {
-	c, err := r.call(in)
+	c, err := r.call(in.target, in.callRef)
 	if err != nil {
 		return shownCall{}, err
 	}
@@ -233,7 +243,7 @@ func getCall(r *request, in *callParams) (shownCall, error) {
 }
 
 type approveParams struct {
-	callParams
+	callChange
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"what to run it with in place of the proposed arguments"`
 	Reason    string          `json:"reason,omitempty" doc:"why"`
 	Always    int             `json:"always,omitempty" doc:"make the rule of this number among the call's offers, too; needs admin"`
@@ -243,7 +253,7 @@ func approveCall(r *request, in *approveParams) (contract.Call, error) {
 	if string(in.Arguments) == "null" { // as if it were left out
 		in.Arguments = nil
 	}
-	c, err := r.call(&in.callParams)
+	c, err := r.call(in.target, in.callRef)
 	if err != nil {
 		return contract.Call{}, err
 	}
@@ -281,12 +291,12 @@ func decided(done *chatctx.Committed, err error) (contract.Call, error) {
 }
 
 type reasonParams struct {
-	callParams
+	callChange
 	Reason string `json:"reason,omitempty" doc:"why; that of a denial goes to the model as it is"`
 }
 
 func (r *request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, error) {
-	c, err := r.call(&in.callParams)
+	c, err := r.call(in.target, in.callRef)
 	if err != nil {
 		return contract.Call{}, err
 	}
@@ -305,12 +315,12 @@ func cancelCall(r *request, in *reasonParams) (contract.Call, error) {
 }
 
 type expireParams struct {
-	callParams
+	callChange
 	At *time.Time `json:"at,omitempty" doc:"when; left out: never"`
 }
 
 func expireCall(r *request, in *expireParams) (contract.Call, error) {
-	c, err := r.call(&in.callParams)
+	c, err := r.call(in.target, in.callRef)
 	if err != nil {
 		return contract.Call{}, err
 	}
@@ -327,15 +337,20 @@ func expireCall(r *request, in *expireParams) (contract.Call, error) {
 }
 
 type claimParams struct {
-	callParams
+	callChange
+	holding
+}
+
+// holding is how a claim is held.
+type holding struct {
 	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
 	Hold  int  `json:"hold,omitempty" doc:"seconds that the claim lasts without being renewed; 0: as long as those of this program"`
 }
 
-func (in *claimParams) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
+func (in *holding) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
 
 // check refuses a hold that no claim has.
-func (in *claimParams) check() error {
+func (in *holding) check() error {
 	if in.Hold < 0 || in.Hold > 24*60*60 {
 		return chatctx.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)
 	}
@@ -354,7 +369,9 @@ func claimCall(r *request, in *claimParams) (contract.Claim, error) {
 }
 
 type renewParams struct {
-	claimParams
+	callParams
+	keyed
+	holding
 	Token string `json:"token" doc:"the token of the claim"`
 }
 
@@ -366,7 +383,7 @@ func renewCall(r *request, in *renewParams) (contract.Claim, error) {
 	if err != nil {
 		return contract.Claim{}, chatctx.Invalid("token is no token of a claim")
 	}
-	c, err := r.call(&in.callParams)
+	c, err := r.call(in.target, in.callRef)
 	if err != nil {
 		return contract.Claim{}, err
 	}
@@ -381,7 +398,7 @@ func renewCall(r *request, in *renewParams) (contract.Claim, error) {
 }
 
 type resolveParams struct {
-	callParams
+	callChange
 	Text  string          `json:"text,omitempty" doc:"the result as text"`
 	JSON  json.RawMessage `json:"json,omitempty" doc:"the result as JSON, in place of text"`
 	Error bool            `json:"is_error,omitempty" doc:"the tool failed"`
@@ -408,12 +425,12 @@ func resolveCall(r *request, in *resolveParams) (contract.Answered, error) {
 }
 
 type runParams struct {
-	callParams
+	callChange
 	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
 }
 
 func runCall(r *request, in *runParams) (contract.Answered, error) {
-	c, err := r.call(&in.callParams)
+	c, err := r.call(in.target, in.callRef)
 	if err != nil {
 		return contract.Answered{}, err
 	}

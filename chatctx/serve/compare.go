@@ -22,7 +22,7 @@ import (
 func compareMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches),
+		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches).reads(),
 		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
 		define("tokens", "GET "+at+"/tokens", Read, "how large the next request is, of how much, and what becomes of each message", countTokens),
 		define("bill", "GET "+at+"/bill", Read, "what a send would cost, each model, with the provider's cache and without; nothing is sent", billFor),

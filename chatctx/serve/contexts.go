@@ -107,6 +107,7 @@ func readCursor(s string) (*chatctx.ContextInfo, error) {
 }
 
 type newParams struct {
+	keyed
 	Title    string                     `json:"title,omitempty" doc:"the title; else one is made from the first message"`
 	System   string                     `json:"system,omitempty" doc:"the system prompt of main"`
 	Prompt   string                     `json:"prompt,omitempty" doc:"the user prompt of main"`
@@ -137,17 +138,14 @@ func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
 // shownContext is a conversation with its branches.
 type shownContext struct {
 	contract.Context
+	Revision uint64                     `json:"revision"` // of what is the conversation's own: title, labels, tags, marks, settings, rules, tools
 	Branches []contract.Branch          `json:"branches"`
 	Settings map[string]json.RawMessage `json:"settings"`
 }
 
 func getContext(r *request, in *conversation) (shownContext, error) {
 	var out shownContext
-	c, err := r.store.Context(r.ctx, in.Context)
-	if err != nil {
-		return out, err
-	}
-	info, err := c.Info(r.ctx)
+	c, info, err := r.conversation(in.Context)
 	if err != nil {
 		return out, err
 	}
@@ -155,7 +153,7 @@ func getContext(r *request, in *conversation) (shownContext, error) {
 	if err != nil {
 		return out, err
 	}
-	out = shownContext{contract.ContextOf(info), make([]contract.Branch, len(branches)), notNil(info.Settings)}
+	out = shownContext{contract.ContextOf(info), info.Revision, make([]contract.Branch, len(branches)), notNil(info.Settings)}
 	for i, b := range branches {
 		out.Branches[i] = contract.BranchOf(b)
 	}
@@ -170,7 +168,7 @@ func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {
 }
 
 type titled struct {
-	conversation
+	contextChange
 	Title string `json:"title" doc:"the new title"`
 }
 
@@ -184,6 +182,7 @@ func renameContext(r *request, in *titled) (contract.Named, error) {
 
 type copyParams struct {
 	conversation
+	keyed
 	Title    string `json:"title,omitempty" doc:"the copy's title; else that of the original"`
 	Activate bool   `json:"activate,omitempty" doc:"make the copy the one that the terminal works on"`
 }
@@ -199,11 +198,16 @@ func copyContext(r *request, in *copyParams) (contract.Named, error) {
 	return r.named(c)
 }
 
-func trashContext(r *request, in *conversation) (contract.Named, error) {
+type keyedContext struct {
+	conversation
+	keyed
+}
+
+func trashContext(r *request, in *contextChange) (contract.Named, error) {
 	return namedDone(r.store.Trash(r.ctx, in.Context))
 }
 
-func restoreContext(r *request, in *conversation) (contract.Named, error) {
+func restoreContext(r *request, in *contextChange) (contract.Named, error) {
 	return namedDone(r.store.Restore(r.ctx, in.Context))
 }
 
@@ -214,7 +218,7 @@ func namedDone(done *chatctx.Committed, err error) (contract.Named, error) {
 	return contract.Named{Where: contract.WhereOf(done), Title: done.Title}, nil
 }
 
-func activateContext(r *request, in *conversation) (contract.Named, error) {
+func activateContext(r *request, in *keyedContext) (contract.Named, error) {
 	info, err := r.store.Use(r.ctx, in.Context)
 	if err != nil {
 		return contract.Named{}, err

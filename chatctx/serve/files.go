@@ -20,7 +20,7 @@ func fileMethods() []*method {
 	return []*method{
 		define("uploads.add", "POST /uploads", Write, "put a file, or a further part of one, where import takes it from; it is kept for an hour", addUpload).takesBytes(),
 		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(),
-		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes(),
+		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes().reads(),
 		define("export.formats", "GET /export/formats", Read, "the formats that can be written", exportFormats),
 	}
 }
@@ -48,6 +48,7 @@ type upload struct {
 }
 
 type uploadParams struct {
+	keyed
 	Upload string `json:"upload,omitempty" doc:"the upload that this is a further part of"`
 	Name   string `json:"name,omitempty" doc:"the file's name"`
 }
@@ -210,6 +211,7 @@ func (u *uploads) close() {
 }
 
 type importParams struct {
+	keyed
 	Uploads []string `json:"uploads" doc:"what uploads.add gave; they are gone once they were imported"`
 	DryRun  bool     `json:"dry_run,omitempty" doc:"read and report, store nothing, and keep the uploads"`
 }

@@ -17,7 +17,7 @@ func historyMethods() []*method {
 		define("history.interrupt", "POST "+at+"/interrupt", Write, "stop an answer, and take the unfinished turn off a branch", interrupt),
 		define("history.pick", "POST "+at+"/pick", Write, "put messages of another branch at the end of this one", pick),
 		define("history.merge", "POST "+at+"/merge", Write, "bring what another branch holds since the common ancestor", merge),
-		define("diff", "GET "+in+"/diff", Read, "what two branches do not share", diff),
+		define("diff", "GET "+in+"/diff", Read, "what two branches do not share", diff).reads(),
 		define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them, or take that back", setMarks),
 		define("marks.list", "GET "+in+"/marks", Read, "the marked messages", listMarks),
 		define("tags.list", "GET "+in+"/tags", Read, "the tags", listTags),
@@ -31,8 +31,6 @@ type moved struct {
 	contract.Moved
 	Revision uint64 `json:"revision"`
 }
-
-func (m moved) etag() uint64 { return m.Revision }
 
 func (r *request) move(t change, fill func(*chatctx.Batch)) (moved, error) {
 	done, err := r.commit(t, fill)
@@ -141,7 +139,7 @@ type marked struct {
 }
 
 func listMarks(r *request, in *conversation) (list[marked], error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, _, err := r.conversation(in.Context)
 	if err != nil {
 		return list[marked]{}, err
 	}
@@ -158,7 +156,7 @@ func listMarks(r *request, in *conversation) (list[marked], error) {
 }
 
 func listTags(r *request, in *conversation) (list[contract.Tag], error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, _, err := r.conversation(in.Context)
 	if err != nil {
 		return list[contract.Tag]{}, err
 	}
@@ -192,7 +190,7 @@ func setTag(r *request, in *tagParams) (contract.Tag, error) {
 }
 
 type untagParams struct {
-	conversation
+	contextChange
 	Tag string `json:"tag" doc:"the name"`
 }
 

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -63,7 +62,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.running.Add(-1)
 	if s.running.Add(1) > int64(s.limits.requests) {
-		h.Set("Retry-After", "1")
 		fail(w, &refusal{http.StatusServiceUnavailable, "too_many", "too many requests are running"})
 		return
 	}
@@ -77,16 +75,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 		err = &refusal{http.StatusForbidden, "forbidden", m.name + " needs the scope " + string(m.scope)}
 	}
 	r.Body = &movingBody{r.Body, http.NewResponseController(w)}
-	var params json.RawMessage
+	ctx, stop := contextOf(r.Context(), s.ctx)
+	defer stop()
+	req := s.request(ctx, r, who)
+	defer req.came.free()
+	defer req.lease.free()
+	var in any
 	if err == nil {
-		params, err = m.parameters(w, r)
+		in, err = req.read(r, m)
 	}
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	ctx, stop := contextOf(r.Context(), s.ctx)
-	defer stop()
 	if m.shape != answer || m.scope == Run {
 		var leave func()
 		if ctx, leave, err = s.admit(ctx, who); err != nil {
@@ -95,109 +96,120 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 		}
 		defer leave()
 	}
-	out := &reply{w: w, m: m}
-	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, tell: out.tell, beat: out.beat, write: out.write}
+	out := &reply{w: w, m: m, req: req}
+	req.ctx, req.tell, req.beat, req.write = ctx, out.tell, out.beat, out.write
+	done, again := s.do(req, m, in)
+	if again {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	out.end(r, done)
+}
+
+// request is a request of HTTP.
+func (s *Server) request(ctx context.Context, r *http.Request, who Caller) *request {
+	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, room: &room{most: mostTold, of: s.room}}
+	req.lease, req.came = &lease{room: s.room, patience: s.limits.patience}, &lease{room: s.bodies, patience: s.limits.patience}
 	if who.Name != "" {
 		req.store = s.store.As(who.Name)
 	}
-	o, known, err := s.keys.begin(ctx, m, who, r.Header.Get("Idempotency-Key"), params)
-	if known {
-		err = o.again(w, m, r.Body)
+	return req
+}
+
+// read reads the parameters of a request of HTTP.
+func (r *request) read(h *http.Request, m *method) (in any, err error) {
+	if r.params, err = m.parameters(r, h); err != nil {
+		return nil, err
+	}
+	if r.match, err = matchOf(h.Header); err == nil && r.match != nil && !m.has("expect") {
+		err = chatctx.Invalid("%s takes no If-Match", m.name)
 	}
 	if err != nil {
-		fail(w, err)
+		return nil, err
 	}
-	if known || err != nil {
-		return
-	}
-	if o != nil { // what a stream did is done, even if it failed in the end
-		req.body = io.TeeReader(r.Body, o.body)
-		defer func() { s.keys.end(o, out.raw != nil || m.shape == events && out.err != nil, out.outcome) }()
-	}
-	v, err := m.run(req, params)
-	if errors.Is(context.Cause(ctx), ErrNoAccess) {
-		err = ErrNoAccess
-	}
-	if r.Header.Get("If-Match") != "" && req.moved(params, err) {
-		err = &refusal{http.StatusPreconditionFailed, "conflict", err.Error()}
-	}
-	out.end(r, v, err)
+	return m.read(r.params)
 }
 
-// moved reports whether a change failed since its branch has another revision than it expects.
-func (r *request) moved(params json.RawMessage, err error) bool {
-	var in change
-	if !errors.Is(err, chatctx.ErrConflict) || json.Unmarshal(params, &in) != nil || in.Expect == nil {
-		return false
-	}
-	_, snap, err := r.snapshot(in.target)
-	return err == nil && snap.Info.Revision != *in.Expect
-}
-
-// parameters are the parameters of a method as a request has them: in its path, and then in its body or its query, some in headers.
-func (m *method) parameters(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
-	params := map[string]json.RawMessage{}
-	if m.verb == http.MethodPost && !m.upload {
-		if err := m.readBody(w, r, &params); err != nil {
+// parameters are the parameters of a method as a request has them: in its body or its query, in its path, some in headers.
+func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, error) {
+	raw := []byte("{}")
+	text := map[string][]string{}
+	switch {
+	case m.verb == http.MethodGet || m.upload:
+		maps.Copy(text, r.URL.Query())
+	case r.URL.RawQuery != "":
+		return nil, chatctx.Invalid("%s takes its parameters in the body, as JSON", m.name)
+	default:
+		var err error
+		if raw, err = m.readBody(req, r); err != nil {
 			return nil, err
 		}
-	}
-	text := map[string][]string{}
-	if m.verb == http.MethodGet || m.upload {
-		maps.Copy(text, r.URL.Query())
-	} else if r.URL.RawQuery != "" {
-		return nil, chatctx.Invalid("%s takes its parameters in the body, as JSON", m.name)
 	}
 	for _, f := range m.fields {
 		if v := r.PathValue(f.name); v != "" {
 			text[f.name] = append(text[f.name], v)
 		}
 	}
-	if r.Header.Get("Idempotency-Key") != "" && m.verb != http.MethodPost {
+	if v := r.Header.Get("Idempotency-Key"); v != "" && m.verb != http.MethodPost {
 		return nil, chatctx.Invalid("%s changes nothing and takes no Idempotency-Key", m.name)
+	} else if v != "" {
+		text["key"] = append(text["key"], v)
 	}
-	for header, name := range map[string]string{"If-Match": "expect", "Idempotency-Key": "key", "Last-Event-ID": "after"} {
-		v := r.Header.Get(header)
-		switch {
-		case v == "" || !m.has(name) && header != "If-Match":
-		case !m.has(name):
-			return nil, chatctx.Invalid("%s takes no If-Match", m.name)
-		case header == "Last-Event-ID":
-			text[name] = []string{v}
-		default:
-			text[name] = append(text[name], strings.Trim(v, `"`))
-		}
+	if v := r.Header.Get("Last-Event-ID"); v != "" && m.shape == events && m.has("after") {
+		text["after"] = []string{v}
 	}
-	if err := m.fromText(params, text); err != nil {
-		return nil, err
-	}
-	return json.Marshal(params)
+	return m.fromText(raw, text)
 }
 
 // readBody reads a JSON object. What a form of another site can send is refused.
-func (m *method) readBody(w http.ResponseWriter, r *http.Request, params *map[string]json.RawMessage) error {
+func (m *method) readBody(req *request, r *http.Request) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
-	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return &refusal{http.StatusRequestEntityTooLarge, "too_large", "a request has at most 64 MB; larger content goes by artifacts.put or uploads.add"}
+	raw, err := whole(req, r.Body, r.ContentLength, mostBody)
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) == 0:
+		return []byte("{}"), nil
+	case kind != "application/json":
+		return nil, &refusal{http.StatusUnsupportedMediaType, "usage", "the body has to be application/json"}
+	case !utf8.Valid(raw):
+		return nil, chatctx.Invalid("the body is no UTF-8")
+	case raw[0] != '{' || !json.Valid(raw):
+		return nil, chatctx.Invalid("the body is no JSON object")
+	}
+	return raw, nil
+}
+
+// whole reads all of a body into memory, where there is room for it: for its bytes, and for what becomes of them.
+func whole(req *request, body io.Reader, length int64, most int) ([]byte, error) {
+	var all bytes.Buffer
+	if length > int64(most) {
+		return nil, errLarge
+	}
+	if length > freely && req.came != nil {
+		if err := req.came.want(req.ctx, 2*int(length)); err != nil {
+			return nil, err
 		}
-		return err
+		all.Grow(int(length) + bytes.MinRead)
 	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil
+	for {
+		_, err := io.CopyN(&all, body, freely)
+		n := all.Len()
+		if n > most {
+			return nil, errLarge
+		}
+		if n > freely && req.came != nil && 2*n > req.came.held {
+			if err := req.came.is(2*n, false); err != nil {
+				return nil, err
+			}
+		}
+		if err == io.EOF {
+			return all.Bytes(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if kind != "application/json" {
-		return &refusal{http.StatusUnsupportedMediaType, "usage", "the body has to be application/json"}
-	}
-	if err := json.Unmarshal(raw, params); err != nil || *params == nil {
-		return chatctx.Invalid("the body is no JSON object")
-	}
-	if err := exact(bytes.TrimSpace(raw), m.in); err != nil { // also where a name stands there twice
-		return chatctx.Invalid("%s: %s", m.name, err)
-	}
-	return nil
 }
 
 // movingBody is a body of which something has to come within the time for that.
@@ -234,28 +246,36 @@ func (m moving) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 // reply is the response to a request.
 type reply struct {
-	w     http.ResponseWriter
-	m     *method
-	begun bool
-	outcome
+	w   http.ResponseWriter
+	m   *method
+	req *request
 }
 
 // tell sends an event.
 func (o *reply) tell(event string, v any) error {
-	if !o.begun {
-		o.begun = true
+	if !o.req.begun {
+		o.req.begun = true
 		o.w.Header().Set("Content-Type", "text/event-stream")
 		o.w.WriteHeader(http.StatusOK)
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
 	}
 	id := ""
 	if c, ok := v.(changed); ok {
 		id = "id: " + c.Cursor + "\n"
 	}
-	if _, err := fmt.Fprintf(o.w, "%sevent: %s\ndata: %s\n\n", id, event, raw); err != nil {
+	raw, ok := v.(encoded)
+	if !ok {
+		var err error
+		if raw, err = encode(v, 0); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(o.w, "%sevent: %s\ndata: ", id, event); err != nil {
+		return err
+	}
+	if err := writeAll(o.w, raw); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(o.w, "\n\n"); err != nil {
 		return err
 	}
 	return http.NewResponseController(o.w).Flush()
@@ -286,61 +306,60 @@ func (o *reply) write(mediaType, name string) (io.Writer, error) {
 		mediaType = "application/octet-stream"
 	}
 	h.Set("Content-Type", mediaType)
-	o.begun = true
+	o.req.begun = true
 	return o.w, nil
 }
 
-// end sends what a method gave, or its error.
-func (o *reply) end(r *http.Request, v any, err error) {
+// end sends what came of a request.
+func (o *reply) end(r *http.Request, done outcome) {
 	switch {
-	case err != nil && !o.begun:
-		o.err = err
-		fail(o.w, err)
-	case err != nil && o.m.shape == content:
+	case done.err != nil && !o.req.begun && !done.begun:
+		fail(o.w, done.err)
+	case done.err != nil && o.m.shape == content:
 		panic(http.ErrAbortHandler) // a part must not look like the whole
-	case err != nil:
-		o.last("error", errorOf(err))
+	case done.err != nil:
+		_ = o.tell("error", errorOf(done.err)) // who is gone gets no answer
 	case o.m.shape == events:
-		o.last("done", v)
+		_ = o.tell("done", done.raw)
 	case o.m.shape == answer:
-		o.answer(r, v)
+		o.answer(r, done)
 	}
 }
 
-// last sends the last event.
-func (o *reply) last(event string, v any) {
-	o.event = event
-	o.raw, _ = json.Marshal(v) // of our own types there is JSON
-	_ = o.tell(event, json.RawMessage(o.raw))
-}
-
-// answer sends JSON. The revision of a branch is its tag.
-func (o *reply) answer(r *http.Request, v any) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		fail(o.w, err)
-		return
+// answer sends JSON with its tag.
+func (o *reply) answer(r *http.Request, done outcome) {
+	h := o.w.Header()
+	tag, none, err := tagOf(done.revision, nil), true, error(nil)
+	if r.Method == http.MethodGet {
+		tag = tagOf(done.revision, done.raw)
+		none, err = noneMatches(r.Header, tag)
 	}
-	if t, ok := v.(interface{ etag() uint64 }); ok {
-		o.tag = `"` + strconv.FormatUint(t.etag(), 10) + `"`
-	}
-	if o.tag != "" && r.Method == http.MethodGet && r.Header.Get("If-None-Match") == o.tag {
-		o.w.Header().Set("ETag", o.tag)
-		o.w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	o.raw = raw
-	sendJSON(o.w, o.tag, raw)
-}
-
-// sendJSON sends an answer, with the tag of what it shows.
-func sendJSON(w http.ResponseWriter, tag string, raw []byte) {
 	if tag != "" {
-		w.Header().Set("ETag", tag)
+		h.Set("ETag", tag)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Write(raw)
-	w.Write([]byte("\n"))
+	switch {
+	case err != nil:
+		fail(o.w, err)
+	case !none:
+		o.w.WriteHeader(http.StatusNotModified)
+	default:
+		h.Set("Content-Type", "application/json")
+		if writeAll(o.w, done.raw) == nil {
+			io.WriteString(o.w, "\n")
+		}
+	}
+}
+
+// writeAll writes bytes a piece at a time, of each of which something has to be taken within the time for that.
+func writeAll(w io.Writer, b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), chunk)
+		if _, err := w.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
 }
 
 // wasteTime is how long the rest of a body may take that is not wanted: the server reads on before it lets a connection go.
@@ -357,6 +376,9 @@ func fail(w http.ResponseWriter, err error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(wasteTime))
 	_, _, status := kindOf(err)
 	e := errorOf(err)["error"]
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter+1)))
 	}

@@ -63,7 +63,7 @@ func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) 
 }
 
 type undoParams struct {
-	target
+	change
 	Operation string `json:"operation,omitempty" doc:"which one; else the newest that holds on the branch, or on the conversation where that came after"`
 }
 
@@ -103,7 +103,7 @@ func undo(r *request, in *undoParams) (contract.Undone, error) {
 	return undone(r.store.Undo(r.ctx, in.Context, in.Branch, in.Operation))
 }
 
-func redo(r *request, in *target) (contract.Undone, error) {
+func redo(r *request, in *change) (contract.Undone, error) {
 	if !r.who.May(Decide) || !r.who.May(Admin) { // what was undone may be anything
 		return contract.Undone{}, &refusal{403, "forbidden", "redo needs the scopes decide and admin too"}
 	}

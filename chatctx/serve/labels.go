@@ -36,7 +36,7 @@ func listLabels(r *request, _ *struct{}) (list[counted], error) {
 }
 
 type labelParams struct {
-	conversation
+	contextChange
 	Label string `json:"label" doc:"the label"`
 }
 

@@ -44,8 +44,6 @@ type page struct {
 	Queued   []*chatctx.Entry `json:"queued"`         // that wait for a place at the end; with the last message only
 }
 
-func (p page) etag() uint64 { return p.Revision }
-
 func listMessages(r *request, in *messagesParams) (page, error) {
 	limit, err := limitOf(in.Limit)
 	if err != nil {
@@ -59,18 +57,25 @@ func listMessages(r *request, in *messagesParams) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	r.revision = &snap.Info.Revision
 	out := page{Context: c.ID, Branch: snap.Info.Name, Revision: snap.Info.Revision, Messages: snap.Len(), Items: []*chatctx.Entry{}, Queued: []*chatctx.Entry{}}
 	if from > 0 && to > 0 {
-		size := 0
-		for e, err := range snap.Entries(r.ctx, from, to) {
-			if err != nil {
-				return page{}, err
-			}
-			if size += len(e.Text()) + 200; len(out.Items) == limit || len(out.Items) > 0 && size > r.server.limits.page { // the first one comes whatever it has
-				out.Next = e.Position
-				break
-			}
-			out.Items = append(out.Items, e)
+		step := 1
+		if from > to {
+			step = -1
+		}
+		last, size, err := snap.Within(r.ctx, from, from+step*min((to-from)*step, limit-1), r.server.limits.page)
+		if err == nil {
+			err = r.hold(size)
+		}
+		if err == nil {
+			out.Items, err = snap.Page(r.ctx, from, last)
+		}
+		if err != nil {
+			return page{}, err
+		}
+		if last != to {
+			out.Next = last + step
 		}
 	}
 	if n := len(out.Items); n == 0 && snap.Len() == 0 || n > 0 && max(out.Items[0].Position, out.Items[n-1].Position) == snap.Len() {
@@ -103,11 +108,14 @@ func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int)
 		}
 		return part.Snapshot, part.From, part.To, nil
 	case in.Around != "":
-		e, err := snap.Place(r.ctx, chatctx.Ref(in.Around))
+		_, position, _, err := snap.Locate(r.ctx, chatctx.Ref(in.Around))
+		if err == nil && position == 0 {
+			_, err = snap.Place(r.ctx, chatctx.Ref(in.Around)) // which says where it stands
+		}
 		if err != nil {
 			return nil, 0, 0, err
 		}
-		from := max(e.Position-limit/2, 1)
+		from := max(position-limit/2, 1)
 		return snap, from, min(from+limit-1, n), nil
 	}
 	fromEnd := func(p, otherwise int) int {
@@ -136,37 +144,36 @@ func getMessage(r *request, in *messageParams) (*chatctx.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return snap.Find(r.ctx, chatctx.Ref(in.Message))
+	id, _, size, err := snap.Locate(r.ctx, chatctx.Ref(in.Message))
+	if err == nil {
+		err = r.hold(size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return snap.Find(r.ctx, chatctx.RefTo(id))
 }
 
 type appendParams struct {
 	change
-	Key      string             `json:"key,omitempty" doc:"append once for this key within 24 hours; over HTTP also Idempotency-Key"`
 	Messages []*chatctx.Message `json:"messages" doc:"messages; role and content, tool_calls or tool_result are enough"`
 }
 
-// appended are the messages where they stand, and the branch's new revision.
-type appended struct {
-	list[contract.Placed]
-	revision uint64
-}
-
-func (a appended) etag() uint64 { return a.revision }
-
-func appendMessages(r *request, in *appendParams) (appended, error) {
+func appendMessages(r *request, in *appendParams) (list[contract.Placed], error) {
 	if err := ready(in.Messages); err != nil {
-		return appended{}, err
+		return list[contract.Placed]{}, err
 	}
 	if err := r.mayAppend(in.target, in.Messages); err != nil {
-		return appended{}, err
+		return list[contract.Placed]{}, err
 	}
 	done, err := r.commit(in.change, func(b *chatctx.Batch) {
 		b.AppendWith(chatctx.AppendOptions{Key: in.Key, Copies: true}, in.Messages...)
 	})
 	if err != nil {
-		return appended{}, err
+		return list[contract.Placed]{}, err
 	}
-	return appended{listOf(contract.PlacedOf(done)), done.Last().Revision}, nil
+	r.revision = &done.Last().Revision // of a key that came again: what the first came to
+	return listOf(contract.PlacedOf(done)), nil
 }
 
 // mayAppend fails where messages would decide about calls or answer them, and the caller may not.
@@ -231,19 +238,12 @@ func getArtifact(r *request, in *artifactParams) (written, error) {
 		return written{}, chatctx.Invalid("sha256 has to be 64 hexadecimal digits")
 	}
 	copy(h[:], raw)
-	data, mediaType, err := r.store.Artifact(r.ctx, h)
-	if err != nil {
-		return written{}, err
-	}
-	w, err := r.write(mediaType, "")
-	if err != nil {
-		return written{}, err
-	}
-	n, err := w.Write(data)
-	return written{MediaType: mediaType, Size: int64(n)}, err
+	info, err := r.store.ArtifactParts(r.ctx, h, func(info pool.ArtifactInfo) (io.Writer, error) { return r.write(info.MediaType, "") })
+	return written{MediaType: info.MediaType, Size: info.Size}, err
 }
 
 type putParams struct {
+	keyed
 	MediaType string `json:"media_type,omitempty" doc:"what it is; else that is found out from the bytes"`
 }
 
@@ -258,12 +258,9 @@ type stored struct {
 const mostArtifact = 64 << 20
 
 func putArtifact(r *request, in *putParams) (stored, error) {
-	data, err := io.ReadAll(io.LimitReader(r.body, mostArtifact+1))
+	data, err := whole(r, r.body, -1, mostArtifact)
 	if err != nil {
 		return stored{}, err
-	}
-	if len(data) > mostArtifact {
-		return stored{}, &refusal{http.StatusRequestEntityTooLarge, "too_large", "an artifact has at most 64 MB"}
 	}
 	if len(data) == 0 {
 		return stored{}, chatctx.Invalid("artifacts.put needs bytes")

@@ -46,11 +46,13 @@ type method struct {
 	scope  Scope
 	does   string
 	shape  shape
+	wide   bool // it reads whole histories
 	upload bool // the request's body is bytes; its other fields are the query's
 	fields []field
 	in     reflect.Type
 	out    reflect.Type
-	run    func(r *request, params json.RawMessage) (any, error)
+	read   func(params json.RawMessage) (any, error)
+	run    func(r *request, in any) (any, error) // with what read gave
 }
 
 // field is a parameter of a method.
@@ -66,13 +68,11 @@ func define[In, Out any](name, route string, scope Scope, does string, do func(*
 	m := &method{name: name, scope: scope, does: does, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 	m.verb, m.path, _ = strings.Cut(route, " ")
 	m.fields = fieldsOf(m.in)
-	m.run = func(r *request, params json.RawMessage) (any, error) {
+	m.read = func(params json.RawMessage) (any, error) {
 		in := new(In)
-		if err := m.decode(params, in); err != nil {
-			return nil, err
-		}
-		return do(r, in)
+		return in, m.decode(params, in)
 	}
+	m.run = func(r *request, in any) (any, error) { return do(r, in.(*In)) }
 	return m
 }
 
@@ -81,6 +81,9 @@ func (m *method) stream() *method { m.shape = events; return m }
 
 // bytes says that a method writes bytes.
 func (m *method) bytes() *method { m.shape = content; return m }
+
+// reads says that a method reads whole histories.
+func (m *method) reads() *method { m.wide = true; return m }
 
 // takesBytes says that a method reads bytes.
 func (m *method) takesBytes() *method { m.upload = true; return m }
@@ -157,24 +160,38 @@ func fieldNamed(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// fromText makes JSON of parameters that came as text: in a path, a query or a header.
-func (m *method) fromText(params map[string]json.RawMessage, text map[string][]string) error {
+// fromText adds parameters that came as text, in a path, a query or a header, to a JSON object, which it may write over.
+func (m *method) fromText(object []byte, text map[string][]string) (json.RawMessage, error) {
+	given := map[string]bool{}
+	err := members(object, func(name string, _ []byte) error {
+		given[name] = true
+		return nil
+	})
+	if err != nil {
+		return nil, chatctx.Invalid("%s: %s", m.name, err)
+	}
+	all := object[:len(object)-1]
 	for _, name := range slices.Sorted(maps.Keys(text)) {
 		values := text[name]
 		i := slices.IndexFunc(m.fields, func(f field) bool { return f.name == name })
 		if i < 0 {
-			return chatctx.Invalid("%s knows no parameter %q", m.name, name)
+			return nil, chatctx.Invalid("%s knows no parameter %q", m.name, name)
 		}
-		if _, twice := params[name]; twice || len(values) > 1 && m.fields[i].typ.Kind() != reflect.Slice {
-			return chatctx.Invalid("%s: %s is given twice", m.name, name)
+		if given[name] || len(values) > 1 && m.fields[i].typ.Kind() != reflect.Slice {
+			return nil, chatctx.Invalid("%s: %s is given twice", m.name, name)
 		}
 		raw, err := jsonOf(m.fields[i].typ, values)
 		if err != nil {
-			return chatctx.Invalid("%s: %s is %q, and has to be %s", m.name, name, values[0], err)
+			return nil, chatctx.Invalid("%s: %s is %q, and has to be %s", m.name, name, values[0], err)
 		}
-		params[name] = raw
+		if len(given) > 0 {
+			all = append(all, ',')
+		}
+		given[name] = true
+		all = append(append(append(all, '"'), name...), `":`...) // the names of fields need no escapes
+		all = append(all, raw...)
 	}
-	return nil
+	return append(all, '}'), nil
 }
 
 // jsonOf makes JSON of the type t of text; the error says what it has to be.

@@ -3,12 +3,13 @@ package serve
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 )
@@ -16,7 +17,7 @@ import (
 // Limits of the answers that are kept for requests that come again.
 const (
 	keptAnswers = 1000
-	keptBytes   = 64 << 20
+	keptBytes   = 16 << 20
 )
 
 // keys are answers to requests with an idempotency key: one that comes again gets the answer of the first, and waits for it. The last of them hold as long as the server; those of
@@ -40,16 +41,19 @@ type once struct {
 
 // outcome is what came of a request.
 type outcome struct {
-	tag   string // of what the answer shows
-	event string // the last event of a stream; "": there was none
-	raw   []byte // the JSON of the answer, or of that event
-	err   error  // in place of all
+	revision *uint64 // of what the answer shows
+	raw      encoded // the JSON of the answer
+	err      error   // in its place
+	begun    bool    // events were told before
 }
 
 // begin finds what a request with a key gave before, or begins it: then the caller ends it. A request without a key is nil and never known.
-func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, params json.RawMessage) (o *once, known bool, err error) {
+func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, params []byte) (o *once, known bool, err error) {
 	if key == "" {
 		return nil, false, nil
+	}
+	if len(key) > chatctx.MostKey || !utf8.ValidString(key) {
+		return nil, false, chatctx.Invalid("a key has at most %d bytes, of UTF-8", chatctx.MostKey)
 	}
 	id, sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", m.name, who.Name, key)), sha256.Sum256(params)
 	for {
@@ -112,26 +116,82 @@ func (k *keys) end(o *once, ok bool, out outcome) {
 	close(o.done)
 }
 
-// again answers a request that came before. Bytes that it brings have to be those of the first time.
-func (o *once) again(w http.ResponseWriter, m *method, body io.Reader) error {
-	if m.upload {
-		h := sha256.New()
-		if _, err := io.Copy(h, body); err != nil {
-			return err
-		}
-		if string(h.Sum(nil)) != string(o.body.Sum(nil)) {
-			return errOtherRequest
-		}
+// same fails where bytes that a request brings are not those of the first time.
+func (o *once) same(m *method, body io.Reader) error {
+	if !m.upload {
+		return nil
 	}
-	w.Header().Set("Idempotency-Replayed", "true")
-	switch {
-	case o.err != nil:
-		return o.err
-	case o.event != "":
-		return (&reply{w: w, m: m}).tell(o.event, json.RawMessage(o.raw))
+	h := sha256.New()
+	if _, err := io.Copy(h, body); err != nil {
+		return err
 	}
-	sendJSON(w, o.tag, o.raw)
+	if string(h.Sum(nil)) != string(o.body.Sum(nil)) {
+		return errOtherRequest
+	}
 	return nil
+}
+
+// do does a request, once for its key: again says that it was done before.
+func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
+	key := ""
+	if k, ok := in.(interface{ key() string }); ok {
+		key = k.key()
+	}
+	o, known, err := s.keys.begin(r.ctx, m, r.who, key, fmt.Appendf(nil, "%v %s", r.match, r.params))
+	if known {
+		err = o.same(m, r.body)
+	}
+	if err != nil {
+		return outcome{err: err}, false
+	}
+	if known {
+		return o.outcome, true
+	}
+	if o != nil {
+		r.body = io.TeeReader(r.body, o.body)
+		defer func() { s.keys.end(o, done.err == nil || m.shape == events, done) }() // what a stream did is done, even if it failed in the end
+	}
+	done = s.run(r, m, in)
+	done.begun = r.begun
+	return done, false
+}
+
+// run does a request, and gives its answer as JSON. Before it reads it has room for what it may read.
+func (s *Server) run(r *request, m *method, in any) outcome {
+	err := r.lease.want(r.ctx, m.pages()*s.limits.page)
+	if err == nil {
+		err = r.expect(in)
+	}
+	var v any
+	if err == nil {
+		v, err = m.run(r, in)
+	}
+	if errors.Is(context.Cause(r.ctx), ErrNoAccess) {
+		err = ErrNoAccess
+	}
+	var other *chatctx.RevisionError
+	if r.match != nil && errors.As(err, &other) {
+		err = &refusal{http.StatusPreconditionFailed, "conflict", other.Error()}
+	}
+	if err != nil {
+		return outcome{err: err}
+	}
+	raw, err := encode(v, r.size)
+	if err == nil {
+		err = r.lease.is(len(raw), m.verb == http.MethodPost)
+	}
+	return outcome{revision: r.revision, raw: raw, err: err}
+}
+
+// pages is the room that a request takes before it runs, in pages of answers. What others than those that read answer is small.
+func (m *method) pages() int {
+	switch {
+	case m.verb != http.MethodGet || m.shape == events:
+		return 0
+	case m.wide:
+		return 4
+	}
+	return 1
 }
 
 // contextOf is a context that ends with either of two.

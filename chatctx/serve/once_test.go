@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,7 +83,7 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 * keptAnswers {
-		o, _, err := k.begin(t.Context(), m, Caller{}, strings.Repeat("k", 1+i), nil)
+		o, _, err := k.begin(t.Context(), m, Caller{}, fmt.Sprint(i), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 )
 
@@ -10,7 +9,7 @@ import (
 const mostPending = 256 << 10
 
 // mostTold is how many bytes of events wait for a reader who has no room with others.
-const mostTold = 4 << 20
+const mostTold = 1 << 20
 
 // pump takes events to a reader that may be slower than what tells them: words that follow each other become one event, and those that are too much are left out.
 // Other events wait for room, and with them whoever tells them.
@@ -39,9 +38,6 @@ type told struct {
 }
 
 func newPump(ctx context.Context, tell func(string, any) error, r *room) *pump {
-	if r == nil {
-		r = &room{most: mostTold}
-	}
 	p := &pump{tell: tell, room: r, skipped: map[string]bool{}, done: make(chan struct{})}
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.moved.L = &p.mu
@@ -89,7 +85,7 @@ func (p *pump) leave() {
 
 // put adds an event, as soon as there is room for it. Of a request that was stopped it adds what is left to say.
 func (p *pump) put(event string, v any) {
-	raw, err := json.Marshal(v)
+	raw, err := encode(v, 0)
 	if err != nil {
 		return // of our own types there is JSON
 	}
@@ -102,7 +98,7 @@ func (p *pump) put(event string, v any) {
 		p.room.add(-len(raw))
 		return
 	}
-	p.list = append(p.list, told{event, json.RawMessage(raw), len(raw)})
+	p.list = append(p.list, told{event, raw, len(raw)})
 	p.moved.Broadcast()
 }
 

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -32,6 +33,14 @@ type request struct {
 	write  func(mediaType, name string) (io.Writer, error) // of one that gives bytes; it is called once
 	body   io.Reader                                       // of one that takes bytes
 	room   *room                                           // for what waits to be read
+	lease  *lease                                          // of the server's room, for the answer
+	came   *lease                                          // of the room for what comes in; nil: that is counted elsewhere
+	params json.RawMessage                                 // as they came
+	match  *match                                          // what If-Match names; nil: nothing
+
+	begun    bool    // something of the answer was told or written
+	size     int     // about how large the answer is; 0: not known
+	revision *uint64 // of what the answer shows or has made; nil: it has none
 }
 
 // refusal is a request that is not done whatever the store holds.
@@ -57,15 +66,98 @@ type target struct {
 	Branch  string `json:"branch" doc:"the name of the branch"`
 }
 
+// keyed is what changes something.
+type keyed struct {
+	Key string `json:"key,omitempty" doc:"do it once for this key; over HTTP also Idempotency-Key"`
+}
+
+func (k *keyed) key() string { return k.Key }
+
 // change is the target of what changes a branch.
 type change struct {
 	target
 	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have, else conflict; over HTTP also If-Match"`
+	keyed
+}
+
+func (c *change) expected() (context, branch string, revision **uint64) {
+	return c.Context, c.Branch, &c.Expect
 }
 
 // conversation names a context alone.
 type conversation struct {
 	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
+}
+
+// contextChange names a context that is changed.
+type contextChange struct {
+	conversation
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have, else conflict; over HTTP also If-Match"`
+	keyed
+}
+
+func (c *contextChange) expected() (context, branch string, revision **uint64) {
+	return c.Context, "", &c.Expect
+}
+
+// hold takes room for messages that take about size bytes of memory before they are read: for them, and for their JSON.
+func (r *request) hold(size int) error {
+	r.size = size
+	return r.lease.want(r.ctx, max(2*size, r.server.limits.page))
+}
+
+// expect has a change made only at a revision that is expected.
+func (r *request) expect(in any) error {
+	c, ok := in.(interface {
+		expected() (context, branch string, revision **uint64)
+	})
+	if !ok {
+		return nil
+	}
+	context, branch, revision := c.expected()
+	if r.match != nil {
+		if *revision != nil {
+			return chatctx.Invalid("give expect or If-Match, not both")
+		}
+		at, err := r.revisionOf(context, branch)
+		if err != nil {
+			return err
+		}
+		if !r.match.has(at) {
+			return &chatctx.RevisionError{Branch: branch, Is: at, Not: r.match.one()}
+		}
+		if !r.match.any {
+			*revision = &at
+		}
+	}
+	if *revision == nil {
+		return nil
+	}
+	if context == "" {
+		return chatctx.Invalid("expect needs context")
+	}
+	r.store = r.store.Expecting(context, branch, **revision)
+	return nil
+}
+
+// revisionOf is the present revision of a branch, or with "" of a conversation.
+func (r *request) revisionOf(context, branch string) (uint64, error) {
+	c, err := r.store.Context(r.ctx, context)
+	if err != nil {
+		return 0, err
+	}
+	if branch == "" {
+		info, err := c.Info(r.ctx)
+		if err != nil {
+			return 0, err
+		}
+		return info.Revision, nil
+	}
+	info, err := c.Branch(r.ctx, branch)
+	if err != nil {
+		return 0, err
+	}
+	return info.Revision, nil
 }
 
 // snapshot takes the branch as it is now. What a dead program left of a reply is put on it first; a store that cannot be written is read as it is.
@@ -79,17 +171,34 @@ func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, e
 		_, _ = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{}) // whoever writes next tries again
 		s, err = c.Snapshot(r.ctx, t.Branch)
 	}
+	if err == nil {
+		r.revision = &s.Info.Revision
+	}
 	return c, s, err
 }
 
 // commit makes what fill puts into a batch on the branch: one transaction, one operation.
 func (r *request) commit(t change, fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	b := r.store.Begin(t.Context, t.Branch)
-	if t.Expect != nil {
-		b.Expect(*t.Expect)
-	}
 	fill(b)
-	return b.Commit(r.ctx)
+	done, err := b.Commit(r.ctx)
+	if err == nil {
+		r.revision = &done.Revision
+	}
+	return done, err
+}
+
+// conversation is a conversation as it is now.
+func (r *request) conversation(ref string) (*chatctx.ChatContext, *chatctx.ContextInfo, error) {
+	c, err := r.store.Context(r.ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := c.Info(r.ctx)
+	if err == nil {
+		r.revision = &info.Revision
+	}
+	return c, info, err
 }
 
 // onContext makes a change of a context as a whole.

@@ -2,12 +2,28 @@ package serve
 
 import (
 	"context"
+	"net/http"
 	"sync"
+	"time"
 )
 
-// room bounds the bytes that wait for a reader.
+// Room in a server.
+const (
+	waiting  = 16               // pages of answers that may wait to be read, in all
+	mostHeld = 128 << 20        // bytes of requests, with what becomes of them
+	freely   = 64 << 10         // bytes of a request that need no room
+)
+
+// errLarge: a request is too large.
+var errLarge = &refusal{http.StatusRequestEntityTooLarge, "too_large", "a request has at most 64 MB; larger content goes by uploads.add"}
+
+// errBusy: there is no room for another answer.
+var errBusy = &refusal{http.StatusServiceUnavailable, "busy", "too many answers wait to be read: ask again in a moment"}
+
+// room bounds the bytes in memory that wait for a reader.
 type room struct {
 	most int
+	of   *room // of which this one is a part; nil: of none
 
 	mu    sync.Mutex
 	used  int
@@ -21,6 +37,7 @@ func (r *room) take(ctx context.Context, n int) error {
 		if r.used == 0 || r.used+n <= r.most {
 			r.used += n
 			r.mu.Unlock()
+			r.of.add(n)
 			break
 		}
 		if r.freed == nil {
@@ -45,15 +62,69 @@ func (r *room) try(n int) bool {
 		return false
 	}
 	r.used += n
+	r.of.add(n)
 	return true
 }
 
-// add takes n bytes whether there is room or not; below 0 it gives some back.
+// add takes n bytes whether there is room or not; below 0 it gives some back. It may be called on nil.
 func (r *room) add(n int) {
+	if r == nil || n == 0 {
+		return
+	}
+	r.of.add(n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.used += n; n < 0 && r.freed != nil {
 		close(r.freed)
 		r.freed = nil
 	}
+}
+
+// lease is the room that one answer has.
+type lease struct {
+	room     *room
+	held     int
+	patience time.Duration // how long it waits for room; 0: as long as its request
+}
+
+// want has the lease hold n bytes. What it held before is given back first, so that those who want more do not wait for each other: nothing that counts may be in memory
+// then. Without room in time it holds nothing, and the request is refused.
+func (l *lease) want(ctx context.Context, n int) error {
+	if l.free(); n == 0 {
+		return nil
+	}
+	wait := ctx
+	if l.patience > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, l.patience)
+		defer cancel()
+	}
+	err := l.room.take(wait, n)
+	if err != nil && ctx.Err() == nil {
+		err = errBusy
+	}
+	if err == nil {
+		l.held = n
+	}
+	return err
+}
+
+// is says how many bytes the answer has. Where they are more than was thought, and there is no room for them, the request is refused; not where it has changed something.
+func (l *lease) is(n int, changed bool) error {
+	r := l.room
+	r.mu.Lock()
+	full := n > l.held && r.used > l.held && r.used-l.held+n > r.most
+	r.mu.Unlock()
+	if full && !changed {
+		return errBusy
+	}
+	r.add(n - l.held)
+	l.held = n
+	return nil
+}
+
+// free gives back what the lease holds.
+func (l *lease) free() {
+	l.room.add(-l.held)
+	l.held = 0
 }

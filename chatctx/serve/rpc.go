@@ -22,10 +22,7 @@ const (
 	mostMessage = 96 << 20  // bytes of a message in parts that comes in: as much as an artifact in base64
 	chunk       = 256 << 10 // bytes of content in a notification
 	mostRunning = 1000      // requests at a time
-	mostHeld    = 128 << 20 // bytes of the lines of those
 	mostRefused = 1000      // refusals that wait to be read
-	waitingOf   = 8         // requests that read at a time: as many answers wait to be read
-	contentOf   = 4         // of those, for one that gives bytes
 	endTime     = 700 * time.Millisecond
 )
 
@@ -45,11 +42,6 @@ type (
 		Params json.RawMessage
 		size   int // of its line
 	}
-	rpcAnswer struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  any             `json:"result"`
-	}
 	rpcFailure struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
@@ -68,7 +60,7 @@ type (
 	eventNotice struct {
 		ID    json.RawMessage `json:"id"`
 		Event string          `json:"event"`
-		Data  any             `json:"data"`
+		Data  json.RawMessage `json:"data"`
 	}
 	dataNotice struct {
 		ID   json.RawMessage `json:"id"`
@@ -97,7 +89,6 @@ type rpc struct {
 	lost   context.CancelCauseFunc // of ctx, where going on has no sense any more
 	begun  bool                    // initialize came
 	parts  parts                   // of messages that come in
-	room   room                    // what waits to be read
 
 	out  sync.Mutex // a line at a time
 	w    io.Writer
@@ -113,13 +104,13 @@ type rpc struct {
 }
 
 // ServeStdio answers JSON-RPC 2.0, one message a line, until in or ctx ends; then what runs is stopped, and it returns within a second, whether the other side reads or
-// not. The other side may do everything. Nothing but answers and notifications is written to out; where they are not read, some 32 MB of them wait, and fewer deltas
+// not. The other side may do everything. Nothing but answers and notifications is written to out; where they are not read, some 64 MB of them wait, and fewer deltas
 // are sent. Requests that nobody could answer end it with an error.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	defer context.AfterFunc(s.ctx, func() { lost(nil) })()
-	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, room: room{most: waitingOf * s.limits.page}}
+	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}}
 	ended := make(chan error, 1)
 	go func() { ended <- readLines(in, s.limits.line, c.line) }()
 	var err error
@@ -181,31 +172,41 @@ func lineOf(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// send writes a message.
+// send writes a message that is no answer. Whoever does not read holds up those that write; what they hold is counted.
 func (c *rpc) send(v any) error {
 	line, err := lineOf(v)
 	if err != nil {
 		return err
 	}
-	return c.sendLine(line, 0)
+	c.server.room.add(len(line))
+	defer c.server.room.add(-len(line))
+	return c.sendLine(line)
 }
 
-// sendLine writes a line, in parts where it is too long for one. Whoever does not read holds up those that write; what they hold is counted in the room, in place of
-// what they had there.
-func (c *rpc) sendLine(line []byte, held int) error {
-	c.room.add(len(line) - held)
-	defer c.room.add(-len(line))
-	if len(line) <= c.server.limits.line {
-		return c.write(line)
+// sendLine writes a line that comes in pieces, in parts where it is too long for one.
+func (c *rpc) sendLine(pieces ...[]byte) error {
+	rest := 0
+	var all []io.Reader
+	for _, p := range pieces {
+		rest += len(p)
+		all = append(all, bytes.NewReader(p))
+	}
+	if rest <= c.server.limits.line {
+		return c.write(pieces...)
 	}
 	c.out.Lock()
 	c.sent++
 	of := json.RawMessage(strconv.Itoa(c.sent))
 	c.out.Unlock()
-	size := min(chunk, c.server.limits.line/2) // in base64 it is longer by a third
-	for n := 0; n < len(line); n += size {
-		end := min(n+size, len(line))
-		part, err := lineOf(rpcNotice{"2.0", partMethod, partParams{of, line[n:end], end == len(line)}})
+	line := io.MultiReader(all...)
+	buf := make([]byte, min(chunk, c.server.limits.line/2)) // in base64 it is longer by a third
+	for rest > 0 {
+		n, err := io.ReadFull(line, buf[:min(len(buf), rest)])
+		rest -= n
+		var part []byte
+		if err == nil {
+			part, err = lineOf(rpcNotice{"2.0", partMethod, partParams{of, buf[:n], rest == 0}})
+		}
 		if err == nil {
 			err = c.write(part)
 		}
@@ -216,15 +217,17 @@ func (c *rpc) sendLine(line []byte, held int) error {
 	return nil
 }
 
-// write writes a line, in one piece.
-func (c *rpc) write(line []byte) error {
+// write writes a line, with nothing in between.
+func (c *rpc) write(pieces ...[]byte) error {
 	c.out.Lock()
 	defer c.out.Unlock()
-	_, err := c.w.Write(line)
-	if err != nil {
-		c.lost(err)
+	for _, p := range pieces {
+		if _, err := c.w.Write(p); err != nil {
+			c.lost(err)
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // refuse answers a request that does not run. Who reads the lines does not wait for it: else the end of the input would not be seen.
@@ -265,7 +268,7 @@ func (c *rpc) line(line []byte) {
 		c.cancel(m.Params)
 	case m.Method == "initialize":
 		c.begun = true
-		c.begin(m, &method{run: initialize, verb: http.MethodPost})
+		c.begin(m, &method{name: m.Method, verb: http.MethodPost, run: initialize, read: func(json.RawMessage) (any, error) { return nil, nil }})
 	case !c.begun:
 		c.refuse(m.ID, codeFirst, "initialize comes first")
 	case methodNamed(m.Method) == nil:
@@ -313,7 +316,7 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 	return m, 0, ""
 }
 
-func initialize(r *request, _ json.RawMessage) (any, error) {
+func initialize(r *request, _ any) (any, error) {
 	id, err := r.store.ID(r.ctx)
 	if err != nil {
 		return nil, err
@@ -350,16 +353,11 @@ func (c *rpc) begin(in *rpcRequest, m *method) {
 	go func() {
 		defer c.work.Done()
 		defer stop()
-		held := m.held() * c.server.limits.page
-		var v any
-		err := c.room.take(ctx, held)
-		if err == nil {
-			v, err = c.run(ctx, m, in)
-		} else {
-			held = 0
-		}
+		l := &lease{room: c.server.room}
+		defer l.free()
+		done := c.run(ctx, m, in, l)
 		c.leave(in)
-		c.answer(in.ID, v, err, held)
+		c.answer(in.ID, done)
 	}()
 }
 
@@ -392,32 +390,33 @@ func (c *rpc) leave(in *rpcRequest) {
 	c.held -= in.size
 }
 
-// held is the room that a request takes before it runs until its answer is read, in pages: so answers that many read do not pile up. What others answer is small.
-func (m *method) held() int {
-	switch {
-	case m.verb != http.MethodGet || m.shape == events:
-		return 0
-	case m.shape == content:
-		return contentOf
-	}
-	return 1
-}
-
 // run does a method. Bytes that it takes come as base64 in the parameter data; those that it gives go in notifications before its answer.
-func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest) (any, error) {
-	r := &request{ctx: ctx, server: c.server, store: c.server.store, who: Caller{Scopes: Scopes}, room: &c.room}
-	params := in.Params
+func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outcome {
+	r := &request{ctx: ctx, server: c.server, store: c.server.store, who: Caller{Scopes: Scopes}, room: c.server.room, lease: l, params: in.Params, body: http.NoBody}
+	var err error
 	if m.upload {
-		var err error
-		if params, r.body, err = takeData(m, params); err != nil {
-			return nil, err
-		}
+		r.params, r.body, err = takeData(m, in.Params)
 	}
 	r.tell = func(event string, v any) error {
-		return c.send(rpcNotice{"2.0", "$/event", eventNotice{in.ID, event, v}})
+		raw, ok := v.(encoded)
+		if !ok {
+			var err error
+			if raw, err = encode(v, 0); err != nil {
+				return err
+			}
+		}
+		return c.send(rpcNotice{"2.0", "$/event", eventNotice{in.ID, event, json.RawMessage(raw)}})
 	}
 	r.write = func(string, string) (io.Writer, error) { return &chunks{c: c, id: in.ID}, nil }
-	return m.run(r, params)
+	var params any
+	if err == nil {
+		params, err = m.read(r.params)
+	}
+	if err != nil {
+		return outcome{err: err}
+	}
+	done, _ := c.server.do(r, m, params)
+	return done
 }
 
 // takeData takes the bytes out of parameters.
@@ -451,20 +450,14 @@ func (w *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// answer answers a request, which held some room; a notification gets none.
-func (c *rpc) answer(id json.RawMessage, v any, err error, held int) {
-	if id == nil {
-		c.room.add(-held)
-		return
+// answer answers a request; a notification gets none.
+func (c *rpc) answer(id json.RawMessage, done outcome) {
+	switch {
+	case id == nil:
+	case done.err != nil:
+		e := errorOf(done.err)["error"]
+		_ = c.send(rpcFailure{"2.0", id, rpcError{Code: e.Code, Message: e.Message, Data: &e}}) // who is gone gets no answer
+	default:
+		_ = c.sendLine(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), done.raw, []byte("}\n"))
 	}
-	var line []byte
-	if err == nil {
-		line, err = lineOf(rpcAnswer{"2.0", id, v})
-	}
-	if err != nil {
-		code, kind, _ := kindOf(err)
-		e := contract.ErrorOf(err, code, kind)
-		line, _ = lineOf(rpcFailure{"2.0", id, rpcError{Code: code, Message: e.Message, Data: &e}}) // it is of texts and numbers
-	}
-	_ = c.sendLine(line, held) // who is gone gets no answer
 }

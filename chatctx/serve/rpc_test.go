@@ -354,7 +354,7 @@ func TestPartsAreBounded(t *testing.T) {
 func (a *api) session(out io.Writer) *rpc {
 	ctx, lost := context.WithCancelCause(a.t.Context())
 	a.t.Cleanup(func() { lost(nil) })
-	return &rpc{server: a.server, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, room: room{most: waitingOf * a.server.limits.page}, begun: true}
+	return &rpc{server: a.server, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}, begun: true}
 }
 
 // until waits for a condition.
@@ -374,6 +374,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	a := start(t, Options{})
 	a.server.limits.page /= 64
 	page := a.server.limits.page
+	a.server.room.most = waiting * page
 	id, _ := a.context("Long", strings.Repeat("x", page))
 	out, w := io.Pipe()
 	defer out.Close()
@@ -381,14 +382,14 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	for i := range mostRunning {
 		c.line(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"messages.list","params":{"context":%q,"branch":"main"}}`, i, id))
 	}
-	used := func() int { c.room.mu.Lock(); defer c.room.mu.Unlock(); return c.room.used }
+	used := func() int { a.server.room.mu.Lock(); defer a.server.room.mu.Unlock(); return a.server.room.used }
 	done := func() int { c.mu.Lock(); defer c.mu.Unlock(); return mostRunning - c.running }
 	most := 0
-	until(t, "the room is full, and what is in it is there to be read", func() bool { most = max(most, used()); return most+page > waitingOf*page && done() >= waitingOf/2 })
-	if most > (waitingOf+1)*page || done() > waitingOf {
+	until(t, "the room is full, and what is in it is there to be read", func() bool { most = max(most, used()); return most+page > waiting*page && done() >= waiting/2 })
+	if most > (waiting+1)*page || done() > waiting {
 		t.Errorf("%d bytes of %d answers wait", most, done())
 	}
-	p := newPump(c.ctx, func(string, any) error { return nil }, &c.room)
+	p := newPump(c.ctx, func(string, any) error { return nil }, a.server.room)
 	p.delta(delta{Branch: "b", Type: "text", Text: strings.Repeat("x", page)})
 	p.mu.Lock()
 	if len(p.list) > 0 || !p.skipped["b"] {

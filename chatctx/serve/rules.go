@@ -37,6 +37,17 @@ func (in *scoped) id(r *request) (chatctx.ID, error) {
 	return c.ID, nil
 }
 
+// scopedChange is a change of a conversation, or of the store, which has no revision.
+type scopedChange struct {
+	scoped
+	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have, else conflict; over HTTP also If-Match"`
+	keyed
+}
+
+func (c *scopedChange) expected() (context, branch string, revision **uint64) {
+	return c.Context, "", &c.Expect
+}
+
 func listRules(r *request, in *scoped) (list[contract.Rule], error) {
 	id, err := in.id(r)
 	if err != nil {
@@ -54,7 +65,7 @@ func listRules(r *request, in *scoped) (list[contract.Rule], error) {
 }
 
 type ruleParams struct {
-	scoped
+	scopedChange
 	Branch   string               `json:"branch,omitempty" doc:"only on this branch of it"`
 	Effect   string               `json:"effect" doc:"allow, deny or ask"`
 	Tool     string               `json:"tool" doc:"a pattern of tools' names"`
@@ -101,7 +112,7 @@ func ruled(done *chatctx.Committed, err error) (contract.Rule, error) {
 }
 
 type ruleRef struct {
-	scoped
+	scopedChange
 	Rule string `json:"rule" doc:"the rule's id"`
 }
 
@@ -129,7 +140,7 @@ func listTools(r *request, in *scoped) (list[contract.Tool], error) {
 }
 
 type toolParams struct {
-	scoped
+	scopedChange
 	Tool        string            `json:"tool" doc:"the tool's name"`
 	Description string            `json:"description,omitempty" doc:"what it does, for the model"`
 	Schema      json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of its arguments"`
@@ -183,7 +194,7 @@ func putTool(r *request, in *toolParams) (contract.Tool, error) {
 }
 
 type toolRef struct {
-	scoped
+	scopedChange
 	Tool string `json:"tool" doc:"the tool's name"`
 }
 

@@ -30,14 +30,14 @@ type asked struct {
 }
 
 type sendParams struct {
-	target
+	change
 	asked
 	Text    string           `json:"text,omitempty" doc:"the user's message as text; without it and message, what the branch ends with is answered"`
 	Message *chatctx.Message `json:"message,omitempty" doc:"the user's message, in place of text"`
 }
 
 type retryParams struct {
-	target
+	change
 	asked
 	Name     string `json:"name,omitempty" doc:"the new branch's name; else main.2, main.3 …"`
 	Activate bool   `json:"activate,omitempty" doc:"make the new branch the active one"`

@@ -206,7 +206,7 @@ func TestAPumpHoldsLittle(t *testing.T) {
 			skipped = skipped || d.Skipped
 		}
 		return nil
-	}, nil)
+	}, &room{most: mostTold})
 	word := strings.Repeat("x", 1000)
 	p.put("request", 1)
 	for range 10_000 {

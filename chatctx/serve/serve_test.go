@@ -304,8 +304,8 @@ func TestRefusals(t *testing.T) {
 	if res, _ := a.send("POST", base+main+"/fork", object{"name": "x"}, map[string]string{"Content-Type": "text/plain"}); res.StatusCode != 415 {
 		t.Errorf("a body of text gives %d", res.StatusCode)
 	}
-	if res, _ := a.send("POST", base+main+"/undo", object{}, map[string]string{"If-Match": `"1"`}); res.StatusCode != 400 {
-		t.Errorf("If-Match where it does not count gives %d", res.StatusCode)
+	if res, _ := a.send("POST", base+main+"/undo", object{}, map[string]string{"If-Match": `"99"`}); res.StatusCode != 412 {
+		t.Errorf("undo at another revision gives %d", res.StatusCode)
 	}
 }
 

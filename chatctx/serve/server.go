@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
@@ -43,6 +44,8 @@ type Server struct {
 	keys    keys
 	access  sessions
 	guests  guests
+	room    *room // of answers that wait to be read
+	bodies  *room // of requests that came whole
 
 	ctx    context.Context // of what goes on beside requests
 	end    context.CancelFunc
@@ -60,11 +63,14 @@ type limits struct {
 	ofOne       int   // those of one address
 	requests    int   // that run at a time
 	uploads     int64 // bytes that wait for imports, in all
+
+	patience time.Duration // how long a request waits for room
 }
 
 // New makes a handler that speaks for a store, which stays the caller's. Close ends what it began.
 func New(store *chatctx.Store, o Options) *Server {
-	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20, connections: 512, ofOne: 128, requests: 1000, uploads: 16 << 30}}
+	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20, connections: 512, ofOne: 128, requests: 1000, uploads: 16 << 30, patience: 10 * time.Second}}
+	s.room, s.bodies = &room{most: waiting * s.limits.page}, &room{most: mostHeld}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.route()
 	return s

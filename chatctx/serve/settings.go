@@ -55,7 +55,7 @@ func setPrompts(r *request, in *promptsParams) (contract.Where, error) {
 }
 
 func getBranchSettings(r *request, in *target) (contract.Settings, error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, _, err := r.snapshot(*in)
 	if err != nil {
 		return contract.Settings{}, err
 	}
@@ -68,11 +68,7 @@ func getBranchSettings(r *request, in *target) (contract.Settings, error) {
 }
 
 func getContextSettings(r *request, in *conversation) (contract.Settings, error) {
-	c, err := r.store.Context(r.ctx, in.Context)
-	if err != nil {
-		return contract.Settings{}, err
-	}
-	info, err := c.Info(r.ctx)
+	c, info, err := r.conversation(in.Context)
 	if err != nil {
 		return contract.Settings{}, err
 	}
@@ -100,7 +96,7 @@ func setBranchSettings(r *request, in *branchSettings) (contract.Settings, error
 }
 
 type contextSettings struct {
-	conversation
+	contextChange
 	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
 }
 
@@ -115,6 +111,7 @@ func setContextSettings(r *request, in *contextSettings) (contract.Settings, err
 }
 
 type storeSettings struct {
+	keyed
 	Settings map[string]json.RawMessage `json:"settings" doc:"names and values; null takes one away"`
 }
 

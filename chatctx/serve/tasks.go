@@ -39,7 +39,7 @@ func listTasks(r *request, in *tasksParams) (list[contract.Task], error) {
 }
 
 type startParams struct {
-	target
+	change
 	Goal   string `json:"goal" doc:"what is to be done, with all that has to be known"`
 	Title  string `json:"title,omitempty" doc:"the title; else from the goal"`
 	System string `json:"system,omitempty" doc:"its system prompt"`
@@ -72,7 +72,7 @@ func (r *request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded) (cont
 }
 
 type returnParams struct {
-	conversation
+	contextChange
 	Summary string `json:"summary,omitempty" doc:"what the parent gets; else the task's last answer"`
 	Branch  string `json:"branch,omitempty" doc:"the parent's branch that takes it; else the one that it was started from"`
 	Keep    bool   `json:"keep,omitempty" doc:"do not move it to the trash"`
@@ -95,7 +95,7 @@ func returnTask(r *request, in *returnParams) (contract.Task, error) {
 }
 
 type abandonParams struct {
-	conversation
+	contextChange
 	Reason string `json:"reason,omitempty" doc:"why"`
 }
 

@@ -37,6 +37,7 @@ func listTokens(r *request, _ *struct{}) (list[tokenInfo], error) {
 }
 
 type tokenParams struct {
+	keyed
 	Token  string   `json:"token" doc:"its name, which stands beside what is decided with it"`
 	Scopes []string `json:"scopes" doc:"read, write, decide, run, admin"`
 }
@@ -63,6 +64,7 @@ func CheckScopes(words []string) error {
 }
 
 type tokenRef struct {
+	keyed
 	Token string `json:"token" doc:"its name"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
@@ -96,6 +97,17 @@ func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 		}
 	}
 	return err
+}
+
+// MostKey is how many bytes the key of an append may have.
+const MostKey = 1000
+
+// CheckKey fails where the key is none that can be kept.
+func (o *AppendOptions) CheckKey() error {
+	if len(o.Key) > MostKey || !utf8.ValidString(o.Key) {
+		return record.Invalid("a key has at most %d bytes, of UTF-8: this one has %d", MostKey, len(o.Key))
+	}
+	return nil
 }
 
 // Appending is an append of a batch.

@@ -430,24 +430,28 @@ func (r Reader) describe(p place) string {
 
 // placeOf is a message's position on a branch, from 1, or 0. Where a message stands at its home, that costs one read; else the ids are read.
 func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
-	m, err := pool.Get(r.Tx, r.ID, id)
+	home, err := pool.HomeOf(r.Tx, r.ID, id)
 	if err != nil {
 		return 0, err
 	}
-	if m == nil {
+	if home == nil {
 		return 0, record.NotFound("message", id.String())
 	}
-	return r.StandsAt(b, m)
+	return r.stands(b, id, home)
 }
 
 // StandsAt is placeOf for a message that was read.
 func (r Reader) StandsAt(b *branch.Branch, m *pool.Message) (int, error) {
-	if i := branch.Place(b.Pieces, m.Home.Segment, m.Home.Position); i >= 0 && m.Home.Segment > 0 {
+	return r.stands(b, m.ID, &m.Home)
+}
+
+func (r Reader) stands(b *branch.Branch, id pool.ID, home *pool.Home) (int, error) {
+	if i := branch.Place(b.Pieces, home.Segment, home.Position); i >= 0 && home.Segment > 0 {
 		return i + 1, nil
 	}
 	pos := 0
 	err := branch.Read(r.Tx, r.ID, b.Pieces, func(i int, at pool.ID) error {
-		if at == m.ID {
+		if at == id {
 			pos = i + 1
 			return kv.ErrStop
 		}

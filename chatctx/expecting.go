@@ -1,0 +1,93 @@
+package chatctx
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/chatctx/chatctx/chatctx/internal/record"
+	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
+)
+
+// RevisionError says that a branch, or with Branch "" a conversation, is at another revision than was expected. It is an ErrConflict.
+type RevisionError struct {
+	Branch  string
+	Is, Not uint64
+}
+
+func (e *RevisionError) Error() string {
+	if e.Branch == "" {
+		return fmt.Sprintf("the conversation is at revision %d, not %d: read it again", e.Is, e.Not)
+	}
+	return fmt.Sprintf("the branch %q is at revision %d, not %d: read it again", e.Branch, e.Is, e.Not)
+}
+
+// Unwrap gives ErrConflict.
+func (e *RevisionError) Unwrap() error { return ErrConflict }
+
+// Expecting is the store for one request: its first operation on a conversation is made only while a branch of it, or with "" the conversation itself, is at a
+// revision, else it fails with a *RevisionError. What the request does after that operation is not bound to it.
+func (s *Store) Expecting(contextRef, branchName string, revision uint64) *Store {
+	at := *s.at
+	at.DB = &expecting{DB: at.DB, store: s.at, context: contextRef, branch: branchName, revision: revision}
+	return &Store{&at}
+}
+
+// expecting is an engine whose transactions write only while something is at a revision, until one of them has made an operation.
+type expecting struct {
+	kv.DB
+	store           *record.Store
+	context, branch string
+	revision        uint64
+	made            atomic.Bool
+}
+
+func (e *expecting) Update(ctx context.Context, fn func(kv.RwTx) error) error {
+	if e.made.Load() {
+		return e.DB.Update(ctx, fn)
+	}
+	made := false // by the run of fn that counts
+	err := e.DB.Update(ctx, func(tx kv.RwTx) error {
+		made = false
+		id, was, err := e.check(tx)
+		if err == nil {
+			err = fn(tx)
+		}
+		if err != nil {
+			return err
+		}
+		is, _, err := record.GetContext(tx, id)
+		made = is == nil || is.NextOperation != was.NextOperation || is.StoreLast != was.StoreLast
+		return err
+	})
+	if err == nil && made {
+		e.made.Store(true)
+	}
+	return err
+}
+
+// check fails where the revision is another, and gives the conversation as it is.
+func (e *expecting) check(tx kv.Tx) (ID, *record.ContextRecord, error) {
+	id, err := view.ResolveContext(e.store, tx, e.context)
+	if err != nil {
+		return id, nil, err
+	}
+	rec, _, err := record.GetContext(tx, id)
+	switch {
+	case err != nil:
+		return id, nil, err
+	case rec == nil:
+		return id, nil, NotFound("context", e.context)
+	case e.branch == "":
+		if rec.Revision != e.revision {
+			err = &RevisionError{Is: rec.Revision, Not: e.revision}
+		}
+		return id, rec, err
+	}
+	b, err := view.BranchOf(tx, id, rec, e.branch)
+	if err == nil && b.Revision != e.revision {
+		err = &RevisionError{Branch: b.Name, Is: b.Revision, Not: e.revision}
+	}
+	return id, rec, err
+}

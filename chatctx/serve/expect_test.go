@@ -1,0 +1,253 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chatctx/chatctx/internal/testkit"
+)
+
+// unexpecting are the methods that change something and take no revision, with why.
+var unexpecting = map[string]string{
+	"contexts.new": "makes something new", "contexts.copy": "makes something new, and leaves the original as it is", "contexts.activate": "changes what the terminal works on, and no conversation",
+	"artifacts.put": "bytes are named by their hash", "uploads.add": "a file is nobody else's", "import": "files name the conversations that they change",
+	"settings.setStore": "the store has no revision", "tokens.add": "a name that is taken is refused", "tokens.remove": "there is one of a name",
+	"calls.renew": "the claim's token says that it still holds",
+}
+
+// TestEachChangeExpectsARevision: each method that changes a conversation takes expect and If-Match, does nothing at another revision, and all take a key.
+func TestEachChangeExpectsARevision(t *testing.T) {
+	a := start(t, Options{})
+	a.provider()
+	id, main := a.context("Boats", "One", "Two")
+	a.post(main+"/messages", object{"messages": []object{{"role": "assistant", "tool_calls": []object{{"id": "c1", "tool_name": "sail", "arguments": object{}}}}}})
+	a.post(main+"/tags", object{"message": "@1", "tag": "t"})
+	a.post("/contexts/"+id+"/labels", object{"label": "l"})
+	a.post(main+"/fork", object{"name": "other", "at": "@2"})
+	rule := a.post("/rules", object{"context": id, "effect": "ask", "tool": "sail"})["rule"].(string)
+	a.post("/tools", object{"context": id, "tool": "sail", "command": []string{"true"}})
+	task := a.post(main+"/tasks", object{"goal": "Find a boat"})["context"].(string)
+	place := strings.NewReplacer("{context}", id, "{branch}", "main", "{tag}", "t", "{label}", "l", "{rule}", rule, "{tool}", "sail", "{call}", "c1")
+	bodies := map[string]object{
+		"contexts.rename": {"title": "x"}, "labels.add": {"label": "x"}, "branches.fork": {"name": "x"}, "branches.edit": {"message": "@1", "text": "x"}, "branches.rename": {"name": "x"},
+		"messages.append": {"messages": []object{{"role": "user", "content": "x"}}}, "send": {"text": "x", "model": "plain"}, "retry": {"model": "plain"}, "history.rewind": {"message": "@1"},
+		"history.drop": {"messages": []string{"@1"}}, "history.pick": {"from": "other", "messages": []string{"@1"}}, "history.merge": {"from": "other"}, "marks.set": {"messages": []string{"@1"}, "mark": "pinned"},
+		"tags.set": {"message": "@1", "tag": "x"}, "take": {"message": "@2"}, "prompts.set": {"system": "x"}, "settings.setBranch": {"settings": object{"model": "m"}},
+		"settings.setContext": {"settings": object{"model": "m"}}, "rules.add": {"context": id, "effect": "ask", "tool": "x"}, "rules.remove": {"context": id}, "tools.put": {"context": id, "tool": "x", "command": []string{"true"}},
+		"tools.remove": {"context": id}, "tasks.start": {"goal": "x"}, "calls.resolve": {"text": "x"},
+	}
+	state := func() string {
+		return fmt.Sprint(a.get("/contexts/"+id), a.get("/contexts/"+id+"/operations"), a.get("/contexts/"+id+"/tasks"), a.get("/contexts/"+task))
+	}
+	before := state()
+	for _, m := range methods {
+		if m.verb != http.MethodPost {
+			continue
+		}
+		if !m.has("key") {
+			t.Errorf("%s takes no key", m.name)
+		}
+		why, none := unexpecting[m.name]
+		if m.has("expect") == none {
+			t.Errorf("%s takes a revision: %v; %s", m.name, m.has("expect"), why)
+		}
+		if none {
+			continue
+		}
+		path := place.Replace(m.path)
+		if m.name == "tasks.return" || m.name == "tasks.abandon" {
+			path = strings.ReplaceAll(path, id, task)
+		}
+		body := bodies[m.name]
+		if body == nil {
+			body = object{}
+		}
+		for _, tag := range []string{`"99"`, `W/"3"`, `"abcdef"`, `"98", "99-ab"`} {
+			if res, raw := a.send("POST", base+path, body, map[string]string{"If-Match": tag}); res.StatusCode != 412 || !strings.Contains(string(raw), `"conflict"`) {
+				t.Errorf("%s with If-Match %s gives %d: %s", m.name, tag, res.StatusCode, raw)
+			}
+		}
+		body["expect"] = 99
+		if res, raw := a.send("POST", base+path, body, nil); !strings.Contains(string(raw), `"conflict"`) || res.StatusCode != 409 && m.shape != events {
+			t.Errorf("%s at another revision gives %d: %s", m.name, res.StatusCode, raw)
+		}
+	}
+	if after := state(); after != before {
+		t.Errorf("something was done:\n%s\n%s", before, after)
+	}
+	for i, form := range []string{"%s", `"77", %s`, `W/"1",%s`, "*"} {
+		res, _ := a.send("GET", base+main, nil, nil)
+		for _, tag := range []string{res.Header.Get("ETag"), "of the change"} {
+			if tag == "of the change" {
+				tag = res.Header.Get("ETag")
+			}
+			list := strings.ReplaceAll(form, "%s", tag)
+			var raw []byte
+			if res, raw = a.send("POST", base+main+"/prompts", object{"system": list + fmt.Sprint(i)}, map[string]string{"If-Match": list}); res.StatusCode != 200 {
+				t.Errorf("If-Match %s gives %d: %s", list, res.StatusCode, raw)
+			}
+		}
+	}
+	for header, bad := range map[string]string{"If-Match": "3", "If-None-Match": "x"} {
+		verb := map[string]string{"If-Match": "POST", "If-None-Match": "GET"}[header]
+		path := map[string]string{"POST": main + "/undo", "GET": main}[verb]
+		if res, _ := a.send(verb, base+path, nil, map[string]string{header: bad}); res.StatusCode != 400 {
+			t.Errorf("%s %s gives %d", header, bad, res.StatusCode)
+		}
+	}
+}
+
+// TestAnExpectationIsOfTheFirstOperation: what a request does after its first operation is not bound to the revision, however many it makes.
+func TestAnExpectationIsOfTheFirstOperation(t *testing.T) {
+	a := start(t, Options{})
+	a.provider()
+	_, main := a.context("Boats")
+	revision := a.get(main)["revision"]
+	res, raw := a.send("POST", base+main+"/send", object{"text": "Hello", "model": "plain", "expect": revision}, nil)
+	if res.StatusCode != 200 || !strings.Contains(string(raw), "event: done") {
+		t.Fatalf("send gives %d: %s", res.StatusCode, raw)
+	}
+	revision = a.get(main)["revision"]
+	res, raw = a.send("POST", base+main+"/retry", object{"models": []string{"plain", "other"}, "expect": revision}, nil)
+	if res.StatusCode != 200 || !strings.Contains(string(raw), "event: done") || strings.Contains(string(raw), `"conflict"`) {
+		t.Fatalf("retry gives %d: %s", res.StatusCode, raw)
+	}
+}
+
+// TestTagsTell: whatever is changed, by whatever door, an answer that is another has another tag, and one that is the same gives 304.
+func TestTagsTell(t *testing.T) {
+	for seed := range testkit.Seeds(t, 3) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		a := start(t, Options{})
+		id, main := a.context("Boats", "One", "Two", "Three")
+		at := "/contexts/" + id
+		reads := []string{"/contexts", at, at + "/branches", main, main + "/siblings", at + "/tree", main + "/messages", main + "/messages/@1", at + "/marks", at + "/tags", main + "/settings", at + "/settings",
+			"/settings", at + "/operations", "/operations", "/calls", "/labels", "/rules?context=" + id, "/tools", main + "/tokens", "/search?text=one", "/cost", at + "/tasks", "/tokens"}
+		bodies, tags := map[string]string{}, map[string]string{}
+		made := map[string]string{} // by path and tag: the one body
+		look := func(what string) {
+			for _, path := range reads {
+				res, raw := a.send("GET", base+path, nil, map[string]string{"If-None-Match": tags[path]})
+				tag := res.Header.Get("ETag")
+				switch {
+				case res.StatusCode == 304:
+					if now, raw := a.send("GET", base+path, nil, nil); now.Header.Get("ETag") != tag || string(raw) != bodies[path] {
+						t.Fatalf("after %s %s gives 304 and is another:\n%s\n%s", what, path, bodies[path], raw)
+					}
+				case res.StatusCode != 200 || tag == "":
+					t.Fatalf("%s gives %d with the tag %s: %s", path, res.StatusCode, tag, raw)
+				case tags[path] == tag:
+					t.Fatalf("%s gives 200 to its own tag", path)
+				default:
+					if was, known := made[path+tag]; known && was != string(raw) {
+						t.Fatalf("%s has one tag for two answers:\n%s\n%s", path, was, raw)
+					}
+					bodies[path], tags[path], made[path+tag] = string(raw), tag, string(raw)
+				}
+			}
+		}
+		look("the beginning")
+		for i := range 12 {
+			name := fmt.Sprint("n", i)
+			change := []struct {
+				path string
+				body object
+			}{
+				{main + "/marks", object{"messages": []string{"@1"}, "mark": []string{"pinned", "excluded", ""}[r.IntN(3)]}}, {main + "/tags", object{"message": "@2", "tag": name}},
+				{"/settings", object{"settings": object{"model": name}}}, {at + "/settings", object{"settings": object{"model": name}}}, {main + "/settings", object{"settings": object{"temperature": 0.1 * float64(i)}}},
+				{main + "/fork", object{"name": name, "activate": r.IntN(2) == 0}}, {main + "/activate", object{}}, {at + "/labels", object{"label": name}}, {main + "/messages", object{"messages": []object{{"role": "user", "content": name}}}},
+				{main + "/undo", object{}}, {at + "/rename", object{"title": name}}, {"/rules", object{"context": id, "effect": "ask", "tool": name}}, {main + "/tasks", object{"goal": name}}, {main + "/prompts", object{"system": name}},
+			}[r.IntN(14)]
+			a.send("POST", base+change.path, change.body, nil) // one that fails changes nothing
+			look(change.path)
+		}
+		for _, list := range []string{"*", `"x", W/` + tags[main], tags[main] + `, "y"`} {
+			if res, _ := a.send("GET", base+main, nil, map[string]string{"If-None-Match": list}); res.StatusCode != 304 {
+				t.Errorf("If-None-Match %s gives %d", list, res.StatusCode)
+			}
+		}
+	}
+}
+
+// fill gives a value something of everything.
+func fill(r *rand.Rand, v reflect.Value, depth int) {
+	switch {
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		v.SetBytes([]byte("{ \"a\": [1,\n \"<&>\"] }"))
+		return
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Unix(r.Int64N(1e9), 0).UTC()))
+		return
+	case v.Kind() == reflect.Struct && (v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler)), depth > 6, r.IntN(4) == 0:
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString([]string{"", "x<y>&\u2028\"\\\n", "boat"}[r.IntN(3)])
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 0)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(r.Int64N(9))
+	case reflect.Uint64:
+		v.SetUint(r.Uint64N(9))
+	case reflect.Float64:
+		v.SetFloat(r.Float64() * 1e-8)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(r, v.Elem(), depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 3))
+		for i := range v.Len() {
+			fill(r, v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		if v.Type().Key().Kind() == reflect.String {
+			value := reflect.New(v.Type().Elem()).Elem()
+			fill(r, value, depth+1)
+			v.SetMapIndex(reflect.ValueOf("k<").Convert(v.Type().Key()), value)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(r, v.Field(i), depth+1)
+			} else if v.Type().Field(i).Anonymous {
+				fill(r, reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer()).Elem(), depth)
+			}
+		}
+	}
+}
+
+// TestAnswersAreEncodedAsEver: what appendJSON gives is what package json says of the same, for whatever methods give.
+func TestAnswersAreEncodedAsEver(t *testing.T) {
+	for seed := range testkit.Seeds(t, 5) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		for _, m := range append(slices.Clone(methods), &method{out: reflect.TypeFor[arrived]()}, &method{out: reflect.TypeFor[changed]()}, &method{out: reflect.TypeFor[failed]()}) {
+			v := reflect.New(m.out)
+			fill(r, v.Elem(), 0)
+			got, err := encode(v.Elem().Interface(), 0)
+			want, otherwise := json.Marshal(v.Elem().Interface())
+			if err != nil || otherwise != nil {
+				if (err == nil) != (otherwise == nil) {
+					t.Errorf("%s: %v, and %v", m.name, err, otherwise)
+				}
+				continue
+			}
+			var a, b any
+			if err := json.Unmarshal(got, &a); err != nil {
+				t.Fatalf("%s: %v: %s", m.name, err, got)
+			}
+			json.Unmarshal(want, &b)
+			if strings.ContainsAny(string(got), "\n\r") || !reflect.DeepEqual(a, b) {
+				t.Errorf("%s is encoded as\n%s\nand not as\n%s", m.name, got, want)
+			}
+		}
+	}
+}

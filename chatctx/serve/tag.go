@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+)
+
+// The tag of an answer is "REVISION-HASH": If-Match goes by the revision of the branch or conversation that it shows, If-None-Match by the hash of its bytes, since much
+// that an answer shows moves no revision of its own. An answer that shows none has the hash alone; what a change made has the revision alone.
+
+// tagOf is the tag of an answer.
+func tagOf(revision *uint64, shown []byte) string {
+	var parts []string
+	if revision != nil {
+		parts = append(parts, strconv.FormatUint(*revision, 10))
+	}
+	if shown != nil {
+		sum := sha256.Sum256(shown)
+		parts = append(parts, hex.EncodeToString(sum[:12]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return `"` + strings.Join(parts, "-") + `"`
+}
+
+// match is what If-Match names.
+type match struct {
+	any       bool // "*"
+	revisions []uint64
+}
+
+// matchOf reads If-Match; nil where there is none. A weak tag matches nothing, nor does one without a revision.
+func matchOf(h http.Header) (*match, error) {
+	tags, err := tagsOf(h, "If-Match")
+	if len(tags) == 0 || err != nil {
+		return nil, err
+	}
+	m := &match{}
+	for _, t := range tags {
+		m.any = m.any || t == "*"
+		number, _, _ := strings.Cut(strings.Trim(t, `"`), "-")
+		if n, err := strconv.ParseUint(number, 10, 64); err == nil && !strings.HasPrefix(t, "W/") {
+			m.revisions = append(m.revisions, n)
+		}
+	}
+	return m, nil
+}
+
+func (m *match) has(revision uint64) bool { return m.any || slices.Contains(m.revisions, revision) }
+
+// one is a revision that it names, 0 where it names none.
+func (m *match) one() uint64 { return append(m.revisions, 0)[0] }
+
+// noneMatches reports whether an answer is none that If-None-Match names, weak or not.
+func noneMatches(h http.Header, tag string) (bool, error) {
+	tags, err := tagsOf(h, "If-None-Match")
+	for _, t := range tags {
+		if t == "*" || strings.TrimPrefix(t, "W/") == tag {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// tagsOf are the tags of a header: each in quotes, perhaps weak, or a star.
+func tagsOf(h http.Header, name string) ([]string, error) {
+	var tags []string
+	for _, line := range h.Values(name) {
+		for _, t := range strings.Split(line, ",") { // our tags have no comma
+			switch t = strings.TrimSpace(t); {
+			case t == "":
+			case t == "*", len(strings.TrimPrefix(t, "W/")) >= 2 && strings.HasPrefix(strings.TrimPrefix(t, "W/"), `"`) && strings.HasSuffix(t, `"`):
+				tags = append(tags, t)
+			default:
+				return nil, chatctx.Invalid("%s is %q, and has to be tags in quotes as answers have them, or *", name, line)
+			}
+		}
+	}
+	return tags, nil
+}
