@@ -9,9 +9,9 @@ import (
 
 // Room in a server.
 const (
-	waiting  = 16               // pages of answers that may wait to be read, in all
-	mostHeld = 128 << 20        // bytes of requests, with what becomes of them
-	freely   = 64 << 10         // bytes of a request that need no room
+	waiting  = 16        // pages of answers that may wait to be read, in all
+	mostHeld = 128 << 20 // bytes of requests, with what becomes of them
+	freely   = 64 << 10  // bytes of a request that need no room
 )
 
 // errLarge: a request is too large.
