@@ -497,26 +497,27 @@ func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error)
 }
 
 func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
-	var last *journal.Txn
+	all, named, err := s.withThoseBelow(ctx, refs, at == 0)
+	if err != nil {
+		return nil, err
+	}
+	var last *journal.Txn // of those that were named
 	done, err := journal.StoreOperation(ctx, s.at, what, func(st *journal.StoreTxn) error {
-		seen := map[ID]bool{}
-		for _, ref := range refs {
-			id, err := view.ResolveContextIn(s.at, st.Tx, ref, at == 0)
-			if err != nil {
-				return err
-			}
-			if seen[id] {
-				continue
-			}
+		for i, id := range all {
 			t, err := journal.BeginAt(s.at, st.Tx, id)
 			if err != nil {
 				return err
 			}
-			if (at == 0) == (t.Rec.Trashed == 0) {
-				return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
+			there := (at == 0) == (t.Rec.Trashed == 0)
+			if i < named {
+				last = t
+				if there {
+					return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
+				}
+			} else if there { // somebody was faster
+				continue
 			}
-			last = t
-			if err := trashBelow(st, t, at, seen); err != nil {
+			if err := st.Trash(t, at); err != nil {
 				return err
 			}
 		}
@@ -531,31 +532,48 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 	return done, nil
 }
 
-// trashBelow moves a context and all that lie below it into the trash, or out of it those that went there with it.
-func trashBelow(st *journal.StoreTxn, t *journal.Txn, at pool.Time, seen map[ID]bool) error {
-	was := t.Rec.Trashed
-	seen[t.ID] = true
-	if err := st.Trash(t, at); err != nil {
-		return err
-	}
-	var below []ID
-	err := st.Tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
-		rec, err := record.DecodeContext(ID(key), value)
-		if err == nil && rec.Parent == t.ID && rec.Trashed == was && !seen[ID(key)] {
-			below = append(below, ID(key))
+// withThoseBelow gives the contexts that refs name, each once, and after those named all that lie below them and are in the trash since the same moment, or out of it.
+func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (all []ID, named int, err error) {
+	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
+		all = nil
+		seen := map[ID]bool{}
+		add := func(id ID) {
+			if !seen[id] {
+				seen[id] = true
+				all = append(all, id)
+			}
+		}
+		for _, ref := range refs {
+			id, err := view.ResolveContextIn(s.at, tx, ref, trash)
+			if err != nil {
+				return err
+			}
+			add(id)
+		}
+		named = len(all)
+		trashed, below := map[ID]pool.Time{}, map[ID][]ID{}
+		err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, value []byte) error {
+			id := ID(key)
+			rec, err := record.DecodeContext(id, value)
+			if err != nil {
+				return err
+			}
+			trashed[id] = rec.Trashed
+			if rec.Parent != (ID{}) {
+				below[rec.Parent] = append(below[rec.Parent], id)
+			}
+			return nil
+		})
+		for i := 0; i < len(all); i++ {
+			for _, id := range below[all[i]] {
+				if trashed[id] == trashed[all[i]] {
+					add(id)
+				}
+			}
 		}
 		return err
 	})
-	for _, id := range below {
-		if err != nil {
-			return err
-		}
-		var child *journal.Txn
-		if child, err = journal.BeginAt(st.Store, st.Tx, id); err == nil {
-			err = trashBelow(st, child, at, seen)
-		}
-	}
-	return err
+	return all, named, err
 }
 
 // BranchInfo describes a branch.

@@ -89,6 +89,27 @@ func (r *run) chosen(names []string) ([]*chatctx.ContextInfo, error) {
 	return all, nil
 }
 
+// withThoseBelow adds the contexts that lie below those of all and go into the trash with them.
+func (r *run) withThoseBelow(all []*chatctx.ContextInfo) ([]*chatctx.ContextInfo, error) {
+	chosen := map[chatctx.ID]bool{}
+	for _, info := range all {
+		chosen[info.ID] = true
+	}
+	below := map[chatctx.ID][]*chatctx.ContextInfo{}
+	for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		if info.Parent != (chatctx.ID{}) && !chosen[info.ID] {
+			below[info.Parent] = append(below[info.Parent], info)
+		}
+	}
+	for i := 0; i < len(all); i++ {
+		all = append(all, below[all[i].ID]...)
+	}
+	return all, nil
+}
+
 // needsNames refuses a command line that chooses no context.
 func (r *run) needsNames(names []string, example string) error {
 	if len(names) == 0 && !r.filtered() {

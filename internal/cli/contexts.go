@@ -56,7 +56,7 @@ chatctx show 8f3a21bc --save pictures`},
 		titleCommand(),
 		{name: "rm", args: "[CTX…]", does: "put contexts into the trash", scope: onStore, do: doRm, flags: append([]urfave.Flag{dryRun(), yes()}, filterFlags()...),
 			more: "Their sub-contexts go with them. Nothing is lost: restore or undo brings them back, all at once, so it does not ask. Filters, which are those of ls, take the place of names.",
-			json: "operation, context, title; a line each; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
+			json: "operation, context, title; a line each, sub-contexts too; with --dry-run as ls, with dry_run", example: `chatctx rm holiday --dry-run
 chatctx rm --empty --older-than 30d --dry-run`},
 		{name: "label", does: "give contexts labels, and take them off", scope: onStore, subs: []*command{
 			{name: "add", args: "LABEL [CTX…]", does: "give contexts a label", scope: onStore, do: doLabelAdd, flags: append([]urfave.Flag{dryRun()}, filterFlags()...),
@@ -310,12 +310,15 @@ func doRm(r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.is("dry-run") || len(all) == 0 {
-		return r.wouldDo(all, "put into the trash:")
-	}
 	refs := make([]string, len(all))
 	for i, info := range all {
 		refs[i] = info.ID.String()
+	}
+	if all, err = r.withThoseBelow(all); err != nil {
+		return err
+	}
+	if r.is("dry-run") || len(all) == 0 {
+		return r.wouldDo(all, "put into the trash:")
 	}
 	c, err := r.st.Trash(r.ctx, refs...)
 	if err != nil {
