@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/approval"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -96,7 +97,7 @@ func same(t *testing.T, got, want string) {
 // opened opens a store that is checked at the end.
 func opened(t *testing.T, path string) *chatctx.Store {
 	t.Helper()
-	s, err := chatctx.Open(path, chatctx.Options{Create: true})
+	s, err := chatctx.Open(path, chatctx.Options{Create: true, Judge: approval.Rules{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +133,12 @@ func TestEmbeddedDesktop(t *testing.T) {
 func TestEmbeddedApproval(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chats.db")
 	s := opened(t, path)
-	asks := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea"}`)}, {ID: "b", Tool: "sink", Arguments: json.RawMessage(`{}`)}}}
+	asks := &chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea"}`)}, {ID: "b", Tool: "sink", Arguments: json.RawMessage(`{}`)},
+		{ID: "c", Tool: "burn", Arguments: json.RawMessage(`{}`)}}}
 	if _, err := s.New(t.Context(), chatctx.NewContext{Title: "Boats", Messages: []*chatctx.Message{pool.NewText(pool.User, "look"), asks}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AddRule(t.Context(), chatctx.Rule{Effect: chatctx.Deny, Tool: "burn"}); err != nil {
 		t.Fatal(err)
 	}
 	url := line(t, started(t, embedded(t, "approve"), path))
@@ -154,7 +159,7 @@ func TestEmbeddedApproval(t *testing.T) {
 	if err := json.Unmarshal([]byte(list), &waiting); err != nil {
 		t.Fatal(err)
 	}
-	same(t, strings.Join(slices.Sorted(maps.Values(waiting)), "; "), `look {"at":"sea"}; sink {}`)
+	same(t, strings.Join(slices.Sorted(maps.Values(waiting)), "; "), `burn {}; look {"at":"sea"}; sink {}`)
 	for _, c := range []struct {
 		path, want string
 		status     int
@@ -162,7 +167,8 @@ func TestEmbeddedApproval(t *testing.T) {
 		{"/calls/a/approve?by=ann", "approved/none", 200},
 		{"/calls/a/deny?by=bob", "", 409},
 		{"/calls/b/deny?by=bob&reason=no", "denied/none", 200},
-		{"/calls/c/approve", "", 404},
+		{"/calls/c/approve", "", 409}, // a rule of the store denies it
+		{"/calls/d/approve", "", 404},
 		{"/calls/b/shrug", "", 400},
 	} {
 		body, status := answer(http.Post(url+c.path, "", nil))
@@ -178,6 +184,8 @@ func TestEmbeddedApproval(t *testing.T) {
 
 func TestEmbeddedImporter(t *testing.T) {
 	take, path := embedded(t, "take"), filepath.Join(t.TempDir(), "chats.db")
+	long := strings.Repeat("of the sea ", 10_000)
+	same(t, output(t, "Ships\t1\t\tuser\t"+long+"\nShips\t2\t1\tassistant\tOne.", take, path), "Ships: 2 new, 0 known, 1 branches\n")
 	text := "Boats\t1\t\tuser\tA name?\nBoats\t2\t1\tassistant\tPetrel.\nBoats\t3\t1\tassistant\tTern.\n"
 	same(t, output(t, text, take, path), "Boats: 3 new, 0 known, 2 branches\n")
 	same(t, output(t, text+"Boats\t4\t3\tuser\tWhy?\n", take, path), "Boats: 1 new, 3 known, 2 branches\n")
