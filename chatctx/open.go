@@ -36,7 +36,8 @@ func (c *ChatContext) at() *record.Conversation {
 	return &record.Conversation{ID: c.ID, Store: c.store.at}
 }
 
-// Close ends the use of the store. Everything that had returned without an error is durable already.
+// Close ends the use of the store. Everything that had returned without an error is durable already. End first what still runs: cancel the contexts of replies and wait for them. One
+// that Close cuts off ends within a second and stores no more, and its branch stays claimed until nobody has renewed the claim for a minute.
 func (s *Store) Close() error {
 	return s.at.Close()
 }

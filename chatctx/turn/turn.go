@@ -121,11 +121,18 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 	if t.PartOf != nil {
 		begun.Reply.Together(t.PartOf)
 	}
+	s := &sending{Turn: t, reply: begun.Reply, out: out}
+	panics := true
+	defer func() {
+		if panics { // in Show or another function of the program: whoever recovers finds the branch free
+			_ = s.giveUp(ctx)
+		}
+	}()
 	if begun.Settled != nil {
 		t.show(Event{Settled: begun.Settled})
 	}
-	s := &sending{Turn: t, reply: begun.Reply, out: out}
-	if err := s.answer(ctx, len(messages)+len(begun.FromQueue) > 0); err != nil {
+	err = s.answer(ctx, len(messages)+len(begun.FromQueue) > 0)
+	if panics = false; err != nil {
 		return out, errors.Join(err, s.giveUp(ctx))
 	}
 	return out, nil

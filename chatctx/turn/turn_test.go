@@ -15,6 +15,7 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -294,6 +295,50 @@ func TestCancelKeepsWhatCame(t *testing.T) {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	want(t, turn.Context, "user: Tell", "assistant: Once upon*")
+}
+
+// TestPanicInShow: a program that recovers finds its branch free.
+func TestPanicInShow(t *testing.T) {
+	turn := newTurn(t, newProvider(t, says("Once upon"), says("Once more")))
+	turn.Show = func(e Event) {
+		if e.Delta != nil {
+			panic("show")
+		}
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = turn.Send(t.Context(), user("Tell"))
+	}()
+	turn.Show = nil
+	if out, err := turn.Send(t.Context(), user("Again")); err != nil || out.Queued || len(out.Replies) != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+}
+
+// TestCloseEndsReplies: a reply whose store is closed is not read to its end.
+func TestCloseEndsReplies(t *testing.T) {
+	store, err := chatctx.OpenMemory(chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := newTurn(t, newProvider(t, func(w *writer, r *http.Request) {
+		w.begin()
+		w.words("Once upon")
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		<-r.Context().Done()
+	}))
+	if turn.Context, err = store.New(t.Context(), chatctx.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := turn.Send(t.Context(), user("Tell")); !errors.Is(err, kv.ErrClosed) {
+		t.Fatal(err)
+	}
 }
 
 // A message that comes while a reply runs waits, is in no request, and is answered after it.
