@@ -35,6 +35,7 @@ var (
 	ErrDamaged  = record.ErrDamaged  // what is in it cannot be read or does not fit together
 	ErrLocked   = record.ErrLocked   // others held it for longer than Options.Wait
 	ErrReadOnly = record.ErrReadOnly // the file or its user may not write
+	ErrClosed   = record.ErrClosed   // this program has closed the store
 )
 
 // RefError is a reference that names nothing or too much.

@@ -9,7 +9,6 @@ import (
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -88,7 +87,7 @@ func (k *keeper) keep(ctx context.Context, ticks func() (<-chan time.Time, func(
 	}
 }
 
-// look gives ErrStopped if the claim is gone, and kv.ErrClosed if the store is. Other errors, of a file that is held by somebody for long, may pass.
+// look gives ErrStopped if the claim is gone, and chatctx.ErrClosed if the store is. Other errors, of a file that is held by somebody for long, may pass.
 func (k *keeper) look(ctx context.Context, save bool) error {
 	err := k.reply.Held(ctx)
 	if err == nil && save {
@@ -97,7 +96,7 @@ func (k *keeper) look(ctx context.Context, save bool) error {
 	if isStopped(err) {
 		return chatctx.ErrStopped
 	}
-	if errors.Is(err, kv.ErrClosed) {
+	if errors.Is(err, chatctx.ErrClosed) {
 		return err
 	}
 	return nil

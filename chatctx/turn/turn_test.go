@@ -15,7 +15,6 @@ import (
 
 	"github.com/chatctx/chatctx/adapter/wire"
 	"github.com/chatctx/chatctx/chatctx"
-	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -336,7 +335,7 @@ func TestCloseEndsReplies(t *testing.T) {
 	if turn.Context, err = store.New(t.Context(), chatctx.NewContext{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"claude-sonnet-4-5"`)}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := turn.Send(t.Context(), user("Tell")); !errors.Is(err, kv.ErrClosed) {
+	if _, err := turn.Send(t.Context(), user("Tell")); !errors.Is(err, chatctx.ErrClosed) {
 		t.Fatal(err)
 	}
 }

@@ -32,6 +32,7 @@ var (
 	ErrDamaged  = kv.ErrDamaged
 	ErrLocked   = kv.ErrLocked
 	ErrReadOnly = kv.ErrReadOnly
+	ErrClosed   = kv.ErrClosed
 )
 
 // RefError is a reference that names nothing or too much.
