@@ -405,6 +405,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/approval":                "which rules fit",
 		"chatctx/compare":                 "how answers differ",
 		"chatctx/cost":                    "what answers cost",
+		"chatctx/settings":                "which are in force",
 		"chatctx/turn":                    "talks to providers",
 		"internal/screen":                 "safe text, trees",
 		"pool":                            "messages and ids",

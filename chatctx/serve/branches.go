@@ -3,9 +3,11 @@ package serve
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
@@ -57,10 +59,11 @@ func getBranch(r *request, in *target) (shownBranch, error) {
 		return shownBranch{}, err
 	}
 	out := shownBranch{Branch: contract.BranchOf(snap.Info), Context: c.ID, System: snap.Info.System, Prompt: snap.Info.Prompt}
-	if out.Settings, err = c.Effective(r.ctx, snap.Info.Name); err != nil {
+	own, err := c.Effective(r.ctx, snap.Info.Name)
+	if err != nil {
 		return out, err
 	}
-	out.Settings = notNil(out.Settings)
+	out.Settings = settings.WithEnv(own, os.Getenv)
 	queued, err := c.Queued(r.ctx, snap.Info.Name)
 	if err != nil {
 		return out, err

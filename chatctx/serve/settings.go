@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"os"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -64,7 +65,7 @@ func getBranchSettings(r *request, in *target) (contract.Settings, error) {
 		return contract.Settings{}, err
 	}
 	ignored, err := c.Ignored(r.ctx, in.Branch)
-	return contract.Settings{Context: &c.ID, Branch: in.Branch, Settings: notNil(s), Ignored: contract.Texts(ignored)}, err
+	return contract.Settings{Context: &c.ID, Branch: in.Branch, Settings: settings.WithEnv(s, os.Getenv), Ignored: contract.Texts(ignored)}, err
 }
 
 func getContextSettings(r *request, in *conversation) (contract.Settings, error) {

@@ -102,9 +102,10 @@ type Scope string
 
 // The scopes of settings.
 const (
-	// Nearest: a flag of the command, the branch, the context, the store, the environment; the first of these that has a value.
+	// Nearest: of a flag of the command, the branch, the context, the store and the environment the first that has a value.
 	Nearest Scope = ""
-	// Beside: likewise, but only where the address is set that it belongs to, or where no place has an address.
+	// Beside: likewise, but a place with an address or another provider of its own puts the addresses of wider places out of force, with these values there. A key counts beside the
+	// address of its own place alone, or where no place has one.
 	Beside Scope = "with its address"
 )
 

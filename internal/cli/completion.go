@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -335,7 +336,7 @@ func (r *run) modelNames() []candidate {
 	var list []candidate
 	if c, err := r.conversation(); err == nil {
 		var model string
-		if set, err := c.Effective(r.ctx, r.branchName()); err == nil && json.Unmarshal(set["model"], &model) == nil && model != "" {
+		if set, err := c.Effective(r.ctx, r.branchName()); err == nil && json.Unmarshal(settings.WithEnv(set, os.Getenv)["model"], &model) == nil && model != "" {
 			list = append(list, candidate{model, "of this branch"})
 		}
 	}

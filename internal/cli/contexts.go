@@ -12,6 +12,7 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -396,10 +397,11 @@ func showContext(r *run) error {
 	if err != nil {
 		return err
 	}
-	settings, err := c.Effective(r.ctx, snap.Info.Name)
+	own, err := c.Effective(r.ctx, snap.Info.Name)
 	if err != nil && !errors.Is(err, chatctx.ErrNotFound) {
 		return err
 	}
+	inForce := settings.WithEnv(own, os.Getenv)
 	list := make([]branchJSON, len(branches))
 	for i, b := range branches {
 		list[i] = branchToJSON(b)
@@ -410,12 +412,12 @@ func showContext(r *run) error {
 		Settings map[string]json.RawMessage `json:"settings"`
 		System   string                     `json:"system"`
 		Prompt   string                     `json:"prompt"`
-	}{contextToJSON(info), list, settings, snap.Info.System, snap.Info.Prompt}, func() {
-		r.printContext(info, branches, snap, settings)
+	}{contextToJSON(info), list, inForce, snap.Info.System, snap.Info.Prompt}, func() {
+		r.printContext(info, branches, snap, inForce)
 	})
 }
 
-func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.BranchInfo, snap *chatctx.Snapshot, settings map[string]json.RawMessage) {
+func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.BranchInfo, snap *chatctx.Snapshot, inForce map[string]json.RawMessage) {
 	r.printf("%s %s\n", r.paint(bold, titled(info.Title, info.ID)), r.paint(yellow, short(info.ID)))
 	r.printf("%s, changed %s\n", count(info.Messages, "message"), moment(info.Updated))
 	if info.Trashed != 0 {
@@ -430,8 +432,8 @@ func (r *run) printContext(info *chatctx.ContextInfo, branches []*chatctx.Branch
 			r.printf("\n%s of %s:\n%s\n", p.name, clean(snap.Info.Name), clean(p.text))
 		}
 	}
-	if len(settings) > 0 {
+	if len(inForce) > 0 {
 		r.printf("\nsettings of %s:\n", clean(snap.Info.Name))
-		r.printSettings(settings)
+		r.printSettings(inForce)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (r *run) storePrices(st *chatctx.Store) (*cost.Prices, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := cost.Parse(settings.WithEnv(own, r.getenv())["prices"])
+	p, err := cost.Parse(settings.WithEnv(own, os.Getenv)["prices"])
 	if err != nil {
 		return nil, fmt.Errorf("%w %w", enhancer.ErrSetting, err)
 	}

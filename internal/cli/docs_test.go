@@ -145,8 +145,13 @@ const settingsHead = `# Settings
 
 This file is made from the table in package settings, which ` + "`chatctx config`, `help config`" + `, completion, the library and the API use too.
 
-` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the context, with ` + "`--default`" + ` for the store. The nearest value is in force: a flag of the command, the branch, the context, the store, the
-environment. One that goes with an address counts where the address is set, and for no other. A share is a number from 0 to 1 or a percentage. A name that is not here is refused; a program's own
+` + "`chatctx config NAME=VALUE`" + ` sets one on the branch, with ` + "`--all`" + ` for the context, with ` + "`--default`" + ` for the store.
+
+**Which place counts.** ` + "`nearest`" + `: of a flag of the command, the branch, the context, the store and the environment the first that has a value. ` + "`with its address`" + `: likewise, but a place with a ` + "`base_url`" + ` or another ` + "`provider`" + `
+of its own puts the address of every wider place out of force, with the values that go with it there. A key (` + "`key_env`" + `) counts beside the ` + "`base_url`" + ` of its own place alone, or where no place has one, so that it goes to no
+address for which it was not set. An address without a ` + "`provider`" + ` in its place is asked by OpenAI's protocol.
+
+A share is a number from 0 to 1 or a percentage. A name that is not here is refused; a program's own
 settings begin with ` + "`app.`" + `. What a file or a later version says that is not in the table, or that a setting cannot be, is kept and not in force, and said once. Of a file of somebody else only
 settings that are harmless are in force; ` + "`chatctx config --accept`" + ` shows and takes the others.
 `

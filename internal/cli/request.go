@@ -334,13 +334,13 @@ func (r *run) allModels(settings map[string]json.RawMessage) error {
 func (r *run) modelSettings() (map[string]json.RawMessage, error) {
 	c, err := r.conversation()
 	if errors.Is(err, chatctx.ErrNotExist) || errors.Is(err, chatctx.ErrNotFound) && r.contextRef() == "" {
-		return settings.WithEnv(nil, r.getenv()), nil
+		return settings.WithEnv(nil, os.Getenv), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	inForce, err := c.Effective(r.ctx, r.branchName())
-	return settings.WithEnv(inForce, r.getenv()), err
+	return settings.WithEnv(inForce, os.Getenv), err
 }
 
 func (r *run) listModels(provider string, client wire.Client) error {

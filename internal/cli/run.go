@@ -110,6 +110,7 @@ func (r *run) writer() (*chatctx.Store, error) { return r.open(chatctx.Options{}
 func (r *run) creator() (*chatctx.Store, error) { return r.open(chatctx.Options{Create: true}) }
 
 func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
+	r.checkEnv()
 	path, err := r.storePath()
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func settingCommands() []*command {
 		{name: "prompt", args: "[TEXT|-]", does: "show or set the branch's user prompt", scope: onBranch, do: doPrompt, flags: []urfave.Flag{clearPrompt(), rawText()},
 			json: prompt, example: "chatctx prompt - < style.txt"},
 		{name: "config", args: "[KEY=VALUE…]", does: "show or set the branch's settings", scope: onBranch, do: doConfig,
-			more: "KEY= takes it away; KEY alone shows it. A text is taken as it is, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). Without arguments: the settings in force, or with a flag those of that place.",
+			more: "KEY= takes it away; KEY alone shows it. A text is taken as it is, unless it is a quoted JSON string; other values are JSON. The nearest place wins: a flag of the command, the branch, the context (--all), the store (--default), the environment (CHATCTX_ and the name in capitals, _ for a dot). A place with a base_url or another provider of its own puts the address of every wider place out of force, and what goes with it there; a key counts beside the base_url of its own place alone. Without arguments: the settings in force, or with a flag those of that place.",
 			flags: []urfave.Flag{
 				&urfave.BoolFlag{Name: "all", Usage: "of the context, for all its branches"},
 				&urfave.BoolFlag{Name: "accept", Usage: "show the settings that an imported file brought and that are held back, and put them in force: all, or those named by KEY"},
@@ -159,6 +159,9 @@ func settingsTable() string {
 		takes := s.Takes()
 		if s.Default != "" {
 			takes += "; default " + s.Default
+		}
+		if s.Scope != settings.Nearest {
+			takes += "; " + s.Scope.String()
 		}
 		b.WriteString(listed(s.Title(), s.Does+" ("+takes+")", 26))
 	}
@@ -317,7 +320,7 @@ func readSettings(r *run) (*settingsJSON, []error, error) {
 		return nil, nil, err
 	}
 	ignored, err := c.Ignored(r.ctx, snap.Info.Name)
-	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: notNil(s)}, ignored, err
+	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: settings.WithEnv(s, os.Getenv)}, ignored, err
 }
 
 // notInForce says once in a run of the program which settings are not in force.
@@ -329,11 +332,10 @@ func (r *run) notInForce(ignored []error) {
 	}
 }
 
-// getenv reads the environment, and says what of its settings is not in force.
-func (r *run) getenv() func(string) string {
+// checkEnv says which settings of the environment are not in force.
+func (r *run) checkEnv() {
 	_, wrong := settings.FromEnv(os.Getenv)
 	r.notInForce(wrong)
-	return os.Getenv
 }
 
 func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,7 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	if err != nil {
 		return err
 	}
-	inForce := settings.WithEnv(own, r.getenv())
+	inForce := settings.WithEnv(own, os.Getenv)
 	s.Model, s.Provider, s.Mode = inForce["model"], inForce["provider"], inForce["mode"]
 	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
 	if errors.Is(err, enhancer.ErrSetting) {

@@ -107,7 +107,6 @@ func (r *run) asked() map[string]json.RawMessage {
 // turn is how a branch of a context is asked.
 func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
 	e := r.executor(c)
-	r.getenv()
 	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked(), Calls: func(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (bool, error) {
 		if named != nil || !r.carried {
 			if _, err := r.carryOn(ctx, c, branchName); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/cost"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/chatctx/turn"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
@@ -39,7 +41,7 @@ type facts struct {
 	tree     *screen.Tree
 	tags     map[chatctx.ID][]string
 	marks    map[chatctx.ID]string
-	settings map[string]json.RawMessage // in force on the active branch
+	settings map[string]json.RawMessage // in force on the active branch, those of the environment under them
 	tokens   branch.Tokens
 	budget   int    // of the window; 0: not known
 	spent    string // what the last reply cost, "" where that is not known
@@ -102,7 +104,11 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 		func() (err error) { branches, err = c.Tree(ctx); return err },
 		func() (err error) { tags, err = c.Tags(ctx); return err },
 		func() (err error) { f.marks, err = c.Marks(ctx); return err },
-		func() (err error) { f.settings, err = c.Effective(ctx, f.info.Active); return err },
+		func() error {
+			own, err := c.Effective(ctx, f.info.Active)
+			f.settings = settings.WithEnv(own, os.Getenv)
+			return err
+		},
 		func() (err error) { f.tokens, err = c.Tokens(ctx, f.info.Active); return err },
 		func() error { return f.readWork(ctx) },
 		func() error { return f.readSpent(ctx, m.o.Prices) },

@@ -46,7 +46,7 @@ func (m *model) status() string {
 		add(0, "%s", model)
 	}
 	if v.tokens.Input+v.tokens.Output > 0 {
-		add(screen.Dim, "%s", v.windowUsed())
+		add(screen.Dim, "%s", v.reported())
 	}
 	if v.spent != "" {
 		add(screen.Dim, "%s", v.spent)
@@ -54,13 +54,13 @@ func (m *model) status() string {
 	return m.draw(line, m.w, 0)
 }
 
-// windowUsed is how much of the window the last request took.
-func (f *facts) windowUsed() string {
+// reported is what the provider counted for the last request and its answer. What the next one takes is not reckoned at each change: it wants the whole branch.
+func (f *facts) reported() string {
 	used := f.tokens.Input + f.tokens.Output
 	if f.budget == 0 {
-		return fmt.Sprintf("window %d", used)
+		return fmt.Sprintf("reported %d", used)
 	}
-	return fmt.Sprintf("window %d%% of %d", used*100/int64(f.budget), f.budget)
+	return fmt.Sprintf("reported %d%% of %d", used*100/int64(f.budget), f.budget)
 }
 
 func waits(n int) string {
