@@ -70,10 +70,11 @@ type ccLine struct {
 	side    bool // of a sub-agent
 	skipped bool
 
-	up    int // the line above, -1 for a root
-	fold  int // the line whose reply this one continues; itself for others
-	above int // the message above, past links; -1
-	group int
+	up     int // the line above, -1 for a root
+	fold   int // the line whose reply this one continues; itself for others
+	above  int // the message above, past links; -1
+	newest int // of the first line of an id: the last one of it
+	group  int
 }
 
 type ccKind uint8
@@ -88,8 +89,8 @@ const (
 type claudeCode struct {
 	r     *reading
 	lines []ccLine
-	ids   map[string][]int // lines by id, in file order
-	same  map[ccKey]int
+	ids   map[string]int // ids, to their first lines
+	same  map[uint64]int // hashes of what makes two lines the same, to lines
 	seed  maphash.Seed
 
 	sessions                []string // session ids on lines, in order of appearance
@@ -115,8 +116,10 @@ type ccKey struct {
 	kind       ccKind
 }
 
+func (l *ccLine) key() ccKey { return ccKey{l.id, l.parent, l.hash, l.kind} }
+
 func newClaudeCode(r *reading) *claudeCode {
-	return &claudeCode{r: r, ids: map[string][]int{}, same: map[ccKey]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}}
+	return &claudeCode{r: r, ids: map[string]int{}, same: map[uint64]int{}, seed: maphash.MakeSeed(), current: -1, lastMessage: -1, lastSide: map[string]int{}}
 }
 
 // record reads one line.
@@ -266,7 +269,7 @@ func (c *claudeCode) answer(m *chatctx.Message, v, msg value) {
 	if model := msg.get("model").str(); model != "<synthetic>" {
 		m.Meta.Model = model
 	}
-	m.Meta.FinishReason = msg.get("stop_reason").str()
+	m.Meta.FinishReason = oneOfFew(msg.get("stop_reason").str())
 	anthropicUsage(m, msg.get("usage"))
 	m.Unfinished = v.get("isAbortedMidStream").bool()
 	if v.get("isApiErrorMessage").bool() {
@@ -322,16 +325,16 @@ func (c *claudeCode) queued(at place, v value) {
 
 // add puts a line to the others, under its id. The same line again is left out; another one of the same id is kept beside it.
 func (c *claudeCode) add(line ccLine, v value) {
-	line.side, line.agent = v.get("isSidechain").bool(), v.get("agentId").str()
+	line.side, line.agent = v.get("isSidechain").bool(), oneOfFew(v.get("agentId").str())
 	parent := v.get("parentUuid")
 	line.parent = parent.str()
 	if line.id == "" {
 		line.id = c.chainID(&line)
 	}
 	i := len(c.lines)
-	line.fold, line.above, line.session, line.prev = i, -1, c.current, c.lastOf(&line)
-	key := ccKey{line.id, line.parent, line.hash, line.kind}
-	if j, again := c.same[key]; again {
+	line.fold, line.newest, line.above, line.session, line.prev = i, i, -1, c.current, c.lastOf(&line)
+	key := maphash.Comparable(c.seed, line.key())
+	if j, again := c.same[key]; again && c.lines[j].key() == line.key() {
 		if have := &c.lines[j]; have.copyOf == (chatctx.NodeLink{}) {
 			have.copyOf = line.copyOf
 		}
@@ -352,12 +355,18 @@ func (c *claudeCode) add(line ccLine, v value) {
 		}
 	}
 	line.up = c.find(line.parent)
-	if line.parent != "" && line.up < 0 {
+	if line.up >= 0 {
+		line.parent = c.lines[line.up].id // one string of both
+	} else if line.parent != "" {
 		line.up = unlinked // it may come later
 	}
 	c.r.shelf.put(line.msgs...)
 	c.lines = append(c.lines, line)
-	c.ids[line.id] = append(c.ids[line.id], i)
+	if first, twice := c.ids[line.id]; twice {
+		c.lines[first].newest = i
+	} else {
+		c.ids[line.id] = i
+	}
 	if line.kind != ccLink {
 		c.setLast(&line, i)
 	}
@@ -389,8 +398,8 @@ func (c *claudeCode) writtenOn(line *ccLine) bool {
 
 // find is the last line of that id so far, -1 for none.
 func (c *claudeCode) find(id string) int {
-	if list := c.ids[id]; id != "" && len(list) > 0 {
-		return list[len(list)-1]
+	if first, is := c.ids[id]; is && id != "" {
+		return c.lines[first].newest
 	}
 	return -1
 }

@@ -17,6 +17,7 @@ import (
 // and results folded, and then the tree.
 
 func (c *claudeCode) emit() error {
+	c.same = nil
 	c.link()
 	c.cutCycles()
 	c.passLinks()
@@ -52,7 +53,7 @@ func (c *claudeCode) emit() error {
 			in.Follows, in.Labels = c.follows, []string{placeLabel(c.cwd)}
 			c.subAgent(in)
 		}
-		if err := c.tree(in, n); err != nil {
+		if err := c.tree(in, n, n == len(names)-1); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,7 @@ func (c *claudeCode) emit() error {
 // link finds the parents that come later in the file, and mends those that are not in it: a log is written in order, so the message
 // written before in the same chain stands in.
 func (c *claudeCode) link() {
-	if !slices.ContainsFunc(c.lines, func(l ccLine) bool { return l.parent != "" && len(c.ids[l.parent]) > 0 }) {
+	if !slices.ContainsFunc(c.lines, func(l ccLine) bool { return l.parent != "" && c.find(l.parent) >= 0 }) {
 		for i := range c.lines { // written by something that keeps no parents
 			c.lines[i].up, c.lines[i].parent = c.lines[i].prev, ""
 		}
@@ -71,16 +72,16 @@ func (c *claudeCode) link() {
 		l := &c.lines[i]
 		if l.up == unlinked {
 			l.up = -1
-			if list := c.ids[l.parent]; len(list) > 0 {
-				l.up = list[0]
+			if first, is := c.ids[l.parent]; is {
+				l.up = first
 			} else {
 				l.up = l.prev
 				c.mend(l)
 			}
 		}
 		if l.parent == "" && l.logical != "" {
-			if list := c.ids[l.logical]; len(list) > 0 {
-				l.up = list[len(list)-1]
+			if last := c.find(l.logical); last >= 0 {
+				l.up = last
 			} else {
 				c.follows = firstOf(c.follows, l.logical)
 				c.r.warn(l.at, "a compaction of messages that are not in this file: it begins a path of its own")
@@ -413,8 +414,8 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 	}
 }
 
-// tree hands on one group as a conversation.
-func (c *claudeCode) tree(in *chatctx.Incoming, group int) error {
+// tree hands on one group as a conversation. last: no other comes after it.
+func (c *claudeCode) tree(in *chatctx.Incoming, group int, last bool) error {
 	t := c.r.thread(place{})
 	names := c.names()
 	active := -1
@@ -442,10 +443,14 @@ func (c *claudeCode) tree(in *chatctx.Incoming, group int) error {
 	if leaf := c.leaf(group); leaf >= 0 {
 		active = leaf
 	}
-	if active < 0 {
-		return t.emit(in, "")
+	at := ""
+	if active >= 0 {
+		at = names[c.newest(active)]
 	}
-	return t.emit(in, names[c.newest(active)])
+	if last {
+		c.lines, c.ids = nil, nil // they would be in memory while the messages are stored
+	}
+	return t.emit(in, at)
 }
 
 // names are the ids of the messages among the lines, one of its own for each.
@@ -454,7 +459,7 @@ func (c *claudeCode) names() []string {
 	count := make(map[string]int, len(c.lines))
 	for i := range c.lines {
 		l := &c.lines[i]
-		if list := c.ids[l.id]; list[0] != i && !c.warnedIDs {
+		if c.ids[l.id] != i && !c.warnedIDs {
 			c.warnedIDs = true
 			c.r.warn(l.at, "the id %q stands twice, at different places; both are kept", show.Clip(l.id, 60))
 		}
@@ -483,11 +488,10 @@ func (c *claudeCode) copied(l *ccLine, conversation string) chatctx.NodeLink {
 // leaf is where the newest last-prompt record says that the session stands; -1 where none says.
 func (c *claudeCode) leaf(group int) int {
 	for _, id := range slices.Backward(c.leaves) {
-		list := c.ids[id]
-		if len(list) == 0 {
+		at := c.find(id)
+		if at < 0 {
 			continue
 		}
-		at := list[len(list)-1]
 		if c.lines[at].kind == ccLink {
 			at = c.lines[at].above
 		}

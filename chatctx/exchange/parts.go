@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
@@ -30,6 +31,9 @@ func source(m *chatctx.Message) *pool.Source {
 	}
 	return m.Source
 }
+
+// oneOfFew is a text that many records have, once in memory.
+func oneOfFew(s string) string { return unique.Make(s).Value() }
 
 // unknownPart keeps a part of a kind that has no meaning here: its type, and all of it.
 func unknownPart(v value) pool.Part {

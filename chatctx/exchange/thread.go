@@ -182,6 +182,7 @@ func (t *thread) contentID() string {
 // stands.
 func (t *thread) emit(in *chatctx.Incoming, active string) error {
 	t.build(in, active)
+	t.records, t.seen, t.tail = nil, nil, nil // they would be in memory while the messages are stored
 	return t.r.emit(in)
 }
 

@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -263,6 +265,7 @@ func firstWarning(rep *exchange.Report) string {
 
 // importFrom reads and stores. Where there is no store yet, one is made only if there is something to put into it.
 func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
+	defer frugal()()
 	path, err := r.storePath()
 	if err != nil {
 		return nil, err
@@ -288,6 +291,19 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 		return nil, err
 	}
 	return exchange.Import(r.ctx, st, src.paths, src.options)
+}
+
+// importMemory is what the program takes, about, before the collector works harder: of a session with very many messages some 150 MB are in use, and without a limit as much again
+// would lie there uncollected.
+const importMemory = 220 << 20
+
+// frugal sets that limit where nobody gave one (GOMEMLIMIT), and gives what takes it back.
+func frugal() (done func()) {
+	was := debug.SetMemoryLimit(-1)
+	if was == math.MaxInt64 {
+		debug.SetMemoryLimit(importMemory)
+	}
+	return func() { debug.SetMemoryLimit(was) }
 }
 
 // anythingIn looks for a first conversation. What it reads of standard input is kept in a file and read again by who comes next.

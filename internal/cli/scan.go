@@ -118,6 +118,7 @@ func doWatch(r *run) error {
 	case <-ctx.Done():
 		return r.watchEnded(ctx)
 	}
+	defer frugal()()
 	rep, err := exchange.Import(ctx, st, paths, exchange.Options{Progress: r.progress()})
 	r.endProgress()
 	if err != nil {
