@@ -111,10 +111,19 @@ func (c *cline) message(v value) {
 	c.t.take(at, id, c.t.last(), v, msgs...)
 }
 
-// shown reads ui_messages.json, what the person saw: in place of the messages only where those are lost.
+// shown reads ui_messages.json, what the person saw: in place of the messages only where none of those can be read.
 func (c *cline) shown(dir string) error {
-	if f, err := c.r.file.sibling(path.Join(dir, "api_conversation_history.json")); err == nil && f.size > 2 {
+	history, messages := path.Join(dir, "api_conversation_history.json"), false
+	there := c.r.besideJSON(history, func(v value) {
+		for m := range v.items() {
+			messages = messages || m.get("role").is(stringKind) && m.has("content")
+		}
+	})
+	if messages {
 		return nil
+	}
+	if there {
+		c.r.warn(place{}, "%s has no message: this is what was shown", history)
 	}
 	err := c.r.eachItem("", func(at place, v value) error {
 		c.n++

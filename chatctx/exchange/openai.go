@@ -76,25 +76,34 @@ func isAlpaca(v value) bool {
 // alpaca reads such an item, and gives the id of its answer.
 func (o *openAI) alpaca(v value) string {
 	o.t.system(v.get("system").str())
-	put := func(parent string, role pool.Role, text string) string {
+	put := func(parent string, role pool.Role, parts ...pool.Part) string {
 		o.n++
-		o.t.add(o.at, itoa(o.n), parent, &chatctx.Message{Role: role, Content: o.files.into([]pool.Part{textPart(text)})})
+		o.t.add(o.at, itoa(o.n), parent, &chatctx.Message{Role: role, Content: o.files.into(parts)})
 		return itoa(o.n)
 	}
 	at := o.t.last()
 	for turn := range v.get("history").items() {
 		for i, said := range turn.list() {
-			at = put(at, []pool.Role{pool.User, pool.Assistant}[i%2], said.str())
+			at = put(at, []pool.Role{pool.User, pool.Assistant}[i%2], contentParts(said)...)
+			if said.is(stringKind) {
+				said.taken()
+			}
 		}
 	}
-	prompt := put(at, pool.User, strings.TrimSuffix(v.get("instruction").str()+"\n"+v.get("input").str(), "\n"))
-	answer := put(prompt, pool.Assistant, v.pick("output|chosen").str())
-	if v.get("rejected").is(stringKind) {
-		put(prompt, pool.Assistant, v.get("rejected").str())
+	asked := []pool.Part{textPart(strings.TrimSuffix(v.get("instruction").str()+"\n"+v.get("input").str(), "\n"))}
+	if input := v.get("input"); input.kind() >= arrayKind {
+		asked = append(asked, contentParts(input)...)
 	}
-	v.get("history").taken()
-	v.get("input").taken()
-	v.get("instruction").taken()
+	prompt := put(at, pool.User, asked...)
+	answer := put(prompt, pool.Assistant, textPart(v.pick("output|chosen").str()))
+	if v.get("rejected").is(stringKind) {
+		put(prompt, pool.Assistant, textPart(v.get("rejected").str()))
+	}
+	for _, name := range []string{"instruction", "input"} {
+		if v.get(name).is(stringKind) {
+			v.get(name).taken() // they are one text now
+		}
+	}
 	return answer
 }
 

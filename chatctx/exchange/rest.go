@@ -59,7 +59,15 @@ var structuralKeys = map[string]map[string]bool{
 
 // isStructural tells whether a member is structural: a string or number under such a key, or a list of them.
 func (s *sieve) isStructural(key, v value) bool {
-	return s.structural[string(key.bytes(&s.key))] && (v.kind() < arrayKind || v.is(arrayKind) && v.first().kind() < arrayKind)
+	if !s.structural[string(key.bytes(&s.key))] || v.is(objectKind) {
+		return false
+	}
+	for it := range v.items() {
+		if it.kind() >= arrayKind {
+			return false
+		}
+	}
+	return true
 }
 
 // take adds a record's messages to the thread, and what of the record they do not say beside the first of them.

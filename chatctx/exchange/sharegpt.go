@@ -129,8 +129,7 @@ func (s *shareGPT) message(v value, parent string) string {
 	switch role {
 	case "function_call":
 		m.Role = pool.Assistant
-		s.call(at, m, body.str(), id)
-		body.taken()
+		s.call(at, m, body, id)
 	case "observation", "tool", "function", "function_response":
 		m = toolResult("", v.get("name").str(), contentParts(body))
 	default:
@@ -142,16 +141,23 @@ func (s *shareGPT) message(v value, parent string) string {
 	return id
 }
 
-// call reads a call, {"name", "arguments"} as text. What is none stays text.
-func (s *shareGPT) call(at place, m *chatctx.Message, text, id string) {
-	var d document
-	v, rest, err := d.parse([]byte(text), false)
-	if err != nil || skipSpace(rest, 0) != len(rest) || !v.get("name").is(stringKind) {
-		m.Content = []pool.Part{textPart(text)}
+// call reads a call, {"name", "arguments"} as an object or as text. What is none stays what it is.
+func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
+	v := body
+	if body.is(stringKind) {
+		var d document
+		whole, rest, err := d.parse([]byte(body.str()), false)
+		if err == nil && skipSpace(rest, 0) == len(rest) {
+			v = whole
+		}
+	}
+	if !v.get("name").is(stringKind) {
+		m.Content = contentParts(body)
 		source(m).Role = "function_call"
-		s.r.warn(at, "a function call that is not JSON with a name; it is kept as text")
+		s.r.warn(at, "a function call that is not JSON with a name; it is kept as it is")
 		return
 	}
+	body.taken()
 	call, _ := newCall("", v.get("name").str(), firstPresent(v.get("arguments"), v.get("parameters")))
 	call.Raw = rawBeyond(v, keys("name", "arguments", "parameters"))
 	addCall(m, call, id)
