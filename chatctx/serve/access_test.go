@@ -157,7 +157,7 @@ func TestAttacks(t *testing.T) {
 		{"a name that points here", "GET", 421, "", map[string]string{"Host": "evil.example:" + u.Port()}},
 		{"a name that looks like ours", "GET", 421, "", map[string]string{"Host": "127.0.0.1.evil.example"}},
 		{"its own name", "GET", 200, "", map[string]string{"Host": "localhost:" + u.Port(), "Cookie": cookies(client, u)}},
-		{"a question whether it may", "OPTIONS", 404, "", map[string]string{"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}},
+		{"a question whether it may", "OPTIONS", 405, "", map[string]string{"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.verb, a.http.URL+base+main+"/messages", strings.NewReader(c.body))
 		if err != nil {

@@ -34,7 +34,7 @@ type changed struct {
 	Operation string      `json:"operation,omitempty"`
 }
 
-// watchChanges tells of what the feed holds after a cursor. A reader that is slower than the feed is told reset, and goes on from its end.
+// watchChanges tells of what the feed holds after a cursor. Where it passes over changes of other conversations, cursor says now and then how far it is, so that none of them is a gap later. A reader that is slower than the feed is told reset, and goes on from its end.
 func watchChanges(r *request, in *changesParams) (struct{}, error) {
 	var only chatctx.ID
 	if in.Context != "" {
@@ -52,6 +52,7 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 	if err := r.tell(map[bool]string{false: "ready", true: "reset"}[gap], changed{Cursor: feed.cursor(at)}); err != nil {
 		return struct{}{}, err
 	}
+	known, told := at, time.Now() // how far the reader knows, since when
 	for {
 		news, next, gap, err := feed.wait(r.ctx, at)
 		if err != nil {
@@ -75,8 +76,16 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 			if err := r.tell("change", v); err != nil {
 				return struct{}{}, err
 			}
+			known, told = next-len(news)+i+1, time.Now()
 		}
-		at = next
+		if at = next; gap {
+			known, told = at, time.Now()
+		} else if at-known >= keptChanges/2 || at > known && time.Since(told) >= beatTime { // only others were changed
+			if err := r.tell("cursor", changed{Cursor: feed.cursor(at)}); err != nil {
+				return struct{}{}, err
+			}
+			known, told = at, time.Now()
+		}
 	}
 }
 

@@ -74,7 +74,8 @@ type sized struct {
 	contract.Window
 	Model    string   `json:"model"`
 	States   []state  `json:"states"`   // what becomes of the messages, in sums
-	Messages []within `json:"messages"` // of the session, with its summary first
+	Rows     int      `json:"rows"`     // how many messages there are, with the summary
+	Messages []within `json:"messages"` // of the session, with its summary first: those that were asked for
 }
 
 // state sums up the messages of which the same becomes.
@@ -86,7 +87,9 @@ type state struct {
 
 type tokensParams struct {
 	target
-	Brief bool `json:"brief,omitempty" doc:"without the single messages, which are many on a long branch"`
+	Brief bool `json:"brief,omitempty" doc:"without the single messages"`
+	From  int  `json:"from,omitempty" doc:"the first of them, from 1"`
+	Limit int  `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
 
 // within is what becomes of a message in the request.
@@ -100,6 +103,10 @@ type within struct {
 }
 
 func countTokens(r *request, in *tokensParams) (sized, error) {
+	limit, err := limitOf(in.Limit)
+	if err != nil {
+		return sized{}, err
+	}
 	c, err := r.store.Context(r.ctx, in.Context)
 	if err != nil {
 		return sized{}, err
@@ -119,7 +126,7 @@ func countTokens(r *request, in *tokensParams) (sized, error) {
 			tokens = m.Tokens
 		}
 		v.count(become, tokens)
-		if !in.Brief {
+		if v.Rows++; !in.Brief && v.Rows >= in.From && len(v.Messages) < limit {
 			v.Messages = append(v.Messages, within{m.ID, m.Position, m.Role, become, m.Step, tokens})
 		}
 	}

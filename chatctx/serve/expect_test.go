@@ -251,3 +251,28 @@ func TestAnswersAreEncodedAsEver(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysOverStdio: each change is made once for its key, and gives what it gave first; another request with the key is a conflict.
+func TestKeysOverStdio(t *testing.T) {
+	a := start(t, Options{})
+	a.provider()
+	id, main := a.context("Boats", "One")
+	c := a.stdio()
+	c.call("initialize", nil)
+	for method, params := range map[string]object{
+		"contexts.new": {"title": "x"}, "branches.fork": {"context": id, "branch": "main", "name": "f"}, "messages.append": {"context": id, "branch": "main", "messages": []object{{"role": "user", "content": "x"}}},
+		"send": {"context": id, "branch": "main", "text": "x", "model": "plain"}, "uploads.add": {"data": "eA==", "name": "x"}, "tokens.add": {"token": "t", "scopes": []string{"read"}}, "labels.add": {"context": id, "label": "l"},
+	} {
+		params["key"] = "once"
+		first, again := c.call(method, params), c.call(method, params)
+		if !reflect.DeepEqual(first, again) {
+			t.Errorf("%s with a key gives %v, and then %v", method, first, again)
+		}
+		params[map[string]string{"contexts.new": "system", "branches.fork": "at", "messages.append": "expect", "send": "provider", "uploads.add": "upload", "tokens.add": "token", "labels.add": "label"}[method]] = map[bool]any{true: 1, false: "@1"}[method == "messages.append"]
+		if m, _ := c.answer(c.begin(method, params)); m.Error == nil || m.Error.Data.Kind != "conflict" {
+			t.Errorf("another %s with the key gives %s %v", method, m.Result, m.Error)
+		}
+	}
+	a.want(a.get(main), 4, "messages")
+	a.want(a.get("/contexts"), nil, "items", 2)
+}

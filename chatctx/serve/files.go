@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 func fileMethods() []*method {
@@ -30,6 +31,12 @@ const (
 	mostUploads = 1000 // that wait for an import
 	uploadLife  = time.Hour
 )
+
+// uploadFolders begins the names of folders in which uploads wait.
+const uploadFolders = "chatctx-uploads-"
+
+// sweep removes the uploads of servers that were killed.
+func sweep() { leftover.Remove(os.TempDir(), uploadFolders) }
 
 // uploads are files that wait for an import, each in a folder of its own.
 type uploads struct {
@@ -129,7 +136,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 		return "", nil, &refusal{http.StatusTooManyRequests, "too_many", "too many uploads wait for an import"}
 	}
 	if u.dir == "" {
-		dir, err := os.MkdirTemp("", "chatctx-uploads-")
+		dir, err := os.MkdirTemp("", leftover.Name(uploadFolders))
 		if err != nil {
 			return "", nil, err
 		}
@@ -299,6 +306,9 @@ func export(r *request, in *exportParams) (written, error) {
 		return written{}, err
 	}
 	info, err := c.Info(r.ctx)
+	if err == nil {
+		_, err = c.Branch(r.ctx, in.Branch) // formats that hold all branches would not miss it
+	}
 	if err != nil {
 		return written{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -37,11 +38,29 @@ func (s *Server) route() {
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(OpenAPI())
 	})
-	s.mux.HandleFunc(base+"/", func(w http.ResponseWriter, r *http.Request) { fail(w, chatctx.NotFound("route", r.URL.Path)) })
+	s.mux.HandleFunc(base+"/", s.noRoute)
 	s.mux.HandleFunc("GET /open", s.open)
 	if s.options.Page != nil {
 		s.mux.Handle("/", http.FileServerFS(s.options.Page)) // the files say nothing of the store: whoever is not let in sees that
 	}
+}
+
+// noRoute answers what no route is for: with the verbs that are, where there are some.
+func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
+	var verbs []string
+	for _, verb := range []string{http.MethodGet, http.MethodPost} {
+		other := *r
+		other.Method = verb
+		if _, pattern := s.mux.Handler(&other); pattern != base+"/" {
+			verbs = append(verbs, verb)
+		}
+	}
+	if len(verbs) == 0 {
+		fail(w, chatctx.NotFound("route", r.URL.Path))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(verbs, ", "))
+	fail(w, &refusal{http.StatusMethodNotAllowed, "usage", fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(verbs, " or "))})
 }
 
 // policy is what the page may load and do: what this server sends, and nothing inline.

@@ -58,6 +58,9 @@ func (in *storeOperationsParams) page(ops iter.Seq2[*chatctx.Operation, error]) 
 		}
 		items = append(items, contract.OperationOf(o))
 	}
+	if !begun {
+		return out, chatctx.NotFound("operation", in.After)
+	}
 	out.Items = items
 	return out, nil
 }

@@ -116,6 +116,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Certificat
 	if err := s.MayServe(ctx, l); err != nil {
 		return err
 	}
+	sweep()
 	l = &crowd{Listener: l, most: s.limits.connections, each: s.limits.ofOne}
 	h := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStream}, BaseContext: func(net.Listener) context.Context { return s.ctx }}
 	stop := context.AfterFunc(ctx, func() {

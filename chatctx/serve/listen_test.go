@@ -9,10 +9,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // serveOn answers on a listener until the test ends.
@@ -213,5 +216,63 @@ func TestChangesGoOn(t *testing.T) {
 	a.post(main+"/clear", nil)
 	end() // with all of these open
 	for first.Scan() {
+	}
+}
+
+// TestChangesOfOthersMoveTheCursor: who listens to one conversation learns how far the feed is while only others are changed, and goes on from there without a gap.
+func TestChangesOfOthersMoveTheCursor(t *testing.T) {
+	a := start(t, Options{})
+	id, _ := a.context("Quiet")
+	feed, err := a.server.changes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var heard []string
+	cursor := ""
+	r := &request{ctx: ctx, server: a.server, store: a.store, tell: func(event string, v any) error {
+		heard, cursor = append(heard, event), v.(changed).Cursor
+		switch event {
+		case "ready":
+			for range keptChanges/2 + mostNews {
+				feed.add(chatctx.Change{Context: pool.NewID(), Kind: "append"})
+			}
+		case "cursor":
+			cancel()
+		}
+		return nil
+	}}
+	if _, err := watchChanges(r, &changesParams{Context: id}); err != nil {
+		t.Fatal(err)
+	}
+	for range keptChanges - mostNews {
+		feed.add(chatctx.Change{Context: pool.NewID(), Kind: "append"})
+	}
+	if _, gap := feed.from(cursor); gap || strings.Join(heard, " ") != "ready cursor" {
+		t.Errorf("heard %v; from there there is a gap: %v", heard, gap)
+	}
+}
+
+// TestUploadsOfKilledServersGo: what a server that was killed left in the folder for temporary files goes with the next one.
+func TestUploadsOfKilledServersGo(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, fmt.Sprintf("%s%d-1", uploadFolders, gone.Process.Pid))
+	if err := os.MkdirAll(filepath.Join(left, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, Options{})
+	a.do(200, "POST", "/uploads?name=x", []byte("x"))
+	c := a.stdio()
+	c.call("initialize", nil)
+	all, err := filepath.Glob(filepath.Join(dir, uploadFolders+"*"))
+	if err != nil || len(all) != 1 || all[0] == left {
+		t.Errorf("there are %v, %v", all, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 )
@@ -179,6 +180,9 @@ func (m *method) fromText(object []byte, text map[string][]string) (json.RawMess
 		}
 		if given[name] || len(values) > 1 && m.fields[i].typ.Kind() != reflect.Slice {
 			return nil, chatctx.Invalid("%s: %s is given twice", m.name, name)
+		}
+		if !utf8.ValidString(strings.Join(values, "")) {
+			return nil, chatctx.Invalid("%s: %s is no UTF-8", m.name, name)
 		}
 		raw, err := jsonOf(m.fields[i].typ, values)
 		if err != nil {

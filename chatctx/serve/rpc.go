@@ -10,8 +10,10 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -111,6 +113,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer lost(nil)
 	defer context.AfterFunc(s.ctx, func() { lost(nil) })()
 	c := &rpc{server: s, ctx: ctx, w: out, lost: lost, stops: map[string]context.CancelFunc{}}
+	sweep()
 	ended := make(chan error, 1)
 	go func() { ended <- readLines(in, s.limits.line, c.line) }()
 	var err error
@@ -262,6 +265,8 @@ func (c *rpc) line(line []byte) {
 	switch {
 	case fault != "":
 		c.refuse(m.ID, code, fault)
+	case m.ID != nil && (m.Method == partMethod || m.Method == "$/cancel"):
+		c.refuse(m.ID, codeInvalid, m.Method+" is a notification and takes no id")
 	case m.Method == partMethod:
 		c.part(m.Params)
 	case m.Method == "$/cancel":
@@ -286,6 +291,8 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 		return m, codeInvalid, "a line has at most 16 MB: larger content goes in parts by uploads.add, a larger message by " + partMethod
 	case line[0] != '{':
 		return m, codeInvalid, "a line is one JSON object"
+	case !utf8.Valid(line):
+		return m, codeParse, "the line is no UTF-8"
 	case !json.Valid(line):
 		return m, codeParse, "the line is no JSON object of JSON-RPC"
 	}
@@ -306,7 +313,7 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 		return nil
 	})
 	switch {
-	case len(m.ID) > 0 && (m.ID[0] == '{' || m.ID[0] == '['):
+	case len(m.ID) > 0 && strings.IndexByte(`"-0123456789`, m.ID[0]) < 0:
 		return &rpcRequest{}, codeInvalid, `an id is a number or a text`
 	case err != nil:
 		return m, codeInvalid, err.Error()

@@ -220,6 +220,10 @@ func TestLinesThatCannotBe(t *testing.T) {
 		code int
 		id   string
 	}{
+		{`{"jsonrpc":"2.0","id":null,"method":"contexts.list"}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":true,"method":"contexts.list"}`, codeInvalid, "null"},
+		{`{"jsonrpc":"2.0","id":17,"method":"$/cancel","params":{"id":1}}`, codeInvalid, "17"}, {`{"jsonrpc":"2.0","id":18,"method":"$/part","params":{"of":1,"data":"e30="}}`, codeInvalid, "18"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":19,\"method\":\"contexts.new\",\"params\":{\"title\":\"\xff\"}}", codeParse, "null"},
+		{`{"jsonrpc":"2.0","id":20,"method":"contexts.new","params":{"key":"` + strings.Repeat("k", 1<<20) + `"}}`, 2, "20"},
 		{"nonsense", codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":7`, codeParse, "null"}, {`[]`, codeInvalid, "null"}, {`{"id":7,"method":"contexts.list"}`, codeInvalid, "7"},
 		{`{"jsonrpc":"2.0","id":7}`, codeInvalid, "7"}, {`{"jsonrpc":"2.0","id":{},"method":"x"}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":"a","method":"rm -rf"}`, codeMethod, `"a"`},
 		{`{"jsonrpc":"2.0","id":8,"method":"contexts.get","params":{"context":""}}`, 2, "8"}, {`{"jsonrpc":"2.0","id":9,"method":"contexts.get","params":[1]}`, 2, "9"},

@@ -7,14 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/leftover"
 )
 
 func fileCommands() []*command {
@@ -197,9 +195,9 @@ func kindOf(mode fs.FileMode) string {
 
 // writeFile writes a file whole or not at all, and gives its size. It writes over another file only where the person said so.
 func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err error) {
-	unfinished := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".unfinished-")
-	removeUnfinished(unfinished)
-	f, err := os.CreateTemp(filepath.Dir(target), fmt.Sprintf("%s%d-*", filepath.Base(unfinished), os.Getpid()))
+	dir, unfinished := filepath.Dir(target), "."+filepath.Base(target)+".unfinished-"
+	leftover.Remove(dir, unfinished)
+	f, err := os.CreateTemp(dir, leftover.Name(unfinished))
 	if err != nil {
 		return 0, err
 	}
@@ -229,32 +227,6 @@ func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err
 	}
 	err = os.Rename(f.Name(), target)
 	return n, err
-}
-
-// removeUnfinished removes what programs that were killed left of the same file. Their numbers stand in the names.
-func removeUnfinished(prefix string) {
-	left, err := filepath.Glob(globEscape.Replace(prefix) + "*")
-	if err != nil {
-		return // what is there stays
-	}
-	for _, name := range left {
-		number, _, _ := strings.Cut(strings.TrimPrefix(name, prefix), "-")
-		if pid, err := strconv.Atoi(number); err == nil && !running(pid) {
-			os.Remove(name)
-		}
-	}
-}
-
-var globEscape = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]")
-
-// running tells whether a process of this machine may be there.
-func running(pid int) bool {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	defer p.Release()
-	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // spaceJSON is what a context takes.

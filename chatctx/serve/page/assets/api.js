@@ -96,7 +96,7 @@ export const api = {
   send: (where, body, told, signal) => stream(`${on(where)}/send`, body, told, signal),
   retry: (where, body, told, signal) => stream(`${on(where)}/retry`, body, told, signal),
   models: async () => ((await get("/cost", { by: "model" })).groups ?? []).map((g) => g.model),
-  tokens: (where, brief) => get(`${on(where)}/tokens`, { brief }),
+  tokens: (where, parameters) => get(`${on(where)}/tokens`, parameters),
   bill: async (where, text, models, signal) => (await (await request(`${on(where)}/bill?${new URLSearchParams([["text", text], ...models.map((m) => ["models", m])].filter(([, v]) => v))}`, { signal })).json()).items,
   cost: (by) => get("/cost", { by }),
   costOf: (context) => get("/cost", { context }),
@@ -137,7 +137,7 @@ export const api = {
     const take = (e, change) => ((last = JSON.parse(e.data).cursor), change && told(change));
     const listen = () => {
       source = new EventSource(`${base}/changes${query({ after: last })}`);
-      source.addEventListener("ready", (e) => take(e));
+      for (const event of ["ready", "cursor"]) source.addEventListener(event, (e) => take(e));
       source.addEventListener("change", (e) => take(e, JSON.parse(e.data)));
       source.addEventListener("reset", (e) => take(e, { reset: true }));
       source.onerror = () => source.readyState === EventSource.CLOSED && !document.hidden && setTimeout(listen, 2000);

@@ -119,7 +119,7 @@ export class Conversation {
     const view = this.view;
     try {
       this.writer.priced();
-      const t = await api.tokens(this.where, true);
+      const t = await api.tokens(this.where, { brief: true });
       if (this.view !== view) return;
       this.writer.window(t);
     } catch {
@@ -490,12 +490,13 @@ class Writer {
   }
 
   async explain() {
-    const [all, spent] = await Promise.all([api.tokens(this.view.where), api.costOf(this.view.context)]);
+    const where = this.view.where;
+    const [all, spent] = await Promise.all([api.tokens(where, { brief: true }), api.costOf(this.view.context)]);
     const sums = all.states.map((s) => `${s.messages} ${s.state}: ${s.tokens.toLocaleString()} tokens`);
     const list = el("row-list", { class: "rows", "aria-label": "Messages of the request" });
     box("What the next request takes", el("p", {}, sums.join(" · ")), el("p", {}, `This conversation cost ${money(spent)} so far, in ${spent.replies.toLocaleString()} replies.`), list);
     list.setup({
-      count: all.messages.length, guess: 28, role: "list", item: "listitem", fetch: async (from, to) => all.messages.slice(from, to),
+      count: all.rows, guess: 28, role: "list", item: "listitem", fetch: async (from, to) => (await api.tokens(where, { from: from + 1, limit: to - from })).messages,
       draw: (m) => el("div", {}, `${m.position ? `${m.position} ${m.role}` : "summary"}: ${m.state}${m.step ? ` by ${m.step}` : ""}, ${m.tokens.toLocaleString()} tokens`),
     });
   }
