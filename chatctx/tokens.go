@@ -32,7 +32,7 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
 	}
 	secret = NewSecret()
-	t := Token{Name: name, Scopes: scopes, Created: s.at.Now()}
+	t := Token{Name: name, Scopes: scopes, Created: s.at.Now(), By: s.at.Maker()}
 	err = s.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)
 		if err != nil {

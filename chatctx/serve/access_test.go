@@ -74,6 +74,7 @@ func TestTokensAreHashesAndGo(t *testing.T) {
 	if v := fmt.Sprint(a.get("/tokens")); !strings.Contains(v, "desk") || strings.Contains(v, secret) {
 		t.Errorf("the list of tokens is %s", v)
 	}
+	a.want(a.get("/tokens"), "ann", "items", 0, "by")
 	a.do(409, "POST", "/tokens", object{"token": "desk", "scopes": []string{"read"}})
 	a.do(400, "POST", "/tokens", object{"token": "two", "scopes": []string{"root"}})
 	a.do(400, "POST", "/tokens", object{"token": "two\x1b", "scopes": []string{"read"}})

@@ -21,6 +21,7 @@ type tokenInfo struct {
 	Token   string     `json:"token"`
 	Scopes  []string   `json:"scopes"`
 	Created *time.Time `json:"created_at"`
+	By      string     `json:"by,omitempty"` // who made it
 	Secret  string     `json:"secret,omitempty"`
 }
 
@@ -31,7 +32,7 @@ func listTokens(r *request, _ *struct{}) (list[tokenInfo], error) {
 	}
 	var items []tokenInfo
 	for _, t := range all {
-		items = append(items, tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created)})
+		items = append(items, tokenInfo{Token: t.Name, Scopes: t.Scopes, Created: contract.Time(t.Created), By: t.By})
 	}
 	return listOf(items), nil
 }

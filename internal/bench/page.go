@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -58,8 +59,8 @@ func (p *page) read(conversation string) error {
 	return nil
 }
 
-// openPage starts the program's server and opens a page on it. stop ends both.
-func openPage(bin, file, conversation string) (p *page, stop func()) {
+// openPage starts the program's server and opens a page on it. stop ends both, and gives the most memory that the server had, in bytes.
+func openPage(bin, file, conversation string) (p *page, stop func() int64) {
 	cmd := exec.Command(bin, "--store", file, "web", "--no-open")
 	cmd.Stderr = os.Stderr
 	value(cmd.StdinPipe()) // which stays open: Enter asks for another address
@@ -90,7 +91,7 @@ func openPage(bin, file, conversation string) (p *page, stop func()) {
 			}
 		}
 	}()
-	return p, func() {
+	return p, func() int64 {
 		p.ended.Store(true)
 		must(cmd.Process.Signal(os.Interrupt))
 		_ = cmd.Wait() // it was interrupted
@@ -99,6 +100,7 @@ func openPage(bin, file, conversation string) (p *page, stop func()) {
 		case <-time.After(time.Minute):
 			panic("the page does not end")
 		}
+		return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	}
 }
 
@@ -121,8 +123,9 @@ func benchPage(r *run) []row {
 	p, stop := openPage(bin, file, c.ID.String())
 	all := add(r.n(200))
 	reads := p.reads.Load()
-	stop()
+	memory := float64(stop()) / (1 << 20)
 	p99, p50 := percentile(all, 0.99), percentile(all, 0.5)
 	return []row{{"add beside an open page, 10,000 conversations: p99", fmt.Sprintf("%s (p50 %s, alone %s; read %d times)", p99.Round(100*time.Microsecond), p50.Round(100*time.Microsecond), alone.Round(100*time.Microsecond), reads),
-		"under 100 ms", p99 < 100*time.Millisecond && reads > 0}}
+		"under 100 ms", p99 < 100*time.Millisecond && reads > 0},
+		{"memory of the server of that page, at most", fmt.Sprintf("%.0f MB", memory), "under 150 MB", memory < 150}}
 }

@@ -44,7 +44,7 @@ chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 						flags: []urfave.Flag{&urfave.StringFlag{Name: "scope", Value: "read", Usage: "what it is good for, `SCOPES` with commas between them: read, write (conversations), decide (calls), run (models and tools), admin (rules, tools, tokens, settings)"}},
 						more:  "The store keeps a hash of it, and no export has that. Decisions that are taken with it bear its name.",
 						json:  "token, scopes, secret", example: "chatctx serve token add phone --scope read,decide"},
-					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at; a line each", example: "chatctx serve token ls"},
+					{name: "ls", does: "list the tokens", scope: onStore, do: doTokenLs, paged: true, json: "token, scopes, created_at, by; a line each", example: "chatctx serve token ls"},
 					{name: "rm", args: "NAME", does: "take a token away", scope: onStore, do: doTokenRm, json: "token", example: "chatctx serve token rm phone"},
 				}},
 			}},
@@ -60,6 +60,7 @@ type tokenJSON struct {
 	Token   string     `json:"token"`
 	Scopes  []string   `json:"scopes"`
 	Created *time.Time `json:"created_at,omitempty"`
+	By      string     `json:"by,omitempty"` // who made it
 	Secret  string     `json:"secret,omitempty"`
 }
 
@@ -95,9 +96,9 @@ func doTokenLs(r *run) error {
 		return err
 	}
 	for _, t := range all {
-		v := tokenJSON{Token: t.Name, Scopes: t.Scopes, Created: jsonTime(t.Created)}
+		v := tokenJSON{Token: t.Name, Scopes: t.Scopes, Created: jsonTime(t.Created), By: t.By}
 		if err := r.emit(v, func() {
-			r.printf("%s  %s  %s\n", pad(clean(t.Name), 16), pad(strings.Join(t.Scopes, ","), 30), moment(t.Created))
+			r.printf("%s  %s  %s  %s\n", pad(clean(t.Name), 16), pad(strings.Join(t.Scopes, ","), 30), moment(t.Created), clean(t.By))
 		}); err != nil {
 			return err
 		}

@@ -34,6 +34,7 @@ type Token struct {
 	Name    string    `cbor:"1,keyasint"`
 	Scopes  []string  `cbor:"2,keyasint"`
 	Created pool.Time `cbor:"3,keyasint"`
+	By      string    `cbor:"4,keyasint,omitempty"` // who made it
 }
 
 const (

@@ -49,6 +49,7 @@ func BenchmarkPage(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	b.ReportMetric(float64(m.HeapAlloc)/1e6, "MB-heap")
+	b.ReportMetric(float64(m.Sys)/1e6, "MB-memory") // with what the test itself took to make the store
 }
 
 // scrolled scrolls a list by a screen every other frame for 240 frames, and gives the time of a frame that 95 of 100 keep.
