@@ -89,6 +89,8 @@ func (b *Batch) Together(with *Batch) *Batch {
 
 // Commit makes the changes. Either all of them are stored, durably, or none. A second Commit does nothing and gives ErrInvalid, unless the first one
 // stored nothing.
+//
+// While an answer is being written on a branch (BeginReply), its history only grows at its end and the branch stays: other changes of it are an ErrConflict, as are Undo and Redo of such.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if b.state == committed {
 		return nil, record.Invalidf("the batch was committed already: begin another one")
@@ -111,9 +113,11 @@ func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	}
 	var done *Committed
 	var t *journal.Txn
-	err = b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
-		t, done, err = b.run(tx)
-		return err
+	err = b.store.settled(ctx, func() error {
+		return b.store.at.DB.Update(ctx, func(tx kv.RwTx) (err error) {
+			t, done, err = b.run(tx)
+			return err
+		})
 	})
 	if err == nil || errors.Is(err, kv.ErrUnknownOutcome) {
 		b.state = committed

@@ -33,9 +33,9 @@ func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error
 type Undone = journal.Undone
 
 // Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
-// made as several operations is taken back together. ErrConflict where something newer stands on it, where what it made is about a call that runs, and where it breaks an example that is kept with a rule; ErrNotFound where there is nothing to take back.
+// made as several operations is taken back together. ErrConflict where something newer stands on it, where what it made is about a call that runs or an answer that is being written stands on it, and where it breaks an example that is kept with a rule; ErrNotFound where there is nothing to take back.
 func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
-	return s.keeping(func(k *toolcall.Kept) (*Undone, error) {
+	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
 		return journal.Undo(ctx, s.at, contextRef, branchName, op, k.Around)
 	})
 }
@@ -44,17 +44,19 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 // Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
 // stands on it; ErrNotFound where there is nothing to bring back.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
-	return s.keeping(func(k *toolcall.Kept) (*Undone, error) {
+	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
 		return journal.Redo(ctx, s.at, contextRef, branchName, k.Around)
 	})
 }
 
 // keeping runs an undo or a redo so that the examples of rules hold after it, like with any other change of rules.
-func (s *Store) keeping(do func(*toolcall.Kept) (*Undone, error)) (*Undone, error) {
+func (s *Store) keeping(ctx context.Context, do func(*toolcall.Kept) (*Undone, error)) (*Undone, error) {
 	var done *Undone
-	broken, err := toolcall.Keeping(s.at, func(k *toolcall.Kept) (err error) {
-		done, err = do(k)
-		return err
+	broken, err := toolcall.Keeping(s.at, func(k *toolcall.Kept) error {
+		return s.settled(ctx, func() (err error) {
+			done, err = do(k)
+			return err
+		})
 	})
 	if done != nil {
 		done.Broken = broken

@@ -39,7 +39,7 @@ var operations = []struct {
 	do     func(*run, *convo) error
 }{
 	{60, (*run).batch}, {14, (*run).undo}, {10, (*run).redo}, {6, (*run).beginReply}, {3, (*run).savePartial}, {6, (*run).finishReply}, {1, (*run).crashReply},
-	{1, (*run).settleReply}, {1, (*run).interrupt}, {3, (*run).claimCall}, {3, (*run).resolveCall}, {2, (*run).trash}, {2, (*run).gc}, {1, (*run).task},
+	{1, (*run).settleReply}, {3, (*run).overAnswer}, {1, (*run).interrupt}, {3, (*run).claimCall}, {3, (*run).resolveCall}, {2, (*run).trash}, {2, (*run).gc}, {1, (*run).task},
 	{1, (*run).purge}, {1, (*run).reopen}, {2, (*run).hold}, {2, (*run).another},
 }
 
@@ -93,6 +93,9 @@ func (r *run) batch(c *convo) error {
 			if b.words, b.check, want = b.words[:words], b.check[:checks], nil; words > 0 {
 				n--
 			}
+		}
+		if want == nil {
+			want = b.blocked
 		}
 	}
 	r.say("batch on %q: %v -> %v", name, b.words, want)
@@ -183,8 +186,16 @@ func (r *run) undo(c *convo) error {
 	}
 	r.say("undo on %q: %q, which is %d", name, named, n)
 	done, err := r.store().Undo(bg, c.id.String(), name, named)
-	try := c.copy()
-	first, want := try.undoGroup(n, r.now)
+	var try *convo
+	var first uint64
+	want := r.settling(c, func() (err error) {
+		if named == "" {
+			n = max(c.last[theContext], c.last[b])
+		}
+		try = c.copy()
+		first, err = try.undoGroup(n, r.now)
+		return err
+	})
 	if want != nil {
 		r.refused(err, "undo")
 		return nil
@@ -196,6 +207,18 @@ func (r *run) undo(c *convo) error {
 		r.fail("undo took back %s as %s, want %d as %d", done.Undid.ID, done.Operation, first, len(c.ops))
 	}
 	return nil
+}
+
+// settling does something with the model; where an answer of a program that died has to be put on a branch first, as the store does it, it does that and then does it again.
+func (r *run) settling(c *convo, do func() error) error {
+	for {
+		err := do()
+		var left unsettled
+		if !errors.As(err, &left) {
+			return err
+		}
+		r.stopReply(c, left.on)
+	}
 }
 
 // fixActive reads which branch is active where any that is there will do.
@@ -239,11 +262,18 @@ func (r *run) redo(c *convo) error {
 	}
 	r.say("redo on %q", name)
 	done, err := r.store().Redo(bg, c.id.String(), name)
-	if at < 0 {
-		r.wanted(err, chatctx.ErrNotFound, "redo of nothing")
-		return nil
+	want := r.settling(c, func() error {
+		try = c.copy()
+		try.dropRedo(nil)
+		if at = try.redoable(b); at < 0 {
+			return chatctx.ErrNotFound
+		}
+		return try.redoGroup(at, r.now)
+	})
+	if at < 0 && r.storeUndone {
+		r.fail("a redo is forgotten, and the store's is next")
 	}
-	if want := try.redoGroup(at, r.now); want != nil {
+	if want != nil {
 		r.refused(err, "redo")
 		return nil
 	}
@@ -256,7 +286,8 @@ func (r *run) redo(c *convo) error {
 	return nil
 }
 
-func (r *run) holds(p *reply) bool { return p != nil && r.now-p.renewed <= life }
+// holds reports whether a reply's claim holds.
+func (p *reply) holds(now pool.Time) bool { return p != nil && now-p.renewed <= life }
 
 // settle puts what has come of a reply onto the branch, unfinished.
 func (c *convo) settle(t *change) {
@@ -302,7 +333,7 @@ func (r *run) beginReply(c *convo) error {
 	} else if key != "" {
 		t.keys[key] = &keyed{at: r.now, on: b, msgs: msgs, placed: idsOf(states)}
 	}
-	if r.holds(old) {
+	if old.holds(r.now) {
 		if len(msgs) == 0 {
 			r.wanted(err, chatctx.ErrConflict, "a second reply")
 			return nil
@@ -440,7 +471,7 @@ func (r *run) settleReply(c *convo) error {
 	r.say("settle %q, force %t", name, force)
 	m, err := r.view(c).Settle(bg, name, chatctx.SettleOptions{Force: force})
 	r.must(err, "settle")
-	if r.holds(p) && !force {
+	if p.holds(r.now) && !force {
 		if m != nil {
 			r.fail("a reply that runs was settled")
 		}
@@ -640,6 +671,63 @@ func needsContext(needed map[id]bool, s *contextState) {
 	}
 }
 
+// overAnswer changes a branch on which an answer was being written when its program died: that is put there first.
+func (r *run) overAnswer(c *convo) error {
+	b, name := r.anyBranch(c)
+	p := c.replies[b]
+	if p == nil || p.holds(r.now) || len(c.branches[b].list) == 0 {
+		return errSkip
+	}
+	at := r.rng.Intn(len(c.branches[b].list))
+	ref := chatctx.RefTo(c.branches[b].list[at])
+	batch := r.store().Begin(c.id.String(), name)
+	how := []string{"rewind", "drop", "insert", "clear", "remove"}[r.rng.Intn(5)]
+	if how == "remove" && b == c.active {
+		return errSkip
+	}
+	msgs, states, calls := r.fresh(1)
+	r.say("%s @%d on %q, where an answer is not settled", how, at+1, name)
+	switch how {
+	case "rewind":
+		batch.Rewind(ref)
+	case "drop":
+		batch.Drop(ref)
+	case "insert":
+		batch.Insert(ref, msgs...)
+	case "clear":
+		batch.Clear()
+	case "remove":
+		batch.RemoveBranch(c.branches[b].name)
+	}
+	done, err := batch.Commit(bg)
+	r.must(err, how)
+	moves := how != "rewind" || at+1 < len(c.branches[b].list)
+	if moves {
+		r.stopReply(c, b)
+	}
+	t := c.begin(r.now, b)
+	n := len(t.branch(b).list)
+	switch how {
+	case "rewind":
+		t.splice(b, at+1, n-at-1)
+	case "drop":
+		for _, i := range slices.Backward(t.withResults(t.branch(b).list, at)) {
+			t.splice(b, i, 1)
+		}
+	case "insert":
+		t.splice(b, at, 0, t.storeFresh(states, calls)...)
+	case "clear":
+		t.splice(b, 0, n)
+		s := t.branch(b).copy()
+		s.sessions, s.tokens = nil, -1
+		t.branches[b] = s
+	case "remove":
+		t.removeBranch(b)
+	}
+	r.commit(t, done.Operation, (*change).do)
+	return nil
+}
+
 // task starts a sub-context, ends it, and its summary comes to the branch.
 func (r *run) task(c *convo) error {
 	b, name := r.anyBranch(c)
@@ -674,11 +762,16 @@ func (r *run) purge(c *convo) error {
 	}
 	r.say("purge of %s", chatctx.Short(m))
 	_, err := r.store().Maintenance().PurgeMessages(bg, c.id.String(), name, []chatctx.Ref{chatctx.RefTo(m)}, chatctx.PurgeOptions{})
-	r.must(err, "purge")
 	t := c.begin(r.now, b)
+	var abandoned []id
 	for _, k := range c.there() {
 		at := slices.Index(c.branches[k].list, m)
 		if at >= 0 {
+			if p := c.replies[k]; p.holds(r.now) {
+				r.wanted(err, chatctx.ErrConflict, "purge of what an answer stands on")
+				return nil
+			}
+			abandoned = append(abandoned, k)
 			t.splice(k, at, 1)
 		}
 		ends := func(x session) bool { return at >= 0 && x.Start > at+1 || x.Summary == m }
@@ -686,6 +779,10 @@ func (r *run) purge(c *convo) error {
 			s := t.edit(k)
 			s.sessions = s.sessions[:i]
 		}
+	}
+	r.must(err, "purge")
+	for _, k := range abandoned {
+		delete(c.replies, k)
 	}
 	ctx := c.ctx.copy()
 	ctx.tags, ctx.marks, ctx.notes = maps.Clone(ctx.tags), maps.Clone(ctx.marks), maps.Clone(ctx.notes)

@@ -2,6 +2,7 @@ package chatctx_test
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 
@@ -105,6 +106,7 @@ type operation struct {
 	activeBefore   id
 	activeMoved    bool
 	calls          map[callKey]callState // as they were
+	spliced        map[id]bool           // branches, but new ones, whose histories it changed in length
 	passed         []id                  // messages that came or went, also for a moment
 	group          uint64
 	undoes, undone uint64
@@ -228,11 +230,29 @@ type change struct {
 	from      map[id]id
 	quiet     bool // an operation though it is on nothing: a claim
 	keys      map[string]*keyed
+	spliced   map[id]bool
+	blocked   error // since an answer is being written on what it changes
+}
+
+// unsettled is a branch with what a program left of an answer when it died.
+type unsettled struct{ on id }
+
+func (u unsettled) Error() string { return "an answer is not settled" }
+
+// stays says why what stands on a branch, and the branch, have to stay: an answer is being written there, or was when its program died.
+func (t *change) stays(b id) error {
+	switch p := t.c.replies[b]; {
+	case p == nil:
+		return nil
+	case p.holds(t.now):
+		return chatctx.ErrConflict
+	}
+	return unsettled{b}
 }
 
 func (c *convo) begin(now pool.Time, target id) *change {
 	return &change{c: c, now: now, branches: map[id]*branchState{}, touched: map[id]bool{}, ctx: c.ctx, active: c.active,
-		calls: map[callKey]callState{}, messages: map[id]*message{}, target: target, keys: map[string]*keyed{}, from: map[id]id{}}
+		calls: map[callKey]callState{}, messages: map[id]*message{}, target: target, keys: map[string]*keyed{}, from: map[id]id{}, spliced: map[id]bool{}}
 }
 
 func (t *change) branch(b id) *branchState {
@@ -323,6 +343,12 @@ func (t *change) splice(b id, at, removed int, insert ...id) {
 	}
 	s := t.edit(b)
 	n := len(s.list)
+	if grows := removed == len(insert) || removed == 0 && at == n; !grows && t.blocked == nil {
+		t.blocked = t.stays(b)
+	}
+	if t.c.branches[b] != nil && removed != len(insert) {
+		t.spliced[b] = true
+	}
 	t.passed = slices.Concat(t.passed, insert, s.list[at:at+removed])
 	s.list = slices.Concat(s.list[:at], insert, s.list[at+removed:])
 	if removed == 0 && at >= n {
@@ -397,7 +423,7 @@ func (t *change) commit() *operation {
 		return nil
 	}
 	op := &operation{what: t.what, prev: map[id]uint64{}, before: map[id]*branchState{}, after: map[id]*branchState{},
-		calls: map[callKey]callState{}, group: t.group, at: t.now, passed: t.passed, activeBefore: c.active, activeMoved: c.active != t.active}
+		calls: map[callKey]callState{}, group: t.group, at: t.now, passed: t.passed, spliced: t.spliced, activeBefore: c.active, activeMoved: c.active != t.active}
 	for _, b := range t.order() {
 		if !t.touched[b] {
 			continue
@@ -471,6 +497,19 @@ func (c *convo) dropRedo(after *operation) {
 // revert makes the change that takes an operation back.
 func (c *convo) revert(op *operation, now pool.Time) (*change, error) {
 	t := c.begin(now, id{})
+	var left error
+	for _, k := range op.on {
+		if op.spliced[k] && t.branch(k) != nil || op.before[k] == nil && t.branch(k) != nil {
+			if err := t.stays(k); errors.Is(err, chatctx.ErrConflict) {
+				return nil, err
+			} else if left == nil {
+				left = err
+			}
+		}
+	}
+	if left != nil {
+		return nil, left
+	}
 	back := map[id]bool{}
 	for _, k := range op.on {
 		if k == theContext {
@@ -578,7 +617,7 @@ func (c *convo) entry(t *change, op *operation, undoes uint64) uint64 {
 	t.what, t.quiet = "undo", true
 	e := t.commit()
 	e.undoes = undoes
-	e.group, e.passed = 0, op.passed
+	e.group, e.passed, e.spliced = 0, op.passed, op.spliced
 	maps.Copy(e.prev, op.prev)
 	return uint64(len(c.ops))
 }

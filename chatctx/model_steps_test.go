@@ -46,6 +46,9 @@ func (b *batch) say(format string, args ...any) {
 
 func (b *batch) state() *branchState { return b.branch(b.target) }
 
+// crashed reports whether a program died while it answered on a branch, which a change of what stands there would settle first: overAnswer does that.
+func (b *batch) crashed(on id) bool { return errors.As(b.stays(on), &unsettled{}) }
+
 // steps are all there are, with their weights. A step gives the error that the store has to give.
 var steps = []struct {
 	weight int
@@ -313,6 +316,12 @@ func (b *batch) ref(at int) chatctx.Ref {
 	return chatctx.Ref(fmt.Sprintf("@%d", at+1))
 }
 
+// movable is somewhere for a step that changes what stands on the target.
+func (b *batch) movable() (at int, ok bool) {
+	at, ok = b.somewhere()
+	return at, ok && !b.crashed(b.target)
+}
+
 // somewhere chooses a place on the target; ok is false where it is empty.
 func (b *batch) somewhere() (at int, ok bool) {
 	n := len(b.state().list)
@@ -323,7 +332,7 @@ func (b *batch) somewhere() (at int, ok bool) {
 }
 
 func (b *batch) insert() error {
-	at, ok := b.somewhere()
+	at, ok := b.movable()
 	if !ok {
 		return errSkip
 	}
@@ -511,7 +520,7 @@ func (b *batch) numbered(name string) string {
 }
 
 func (b *batch) rewind() error {
-	at, ok := b.somewhere()
+	at, ok := b.movable()
 	if !ok {
 		return errSkip
 	}
@@ -545,7 +554,7 @@ func (t *change) withResults(list []id, places ...int) []int {
 }
 
 func (b *batch) drop() error {
-	at, ok := b.somewhere()
+	at, ok := b.movable()
 	if !ok {
 		return errSkip
 	}
@@ -569,6 +578,9 @@ func (b *batch) drop() error {
 }
 
 func (b *batch) clear() error {
+	if b.crashed(b.target) {
+		return errSkip
+	}
 	b.say("clear")
 	b.b.Clear()
 	n := len(b.state().list)
@@ -663,7 +675,7 @@ func (b *batch) switchTo() error {
 func (b *batch) remove() error {
 	all := b.there()
 	gone := all[b.rng.Intn(len(all))]
-	if gone == b.target && gone != b.active {
+	if gone == b.target && gone != b.active || b.crashed(gone) {
 		return errSkip
 	}
 	b.say("remove %s", b.branch(gone).name)
@@ -679,6 +691,9 @@ func (b *batch) remove() error {
 func (t *change) removeBranch(gone id) {
 	for _, x := range t.branch(gone).sessions {
 		t.passed = append(t.passed, x.Summary)
+	}
+	if t.blocked == nil {
+		t.blocked = t.stays(gone)
 	}
 	t.branches[gone], t.touched[gone], t.onContext = nil, true, true
 }
@@ -717,7 +732,7 @@ func (b *batch) swap() error {
 // replace removes a branch and gives its name to another, new or renamed.
 func (b *batch) replace() error {
 	gone, ok := b.other()
-	if !ok || gone == b.active || len(b.there()) < 3 {
+	if !ok || gone == b.active || len(b.there()) < 3 || b.stays(gone) != nil {
 		return errSkip
 	}
 	name := b.branch(gone).name

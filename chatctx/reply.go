@@ -3,6 +3,7 @@ package chatctx
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -392,6 +393,21 @@ func (c *ChatContext) settle(ctx context.Context, branchName string, ends func(*
 		return err
 	})
 	return m, err
+}
+
+// settled does something; where an answer of a program that died has to be put on a branch first, it does that, and then does it again.
+func (s *Store) settled(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		var left *journal.UnsettledError
+		if !errors.As(err, &left) {
+			return err
+		}
+		c := &ChatContext{ID: left.Context, store: s}
+		if _, err := c.Settle(ctx, left.Branch.String(), SettleOptions{}); err != nil {
+			return err
+		}
+	}
 }
 
 // at begins an operation on the branch that the reply is for, if the claim still holds.

@@ -3,6 +3,7 @@ package chatctx_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -163,6 +164,9 @@ func TestUndoOfQueue(t *testing.T) {
 	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Stop: true}); err != nil { // and nothing answers what waited
+		t.Fatal(err)
+	}
 	undo := func() {
 		t.Helper()
 		if _, err := a.Store().Undo(t.Context(), a.ID.String(), "main", ""); err != nil {
@@ -290,12 +294,85 @@ func TestReplyLandsOnItsBranch(t *testing.T) {
 	}
 	batch = b.Begin("other")
 	batch.RemoveBranch("old")
+	if _, err := batch.Commit(t.Context()); !errors.Is(err, chatctx.ErrConflict) {
+		t.Errorf("the branch goes away under an answer: %v", err)
+	}
+	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("2")}); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, a, "old", "one", "by the way", "1", "two", "2")
+}
+
+// TestNothingMovesUnderAnAnswer: until an answer has ended, what it stands on stays, and what would change that says who answers and what to do. A branch may grow meanwhile.
+func TestNothingMovesUnderAnAnswer(t *testing.T) {
+	a, b, now := twoPrograms(t)
+	if _, err := begin(t, a, user("one")).Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("1")}); err != nil {
+		t.Fatal(err)
+	}
+	batch := a.Begin("main")
+	batch.Fork("other", chatctx.ForkOptions{At: "@1", Stay: true})
 	if _, err := batch.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := begun.Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("2")}); !errors.Is(err, chatctx.ErrStopped) {
-		t.Errorf("a branch that is gone: %v", err)
+	if _, err := begin(t, a, user("two")).Reply.Finish(t.Context(), chatctx.Ending{Messages: answer("2")}); err != nil {
+		t.Fatal(err)
 	}
+	if _, err := b.Append(t.Context(), "other", answer("another")...); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := a.BeginReply(t.Context(), "main", chatctx.AppendOptions{}, user("three")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(what string, fill func(*chatctx.Batch)) error {
+		batch := b.Begin("main")
+		if fill(batch); what == "undo" {
+			_, err := b.Store().Undo(t.Context(), b.ID.String(), "main", "")
+			return err
+		}
+		_, err := batch.Commit(t.Context())
+		return err
+	}
+	changes := map[string]func(*chatctx.Batch){
+		"undo":   func(*chatctx.Batch) {},
+		"rewind": func(b *chatctx.Batch) { b.Rewind("@3") },
+		"drop":   func(b *chatctx.Batch) { b.Drop("@1") },
+		"clear":  func(b *chatctx.Batch) { b.Clear() },
+		"insert": func(b *chatctx.Batch) { b.Insert("@3", user("before")...) },
+		"take":   func(b *chatctx.Batch) { b.Take("other", chatctx.TakeOptions{}) },
+		"remove": func(b *chatctx.Batch) { b.Switch("other"); b.RemoveBranch("main") },
+	}
+	for what, fill := range changes {
+		if err := change(what, fill); !errors.Is(err, chatctx.ErrConflict) || !strings.Contains(err.Error(), "first, process") || !strings.Contains(err.Error(), "chatctx interrupt") {
+			t.Errorf("%s under an answer: %v", what, err)
+		}
+	}
+	all := []string{"one", "1", "two", "2", "three"}
+	wantTexts(t, a, "main", all...)
+	for what, fill := range map[string]func(*chatctx.Batch){
+		"append": func(b *chatctx.Batch) { b.Append(user("by the way")...) },
+		"fork":   func(b *chatctx.Batch) { b.Fork("third", chatctx.ForkOptions{Stay: true}) },
+		"edit":   func(b *chatctx.Batch) { b.Edit("@3", "two again", chatctx.EditOptions{Stay: true}) },
+		"rename": func(b *chatctx.Batch) { b.RenameBranch("other", "else") },
+		"config": func(b *chatctx.Batch) { b.SetSystem("Be short.") },
+	} {
+		if err := change(what, fill); err != nil {
+			t.Errorf("%s under an answer: %v", what, err)
+		}
+	}
+	// What a program leaves that dies goes where it belongs before the rest moves.
+	if err := begun.Reply.Save(t.Context(), pool.NewText(pool.Assistant, "half of")); err != nil {
+		t.Fatal(err)
+	}
+	*now = now.Add(chatctx.ClaimLife + time.Second)
+	if err := change("drop", changes["drop"]); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, a, "main", "1", "two", "2", "three", "by the way", "half of*")
+	if err := change("undo", changes["undo"]); err != nil {
+		t.Fatal(err)
+	}
+	wantTexts(t, a, "main", append(all, "by the way", "half of*")...)
 }
 
 // TestUndoOfAnExchange: one undo takes back a question and its answer, and redo brings both back. What others put on the branch in between
@@ -342,15 +419,11 @@ func TestUndoOfAnExchange(t *testing.T) {
 	undo("", "why", "so", "and")
 	undo("", "why", "so")
 
-	// A round that stores nothing forgets nothing of the command: once what came between is taken back, the answer is the question's again.
+	// A round that stores nothing forgets nothing of the command.
 	r = begin(t, a, user("and")).Reply
-	if _, err := b.Append(t.Context(), "main", pool.NewText(pool.User, "between")); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := r.Finish(t.Context(), chatctx.Ending{GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
-	undo("", "why", "so", "and")
 	if _, err := r.Finish(t.Context(), chatctx.Ending{Messages: answer("that")}); err != nil {
 		t.Fatal(err)
 	}

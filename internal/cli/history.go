@@ -22,7 +22,7 @@ func historyCommands() []*command {
 			json: moved, example: "chatctx clear --dry-run"},
 		{name: "interrupt", does: "take an unfinished turn's messages after the user's off the branch", scope: onBranch, do: doInterrupt,
 			flags: []urfave.Flag{&urfave.BoolFlag{Name: "all", Usage: "the user's message too"}, dryRun(), yes()},
-			more:  "A finished turn stays as it is.", json: moved, example: "chatctx interrupt"},
+			more:  "A finished turn stays as it is. An answer that is being written is stopped first; until it has ended, undo, redo, rewind, drop, clear and take on its branch, and branch rm, are refused (5), so that it stands where it belongs.", json: moved, example: "chatctx interrupt"},
 		{name: "pick", args: "BRANCH REF…", does: "put messages of another branch at the end of this one", scope: onBranch, do: doPick,
 			more: "REFs and ranges A..B are read on BRANCH. A call takes its results along; what this branch holds already is copied.",
 			json: moved, example: "chatctx pick trains @5 @6"},

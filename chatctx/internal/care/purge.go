@@ -327,6 +327,9 @@ func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, er
 		if !doomed[ids[i]] {
 			continue
 		}
+		if err := t.Abandon(b); err != nil {
+			return n, err
+		}
 		if err := t.Splice(b, i, 1, nil); err != nil {
 			return n, err
 		}

@@ -14,6 +14,9 @@ import (
 // revert takes back what an operation changed, newest change first, and puts the way there and back on this one. Calls come after the histories, since whether
 // one waits again depends on the branches that hold it, and the context last.
 func (t *Txn) revert(op *record.Operation) error {
+	if err := t.undisturbed(op); err != nil {
+		return err
+	}
 	onContext := false
 	for _, c := range op.Chains {
 		onContext = onContext || c.Branch == pool.ID{}

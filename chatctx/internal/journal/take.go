@@ -5,7 +5,6 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
-	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -16,10 +15,8 @@ func (t *Txn) TakeAnswer(ref record.Ref, o TakeOptions, res *Step) error {
 	if err != nil {
 		return err
 	}
-	if claim, err := view.ClaimOf(t.Tx, t.ID, b.ID); err != nil {
+	if err := t.stays(b); err != nil {
 		return err
-	} else if claim != nil && !claim.Dead(t.Now) {
-		return record.Conflict("%s waits for an answer on branch %q: chatctx interrupt first, or let it end", claim.Program, b.Name)
 	}
 	asked, err := t.Get(question)
 	if err != nil {

@@ -333,6 +333,9 @@ func (t *Txn) free(name string) error {
 
 // Remove marks a branch as removed. Its record stays, so that its mark and revision go on from where they are if it comes back.
 func (t *Txn) Remove(b *branch.Branch) error {
+	if err := t.stays(b); err != nil {
+		return err
+	}
 	b.Removed = max(t.Now, 1)
 	t.Touch(b)
 	t.Rec.Branches--
@@ -443,7 +446,7 @@ func (t *Txn) Write(b *branch.Branch, items []branch.Item) (branch.Piece, error)
 	return branch.Write(t.Tx, t.ID, b, items)
 }
 
-// Splice changes a history: removed entries at the place at (from 0) give way to those of insert.
+// Splice changes a history: removed entries at the place at (from 0) give way to those of insert. While an answer is being written on the branch, it may only grow.
 func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) error {
 	gone := branch.Slice(b.Pieces, at, at+removed)
 	if removed == 0 && branch.Count(insert) == 0 {
@@ -451,6 +454,11 @@ func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) e
 	}
 	if b.Removed != 0 {
 		return record.Conflict("the branch %q is removed: its history cannot change", b.Name)
+	}
+	if !grows(b, at, removed, insert) {
+		if err := t.stays(b); err != nil {
+			return err
+		}
 	}
 	b.Pieces = branch.Splice(b.Pieces, at, removed, insert)
 	if !t.Branches[b.ID].created {
