@@ -330,6 +330,26 @@ func (b *Batch) Fork(name string, o ForkOptions) {
 	})
 }
 
+// ForkForReply is Fork with Stay for an answer alone: the branch is claimed for the Reply, which may be used once the batch is committed. Where the reply ends and nothing came, the branch goes, unless something else was done on it;
+// where its program dies before anything did, SettleDead takes it away.
+func (b *Batch) ForkForReply(name string, at Ref) *Reply {
+	b.Fork(name, ForkOptions{At: at, Stay: true})
+	fork, r, claim := b.steps[len(b.steps)-1].do, &Reply{Branch: name, store: b.store}, b.store.at.NewClaim()
+	b.steps[len(b.steps)-1].do = func(t *journal.Txn, s *Step) error {
+		if err := fork(t, s); err != nil {
+			return err
+		}
+		made, err := t.Branch(name)
+		if err != nil {
+			return err
+		}
+		claim.Made = t.Number()
+		r.Context, r.id, r.token = t.ID, made.ID, claim.Token
+		return record.PutRecord(t.Tx, record.ClaimBucket, replyKey(t, made), claim)
+	}
+	return r
+}
+
 // Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
 func (b *Batch) Edit(ref Ref, text string, o EditOptions) {
 	b.texts("edit", &text)

@@ -51,7 +51,17 @@ type Collected = care.Collected
 
 // GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the removed branches
 // and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
+//
+// What programs that died left of answers is put on its branches first, or these go where nothing had come.
 func (m *Maintenance) GC(ctx context.Context, o GCOptions) (*Collected, error) {
+	for info, err := range m.store.Contexts(ctx, ListOptions{}) {
+		if err == nil && !o.DryRun {
+			err = (&ChatContext{ID: info.ID, store: m.store}).SettleDead(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return care.GC(ctx, m.store.at, o)
 }
 

@@ -1,6 +1,7 @@
 package chatctx_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type reply struct {
 	partial     *message
 	at          int // the process that has it
 	group, last uint64
+	made        uint64 // the operation that made the branch for it, 0 for none
 }
 
 // operations are all there are beside the steps of a batch, with their weights.
@@ -38,7 +40,7 @@ var operations = []struct {
 	weight int
 	do     func(*run, *convo) error
 }{
-	{60, (*run).batch}, {14, (*run).undo}, {10, (*run).redo}, {6, (*run).beginReply}, {3, (*run).savePartial}, {6, (*run).finishReply}, {1, (*run).crashReply},
+	{60, (*run).batch}, {14, (*run).undo}, {10, (*run).redo}, {6, (*run).beginReply}, {3, (*run).replyApart}, {3, (*run).savePartial}, {6, (*run).finishReply}, {1, (*run).crashReply},
 	{1, (*run).settleReply}, {3, (*run).overAnswer}, {1, (*run).interrupt}, {3, (*run).claimCall}, {3, (*run).resolveCall}, {2, (*run).trash}, {2, (*run).gc}, {1, (*run).task},
 	{1, (*run).purge}, {1, (*run).reopen}, {2, (*run).hold}, {2, (*run).another},
 }
@@ -217,7 +219,7 @@ func (r *run) settling(c *convo, do func() error) error {
 		if !errors.As(err, &left) {
 			return err
 		}
-		r.stopReply(c, left.on)
+		r.stopReply(c, left.on, false)
 	}
 }
 
@@ -365,6 +367,43 @@ func (r *run) beginReply(c *convo) error {
 	return nil
 }
 
+// replyApart makes a branch for a reply alone.
+func (r *run) replyApart(c *convo) error {
+	if len(c.there()) > 9 {
+		return errSkip
+	}
+	target, name := r.anyBranch(c)
+	b := &batch{run: r, on: target, change: c.begin(r.now, target), b: r.store().Begin(c.id.String(), name)}
+	at := r.at
+	n, ok := b.somewhere()
+	if !ok {
+		return errSkip
+	}
+	made, ref := b.newName(), b.ref(n)
+	r.say("a branch %s for a reply, at @%d of %q", made, n+1, name)
+	handle := b.b.Together(b.b).ForkForReply(made, ref)
+	done, err := b.b.Commit(bg)
+	if _, taken := c.named(made); taken {
+		r.wanted(err, chatctx.ErrConflict, "a branch for a reply")
+		return nil
+	}
+	r.must(err, "a branch for a reply")
+	_, want := b.forkTo(made, n+1)
+	r.must(want, "a branch for a reply in the model")
+	b.onContext = true
+	r.commit(b.change, done.Operation, (*change).do)
+	on, _ := c.named(made)
+	c.replies[on] = &reply{handle: handle, renewed: r.now, at: at, made: uint64(len(c.ops))}
+	return nil
+}
+
+// leave takes a branch away that was made for a reply of which nothing came.
+func (c *convo) leave(t *change, p *reply, came bool) {
+	if b := t.target; p.made != 0 && !came && c.last[b] == p.made && b != c.active {
+		t.removeBranch(b)
+	}
+}
+
 // unqueue puts what waits onto the branch.
 func (t *change) unqueue() bool {
 	waits := t.branch(t.target).queue
@@ -438,6 +477,9 @@ func (r *run) finishReply(c *convo) error {
 		c.settle(t)
 	}
 	more := !e.Stop && t.unqueue()
+	if !e.GoOn && !more {
+		c.leave(t, p, len(states) > 0 || p.partial != nil)
+	}
 	if op := r.commit(t, done.Operation, (*change).do); op != nil {
 		p.group, p.last = op.group, uint64(len(c.ops))
 	}
@@ -477,16 +519,22 @@ func (r *run) settleReply(c *convo) error {
 		}
 		return nil
 	}
-	r.stopReply(c, b)
+	r.stopReply(c, b, false)
 	return nil
 }
 
-// stopReply ends a reply in the model.
-func (r *run) stopReply(c *convo, b id) {
+// stopReply ends a reply in the model. away: the branch that was made for it goes where nothing came.
+func (r *run) stopReply(c *convo, b id, away bool) {
 	t := c.begin(r.now, b)
-	c.settle(t)
+	p := c.replies[b]
+	if p.made != 0 && c.last[b] == p.made {
+		t.group = c.op(p.made).group
+	}
+	if c.settle(t); away {
+		c.leave(t, p, p.partial != nil)
+	}
 	r.commit(t, "?", (*change).do)
-	if p := c.replies[b]; p != nil && p.handle != nil {
+	if p.handle != nil {
 		r.wanted(p.handle.Held(bg), chatctx.ErrStopped, "a reply that was stopped")
 	}
 	delete(c.replies, b)
@@ -501,7 +549,7 @@ func (r *run) interrupt(c *convo) error {
 	done, err := batch.Commit(bg)
 	r.must(err, "interrupt")
 	if c.replies[b] != nil {
-		r.stopReply(c, b)
+		r.stopReply(c, b, false)
 	}
 	t := c.begin(r.now, b)
 	if list := t.branch(b).list; len(list) > 0 {
@@ -550,6 +598,11 @@ func (r *run) gc(*convo) error {
 	_, err := r.store().Maintenance().GC(bg, chatctx.GCOptions{OlderThan: time.Duration(age) * time.Microsecond, KeepOperations: keep})
 	r.must(err, "gc")
 	for _, c := range r.convos {
+		for _, b := range slices.SortedFunc(maps.Keys(c.replies), func(a, b id) int { return bytes.Compare(a[:], b[:]) }) {
+			if !c.replies[b].holds(r.now) {
+				r.stopReply(c, b, true)
+			}
+		}
 		c.expire(age, keep, r.now)
 		r.gone(c)
 	}
@@ -703,7 +756,7 @@ func (r *run) overAnswer(c *convo) error {
 	r.must(err, how)
 	moves := how != "rewind" || at+1 < len(c.branches[b].list)
 	if moves {
-		r.stopReply(c, b)
+		r.stopReply(c, b, false)
 	}
 	t := c.begin(r.now, b)
 	n := len(t.branch(b).list)

@@ -152,7 +152,7 @@ func beginReply(t *journal.Txn, msgs []*Message, claim *Claim, o AppendOptions) 
 }
 
 func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made *Step) (err error) {
-	if out.Settled, err = settleReply(t, t.Target); err != nil {
+	if out.Settled, _, err = settleReply(t, t.Target); err != nil {
 		return err
 	}
 	if out.FromQueue, err = unqueue(t, t.Target); err != nil {
@@ -170,12 +170,32 @@ func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made 
 
 func replyKey(t *journal.Txn, b *branch.Branch) []byte { return record.Under(t.ID, b.ID[:]...) }
 
-// settleReply ends a reply that nobody works on: what had come of it goes to the end of the branch, unfinished.
-func settleReply(t *journal.Txn, b *branch.Branch) (*Message, error) {
-	if err := t.Tx.Delete(record.ClaimBucket, replyKey(t, b)); err != nil {
-		return nil, err
+// settleReply ends a reply that nobody works on: what had come of it goes to the end of the branch, unfinished. bare: the branch was made for it, and has nothing.
+func settleReply(t *journal.Txn, b *branch.Branch) (m *Message, bare bool, err error) {
+	claim, err := view.ClaimOf(t.Tx, t.ID, b.ID)
+	if err != nil {
+		return nil, false, err
 	}
-	return settlePartial(t, b)
+	if err := t.Tx.Delete(record.ClaimBucket, replyKey(t, b)); err != nil {
+		return nil, false, err
+	}
+	if bare = claim != nil && claim.Made != 0 && b.Last == claim.Made; bare {
+		if err := t.PartOf(claim.Made); err != nil {
+			return nil, false, err
+		}
+	}
+	m, err = settlePartial(t, b)
+	return m, bare && m == nil, err
+}
+
+// leave removes a branch that was made for an answer which did not come, unless somebody is on it by now.
+func leave(t *journal.Txn, b *branch.Branch) error {
+	active, err := t.IsActive(b)
+	if err != nil || active {
+		return err
+	}
+	t.OnContext = true
+	return t.Remove(b)
 }
 
 // settlePartial puts what was saved of a reply at the end of the branch, unfinished; nil where nothing was.
@@ -369,11 +389,36 @@ type SettleOptions struct{ Force bool }
 
 // Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. The message is nil where nothing had come.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
-	return c.settle(ctx, branchName, func(claim *Claim) bool { return o.Force || claim.Dead(c.store.at.Now()) })
+	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || claim.Dead(c.store.at.Now()) })
 }
 
-// settle ends the reply on a branch if its claim is one to be ended.
-func (c *ChatContext) settle(ctx context.Context, branchName string, ends func(*Claim) bool) (*Message, error) {
+// SettleDead is Settle for all branches of the context. Those that were made for answers (ForkForReply) of which nothing had come go.
+func (c *ChatContext) SettleDead(ctx context.Context) error {
+	var dead []ID
+	err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
+		dead = nil
+		return tx.Scan(record.ClaimBucket, kv.Prefix(c.ID[:]), func(key, _ []byte) error {
+			if len(key) != 2*len(ID{}) {
+				return nil // a call's
+			}
+			on := ID(key[len(c.ID):])
+			claim, err := view.ClaimOf(tx, c.ID, on)
+			if claim != nil && claim.Dead(c.store.at.Now()) {
+				dead = append(dead, on)
+			}
+			return err
+		})
+	})
+	for _, on := range dead {
+		if err == nil {
+			_, err = c.settle(ctx, on.String(), true, func(claim *Claim) bool { return claim.Dead(c.store.at.Now()) })
+		}
+	}
+	return err
+}
+
+// settle ends the reply on a branch if its claim is one to be ended. away: a branch that was made for it and has nothing goes.
+func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, ends func(*Claim) bool) (*Message, error) {
 	var m *Message
 	err := c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
 		m = nil
@@ -386,7 +431,11 @@ func (c *ChatContext) settle(ctx context.Context, branchName string, ends func(*
 			return err
 		}
 		t.What = "reply"
-		if m, err = settleReply(t, t.Target); err != nil {
+		var bare bool
+		if m, bare, err = settleReply(t, t.Target); err == nil && bare && away {
+			err = leave(t, t.Target)
+		}
+		if err != nil {
 			return err
 		}
 		_, err = t.Finish()
@@ -546,10 +595,13 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	t.What = "reply"
 	r.join(t)
 	out, made := &Ended{}, journal.NewStep("reply")
-	if len(e.Messages) > 0 {
+	came := len(e.Messages) > 0
+	if came {
 		made.Placed, err = t.Append(t.Target, e.Messages)
 	} else {
-		_, err = settlePartial(t, t.Target)
+		var m *Message
+		m, err = settlePartial(t, t.Target)
+		came = m != nil
 	}
 	if err != nil {
 		return nil, err
@@ -575,7 +627,7 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 		}
 	}
 	out.Held = e.GoOn || len(out.FromQueue) > 0
-	if err := r.release(tx, out.Held); err != nil {
+	if err := r.release(t, out.Held, came); err != nil {
 		return nil, err
 	}
 	if err := made.Stands(t, t.Target); err != nil {
@@ -588,13 +640,19 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	return out, err
 }
 
-// release ends the claim unless it is kept, and what was stored of the reply.
-func (r *Reply) release(tx kv.RwTx, keep bool) error {
-	key := record.Under(r.Context, r.id[:]...)
-	if err := tx.Delete(record.PartialBucket, key); err != nil || keep {
-		return err
+// release ends the claim unless it is kept, and what was saved of the reply. A branch that was made for it goes where nothing came.
+func (r *Reply) release(t *journal.Txn, keep, came bool) error {
+	if keep {
+		return t.Tx.Delete(record.PartialBucket, replyKey(t, t.Target))
 	}
-	return tx.Delete(record.ClaimBucket, key)
+	claim, err := view.ClaimOf(t.Tx, t.ID, r.id)
+	if err == nil {
+		err = t.EndAnswer(r.id)
+	}
+	if err == nil && !came && claim.Made != 0 && t.Target.Last == claim.Made {
+		err = leave(t, t.Target)
+	}
+	return err
 }
 
 // LastRequest is what Finish stored for a provider on the branch, nil for nothing.
@@ -620,7 +678,7 @@ func (s *Store) stopReply(contextRef, branchName string) error {
 	}
 	claim, err := c.Running(ctx, branchName)
 	if claim != nil && err == nil {
-		_, err = c.settle(ctx, branchName, func(now *Claim) bool { return now.Token == claim.Token })
+		_, err = c.settle(ctx, branchName, false, func(now *Claim) bool { return now.Token == claim.Token })
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package chatctx_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -590,4 +591,62 @@ func TestAReplyIsItsToken(t *testing.T) {
 	}
 	wantTexts(t, a, "main", "one", "two", "here")
 	checkClean(t, a.Store())
+}
+
+// TestBranchesOfTheDead: a branch that was made for an answer goes with the program that died before a word came, and stays where somebody went on or something came.
+func TestBranchesOfTheDead(t *testing.T) {
+	a, b, now := twoPrograms(t)
+	if _, err := a.Append(t.Context(), "main", user("name it")...); err != nil {
+		t.Fatal(err)
+	}
+	batch := a.Begin("main")
+	batch.ForkForReply("bare", "@")
+	batch.ForkForReply("gone on", "@")
+	half := batch.ForkForReply("half", "@")
+	done := batch.ForkForReply("done", "@")
+	if _, err := batch.Together(batch).Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Append(t.Context(), "gone on", user("by the way")...); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.Save(t.Context(), pool.NewText(pool.Assistant, "half of")); err != nil {
+		t.Fatal(err)
+	}
+	done.Together(batch)
+	if _, err := done.Finish(t.Context(), chatctx.Ending{Messages: answer("whole")}); err != nil {
+		t.Fatal(err)
+	}
+	names := func(want ...string) {
+		t.Helper()
+		list, err := b.Branches(t.Context())
+		var got []string
+		for _, info := range list {
+			got = append(got, info.Name)
+		}
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("branches %q, %v, want %q", got, err, want)
+		}
+	}
+	if err := b.SettleDead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names("bare", "done", "gone on", "half", "main")
+	*now = now.Add(chatctx.ClaimLife + time.Second)
+	if err := b.SettleDead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names("done", "gone on", "half", "main")
+	wantTexts(t, b, "half", "name it", "half of*")
+	wantTexts(t, b, "gone on", "name it", "by the way")
+	if _, err := b.Store().Undo(t.Context(), b.ID.String(), "main", ""); !errors.Is(err, chatctx.ErrConflict) {
+		t.Errorf("undo under what was added: %v", err)
+	}
+	for _, op := range []string{"3", ""} { // what was added, then the rest at once
+		if _, err := b.Store().Undo(t.Context(), b.ID.String(), "gone on", op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names("main")
 }

@@ -58,8 +58,11 @@ func Question(ctx context.Context, snap *chatctx.Snapshot) (e *chatctx.Entry, la
 // Names are the names of branches that are taken.
 type Names map[string]bool
 
-// NamesOf reads the names of a context's branches.
+// NamesOf reads the names of a context's branches. Branches that were made for answers of programs that died before any came are taken away first.
 func NamesOf(ctx context.Context, c *chatctx.ChatContext) (Names, error) {
+	if err := c.SettleDead(ctx); err != nil {
+		return nil, err
+	}
 	list, err := c.Branches(ctx)
 	taken := Names{}
 	for _, b := range list {
@@ -100,17 +103,21 @@ func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry)
 	}
 	b := t.Context.Begin(t.Branch)
 	b.Name("retry")
-	b.Fork(name, chatctx.ForkOptions{At: chatctx.RefTo(question.ID), Stay: true})
+	reply := b.ForkForReply(name, chatctx.RefTo(question.ID))
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return err
 	}
-	t.Branch, t.PartOf = name, b
+	t.Branch, t.PartOf, t.reply = name, b, reply
 	return nil
 }
 
-// Unmake takes the branch off that Beside or Ask made for an answer that did not come.
+// Unmake takes the branch off that Beside or Ask made for an answer that is none, unless it went by itself since nothing came.
 func (t *Turn) Unmake(ctx context.Context) error {
-	return t.after(ctx, func(b *chatctx.Batch) { b.RemoveBranch(t.Branch) })
+	err := t.after(ctx, func(b *chatctx.Batch) { b.RemoveBranch(t.Branch) })
+	if errors.Is(err, chatctx.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // GoTo makes the turn's branch the active one, as a part of the same command.
@@ -130,7 +137,8 @@ func (t *Turn) after(ctx context.Context, fill func(*chatctx.Batch)) error {
 type Answer struct {
 	*Turn
 	Outcome *Outcome
-	Err     error // it failed or is empty; its branch is gone
+	Err     error // it failed or is empty, and its branch is gone
+	Stopped bool  // it was stopped after something had come, which is on its branch, unfinished
 }
 
 // Ask asks several at once. The message, if there is one, goes on the branch; each answer on a new branch from there, or from the message at, which has the name that its
@@ -144,13 +152,14 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 		messages = append(messages, m)
 		b.Append(m)
 	}
-	for _, t := range turns {
+	replies := make([]*chatctx.Reply, len(turns))
+	for i, t := range turns {
 		own := *t
 		own.Branch = branchName
 		if err := own.Fits(ctx, messages...); err != nil {
 			return nil, err
 		}
-		b.Fork(t.Branch, chatctx.ForkOptions{At: at, Stay: true})
+		replies[i] = b.ForkForReply(t.Branch, at)
 	}
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return nil, err
@@ -164,7 +173,7 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 			t.Asides = asides
 		}
 		a := &Answer{Turn: t}
-		answers[i], t.PartOf = a, b
+		answers[i], t.PartOf, t.reply = a, b, replies[i]
 		all.Go(func() {
 			a.Outcome, a.Err = t.Send(ctx)
 			mu.Lock()
@@ -172,7 +181,7 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 			if a.Err == nil && isEmpty(a.Outcome.Reply()) {
 				a.Err = fmt.Errorf("%w: the answer is empty", wire.ErrRefused)
 			}
-			if a.Err != nil {
+			if a.Stopped = ctx.Err() != nil && a.Err != nil && a.Outcome != nil && !isEmpty(a.Outcome.Reply()); a.Err != nil && !a.Stopped {
 				a.Err = errors.Join(a.Err, t.Unmake(ctx))
 			}
 			told(a)

@@ -51,6 +51,8 @@ type Turn struct {
 	// HTTP, if its fields are set, is how clients send; addresses and keys in it count.
 	HTTP wire.Options
 
+	// reply, if not nil, has the branch already: it was made for the answer that the next Send gets.
+	reply *chatctx.Reply
 	// tick gives the times at which a reply that runs looks after its claim; nil: every lookAfter.
 	tick func() (times <-chan time.Time, stop func())
 }
@@ -109,6 +111,11 @@ func (o *Outcome) Reply() *chatctx.Message {
 // With an error the Outcome still says what was stored: the messages, and what came of a reply, unfinished. Errors to test for are *wire.Error,
 // chatctx.ErrStopped, ErrRounds, those of adapters (nothing was sent), and the context's cause.
 func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome, error) {
+	if t.reply != nil {
+		s := &sending{Turn: t, reply: t.reply, out: &Outcome{Context: t.Context.ID, Branch: t.Branch}}
+		t.reply = nil
+		return s.send(ctx, nil, true)
+	}
 	begun, err := t.Context.BeginReply(ctx, t.Branch, chatctx.AppendOptions{}, messages...)
 	if err != nil {
 		return nil, err
@@ -118,24 +125,29 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 		out.Queued, out.Holder = true, begun.Holder
 		return out, nil
 	}
-	if t.PartOf != nil {
-		begun.Reply.Together(t.PartOf)
-	}
 	s := &sending{Turn: t, reply: begun.Reply, out: out}
+	return s.send(ctx, begun.Settled, len(messages)+len(begun.FromQueue) > 0)
+}
+
+// send is Send with the claim.
+func (s *sending) send(ctx context.Context, settled *chatctx.Message, asked bool) (*Outcome, error) {
+	if s.PartOf != nil {
+		s.reply.Together(s.PartOf)
+	}
 	panics := true
 	defer func() {
 		if panics { // in Show or another function of the program: whoever recovers finds the branch free
 			_ = s.giveUp(ctx)
 		}
 	}()
-	if begun.Settled != nil {
-		t.show(Event{Settled: begun.Settled})
+	if settled != nil {
+		s.show(Event{Settled: settled})
 	}
-	err = s.answer(ctx, len(messages)+len(begun.FromQueue) > 0)
+	err := s.answer(ctx, asked)
 	if panics = false; err != nil {
-		return out, errors.Join(err, s.giveUp(ctx))
+		return s.out, errors.Join(err, s.giveUp(ctx))
 	}
-	return out, nil
+	return s.out, nil
 }
 
 // sending is one Send that has the claim.

@@ -79,7 +79,7 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 				r.answeredApart(a.Turn, a.Outcome)
 				a.Err = refusal(a.Outcome.Reply())
 			}
-			if a.Err == nil {
+			if a.Err == nil || r.ctx.Err() != nil { // askedAll says what is kept of one that was stopped
 				return
 			}
 			a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
@@ -186,11 +186,15 @@ func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage
 // askedAll says what came of all.
 func (r *run) askedAll(answers []*turn.Answer) error {
 	var failed error
-	var done []string
+	var done, kept, again []string
 	var open waits
 	for _, a := range answers {
+		if a.Stopped {
+			kept = append(kept, quote(a.Branch))
+		}
 		if a.Err != nil {
 			failed = errors.Join(failed, a.Err)
+			again = append(again, modelOf(a.Turn))
 			continue // what was refused is on its branch, and is no answer
 		}
 		done = append(done, quote(a.Branch))
@@ -207,12 +211,46 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 		r.note("compare them: %s   take one: %s", r.again("compare "+strings.Join(done, " ")), r.again("take "+done[0]))
 	}
 	switch {
-	case failed != nil && len(done) > 0 && r.ctx.Err() == nil:
-		return &partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}
+	case failed != nil && r.ctx.Err() != nil:
+		return &partialError{r.ctx.Err(), keptText(done, kept)}
+	case failed != nil && len(done) > 0:
+		return &hinted{&partialError{failed, fmt.Sprintf("%d of %d answers are there", len(done), len(answers))}, r.askAgainHint(again)}
 	case failed != nil:
-		return talkHint(failed)
+		return withHint(talkHint(failed), "the message is on the branch; "+r.askAgainHint(again))
 	case open.all() > 0:
 		return &waitsError{open}
 	}
 	return nil
+}
+
+// keptText says what an ask leaves that was stopped: the names of the branches with answers, whole and unfinished.
+func keptText(done, kept []string) string {
+	var parts []string
+	if len(done) > 0 {
+		parts = append(parts, "there are the answers on "+strings.Join(done, ", "))
+	}
+	if len(kept) > 0 {
+		parts = append(parts, "unfinished on "+strings.Join(kept, ", "))
+	}
+	if len(parts) == 0 {
+		return "no answer is kept"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// modelOf is the model that a turn was told to ask, "" for the branch's own.
+func modelOf(t *turn.Turn) (name string) {
+	_ = json.Unmarshal(t.Settings["model"], &name)
+	return name
+}
+
+// askAgainHint is the command that asks those models again that gave no answer.
+func (r *run) askAgainHint(models []string) string {
+	slices.Sort(models)
+	models = slices.DeleteFunc(slices.Compact(models), func(m string) bool { return m == "" })
+	command := "ask"
+	if len(models) > 0 {
+		command += " --models " + quote(strings.Join(models, ","))
+	}
+	return "to ask again: " + r.again(command)
 }

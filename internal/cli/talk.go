@@ -32,7 +32,7 @@ git diff | chatctx send - --model claude-sonnet-4-5
 cat notes.txt | chatctx send "Summarise this." -
 chatctx send --continue`},
 		{name: "ask", args: "[TEXT|-] [-]", does: "ask several models at once, and put each answer on a branch of its own", scope: onBranch, do: doAsk,
-			more: "The message goes on this branch, each answer on a new branch from there that is called like its model; the active branch stays. Without --models it is the model of the branch that is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored as it ends; one that is empty or failed leaves no branch. " +
+			more: "The message goes on this branch, each answer on a new branch from there that is called like its model; the active branch stays. Without --models it is the model of the branch that is asked, once or -n times. Without TEXT the last user message is answered again. Each answer is stored as it ends; one that is empty or failed leaves no branch; Ctrl-C keeps what came, unfinished. " +
 				"undo takes all back. Ends with 8 where some failed, with 7 where all did, with 6 where a tool call waits for a decision.",
 			flags: append(saidFlags(), manyFlags()...),
 			json:  sent + "; a line each answer", example: `chatctx ask "Name the boat" --models claude-sonnet-4-5,gpt-5
@@ -303,7 +303,11 @@ func (r *run) asksAgain(out *turn.Outcome, err error) error {
 	if len(out.Asked) == 0 || out.Reply() != nil || !errors.As(err, &provider) {
 		return err
 	}
-	hint := "the message is on the branch; to ask again: " + r.again("send --continue")
+	return withHint(err, "the message is on the branch; to ask again: "+r.again("send --continue"))
+}
+
+// withHint adds a line to the hint of an error.
+func withHint(err error, hint string) error {
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		hint = h.hint + "\n" + hint
 	}

@@ -112,6 +112,18 @@ func (t *Txn) active() (pool.ID, error) {
 	return t.Store.Active(t.ID, t.Rec)
 }
 
+// Number is what the operation will be called.
+func (t *Txn) Number() uint64 { return t.number() }
+
+// PartOf makes the operation a part of the command that an earlier one belongs to.
+func (t *Txn) PartOf(n uint64) error {
+	op, err := record.GetOperation(t.Tx, t.ID, n)
+	if err == nil && op != nil && op.Undone == 0 {
+		t.group = op.Group
+	}
+	return err
+}
+
 // goOn makes a branch the active one.
 func (t *Txn) goOn(b *branch.Branch) {
 	t.Target = b

@@ -24,6 +24,7 @@ type Claim struct {
 	Renewed pool.Time
 	Task    pool.ID   // of a call: the sub-context that answers it, for as long as that runs
 	Begun   pool.Time // when the process began, where nothing else tells starts of the machine apart: on Windows
+	Made    uint64    // of a branch that was made for the answer: the operation that made it. Where nothing comes, the branch goes with the claim
 }
 
 var (

@@ -105,6 +105,7 @@ type (
 		Renewed pool.Time `cbor:"7,keyasint"`
 		Task    pool.ID   `cbor:"8,keyasint,omitzero"`
 		Begun   pool.Time `cbor:"9,keyasint,omitempty"`
+		Made    uint64    `cbor:"10,keyasint,omitempty"`
 	}
 )
 
