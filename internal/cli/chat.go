@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -29,7 +30,9 @@ type chat struct {
 	shown    spot       // of the answer that holds front
 	front    sync.Mutex // held by the answer that shows while it comes; others show when they are whole
 	answers  sync.WaitGroup
-	failed   error // the last answer's, for the exit code where nobody is at the terminal
+	failed   error                         // the last answer's, for the exit code where nobody is at the terminal
+	unsaid   map[string]bool               // flags of the command line that a command has put something in the place of
+	said     map[spot]*chatctx.ChatContext // where this chat said something
 }
 
 // spot is a branch of a conversation.
@@ -46,7 +49,7 @@ func doChat(r *run) error {
 	if err != nil {
 		return err
 	}
-	s := &chat{r: r, context: c, branch: name, stops: map[int]context.CancelFunc{}}
+	s := &chat{r: r, context: c, branch: name, stops: map[int]context.CancelFunc{}, unsaid: map[string]bool{}, said: map[spot]*chatctx.ChatContext{}}
 	if _, err := r.turn(c, name).Request(r.ctx, pool.NewText(pool.User, "Hello")); err != nil {
 		return talkHint(err)
 	}
@@ -69,7 +72,26 @@ func (s *chat) fromPipe() error {
 			return err
 		}
 	}
-	return errors.Join(in.Err(), s.failed)
+	return errors.Join(in.Err(), s.failed, s.unanswered())
+}
+
+// unanswered is the error of messages that this chat leaves in a queue where nobody answers them.
+func (s *chat) unanswered() error {
+	ctx := context.WithoutCancel(s.r.ctx)
+	var all error
+	for at, c := range s.said {
+		claim, err := c.Running(ctx, at.branch)
+		if err != nil || claim != nil && !claim.Dead(s.r.st.Now()) {
+			continue // whoever answers there goes on with them
+		}
+		queued, err := c.Queued(ctx, at.branch)
+		if err != nil || len(queued) == 0 {
+			continue
+		}
+		why := fmt.Errorf("%s in the queue of branch %q and nobody answers there", map[bool]string{true: "a message waits", false: count(len(queued), "message") + " wait"}[len(queued) == 1], clean(at.branch))
+		all = errors.Join(all, &hinted{&partialError{why, "all else is on the branch"}, "to have an answer: chatctx send --continue --branch " + quote(at.branch)})
+	}
+	return all
 }
 
 // take does what a line says and reports whether it ends the chat.
@@ -149,6 +171,7 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 	s.next++
 	s.stops[id] = cancel
 	c, branch := s.context, s.branch
+	s.said[spot{c.ID, branch}] = c
 	s.mu.Unlock()
 	s.answers.Go(func() {
 		defer cancel()
@@ -168,7 +191,7 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 
 func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
 	r := *s.r
-	r.ctx, r.con = ctx, s.console(ctx)
+	r.ctx, r.con, r.unsaid = ctx, s.console(ctx), s.nowUnsaid()
 	r.con.out.ctx = s.r.ctx // what came is shown also when the answer is stopped
 	r.con.happens = func(e turn.Event) { s.happens(c, branch, e) }
 	t := r.turn(c, branch)
@@ -200,6 +223,24 @@ func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string
 	s.setFront(c, branch)
 	err := s.speak(&r, t, msgs)
 	return errors.Join(err, r.con.out.close())
+}
+
+// nowUnsaid are the flags of the command line that do not count any more.
+func (s *chat) nowUnsaid() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.unsaid)
+}
+
+// unsay has settings that a command sets count before the command line's: a model with its provider.
+func (s *chat) unsay(p *parsed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, arg := range p.args {
+		if key, _, set := strings.Cut(arg, "="); set && p.name() == "config" && (key == "model" || key == "provider") {
+			s.unsaid["model"], s.unsaid["provider"] = s.unsaid["model"] || key == "model", true
+		}
+	}
 }
 
 // inFront reports whether the answer that shows while it comes is one on a branch.
@@ -257,6 +298,7 @@ func (s *chat) command(line string) {
 		s.complain(err)
 		return
 	}
+	s.unsay(p)
 	if p.name() == "edit" && !p.help {
 		s.answerEdit()
 		return
@@ -386,8 +428,10 @@ func (s *chat) answerEdit() {
 // rest of the line is that text, as it is.
 func chatWords(line string) []string {
 	name, rest, _ := strings.Cut(line, " ")
-	if name == "model" {
-		return []string{"config", "model=" + strings.TrimSpace(rest)}
+	if rest = strings.TrimSpace(rest); name == "model" && rest != "" {
+		return []string{"config", "model=" + rest}
+	} else if name == "model" {
+		return []string{"config", "model"}
 	}
 	words, starts := cutWords(line)
 	cmd, at := findCommand(allCommands(), words[0]), 1

@@ -36,9 +36,9 @@ func (s *chat) atTerminal() error {
 		s.answers.Wait()
 		err = errors.Join(err, p.Close())
 		if errors.Is(err, io.EOF) {
-			return nil
+			err = nil
 		}
-		return err
+		return errors.Join(err, s.unanswered())
 	}
 }
 

@@ -32,7 +32,9 @@ type run struct {
 	st    *chatctx.Store
 	// override are shared flags as --name=value that count before the command line's own: completion runs on those of the
 	// line that is being typed.
-	override  []string
+	override []string
+	// unsaid are flags that no longer count: a chat that was told otherwise since.
+	unsaid    map[string]bool
 	executors *executors
 	// origins are those of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON

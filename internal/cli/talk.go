@@ -97,7 +97,7 @@ func (r *run) asked() map[string]json.RawMessage {
 		if several := r.flags.StringSlice(key); len(several) == 1 {
 			v = several[0]
 		}
-		if v != "" {
+		if v != "" && !r.unsaid[key] {
 			set[key] = wire.String(v)
 		}
 	}

@@ -72,12 +72,15 @@ var bugs = []bug{
 	// replies
 	{"a reply that lost its claim is stored", `if err == nil && (claim == nil || claim.Token != r.token) {`, `if err == nil && claim == nil {`, ofStore},
 	{"a second reply begins", `case holder == nil || holder.Dead(t.Now):`, `case true:`, ofStore},
-	{"what was saved of a reply is lost", `} else { _, err = settlePartial(t, t.Target) }`, `}`, ofStore},
+	{"what was saved of a reply is lost", `m, err = settlePartial(t, t.Target)`, ``, ofStore},
+	{"an undo moves what an answer stands on", `if err := t.undisturbed(op); err != nil { return err }`, ``, ofStore},
+	{"a branch goes away under an answer", `if err := t.stays(b); err != nil { return err } b.Removed = max(t.Now, 1)`, `b.Removed = max(t.Now, 1)`, ofStore},
+	{"history moves under an answer", `if !grows(b, at, removed, insert) {`, `if false {`, ofStore},
 	{"what waits is answered by a reply that failed", `if !e.Stop {`, `if true {`, ofStore},
 
 	// turn
 	{"the limit of tokens is off by one", `s.out.spent() >= s.Tokens`, `s.out.spent() > s.Tokens`, ofTurn},
-	{"a failed reply keeps its claim", `return out, errors.Join(err, s.giveUp(ctx))`, `return out, err`, ofTurn},
+	{"a failed reply keeps its claim", `return s.out, errors.Join(err, s.giveUp(ctx))`, `return s.out, err`, ofTurn},
 	{"calls of older turns are waited for", `if e.Turn != turn { break }`, ``, ofTurn},
 	{"one round too many", `for range rounds {`, `for range rounds + 1 {`, ofTurn},
 	{"a reply does not say when it was done", `if m != nil { k.complete(m) } return m, err`, `return m, err`, ofTurn},

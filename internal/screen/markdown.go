@@ -21,7 +21,16 @@ var markdown = sync.OnceValue(func() parser.Parser {
 
 // Markdown renders a text as lines of a width. Everything in it is made safe for a terminal; no line is left out, and a link shows where it leads.
 func Markdown(source string, columns int, width Width) []Line {
-	m := &marker{source: []byte(readable(source)), columns: max(columns, 4), width: width}
+	return rendered(source, false, columns, width)
+}
+
+// Typed is Markdown for what a person has typed, who means the line breaks.
+func Typed(source string, columns int, width Width) []Line {
+	return rendered(source, true, columns, width)
+}
+
+func rendered(source string, breaks bool, columns int, width Width) []Line {
+	m := &marker{source: []byte(readable(source)), breaks: breaks, columns: max(columns, 4), width: width}
 	m.blocks(markdown().Parse(text.NewReader(m.source)), nil, nil)
 	return m.lines
 }
@@ -32,6 +41,7 @@ func readable(s string) string { return Clean(strings.ReplaceAll(s, "\r\n", "\n"
 // marker renders a document.
 type marker struct {
 	source  []byte
+	breaks  bool // a line break is one
 	columns int
 	width   Width
 	lines   []Line
@@ -189,7 +199,7 @@ func (m *marker) inline(of ast.Node, style Style) []Span {
 		case *ast.Text:
 			out = append(out, Span{m.words(n.Value(m.source), n.IsRaw()), style})
 			switch {
-			case n.HardLineBreak():
+			case n.HardLineBreak(), n.SoftLineBreak() && m.breaks:
 				out = append(out, Span{"\n", style})
 			case n.SoftLineBreak():
 				out = append(out, Span{" ", style})

@@ -8,7 +8,7 @@ import (
 )
 
 // rendered is Markdown as text, a line each.
-func rendered(source string, columns int) string {
+func shownAs(source string, columns int) string {
 	var b strings.Builder
 	for _, l := range Markdown(source, columns, uniseg.StringWidth) {
 		b.WriteString(l.Text() + "\n")
@@ -41,7 +41,7 @@ func TestMarkdown(t *testing.T) {
 		{"a long word", "supercalifragilistic x", 10, "supercalif\nragilistic\nx\n"},
 		{"nothing", "", 10, ""},
 	} {
-		if got := rendered(c.source, c.columns); got != c.want {
+		if got := shownAs(c.source, c.columns); got != c.want {
 			t.Errorf("%s:\n%s\nnot\n%s", c.name, got, c.want)
 		}
 	}
@@ -81,6 +81,26 @@ func TestPen(t *testing.T) {
 	} {
 		if got := c.pen.Paint(c.style, "x"); got != c.want {
 			t.Errorf("%v with %b is %q, want %q", c.pen, c.style, got, c.want)
+		}
+	}
+}
+
+// TestTypedKeepsLineBreaks: who types a line break means it; a model's lines are put together.
+func TestTypedKeepsLineBreaks(t *testing.T) {
+	const source = "first line\nsecond **line**\n\n- one\n  more"
+	for _, test := range []struct {
+		render func(string, int, Width) []Line
+		want   string
+	}{
+		{Typed, "first line\nsecond line\n\n• one\n  more"},
+		{Markdown, "first line second line\n\n• one more"},
+	} {
+		var got []string
+		for _, l := range test.render(source, 40, Widest) {
+			got = append(got, strings.TrimRight(l.Paint(Pen{}), " "))
+		}
+		if text := strings.Join(got, "\n"); text != test.want {
+			t.Errorf("got\n%s\nwant\n%s", text, test.want)
 		}
 	}
 }

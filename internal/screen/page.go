@@ -38,7 +38,7 @@ func (p *page) lines(e *chatctx.Entry, mark string) []Line {
 		part := &e.Content[i]
 		switch part.Type {
 		case pool.TextPart:
-			add(p.words(part.Text))
+			add(p.words(e.Role, part.Text))
 		case pool.CallPart:
 			placed[part.CallID] = true
 			for j := range e.Calls {
@@ -61,12 +61,16 @@ func (p *page) lines(e *chatctx.Entry, mark string) []Line {
 	return lines
 }
 
-// words are a text's lines as Markdown.
-func (p *page) words(text string) []Line {
-	if p.most == 0 || len(text) <= p.most {
-		return Markdown(text, p.columns, p.width)
+// words are a text's lines as Markdown; a user's keep their breaks.
+func (p *page) words(role pool.Role, text string) []Line {
+	render := Markdown
+	if role == pool.User {
+		render = Typed
 	}
-	lines := Markdown(strings.ToValidUTF8(text[:p.most], ""), p.columns, p.width)
+	if p.most == 0 || len(text) <= p.most {
+		return render(text, p.columns, p.width)
+	}
+	lines := render(strings.ToValidUTF8(text[:p.most], ""), p.columns, p.width)
 	return append(lines, Line{{fmt.Sprintf("… %s more", Size(int64(len(text)-p.most))), Dim}})
 }
 
