@@ -19,7 +19,7 @@ var unexpecting = map[string]string{
 	"contexts.new": "makes something new", "contexts.copy": "makes something new, and leaves the original as it is", "contexts.activate": "changes what the terminal works on, and no conversation",
 	"artifacts.put": "bytes are named by their hash", "uploads.add": "a file is nobody else's", "import": "files name the conversations that they change",
 	"settings.setStore": "the store has no revision", "tokens.add": "a name that is taken is refused", "tokens.remove": "there is one of a name",
-	"calls.renew": "the claim's token says that it still holds",
+	"operations.undo": "the store has no revision", "places.import": "files name the conversations that they change", "calls.renew": "the claim's token says that it still holds",
 }
 
 // TestEachChangeExpectsARevision: each method that changes a conversation takes expect and If-Match, does nothing at another revision, and all take a key.

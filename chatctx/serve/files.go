@@ -21,6 +21,8 @@ func fileMethods() []*method {
 	return []*method{
 		define("uploads.add", "POST /uploads", Write, "put a file, or a further part of one, where import takes it from; it is kept for an hour", addUpload).takesBytes(),
 		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(),
+		define("places", "GET /places", Admin, "what tools of the server's machine keep, and where", listPlaces),
+		define("places.import", "POST /places/import", Admin, "bring in what tools keep; tells how far it is", importPlaces).stream(),
 		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes().reads(),
 		define("export.formats", "GET /export/formats", Read, "the formats that can be written", exportFormats),
 	}
@@ -255,14 +257,52 @@ func importUploads(r *request, in *importParams) (rep *exchange.Report, err erro
 		}
 		paths = append(paths, up.path)
 	}
+	return r.bring(paths, in.DryRun)
+}
+
+func listPlaces(r *request, _ *struct{}) (list[exchange.Place], error) {
+	return listOf(r.places()), nil
+}
+
+func (r *request) places() []exchange.Place {
+	if r.server.options.Places == nil {
+		return nil
+	}
+	return r.server.options.Places()
+}
+
+type placesParams struct {
+	keyed
+	Tools []string `json:"tools" doc:"the tools, as places names them"`
+}
+
+func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
+	found := r.places()
+	var paths []string
+	for _, tool := range in.Tools {
+		at := len(paths)
+		for _, p := range found {
+			if p.Tool == tool {
+				paths = append(paths, p.Path)
+			}
+		}
+		if len(paths) == at {
+			return nil, chatctx.NotFound("tool with conversations on this machine", tool)
+		}
+	}
+	return r.bring(paths, false)
+}
+
+// bring imports files and tells how far it is.
+func (r *request) bring(paths []string, dry bool) (*exchange.Report, error) {
 	next := time.Now()
-	o := exchange.Options{DryRun: in.DryRun, Progress: func(p exchange.Progress) {
+	o := exchange.Options{DryRun: dry, Progress: func(p exchange.Progress) {
 		if now := time.Now(); !now.Before(next) {
 			next = now.Add(100 * time.Millisecond)
 			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // who went away ends the context
 		}
 	}}
-	rep, err = exchange.Import(r.ctx, r.store, paths, o)
+	rep, err := exchange.Import(r.ctx, r.store, paths, o)
 	if rep != nil {
 		for i := range rep.Warnings {
 			rep.Warnings[i].File = filepath.Base(rep.Warnings[i].File)

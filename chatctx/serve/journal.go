@@ -2,6 +2,7 @@ package serve
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -12,6 +13,7 @@ func journalMethods() []*method {
 	return []*method{
 		define("operations.list", "GET "+in+"/operations", Read, "what was done in a conversation, the newest first", listOperations),
 		define("operations.store", "GET /operations", Read, "what was done to the store: new, rm, restore, import", storeOperations),
+		define("operations.undo", "POST /operations/{operation}/undo", Write, "take back an operation of the store, or bring it back where that is an undo", undoStoreOperation),
 		define("undo", "POST "+at+"/undo", Write, "take back the last operation of a branch, or one that is named; one that is no plain change of a conversation needs decide and admin", undo),
 		define("redo", "POST "+at+"/redo", Write, "take the branch's last undo back; needs decide and admin too", redo),
 	}
@@ -76,34 +78,53 @@ var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": t
 	"import": true, "new": true, "rm": true, "restore": true, "copy": true}
 
 // mayUndo fails where the caller may not take back an operation. Only who may do everything leaves out which one.
-func (r *request) mayUndo(in *undoParams) error {
+func (r *request) mayUndo(context, operation string) error {
 	if r.who.May(Decide) && r.who.May(Admin) {
 		return nil
 	}
-	if in.Operation == "" {
+	if operation == "" {
 		return &refusal{403, "forbidden", "without the scopes decide and admin, undo names an operation"}
 	}
-	for _, ops := range []iter.Seq2[*chatctx.Operation, error]{r.store.Operations(r.ctx, in.Context), r.store.StoreOperations(r.ctx)} {
+	journals := []iter.Seq2[*chatctx.Operation, error]{r.store.StoreOperations(r.ctx)}
+	if context != "" {
+		journals = append(journals, r.store.Operations(r.ctx, context))
+	}
+	for _, ops := range journals {
 		for o, err := range ops {
 			if err != nil {
 				return err
 			}
-			if o.ID == in.Operation && plain[o.What] {
+			if o.ID == operation && plain[o.What] {
 				return nil
 			}
-			if o.ID == in.Operation {
+			if o.ID == operation {
 				return &refusal{403, "forbidden", "to take back " + o.What + " needs the scopes decide and admin"}
 			}
 		}
 	}
-	return chatctx.NotFound("operation", in.Operation)
+	return chatctx.NotFound("operation", operation)
 }
 
 func undo(r *request, in *undoParams) (contract.Undone, error) {
-	if err := r.mayUndo(in); err != nil {
+	if err := r.mayUndo(in.Context, in.Operation); err != nil {
 		return contract.Undone{}, err
 	}
 	return undone(r.store.Undo(r.ctx, in.Context, in.Branch, in.Operation))
+}
+
+type storeUndoParams struct {
+	keyed
+	Operation string `json:"operation" doc:"the operation: s and a number"`
+}
+
+func undoStoreOperation(r *request, in *storeUndoParams) (contract.Undone, error) {
+	if !strings.HasPrefix(in.Operation, "s") {
+		return contract.Undone{}, chatctx.Invalid("%q is no operation of the store: those of a conversation are taken back on a branch", in.Operation)
+	}
+	if err := r.mayUndo("", in.Operation); err != nil {
+		return contract.Undone{}, err
+	}
+	return undone(r.store.Undo(r.ctx, "", "", in.Operation))
 }
 
 func redo(r *request, in *change) (contract.Undone, error) {

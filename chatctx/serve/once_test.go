@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/chatctx/exchange"
 )
 
 // A request with a key is done once, whatever it answers with: a stream gives the last event again, and bytes have to be the same.
@@ -119,4 +123,42 @@ func TestNamesCountInTheirLetters(t *testing.T) {
 		}
 	}
 	a.do(400, "GET", main+"/messages?From=1", nil)
+}
+
+// What tools of the server's machine keep is for admins alone, and comes in by the tool's name.
+func TestPlacesAreImported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.jsonl")
+	if err := os.WriteFile(file, []byte(`{"messages":[{"role":"user","content":"A"},{"role":"assistant","content":"B"}]}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, Options{Places: func() []exchange.Place { return []exchange.Place{{Tool: "desk", Path: file, Files: 1}} }})
+	a.want(a.get("/places"), "desk", "items", 0, "tool")
+	if all := a.stream("/places/import", object{"tools": []string{"desk"}}); all[len(all)-1].name != "done" || at(all[len(all)-1].data, "messages") != 2.0 {
+		t.Errorf("the import gives %v", all)
+	}
+	a.do(404, "POST", "/places/import", object{"tools": []string{"desk", "/etc"}})
+	secret, err := a.store.AddToken(t.Context(), "pen", []string{"read", "write", "run", "decide"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := a.token
+	a.token = secret
+	a.do(403, "GET", "/places", nil)
+	a.do(403, "POST", "/places/import", object{"tools": []string{"desk"}})
+	a.token = admin
+	a.want(start(t, Options{}).get("/places"), "[]", "items")
+}
+
+// Operations of the store are undone by themselves, and an undo of one too, also where the conversation is in the trash.
+func TestStoreOperationsAreUndone(t *testing.T) {
+	a := start(t, Options{})
+	id, _ := a.context("Boats", "One")
+	gone := a.post("/contexts/"+id+"/trash", nil)["operation"].(string)
+	back := a.post("/operations/"+gone+"/undo", nil)
+	a.want(back, "rm", "undid", "what")
+	a.want(a.get("/contexts"), id, "items", 0, "context")
+	a.post("/operations/"+back["operation"].(string)+"/undo", nil)
+	a.want(a.get("/contexts"), "[]", "items")
+	a.do(400, "POST", "/operations/1/undo", object{})
+	a.do(404, "POST", "/operations/s99/undo", object{})
 }

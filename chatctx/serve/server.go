@@ -12,6 +12,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	Trusted bool
 	// Executor runs tools in a conversation, until end is called; nil: one with the tools that are kept in the store.
 	Executor func(*chatctx.ChatContext) (e *approval.Executor, end func())
+	// Places finds what tools of this machine keep, for whoever may import it; nil: nothing.
+	Places func() []exchange.Place
 	// Turn readies a turn before it asks a model; nil: as it is.
 	Turn func(*turn.Turn)
 	// Page has the files of a page that is served at /, such as page.Files; nil: none.

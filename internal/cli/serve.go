@@ -155,7 +155,7 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	default:
 		s.address = "http://" + s.address
 	}
-	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: r.ofRequest}
+	o := serve.Options{Hosts: r.flags.StringSlice("host"), Trusted: unix, Page: files, Executor: r.ofRequest, Places: r.machine().Places}
 	if len(o.Hosts) == 0 && serve.Beyond(l) {
 		o.Hosts = []string{"*"}
 	}
@@ -216,7 +216,7 @@ func doServe(r *run) error {
 		return err
 	}
 	if r.is("stdio") {
-		s := serve.New(st, serve.Options{Executor: r.ofRequest})
+		s := serve.New(st, serve.Options{Executor: r.ofRequest, Places: r.machine().Places})
 		defer s.Close()
 		return s.ServeStdio(r.ctx, os.Stdin, os.Stdout)
 	}

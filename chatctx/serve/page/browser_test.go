@@ -20,6 +20,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/approval"
+	"github.com/chatctx/chatctx/chatctx/exchange"
 	"github.com/chatctx/chatctx/chatctx/serve"
 	"github.com/chatctx/chatctx/chatctx/serve/page"
 )
@@ -58,7 +59,8 @@ type reader struct {
 	dir   string // with the store, s.db
 
 	mu     sync.Mutex
-	errors []string // of the console
+	errors []string         // of the console
+	found  []exchange.Place // what tools of this machine keep
 }
 
 // open serves a store in a file and opens the page in a tab of its own.
@@ -76,11 +78,12 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	if fill != nil {
 		fill(store)
 	}
-	server := serve.New(store, serve.Options{Page: page.Files})
+	r := &reader{t: t, store: store, dir: dir}
+	server := serve.New(store, serve.Options{Page: page.Files, Places: r.places})
 	web := httptest.NewServer(server)
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	ctx, late := context.WithTimeout(ctx, 2*time.Minute) // a browser that does not answer is a failure, not a wait
-	r := &reader{t: t, ctx: ctx, store: store, url: web.URL, dir: dir}
+	r.ctx, r.url = ctx, web.URL
 	t.Cleanup(func() {
 		late()
 		stop()
@@ -92,6 +95,12 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	r.listen()
 	r.do(chromedp.Navigate(web.URL + server.Opening()))
 	return r
+}
+
+func (r *reader) places() []exchange.Place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found
 }
 
 // listen keeps the errors of the page.

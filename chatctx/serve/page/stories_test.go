@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -181,6 +182,27 @@ func (r *reader) drop(path string) {
 			return err
 		}))
 	}
+}
+
+// An empty store looks for what tools keep, and takes it in; the store's journal is undone and redone.
+func TestBeginning(t *testing.T) {
+	r := open(t, func(*chatctx.Store) {})
+	r.sees("This store is empty")
+	file := chatGPT(t)
+	r.mu.Lock()
+	r.found = []exchange.Place{{Tool: "chatgpt", Path: file, Files: 1, Bytes: 1000}}
+	r.mu.Unlock()
+	r.click("main", "Look for chats of tools on this machine")
+	r.accessible("what tools keep")
+	r.click("dialog", "Import")
+	r.click("dialog", "Open")
+	r.sees("The answer is in the harbour")
+	value[any](r, `location.hash = "history"`)
+	r.click("main", "The store's")
+	r.sees("What was done with the store")
+	r.click("main", "Undo")
+	r.click("main", "Redo")
+	r.until(`document.querySelectorAll("main tbody tr").length === 3`)
 }
 
 // A call waits, is looked at, changed, approved, runs.

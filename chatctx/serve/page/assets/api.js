@@ -103,6 +103,7 @@ export const api = {
 
   operations: (context) => get(context ? `${inside(context)}/operations` : "/operations", { limit: 200 }),
   undo: (where, operation) => post(`${on(where)}/undo`, { operation }),
+  undoStore: (operation) => post(`/operations/${name(operation)}/undo`),
   redo: (where) => post(`${on(where)}/redo`),
 
   calls: (state, after, limit) => get("/calls", { state, after, limit }),
@@ -128,6 +129,9 @@ export const api = {
     }
     return stream("/import", { uploads }, (event, p) => event === "progress" && p.total && told(0.5 + p.read / p.total / 2));
   },
+
+  places: async () => (await get("/places")).items,
+  importPlaces: (tools, told) => stream("/places/import", { tools }, (event, p) => event === "progress" && p.total && told(p.read / p.total)),
 
   // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself. A page that nobody sees listens to
   // nothing, since a browser has few connections to a server; when it is seen again it is told what it missed.

@@ -90,7 +90,17 @@ class App {
     replace(this.main, el("section", { class: "begin" }, el("h1", {}, "This store is empty"), el("ul", {},
       el("li", {}, button("Begin a conversation", () => this.run(() => this.create()), { class: "main" })),
       el("li", {}, button("Import files", () => this.file.click()), " or drop them here: exports of ChatGPT and Claude, and the files of many other tools."),
-      el("li", {}, "Chats of tools on this machine: ", el("code", {}, "chatctx import --scan"), " in a terminal finds them."))));
+      el("li", {}, button("Look for chats of tools on this machine", () => this.run(() => this.look()))))));
+  }
+
+  // look shows what tools of the server's machine keep, and imports what is chosen.
+  async look() {
+    const found = await api.places();
+    if (!found.length) return notice("No tool keeps conversations where they are looked for");
+    const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+    const chosen = await ask("Chats of tools on this machine", found.map((p, i) => ({ name: String(i), kind: "tick", value: true, label: hidden(`${p.tool}: ${p.files} files, ${size(p.bytes)}, ${p.path}`) })), { yes: "Import" });
+    const tools = [...new Set(found.filter((_, i) => chosen?.[i]).map((p) => p.tool))];
+    if (tools.length) await this.imports(tools, (told) => api.importPlaces(tools, told));
   }
 
   async create() {
@@ -107,12 +117,17 @@ class App {
     if (e.dataTransfer.files.length) this.run(async () => this.import(await filesOf(e.dataTransfer)));
   }
 
-  async import(files) {
+  import(files) {
+    return this.imports(files.map((f) => f.name), (told) => api.import(files, told));
+  }
+
+  // imports shows how far an import is, and what came of it.
+  async imports(names, run) {
     const bar = el("progress", { max: 1, value: 0, "aria-label": "Import" });
     const lines = el("div", { role: "status" });
-    const dialog = box("Import", el("p", {}, files.map((f) => hidden(f.name)).join(", ")), bar, lines);
+    const dialog = box("Import", el("p", {}, names.map((n) => hidden(n)).join(", ")), bar, lines);
     try {
-      const report = await api.import(files, (share) => (bar.value = share));
+      const report = await run((share) => (bar.value = share));
       bar.value = 1;
       lines.append(el("p", {}, `${report.contexts} conversations, ${report.messages} messages new, ${report.duplicated ?? 0} known, ${report.skipped ?? 0} left out.`));
       for (const w of report.warnings ?? []) lines.append(el("p", { class: "warn" }, hidden([w.file, w.line, w.text].filter(Boolean).join(": "))));

@@ -63,7 +63,8 @@ export class History {
     const context = o.context ?? where?.context;
     const branch = o.branches?.[0] ?? where?.branch;
     return el("tr", { class: o.undone ? "soft" : null }, el("td", { title: o.at ?? "" }, ago(o.at)), el("td", {}, hidden(o.about ? `${o.what}: ${o.about}` : o.what)), el("td", {}, hidden((o.branches ?? []).join(", "))),
-      el("td", {}, hidden(o.by ?? "")), el("td", {}, o.undone ? "undone" : context && branch ? act("Undo", () => api.undo({ context, branch }, o.operation)) : null));
+      el("td", {}, hidden(o.by ?? "")), el("td", {}, o.undone ? "undone" : o.operation.startsWith("s") ? act(o.undoes && o.what === "undo" ? "Redo" : "Undo", () => api.undoStore(o.operation))
+        : context && branch ? act("Undo", () => api.undo({ context, branch }, o.operation)) : null));
   }
 }
 
