@@ -251,6 +251,12 @@ func (m *Message) Text() string {
 	return string(b)
 }
 
+// Receipt reports whether the message says only what a model took for a title or a shorter digest. It has no words and stands on no branch; it counts as no message of its conversation,
+// and stays in the pool for as long as that, since it was paid for.
+func (m *Message) Receipt() bool {
+	return m.Hidden && m.Unsent && (m.Kind == "title" || m.Kind == "digest") && len(m.Content) == 0 && m.Result == nil
+}
+
 // NewText is a message of one text part.
 func NewText(role Role, text string) *Message {
 	return &Message{Role: role, Content: []Part{{Type: TextPart, Text: text}}}

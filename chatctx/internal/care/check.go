@@ -137,8 +137,8 @@ func (c *checker) context(id pool.ID) error {
 	if err != nil {
 		return err
 	}
-	if len(messages) != int(rec.Messages) {
-		c.problem(1, where, "counts %s, the pool has %d", plural.Count(int(rec.Messages), "message"), len(messages))
+	if n := counted(messages); n != int(rec.Messages) {
+		c.problem(1, where, "counts %s, the pool has %d", plural.Count(int(rec.Messages), "message"), n)
 	}
 	ends, there, err := c.entries(id, messages)
 	if err != nil {
@@ -195,9 +195,20 @@ func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 	return out, err
 }
 
+// counted is how many of a pool's messages count as a conversation's; one that cannot be read does.
+func counted(messages map[pool.ID]*pool.Message) int {
+	n := len(messages)
+	for _, m := range messages {
+		if m != nil && m.Receipt() {
+			n--
+		}
+	}
+	return n
+}
+
 // known keeps of a message what the rest of the check asks for.
 func known(m *pool.Message) *pool.Message {
-	k := &pool.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Hidden: m.Hidden, Home: m.Home}
+	k := &pool.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Hidden: m.Hidden, Unsent: m.Unsent, Home: m.Home, Content: make([]pool.Part, min(len(m.Content), 1))}
 	for i := range m.Calls {
 		k.Calls = append(k.Calls, pool.Call{ID: m.Calls[i].ID})
 	}

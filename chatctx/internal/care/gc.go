@@ -46,7 +46,7 @@ type Collected struct {
 // errDry ends a transaction that was only made to see what it would do.
 var errDry = errors.New("a dry run")
 
-// GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the removed branches
+// GC removes what no branch, no kept operation, no tag, mark, session or queue needs, but for receipts: contexts whose time in the trash is over, old operations, then the removed branches
 // and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
 func GC(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
 	ctx = kv.WithPurpose(ctx, "gc")
@@ -455,7 +455,7 @@ func (l *live) named(tx kv.Tx, id pool.ID) error {
 // messages removes the messages and entries that are not live, with what belongs to them.
 func (c *collector) messages(l *live) error {
 	var dead []pool.ID
-	err := c.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, _ []byte) error {
+	err := c.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
 		mid := pool.ID(key[16:])
 		why, kept := l.messages[mid]
 		switch {
@@ -463,6 +463,11 @@ func (c *collector) messages(l *live) error {
 		case kept:
 			c.out.Kept[why]++
 		default:
+			m := pool.Message{ID: mid}
+			if pool.Decode(value, &m) == nil && m.Receipt() {
+				c.out.Kept["what a model took"]++
+				break
+			}
 			dead = append(dead, mid)
 		}
 		return nil

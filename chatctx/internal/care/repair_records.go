@@ -357,9 +357,9 @@ func (m *mender) finish(c *mended) error {
 		m.say(3, m.where, "its active branch %s is not there: it is %q now", r.Active, to.Name)
 		r.Active = to.ID
 	}
-	if n := c.living(); int(r.Messages) != len(c.messages) || int(r.Branches) != n {
-		m.say(1, m.where, "has %s and %s, and counted %d and %d", plural.Count(len(c.messages), "message"), plural.Count(n, "branch"), r.Messages, r.Branches)
-		r.Messages, r.Branches = uint64(len(c.messages)), uint64(n)
+	if messages, n := counted(c.messages), c.living(); int(r.Messages) != messages || int(r.Branches) != n {
+		m.say(1, m.where, "has %s and %s, and counted %d and %d", plural.Count(messages, "message"), plural.Count(n, "branch"), r.Messages, r.Branches)
+		r.Messages, r.Branches = uint64(messages), uint64(n)
 	}
 	return record.PutRecord(m.tx, record.ContextBucket, c.id[:], r)
 }

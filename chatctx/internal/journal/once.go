@@ -47,7 +47,9 @@ func (t *Txn) Store1(m *pool.Message) error {
 
 // KeepNew puts a message into the pool that is known not to be there.
 func (t *Txn) KeepNew(m *pool.Message) error {
-	t.Rec.Messages++
+	if !m.Receipt() {
+		t.Rec.Messages++
+	}
 	return t.keepMessage(m)
 }
 
