@@ -442,6 +442,21 @@ func TestDamagedFiles(t *testing.T) {
 	})
 }
 
+// TestStrayCopiesGo: a message that is found a second time, under a context that is not there, as old pages of a file may give it, is taken away there.
+func TestStrayCopiesGo(t *testing.T) {
+	whole := wholeStore(t)
+	for at := range 4 {
+		file := damage(t, whole, func(file string) {
+			inRecord(t, file, pool.Bucket, float64(at)/4, func(tx kv.RwTx, key, value []byte) error {
+				key = bytes.Clone(key)
+				key[0] ^= 8
+				return tx.Put(pool.Bucket, key, value)
+			})
+		})
+		mendAndLook(t, whole, file, false)
+	}
+}
+
 // TestSalvageRefusesOtherVersions: what another version wrote is not taken for what this one knows.
 func TestSalvageRefusesOtherVersions(t *testing.T) {
 	whole := wholeStore(t)

@@ -81,7 +81,7 @@ func (m *mender) ghost(id pool.ID) (bool, error) {
 	return true, nil
 }
 
-// strayed brings messages and branches home that stand under a context that is not there, where another context lacks them.
+// strayed brings messages home that stand under a context that is not there, where another context lacks them, and takes them away where one has them.
 func (m *mender) strayed(ids []pool.ID) error {
 	var real, none []pool.ID
 	for _, id := range ids {
@@ -115,8 +115,18 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 		return err
 	}
 	msg := &pool.Message{}
-	if pool.Decode(value, msg) != nil || msg.ID != pool.ID(key[16:]) || msg.Home == (pool.Home{}) {
+	if pool.Decode(value, msg) != nil || msg.ID != pool.ID(key[16:]) {
 		return nil
+	}
+	for _, id := range real {
+		has, err := pool.Has(m.tx, id, msg.ID)
+		if err != nil {
+			return err
+		}
+		if has {
+			m.say(4, "message "+msg.ID.String(), "is in the context %s, and once more under one that is not there: that one is taken away", id)
+			return m.tx.Delete(pool.Bucket, key)
+		}
 	}
 	for _, id := range real {
 		at := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(record.Under(id), msg.Home.Segment), msg.Home.Position)
@@ -124,11 +134,7 @@ func (m *mender) bringHome(key []byte, real []pool.ID) error {
 		if err != nil {
 			return err
 		}
-		has, err := pool.Has(m.tx, id, msg.ID)
-		if err != nil {
-			return err
-		}
-		if has || len(entry) < 17 || pool.ID(entry[:16]) != msg.ID {
+		if len(entry) < 17 || pool.ID(entry[:16]) != msg.ID {
 			continue
 		}
 		m.say(1, "message "+msg.ID.String(), "is put back into the context %s, which lacks it", id)
