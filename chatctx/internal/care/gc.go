@@ -239,16 +239,10 @@ func (c *collector) forgetSources() error {
 func (c *collector) operations(rec *record.ContextRecord, age pool.Time) error {
 	old := map[uint64]*record.Operation{}
 	held := map[pool.ID]bool{} // branches that the others are about
-	r := kv.Prefix(c.id[:])
-	r.Reverse = true
 	seen := 0
-	err := c.tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	err := record.EachOperation(c.tx, record.NewestFirst(c.id), func(n uint64, op *record.Operation) error {
 		if seen++; op.Expired || c.o.OlderThan > 0 && seen > c.o.KeepOperations && op.At+age < c.now {
-			old[binary.BigEndian.Uint64(key[16:])] = op
+			old[n] = op
 			return nil
 		}
 		for _, link := range op.Chains {
@@ -397,11 +391,7 @@ func (l *live) sessions(sessions []branch.Session) {
 
 // journal notes what the operations need to be undone.
 func (l *live) journal(tx kv.Tx, id pool.ID) error {
-	return tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	return record.EachOperation(tx, kv.Prefix(id[:]), func(_ uint64, op *record.Operation) error {
 		for _, c := range op.Changes {
 			if err := l.change(c); err != nil {
 				return err

@@ -425,29 +425,22 @@ func unlink(t *journal.Txn) error {
 
 // scrubStoreJournal takes a context out of the store's operations. An operation that was about it alone goes.
 func scrubStoreJournal(tx kv.RwTx, id pool.ID) error {
-	type entry struct {
-		key []byte
-		op  *record.Operation
-	}
-	var all []entry
-	err := tx.Scan(record.OperationBucket, kv.Prefix(make([]byte, 16)), func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	all := map[uint64]*record.Operation{}
+	err := record.EachOperation(tx, kv.Prefix(make([]byte, 16)), func(n uint64, op *record.Operation) error {
 		if journal.Touches(op, []record.Chain{{Branch: id}}) || op.Current == id {
-			all = append(all, entry{bytes.Clone(key), op})
+			all[n] = op
 		}
 		return nil
 	})
-	for _, e := range all {
+	for n, op := range all {
 		if err != nil {
 			return err
 		}
-		if without(e.op, id); len(e.op.Chains) == 0 {
-			err = tx.Delete(record.OperationBucket, e.key)
+		key := record.OperationKey(pool.ID{}, n)
+		if without(op, id); len(op.Chains) == 0 {
+			err = tx.Delete(record.OperationBucket, key)
 		} else {
-			err = record.PutRecord(tx, record.OperationBucket, e.key, e.op)
+			err = record.PutRecord(tx, record.OperationBucket, key, op)
 		}
 	}
 	return err

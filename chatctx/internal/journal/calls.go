@@ -26,6 +26,16 @@ func (t *Txn) openCalls(m *pool.Message) error {
 	return nil
 }
 
+// callRecord reads a call's record, nil for none.
+func (t *Txn) callRecord(u view.Unanswered) (*record.CallRecord, error) {
+	rec := &record.CallRecord{}
+	ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), rec)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return rec, nil
+}
+
 // PutCall writes a call's state, keeps its indexes, and puts what was there on the journal.
 func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error {
 	raw, err := record.EncodeRecord(rec)
@@ -123,9 +133,8 @@ func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 		return err
 	}
 	for _, u := range calls {
-		var rec record.CallRecord
-		ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
-		if err != nil || !ok {
+		rec, err := t.callRecord(u)
+		if err != nil || rec == nil {
 			return err
 		}
 		if !rec.Open() { // its result waits for a branch
@@ -142,7 +151,7 @@ func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 			}
 			held = len(holders) > 0
 		}
-		key := record.OpenKey(&rec, t.ID, u.Message, u.Index)
+		key := record.OpenKey(rec, t.ID, u.Message, u.Index)
 		if held {
 			err = t.Tx.Put(record.OpenBucket, key, record.HomeBytes(rec.Home))
 		} else {
@@ -165,13 +174,11 @@ type returned struct {
 // bringResults puts results that came while no branch held their calls' messages at the ends of the branches that hold these again.
 func (t *Txn) bringResults() error {
 	for _, r := range t.returned {
-		key := record.CallKey(t.ID, r.call.Message, r.call.Index)
-		var rec record.CallRecord
-		ok, err := record.GetRecord(t.Tx, record.CallBucket, key, &rec)
+		rec, err := t.callRecord(r.call)
 		if err != nil {
 			return err
 		}
-		if !ok || rec.Result == (pool.ID{}) || branch.Place(r.b.Pieces, rec.Home.Segment, rec.Home.Position) < 0 {
+		if rec == nil || rec.Result == (pool.ID{}) || branch.Place(r.b.Pieces, rec.Home.Segment, rec.Home.Position) < 0 {
 			continue
 		}
 		m, err := pool.Get(t.Tx, t.ID, rec.Result)
@@ -179,7 +186,7 @@ func (t *Txn) bringResults() error {
 			return err
 		}
 		rec.Result = pool.ID{}
-		if err := t.PutCall(r.call.Message, r.call.Index, &rec); err != nil {
+		if err := t.PutCall(r.call.Message, r.call.Index, rec); err != nil {
 			return err
 		}
 		if m == nil {
@@ -241,12 +248,11 @@ func (t *Txn) noneRuns() error {
 // keepsRunning refuses an undo that took the message of a call that runs off the last branch that held it.
 func (t *Txn) keepsRunning() error {
 	for _, u := range t.left {
-		var rec record.CallRecord
-		ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), &rec)
+		rec, err := t.callRecord(u)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if rec == nil {
 			continue
 		}
 		holders, err := t.Holders(rec.Home)
@@ -256,7 +262,7 @@ func (t *Txn) keepsRunning() error {
 		if len(holders) > 0 {
 			continue
 		}
-		if err := t.running(u.Message, u.Index, &rec); err != nil {
+		if err := t.running(u.Message, u.Index, rec); err != nil {
 			return err
 		}
 	}
@@ -281,12 +287,11 @@ func (t *Txn) answer(b *branch.Branch, r *pool.Result) (late bool, err error) {
 
 // closeCall closes an open call whose result was appended, with the claim of a program that died on it. late: a program holds a claim on it, and nobody ends a call without its claim.
 func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
-	key := record.CallKey(t.ID, u.Message, u.Index)
-	var rec record.CallRecord
-	ok, err := record.GetRecord(t.Tx, record.CallBucket, key, &rec)
-	if err != nil || !ok {
+	rec, err := t.callRecord(u)
+	if err != nil || rec == nil {
 		return false, err
 	}
+	key := record.CallKey(t.ID, u.Message, u.Index)
 	if claim, err := t.runner(key); claim != nil || err != nil {
 		return claim != nil, err
 	}
@@ -300,5 +305,5 @@ func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
 	}
 	rec.Decisions = append(rec.Decisions, record.Decision{At: t.Now, From: from, To: rec.State(), ByKind: record.ByProgram,
 		ByName: t.Store.Program, Program: t.Store.Program, User: t.Store.User, Reason: "result appended"})
-	return false, t.PutCall(u.Message, u.Index, &rec)
+	return false, t.PutCall(u.Message, u.Index, rec)
 }

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/chatctx/chatctx/branch"
@@ -44,12 +43,7 @@ func (st *StoreTxn) Made(t *Txn, current bool) error {
 	if current && st.Store.Place != nil {
 		st.current = t.ID
 	} else if current {
-		old, err := t.Tx.Get(record.MetaBucket, record.MetaCurrent)
-		if err != nil {
-			return err
-		}
-		st.Changes = append(st.Changes, record.Change{Kind: record.RecordChange, Bucket: record.MetaBucket, Key: record.MetaCurrent, Old: bytes.Clone(old)})
-		if err := t.Tx.Put(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
+		if err := st.PutRaw(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
 			return err
 		}
 	}

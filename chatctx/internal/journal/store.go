@@ -55,12 +55,11 @@ func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*
 
 // Put writes a meta record with what it was on the journal.
 func (t *StoreTxn) Put(name []byte, v any) error {
-	old, err := t.Tx.Get(record.MetaBucket, name)
+	raw, err := record.EncodeRecord(v)
 	if err != nil {
 		return err
 	}
-	t.Changes = append(t.Changes, record.Change{Kind: record.RecordChange, Bucket: record.MetaBucket, Key: name, Old: bytes.Clone(old)})
-	return record.PutRecord(t.Tx, record.MetaBucket, name, v)
+	return t.PutRaw(record.MetaBucket, name, raw)
 }
 
 // PutRaw writes a record, nil to remove it, with what it was on the journal.

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -119,8 +118,7 @@ func (o *Operation) after(op *Operation) bool {
 }
 
 func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Operation, error) bool) {
-	r := kv.Prefix(id[:])
-	r.Reverse = true
+	r := record.NewestFirst(id)
 	before := newPast()
 	for most := 16; ; most = min(2*most, view.EntryBatch) { // who wants the newest alone reads few
 		var page []*Operation
@@ -128,12 +126,7 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 		err := s.DB.View(ctx, func(tx kv.Tx) error {
 			page, p = page[:0], before.in(tx)
 			var stored []*record.Operation
-			err := tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
-				op := &record.Operation{}
-				if err := record.DecMode.Unmarshal(value, op); err != nil {
-					return record.Damaged("operation %x: %v", key, err)
-				}
-				n := binary.BigEndian.Uint64(key[16:])
+			err := record.EachOperation(tx, r, func(n uint64, op *record.Operation) error {
 				page, stored = append(page, describe(id, n, op)), append(stored, op)
 				if len(page) == most {
 					return kv.ErrStop
@@ -174,14 +167,13 @@ type Undone struct {
 // Around runs a change in its transaction, and may look at what is there before and after it.
 type Around func(tx kv.Tx, change func() error) error
 
-// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
-// made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
-func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
+// inOne makes an undo or a redo in one transaction. undo gives the context's transaction, nil where no context is named.
+func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.RwTx) (*Undone, *Txn, error)) (*Undone, error) {
 	var done *Undone
 	var t *Txn
 	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
 		return around(tx, func() (err error) {
-			done, t, err = undoAny(s, tx, contextRef, branchName, op)
+			done, t, err = undo(tx)
 			return err
 		})
 	})
@@ -189,6 +181,21 @@ func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op strin
 		return nil, err
 	}
 	return done, t.Arrive()
+}
+
+// beginRef begins an undo or a redo on the context that is named.
+func beginRef(s *record.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
+	id, err := view.ResolveContext(s, tx, contextRef)
+	if err != nil {
+		return nil, err
+	}
+	return BeginAt(s, tx, id)
+}
+
+// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
+// made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
+func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
+	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
 }
 
 // undoAny takes back an operation of a context or of the store. It gives the context's transaction, nil where no context is named.
@@ -203,11 +210,7 @@ func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (do
 		}
 		return done, nil, err
 	}
-	id, err := view.ResolveContext(s, tx, contextRef)
-	if err != nil {
-		return nil, nil, err
-	}
-	if t, err = BeginAt(s, tx, id); err != nil {
+	if t, err = beginRef(s, tx, contextRef); err != nil {
 		return nil, nil, err
 	}
 	n, inStore, err := t.newest(branchName, op)
@@ -230,15 +233,9 @@ func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n 
 	if id, err := view.CurrentContext(s, tx); err != nil || id != (pool.ID{}) {
 		return 0, err
 	}
-	r := kv.Prefix(make([]byte, 16))
-	r.Reverse = true
-	err = tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	err = record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
 		if op.Undone == 0 && op.What != redoWhat && (op.Undoes != 0) == undos {
-			n = binary.BigEndian.Uint64(key[16:])
+			n = number
 			return kv.ErrStop
 		}
 		return nil
@@ -265,12 +262,9 @@ func (t *Txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 		case op.What == "undo":
 			return nil, record.Conflict("operation %d (undo) cannot be taken back any more: something was done after it", n)
 		}
-		undo, err := record.GetOperation(t.Tx, t.ID, op.Undoes)
+		undo, err := t.undoneBy(op)
 		if err != nil {
 			return nil, err
-		}
-		if undo == nil {
-			return nil, record.NotFound("operation", fmt.Sprint(op.Undoes))
 		}
 		n = undo.Undoes
 	}
@@ -454,14 +448,8 @@ const storeLookback = 1000
 // newestInStore finds the newest operation of the store that holds and that is about this context, or was made while this was the current one, and the number of the context's operation
 // that came next. bare: the context has no operation of its own, as after redact, which takes them away.
 func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
-	r := kv.Prefix(make([]byte, 16))
-	r.Reverse = true
 	left := storeLookback
-	err = t.Tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	err = record.EachOperation(t.Tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
 		if left--; left == 0 {
 			return kv.ErrStop
 		}
@@ -473,12 +461,12 @@ func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 		}
 		for _, c := range op.Chains {
 			if c.Branch == t.ID && t.Rec.StoreAt != 0 {
-				at, n = t.Rec.StoreAt, binary.BigEndian.Uint64(key[16:])
+				at, n = t.Rec.StoreAt, number
 				return kv.ErrStop
 			}
 		}
 		if op.Current == t.ID {
-			at, n = op.CurrentAt, binary.BigEndian.Uint64(key[16:])
+			at, n = op.CurrentAt, number
 			return kv.ErrStop
 		}
 		return nil
@@ -590,15 +578,11 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 // redo.
 func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 	var all []uint64
-	r := kv.Prefix(id[:])
-	r.From, r.Reverse = record.OperationKey(id, group), true
-	err := tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	r := record.NewestFirst(id)
+	r.From = record.OperationKey(id, group)
+	err := record.EachOperation(tx, r, func(n uint64, op *record.Operation) error {
 		if op.Group == group && op.Undone == 0 && op.What != redoWhat && (op.Undoes != 0) == undos {
-			all = append(all, binary.BigEndian.Uint64(key[16:]))
+			all = append(all, n)
 		}
 		return nil
 	})
@@ -609,18 +593,7 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 // Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
 // stands on it; ErrNotFound where there is nothing to bring back.
 func Redo(ctx context.Context, s *record.Store, contextRef, branchName string, around Around) (*Undone, error) {
-	var done *Undone
-	var t *Txn
-	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
-		return around(tx, func() (err error) {
-			done, t, err = redoAny(s, tx, contextRef, branchName)
-			return err
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return done, t.Arrive()
+	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return redoAny(s, tx, contextRef, branchName) })
 }
 
 // redoAny brings back what an undo of a context or of the store took away. It gives the context's transaction, nil where no context is named.
@@ -631,11 +604,7 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 		}
 		return done, nil, err
 	}
-	id, err := view.ResolveContext(s, tx, contextRef)
-	if err != nil {
-		return nil, nil, err
-	}
-	if t, err = BeginAt(s, tx, id); err != nil {
+	if t, err = beginRef(s, tx, contextRef); err != nil {
 		return nil, nil, err
 	}
 	if err := t.dropRedo(nil); err != nil {
@@ -645,7 +614,7 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 	switch {
 	case err != nil:
 	case at < 0:
-		done, err = redoStore(s, tx, id)
+		done, err = redoStore(s, tx, t.ID)
 	default:
 		done, err = t.redoNamed(at, branchName)
 	}
@@ -654,19 +623,13 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 
 // redoStore brings back what the store's newest undo took away, if nothing but undos and redos came after it.
 func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
-	r := kv.Prefix(make([]byte, 16))
-	r.Reverse = true
 	n := uint64(0)
-	err := tx.Scan(record.OperationBucket, r, func(key, value []byte) error {
-		op := &record.Operation{}
-		if err := record.DecMode.Unmarshal(value, op); err != nil {
-			return record.Damaged("operation %x: %v", key, err)
-		}
+	err := record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
 		switch {
 		case op.What == redoWhat, op.What == undoWhat && op.Undone != 0:
 			return nil
 		case op.What == undoWhat:
-			n = binary.BigEndian.Uint64(key[16:])
+			n = number
 		}
 		return kv.ErrStop
 	})

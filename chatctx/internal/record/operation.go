@@ -1,6 +1,8 @@
 package record
 
 import (
+	"encoding/binary"
+
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
@@ -63,6 +65,24 @@ func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {
 		return nil, err
 	}
 	return op, nil
+}
+
+// EachOperation calls fn for the operations whose keys lie in a range, with their numbers. ErrStop ends it.
+func EachOperation(tx kv.Tx, r kv.Range, fn func(n uint64, op *Operation) error) error {
+	return tx.Scan(OperationBucket, r, func(key, value []byte) error {
+		op := &Operation{}
+		if err := DecMode.Unmarshal(value, op); err != nil {
+			return Damaged("operation %x: %v", key, err)
+		}
+		return fn(binary.BigEndian.Uint64(key[16:]), op)
+	})
+}
+
+// NewestFirst is the range of a journal, the zero id's being the store's, from its end on.
+func NewestFirst(id pool.ID) kv.Range {
+	r := kv.Prefix(id[:])
+	r.Reverse = true
+	return r
 }
 
 // Names are the branches that an operation was on.
