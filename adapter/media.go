@@ -11,6 +11,7 @@ import (
 	_ "image/png"  // sizes of images
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -67,7 +68,7 @@ func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text
 		m.left = "it is empty"
 		return m, ""
 	}
-	if m.Kind == pool.DocumentPart && strings.HasPrefix(m.Type, "text/") && !oneOf(m.Type, rules.Documents) {
+	if m.Kind == pool.DocumentPart && strings.HasPrefix(m.Type, "text/") && !slices.Contains(rules.Documents, m.Type) {
 		return m, m.asText()
 	}
 	if settings.Values(d.Settings).Truth(ScaleImages) && strings.HasPrefix(m.Type, "image/") && len(rules.Images) > 0 {
@@ -201,22 +202,13 @@ func (m *Media) check(rules *MediaRules) {
 	switch {
 	case len(types) == 0:
 		m.left = "not taken here"
-	case !oneOf(m.Type, types):
+	case !slices.Contains(types, m.Type):
 		m.left = m.Type + " is not taken"
 	case limit > 0 && len(m.Data) > limit:
 		m.left = fmt.Sprintf("%d bytes, the limit is %d", len(m.Data), limit)
 	case rules.ImageSide > 0 && max(m.width, m.height) > rules.ImageSide:
 		m.left = fmt.Sprintf("%d x %d pixels, the limit is %d", m.width, m.height, rules.ImageSide)
 	}
-}
-
-func oneOf(s string, list []string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // sizeOf reads an image's width and height from its head; 0 where it cannot.

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/settings"
@@ -19,14 +20,7 @@ const (
 var Providers = settings.Providers()
 
 // Known reports whether there is a provider of that name.
-func Known(provider string) bool {
-	for _, p := range Providers {
-		if p == provider {
-			return true
-		}
-	}
-	return false
-}
+func Known(provider string) bool { return slices.Contains(Providers, provider) }
 
 // ProviderOf is the provider that a model is asked at when nobody says, "" where its name does not tell. A name may begin with
 // a provider's and a slash.

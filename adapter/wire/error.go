@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -242,7 +243,7 @@ var texts = []struct {
 func kindOf(words []string, text string, status int) Kind {
 	for _, t := range texts {
 		// Gemini says the same of its minute limits as OpenAI of an empty account.
-		if strings.Contains(text, t.part) && !(t.kind == Refused && hasWord(words, "RESOURCE_EXHAUSTED")) {
+		if strings.Contains(text, t.part) && !(t.kind == Refused && slices.Contains(words, "RESOURCE_EXHAUSTED")) {
 			return t.kind
 		}
 	}
@@ -275,15 +276,6 @@ func kindUnder200(words []string) Kind {
 		}
 	}
 	return Overloaded
-}
-
-func hasWord(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 func kindOfStatus(status int) Kind {

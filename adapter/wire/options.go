@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -123,7 +124,7 @@ func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) stri
 		names, goes = []string{o.KeyEnv}, true
 	} else if host != "" {
 		goes = true
-		if !contains(p.KeyEnv, host) {
+		if !slices.Contains(p.KeyEnv, host) {
 			names = []string{host}
 		}
 	}
@@ -152,15 +153,6 @@ func keyFor(base *url.URL) string {
 		}
 	}
 	return ""
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 func loopback(host string) bool {

@@ -41,22 +41,14 @@ type callsParams struct {
 	Limit   int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
 
-var callStates = map[string]string{
-	"":          "",
-	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
-	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),
-	"running":   chatctx.CallState(pool.Approved, pool.Running),
-	"uncertain": chatctx.CallState(pool.Approved, pool.Uncertain),
-}
-
 func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 	var none list[contract.Call]
 	limit, err := limitOf(in.Limit)
 	if err != nil {
 		return none, err
 	}
-	state, ok := callStates[in.State]
-	if !ok {
+	state := contract.CallStates[in.State]
+	if state == "" && in.State != "" {
 		return none, chatctx.Invalid("state is %q, and has to be pending, approved, running or uncertain", in.State)
 	}
 	f := chatctx.CallFilter{Branch: in.Branch, Tool: in.Tool, State: state}

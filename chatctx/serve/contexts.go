@@ -153,18 +153,11 @@ func getContext(r *request, in *conversation) (shownContext, error) {
 	if err != nil {
 		return out, err
 	}
-	out = shownContext{contract.ContextOf(info), info.Revision, make([]contract.Branch, len(branches)), notNil(info.Settings)}
+	out = shownContext{contract.ContextOf(info), info.Revision, make([]contract.Branch, len(branches)), contract.Values(info.Settings)}
 	for i, b := range branches {
 		out.Branches[i] = contract.BranchOf(b)
 	}
 	return out, nil
-}
-
-func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {
-	if m == nil {
-		return map[string]json.RawMessage{}
-	}
-	return m
 }
 
 type titled struct {

@@ -73,12 +73,12 @@ func getContextSettings(r *request, in *conversation) (contract.Settings, error)
 	if err != nil {
 		return contract.Settings{}, err
 	}
-	return contract.Settings{Context: &c.ID, Settings: notNil(info.Settings), Ignored: contract.Texts(settings.Ignored(info.Settings))}, nil
+	return contract.Settings{Context: &c.ID, Settings: contract.Values(info.Settings), Ignored: contract.Texts(settings.Ignored(info.Settings))}, nil
 }
 
 func getStoreSettings(r *request, _ *struct{}) (contract.Settings, error) {
 	s, err := r.store.Settings(r.ctx)
-	return contract.Settings{Settings: notNil(s), Ignored: contract.Texts(settings.Ignored(s))}, err
+	return contract.Settings{Settings: contract.Values(s), Ignored: contract.Texts(settings.Ignored(s))}, err
 }
 
 func getSettingTable(*request, *struct{}) (contract.SettingTable, error) {

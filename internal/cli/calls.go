@@ -11,6 +11,7 @@ import (
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -165,7 +166,7 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 		return f, usagef("the pattern %q is not one", f.Tool)
 	}
 	if s := r.flag("state"); s != "" {
-		f.State = callStates[s]
+		f.State = contract.CallStates[s]
 		if f.State == "" {
 			return f, &usageError{fmt.Sprintf("no state %q", s), "an open call is pending, approved, running or uncertain"}
 		}
@@ -173,22 +174,19 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 	return f, nil
 }
 
-var callStates = map[string]string{
-	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
-	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),
-	"running":   chatctx.CallState(pool.Approved, pool.Running),
-	"uncertain": chatctx.CallState(pool.Approved, pool.Uncertain),
+// openCalls opens the store for a list of calls, and reads which calls it is to have.
+func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter, err error) {
+	if r.given("n") && r.flags.Int("n") < 1 {
+		return nil, f, usagef("%s -n needs a number from 1 on", command)
+	}
+	if st, err = r.callStore(); err == nil {
+		f, err = r.callFilter(st)
+	}
+	return st, f, err
 }
 
 func doCallsLs(r *run) error {
-	if r.given("n") && r.flags.Int("n") < 1 {
-		return usagef("calls ls -n needs a number from 1 on")
-	}
-	st, err := r.callStore()
-	if err != nil {
-		return err
-	}
-	f, err := r.callFilter(st)
+	st, f, err := r.openCalls("calls ls")
 	if err != nil {
 		return err
 	}
@@ -202,7 +200,7 @@ func doCallsLs(r *run) error {
 		if err != nil {
 			return err
 		}
-		if v.Effect != "" && v.Effect != chatctx.Ask && f.State == callStates["pending"] {
+		if v.Effect != "" && v.Effect != chatctx.Ask && f.State == contract.CallStates["pending"] {
 			continue // the rules decide: it waits for nobody
 		}
 		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/contract"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -105,7 +106,7 @@ func (d *decider) all() error {
 	if err != nil {
 		return err
 	}
-	f.State = callStates["pending"]
+	f.State = contract.CallStates["pending"]
 	var calls []*chatctx.Call
 	flush := func() error {
 		err := d.together(calls)

@@ -106,7 +106,7 @@ func doCallsReview(r *run) error {
 	if err != nil {
 		return err
 	}
-	f.State = callStates["pending"]
+	f.State = contract.CallStates["pending"]
 	in := bufio.NewReader(r.con.in)
 	v := &reviewer{r: r, st: st, editor: true, line: func(prompt string) (string, error) {
 		fmt.Fprint(r.con.err, prompt)

@@ -367,14 +367,7 @@ func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, c
 }
 
 func doCallsWatch(r *run) error {
-	if r.given("n") && r.flags.Int("n") < 1 {
-		return usagef("calls watch -n needs a number from 1 on")
-	}
-	st, err := r.callStore()
-	if err != nil {
-		return err
-	}
-	f, err := r.callFilter(st)
+	st, f, err := r.openCalls("calls watch")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/contract"
 )
 
 // asking is a chat's question about calls that wait: while it stands the lines that are typed answer it, but for commands.
@@ -77,7 +78,7 @@ func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided bool, err
 			return "", io.EOF
 		}
 	}
-	seen, err := v.all(chatctx.CallFilter{Context: t.Context.ID, State: callStates["pending"]})
+	seen, err := v.all(chatctx.CallFilter{Context: t.Context.ID, State: contract.CallStates["pending"]})
 	err = errors.Join(err, r.con.out.close())
 	return err == nil && ctx.Err() == nil && seen > 0 && v.decided == seen, err
 }

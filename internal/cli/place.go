@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/pool"
@@ -28,21 +27,11 @@ func placeOf(store pool.ID) chatctx.Place {
 
 // stateDir is chatctx in the folder for what programs note of a user's doings.
 func stateDir() (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		dir = ""
-		if runtime.GOOS == "windows" {
-			dir = os.Getenv("LOCALAPPDATA")
-		}
+	dir, err := userDir("XDG_STATE_HOME", "state")
+	if err != nil {
+		return "", fmt.Errorf("no place to note where you are: %w", err)
 	}
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("no place to note where you are: %w", err)
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(dir, "chatctx"), nil
+	return dir, nil
 }
 
 const currentFile = "current"

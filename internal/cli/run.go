@@ -85,7 +85,16 @@ func (r *run) storePath() (string, error) {
 
 // defaultStore is chatctx/chats.db in the folder for a user's data.
 func defaultStore() (string, error) {
-	dir := os.Getenv("XDG_DATA_HOME")
+	dir, err := userDir("XDG_DATA_HOME", "share")
+	if err != nil {
+		return "", &hinted{fmt.Errorf("no place for the store: %w", err), "name one: --store FILE, or CHATCTX_STORE"}
+	}
+	return filepath.Join(dir, "chats.db"), nil
+}
+
+// userDir is chatctx in the folder of the user that a variable names: else in that of the system, ~/.local/NAME where it has none.
+func userDir(variable, name string) (string, error) {
+	dir := os.Getenv(variable)
 	if !filepath.IsAbs(dir) {
 		dir = ""
 		if runtime.GOOS == "windows" {
@@ -95,11 +104,11 @@ func defaultStore() (string, error) {
 	if dir == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", &hinted{fmt.Errorf("no place for the store: %w", err), "name one: --store FILE, or CHATCTX_STORE"}
+			return "", err
 		}
-		dir = filepath.Join(home, ".local", "share")
+		dir = filepath.Join(home, ".local", name)
 	}
-	return filepath.Join(dir, "chatctx", "chats.db"), nil
+	return filepath.Join(dir, "chatctx"), nil
 }
 
 // reader opens the store to read it.

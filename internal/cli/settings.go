@@ -302,7 +302,7 @@ func readSettings(r *run) (*settingsJSON, []error, error) {
 			return nil, nil, err
 		}
 		s, err := st.Settings(r.ctx)
-		return &settingsJSON{Settings: notNil(s)}, settings.Ignored(s), err
+		return &settingsJSON{Settings: contract.Values(s)}, settings.Ignored(s), err
 	}
 	c, snap, err := r.snapshot()
 	if err != nil {
@@ -313,7 +313,7 @@ func readSettings(r *run) (*settingsJSON, []error, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return &settingsJSON{Context: &c.ID, Settings: notNil(info.Settings)}, settings.Ignored(info.Settings), nil
+		return &settingsJSON{Context: &c.ID, Settings: contract.Values(info.Settings)}, settings.Ignored(info.Settings), nil
 	}
 	s, err := c.Effective(r.ctx, snap.Info.Name)
 	if err != nil {
@@ -336,13 +336,6 @@ func (r *run) notInForce(ignored []error) {
 func (r *run) checkEnv() {
 	_, wrong := settings.FromEnv(os.Getenv)
 	r.notInForce(wrong)
-}
-
-func notNil(m map[string]json.RawMessage) map[string]json.RawMessage {
-	if m == nil {
-		return map[string]json.RawMessage{}
-	}
-	return m
 }
 
 func (r *run) printSettings(settings map[string]json.RawMessage) {

@@ -271,3 +271,11 @@ func ToolOf(t *chatctx.KeptTool) Tool {
 	}
 	return v
 }
+
+// CallStates are the states that open calls can be asked for by, as they are on record.
+var CallStates = map[string]string{
+	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
+	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),
+	"running":   chatctx.CallState(pool.Approved, pool.Running),
+	"uncertain": chatctx.CallState(pool.Approved, pool.Uncertain),
+}

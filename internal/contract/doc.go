@@ -20,6 +20,14 @@ func Time(t pool.Time) *time.Time {
 	return &u
 }
 
+// Values are settings in JSON, {} for none.
+func Values(m map[string]json.RawMessage) map[string]json.RawMessage {
+	if m == nil {
+		return map[string]json.RawMessage{}
+	}
+	return m
+}
+
 // ID is an id in JSON, null for none.
 func ID(id chatctx.ID) *chatctx.ID {
 	if id == (chatctx.ID{}) {
