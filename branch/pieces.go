@@ -70,7 +70,7 @@ func joined(pieces []Piece) []Piece {
 	return out
 }
 
-// At finds the segment and the position in it of the entry at the place i, counted from 0.
+// At finds the segment of the entry at place i, counted from 0, and its position there.
 func At(pieces []Piece, i int) (segment, position uint64, ok bool) {
 	if i < 0 {
 		return 0, 0, false
@@ -84,7 +84,7 @@ func At(pieces []Piece, i int) (segment, position uint64, ok bool) {
 	return 0, 0, false
 }
 
-// Place is the reverse of At: where on the branch the entry at a position of a segment stands, or -1.
+// Place is the reverse of At: the place on the branch of the entry at a position of a segment, or -1.
 func Place(pieces []Piece, segment, position uint64) int {
 	at := 0
 	for _, p := range pieces {

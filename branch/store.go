@@ -44,7 +44,7 @@ func (e *nameError) Unwrap() error { return pool.ErrInvalid }
 
 func badName(format string, args ...any) error { return &nameError{fmt.Sprintf(format, args...)} }
 
-// CheckName says why a branch, or a tag, cannot have this name; nil if it can.
+// CheckName says why a branch or a tag cannot have this name, nil if it can.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -62,7 +62,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckNewName says why somebody cannot give a branch or a tag this name now: it would look like another reference. What comes from elsewhere keeps its name.
+// CheckNewName says why nobody can give a branch or a tag this name: it would look like another reference. Imported branches keep their names.
 func CheckNewName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -94,7 +94,7 @@ func IsLabel(s string) bool {
 	return len(s) > 1 && (s[0] == 'u' || s[0] == 'a') && strings.Trim(s[1:], "0123456789") == ""
 }
 
-// PlainName makes a name that CheckNewName takes of any words: @, .. and white space become dashes.
+// PlainName makes a name that CheckNewName accepts from any words: @, .. and white space become dashes.
 func PlainName(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "@", "-"), "..", "-")
 	s = strings.TrimLeft(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), "-"), "-")
@@ -223,7 +223,7 @@ func number(digits []byte) int {
 	return n
 }
 
-// Put writes a branch's record. Its name is put by PutName, once.
+// Put writes a branch's record. PutName writes its name, once.
 func Put(tx kv.RwTx, ctx pool.ID, b *Branch) error {
 	raw, err := Encode(b)
 	if err != nil {
@@ -252,7 +252,7 @@ func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	})
 }
 
-// All is List with the removed branches.
+// All is List, removed branches included.
 func All(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	return tx.Scan(Bucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
 		if len(key) != 32 {

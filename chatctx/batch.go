@@ -17,7 +17,7 @@ import (
 )
 
 // Batch collects changes and makes them as one operation, in one transaction, when it is committed. References are resolved
-// in that transaction, each step seeing what those before it did. What the steps made Commit returns. A Batch is used once, by one
+// in that transaction, each step seeing what those before it did. Commit returns what the steps made. A Batch is used once, by one
 // goroutine.
 type Batch struct {
 	store   *Store
@@ -74,7 +74,7 @@ func (b *Batch) Len() int { return len(b.steps) }
 // Name says what the operation is called on the journal, in place of its first step.
 func (b *Batch) Name(what string) { b.what = what }
 
-// Expect makes Commit fail with ErrConflict where the batch's branch is not at a revision any more.
+// Expect makes Commit fail with ErrConflict where the branch is no longer at this revision.
 func (b *Batch) Expect(revision uint64) { b.expect = &revision }
 
 // Together makes later batches parts of one command with this one: Undo takes them back together. A batch is tied to itself where
@@ -266,7 +266,7 @@ func (b *Batch) history(what string, do func(*journal.Txn, *Step) error) {
 	})
 }
 
-// Insert puts messages before another. For their ids holds what Append says.
+// Insert puts messages before another. Their ids are treated as Append treats them.
 func (b *Batch) Insert(before Ref, messages ...*Message) {
 	b.ready(messages)
 	b.history("insert", func(t *journal.Txn, s *Step) error {
@@ -375,7 +375,7 @@ func (b *Batch) Rewind(ref Ref) {
 	})
 }
 
-// Drop takes messages off the branch; with a call go its results. A Ref may be a range.
+// Drop takes messages off the branch; with a call go its results. Each Ref may be a range.
 func (b *Batch) Drop(refs ...Ref) {
 	b.history("drop", func(t *journal.Txn, s *Step) error {
 		all, err := t.WithResults(t.Target, refs)
@@ -392,7 +392,7 @@ func (b *Batch) Drop(refs ...Ref) {
 	})
 }
 
-// Clear empties the history; sessions and figures go with it.
+// Clear empties the history, with its sessions and figures.
 func (b *Batch) Clear() {
 	b.history("clear", func(t *journal.Txn, s *Step) error {
 		s.Removed = t.Target.Len()
@@ -431,7 +431,7 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 	})
 }
 
-// Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied. A Ref may be a range.
+// Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied. Each Ref may be a range.
 func (b *Batch) Pick(from string, refs ...Ref) {
 	b.history("pick", func(t *journal.Txn, s *Step) error {
 		src, err := t.Branch(from)
@@ -562,7 +562,7 @@ func (b *Batch) Tag(name string, ref Ref) {
 	})
 }
 
-// Untag takes a tag away.
+// Untag removes a tag.
 func (b *Batch) Untag(name string) {
 	b.step("tag rm", func(t *journal.Txn, _ *Step) error {
 		key := record.Under(t.ID, []byte(name)...)
@@ -612,7 +612,7 @@ func (b *Batch) SetTitle(title string) {
 	})
 }
 
-// Label gives the context a label. One that it has already changes nothing.
+// Label gives the context a label. A label that it already has changes nothing.
 func (b *Batch) Label(label string) {
 	b.step("label", func(t *journal.Txn, _ *Step) (err error) {
 		n := len(t.Rec.Labels)
@@ -622,7 +622,7 @@ func (b *Batch) Label(label string) {
 	})
 }
 
-// Unlabel takes a label off the context. ErrNotFound where it does not have it.
+// Unlabel takes a label off the context. It fails with ErrNotFound where the context does not have the label.
 func (b *Batch) Unlabel(label string) {
 	b.step("label rm", func(t *journal.Txn, _ *Step) error {
 		rest := record.WithoutLabel(t.Rec.Labels, label)
@@ -764,7 +764,7 @@ func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
 	})
 }
 
-// SetSessions puts a branch's sessions.
+// SetSessions sets the sessions of the branch.
 func (b *Batch) SetSessions(sessions []branch.Session) {
 	b.prepare = append(b.prepare, func() (err error) {
 		sessions, err = b.store.at.Sessions(sessions)
@@ -777,7 +777,7 @@ func (b *Batch) SetSessions(sessions []branch.Session) {
 	})
 }
 
-// PutLoose stores a message that lies in the pool and on no branch: a session's summary. It gets its id at once, so that later steps can name it.
+// PutLoose stores a message in the pool that is on no branch, such as a session's summary. It gets its id at once, so that later steps can name it.
 func (b *Batch) PutLoose(m *Message) {
 	if m.ID == (ID{}) {
 		m.ID = pool.NewID()

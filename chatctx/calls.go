@@ -122,9 +122,10 @@ func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
 // Verdict says what is decided about a call, and who decides.
 type Verdict = toolcall.Verdict
 
-// Decide adds a decision about a call that waits for one. A cancellation (Denied, ByCancel) may also take an approval back that nobody has begun to run. Where the call is decided against
-// a tool message that says so goes to the end of the branch; only an expiry adds none once the call's turn is no longer the last. Commit gives an ErrConflict that names
-// the state where the call cannot be decided so: of several who try, one wins; and one that names the rule where a call is to be approved that a rule denies. Its step has the call as it is then.
+// Decide adds a decision about a call that waits for one. A cancellation (Denied, ByCancel) may also take back an approval, as long as nobody has begun to run the call. A
+// denial appends a tool message that says so to the branch; an expiry appends none once the call's turn is no longer the last. Commit gives an ErrConflict that names
+// the state where the call cannot be decided so: of several who try, one wins; and one that names the rule where the call would be approved against a rule that denies it.
+// Its step has the call as it is then.
 func (b *Batch) Decide(ref CallRef, v Verdict) {
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}
 	b.prepare = append(b.prepare, v.Check)

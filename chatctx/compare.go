@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// MaxCompared bounds how many histories one comparison takes.
+// MaxCompared is how many histories one comparison takes at most.
 const MaxCompared = 32
 
 // Comparison is how several histories go on from what all of them have in common.

@@ -696,5 +696,5 @@ func (c *ChatContext) Append(ctx context.Context, branchName string, messages ..
 	return b.Commit(ctx)
 }
 
-// TitleFrom makes a title of the first line of a text: at most 60 characters, no control characters. "" where nothing is left.
+// TitleFrom makes a title from the first line of a text: at most 60 characters, no control characters. It is "" where nothing is left.
 func TitleFrom(text string) string { return view.TitleFrom(text) }

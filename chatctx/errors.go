@@ -41,7 +41,7 @@ var (
 // RefError is a reference that names nothing or too much.
 type RefError = record.RefError
 
-// NotFound makes the error for a reference of a kind that names nothing.
+// NotFound makes the error for a reference that names nothing.
 func NotFound(kind, ref string) error { return record.NotFound(kind, ref) }
 
 // Ambiguous makes the error for a reference that names all of candidates.
@@ -52,5 +52,5 @@ func Ambiguous(kind, ref string, candidates []string) error {
 // ConflictError says what does not fit, and what to do.
 type ConflictError = record.ConflictError
 
-// Invalid makes the ErrInvalid that says what can never be right.
+// Invalid makes an ErrInvalid that says what is wrong.
 func Invalid(format string, args ...any) error { return record.Invalid(format, args...) }

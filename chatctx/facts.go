@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Fact is what is known of a message without what it says.
+// Fact is what is known about a message, without its text.
 type Fact struct {
 	pool.Facts
 	// Branch is the name of the branch that the message was written on, or whose session it is the summary or a digest of. "" where that is gone without a trace.

@@ -381,7 +381,7 @@ type TreeBranch struct {
 	Shared int
 }
 
-// Tree gives the branches so that each leaves one before it in the list: the one with which it shares most, of equals the earliest.
+// Tree gives the branches in an order in which each leaves an earlier one of the list: the one with which it shares most, or the earliest of several.
 func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 	var out []*TreeBranch
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {

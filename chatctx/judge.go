@@ -13,7 +13,7 @@ const (
 	Ask   = record.Ask
 )
 
-// The language of rules lies outside: a Judge knows it.
+// A Judge decides about calls by rules, and knows the language of their conditions. Package approval has one.
 type (
 	Judge    = record.Judge
 	Question = record.Question
@@ -21,7 +21,7 @@ type (
 	RuleNote = record.RuleNote
 )
 
-// ParseExample reads an example of what rules are to decide: TOOL ARGUMENTS => EFFECT. Arguments that are left out are none.
+// ParseExample reads an example of what rules have to decide: TOOL ARGUMENTS => EFFECT. Without arguments the call has none.
 func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
 	return record.ParseExample(s)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 )
 
-// Maintenance is care of a store: what a program does with the file as a whole, and never for one conversation.
+// Maintenance takes care of the file as a whole.
 type Maintenance struct{ store *Store }
 
 // Maintenance gives the care of the store.
@@ -43,10 +43,10 @@ func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*ContextSpace, erro
 	return care.SpaceByContext(ctx, m.store.at)
 }
 
-// GCOptions say what GC may take. A zero field takes nothing for its reason.
+// GCOptions say what GC may remove. A field that is zero removes nothing.
 type GCOptions = care.GCOptions
 
-// Collected is what GC took, or would take. Bytes count keys and values.
+// Collected says what GC removed, or would remove. Bytes count keys and values.
 type Collected = care.Collected
 
 // GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the removed branches
@@ -106,7 +106,7 @@ type Redaction = care.Redaction
 // Redacted says what Redact did, or would do.
 type Redacted = care.Redacted
 
-// RedactedMark stands in the place of what was redacted.
+// RedactedMark stands in place of redacted text.
 const RedactedMark = record.RedactedMark
 
 // Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back: they

@@ -68,7 +68,7 @@ func (r *Reply) made(done *Committed) {
 	}
 }
 
-// Begun is how a reply began. Its last step has what became of the messages.
+// Begun says how a reply began. Its last step says what became of the messages.
 type Begun struct {
 	Committed
 	// Reply is nil where somebody else is answering already: the messages then wait in the queue, and Holder is who that is.
@@ -370,8 +370,7 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 	return out, err
 }
 
-// Running is who works on a reply on the branch, and what of it is stored. It is nil where nobody does; a claim that is dead is
-// given: Settle puts what it left on the branch.
+// Running says who works on a reply on the branch. Without anybody it is nil. A dead claim is returned too: Settle puts what it left on the branch.
 func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
 	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		b, err := view.BranchOf(tx, c.ID, rec, branchName)
@@ -387,7 +386,7 @@ func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Cl
 // SettleOptions of Settle. Force ends a reply that runs too; its program then stops within a second.
 type SettleOptions struct{ Force bool }
 
-// Settle ends a reply on the branch whose program has died: what had come of it becomes an unfinished message at its end. The message is nil where nothing had come.
+// Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. The message is nil where nothing had arrived.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
 	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || claim.Dead(c.store.at.Now()) })
 }
@@ -552,7 +551,7 @@ type Ending struct {
 	Stop bool
 }
 
-// Ended is what Finish made. Its step has where the messages went.
+// Ended says what Finish made. Its step says where the messages went.
 type Ended struct {
 	Committed
 	// FromQueue are messages that waited for this reply and stand on the branch now. The claim is kept for them.

@@ -16,7 +16,7 @@ import (
 // Rule says what is to be done with calls that wait. A Judge applies it.
 type Rule = record.Rule
 
-// Condition is one on a call.
+// Condition is a condition on a call's arguments.
 type Condition = record.Condition
 
 // RuleScope says where a rule holds: a call, else a branch, else the context.

@@ -33,7 +33,7 @@ type Ref = record.Ref
 // RefTo is the reference to an id.
 func RefTo(id ID) Ref { return record.RefTo(id) }
 
-// Short is how an id is shown: its last 8 hex digits. Ids made within a second share their beginning.
+// Short is an id as people see it: its last 8 hex digits, since ids made within a second share their beginning.
 func Short(id ID) string { return record.Short(id) }
 
 // Store is an open store. Its methods may be called by many goroutines, and other processes may use the same file.

@@ -29,7 +29,7 @@ const (
 	TaskAbandoned = record.TaskAbandoned
 )
 
-// NewTask is what a sub-context begins with.
+// NewTask describes the sub-context that StartTask makes.
 type NewTask struct {
 	NewContext
 	Task

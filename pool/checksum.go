@@ -16,7 +16,7 @@ const checksumSize = 7
 var errChecksum = errors.New("its checksum is wrong")
 
 // AddChecksum gives a record, a CBOR map of fewer than 255 pairs with whole numbers as keys in the core deterministic encoding, one more pair: under the key 255 the
-// CRC-32C of with and the record as it was before. Whoever does not know that key reads the record all the same.
+// CRC-32C of with and the record as it was before. A reader that does not know this key reads the record all the same.
 func AddChecksum(record, with []byte) []byte {
 	sum := crc32.Update(crc32.Checksum(with, castagnoli()), castagnoli(), record)
 	out := make([]byte, 0, len(record)+checksumSize+1)

@@ -18,7 +18,7 @@ func Same(a, b *Message) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// SameBut is Same where in a some texts, anywhere, have given way to the mark.
+// SameBut is Same, but a may have the mark in place of some texts, anywhere.
 func SameBut(a, b *Message, mark string) (bool, error) {
 	same, err := Same(a, b)
 	if same || err != nil {

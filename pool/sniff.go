@@ -65,7 +65,7 @@ var signatures = [...]signature{
 
 const textType = "text/plain"
 
-// SniffMediaType says by its first bytes what data is, as a media type without parameters: image/png, image/jpeg, image/gif,
+// SniffMediaType tells from the first bytes of data what it is, as a media type without parameters: image/png, image/jpeg, image/gif,
 // image/webp, image/svg+xml, application/pdf and others; text/plain for text of any kind that it does not know, and
 // application/octet-stream for what it cannot tell.
 func SniffMediaType(data []byte) string {

@@ -273,7 +273,7 @@ type Head struct {
 	Unsent bool   `cbor:"10,keyasint"`
 }
 
-// Heads is GetMany for the heads alone, for a part of what reading the messages takes. Those that are not there are passed over.
+// Heads is GetMany for the heads alone, which costs less than reading the messages. Missing messages are passed over.
 func Heads(tx kv.Tx, ctx ID, ids []ID, fn func(i int, h Head) error) error {
 	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
 		if value == nil {
@@ -409,7 +409,7 @@ func idOf(k []byte) (ID, error) {
 	return ID(bytes.Clone(k[len(ID{}):])), nil
 }
 
-// Facts are a message without what it says.
+// Facts are what is known about a message, without its text.
 type Facts struct {
 	ID         ID       `cbor:"-"`
 	Role       Role     `cbor:"2,keyasint"`
@@ -421,7 +421,7 @@ type Facts struct {
 	Home       Home     `cbor:"15,keyasint"`
 }
 
-// ScanFacts is ScanAfter for the facts alone, for a part of what reading the messages takes. One that cannot be read comes as nil with its error.
+// ScanFacts is ScanAfter for the facts alone, which costs less than reading the messages. A message that cannot be read comes as nil with its error.
 func ScanFacts(tx kv.Tx, ctx, after ID, fn func(id ID, f *Facts, err error) error) error {
 	r := kv.Prefix(ctx[:])
 	if after != (ID{}) {

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// ErrInvalid: a message that can never be stored or sent, or JSON that is none. The error says where and why.
+// ErrInvalid: a message that can never be stored or sent, or text that is not valid JSON. The error says where and why.
 var ErrInvalid = errors.New("invalid message")
 
 // The first and the last moment that can be written as RFC 3339: the years 1 to 9999.
@@ -18,8 +18,8 @@ const (
 	maxTime Time = 253_402_300_799_999_999
 )
 
-// Validate reports, as an ErrInvalid, the first thing for which m cannot be a message: a role that there is none of, calls
-// that are not an assistant's, a result that is not a tool's, a part without what its type needs, JSON that is none, text
+// Validate reports, as an ErrInvalid, the first reason why m cannot be a message: an unknown role, calls
+// that are not an assistant's, a result that is not a tool's, a part that lacks what its type needs, invalid JSON, text
 // that is not UTF-8. Calls of one id are allowed, and so are results without a call.
 func (m *Message) Validate() error {
 	if err := checkText(m); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The limits of a command's output: as much goes into the result's text, as much into an artifact beside it; one that writes more is ended.
+// The limits of a command's output: TextOutput goes into the result's text, MostOutput into an artifact beside it. A command that writes more is ended.
 const (
 	TextOutput = 256 << 10
 	MostOutput = 16 << 20
@@ -89,9 +89,9 @@ func folderOf(t *chatctx.Tool) error {
 }
 
 // Expand puts arguments into the template of a tool's command. {name} in an element stands for the argument of that name, as conditions name one, {} for all of them as JSON; texts arrive as they are,
-// anything else as JSON. An argument that is not there, or null, is an error; {name?} takes its element out instead. What comes from an argument is never read again: a brace in it
-// stands for itself. A value that begins with a dash is refused where the command could take it for a flag: before it in the template stands no element -- and in its element no =. Numbers are no flags;
-// a tool with Dashes takes all.
+// anything else as JSON. A missing or null argument is an error; {name?} removes its element instead. An argument's text is not expanded again: a brace in it stands for
+// itself. A value that begins with a dash is refused where the command could take it for a flag: where neither an element -- comes before it nor a = in its own element.
+// Numbers are no flags; a tool with Dashes accepts all.
 func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 	args, err := jsontree.Arguments(arguments)
 	if err != nil {

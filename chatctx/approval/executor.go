@@ -17,7 +17,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Function is a tool that the program itself brings. An error is a failed result with its text; one that is ErrHandedOver leaves the call running.
+// Function is a tool of the program itself. An error becomes a failed result with its text; ErrHandedOver leaves the call running.
 type Function func(ctx context.Context, in Invocation) (pool.Result, error)
 
 // Invocation is a call that is being run.
@@ -30,7 +30,8 @@ type Invocation struct {
 // ErrHandedOver: a Function gave its call to somebody else, who will answer it.
 var ErrHandedOver = errors.New("the call was handed over")
 
-// Executor runs the approved calls of a branch. A call whose arguments its tool does not take does not run: its result says so. Its methods may be called by several goroutines. The zero value but for Context is ready.
+// Executor runs the approved calls of a branch. A call whose arguments do not fit its tool does not run: its result says so. Several goroutines may call its methods. An
+// Executor with nothing but a Context is ready.
 type Executor struct {
 	Context *chatctx.ChatContext
 	// Functions are the tools that the program brings, by name. They win over those that are kept in the store.
@@ -80,7 +81,7 @@ type Report struct {
 	Waiting []Waiting
 }
 
-// Waiting is a call that is still open, and for what it waits.
+// Waiting is a call that is still open, and what it waits for.
 type Waiting struct {
 	Call *chatctx.Call
 	Why  string
@@ -89,8 +90,9 @@ type Waiting struct {
 // Close ends the MCP servers that were started.
 func (e *Executor) Close() { e.servers.close() }
 
-// Run lets the rules decide about the calls of a branch ("" the active one) that wait, and runs those that are approved, until nothing is left that it may run. Cancelling ctx ends the tools; their
-// calls fail as interrupted. The error is for what kept it from going on; a tool that fails is a result.
+// Run lets the rules decide about the waiting calls of a branch ("" the active one) and runs the approved ones, until nothing is left that it may run. Cancelling ctx ends
+// the tools; their
+// calls fail as interrupted. The error says what kept it from going on; a tool that fails gives a result, not an error.
 func (e *Executor) Run(ctx context.Context, branchName string) (*Report, error) {
 	w := &working{Executor: e, report: &Report{}, started: map[chatctx.CallRef]bool{}, slots: make(chan struct{}, e.limit())}
 	err := w.all(ctx, branchName)
@@ -104,8 +106,8 @@ func (e *Executor) limit() int {
 	return DefaultLimit
 }
 
-// Calls decides and runs the calls of a reply; it is what a turn.Turn's Calls field takes. named are the tools that its request named: a call of any other is answered at once with an error, since the model made
-// the tool up; nil: it is not known which. goOn: each of the calls has its result.
+// Calls decides and runs the calls of a reply; it is what a turn.Turn's Calls field takes. named are the tools of its request: a call of any other is answered at once
+// with an error, since the model made the tool up. nil: the tools are not known. goOn: each of the calls has its result.
 func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (goOn bool, err error) {
 	if named != nil {
 		if err := e.refuseMadeUp(ctx, branchName, reply, named); err != nil {
@@ -348,7 +350,7 @@ func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err
 	return a, err
 }
 
-// RunCall runs one call that is approved, or with again one whose program died.
+// RunCall runs one approved call, or with again a call whose program died.
 func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
 	tools, err := e.tools(ctx, c.Branch)
 	if err != nil {
@@ -402,7 +404,7 @@ func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run
 	return a, err
 }
 
-// ErrTimeout ends a tool whose time is over.
+// ErrTimeout ends a tool at its time limit.
 var ErrTimeout = errors.New("ended at its time limit")
 
 // ended runs a tool under its time limit and while its claim is held, and makes an answer of whatever comes of it. The error is ErrHandedOver, or ErrTaken where the tool was ended since somebody took the claim away,

@@ -175,7 +175,7 @@ func quoteInClass(c rune) string {
 	return string(c)
 }
 
-// QuoteGlob makes a pattern that fits one text alone.
+// QuoteGlob makes a pattern that matches only this text.
 func QuoteGlob(s string) string {
 	var b strings.Builder
 	for _, c := range s {

@@ -276,7 +276,7 @@ func partOf(c mcp.Content) (pool.Part, error) {
 	return pool.Part{Type: pool.TextPart, Text: string(raw)}, err
 }
 
-// LeftOut is a tool of an MCP server that no model can be given, and why.
+// LeftOut names a tool of an MCP server that no model can be given, and says why.
 type LeftOut struct{ Name, Why string }
 
 // Discover asks an MCP server which tools it offers, in the order of their names. Those whose schemas are broken are left out and named.

@@ -17,8 +17,9 @@ var (
 	commandNames = []string{"command", "cmd", "script"}
 )
 
-// Offers are the rules that would allow calls like one from now on, the narrowest first: this exact call; this tool with these values, where it takes a path (its folder) or a command (its words); this tool. The question about
-// the call is that of its Ruling, perhaps with other arguments. Each rule but the last allows this very call; where one with these values would leave a path or a command open there is none.
+// Offers are rules that would allow calls like this one from now on, the narrowest first: this exact call; this tool with these values, where it takes a path (its folder)
+// or a command (its words); this tool. The question is that of the call's Ruling, perhaps with other arguments. Each rule but the last allows this very call, and none
+// leaves a path or a command open.
 func Offers(q chatctx.Question) []*chatctx.Rule {
 	tool := QuoteGlob(q.Tool)
 	var out []*chatctx.Rule

@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reap is what a program does that was started as an Executor's Helper: argv are its arguments after the Helper's. It runs a command and becomes the parent of all that the command starts and leaves behind. When the command ends, when the
-// helper is told to end, or when the program that started it is gone, it ends them all. It gives the code to exit with; a command that a signal ended ends the helper in the same way.
+// Reap is the work of a program that was started as an Executor's Helper: argv are its arguments after the Helper's. It runs a command and becomes the parent of all that
+// the command starts and leaves behind. When the command ends, when the
+// helper is told to end, or when the program that started it is gone, it ends them all. It returns the code to exit with. Where a signal ended the command, the same
+// signal ends the helper.
 func Reap(argv []string) int {
 	if len(argv) < 2 {
 		return noHelper

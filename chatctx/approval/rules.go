@@ -190,8 +190,9 @@ type held struct {
 	why    string
 }
 
-// Judge lets rules decide about a call: a deny beats an ask, and an ask beats an allow. A deny that only cannot be told asks, or denies where that is the default. Where no rule holds the default of the nearest scope
-// decides, and without one the call waits. Of the rules that decide alike the most specific one is named: for a call, a branch, a context, a parent's, the store; then a name without patterns, the longer name; then more
+// Judge lets rules decide about a call: a deny beats an ask, and an ask beats an allow. A deny whose conditions cannot be told asks, or denies where that is the default.
+// Where no rule holds, the default of the nearest scope decides, and without a default the call waits. Of several rules that decide alike, the most specific one is named:
+// for a call, a branch, a context, a parent's, the store; then a name without patterns, the longer name; then more
 // conditions.
 func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 	s := subjectOf(q)

@@ -17,7 +17,7 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// Tool checks a tool: its schema has to be a JSON Schema that a provider takes, its command one that can be expanded.
+// Tool checks that a tool's schema is a JSON Schema that providers accept, and that its command can be expanded.
 func (Rules) Tool(t *chatctx.Tool) error {
 	if err := checkTool(t); err != nil {
 		return chatctx.Invalid("the tool %q: %v", t.Name, err)
@@ -55,7 +55,7 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s lies elsewhere: a tool's schema holds all that it needs", url)
 }
 
-// CheckSchema says why a schema is none that a model can be given: nil is any object.
+// CheckSchema says why a model cannot be given a schema. A nil schema stands for any object.
 func CheckSchema(raw json.RawMessage) error {
 	if raw == nil {
 		return nil
@@ -99,7 +99,7 @@ func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// CheckArguments says why arguments are none that a tool with this schema takes, so that a model can mend them. Without a schema any object is taken.
+// CheckArguments says why arguments do not fit a tool's schema, in words from which a model can mend them. Without a schema any object fits.
 func CheckArguments(schema, arguments json.RawMessage) error {
 	tree, err := jsontree.Arguments(arguments)
 	if err != nil {

@@ -7,14 +7,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// News is an open call that came up and that no rule decides, or an error that kept Watch from looking.
+// News is a new open call that no rule decides, or an error that kept Watch from looking.
 type News struct {
 	Call *chatctx.Call
 	Err  error
 }
 
-// Watch tells of open calls that come up, also by other processes, within 300 ms; of each once. It only looks: what the rules decide is left to whoever runs the calls, and not told of until a rule changes. Those that are open already are told of first where existing is set.
-// After an error it goes on, and with the next change it tells of all since. The channel is closed when ctx ends; until then it has to be read.
+// Watch reports each open call once, within 300 ms, whichever process brought it. It only looks: calls that the rules decide are left to whoever runs them, and not
+// reported until a rule changes. With existing set, the calls that are open already come first. After an error it goes on, and with the next change it reports all since.
+// The channel is closed when ctx ends; until then it has to be read.
 func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter, existing bool) (<-chan News, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	changes, err := store.Watch(ctx)

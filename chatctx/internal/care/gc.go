@@ -22,7 +22,7 @@ import (
 var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, record.CallBucket, record.UnansweredBucket, record.CallIDBucket, record.ClaimBucket,
 	record.TagBucket, record.MarkBucket, record.OperationBucket, record.KeyBucket, record.ToolBucket, record.RuleBucket, record.CountBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket}
 
-// GCOptions say what GC may take. A zero field takes nothing for its reason.
+// GCOptions say what GC may remove. A field that is zero removes nothing.
 type GCOptions struct {
 	// OlderThan: conversations that have been in the trash for longer, and operations older than that, go.
 	OlderThan time.Duration
@@ -34,7 +34,7 @@ type GCOptions struct {
 	DryRun bool
 }
 
-// Collected is what GC took, or would take. Bytes count keys and values.
+// Collected says what GC removed, or would remove. Bytes count keys and values.
 type Collected struct {
 	Contexts, Messages, Operations, Artifacts int
 	Bytes                                     int64

@@ -36,7 +36,7 @@ func (t *Txn) callRecord(u view.Unanswered) (*record.CallRecord, error) {
 	return rec, nil
 }
 
-// PutCall writes a call's state, keeps its indexes, and puts what was there on the journal.
+// PutCall writes a call's state and keeps its indexes; the journal gets what was there before.
 func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error {
 	raw, err := record.EncodeRecord(rec)
 	if err != nil {

@@ -33,7 +33,8 @@ type keptPlace struct {
 	Position int     `cbor:"2,keyasint"`
 }
 
-// Known looks for what an append of msgs with this key has made already. No key is known. ErrConflict where the key was used on another branch or for other messages, or where one of these has left the branch:
+// Known looks for what an append of msgs with this key has made already. Without a key it finds nothing. ErrConflict where the key was used on another branch or for other
+// messages, or where one of these has left the branch:
 // neither doing nothing nor adding them again would be what was asked for.
 func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) {
 	if key == "" {

@@ -33,7 +33,7 @@ func taken(id pool.ID) error {
 	return record.Conflict("message %s is there already and says something else: a message never changes; leave its id out to add it as a new one", id)
 }
 
-// Store1 puts a message into the pool whose id the context does not have.
+// Store1 puts a message into the pool whose id is new to the context.
 func (t *Txn) Store1(m *pool.Message) error {
 	has, err := pool.Has(t.Tx, t.ID, m.ID)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *Txn) Store1(m *pool.Message) error {
 	return t.KeepNew(m)
 }
 
-// KeepNew puts a message into the pool that is known not to be there.
+// KeepNew puts a message into the pool that is known to be new.
 func (t *Txn) KeepNew(m *pool.Message) error {
 	if !m.Receipt() {
 		t.Rec.Messages++

@@ -172,7 +172,7 @@ func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, er
 	return t, err
 }
 
-// BeginAnywhere is Begin for an operation that first says which branch it is about: Target is nil where somebody else has removed the one that this person was on.
+// BeginAnywhere is Begin for an operation that chooses its branch later: Target is nil where somebody else has removed the branch that this person was on.
 func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
 	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil {
@@ -528,12 +528,12 @@ func (t *Txn) Merge(b *branch.Branch) error {
 	return nil
 }
 
-// Put stores new messages and puts their ids into the branch's segment; where they stand on the branch is the caller's to say.
+// Put stores new messages and writes their ids into the branch's segment. The caller says where they stand on the branch.
 func (t *Txn) Put(b *branch.Branch, msgs []*pool.Message) (branch.Piece, error) {
 	return t.writeAs(b, msgs, t.Store1)
 }
 
-// writeAs is put with the function that stores a message.
+// writeAs is Put with a function that stores a message.
 func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.Message) error) (branch.Piece, error) {
 	t.Segment(b)
 	items := make([]branch.Item, len(msgs))

@@ -11,7 +11,7 @@ import (
 // MainBranch is the branch that every context begins with.
 const MainBranch = "main"
 
-// RedactedMark stands in the place of what was redacted.
+// RedactedMark stands in place of redacted text.
 const RedactedMark = "[redacted]"
 
 // CountBucket keeps token counts: context, message, encoding to a number. It can be lost without harm.

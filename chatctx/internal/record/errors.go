@@ -62,7 +62,7 @@ func (e *RefError) Unwrap() error {
 	return e.err
 }
 
-// NotFound makes the error for a reference of a kind that names nothing.
+// NotFound makes the error for a reference that names nothing.
 func NotFound(kind, ref string) error { return &RefError{Kind: kind, Ref: ref, err: ErrNotFound} }
 
 // OnAnother makes the error for a message that stands on another branch than the one on which it was looked for.
@@ -85,7 +85,7 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 func Conflict(format string, args ...any) error { return &ConflictError{fmt.Sprintf(format, args...)} }
 
-// Invalid makes the ErrInvalid that says what can never be right.
+// Invalid makes an ErrInvalid that says what is wrong.
 func Invalid(format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...)} }
 
 func Invalidf(format string, args ...any) error { return Invalid(format, args...) }

@@ -15,7 +15,7 @@ type Ref string
 // RefTo is the reference to an id.
 func RefTo(id pool.ID) Ref { return Ref(id.String()) }
 
-// Short is how an id is shown: its last 8 hex digits. Ids made within a second share their beginning.
+// Short is an id as people see it: its last 8 hex digits, since ids made within a second share their beginning.
 func Short(id pool.ID) string { return hex.EncodeToString(id[12:]) }
 
 func Damaged(format string, args ...any) error {

@@ -71,7 +71,7 @@ type Broken struct {
 	At      pool.Time // from then on, as rules expire; 0: at once
 }
 
-// ParseExample reads an example of what rules are to decide: TOOL ARGUMENTS => EFFECT. Arguments that are left out are none.
+// ParseExample reads an example of what rules have to decide: TOOL ARGUMENTS => EFFECT. Without arguments the call has none.
 func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
 	at := strings.LastIndex(s, "=>")
 	if at < 0 {

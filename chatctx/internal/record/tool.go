@@ -57,7 +57,7 @@ type Rule struct {
 	Examples []string    // of calls, and what has to be decided about them: see ParseExample
 }
 
-// Condition is one on a call.
+// Condition is a condition on a call's arguments.
 type Condition struct {
 	// Argument is a name; a dot goes deeper and [0] or [*] into a list: file.path, "a.b", paths[*]; {} is all arguments as an object. "" with the operator tool.
 	Argument string

@@ -189,7 +189,7 @@ func Matches(id pool.ID, digits string) bool {
 // shownDigits is how much of an id people are shown: record.Short.
 const shownDigits = 8
 
-// TitleFrom makes a title of the first line of a text: at most 60 characters, no control characters. "" where nothing is left.
+// TitleFrom makes a title from the first line of a text: at most 60 characters, no control characters. It is "" where nothing is left.
 func TitleFrom(text string) string {
 	line := strings.TrimSpace(text)
 	if i := strings.IndexAny(line, "\r\n"); i >= 0 {
