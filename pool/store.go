@@ -16,9 +16,6 @@ const Bucket = "pool"
 // inlineLimit is the size in bytes up to which a tool result's text or JSON stays in its message's record.
 const inlineLimit = 8 << 10
 
-// ErrNoMessage: the context has no message of that id.
-var ErrNoMessage = errors.New("no such message")
-
 func key(ctx, id ID) []byte { return append(ctx[:len(ctx):len(ctx)], id[:]...) }
 
 // Put stores m in a context, over what has its id there. The bytes of its images and documents, and a tool result's text or
@@ -353,33 +350,6 @@ func Has(tx kv.Tx, ctx, id ID) (bool, error) {
 	return b != nil, err
 }
 
-// Delete removes a message. Its artifacts stay, since others may refer to them. One that is not there is no error.
-func Delete(tx kv.RwTx, ctx, id ID) error { return tx.Delete(Bucket, key(ctx, id)) }
-
-// SetCompactSummary sets a stored result's short form; "" takes it away. ErrNoMessage if the message is not there, ErrInvalid if it
-// has no result.
-func SetCompactSummary(tx kv.RwTx, ctx, id ID, text string) error {
-	b, err := tx.Get(Bucket, key(ctx, id))
-	if err != nil {
-		return err
-	}
-	if b == nil {
-		return fmt.Errorf("%w: %s", ErrNoMessage, id)
-	}
-	m := &Message{ID: id}
-	if err := Decode(b, m); err != nil {
-		return err
-	}
-	if m.Result == nil {
-		return fmt.Errorf("%w: message %s has no tool result to summarise", ErrInvalid, id)
-	}
-	m.Result.CompactSummary = text
-	if b, err = Encode(m); err != nil {
-		return err
-	}
-	return tx.Put(Bucket, key(ctx, id), b)
-}
-
 // Scan calls fn for each message of a context, in the order of ids. A message that cannot be read comes as nil with its id and
 // an err, and the scan goes on. What fn returns ends it: kv.ErrStop without an error.
 func Scan(tx kv.Tx, ctx ID, fn func(id ID, m *Message, err error) error) error {
@@ -388,25 +358,23 @@ func Scan(tx kv.Tx, ctx ID, fn func(id ID, m *Message, err error) error) error {
 
 // ScanAfter is Scan from the first id after the given one, to read a large context in several transactions.
 func ScanAfter(tx kv.Tx, ctx, after ID, fn func(id ID, m *Message, err error) error) error {
+	return scanAfter(tx, ctx, after, fn, func(id ID, value []byte) (*Message, error) { return load(tx, id, value) })
+}
+
+// scanAfter calls fn with what read makes of each message's record.
+func scanAfter[T any](tx kv.Tx, ctx, after ID, fn func(ID, *T, error) error, read func(ID, []byte) (*T, error)) error {
 	r := kv.Prefix(ctx[:])
 	if after != (ID{}) {
 		r.From = append(key(ctx, after), 0)
 	}
 	return tx.Scan(Bucket, r, func(k, value []byte) error {
-		id, err := idOf(k)
-		if err != nil {
-			return fn(ID{}, nil, err)
+		if len(k) != 2*len(ID{}) {
+			return fn(ID{}, nil, fmt.Errorf("%w: a message's key of %d bytes", kv.ErrDamaged, len(k)))
 		}
-		m, err := load(tx, id, value)
-		return fn(id, m, err)
+		id := ID(bytes.Clone(k[len(ID{}):]))
+		v, err := read(id, value)
+		return fn(id, v, err)
 	})
-}
-
-func idOf(k []byte) (ID, error) {
-	if len(k) != 2*len(ID{}) {
-		return ID{}, fmt.Errorf("%w: a message's key of %d bytes", kv.ErrDamaged, len(k))
-	}
-	return ID(bytes.Clone(k[len(ID{}):])), nil
 }
 
 // Facts are what is known about a message, without its text.
@@ -423,23 +391,15 @@ type Facts struct {
 
 // ScanFacts is ScanAfter for the facts alone, which costs less than reading the messages. A message that cannot be read comes as nil with its error.
 func ScanFacts(tx kv.Tx, ctx, after ID, fn func(id ID, f *Facts, err error) error) error {
-	r := kv.Prefix(ctx[:])
-	if after != (ID{}) {
-		r.From = append(key(ctx, after), 0)
-	}
-	return tx.Scan(Bucket, r, func(k, value []byte) error {
-		id, err := idOf(k)
-		if err != nil {
-			return fn(ID{}, nil, err)
-		}
-		body, err := unseal(value)
-		if err != nil {
-			return fn(id, nil, damaged(id, err))
-		}
+	return scanAfter(tx, ctx, after, fn, func(id ID, value []byte) (*Facts, error) {
 		f := &Facts{ID: id}
-		if err := looseMode.Unmarshal(body, f); err != nil {
-			return fn(id, nil, damaged(id, err))
+		body, err := unseal(value)
+		if err == nil {
+			err = looseMode.Unmarshal(body, f)
 		}
-		return fn(id, f, nil)
+		if err != nil {
+			return nil, damaged(id, err)
+		}
+		return f, nil
 	})
 }

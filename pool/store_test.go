@@ -115,9 +115,6 @@ func TestMissing(t *testing.T) {
 		if m, err := pool.Get(tx, ctx, id); m != nil || err != nil {
 			t.Errorf("Get: %v, %v", m, err)
 		}
-		if err := pool.SetCompactSummary(tx, ctx, id, "x"); !errors.Is(err, pool.ErrNoMessage) {
-			t.Errorf("SetCompactSummary: %v", err)
-		}
 		if err := pool.Put(tx, ctx, &pool.Message{ID: id, Role: pool.User,
 			Content: []pool.Part{{Type: pool.ImagePart, SHA256: pool.Hash{1}}}}); !errors.Is(err, pool.ErrInvalid) {
 			t.Errorf("Put of a part without its artifact: %v", err)
@@ -125,7 +122,7 @@ func TestMissing(t *testing.T) {
 		if _, _, err := pool.Artifact(tx, pool.Hash{1}); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("Artifact: %v", err)
 		}
-		return pool.Delete(tx, ctx, id)
+		return nil
 	})
 }
 
@@ -194,46 +191,6 @@ func scans(t *testing.T, tx kv.Tx, ctx pool.ID, ids []pool.ID) {
 	if err := pool.Scan(tx, ctx, func(pool.ID, *pool.Message, error) error { return kv.ErrStop }); err != nil {
 		t.Errorf("Scan, stopped: %v", err)
 	}
-}
-
-func TestCompactSummary(t *testing.T) {
-	db := memkv.New()
-	defer db.Close()
-	ctx := fixedID(1)
-	long := strings.Repeat("long ", 2000)
-	m := &pool.Message{ID: fixedID(2), Role: pool.ToolRole, Result: &pool.Result{RequestID: "c", Text: long}}
-	user := pool.NewText(pool.User, "a")
-	user.ID = fixedID(3)
-	update(t, db, func(tx kv.RwTx) error { return errors.Join(pool.Put(tx, ctx, m), pool.Put(tx, ctx, user)) })
-	for _, text := range []string{"short", ""} {
-		update(t, db, func(tx kv.RwTx) error { return pool.SetCompactSummary(tx, ctx, m.ID, text) })
-		view(t, db, func(tx kv.Tx) error {
-			got, err := pool.Get(tx, ctx, m.ID)
-			if err != nil || got.Result.CompactSummary != text || got.Result.Text != long {
-				t.Errorf("%q: %v", text, err)
-			}
-			raw, err := tx.Get(pool.Bucket, append(ctx[:], m.ID[:]...))
-			if err != nil || len(raw) > 1000 {
-				t.Errorf("the record has %d bytes, %v", len(raw), err)
-			}
-			return nil
-		})
-	}
-	err := db.Update(context.Background(), func(tx kv.RwTx) error { return pool.SetCompactSummary(tx, ctx, user.ID, "x") })
-	if !errors.Is(err, pool.ErrInvalid) {
-		t.Errorf("of a user message: %v", err)
-	}
-	update(t, db, func(tx kv.RwTx) error { return pool.Delete(tx, ctx, m.ID) })
-	view(t, db, func(tx kv.Tx) error {
-		if has, err := pool.Has(tx, ctx, m.ID); has || err != nil {
-			t.Errorf("after Delete: %v, %v", has, err)
-		}
-		has, err := pool.Has(tx, ctx, user.ID)
-		if !has || err != nil {
-			t.Errorf("another message after Delete: %v, %v", has, err)
-		}
-		return nil
-	})
 }
 
 // What was changed after reading is stored anew, whatever hash it had.
