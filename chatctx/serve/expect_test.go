@@ -168,6 +168,9 @@ func TestTagsTell(t *testing.T) {
 			a.send("POST", base+change.path, change.body, nil) // one that fails changes nothing
 			look(change.path)
 		}
+		if res, _ := a.send("HEAD", base+main, nil, nil); res.Header.Get("ETag") != tags[main] {
+			t.Errorf("HEAD gives the tag %s, and GET %s", res.Header.Get("ETag"), tags[main])
+		}
 		for _, list := range []string{"*", `"x", W/` + tags[main], tags[main] + `, "y"`} {
 			if res, _ := a.send("GET", base+main, nil, map[string]string{"If-None-Match": list}); res.StatusCode != 304 {
 				t.Errorf("If-None-Match %s gives %d", list, res.StatusCode)

@@ -349,7 +349,7 @@ func (o *reply) end(r *http.Request, done outcome) {
 func (o *reply) answer(r *http.Request, done outcome) {
 	h := o.w.Header()
 	tag, none, err := tagOf(done.revision, nil), true, error(nil)
-	if r.Method == http.MethodGet {
+	if o.m.verb == http.MethodGet { // HEAD too
 		tag = tagOf(done.revision, done.raw)
 		none, err = noneMatches(r.Header, tag)
 	}
