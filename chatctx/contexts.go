@@ -18,6 +18,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/settings"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -636,7 +637,7 @@ func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[str
 	return out, err
 }
 
-// Ignored says which settings of a branch, its context and the store are not in force, since this version does not know them or they cannot have their values. Each is a
+// Ignored says which settings of a branch, its context and the store are not in force, since this version does not know them, they cannot have their values or count for nothing where they are. Each is a
 // *settings.Error of package settings.
 func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, error) {
 	var out []error
@@ -646,7 +647,7 @@ func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, 
 			return err
 		}
 		places, err := view.Places(tx, rec, b)
-		out = ignored(places)
+		out = settings.Ignored(places...)
 		return err
 	})
 	return out, err

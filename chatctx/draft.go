@@ -3,7 +3,6 @@ package chatctx
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -79,7 +78,7 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 		if err != nil {
 			return err
 		}
-		d.Settings, d.Ignored = settings.InForce(places...), ignored(places)
+		d.Settings, d.Ignored = settings.InForce(places...), settings.Ignored(places...)
 		if d.Tools, err = view.ToolsFor(tx, c.ID); err != nil {
 			return err
 		}
@@ -102,20 +101,6 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 		}
 	}
 	return d, d.keepEarly(ctx, snap, marked, start)
-}
-
-// ignored are the settings of a branch's places that are not in force, the nearest place first, each name once.
-func ignored(places []map[string]json.RawMessage) []error {
-	var out []error
-	seen := map[string]bool{}
-	for _, place := range slices.Backward(places) {
-		for _, err := range settings.Ignored(place) {
-			if !seen[err.Error()] {
-				seen[err.Error()], out = true, append(out, err)
-			}
-		}
-	}
-	return out
 }
 
 func draftMessage(e Entry, mark string) *DraftMessage {

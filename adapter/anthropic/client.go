@@ -18,7 +18,7 @@ type Client struct{ sender *wire.Sender }
 
 // NewClient finds address and key: o's, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. An address may end in /v1 or not.
 func NewClient(o wire.Options) (*Client, error) {
-	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://api.anthropic.com", BaseEnv: []string{"ANTHROPIC_BASE_URL"},
+	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://api.anthropic.com", BaseEnv: wire.BaseVariables["anthropic"],
 		KeyEnv: wire.KeyVariables["anthropic"]}, func(h http.Header, key string) { h.Set("X-Api-Key", key) })
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ type Client struct{ sender *wire.Sender }
 // address has no path.
 func NewClient(o wire.Options) (*Client, error) {
 	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://generativelanguage.googleapis.com",
-		BaseEnv: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyEnv: wire.KeyVariables["gemini"]},
+		BaseEnv: wire.BaseVariables["gemini"], KeyEnv: wire.KeyVariables["gemini"]},
 		func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) })
 	if err != nil {
 		return nil, err

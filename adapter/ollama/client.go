@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +19,7 @@ type Client struct{ sender *wire.Sender }
 // NewClient finds the server: o's address, else OLLAMA_HOST as Ollama's own programs read it (HOST, HOST:PORT, :PORT or an
 // address), else this machine. OLLAMA_API_KEY is sent where it is set.
 func NewClient(o wire.Options) (*Client, error) {
-	env := o.Getenv
-	if env == nil {
-		env = os.Getenv
-	}
-	s, err := o.Sender(wire.Place{Provider: Provider, Base: base(env("OLLAMA_HOST")), KeyEnv: wire.KeyVariables["ollama"], KeyFree: true},
+	s, err := o.Sender(wire.Place{Provider: Provider, Base: base(""), BaseEnv: wire.BaseVariables["ollama"], Reads: base, KeyEnv: wire.KeyVariables["ollama"], KeyFree: true},
 		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {
 		return nil, err

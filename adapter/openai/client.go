@@ -33,7 +33,7 @@ func NewClient(o wire.Options) (*Client, error) {
 
 // NewSender is what the clients of all of OpenAI's APIs share.
 func NewSender(provider string, o wire.Options) (*wire.Sender, error) {
-	s, err := o.Sender(wire.Place{Provider: provider, Base: "https://api.openai.com/v1", BaseEnv: []string{"OPENAI_BASE_URL"},
+	s, err := o.Sender(wire.Place{Provider: provider, Base: "https://api.openai.com/v1", BaseEnv: wire.BaseVariables["openai"],
 		KeyEnv: wire.KeyVariables["openai"], OrgEnv: "OPENAI_ORG_ID"}, func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
 	if err != nil {
 		return nil, err

@@ -16,7 +16,8 @@ type Options struct {
 	// BaseURL wins over the environment's. No key from the environment goes to it, unless KeyEnv names one or it is a host that the
 	// key is for.
 	BaseURL string
-	// KeyEnv names the environment variable that holds the key for the address.
+	// KeyEnv names the environment variable that holds the key for BaseURL; without one, for the provider's own host. It does not go to an
+	// address from the environment, which has a key beside it.
 	KeyEnv string
 	// Key wins over the environment. It stays in memory.
 	Key          string
@@ -34,10 +35,17 @@ type Options struct {
 type Place struct {
 	Provider string
 	Base     string
-	BaseEnv  []string // environment variables, the first that is set counts
+	BaseEnv  []string            // environment variables, the first that is set counts
+	Reads    func(string) string // makes an address of what they hold; nil: it is one
 	KeyEnv   []string
 	OrgEnv   string
 	KeyFree  bool // needs no key, wherever it is
+}
+
+// BaseVariables are the environment variables with a provider's address; the first that is set counts.
+var BaseVariables = map[string][]string{
+	"openai": {"OPENAI_BASE_URL"}, "openai-responses": {"OPENAI_BASE_URL"}, "anthropic": {"ANTHROPIC_BASE_URL"},
+	"gemini": {"GOOGLE_GEMINI_BASE_URL"}, "ollama": {"OLLAMA_HOST"},
 }
 
 // KeyVariables are the environment variables with a provider's key; the first that is set counts.
@@ -101,7 +109,9 @@ func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted boo
 	raw, trusted := p.Base, true
 	for _, n := range p.BaseEnv {
 		if v := strings.TrimSpace(env(n)); v != "" {
-			raw = v
+			if raw = v; p.Reads != nil {
+				raw = p.Reads(v)
+			}
 			break
 		}
 	}
@@ -120,7 +130,7 @@ func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted boo
 // stands beside it in the environment, and where KeyEnv sends it; to no other.
 func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) string) (key, name string) {
 	names, goes := p.KeyEnv, trusted
-	if host := keyFor(base); o.KeyEnv != "" {
+	if host := keyFor(base); o.KeyEnv != "" && (!trusted || p.owns(base)) {
 		names, goes = []string{o.KeyEnv}, true
 	} else if host != "" {
 		goes = true
@@ -140,6 +150,12 @@ func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) stri
 		}
 	}
 	return "", name
+}
+
+// owns reports whether an address is the provider's own host.
+func (p Place) owns(base *url.URL) bool {
+	own, err := url.Parse(p.Base)
+	return contains(p.KeyEnv, keyFor(base)) || err == nil && own.Scheme == base.Scheme && own.Host == base.Host
 }
 
 // KnownHost reports whether an address is a provider's own, to which its key goes.

@@ -23,6 +23,7 @@ type Error struct {
 	Wants string // what it takes
 	Near  string // the name that was perhaps meant
 	From  string // the environment variable that the value is from
+	Idle  string // why it counts for nothing where it is
 }
 
 func (e *Error) Error() string {
@@ -31,6 +32,8 @@ func (e *Error) Error() string {
 		name = e.From
 	}
 	switch {
+	case e.Idle != "":
+		return name + " has no effect: " + e.Idle
 	case e.Wants != "":
 		return fmt.Sprintf("%s takes %s, not %s", name, e.Wants, e.Value)
 	case e.Near != "":
@@ -138,16 +141,25 @@ func parseShare(value json.RawMessage) (share float64, ok bool) {
 	return f / 100, err == nil && percent
 }
 
-// Ignored are the settings of a place that are not in force, since this version does not know them or they cannot have their values, each with the reason, in the order of
-// their names. What is held back is not among them.
-func Ignored(of map[string]json.RawMessage) []error {
+// Ignored are the settings of several places, the widest first, that are not in force, since this version does not know them, they cannot have their values or count for
+// nothing where they are (a key_env that is beside no address): each an *Error with the reason, the nearest place first, and in a place in the order of their names. What is held back is not among them.
+func Ignored(places ...map[string]json.RawMessage) []error {
 	var out []error
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if strings.HasPrefix(name, HeldPrefix) {
-			continue
+	seen := map[string]bool{}
+	for i, place := range slices.Backward(places) {
+		wrong := map[string]error{}
+		for name, value := range place {
+			if err := Check(name, value); err != nil && !strings.HasPrefix(name, HeldPrefix) {
+				wrong[name] = err
+			}
 		}
-		if err := Check(name, of[name]); err != nil {
-			out = append(out, err)
+		for name, why := range idleHere(places[:i], place) {
+			wrong[name] = &Error{Name: name, Value: string(place[name]), Idle: why}
+		}
+		for _, name := range slices.Sorted(maps.Keys(wrong)) {
+			if text := wrong[name].Error(); !seen[text] {
+				seen[text], out = true, append(out, wrong[name])
+			}
 		}
 	}
 	return out

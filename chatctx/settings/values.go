@@ -114,6 +114,11 @@ func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong 
 		}
 		out[Table[i].Name] = value
 	}
+	for name, why := range idleKeys(nil, out) {
+		row, _ := Lookup(name)
+		wrong = append(wrong, &Error{Name: name, Value: string(out[name]), From: row.Env(), Idle: why})
+		delete(out, name)
+	}
 	return out, wrong
 }
 

@@ -117,11 +117,10 @@ func (t *Turn) newClient(name string, settings map[string]json.RawMessage) (wire
 
 // wireOptions puts what settings say of a server under what the program says.
 func wireOptions(inForce map[string]json.RawMessage, o wire.Options, getenv func(string) string) wire.Options {
-	if o.BaseURL == "" {
-		o.BaseURL = textSetting(inForce, "base_url")
-	}
-	if o.KeyEnv == "" {
-		o.KeyEnv = textSetting(inForce, "key_env")
+	if o.BaseURL == "" { // a key goes with its address, so both are the settings' or both the program's
+		if o.BaseURL = textSetting(inForce, "base_url"); o.BaseURL != "" || o.KeyEnv == "" {
+			o.KeyEnv = textSetting(inForce, "key_env")
+		}
 	}
 	for _, key := range []string{"organisation", "organization"} {
 		if o.Organisation == "" {

@@ -182,11 +182,12 @@ func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawM
 	under := settings.WithEnv(inForce, t.getenv)
 	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && t.Settings["provider"] == nil && textSetting(under, "base_url") == "" {
 		// the model is known to be p's, whose key goes along and not the one that was set for another
-		if was, err := providerOf(under); err == nil && was != p {
-			under["provider"] = wire.String(was)
-			under = settings.InForce(under, map[string]json.RawMessage{"provider": wire.String(p)})
+		was, err := providerOf(under)
+		if err != nil {
+			was = p
 		}
-		delete(under, "provider")
+		under["provider"] = wire.String(was)
+		under = settings.InForce(under, map[string]json.RawMessage{"provider": wire.String(p)})
 	}
 	return settings.InForce(under, t.Settings)
 }

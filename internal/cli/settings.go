@@ -238,7 +238,29 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 		r.note("on this branch alone; --all sets it for the context, --default for the whole store")
 	}
 	if c.Operation != "" {
-		r.noteKey(set)
+		return r.noteKeys(set)
+	}
+	return nil
+}
+
+// noteKeys says which of the keys that were set have no effect where they are, and of a new address that no key goes there.
+func (r *run) noteKeys(set map[string]json.RawMessage) error {
+	r.noteKey(set)
+	for _, under := range []string{"", "compact.", "embedding."} {
+		name := plainValue(set[under+"key_env"])
+		if set[under+"key_env"] == nil || name == "null" {
+			continue
+		}
+		_, ignored, err := readSettings(r)
+		if err != nil {
+			return err
+		}
+		r.notInForce(ignored)
+		for _, address := range wire.BaseVariables[plainValue(set[under+"provider"])] {
+			if u, err := url.Parse(os.Getenv(address)); set[under+"base_url"] == nil && os.Getenv(address) != "" && (err != nil || !wire.KnownHost(u)) {
+				r.note("%s goes to the provider's own host; to the address in %s goes the key that stands beside it", clean(name), address)
+			}
+		}
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"strings"
 
 	"github.com/chatctx/chatctx/adapter/wire"
 )
@@ -10,6 +12,9 @@ import (
 func talkHint(err error) error {
 	var provider *wire.Error
 	if errors.As(err, &provider) && provider.Keyless != "" && (provider.Status == 401 || provider.Status == 403) {
+		if strings.Contains(os.Getenv("CHATCTX_BASE_URL"), "//"+provider.Keyless) {
+			return &hinted{err, "CHATCTX_KEY_ENV=" + provider.KeyName + ", beside CHATCTX_BASE_URL, sends it to " + provider.Keyless}
+		}
 		return &hinted{err, "chatctx config key_env=" + provider.KeyName + " sends it to " + provider.Keyless}
 	}
 	if errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0 {
