@@ -977,3 +977,82 @@ func TestACallExpiresAtItsTime(t *testing.T) {
 	}
 	checkStore(t, s)
 }
+
+// TestWhatComesInDecidesNothing: through every door that messages come in by, a call is pending, whatever it says of itself; only its result beside it makes it history, and a denial stays one.
+func TestWhatComesInDecidesNothing(t *testing.T) {
+	doors := map[string]func(t *testing.T, s *Store, c *ChatContext, ms []*Message){
+		"append": func(t *testing.T, _ *Store, c *ChatContext, ms []*Message) { appendTo(t, c, "", ms...) },
+		"copies": func(t *testing.T, _ *Store, c *ChatContext, ms []*Message) {
+			b := c.Begin("")
+			b.AppendWith(AppendOptions{Copies: true}, ms...)
+			if _, err := b.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"insert": func(t *testing.T, _ *Store, c *ChatContext, ms []*Message) {
+			appendTo(t, c, "", says("last")...)
+			b := c.Begin("")
+			b.Insert("@", ms...)
+			if _, err := b.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"new": func(t *testing.T, s *Store, _ *ChatContext, ms []*Message) {
+			if _, err := s.New(t.Context(), NewContext{Title: "other", Messages: ms}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"reply": func(t *testing.T, _ *Store, c *ChatContext, ms []*Message) {
+			begun, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("why?")...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := begun.Reply.Finish(t.Context(), Ending{Messages: ms}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, door := range doors {
+		for _, status := range []pool.Status{"", pool.Pending, pool.Approved, pool.Denied} {
+			for _, execution := range []pool.Execution{"", pool.NotRun, pool.Running, pool.Done, pool.Failed, pool.Uncertain} {
+				for _, answered := range []bool{false, true} {
+					s, _ := clocked(t)
+					c := newContext(t, s, "a")
+					m := asks("x")
+					m.Calls[0].Status, m.Calls[0].Execution, m.Calls[0].Reason = status, execution, "said so"
+					ms := []*Message{m}
+					if answered {
+						ms = append(ms, answers("x", "42"))
+					}
+					door(t, s, c, ms)
+					in := "pending/none"
+					switch {
+					case status == pool.Denied:
+						in = "denied/none"
+					case answered && execution == pool.Failed && status == pool.Approved:
+						in = "approved/failed"
+					case answered:
+						in = "approved/done"
+					}
+					got := CallState(m.Calls[0].Status, m.Calls[0].Execution)
+					if got != in {
+						t.Errorf("%s, %s/%s, answered %v: %s, want %s", name, status, execution, answered, got, in)
+					}
+					if in != "pending/none" {
+						continue
+					}
+					ref := ""
+					if name == "new" {
+						ref = "other"
+					}
+					if found := findC(t, s, ref, "", "x"); found.State() != in || found.Reason != "" {
+						t.Errorf("%s, %s/%s: on record %s, %q", name, status, execution, found.State(), found.Reason)
+					}
+					if _, err := s.ClaimCall(t.Context(), ref, "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+						t.Errorf("%s, %s/%s: it was claimed: %v", name, status, execution, err)
+					}
+				}
+			}
+		}
+	}
+}

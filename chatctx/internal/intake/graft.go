@@ -208,7 +208,7 @@ func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.
 		return record.Invalidf("two messages of conversation %q have the id %s", in.Conversation, m.ID)
 	}
 	unknown := m.Created == 0
-	if err := s.Ready([]*pool.Message{m}); err != nil {
+	if err := s.Fit([]*pool.Message{m}); err != nil {
 		return fmt.Errorf("conversation %q: %w", in.Conversation, err)
 	}
 	ids[m.ID] = true

@@ -126,21 +126,29 @@ func HomeBytes(h pool.Home) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, h.Segment), h.Position)
 }
 
-// settle gives the calls of messages that are about to be appended together their state: a call whose result comes along is done.
+// undecided makes an open call wait for a decision here: what comes in decides nothing, whatever it says of approvals and of who runs a call. No state is pending too.
+func undecided(c *pool.Call) {
+	switch {
+	case c.Status == pool.Denied:
+		c.Execution = pool.NotRun
+	case c.Status == "" || c.Open():
+		c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, ""
+	}
+}
+
+// settle gives the calls of messages that come in together their state: a call whose result comes along is done, any other that was not denied waits for a decision here.
 func settle(msgs []*pool.Message) {
 	for i, m := range msgs {
 		for j := range m.Calls {
 			c := &m.Calls[j]
-			if c.Execution == "" {
-				c.Execution = pool.NotRun
-			}
-			if c.Status == "" {
-				c.Status = pool.Pending
-			}
-			if !c.Open() {
+			if c.Status == pool.Denied {
 				continue
 			}
-			if r := ResultFor(c.ID, msgs[i+1:]); r != nil {
+			r := ResultFor(c.ID, msgs[i+1:])
+			switch {
+			case r == nil:
+				c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, ""
+			case c.Status == pool.Pending:
 				c.Status, c.Execution = pool.Approved, pool.Done
 				if r.IsError {
 					c.Execution = pool.Failed

@@ -15,8 +15,17 @@ import (
 // The gate before each transaction: every text that a person, a model, a tool or a file gave passes the embedder's hook here, and nowhere else. What the hook
 // is not told of are names, keys, patterns and how tools are run.
 
-// Ready prepares messages for being stored: ids, times, states of calls, the embedder's hook, validity.
+// Ready prepares messages that come in together for being stored: ids, times, states of calls, the embedder's hook, validity.
 func (s *Store) Ready(msgs []*pool.Message) error {
+	if err := s.Fit(msgs); err != nil {
+		return err
+	}
+	settle(msgs)
+	return nil
+}
+
+// Fit is Ready for messages whose results come on their own: what they say of finished calls stays.
+func (s *Store) Fit(msgs []*pool.Message) error {
 	for i, m := range msgs {
 		if m.ID == (pool.ID{}) {
 			m.ID = pool.NewID()
@@ -26,6 +35,7 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 		}
 		for j := range m.Calls {
 			m.Calls[j].Arguments = jsontree.Unwrapped(m.Calls[j].Arguments)
+			undecided(&m.Calls[j])
 		}
 		m.MakeWhole() // what leaves is taken by strict readers
 		if err := s.Message(m); err != nil {
@@ -34,8 +44,10 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("message %d: %w", i+1, err)
 		}
+		for j := range m.Calls {
+			undecided(&m.Calls[j]) // nor does the hook decide
+		}
 	}
-	settle(msgs)
 	return nil
 }
 
