@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -121,6 +122,9 @@ func (s *Stream) brokenOff(err error) error {
 	switch cause := s.cause(); {
 	case cause != nil:
 		e.Err, e.Message = cause, cause.Error()
+		if cause == context.Canceled {
+			e.Message = "it was stopped before its end"
+		}
 	case err == io.EOF:
 		e.Message = "the connection was closed before the reply's end"
 	case errors.As(err, &syntax):

@@ -81,7 +81,7 @@ func exportFormat(name string) (ExportFormat, error) {
 		}
 		names = append(names, f.Name)
 	}
-	return ExportFormat{}, fmt.Errorf("%w: no export format %q; there are %s", chatctx.ErrInvalid, name, strings.Join(names, ", "))
+	return ExportFormat{}, chatctx.Invalid("no export format %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // Artifact gives the bytes of a stored image or document and their media type; nil where the store does not have them.

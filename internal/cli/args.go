@@ -93,6 +93,9 @@ func split(table []*command, args []string) (*parsed, error) {
 		s.rest = s.rest[1:]
 		var err error
 		switch {
+		case a == "--" && s.out.command() == nil && len(s.rest) > 0: // it ends the flags of no command yet
+			a, s.rest = s.rest[0], s.rest[1:]
+			err = s.word(a)
 		case a == "--":
 			s.out.args = append(s.out.args, s.rest...)
 			s.rest = nil
@@ -326,10 +329,21 @@ func valueWord(f urfave.Flag) string {
 	return "VALUE"
 }
 
+// sameLetters reports whether two words have the same letters in another order.
+func sameLetters(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
+
 // suggest names the candidate that is most like word, or else gives the hint.
 func suggest(word string, candidates []string, before, hint string) string {
 	best, score := "", 0.8
 	for _, c := range candidates {
+		if word != c && sameLetters(word, c) {
+			return "did you mean " + before + c + "?"
+		}
 		if s := smetrics.JaroWinkler(strings.ToLower(word), strings.ToLower(c), 0.7, 4); s > score {
 			best, score = c, s
 		}

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	urfave "github.com/urfave/cli/v3"
@@ -71,7 +74,7 @@ func execute(ctx context.Context, con *console, args []string) error {
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
 	usage := func(_ context.Context, _ *urfave.Command, err error, _ bool) error {
-		return &usageError{p.name() + ": " + err.Error(), "chatctx " + p.name() + " --help"}
+		return &usageError{p.name() + ": " + badValue(err), "chatctx " + p.name() + " --help"}
 	}
 	leaf := &urfave.Command{
 		Name:                      p.name(),
@@ -104,6 +107,31 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 	line = append(append(line, leaf.Name), p.own...)
 	line = append(append(line, "--"), p.args...)
 	return app.Run(ctx, line)
+}
+
+// unreadable is how urfave/cli says that the value of a flag cannot be read, with what Go's parser says of it.
+var unreadable = regexp.MustCompile(`^invalid value ("(?:[^"\\]|\\.)*") for flag -(\S+): (.*)$`)
+
+// badValue words an error about a flag's value for people.
+func badValue(err error) string {
+	m := unreadable.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err.Error()
+	}
+	kind := "a whole number"
+	switch {
+	case strings.Contains(m[3], "duration"):
+		kind = "a time such as 90s, 5m or 2h"
+	case m[3] == "parse error":
+		kind = "true or false, or stands alone"
+	case strings.Contains(m[3], "ParseFloat"):
+		kind = "a number"
+	}
+	dash := "--"
+	if len(m[2]) == 1 {
+		dash = "-"
+	}
+	return fmt.Sprintf("%s%s takes %s, not %s", dash, m[2], kind, m[1])
 }
 
 // wantsJSON looks for --json where a command line could not be read.
