@@ -220,3 +220,19 @@ func editedExport(r *rand.Rand, text []byte, all [][]byte) []byte {
 		return slices.Concat(bytes.Join(lines[:i], nil), lines[i-1], bytes.Join(lines[i:], nil))
 	}
 }
+
+// TestAMessageTwiceOnABranch: what follows a message that stands twice on one branch is exported too.
+func TestAMessageTwiceOnABranch(t *testing.T) {
+	s := memoryStore(t)
+	if _, err := s.New(context.Background(), chatctx.NewContext{Title: "echo", Messages: []*chatctx.Message{pool.NewText(pool.User, "one"), pool.NewText(pool.Assistant, "two")}}); err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(exported(t, s, ExportOptions{All: true}), []byte("\n"))
+	twice := slices.Insert(lines, 4, fmt.Appendf(nil, "{\"again\":[%q]}\n", idsOf(lines[3], "message")[0]))
+	other, rep := imported(t, bytes.Join(twice, nil))
+	if rep.Outcome() != Complete {
+		t.Fatalf("%+v", rep)
+	}
+	compareLines(t, exported(t, other, ExportOptions{All: true}), bytes.Join(twice, nil))
+	checkClean(t, other)
+}
