@@ -174,6 +174,8 @@ func (s *script) command(cmd *simple, depth int) {
 		s.cannot("what runs is put in when it runs: " + first.text)
 	case slices.Contains(untoldCommands, name):
 		s.cannot("what " + name + " does")
+	case strings.HasPrefix(first.text, "-"): // a flag of time, which some shells pass on and others run
+		s.cannot("what a command that begins with " + first.text + " starts")
 	case name == "find" && slices.ContainsFunc(cmd.words, func(w word) bool {
 		return !w.literal || strings.HasPrefix(w.text, "-exec") || strings.HasPrefix(w.text, "-ok")
 	}):
