@@ -65,8 +65,12 @@ func TestWhatChangedSince(t *testing.T) {
 		warnings int
 	}{
 		"another text and title": {[]string{state(first, "Old", "q=q", "a=one"), state(second, "New", "q=q", "a=two")}, nil, "New", "main: q one\nmain.2: q two\n", 1},
-		"a title without times":  {[]string{state(0, "Old", "q=q"), state(0, "New", "q=q")}, nil, "New", "main: q\n", 0},
-		"an older title":         {[]string{state(second, "New", "q=q"), state(first, "Old", "q=q")}, nil, "New", "main: q\n", 0},
+		"more beside a text": {[]string{state(first, "T", "q=q", "a=a"), strings.Replace(state(second, "T", "q=q", "a=a"), `"content_type":"text",`, `"content_type":"text","cites":["a page"],`, 1)},
+			nil, "T", "main: q a\n", 1},
+		"less beside a text": {[]string{strings.Replace(state(first, "T", "q=q", "a=a"), `"content_type":"text",`, `"content_type":"text","cites":["a page"],`, 1), state(second, "T", "q=q", "a=a")},
+			nil, "T", "main: q a\n", 0},
+		"a title without times": {[]string{state(0, "Old", "q=q"), state(0, "New", "q=q")}, nil, "New", "main: q\n", 0},
+		"an older title":        {[]string{state(second, "New", "q=q"), state(first, "Old", "q=q")}, nil, "New", "main: q\n", 0},
 		"renamed here": {[]string{state(first, "Old", "q=q", "a=a"), state(second, "New", "q=q", "a=a")}, func(b *chatctx.Batch) { b.SetTitle("Mine") },
 			"Mine", "main: q a\n", 0},
 		"later messages are carried": {[]string{state(first, "T", "q=q", "a=one", "q2=more", "a2=end"), state(second, "T", "q=q", "a=two", "q2=more", "a2=end", "q3=last")}, nil,

@@ -305,6 +305,10 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 	if done.Created || done.Restored || done.Messages > 0 || done.NewBranches > 0 {
 		r.Contexts++
 	}
+	if done.MoreCount > 0 {
+		r.warn(Warning{Text: fmt.Sprintf("beside %d messages of %q that are here the file has more by now, which was not taken: %s", done.MoreCount, show.Clip(done.Title, 60),
+			strings.Join(done.More, ", "))})
+	}
 	if done.Changed > 0 && len(done.ChangedOn) > 0 {
 		r.warn(Warning{Text: fmt.Sprintf("%d messages of %q say something else than what is here of them: %s", done.Changed, show.Clip(done.Title, 60),
 			branchList(done.ChangedOn))})

@@ -31,6 +31,7 @@ type match struct {
 	key     []byte        // of the record to write: the one of what it goes on from, a free one for what is new
 	message *pool.Message // the stored one that it is, or that it goes on from; nil: none
 	goesOn  bool          // the message was written on since
+	more    bool          // it is the stored one, and more stands beside it in the file
 	changed bool          // it says something else than each message that the node was before
 }
 
@@ -63,7 +64,7 @@ func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 				return found, err
 			}
 			if later := m.Continues(now); exact || later || now.Continues(m) {
-				return match{key: v.key, message: m, goesOn: !exact && !later}, nil
+				return match{key: v.key, message: m, goesOn: !exact && !later, more: exact && saysMore(now, m)}, nil
 			}
 			found.changed = true
 		}
@@ -108,6 +109,9 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 			g.home[i], n.Message = found.message.Home, g.in.asKnown(found.message)
 			if !n.Further {
 				res.Known++
+			}
+			if found.more {
+				res.more(n.ID)
 			}
 			continue
 		case found.changed:

@@ -111,6 +111,17 @@ type Imported struct {
 	// Changed are messages that were there already and say something else in this file, and ChangedOn the new branches that have them.
 	Changed   int
 	ChangedOn []string
+	// More are messages that were there already and beside which this file has more than was taken, by their ids in the file: the first ten.
+	More      []string
+	MoreCount int
+}
+
+const mostNamed = 10
+
+func (i *Imported) more(id string) {
+	if i.MoreCount++; len(i.More) < mostNamed {
+		i.More = append(i.More, id)
+	}
 }
 
 // fingerprint changes when a conversation has another title, data, nodes or branches, or a message of it says something else. It notes what the
@@ -129,6 +140,9 @@ func (in *Incoming) fingerprint() (pool.Hash, error) {
 			return pool.Hash{}, err
 		}
 		in.words[i] = m.Words()
+		for _, raw := range beside(m) {
+			h.Write(raw)
+		}
 		b = binary.AppendUvarint(append(b, in.words[i][:]...), uint64(n.Parent))
 		b = append(binary.AppendUvarint(b, uint64(len(n.ID))), n.ID...)
 		if len(b) > 1<<16 {
