@@ -7,11 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -70,7 +72,7 @@ func (d *database) sorted(table string, columns ...string) iter.Seq2[row, error]
 
 // grouped finds a table's rows by the text of a column, or all under "" where column is "". Those of a group are in the order of columns, then of their ids.
 func (d *database) grouped(table, column string, order ...string) (*groups, error) {
-	g := &groups{d: d, places: map[string][]rowPlace{}}
+	g := &groups{d: d, name: table, places: map[string][]rowPlace{}, asked: map[string]bool{}}
 	for w, err := range d.rows(table) {
 		if err != nil {
 			return nil, err
@@ -99,8 +101,25 @@ func (d *database) grouped(table, column string, order ...string) (*groups, erro
 // groups are a table's rows by a column.
 type groups struct {
 	d      *database
+	name   string
 	table  *sqlite.Table
 	places map[string][]rowPlace
+	asked  map[string]bool
+}
+
+// unasked reports the rows of groups that nobody has asked for: what they belong to is gone.
+func (r *reading) unasked(all ...*groups) {
+	for _, g := range all {
+		rows, keys := 0, []string{}
+		for _, key := range slices.Sorted(maps.Keys(g.places)) {
+			if !g.asked[key] {
+				rows, keys = rows+len(g.places[key]), append(keys, key)
+			}
+		}
+		if rows > 0 {
+			r.warn(place{}, "%d rows of the table %s belong to nothing that is there, and are left out: %s", rows, g.name, show.Clip(strings.Join(keys, ", "), 200))
+		}
+	}
 }
 
 // rowPlace is where a row is found again.
@@ -113,6 +132,7 @@ type rowPlace struct {
 // of gives the rows of a group.
 func (g *groups) of(key string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
+		g.asked[key] = true
 		for _, p := range g.places[key] {
 			if p.whole != nil {
 				if !yield(*p.whole, nil) {

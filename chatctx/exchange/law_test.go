@@ -282,12 +282,12 @@ func inNamed(named map[int]bool, path string) bool {
 
 var lawItem = regexp.MustCompile(`^\.(?:conversations|loglines)\[(\d+)\]`)
 
-// leftOut tells whether the report says that a member of a file's object is left out.
+// leftOut tells whether the report says that a member of a file's object, or rows of a database's table, are left out.
 func leftOut(rep *Report, path string) bool {
 	key, _, _ := strings.Cut(strings.TrimPrefix(path, "."), ".")
 	key, _, _ = strings.Cut(key, "[")
 	for _, w := range rep.Warnings {
-		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) {
+		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) || strings.Contains(w.Text, "rows of the table "+key+" ") {
 			return true
 		}
 	}

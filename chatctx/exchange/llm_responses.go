@@ -59,7 +59,9 @@ func (l *llm) responses() error {
 			return err
 		}
 	}
-	return c.emit()
+	err = c.emit()
+	l.r.unasked(more.attachments, more.fragments, more.systemFragments, more.calls, more.results, more.fragment, l.attachments)
+	return err
 }
 
 // llmChat is a conversation whose rows come one by one.

@@ -52,6 +52,7 @@ func (l *llm) threads() error {
 			return err
 		}
 	}
+	l.r.unasked(parts)
 	return nil
 }
 

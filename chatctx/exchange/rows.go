@@ -146,7 +146,7 @@ func readOpenCodeDB(r *reading) error {
 		return err
 	}
 	open := map[*gathered]*openCode{}
-	return (&rowFormat{"session", "message", "session_id", []string{"time_created", "id"}, below(openCodeName, "parent_id"), func(t *gathered, at place, v value) {
+	err = (&rowFormat{"session", "message", "session_id", []string{"time_created", "id"}, below(openCodeName, "parent_id"), func(t *gathered, at place, v value) {
 		o := open[t]
 		if o == nil {
 			o = &openCode{r: r, t: t.thread}
@@ -162,6 +162,8 @@ func readOpenCodeDB(r *reading) error {
 		}
 		o.message(at, v.get("id").str(), v, list)
 	}}).read(r)
+	r.unasked(parts)
+	return err
 }
 
 func readKiroDB(r *reading) error {
