@@ -155,7 +155,7 @@ func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) stri
 // owns reports whether an address is the provider's own host.
 func (p Place) owns(base *url.URL) bool {
 	own, err := url.Parse(p.Base)
-	return contains(p.KeyEnv, keyFor(base)) || err == nil && own.Scheme == base.Scheme && own.Host == base.Host
+	return slices.Contains(p.KeyEnv, keyFor(base)) || err == nil && own.Scheme == base.Scheme && own.Host == base.Host
 }
 
 // KnownHost reports whether an address is a provider's own, to which its key goes.
