@@ -24,10 +24,7 @@ const (
 	PromptBucket = "prompt"     // context, prompt id: text
 )
 
-var (
-	encMode = must(cbor.CoreDetEncOptions().EncMode())
-	decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 20}.DecMode())
-)
+var decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -114,7 +111,7 @@ func nameKey(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
 
 // Encode gives the record's bytes, with a checksum.
 func Encode(b *Branch) ([]byte, error) {
-	raw, err := encMode.Marshal(b)
+	raw, err := pool.Marshal(b)
 	if err != nil {
 		return nil, err
 	}
@@ -620,11 +617,14 @@ func PromptID(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// PutPrompt stores a prompt's text and gives its id, made from the text.
+// PutPrompt stores a prompt's text and gives its id, made from the text. ErrInvalid where it is not UTF-8.
 func PutPrompt(tx kv.RwTx, ctx pool.ID, text string) (string, error) {
 	id := PromptID(text)
 	if id == "" {
 		return "", nil
+	}
+	if err := pool.CheckText("a prompt", text); err != nil {
+		return "", err
 	}
 	return id, tx.Put(PromptBucket, append(ctx[:], id...), []byte(text))
 }

@@ -581,6 +581,9 @@ func (b *Batch) Untag(name string) {
 // Mark marks a message, usually pinned or excluded; "" takes the mark away.
 func (b *Batch) Mark(ref Ref, mark string) {
 	b.step("mark", func(t *journal.Txn, _ *Step) error {
+		if err := record.CheckKey("a mark", mark); err != nil {
+			return err
+		}
 		id, err := t.Message(t.Target, ref)
 		if err != nil {
 			return err

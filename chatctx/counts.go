@@ -57,8 +57,14 @@ func (c *ChatContext) scanCounts(tx kv.Tx, encoding string, ids []ID, out []int)
 	return err
 }
 
-// SetCounts keeps token counts. On a store that can only be read it does nothing.
+// SetCounts keeps token counts, one for each message (else ErrInvalid). On a store that can only be read it does nothing.
 func (c *ChatContext) SetCounts(ctx context.Context, encoding string, ids []ID, counts []int) error {
+	if len(counts) != len(ids) {
+		return record.Invalidf("%d counts for %d messages: each has one", len(counts), len(ids))
+	}
+	if err := record.CheckKey("the name of an encoding", encoding); err != nil {
+		return err
+	}
 	keys := countKeys(c.ID, encoding, ids)
 	err := c.store.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		for i, key := range keys {

@@ -572,6 +572,9 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	if e.Sessions, err = r.store.at.Sessions(e.Sessions); err != nil {
 		return nil, err
 	}
+	if err := record.CheckKey("the name of a provider", e.Provider); err != nil {
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out *Ended

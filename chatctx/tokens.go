@@ -25,11 +25,14 @@ func NewSecret() string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// AddToken makes a token and gives its secret, this once. ErrInvalid for a name that is empty or has control characters, ErrConflict for one that is taken.
+// AddToken makes a token and gives its secret, this once. ErrInvalid for a name that is empty, not UTF-8 or has control characters, ErrConflict for one that is taken.
 // It is on no journal: to take it back is RemoveToken.
 func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (secret string, err error) {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
 		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
+	}
+	if err := record.CheckKey("a token's name", name); err != nil {
+		return "", err
 	}
 	secret = NewSecret()
 	t := Token{Name: name, Scopes: scopes, Created: s.at.Now(), By: s.at.Maker()}

@@ -34,6 +34,11 @@ func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelW
 
 // SetModelWindow remembers what a server says that a model takes. It is no operation: there is nothing to take back.
 func (s *Store) SetModelWindow(ctx context.Context, server, model string, w ModelWindow) error {
+	for _, word := range []string{server, model} {
+		if err := record.CheckKey("the name of a server or a model", word); err != nil {
+			return err
+		}
+	}
 	value := strconv.Itoa(w.Tokens)
 	if !w.Sure {
 		value += "?"

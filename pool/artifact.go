@@ -71,7 +71,7 @@ func PutArtifact(tx kv.RwTx, data []byte, mediaType string) (Hash, error) {
 		}
 		rest = rest[n:]
 	}
-	b, err := seal(head)
+	b, err := seal(Marshal(head))
 	if err != nil {
 		return Hash{}, err
 	}

@@ -43,9 +43,9 @@ func mustDec(o cbor.DecOptions) cbor.DecMode {
 }
 
 // Encode gives m's record: deterministic CBOR, the same bytes for the same message, and its CRC-32C behind. Part.Data is not
-// part of it. What could not be read back (text that is not UTF-8, too many parts) is refused with ErrInvalid.
+// part of it. What could not be read back (text that is not UTF-8, a time that cannot be written, too many parts) is refused with ErrInvalid.
 func Encode(m *Message) ([]byte, error) {
-	if err := checkText(m); err != nil {
+	if err := checkRead(m); err != nil {
 		return nil, err
 	}
 	if err := checkCounts(m); err != nil {
@@ -54,7 +54,7 @@ func Encode(m *Message) ([]byte, error) {
 	if m.hasExtra() {
 		return encodeExtra(m)
 	}
-	return seal(m)
+	return seal(encMode.Marshal(m))
 }
 
 // Decode reads a record into m, which takes no memory of b. If m has an ID before, the record must be that message's. A record
@@ -96,9 +96,8 @@ const checksumLen = 4
 // castagnoli is the table of CRC-32C. It is made at the first use, not at the start of every program.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// seal encodes v and puts the CRC-32C of the bytes behind them, most significant byte first.
-func seal(v any) ([]byte, error) {
-	b, err := encMode.Marshal(v)
+// seal puts the CRC-32C of a record's bytes behind them, most significant byte first.
+func seal(b []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func encodeExtra(m *Message) ([]byte, error) {
 	if m.Source != nil {
 		e.set(top, sourceKey, toRecord(&e, m.Source))
 	}
-	b, err := seal(top)
+	b, err := seal(encMode.Marshal(top))
 	e.check(err)
 	if e.err == nil {
 		e.check(looseMode.Wellformed(b[:len(b)-checksumLen])) // it may nest too deep by now

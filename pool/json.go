@@ -42,7 +42,7 @@ func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil) }
 func (e Entry) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
 func appendJSON(b []byte, e *Entry, place bool) ([]byte, error) {
-	if err := checkText(e.Message); err != nil {
+	if err := checkRead(e.Message); err != nil {
 		return nil, err
 	}
 	w := writer{buf: bytes.NewBuffer(b), place: place}

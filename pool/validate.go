@@ -22,7 +22,7 @@ const (
 // that are not an assistant's, a result that is not a tool's, a part that lacks what its type needs, invalid JSON, text
 // that is not UTF-8. Calls of one id are allowed, and so are results without a call.
 func (m *Message) Validate() error {
-	if err := checkText(m); err != nil {
+	if err := checkRead(m); err != nil {
 		return err
 	}
 	if err := checkCounts(m); err != nil {
@@ -117,8 +117,8 @@ func (p *Part) valid(c *cursor, calls []Call) error {
 	return nil
 }
 
-// checkText refuses text that is not UTF-8: no JSON and no reader of the record could hold it.
-func checkText(m *Message) error {
+// checkRead refuses what no JSON and no reader of the record could hold: text that is not UTF-8, and times that cannot be written.
+func checkRead(m *Message) error {
 	return visit(m, func(c *cursor, value any) error {
 		ok := true
 		switch x := value.(type) {
@@ -131,6 +131,10 @@ func checkText(m *Message) error {
 		case *map[string]json.RawMessage:
 			for name, raw := range *x {
 				ok = ok && utf8.ValidString(name) && utf8.Valid(raw)
+			}
+		case *Time:
+			if *x < minTime || *x > maxTime {
+				return c.invalid("a time outside the years 1 to 9999")
 			}
 		}
 		if !ok {
@@ -152,7 +156,7 @@ func checkCounts(m *Message) error {
 	return nil
 }
 
-// validValue checks the raw JSON and the times of a message.
+// validValue checks the raw JSON of a message.
 func validValue(c *cursor, value any) error {
 	switch x := value.(type) {
 	case *json.RawMessage:
@@ -169,10 +173,6 @@ func validValue(c *cursor, value any) error {
 				return err
 			}
 			c.leave(back)
-		}
-	case *Time:
-		if *x < minTime || *x > maxTime {
-			return c.invalid("a time outside the years 1 to 9999")
 		}
 	}
 	return nil

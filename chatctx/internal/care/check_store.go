@@ -2,6 +2,7 @@ package care
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -118,7 +119,7 @@ func (c *checker) answered(id pool.ID, key, value []byte, mid pool.ID) error {
 
 func (c *checker) checksums(bucket string, r kv.Range) error {
 	return c.tx.Scan(bucket, r, func(key, value []byte) error {
-		if err := pool.CheckRecord(value, nil); err != nil {
+		if err := record.Readable(value); err != nil {
 			c.problem(3, fmt.Sprintf("%s %x", bucket, key), "is not as it was stored: %v", err)
 		}
 		return nil
@@ -133,7 +134,7 @@ func (c *checker) store() error {
 			return err
 		}
 	}
-	if err := c.meta(); err != nil {
+	if err := cmp.Or(c.checksums(record.TokenBucket, kv.Range{}), c.meta()); err != nil {
 		return err
 	}
 	err := c.tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "a
 //
 // It does not wait for other programs, so that a command that finds the store held waits once and not twice.
 func Open(path string, o record.Options) (*record.Store, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	found := &opening{}
 	db, err := openDB(path, o, found.check)
 	if err != nil {
@@ -107,6 +111,9 @@ func OpenMemory(o record.Options) (*record.Store, error) { return OpenDB(memkv.N
 
 // OpenDB uses an engine that the caller opened; an empty one becomes a store. Close closes it.
 func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	err := db.View(context.Background(), view.CheckFormat)
 	if errors.Is(err, record.ErrNotOurs) {
 		err = db.Update(context.Background(), initEmpty)
@@ -120,11 +127,11 @@ func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 func newStore(db kv.DB, o record.Options) *record.Store {
 	s := &record.Store{DB: db, Program: o.Program, Person: o.By, Before: o.BeforeStore, Clock: o.Clock, Judge: o.Judge, Indexing: &record.Beside{}, Hints: &record.Hints{}}
 	if s.Program == "" {
-		s.Program = filepath.Base(os.Args[0])
+		s.Program = strings.ToValidUTF8(filepath.Base(os.Args[0]), "\uFFFD")
 	}
 	local := ""
 	if u, err := user.Current(); err == nil {
-		local = u.Username
+		local = strings.ToValidUTF8(u.Username, "\uFFFD")
 	}
 	if s.Person == "" {
 		s.Person = local

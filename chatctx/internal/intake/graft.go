@@ -816,7 +816,7 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 	if err := t.WriteContext(); err != nil {
 		return err
 	}
-	raw, err := record.EncMode.Marshal(t.Rec)
+	raw, err := pool.Marshal(t.Rec)
 	t.RecRaw = raw
 	return err
 }

@@ -159,7 +159,7 @@ func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
 	if err != nil {
 		return err
 	}
-	was, err := record.EncMode.Marshal(child.Rec.Parent)
+	was, err := pool.Marshal(child.Rec.Parent)
 	if err != nil {
 		return err
 	}

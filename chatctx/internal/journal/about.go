@@ -180,7 +180,7 @@ func (t *telling) fields(c *record.Change) error {
 // recordOf is a record with these fields; those that cannot be read are as they are where there are none.
 func recordOf[T any](fields map[uint64]cbor.RawMessage) *T {
 	rec := new(T)
-	if raw, err := record.EncMode.Marshal(fields); err == nil {
+	if raw, err := pool.Marshal(fields); err == nil {
 		_ = record.DecMode.Unmarshal(raw, rec)
 	}
 	return rec

@@ -40,6 +40,9 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 	if key == "" {
 		return false, nil
 	}
+	if err := record.CheckKey("the key of an append", key); err != nil {
+		return false, err
+	}
 	var rec keyRecord
 	ok, err := record.GetRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), &rec)
 	if err != nil || !ok || rec.At+keyLife < t.Now {

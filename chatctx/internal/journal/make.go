@@ -36,7 +36,7 @@ func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, setting
 
 // Made writes the record of a new context. To undo its making is to trash it.
 func (st *StoreTxn) Made(t *Txn, current bool) error {
-	was, err := record.EncMode.Marshal(max(t.Now, 1))
+	was, err := pool.Marshal(max(t.Now, 1))
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func (t *Txn) revertContext(c record.Change, onContext bool) error {
 			return nil
 		}
 	}
-	raw, err := record.EncMode.Marshal(t.Rec)
+	raw, err := pool.Marshal(t.Rec)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 
 // Trash moves a context into the trash, or out of it for the zero time.
 func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
-	was, err := record.EncMode.Marshal(c.Rec.Trashed)
+	was, err := pool.Marshal(c.Rec.Trashed)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 		return record.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
 	}
 	c.Rec.Title, c.Rec.Derived, c.Rec.Renamed = title, false, false
-	after, err := record.EncMode.Marshal(c.Rec)
+	after, err := pool.Marshal(c.Rec)
 	if err != nil {
 		return err
 	}
@@ -354,7 +354,7 @@ func (t *StoreTxn) revertChange(c record.Change) error {
 	t.Changes = append(t.Changes, record.Change{Kind: record.FieldsChange, Bucket: c.Bucket, Key: c.Key, Fields: had})
 	for _, sub := range t.Subjects {
 		if bytes.Equal(c.Key, sub.ID[:]) {
-			now, err := record.EncMode.Marshal(sub.Rec)
+			now, err := pool.Marshal(sub.Rec)
 			if err != nil {
 				return err
 			}

@@ -321,7 +321,7 @@ func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
 		b.System, b.Prompt, b.Settings = like.System, like.Prompt, like.Settings
 		b.Sessions, b.From = slices.Clone(like.Sessions), like.ID
 	}
-	removed, err := record.EncMode.Marshal(max(t.Now, 1))
+	removed, err := pool.Marshal(max(t.Now, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -686,7 +686,7 @@ func (t *Txn) diffContext() error {
 		}
 		keys = map[uint64]bool{record.ActiveField: true}
 	}
-	after, err := record.EncMode.Marshal(t.Rec)
+	after, err := pool.Marshal(t.Rec)
 	if err != nil {
 		return err
 	}

@@ -28,9 +28,14 @@ type Claim struct {
 }
 
 var (
-	thisHost, _ = os.Hostname()
-	thisBoot    = bootID()
+	thisHost = hostName()
+	thisBoot = bootID()
 )
+
+func hostName() string {
+	name, _ := os.Hostname()
+	return strings.ToValidUTF8(name, "\uFFFD")
+}
 
 // anyBoot stands in the claims on a store that a server keeps: hosts of one name and processes of one number mean nothing there, so a claim holds until it is
 // not renewed.

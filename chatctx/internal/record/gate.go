@@ -62,20 +62,33 @@ func (s *Store) Message(m *pool.Message) error {
 	return err
 }
 
-// Texts pass texts that are no messages through the hook.
+// Texts pass texts that are no messages through the hook, and refuses what is not UTF-8, from whoever it comes.
 func (s *Store) Texts(kind string, texts ...*string) error {
 	for _, p := range texts {
-		if s.Before == nil || *p == "" {
-			continue
+		if s.Before != nil && *p != "" {
+			m := pool.NewText(pool.System, *p)
+			m.Kind = kind
+			if err := s.Before(m); err != nil {
+				return err
+			}
+			*p = m.Text()
 		}
-		m := pool.NewText(pool.System, *p)
-		m.Kind = kind
-		if err := s.Before(m); err != nil {
+		if err := pool.CheckText(kind, *p); err != nil {
 			return err
 		}
-		*p = m.Text()
 	}
 	return nil
+}
+
+// maxKey is the most bytes of a word that stands in the key of a record.
+const maxKey = 1024
+
+// CheckKey refuses a word that cannot stand in the key of a record; what says what it is.
+func CheckKey(what, word string) error {
+	if len(word) > maxKey {
+		return Invalid("%s has at most %d bytes, this one %d", what, maxKey, len(word))
+	}
+	return pool.CheckText(what, word)
 }
 
 // Value passes the texts in a JSON value through the hook, but for the keys of its objects. All other bytes stay as they are.

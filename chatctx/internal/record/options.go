@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/chatctx/chatctx/pool"
@@ -26,6 +27,11 @@ type Options struct {
 	Place func(store pool.ID) Place
 	// Clock gives the time; nil: the server's where one keeps the store, else the system's. No order depends on it.
 	Clock func() time.Time
+}
+
+// Check says why a store cannot be opened with options; nil if it can. ErrInvalid.
+func (o *Options) Check() error {
+	return cmp.Or(CheckKey("the program's name", o.Program), CheckKey("the name of who decides", o.By))
 }
 
 func (s *Store) Now() pool.Time { return pool.TimeOf(s.Clock()) }

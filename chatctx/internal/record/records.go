@@ -35,10 +35,7 @@ const (
 	OldestVersion = 2
 )
 
-var (
-	EncMode = must(cbor.CoreDetEncOptions().EncMode())
-	DecMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
-)
+var DecMode = must(cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode())
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -127,11 +124,20 @@ func PutRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
 
 // EncodeRecord gives the bytes of a record, with a checksum. Settings, whose keys are names, have none.
 func EncodeRecord(v any) ([]byte, error) {
-	raw, err := EncMode.Marshal(v)
+	raw, err := pool.Marshal(v)
 	if _, named := v.(map[string]json.RawMessage); named || err != nil {
 		return raw, err
 	}
 	return pool.AddChecksum(raw, nil), nil
+}
+
+// Readable reports whether a record is as it was written, and can be read.
+func Readable(raw []byte) error {
+	if err := pool.CheckRecord(raw, nil); err != nil {
+		return err
+	}
+	var all map[uint64]any
+	return DecMode.Unmarshal(raw, &all)
 }
 
 // GetRecord reads a record into v and says whether it was there.
@@ -229,6 +235,6 @@ func ReplaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint
 			m[k] = v
 		}
 	}
-	out, err := EncMode.Marshal(m)
+	out, err := pool.Marshal(m)
 	return out, had, err
 }

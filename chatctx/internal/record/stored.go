@@ -110,25 +110,25 @@ type (
 )
 
 // MarshalCBOR gives what is stored of it.
-func (t Tool) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(StoredTool(t)) }
+func (t Tool) MarshalCBOR() ([]byte, error) { return pool.Marshal(StoredTool(t)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (t *Tool) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*StoredTool)(t)) }
 
 // MarshalCBOR gives what is stored of it.
-func (r Remote) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedRemote(r)) }
+func (r Remote) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedRemote(r)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (r *Remote) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRemote)(r)) }
 
 // MarshalCBOR gives what is stored of it.
-func (r Rule) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedRule(r)) }
+func (r Rule) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedRule(r)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (r *Rule) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRule)(r)) }
 
 // MarshalCBOR gives what is stored of it.
-func (c Condition) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedCondition(c)) }
+func (c Condition) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedCondition(c)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (c *Condition) UnmarshalCBOR(raw []byte) error {
@@ -136,13 +136,13 @@ func (c *Condition) UnmarshalCBOR(raw []byte) error {
 }
 
 // MarshalCBOR gives what is stored of it.
-func (t Task) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedTask(t)) }
+func (t Task) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedTask(t)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (t *Task) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedTask)(t)) }
 
 // MarshalCBOR gives what is stored of it.
-func (d Decision) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedDecision(d)) }
+func (d Decision) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedDecision(d)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (d *Decision) UnmarshalCBOR(raw []byte) error {
@@ -150,7 +150,7 @@ func (d *Decision) UnmarshalCBOR(raw []byte) error {
 }
 
 // MarshalCBOR gives what is stored of it.
-func (c Claim) MarshalCBOR() ([]byte, error) { return EncMode.Marshal(storedClaim(c)) }
+func (c Claim) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedClaim(c)) }
 
 // UnmarshalCBOR reads it as MarshalCBOR gave it.
 func (c *Claim) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedClaim)(c)) }
