@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/find"
@@ -17,9 +18,10 @@ import (
 )
 
 // Batch collects changes and makes them as one operation, in one transaction, when it is committed. References are resolved
-// in that transaction, each step seeing what those before it did. Commit returns what the steps made. A Batch is used once, by one
-// goroutine.
+// in that transaction, each step seeing what those before it did. Commit returns what the steps made. A Batch is filled by one goroutine and committed once: of
+// several who commit it one does, and the others get ErrInvalid.
 type Batch struct {
+	mu      sync.Mutex // held by Commit
 	store   *Store
 	context string
 	branch  string
@@ -78,8 +80,11 @@ func (b *Batch) Name(what string) { b.what = what }
 func (b *Batch) Expect(revision uint64) { b.expect = &revision }
 
 // Together makes later batches parts of one command with this one: Undo takes them back together. A batch is tied to itself where
-// only replies follow (Reply.Together). It returns the batch.
+// only replies follow (Reply.Together); nil ties it to none. It returns the batch.
 func (b *Batch) Together(with *Batch) *Batch {
+	if with == nil {
+		return b
+	}
 	if with.group == nil {
 		with.group = journal.NewGroup()
 	}
@@ -92,6 +97,11 @@ func (b *Batch) Together(with *Batch) *Batch {
 //
 // While an answer is being written on a branch (BeginReply), its history only grows at its end and the branch stays: other changes of it are an ErrConflict, as are Undo and Redo of such.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
+	if b.store == nil {
+		return nil, record.Invalidf("a batch is begun with Begin")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.state == committed {
 		return nil, record.Invalidf("the batch was committed already: begin another one")
 	}
@@ -241,7 +251,7 @@ func (b *Batch) ready(msgs []*Message) {
 	b.prepare = append(b.prepare, func() error {
 		var without []*Message
 		for _, m := range msgs {
-			if m.ID == (ID{}) {
+			if m != nil && m.ID == (ID{}) {
 				without = append(without, m)
 			}
 		}
@@ -378,6 +388,11 @@ func (b *Batch) Rewind(ref Ref) {
 // Drop takes messages off the branch; with a call go its results. Each Ref may be a range.
 func (b *Batch) Drop(refs ...Ref) {
 	b.history("drop", func(t *journal.Txn, s *Step) error {
+		for _, ref := range refs {
+			if err := record.Named("message", string(ref)); err != nil {
+				return err
+			}
+		}
 		all, err := t.WithResults(t.Target, refs)
 		if err != nil {
 			return err
@@ -505,6 +520,9 @@ func (b *Batch) Switch(name string) {
 // RemoveBranch removes a branch; what it alone holds stays until gc, so that undo can bring it back. The active and the last one stay (ErrConflict).
 func (b *Batch) RemoveBranch(name string) {
 	b.step("branch rm", func(t *journal.Txn, _ *Step) error {
+		if err := record.Named("branch", name); err != nil {
+			return err
+		}
 		gone, err := t.Branch(name)
 		if err != nil {
 			return err
@@ -782,7 +800,7 @@ func (b *Batch) SetSessions(sessions []branch.Session) {
 
 // PutLoose stores a message in the pool that is on no branch, such as a session's summary. It gets its id at once, so that later steps can name it.
 func (b *Batch) PutLoose(m *Message) {
-	if m.ID == (ID{}) {
+	if m != nil && m.ID == (ID{}) {
 		m.ID = pool.NewID()
 	}
 	b.ready([]*Message{m})

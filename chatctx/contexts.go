@@ -487,7 +487,7 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) 
 	return info, s.at.Place.Use(info.ID)
 }
 
-// Trash moves contexts to the trash with all that lie below them, as one operation. Nothing of them is lost. What Commit says of one context it says of the last.
+// Trash moves contexts to the trash with all that lie below them, as one operation. Each has to be named (else ErrInvalid): "" is not the current one here. Nothing of them is lost. What Commit says of one context it says of the last.
 func (s *Store) Trash(ctx context.Context, refs ...string) (*Committed, error) {
 	return s.trash(ctx, "rm", s.at.Now(), refs)
 }
@@ -498,6 +498,11 @@ func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error)
 }
 
 func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []string) (*Committed, error) {
+	for _, ref := range refs {
+		if ref == "" {
+			return nil, record.Invalidf("name the context that is to go to the trash, or to come out of it")
+		}
+	}
 	all, named, err := s.withThoseBelow(ctx, refs, at == 0)
 	if err != nil {
 		return nil, err

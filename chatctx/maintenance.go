@@ -77,7 +77,7 @@ func (m *Maintenance) PurgeDue(ctx context.Context) (bool, error) {
 type PurgeOptions struct{ DryRun bool }
 
 // PurgeContext removes a context for good: its messages, branches, decisions, journal, and artifacts that nothing else refers to. Then the file is written
-// anew, so that the bytes are gone. One line on the store's journal stays that says that it was done.
+// anew, so that the bytes are gone. It has to be named: "" is ErrInvalid. One line on the store's journal stays that says that it was done.
 func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (*Purged, error) {
 	return care.PurgeContext(ctx, m.store.at, ref, o.DryRun)
 }

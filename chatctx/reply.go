@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -36,7 +37,7 @@ type Reply struct {
 func (r *Reply) Together(with *Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if with.group != nil {
+	if with != nil && with.group != nil {
 		r.group, r.last = with.group, with.group.Begun(r.Context)
 	}
 }
@@ -488,7 +489,8 @@ func (r *Reply) Held(ctx context.Context) error {
 	return r.store.at.DB.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
 }
 
-// Save renews the claim and, if partial is not nil, stores what has come of the reply so far, so that a crash does not lose it. ErrStopped
+// Save renews the claim and, if partial is not nil, stores what has come of the reply so far, so that a crash does not lose it. It has to be a message as Append takes
+// one (else ErrInvalid), but that arguments of a call may have come in part: they are kept as a JSON string until they are whole, and a call without its tool's name is left out. ErrStopped
 // where the claim is gone.
 func (r *Reply) Save(ctx context.Context, partial *Message) error {
 	var raw []byte
@@ -515,25 +517,49 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 	})
 }
 
-// encodePartial leaves out what is not in a record: images that were not stored yet. The hook gets a copy, since the message goes on growing.
+// encodePartial makes a message of what has come: without what is not in a record, images that were not stored yet, and with calls that can be read. The hook gets a
+// copy, since the message goes on growing.
 func (s *Store) encodePartial(m *Message) ([]byte, error) {
 	c := *m
-	c.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p pool.Part) bool { return p.Data != nil })
+	c.Calls = partialCalls(m.Calls)
+	c.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p pool.Part) bool {
+		nameless := p.Type == pool.CallPart && !slices.ContainsFunc(c.Calls, func(call pool.Call) bool { return call.ID == p.CallID })
+		return p.Data != nil || nameless
+	})
 	if c.ID == (ID{}) {
 		c.ID = pool.NewID()
 	}
 	raw, err := pool.Encode(&c)
-	if err != nil || s.at.Before == nil {
-		return raw, err
+	if err != nil {
+		return nil, err
 	}
 	own := &Message{}
 	if err := pool.Decode(raw, own); err != nil {
 		return nil, err
 	}
+	own.MakeWhole()
 	if err := s.at.Message(own); err != nil {
 		return nil, err
 	}
+	if err := own.Validate(); err != nil {
+		return nil, err
+	}
 	return pool.Encode(own)
+}
+
+// partialCalls are the calls that have a name so far, arguments that are not whole as a string.
+func partialCalls(calls []pool.Call) []pool.Call {
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c pool.Call) bool { return c.Tool == "" })
+	for i := range calls {
+		c := &calls[i]
+		if c.Arguments != nil && !json.Valid(c.Arguments) {
+			c.Arguments, _ = json.Marshal(string(c.Arguments)) // a string has no error
+		}
+		if c.Raw != nil && !json.Valid(c.Raw) {
+			c.Raw = nil
+		}
+	}
+	return calls
 }
 
 // Ending is what a reply ends with, or goes on after.

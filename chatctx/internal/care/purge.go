@@ -174,6 +174,9 @@ func (p *Purged) begin(what string, id pool.ID, title string) {
 // PurgeContext removes a context for good: its messages, branches, decisions, journal, and artifacts that nothing else refers to. Then the file is written
 // anew, so that the bytes are gone. One line on the store's journal stays that says that it was done. dry only says what would go.
 func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*Purged, error) {
+	if err := record.Named("context", ref); err != nil {
+		return nil, err
+	}
 	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
 		id, err := view.ResolveContext(s, tx, ref)
 		if err != nil {
@@ -195,6 +198,9 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*
 // PurgeBranch removes a branch for good, with the messages that no other branch holds. The context's history of undo goes with it: what it could bring back is gone.
 // The active branch is not purged (ErrConflict).
 func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, dry bool) (*Purged, error) {
+	if err := record.Named("branch", name); err != nil {
+		return nil, err
+	}
 	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
 		t, err := journal.Begin(s, tx, contextRef, name)
 		if err != nil {
@@ -218,6 +224,11 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 // PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. The contexts' history of undo goes with
 // them, sessions that summarise them are opened again, and a title that was made from one is taken away.
 func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref, dry bool) (*Purged, error) {
+	for _, ref := range refs {
+		if err := record.Named("message", string(ref)); err != nil {
+			return nil, err
+		}
+	}
 	return purge(ctx, s, dry, func(tx kv.RwTx, out *Purged) error {
 		t, err := journal.Begin(s, tx, contextRef, branchName)
 		if err != nil {

@@ -218,6 +218,9 @@ func (in *Incoming) ready(s *record.Store) error {
 
 // readyMessage prepares one message. ids are those of the messages before it.
 func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.ID]bool) error {
+	if m == nil {
+		return record.Invalidf("a message of conversation %q is nil", in.Conversation)
+	}
 	if m.ID != (pool.ID{}) && ids[m.ID] {
 		return record.Invalidf("two messages of conversation %q have the id %s", in.Conversation, m.ID)
 	}
@@ -338,6 +341,9 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 // Ready checks a conversation and prepares its messages, once. Import does it too; it needs no transaction, so another goroutine can do
 // it before.
 func (r *ImportRun) Ready(in *Incoming) error {
+	if in == nil {
+		return record.Invalidf("a conversation is nil")
+	}
 	if in.prepared {
 		return nil
 	}

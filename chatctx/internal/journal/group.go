@@ -125,7 +125,7 @@ type Appending struct {
 func (a *Appending) CopyIDs() {
 	a.fresh = map[pool.ID]pool.ID{}
 	for _, m := range a.Msgs {
-		if a.O.Copies && m.ID != (pool.ID{}) && a.fresh[m.ID] == (pool.ID{}) {
+		if a.O.Copies && m != nil && m.ID != (pool.ID{}) && a.fresh[m.ID] == (pool.ID{}) {
 			a.fresh[m.ID] = pool.NewID()
 		}
 	}

@@ -90,6 +90,14 @@ func Invalid(format string, args ...any) error { return &invalidError{fmt.Sprint
 
 func Invalidf(format string, args ...any) error { return Invalid(format, args...) }
 
+// Named refuses the empty reference where something is to be removed: elsewhere it means the current one, and that is not to go by mistake.
+func Named(kind, ref string) error {
+	if ref == "" {
+		return Invalid("name the %s that is to go", kind)
+	}
+	return nil
+}
+
 type invalidError struct{ text string }
 
 func (e *invalidError) Error() string { return e.text }

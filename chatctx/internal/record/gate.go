@@ -27,6 +27,9 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 // Fit is Ready for messages whose results come on their own: what they say of finished calls stays.
 func (s *Store) Fit(msgs []*pool.Message) error {
 	for i, m := range msgs {
+		if m == nil {
+			return Invalid("message %d is nil", i+1)
+		}
 		if m.ID == (pool.ID{}) {
 			m.ID = pool.NewID()
 		}

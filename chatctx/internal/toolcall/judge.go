@@ -15,6 +15,9 @@ import (
 
 // Judge says what the rules say of a call now.
 func Judge(ctx context.Context, s *record.Store, c *record.Call) (*record.Ruling, error) {
+	if c == nil {
+		return nil, record.Invalidf("no call is given")
+	}
 	q := record.Question{Message: c.Message, Index: c.Index, Tool: c.Tool, Arguments: c.RunArguments()}
 	return Ask(ctx, s, c.Context, c.Branch, q)
 }

@@ -1,0 +1,180 @@
+package chatctx
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/chatctx/chatctx/branch"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// TestPartialRepliesCanBeRead: what Save keeps of a reply is a message whose JSON can be written, however little of a call has come, and what can be no message is refused.
+func TestPartialRepliesCanBeRead(t *testing.T) {
+	s := openAny(t, Options{Program: "test", Judge: byName{}})
+	defer closeChecked(t, s)
+	for _, bad := range []*Message{
+		{}, {Role: "robot", Content: says(">a")[0].Content}, {Role: pool.Assistant, Created: never}, {Role: pool.Assistant, Content: []pool.Part{{}}},
+		{Role: pool.User, Calls: []pool.Call{{ID: "c", Tool: "t"}}}, {Role: pool.Assistant, Calls: []pool.Call{{ID: "c", Tool: "t", Status: "perhaps"}}},
+	} {
+		begun, err := newContext(t, s).BeginReply(t.Context(), "", AppendOptions{}, says("q")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := begun.Reply.Save(t.Context(), bad); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	for arguments, kept := range map[string]string{`{"pa`: `"{\"pa"`, `{"path":"a"}`: `{"path":"a"}`, ``: `""`, `"\ud83d"`: `"\ufffd"`} {
+		c := newContext(t, s)
+		begun, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("q")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		partial := &Message{Role: pool.Assistant, Content: []pool.Part{{Type: pool.TextPart, Text: "I "}, {Type: pool.CallPart, CallID: "d"}, {Type: pool.CallPart, CallID: "c"}},
+			Calls: []pool.Call{{ID: "d"}, {ID: "c", Tool: "t", Arguments: json.RawMessage(arguments), Raw: json.RawMessage(`{"x`)}}}
+		if err := begun.Reply.Save(t.Context(), partial); err != nil {
+			t.Fatal(err)
+		}
+		want(t, string(partial.Calls[1].Arguments), arguments) // it goes on growing
+		if m, err := c.Settle(t.Context(), "", SettleOptions{Force: true}); err != nil || len(m.Calls) != 1 || len(m.Content) != 2 {
+			t.Fatalf("%+v %v", m, err)
+		}
+		snapshot, err := c.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := snapshot.Tail(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, string(page[0].Calls[0].Arguments), kept)
+	}
+	readAll(t, s)
+}
+
+// TestOneOfManyCommits: of several who commit one batch at once, one does.
+func TestOneOfManyCommits(t *testing.T) {
+	s := openAny(t, Options{Program: "test", Judge: byName{}})
+	defer closeChecked(t, s)
+	c := newContext(t, s)
+	for range 10 {
+		b := c.Begin("")
+		b.Append(says("once")...)
+		b.SetTitle("a title")
+		var errs [6]error
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() { _, errs[i] = b.Commit(t.Context()) })
+		}
+		all.Wait()
+		done := 0
+		for _, err := range errs {
+			if err == nil {
+				done++
+			} else if !errors.Is(err, ErrInvalid) {
+				t.Error(err)
+			}
+		}
+		if done != 1 {
+			t.Errorf("%d commits made it", done)
+		}
+	}
+	snapshot, err := c.Snapshot(t.Context(), "")
+	if err != nil || snapshot.Len() != 10 {
+		t.Errorf("%d messages, %v", snapshot.Len(), err)
+	}
+}
+
+// TestNothingIsNoMessage: nil where a message belongs is ErrInvalid, through every door.
+func TestNothingIsNoMessage(t *testing.T) {
+	s := openAny(t, Options{Program: "test", Judge: byName{}})
+	defer closeChecked(t, s)
+	c := newContext(t, s, "a")
+	none := []*Message{nil}
+	doors := map[string]func() error{
+		"append":       func() error { _, err := c.Append(t.Context(), "", nil); return err },
+		"append twice": func() error { _, err := c.Append(t.Context(), "", says("b")[0], nil); return err },
+		"copies":       batch1(t, c, func(b *Batch) { b.AppendWith(AppendOptions{Key: "k", Copies: true}, nil) }),
+		"insert":       batch1(t, c, func(b *Batch) { b.Insert("@1", none...) }),
+		"loose":        batch1(t, c, func(b *Batch) { b.PutLoose(nil) }),
+		"reply":        func() error { _, err := c.BeginReply(t.Context(), "", AppendOptions{}, nil); return err },
+		"new":          func() error { _, err := s.New(t.Context(), NewContext{Messages: none}); return err },
+		"task": func() error {
+			_, err := c.StartTask(t.Context(), "", NewTask{NewContext: NewContext{Messages: none}})
+			return err
+		},
+		"import": func() error { _, err := s.Import(t.Context(), []*Incoming{nil}); return err },
+		"node": func() error {
+			_, err := s.Import(t.Context(), []*Incoming{{Nodes: []Node{{ID: "1"}}, Branches: []IncomingBranch{{Name: "main", Leaf: 1}}}})
+			return err
+		},
+		"import loose": func() error { _, err := s.Import(t.Context(), []*Incoming{{Loose: none}}); return err },
+		"zero batch":   func() error { _, err := (&Batch{}).Commit(t.Context()); return err },
+		"judge":        func() error { _, err := s.Judge(t.Context(), nil); return err },
+		"apply rules":  func() error { _, err := s.ApplyRules(t.Context(), nil); return err },
+		"counts":       func() error { return c.SetCounts(t.Context(), "e", []ID{pool.NewID()}, nil) },
+		"together":     batch1(t, c, func(b *Batch) { b.Together(nil).PutLoose(nil) }),
+	}
+	for name, door := range doors {
+		if err := door(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	begun, err := c.BeginReply(t.Context(), "", AppendOptions{}, says("q")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun.Reply.Together(nil)
+	for _, e := range []Ending{{Messages: none}, {Loose: none, Sessions: []branch.Session{}}} {
+		if _, err := begun.Reply.Finish(t.Context(), e); !errors.Is(err, ErrInvalid) {
+			t.Error(err)
+		}
+	}
+}
+
+func batch1(t *testing.T, c *ChatContext, fn func(*Batch)) func() error {
+	return func() error {
+		b := c.Begin("")
+		fn(b)
+		_, err := b.Commit(t.Context())
+		return err
+	}
+}
+
+// TestNothingIsRemovedWithoutAName: what cannot be named without a reference is not removed.
+func TestNothingIsRemovedWithoutAName(t *testing.T) {
+	s := openAny(t, Options{Program: "test", Judge: byName{}})
+	defer closeChecked(t, s)
+	c := newContext(t, s, "a", ">b")
+	care := s.Maintenance()
+	for name, remove := range map[string]func() error{
+		"trash":         func() error { _, err := s.Trash(t.Context(), ""); return err },
+		"trash one of":  func() error { _, err := s.Trash(t.Context(), c.ID.String(), ""); return err },
+		"restore":       func() error { _, err := s.Restore(t.Context(), ""); return err },
+		"purge context": func() error { _, err := care.PurgeContext(t.Context(), "", PurgeOptions{}); return err },
+		"purge branch":  func() error { _, err := care.PurgeBranch(t.Context(), c.ID.String(), "", PurgeOptions{}); return err },
+		"purge messages": func() error {
+			_, err := care.PurgeMessages(t.Context(), c.ID.String(), "", []Ref{""}, PurgeOptions{})
+			return err
+		},
+		"remove a branch": batch1(t, c, func(b *Batch) { b.RemoveBranch("") }),
+		"drop":            batch1(t, c, func(b *Batch) { b.Drop("") }),
+		"rewind":          batch1(t, c, func(b *Batch) { b.Rewind("") }),
+		"a rule":          batch1(t, c, func(b *Batch) { b.RemoveRule("") }),
+		"a tool":          batch1(t, c, func(b *Batch) { b.RemoveTool("") }),
+		"a label":         batch1(t, c, func(b *Batch) { b.Unlabel("") }),
+		"a tag":           batch1(t, c, func(b *Batch) { b.Untag("") }),
+		"a token":         func() error { return s.RemoveToken(t.Context(), "") },
+		"a store's rule":  func() error { _, err := s.RemoveRule(t.Context(), ""); return err },
+		"a store's tool":  func() error { _, err := s.RemoveTool(t.Context(), ""); return err },
+	} {
+		if err := remove(); !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if snapshot, err := c.Snapshot(t.Context(), ""); err != nil || snapshot.Len() != 2 {
+		t.Errorf("%v", err)
+	}
+}
