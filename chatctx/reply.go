@@ -3,8 +3,8 @@ package chatctx
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"

