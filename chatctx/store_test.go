@@ -592,7 +592,7 @@ func TestStoreOperationsAreUndoneToo(t *testing.T) {
 		if info, err := first.Info(t.Context()); err != nil || info.Trashed != 0 {
 			t.Errorf("info %+v: %v", info, err)
 		}
-		if _, err := s.Trash(t.Context(), ""); err != nil {
+		if _, err := s.Trash(t.Context(), second.ID.String()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Begin("", "").Commit(t.Context()); !errors.Is(err, ErrConflict) {
