@@ -135,7 +135,7 @@ func callState(c *chatctx.Call) string {
 	return string(c.Execution)
 }
 
-// callStore opens the store to be written; one that cannot be is read as it is.
+// callStore opens the store to let rules decide; one that cannot be written is read as it is.
 func (r *run) callStore() (*chatctx.Store, error) {
 	st, err := r.writer()
 	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
@@ -179,7 +179,7 @@ func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter
 	if r.given("n") && r.flags.Int("n") < 1 {
 		return nil, f, usagef("%s -n needs a number from 1 on", command)
 	}
-	if st, err = r.callStore(); err == nil {
+	if st, err = r.reader(); err == nil {
 		f, err = r.callFilter(st)
 	}
 	return st, f, err
@@ -318,7 +318,7 @@ func (r *run) callByRef(st *chatctx.Store, ref string) (*chatctx.Call, error) {
 }
 
 func doCallsLog(r *run) error {
-	st, err := r.callStore()
+	st, err := r.reader()
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func doCallsShow(r *run) error {
-	st, err := r.callStore()
+	st, err := r.reader()
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (r *run) editedText() (string, error) {
 	if editor == nil {
 		editor = []string{defaultEditor}
 	}
-	_, snap, err := r.snapshot()
+	_, snap, err := r.snapshotToChange()
 	if err != nil {
 		return "", err
 	}

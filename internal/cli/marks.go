@@ -35,7 +35,7 @@ type marksJSON struct {
 
 // mark gives the messages that the arguments name a mark, or takes one away: only messages that have the mark only are touched then.
 func (r *run) mark(mark, only, done string) error {
-	c, snap, err := r.snapshot()
+	c, snap, err := r.snapshotToChange()
 	if err != nil {
 		return err
 	}

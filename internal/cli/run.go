@@ -165,7 +165,7 @@ func (r *run) conversation() (*chatctx.ChatContext, error) {
 	return c, contextHint(err)
 }
 
-// snapshot opens the store for reading and takes the branch that the flags name as it is now.
+// snapshot opens the store for reading and takes the branch that the flags name as it is now, with what a program that died left of an answer. It writes nothing.
 func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.conversation()
 	if err != nil {
@@ -175,12 +175,21 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	if err != nil || s.Claim == nil || !s.Claim.Dead(r.st.Now()) {
 		return c, s, err
 	}
-	r.settle(c)
-	if c, err = r.conversation(); err != nil {
-		return nil, nil, err
-	}
+	c = c.Settled(r.branchName())
 	s, err = c.Snapshot(r.ctx, r.branchName())
 	return c, s, err
+}
+
+// snapshotToChange is snapshot for a command that changes what it read: what a program that died left of an answer is put on the branch first.
+func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	c, err := r.conversation()
+	if err != nil {
+		return nil, nil, err
+	}
+	if claim, err := c.Running(r.ctx, r.branchName()); err == nil && claim != nil && claim.Dead(r.st.Now()) {
+		r.settle(c)
+	}
+	return r.snapshot()
 }
 
 // most is the flag -n, 0 where it is not given.

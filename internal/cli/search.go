@@ -135,12 +135,9 @@ func (r *run) searchOptions() (chatctx.SearchOptions, error) {
 	return o, nil
 }
 
-// openIndexed opens the store. Where much has come in since, it is put into the index first.
+// openIndexed opens the store. Where much has come in since, it is put into a file's index first; a server's is left to those who write there.
 func (r *run) openIndexed() error {
-	st, err := r.writer()
-	if errors.Is(err, chatctx.ErrReadOnly) {
-		st, err = r.reader()
-	}
+	st, err := r.caching()
 	if err != nil {
 		return err
 	}
@@ -150,7 +147,7 @@ func (r *run) openIndexed() error {
 		return err
 	case !index.Whole:
 		r.note("there is no index yet, so everything is read; make one: %s", r.again("search --reindex"))
-	case index.Waiting > 2000:
+	case index.Waiting > 2000 && r.onServer() == nil:
 		r.note("putting new messages into the index …")
 		if err = st.Maintenance().Index(r.ctx, nil); errors.Is(err, chatctx.ErrReadOnly) {
 			return nil

@@ -49,7 +49,7 @@ func doCompact(r *run) error {
 	if r.given("summary") && r.is("digest") {
 		return usagef("compact takes --summary or --digest, not both")
 	}
-	if _, err := r.writer(); err != nil {
+	if err := r.changing(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()
@@ -243,7 +243,7 @@ func doPrune(r *run) error {
 	if r.given("keep-tokens") && r.flags.Int("keep-tokens") < 0 {
 		return usagef("--keep-tokens takes a number of 0 or more")
 	}
-	if _, err := r.writer(); err != nil {
+	if err := r.changing(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()
@@ -292,7 +292,7 @@ type sessionJSON struct {
 }
 
 func doSessions(r *run) error {
-	if err := r.counting(); err != nil {
+	if _, err := r.caching(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()
@@ -383,7 +383,7 @@ type resumedJSON struct {
 }
 
 func doResume(r *run) error {
-	if _, err := r.writer(); err != nil {
+	if err := r.changing(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()

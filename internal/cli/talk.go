@@ -572,8 +572,7 @@ func (v *voice) end() {
 	v.r.con.out.flush()
 }
 
-// settle puts on the branch what came of an answer whose program has died since, before anything is read. A store that cannot be written is read as it is. The store
-// is closed afterwards.
+// settle puts on the branch what came of an answer whose program has died since. A store that cannot be written is read as it is. The store is closed afterwards.
 func (r *run) settle(c *chatctx.ChatContext) {
 	r.close()
 	if _, err := r.writer(); err == nil {

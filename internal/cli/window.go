@@ -79,13 +79,16 @@ func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer
 	return r.turn(c, branchName).Options(r.ctx)
 }
 
-// counting opens the store so that counts are kept, or, where it can only be read, without.
-func (r *run) counting() error {
-	_, err := r.writer()
-	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
-		_, err = r.reader()
+// caching opens the store to read it so that what is counted on the way is kept in its file. A server's, and a file that cannot be written, is opened without.
+func (r *run) caching() (*chatctx.Store, error) {
+	if path, err := r.storePath(); err == nil && isURL(path) {
+		return r.reader()
 	}
-	return err
+	st, err := r.writer()
+	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
+		return r.reader()
+	}
+	return st, err
 }
 
 // tokensJSON is a branch's size.
@@ -100,6 +103,16 @@ type tokensJSON struct {
 	Messages []tokenLine `json:"messages"`
 }
 
+// changing opens the store to change it, with --dry-run to read it.
+func (r *run) changing() error {
+	open := r.writer
+	if r.is("dry-run") {
+		open = r.caching
+	}
+	_, err := open()
+	return err
+}
+
 type tokenLine struct {
 	ID       chatctx.ID `json:"id"`
 	Role     pool.Role  `json:"role"`
@@ -109,7 +122,7 @@ type tokenLine struct {
 }
 
 func doTokens(r *run) error {
-	if err := r.counting(); err != nil {
+	if _, err := r.caching(); err != nil {
 		return err
 	}
 	c, name, err := r.talk()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -43,8 +42,13 @@ type Collected struct {
 	Kept map[string]int
 }
 
-// errDry ends a transaction that was only made to see what it would do.
-var errDry = errors.New("a dry run")
+// update makes a change, or where dry is set only what can be seen of it: nothing is written then.
+func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) error) error {
+	if !dry {
+		return s.DB.Update(ctx, fn)
+	}
+	return s.DB.View(ctx, func(tx kv.Tx) error { return fn(kv.Overlay(tx)) })
+}
 
 // GC removes what no branch, no kept operation, no tag, mark, session or queue needs, but for receipts: contexts whose time in the trash is over, old operations, then the removed branches
 // and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
@@ -67,16 +71,12 @@ func collect(ctx context.Context, s *record.Store, o GCOptions) (*Collected, err
 	for _, id := range ids {
 		var one Collected
 		var c *collector
-		err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+		err := update(ctx, s, o.DryRun, func(tx kv.RwTx) error {
 			c = &collector{tx: tx, id: id, o: o, now: s.Now(), out: &one, gone: map[pool.ID]bool{}}
 			one = Collected{Kept: map[string]int{}}
-			err := c.context()
-			if err == nil && o.DryRun {
-				err = errDry
-			}
-			return err
+			return c.context()
 		})
-		if err != nil && !errors.Is(err, errDry) {
+		if err != nil {
 			return out, err
 		}
 		maps.Copy(gone, c.gone)

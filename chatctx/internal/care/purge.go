@@ -31,20 +31,14 @@ func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[poo
 		}
 	}
 	var took Collected
-	err = s.DB.Update(ctx, func(tx kv.RwTx) error {
+	err = update(ctx, s, dry, func(tx kv.RwTx) error {
 		took = Collected{}
 		if err := u.changed(tx); err != nil {
 			return err
 		}
-		if err := u.sweep(tx, s.Now(), &took); err != nil {
-			return err
-		}
-		if dry {
-			return errDry
-		}
-		return nil
+		return u.sweep(tx, s.Now(), &took)
 	})
-	if err != nil && !errors.Is(err, errDry) {
+	if err != nil {
 		return err
 	}
 	out.Artifacts += took.Artifacts
@@ -478,27 +472,27 @@ func without(op *record.Operation, id pool.ID) {
 	}
 }
 
+// errNothing ends a removal that found nothing to take away.
+var errNothing = errors.New("nothing to take away")
+
 // purge makes the removal, notes that it was done, sweeps artifacts and writes the file anew.
 func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
 	ctx = kv.WithPurpose(ctx, "purge")
 	out := &Purged{}
-	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
-		if err := fn(tx, out); err != nil {
+	err := update(ctx, s, dry, func(tx kv.RwTx) error {
+		if err := fn(tx, out); err != nil || dry {
 			return err
-		}
-		if dry {
-			return errDry
 		}
 		if err := find.DropFromIndex(tx, out.touched, out.rewritten, s.Now()); err != nil {
 			return err
 		}
 		return notePurge(s, tx, out)
 	})
-	if errors.Is(err, errDry) {
-		return out, nil
-	}
-	if err != nil {
+	switch {
+	case err != nil && !errors.Is(err, errNothing):
 		return nil, err
+	case err != nil, dry:
+		return out, nil
 	}
 	if err := finishPurge(ctx, s, &out.Collected); err != nil {
 		return out, fmt.Errorf("what was to go can no longer be read, but its bytes are still in the file, until the next program that opens the store to write can write it anew: %w", err)

@@ -84,7 +84,7 @@ func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, e
 			out.Found = append(out.Found, r.found...)
 		}
 		if err == nil && len(p.touched) == 0 && !r.put {
-			return errDry
+			return errNothing
 		}
 		return err
 	})

@@ -150,18 +150,13 @@ func copyBeside(ctx context.Context, s *record.Store, path, what string) (string
 // mend mends all in one transaction.
 func mend(ctx context.Context, s *record.Store, dry bool, out *Repaired) error {
 	var done []Mended
-	err := s.DB.Update(ctx, func(tx kv.RwTx) error {
+	err := update(ctx, s, dry, func(tx kv.RwTx) error {
 		m := &mender{tx: tx, store: s, now: s.Now()}
 		err := m.all()
-		if done = m.done; err == nil && dry {
-			err = errDry
-		}
+		done = m.done
 		return err
 	})
 	out.Mended = append(out.Mended, done...)
-	if errors.Is(err, errDry) {
-		return nil
-	}
 	return err
 }
 
