@@ -71,7 +71,7 @@ func (l *building) settle() {
 // maxDocs is how many documents one record of the doc bucket has: some kilobyte, so that pages are full.
 const maxDocs = 64
 
-// Write makes a block of the documents, and puts it into the state.
+// Write makes a block of the documents, and puts it into the state. It may be run again in another transaction, and then writes the same.
 func (b *Builder) Write(tx kv.RwTx, s *State) error {
 	if len(b.docs) == 0 {
 		return nil
@@ -87,12 +87,13 @@ func (b *Builder) Write(tx kv.RwTx, s *State) error {
 	for _, name := range b.names {
 		l := &b.lists[b.terms[name]]
 		l.settle()
+		all := slices.Clone(l.done)
 		if l.n > 0 {
-			l.done = append(l.done, l.entry)
+			all = append(all, l.entry)
 		}
-		for i := range l.done {
-			l.done[i].term = []byte(name)
-			if err := w.put(&l.done[i]); err != nil {
+		for _, e := range all {
+			e.term = []byte(name)
+			if err := w.put(&e); err != nil {
 				return err
 			}
 		}

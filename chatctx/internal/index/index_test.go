@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/testkit"
 )
@@ -33,7 +34,7 @@ type model struct {
 
 func (m *model) update(fn func(kv.RwTx, *State) error) {
 	m.t.Helper()
-	err := m.db.Update(context.Background(), func(tx kv.RwTx) error {
+	err := kvtest.Twice{DB: m.db}.Update(context.Background(), func(tx kv.RwTx) error {
 		st, err := Load(tx, 7)
 		if err != nil {
 			return err
