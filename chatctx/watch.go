@@ -1,6 +1,7 @@
 package chatctx
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -29,7 +30,7 @@ const Replaced = "replaced"
 // Watch tells of changes, also by other processes, within 300 ms; those of one context in the order they were made. The channel is closed when ctx
 // ends; until then it has to be read.
 func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
-	signal, err := s.at.DB.Watch(ctx, record.RecentBucket, nil)
+	signal, changed, err := s.changed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +42,7 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	go func() {
 		defer close(out)
 		for range signal {
+			w.named, w.missed = changed(w.missed)
 			changes, err := w.news(ctx)
 			if ctx.Err() != nil {
 				return
@@ -48,6 +50,7 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 			if err != nil {
 				changes = []Change{{Err: err}}
 			}
+			w.missed = err != nil
 			for _, c := range changes {
 				select {
 				case out <- c:
@@ -60,6 +63,27 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	return out, nil
 }
 
+// changed tells of changes of contexts, and by the function of which, where the engine says so: nil where any may have changed, or where missed asks for all.
+func (s *Store) changed(ctx context.Context) (signal <-chan struct{}, which func(missed bool) ([]ID, bool), err error) {
+	n, is := s.at.DB.(kv.Namer)
+	if !is {
+		signal, err = s.at.DB.Watch(ctx, record.RecentBucket, nil)
+		return signal, func(missed bool) ([]ID, bool) { return nil, missed }, err
+	}
+	signal, keys, err := n.WatchNames(ctx, record.ContextBucket, nil)
+	return signal, func(missed bool) ([]ID, bool) {
+		named, all := keys()
+		if all || missed {
+			return nil, missed
+		}
+		ids := []ID{}
+		for _, key := range named {
+			ids = append(ids, ID(key))
+		}
+		return ids, false
+	}, err
+}
+
 // watcher remembers how far it has seen each context.
 type watcher struct {
 	store   *Store
@@ -67,6 +91,9 @@ type watcher struct {
 	next    map[ID]uint64    // the next operation
 	newest  pool.Time        // of those times
 	started bool
+	// named are the contexts that changed; nil where nobody says which. missed: the last look failed.
+	named  []ID
+	missed bool
 }
 
 // lookBack is how far before the newest change that it has seen a watcher looks for others: a program that waited to store something stores it with an earlier time.
@@ -110,6 +137,9 @@ func (w *watcher) news(ctx context.Context) ([]Change, error) {
 // touched gives the contexts whose time of last change is another than before, those that were changed first before others. It reads no further back than lookBack says, but
 // for the first time, and where the newest change is older than one that was seen: another file was put in place, or the newest context is gone.
 func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
+	if w.started && w.named != nil {
+		return w.touchedOf(tx, l)
+	}
 	within := kv.Range{Reverse: true}
 	if w.started && w.newest > lookBack {
 		within.From = record.RecentKey(w.newest-lookBack, ID{})
@@ -119,6 +149,28 @@ func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 		out, _, err = w.changed(tx, l, kv.Range{Reverse: true})
 	}
 	slices.Reverse(out)
+	return out, err
+}
+
+// touchedOf is touched where it is known which contexts changed.
+func (w *watcher) touchedOf(tx kv.Tx, l *look) ([]ID, error) {
+	keys := make([][]byte, len(w.named))
+	for i, id := range w.named {
+		keys[i] = id[:]
+	}
+	var out []ID
+	err := tx.GetMany(record.ContextBucket, keys, func(i int, value []byte) error {
+		if value == nil {
+			return nil
+		}
+		rec, err := record.DecodeContext(w.named[i], value)
+		if err == nil && rec.Updated != 0 {
+			l.seen[w.named[i]] = rec.Updated
+			out = append(out, w.named[i])
+		}
+		return err
+	})
+	slices.SortFunc(out, func(a, b ID) int { return cmp.Compare(l.seen[a], l.seen[b]) })
 	return out, err
 }
 

@@ -109,6 +109,12 @@ type Guarded interface {
 	Guard(of func(bucket string, r Range) *Key)
 }
 
+// Namer is what an engine offers that tells watchers which keys changed.
+type Namer interface {
+	// WatchNames is DB.Watch with a function that takes the keys that may have changed since it was called last: some as they are, of others at least the first 16 bytes. all: any may have.
+	WatchNames(ctx context.Context, bucket string, prefix []byte) (signal <-chan struct{}, changed func() (keys [][]byte, all bool), err error)
+}
+
 // Granter is what an engine offers that knows users.
 type Granter interface {
 	// Grant gives a user of the database one role and takes the others away. fs.ErrNotExist where there is no such user,

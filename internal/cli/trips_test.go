@@ -222,3 +222,48 @@ func writeLines(t *testing.T, path string, n int) {
 		t.Fatal(err)
 	}
 }
+
+// TestWatchReadsWhatItIsToldOf: a change of another program has a watcher read the conversation that it is told of, and not the list of what changed last.
+func TestWatchReadsWhatItIsToldOf(t *testing.T) {
+	c, direct, through := newTripsCounter(t)
+	st, err := chatctx.Open(direct, chatctx.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	contextsMade(t, direct, 30)
+	here, err := st.Context(t.Context(), "Number 7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := chatctx.Open(through, chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	changes, err := far.Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := func() {
+		b := here.Begin("")
+		b.Append(words("news"))
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if change := <-changes; change.Context != here.ID || change.Kind != "append" {
+			t.Errorf("told of %+v", change)
+		}
+	}
+	tell()        // what was told of while the watch began is over
+	for range 5 { // the look at all that a program takes half a minute after the last notice may fall into one
+		c.take()
+		tell()
+		asked := strings.Join(c.take(), "\n")
+		if !strings.Contains(asked, `\x06recent`) {
+			return
+		}
+		t.Logf("asked for what changed last:\n%s", asked)
+	}
+	t.Error("a watcher that is told what changed asks for what changed last each time")
+}

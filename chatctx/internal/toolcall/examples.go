@@ -196,7 +196,8 @@ type Kept struct {
 	Broken []record.Broken // what was broken by rules that deny alone
 
 	store   *record.Store
-	tried   [2]pool.Hash
+	tried   [2]pool.Hash // the rules before and after the change that was tried
+	found   [2]pool.Hash // those of the transaction that was given up
 	changes []RuleChange
 	trials  []trial
 }
@@ -212,6 +213,7 @@ func Keeping(s *record.Store, do func(*Kept) error) ([]record.Broken, error) {
 		if !errors.Is(err, errUntried) {
 			return k.Broken, err
 		}
+		k.tried = k.found
 		if k.Broken, err = breaks(s, k.trials); err == nil {
 			err = Unbroken(k.changes, k.Broken)
 		}
@@ -234,7 +236,7 @@ func (k *Kept) Around(tx kv.Tx, change func() error) error {
 	if err != nil || was == is || k.tried == [2]pool.Hash{was, is} {
 		return err
 	}
-	k.tried, k.changes = [2]pool.Hash{was, is}, changesOf(before, after)
+	k.found, k.changes = [2]pool.Hash{was, is}, changesOf(before, after)
 	if k.trials, err = trialsOf(tx, before, after, k.store.Now(), k.changes); err == nil && len(k.trials) > 0 {
 		err = errUntried
 	}

@@ -166,16 +166,33 @@ type listening struct {
 }
 
 // Watch implements kv.DB. It returns once the server tells of changes.
-func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (<-chan struct{}, error) {
+func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (c <-chan struct{}, err error) {
+	err = d.watch(ctx, func(watched context.Context) (err error) {
+		c, err = d.hub.Add(watched, bucket, prefix)
+		return err
+	})
+	return c, err
+}
+
+// WatchNames implements kv.Namer. What a slow poll or a new connection may have missed has no name.
+func (d *database) WatchNames(ctx context.Context, bucket string, prefix []byte) (c <-chan struct{}, changed func() ([][]byte, bool), err error) {
+	err = d.watch(ctx, func(watched context.Context) (err error) {
+		c, changed, err = d.hub.AddNames(watched, bucket, prefix)
+		return err
+	})
+	return c, changed, err
+}
+
+func (d *database) watch(ctx context.Context, add func(context.Context) error) error {
 	if err := d.begin(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	defer d.active.Done()
 	watched, cancel := context.WithCancel(ctx)
-	c, err := d.hub.Add(watched, bucket, prefix)
+	err := add(watched)
 	if err != nil {
 		cancel()
-		return nil, err
+		return err
 	}
 	l := d.startListening()
 	select {
@@ -186,10 +203,10 @@ func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (<-c
 	}
 	if err != nil {
 		cancel()
-		return nil, d.told(ctx, err)
+		return d.told(ctx, err)
 	}
 	context.AfterFunc(ctx, cancel)
-	return c, nil
+	return nil
 }
 
 func (d *database) startListening() *listening {
