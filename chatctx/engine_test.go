@@ -4,8 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
-	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
@@ -18,10 +16,10 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Main(m.Run, "max_connections=1000"))
 }
 
-// openAny makes a store in memory, where each change is tried once for nothing, or on the server where tests are to run there.
+// openAny makes a store in memory, or on the server where tests are to run there.
 func openAny(t *testing.T, o Options) *Store {
 	t.Helper()
-	s, err := OpenDB(kvtest.Twice{DB: memkv.New()}, o)
+	s, err := OpenMemory(o)
 	if pgtest.Asked() {
 		if pgtest.Server == nil {
 			t.Skip(pgtest.ErrMissing)

@@ -51,7 +51,7 @@ func (d *settledDB) settle(tx kv.RwTx) error {
 		return err
 	}
 	before := t.Target.Revision
-	if _, err := settleReply(t, t.Target); err != nil {
+	if _, _, err := settleReply(t, t.Target); err != nil {
 		return err
 	}
 	if _, err := t.Finish(); err != nil {
