@@ -316,6 +316,14 @@ func retryAfter(h http.Header) time.Duration {
 // keyLike is what the keys of the known providers look like: providers quote them in errors.
 var keyLike = regexp.MustCompile(`\b(sk-|AIza|gsk_|xai-|pplx-)[A-Za-z0-9_*\-]{6,}`)
 
+// without takes the key, and what looks like one, out of all that a server said: it may repeat a key anywhere.
+func (e *Error) without(key string) *Error {
+	for _, text := range []*string{&e.Message, &e.RequestID, &e.Type} {
+		*text = redact(*text, key)
+	}
+	return e
+}
+
 // redact takes the key, and what looks like one, out of a text.
 func redact(text, key string) string {
 	if len(key) >= 4 {

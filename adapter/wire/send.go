@@ -95,8 +95,8 @@ func (s *Sender) Stream(ctx context.Context, path string, r Request, frames func
 	kind := resp.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "text/html") {
 		body.Close()
-		return nil, &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode, RequestID: requestID(resp.Header),
-			Message: s.host() + " answered with a web page"}
+		e := &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode, RequestID: requestID(resp.Header), Message: s.host() + " answered with a web page"}
+		return nil, e.without(s.Key)
 	}
 	st := &Stream{provider: s.Provider, key: s.Key, body: body, cause: guard.cause, fold: fold}
 	if strings.HasPrefix(kind, "application/json") && (r.Whole || !lineFrames(frames)) {
@@ -131,8 +131,8 @@ func (s *Sender) JSON(ctx context.Context, path string, h http.Header, body []by
 		return s.unreachable(ctx, guard, err)
 	}
 	if err := Decode(data, v); err != nil {
-		return &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode,
-			Message: "the answer from " + s.host() + " is no JSON: " + plain(resp.StatusCode, data)}
+		e := &Error{Kind: Network, Provider: s.Provider, Status: resp.StatusCode, Message: "the answer from " + s.host() + " is no JSON: " + plain(resp.StatusCode, data)}
+		return e.without(s.Key)
 	}
 	return nil
 }
@@ -214,8 +214,8 @@ func (s *Sender) once(ctx context.Context, method, path string, body []byte, h h
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
 	}
-	e := Classify(s.Provider, resp.StatusCode, resp.Header, text)
-	e.Message, e.KeyName, e.Keyless = redact(e.Message, s.Key), s.KeyName, s.keyless
+	e := Classify(s.Provider, resp.StatusCode, resp.Header, text).without(s.Key)
+	e.KeyName, e.Keyless = s.KeyName, s.keyless
 	return nil, nil, e
 }
 

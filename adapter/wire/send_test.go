@@ -217,6 +217,34 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestServersRepeatKeys: wherever a server puts the key that it got, no error has it.
+func TestServersRepeatKeys(t *testing.T) {
+	for name, answer := range map[string]struct {
+		status     int
+		kind, body string
+	}{
+		"a request's name":  {401, "application/json", `{"error":{"message":"no"}}`},
+		"in the body":       {401, "application/json", `{"error":{"message":"no","type":"` + key + `"},"request_id":"` + key + `"}`},
+		"no JSON":           {200, "application/json", "garbage " + key},
+		"a web page":        {200, "text/html", "<html>" + key},
+		"no JSON, an error": {500, "text/plain", "garbage " + key},
+	} {
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", answer.kind)
+			w.Header().Set("Request-Id", "req "+key)
+			w.WriteHeader(answer.status)
+			io.WriteString(w, answer.body)
+		})
+		s := newSender(t, url, &fakeClock{})
+		var v map[string]any
+		_, err := send(t.Context(), s)
+		err = errors.Join(err, s.JSON(t.Context(), "/models", nil, nil, &v))
+		if err == nil || strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestNoServer(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()

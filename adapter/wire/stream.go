@@ -107,8 +107,8 @@ func (s *Stream) step(e Event, err error, out func(Delta)) {
 	var own *Error
 	switch {
 	case errors.As(err, &own):
-		own.Provider, own.Message = s.provider, redact(own.Message, s.key)
-		s.err = own
+		own.Provider = s.provider
+		s.err = own.without(s.key)
 	case s.fold.Ended():
 		// What comes after the end, or breaks after it, takes nothing away.
 	default:

@@ -3,7 +3,11 @@ package approval
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -155,24 +159,57 @@ func SplitCondition(s string) (argument, op, value string, ok bool) {
 	return argument, op, value, ok
 }
 
-// onText makes a condition of a test on texts.
+// onText makes a condition of a test on texts. What is possible is asked of each reading of a text as a path.
 func (c *condition) onText(surely, possibly func(text string) bool) {
 	c.surely = func(v *jsontree.Value, _ *subject) bool {
 		text, ok := textOf(v)
 		return ok && !hasHalves(text) && surely(text)
 	}
-	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+	c.possibly = func(v *jsontree.Value, s *subject) (answer, string) {
 		text, ok := textOf(v)
 		switch {
 		case v.Kind == jsontree.Null:
 			return unsure, ""
 		case !ok:
 			return no, ""
-		case !possibly(text) && hasHalves(text):
+		case slices.ContainsFunc(readings(text, s.dir), possibly):
+			return yes, ""
+		case hasHalves(text):
 			return unsure, ""
+		case strings.Contains(c.source.Value, "/") && goesUp(text):
+			return unsure, "the path goes up, and where that leads links decide"
 		}
-		return truth(possibly(text)), ""
+		return no, ""
 	}
+}
+
+// readings are the texts that one stands for where it is a path: as it is, without detours, from the folder in which it is used, and with the home folder by its name and by ~.
+func readings(text, dir string) []string {
+	slashed := strings.ReplaceAll(text, `\`, "/")
+	if dir == "" && !strings.ContainsAny(slashed, "/~") {
+		return []string{text}
+	}
+	clean := path.Clean(slashed)
+	all := []string{text, clean, clean + "/"}
+	home, err := os.UserHomeDir()
+	home = filepath.ToSlash(home)
+	for _, name := range []string{"~", "$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(clean, name+"/"); ok && err == nil {
+			all = append(all, path.Join(home, rest))
+		}
+	}
+	if rest, ok := strings.CutPrefix(clean, home+"/"); ok && err == nil {
+		all = append(all, "~/"+rest)
+	}
+	if dir != "" && !path.IsAbs(clean) {
+		all = append(all, path.Join(filepath.ToSlash(dir), clean))
+	}
+	return all
+}
+
+// goesUp reports whether a path has a step to the folder above.
+func goesUp(text string) bool {
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), "..") && strings.ContainsAny(text, `/\`)
 }
 
 func prefix(c *condition, value string) error {
@@ -283,12 +320,21 @@ func equals(c *condition, value string) error {
 	if err != nil {
 		want = &jsontree.Value{Kind: jsontree.String, Text: value}
 	}
-	plain := fold(value)
+	plain, wanted := fold(value), fold(value)
+	if want.Kind == jsontree.String {
+		wanted = fold(want.Text)
+	}
 	c.surely = func(v *jsontree.Value, _ *subject) bool { return same(v, want, false) == yes }
-	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
+	c.possibly = func(v *jsontree.Value, s *subject) (answer, string) {
 		a := same(v, want, true)
 		if text, ok := textOf(v); ok && a != yes {
-			a = max(a, truth(v.Kind != jsontree.Number && fold(text) == plain), sameNumber(text, want.Text))
+			a = max(a, sameNumber(text, want.Text))
+			if v.Kind != jsontree.Number {
+				a = max(a, truth(slices.ContainsFunc(readings(text, s.dir), func(text string) bool { return fold(text) == plain || fold(text) == wanted })))
+			}
+			if a == no && strings.Contains(value, "/") && goesUp(text) {
+				return unsure, "the path goes up, and where that leads links decide"
+			}
 		}
 		return a, ""
 	}

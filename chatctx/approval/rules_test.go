@@ -328,6 +328,42 @@ func TestArgumentsThatNobodyCanTell(t *testing.T) {
 }
 
 // TestEachCommand: what a condition on a shell's text surely says, and what it possibly says.
+// TestLookAlikePaths: what denies or asks sees a path behind its detours, and cannot tell where one goes that goes up.
+func TestLookAlikePaths(t *testing.T) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip("no home folder: ", err)
+	}
+	home = filepath.ToSlash(home)
+	for _, c := range []struct {
+		condition, path, dir string
+		want                 answer
+	}{
+		{"equals /etc/passwd", "//etc/passwd", "", yes}, {"glob /etc/passwd", "//etc/passwd", "", yes}, {"glob /etc/passwd", "/etc/./passwd", "", yes}, {"glob /etc/passwd", "/etc/x/../passwd", "", yes},
+		{"glob /etc/**", "/srv/../etc/passwd", "", yes}, {"glob /etc/**", "/./etc/passwd", "", yes}, {"glob /etc/*", "//etc/passwd", "", yes}, {"prefix /etc/", "/x/../etc/passwd", "", yes},
+		{"regexp /etc/.*", "///etc//passwd", "", yes}, {"glob secrets/*", "./secrets/a", "", yes}, {"glob **/secrets/*", "secrets/./x", "", yes}, {"glob /etc/ssh", "/etc/ssh/", "", yes},
+		{"glob /etc/ssh/", "/etc/ssh", "", yes}, {"glob **/.env", "docs/.env/.", "", yes}, {"glob ~/.ssh/*", home + "/.ssh/id", "", yes}, {"glob " + home + "/.ssh/*", "~/.ssh/id", "", yes},
+		{"glob " + home + "/.ssh/*", "$HOME/.ssh/id", "", yes}, {"glob /etc/*", "passwd", "/etc", yes}, {"glob /etc/*", "", "/etc", no}, {"glob /etc/*", "./passwd", "/etc", yes}, {"glob /srv/etc/*", "etc/x", "/srv", yes},
+		{`glob /etc/*`, `\etc\passwd`, "", yes}, {"glob /etc/*", "../x", "", unsure}, {"equals /etc/passwd", "a/../../x", "", unsure}, {"glob *secret*", "../x", "", no}, {"glob /etc/*", "a..b", "", no},
+		{"glob /etc/*", "/srv/etc/x", "", no}, {"prefix /etc/", "etc/x", "", no},
+	} {
+		source := cond(t, "path "+c.condition)
+		parsed, err := parseCondition(&source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(map[string]string{"path": c.path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := subjectOf(&chatctx.Question{Tool: "t", Arguments: raw})
+		s.dir = c.dir
+		if got, why := parsed.mayHold(s); got != c.want || got != yes && parsed.holds(s) {
+			t.Errorf("%s on %s: %d (%s), want %d", c.condition, c.path, got, why, c.want)
+		}
+	}
+}
+
 func TestEachCommand(t *testing.T) {
 	for _, c := range []struct {
 		patterns, text string
