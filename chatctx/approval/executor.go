@@ -251,7 +251,7 @@ func (w *working) wait(c *chatctx.Call, why string) {
 // decide asks the rules about a call that waits, and gives it as it is then. One that its tool does not take is answered before anybody is asked, where it would run here.
 func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
 	if c.Status != pool.Pending {
-		return c, nil
+		return w.takeBack(ctx, c)
 	}
 	if w.runnerOf(c.Tool, t) != nil {
 		if err := checkCall(c, t); err != nil {
@@ -276,6 +276,25 @@ func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) 
 		w.report.Decided++
 	}
 	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
+}
+
+// takeBack denies a call that was approved before a rule came that denies it: it would wait for ever, since nobody may claim it.
+func (w *working) takeBack(ctx context.Context, c *chatctx.Call) (*chatctx.Call, error) {
+	store := w.Context.Store()
+	if c.State() != chatctx.CallState(pool.Approved, pool.NotRun) {
+		return c, nil
+	}
+	r, err := store.Judge(ctx, c)
+	if err != nil || r.Effect != chatctx.Deny || r.Rule.Default || r.Untold {
+		return c, err
+	}
+	b := w.Context.Begin(c.Branch)
+	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByRule, Name: r.Rule.ID.String(), Reason: r.Rule.Reason})
+	if _, err := b.Commit(ctx); err != nil && !errors.Is(err, chatctx.ErrConflict) {
+		return c, err
+	}
+	w.report.Decided++
+	return store.Call(ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
 // checkCall says why a tool does not take the arguments of a call. A tool that is not kept takes any object.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
@@ -100,7 +101,8 @@ func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 
 // Decide takes a decision about a call and names the branch that holds it.
 func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string, error) {
-	cancels := v.Status == pool.Denied && v.Kind == record.ByCancel && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
+	takesBack := slices.Contains([]string{record.ByCancel, record.ByRule, record.ByInherited}, v.Kind) // a rule that came after the approval
+	cancels := v.Status == pool.Denied && takesBack && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
 	if a.Rec.Status != pool.Pending && !cancels {
 		return "", a.WrongState(map[bool]string{true: "cancelled", false: string(v.Status)}[v.Kind == record.ByCancel])
 	}
