@@ -48,6 +48,7 @@ type choice struct {
 	Delta   json.RawMessage `json:"delta"`
 	Message json.RawMessage `json:"message"`
 	Finish  string          `json:"finish_reason"`
+	Error   json.RawMessage `json:"error"` // OpenRouter's, of the server behind it
 }
 
 type delta struct {
@@ -85,30 +86,35 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 		f.ended = true
 		return io.EOF
 	}
-	return f.take(e.Data, out)
+	return f.take(e, out)
 }
 
 func (f *fold) Whole(body []byte) error {
 	var c chunk
-	if err := wire.Decode(body, &c); err != nil {
+	err := wire.Decode(body, &c)
+	if len(c.Choices) == 0 && wire.Reports(wire.Event{Data: body}) {
+		return wire.Classify(Provider, 200, nil, body)
+	}
+	if err != nil {
 		return err
 	}
 	if len(c.Choices) == 0 {
 		return wire.Classify(Provider, 200, nil, body)
 	}
-	err := f.take(body, func(wire.Delta) {})
+	err = f.take(wire.Event{Data: body}, func(wire.Delta) {})
 	f.ended = err == nil
 	return err
 }
 
 // take reads a chunk, or a whole response, which differ in the name of one member.
-func (f *fold) take(data []byte, out func(wire.Delta)) error {
+func (f *fold) take(e wire.Event, out func(wire.Delta)) error {
 	var c chunk
-	if err := wire.Decode(data, &c); err != nil {
-		return err
+	err := wire.Decode(e.Data, &c)
+	if len(c.Error) > 0 && string(c.Error) != "null" || len(c.Choices) == 0 && wire.Reports(e) {
+		return wire.Classify(Provider, 200, nil, e.Data)
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return wire.Classify(Provider, 200, nil, data)
+	if err != nil {
+		return err
 	}
 	if c.ID != "" {
 		f.id = c.ID
@@ -123,6 +129,9 @@ func (f *fold) take(data []byte, out func(wire.Delta)) error {
 		ch := &c.Choices[i]
 		if ch.Index != 0 {
 			continue
+		}
+		if len(ch.Error) > 0 && string(ch.Error) != "null" {
+			return wire.Classify(Provider, 200, nil, wire.Object{{Name: "error", Value: ch.Error}}.Bytes())
 		}
 		for _, raw := range []json.RawMessage{ch.Delta, ch.Message} {
 			if err := f.delta(raw, out); err != nil {

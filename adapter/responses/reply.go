@@ -28,6 +28,8 @@ type item struct {
 	kind string
 	raw  json.RawMessage
 	text []byte
+	// part is what the words are: a text or a refusal.
+	part string
 }
 
 type event struct {
@@ -66,11 +68,18 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	}
 	var v event
 	if err := wire.Decode(e.Data, &v); err != nil {
+		if wire.Reports(e) {
+			return wire.Classify(Provider, 200, nil, e.Data)
+		}
 		return err
 	}
 	if typ, ok := shown[v.Type]; ok {
 		if it := f.item(v.Index); it != nil {
 			it.text = append(it.text, v.Delta...)
+			if it.kind == "" && (typ == pool.TextPart || typ == wire.RefusalPart) { // no event has said that it begins
+				it.kind = "message"
+			}
+			it.part = typ
 			out(wire.Delta{Type: typ, Text: string(v.Delta)})
 		}
 		return nil
@@ -88,6 +97,10 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 		return f.end(v.Response)
 	case "error":
 		return wire.Classify(Provider, 200, nil, e.Data)
+	default:
+		if (v.Type == "" || e.Name == "error") && wire.Reports(e) {
+			return wire.Classify(Provider, 200, nil, e.Data)
+		}
 	}
 	return nil
 }
@@ -147,6 +160,9 @@ func (f *fold) end(r *response) error {
 	f.use(r.Usage)
 	switch r.Status {
 	case "failed":
+		if len(r.Error) == 0 || string(r.Error) == "null" {
+			return &wire.Error{Kind: wire.Overloaded, Provider: Provider, Status: 200, Message: "the response failed, and no reason was given"}
+		}
 		return wire.Classify(Provider, 200, nil, wire.Object{{Name: "error", Value: r.Error}}.Bytes())
 	case "cancelled", "in_progress", "queued":
 		return &wire.Error{Kind: wire.Incomplete, Provider: Provider, Status: 200, Message: "the response is " + r.Status}
@@ -216,7 +232,7 @@ func (f *fold) Message() *pool.Message {
 func (f *fold) put(m *pool.Message, it *item) {
 	if it.raw == nil {
 		if it.kind == "message" && len(it.text) > 0 {
-			m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: wire.Whole(it.text)})
+			m.Content = append(m.Content, pool.Part{Type: it.part, Text: wire.Whole(it.text)})
 		}
 		return
 	}

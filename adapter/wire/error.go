@@ -113,12 +113,13 @@ func (e *Error) Temporary() bool {
 // report is the error body of all providers, as far as they agree: an object under "error", or a text there, or the same
 // members at the top.
 type report struct {
-	Error   json.RawMessage `json:"error"`
-	Type    string          `json:"type"`
-	Code    json.RawMessage `json:"code"` // text at OpenAI, a number at Gemini
-	Status  string          `json:"status"`
-	Message string          `json:"message"`
-	Detail  json.RawMessage `json:"detail"`
+	Error   json.RawMessage   `json:"error"`
+	Errors  []json.RawMessage `json:"errors"`
+	Type    string            `json:"type"`
+	Code    json.RawMessage   `json:"code"` // text at OpenAI, a number at Gemini
+	Status  string            `json:"status"`
+	Message string            `json:"message"`
+	Detail  json.RawMessage   `json:"detail"`
 	Details []struct {
 		Reason     string `json:"reason"`
 		RetryDelay string `json:"retryDelay"`
@@ -148,16 +149,38 @@ func requestID(h http.Header) string {
 	return ""
 }
 
+// Reports tells whether what came is an error that a server put in the place of a reply: by the event's name, or since it has an error's members, or a list's first element has. It is asked about what has none of
+// a reply's.
+func Reports(e Event) bool {
+	var top report
+	if Decode(firstOf(e.Data), &top) != nil {
+		return e.Name == "error"
+	}
+	var object struct{ Object string }
+	_ = Decode(firstOf(e.Data), &object)
+	return e.Name == "error" || object.Object == "error" || len(top.Errors) > 0 || top.Message != "" || there(top.Error) || there(top.Detail)
+}
+
+func there(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// firstOf is the first element of a list, as Gemini's streams are and some servers' errors; else the body.
+func firstOf(body []byte) []byte {
+	body = bytes.TrimSpace(body)
+	var list []json.RawMessage
+	if len(body) > 0 && body[0] == '[' && json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		return list[0]
+	}
+	return body
+}
+
 // read takes what body says into e and returns the provider's words for the kind.
 func (e *Error) read(body []byte) []string {
-	body = bytes.TrimSpace(body)
-	var list []json.RawMessage // Gemini, where the stream is an array
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
-	}
 	var top, r report
-	if Decode(body, &top) != nil {
+	if Decode(firstOf(body), &top) != nil {
 		return nil
+	}
+	if !there(top.Error) && len(top.Errors) > 0 {
+		top.Error = top.Errors[0]
 	}
 	r = top
 	if len(top.Error) > 0 && Decode(top.Error, &e.Message) == nil && e.Message == "" {
@@ -237,6 +260,7 @@ var texts = []struct {
 	{"input is too long", TooLong}, {"input token count", TooLong}, {"request exceeds the maximum size", TooLong},
 	{"credit balance is too low", Refused}, {"exceeded your current quota, please check your plan", Refused},
 	{"content management policy", Refused}, {"flagged", Refused},
+	{"context length", TooLong}, // Ollama's errors are a text alone
 	{"api key not valid", Authentication}, {"invalid api key", Authentication}, {"incorrect api key", Authentication},
 }
 
@@ -253,7 +277,7 @@ func kindOf(words []string, text string, status int) Kind {
 		}
 	}
 	if status == http.StatusOK {
-		return kindUnder200(words)
+		return kindUnder200(words, text)
 	}
 	return kindOfStatus(status)
 }
@@ -261,8 +285,8 @@ func kindOf(words []string, text string, status int) Kind {
 // faults begin the words for requests that are wrong as they are.
 var faults = []string{"invalid", "unsupported", "unknown", "bad_request", "badrequest", "failed_precondition", "out_of_range", "image_", "empty_image", "failed_to_download"}
 
-// kindUnder200 is for errors that come where a reply was to be: a number that stands for a status, else a word for a fault; and what nothing is known of may pass.
-func kindUnder200(words []string) Kind {
+// kindUnder200 is for errors that come where a reply was to be: a number that stands for a status, else a word for a fault, else a text, which is all that Ollama gives; and what nothing is known of may pass.
+func kindUnder200(words []string, text string) Kind {
 	for _, w := range words {
 		if n, err := strconv.Atoi(w); err == nil && n >= 400 && n < 600 {
 			return kindOfStatus(n)
@@ -274,6 +298,12 @@ func kindUnder200(words []string) Kind {
 				return Invalid
 			}
 		}
+	}
+	switch {
+	case strings.Contains(text, "unauthorized"):
+		return Authentication
+	case strings.Contains(text, "does not support"), strings.Contains(text, "not found"):
+		return Invalid
 	}
 	return Overloaded
 }
