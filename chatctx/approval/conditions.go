@@ -3,6 +3,7 @@ package approval
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -176,40 +177,60 @@ func (c *condition) onText(surely, possibly func(text string) bool) {
 			return yes, ""
 		case hasHalves(text):
 			return unsure, ""
-		case strings.Contains(c.source.Value, "/") && goesUp(text):
-			return unsure, "the path goes up, and where that leads links decide"
+		case strings.Contains(c.source.Value, "/") && leadsAnywhere(text):
+			return unsure, "where the path leads cannot be told"
 		}
 		return no, ""
 	}
 }
 
-// readings are the texts that one stands for where it is a path: as it is, without detours, from the folder in which it is used, and with the home folder by its name and by ~.
+// homes are the ways in which a path names the home folder.
+var homes = []string{"~", "$HOME", "${HOME}"}
+
+// readings are the texts that one stands for where it is a path: as it is, without detours and a file's scheme, from the folder in which it is used and relative to that, and with the home folder by each of its names.
 func readings(text, dir string) []string {
 	slashed := strings.ReplaceAll(text, `\`, "/")
 	if dir == "" && !strings.ContainsAny(slashed, "/~") {
 		return []string{text}
 	}
+	if len(slashed) > 5 && strings.EqualFold(slashed[:5], "file:") {
+		slashed = strings.TrimPrefix(slashed[5:], "//")
+		if plain, err := url.PathUnescape(slashed); err == nil {
+			slashed = plain
+		}
+	}
 	clean := path.Clean(slashed)
 	all := []string{text, clean, clean + "/"}
 	home, err := os.UserHomeDir()
-	home = filepath.ToSlash(home)
-	for _, name := range []string{"~", "$HOME", "${HOME}"} {
+	home, dir = filepath.ToSlash(home), filepath.ToSlash(dir)
+	absolute := clean
+	for _, name := range homes {
 		if rest, ok := strings.CutPrefix(clean, name+"/"); ok && err == nil {
-			all = append(all, path.Join(home, rest))
+			absolute = path.Join(home, rest)
 		}
 	}
-	if rest, ok := strings.CutPrefix(clean, home+"/"); ok && err == nil {
-		all = append(all, "~/"+rest)
+	if dir != "" && !path.IsAbs(absolute) {
+		absolute = path.Join(dir, clean)
 	}
-	if dir != "" && !path.IsAbs(clean) {
-		all = append(all, path.Join(filepath.ToSlash(dir), clean))
+	all = append(all, absolute)
+	if rest, ok := strings.CutPrefix(absolute, home+"/"); ok && err == nil {
+		for _, name := range homes {
+			all = append(all, name+"/"+rest)
+		}
+	}
+	if rest, ok := strings.CutPrefix(absolute, dir+"/"); ok && dir != "" {
+		all = append(all, rest)
 	}
 	return all
 }
 
-// goesUp reports whether a path has a step to the folder above.
-func goesUp(text string) bool {
-	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), "..") && strings.ContainsAny(text, `/\`)
+// leadsAnywhere reports whether nobody can tell where a path leads: it goes up through folders, which may be links, or it begins with somebody's home, a variable or a scheme.
+func leadsAnywhere(text string) bool {
+	if strings.ContainsAny(text, `/\`) && slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
+		return true
+	}
+	first, _, _ := strings.Cut(text, "/")
+	return !strings.ContainsAny(text, " \t\n") && !slices.Contains(homes, first) && (strings.HasPrefix(first, "~") || strings.HasPrefix(first, "$") || strings.HasSuffix(first, ":") && len(first) > 2)
 }
 
 func prefix(c *condition, value string) error {
@@ -332,8 +353,8 @@ func equals(c *condition, value string) error {
 			if v.Kind != jsontree.Number {
 				a = max(a, truth(slices.ContainsFunc(readings(text, s.dir), func(text string) bool { return fold(text) == plain || fold(text) == wanted })))
 			}
-			if a == no && strings.Contains(value, "/") && goesUp(text) {
-				return unsure, "the path goes up, and where that leads links decide"
+			if a == no && strings.Contains(value, "/") && leadsAnywhere(text) {
+				return unsure, "where the path leads cannot be told"
 			}
 		}
 		return a, ""

@@ -344,6 +344,10 @@ func TestLookAlikePaths(t *testing.T) {
 		{"regexp /etc/.*", "///etc//passwd", "", yes}, {"glob secrets/*", "./secrets/a", "", yes}, {"glob **/secrets/*", "secrets/./x", "", yes}, {"glob /etc/ssh", "/etc/ssh/", "", yes},
 		{"glob /etc/ssh/", "/etc/ssh", "", yes}, {"glob **/.env", "docs/.env/.", "", yes}, {"glob ~/.ssh/*", home + "/.ssh/id", "", yes}, {"glob " + home + "/.ssh/*", "~/.ssh/id", "", yes},
 		{"glob " + home + "/.ssh/*", "$HOME/.ssh/id", "", yes}, {"glob /etc/*", "passwd", "/etc", yes}, {"glob /etc/*", "", "/etc", no}, {"glob /etc/*", "./passwd", "/etc", yes}, {"glob /srv/etc/*", "etc/x", "/srv", yes},
+		{"glob secrets/*", "/srv/d/secrets/a", "/srv/d", yes}, {"glob ~/.ssh/*", "$HOME/.ssh/id", "", yes}, {"glob ~/.ssh/*", "${HOME}/.ssh/id", "", yes},
+		{"prefix ~/.ssh", "$HOME/.ssh/id", "", yes}, {"glob $HOME/.ssh/*", "~/.ssh/id", "", yes}, {"glob $HOME/.ssh/*", home + "/.ssh/id", "", yes}, {"glob ~/.ssh/*", ".ssh/id", home, yes},
+		{"glob /root/.ssh/*", "~root/.ssh/id", "", unsure}, {"glob /etc/passwd", "file:///etc/passwd", "", yes}, {"glob /etc/passwd", "file:/etc/%70asswd", "", yes}, {"glob /etc/*", "sftp://x/etc/y", "", unsure},
+		{"glob /etc/*", "$X/passwd", "", unsure}, {"prefix rm /", "echo $X", "", no}, {"glob *x*", "$Y/z", "", no},
 		{`glob /etc/*`, `\etc\passwd`, "", yes}, {"glob /etc/*", "../x", "", unsure}, {"equals /etc/passwd", "a/../../x", "", unsure}, {"glob *secret*", "../x", "", no}, {"glob /etc/*", "a..b", "", no},
 		{"glob /etc/*", "/srv/etc/x", "", no}, {"prefix /etc/", "etc/x", "", no},
 	} {

@@ -471,7 +471,7 @@ func (m *mender) prompts(c *mended, b *branch.Branch, where string) error {
 			return err
 		case branch.PromptID(text) != *p:
 			m.say(3, where, "its prompt %s has another text than was stored: it is kept as it is now", *p)
-			if *p, err = branch.PutPrompt(m.tx, c.id, text); err != nil {
+			if *p, err = branch.PutPrompt(m.tx, c.id, strings.ToValidUTF8(text, "\uFFFD")); err != nil {
 				return err
 			}
 		}

@@ -142,7 +142,7 @@ func TestUnknownOutcome(t *testing.T) {
 			}
 			return pgtest.Pass
 		}
-		db, err := Open(ctx, url, Options{Outcome: 50 * time.Millisecond})
+		db, err := Open(ctx, url, Options{Outcome: 50 * time.Millisecond, Wait: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,13 +153,10 @@ func TestUnknownOutcome(t *testing.T) {
 		close(speak)
 		d := db.(*database)
 		d.settled()
-		wait := d.wait
-		d.wait = 50 * time.Millisecond
 		if err := db.View(ctx, func(tx kv.Tx) error { _, err := tx.Get("b", []byte("k")); return err }); !errors.Is(err, kv.ErrAway) {
 			t.Errorf("a View meanwhile: %v", err)
 		}
 		d.settled()
-		d.wait = wait
 		before := open(t, direct)
 		defer closeDB(t, before)
 		stored(t, before, true, 1)
