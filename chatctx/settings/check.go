@@ -7,11 +7,14 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // ErrSetting: a setting that nobody knows, or a value that it cannot have. The error is mostly an *Error.
 var ErrSetting = errors.New("setting")
@@ -55,7 +58,11 @@ func Check(name string, value json.RawMessage) error {
 		return &Error{Name: name, Near: nearest(name)}
 	}
 	if !row.takes(value) {
-		return &Error{Name: name, Value: string(value), Wants: row.wants()}
+		e := &Error{Name: name, Value: string(value), Wants: row.wants()}
+		if row.Type == Variable {
+			e.Value = "that"
+		}
+		return e
 	}
 	return nil
 }
@@ -77,7 +84,7 @@ func CheckAll(set map[string]json.RawMessage) error {
 func (s *Setting) wants() string {
 	text := s.Takes()
 	switch s.Type {
-	case Number, Count, Share, Text, Texts, Time:
+	case Number, Count, Share, Text, Texts, Time, Variable:
 		text = "a " + text
 	case Address:
 		text = "an " + text
@@ -94,6 +101,8 @@ func (s *Setting) takes(value json.RawMessage) bool {
 	case Address:
 		u, err := url.Parse(text)
 		return isText && err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	case Variable:
+		return isText && variable.MatchString(text)
 	case Word:
 		return slices.Contains(strings.Fields(s.Words), text)
 	case Level:

@@ -71,6 +71,8 @@ func (s *Setting) Takes() string {
 		return "time such as 90s or 5m"
 	case Address:
 		return "address such as https://host/v1"
+	case Variable:
+		return "name of an environment variable"
 	}
 	return string(s.Type)
 }
@@ -132,7 +134,9 @@ const (
 	Texts   Type = "texts" // one or a list
 	Time    Type = "time"  // 90s, 5m
 	Address Type = "address"
-	JSON    Type = "JSON"
+	// Variable is the name of an environment variable. An error about a value does not repeat it: somebody may have put the key itself there.
+	Variable Type = "variable"
+	JSON     Type = "JSON"
 )
 
 // most is the largest whole number of a setting: every machine can hold it.
@@ -143,7 +147,7 @@ var Table = []Setting{
 	{Name: "model", Group: Asked, Type: Text, Harmless: true, Does: "the model that is asked"},
 	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "where the model is asked; without it the model's name tells"},
 	{Name: "base_url", Group: Asked, Type: Address, Does: "the address of a server that speaks the provider's protocol"},
-	{Name: "key_env", Group: Asked, Type: Text, Scope: Beside, Does: "the environment variable with the key for the base_url beside it; without one, for the own host of the provider beside it"},
+	{Name: "key_env", Group: Asked, Type: Variable, Scope: Beside, Does: "the environment variable with the key for the base_url beside it; without one, for the own host of the provider beside it"},
 	{Name: "organization", Group: Asked, Type: Text, Scope: Beside, Does: "the account's organization that requests are for"},
 	{Name: "organisation", Group: Asked, Type: Text, Scope: Beside, Does: "the same as organization"},
 	{Name: "profile", Group: Asked, Type: Text, Scope: Beside, Does: "the deviations of a server from the protocol that it speaks"},
@@ -186,7 +190,7 @@ var Table = []Setting{
 	{Name: "compact.model", Group: Compacting, Type: Text, Harmless: true, Does: "the model that makes summaries, and shorter digests"},
 	{Name: "compact.system", Group: Compacting, Type: Text, Harmless: true, Does: "what whoever makes summaries is told"},
 	{Name: "compact.base_url", Group: Compacting, Type: Address, Does: "the address of the server that makes summaries"},
-	{Name: "compact.key_env", Group: Compacting, Type: Text, Scope: Beside, Does: "the same for compact.base_url and compact.provider"},
+	{Name: "compact.key_env", Group: Compacting, Type: Variable, Scope: Beside, Does: "the same for compact.base_url and compact.provider"},
 	{Name: "compact.profile", Group: Compacting, Type: Text, Scope: Beside, Does: "the deviations of that server"},
 
 	{Name: "cache", Group: Costing, Type: Truth, Default: "true", Harmless: true, Does: "whether the provider's cache is used"},
@@ -197,7 +201,7 @@ var Table = []Setting{
 	{Name: "calls.folder", Group: Working, Type: Text, Does: "the folder in which tools run"},
 	{Name: "embedding.model", Group: Working, Type: Text, Does: "the model that makes vectors for sessions --search"},
 	{Name: "embedding.base_url", Group: Working, Type: Address, Does: "the address of the server that makes vectors"},
-	{Name: "embedding.key_env", Group: Working, Type: Text, Scope: Beside, Does: "the environment variable with the key for the embedding.base_url beside it"},
+	{Name: "embedding.key_env", Group: Working, Type: Variable, Scope: Beside, Does: "the environment variable with the key for the embedding.base_url beside it"},
 
 	{Name: "openai.", Group: Own, Type: JSON, Does: "a field of OpenAI's Chat Completions, as it is"},
 	{Name: "openai-responses.", Group: Own, Type: JSON, Does: "a field of OpenAI's Responses, as it is"},
