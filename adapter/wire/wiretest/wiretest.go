@@ -58,7 +58,7 @@ func Run(t *testing.T, p Provider) {
 
 // NoReply judges that an answer in one piece that is no reply is an error, not an empty message.
 func (p Provider) NoReply(t *testing.T) {
-	for _, body := range []string{`{}`, `{"error":{"type":"overloaded_error","code":"server_error","status":"UNAVAILABLE","message":"busy"},"type":"error"}`, `{"detail":"not found"}`} {
+	for _, body := range []string{`{}`, `{"error":{"type":"overloaded_error","code":"server_error","status":"UNAVAILABLE","message":"busy"},"type":"error"}`, `{"detail":"busy"}`} {
 		m, err := wire.DecodeWhole([]byte(body), p.Fold())
 		var e *wire.Error
 		if m != nil || !errors.As(err, &e) || e.Kind != wire.Overloaded {
