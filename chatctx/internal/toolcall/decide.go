@@ -19,18 +19,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Verdict says what is decided about a call, and who decides.
+// Verdict is a decision about a call.
 type Verdict struct {
 	Status pool.Status // Approved or Denied
-	Kind   string      // one of the By… constants; "": ByPerson
-	// Name is who decides: of a rule its id, else what a person or program calls itself, which is noted as claimed beside the store's person or program. "": nothing is claimed.
+	Kind   string      // one of the By… constants; "" means ByPerson
+	// Name is who decides. For a rule it is the rule's id. For a person or program it is the name that they give themselves, recorded as claimed beside the
+	// store's person or program; "" claims nothing.
 	Name   string
-	Reason string // that of a denial goes to the model as it is
-	// Arguments, of an approval, are run in place of the proposed ones; nil: those.
+	Reason string // the reason of a denial goes to the model unchanged
+	// Arguments, of an approval, replace the proposed arguments. Nil keeps those.
 	Arguments json.RawMessage
 }
 
-// DenialText is what a result says of a call that was decided against.
+// DenialText is the result text of a denied call.
 func (v *Verdict) DenialText() string {
 	word := map[string]string{record.ByCancel: "cancelled", record.ByExpiry: "expired", record.ByCheck: "not run"}[v.Kind]
 	if word == "" {
@@ -42,7 +43,7 @@ func (v *Verdict) DenialText() string {
 	return word + ": " + v.Reason
 }
 
-// Check refuses what can never be decided.
+// Check refuses verdicts that no call can take.
 func (v *Verdict) Check() error {
 	switch {
 	case v.Status != pool.Approved && v.Status != pool.Denied:
@@ -58,7 +59,7 @@ func (v *Verdict) Check() error {
 	return nil
 }
 
-// by is who decides, on record.
+// by is the record of who decides.
 func (v *Verdict) by(s *record.Store) record.Decision {
 	d := record.Decision{ByKind: v.Kind, Reason: v.Reason, Arguments: v.Arguments}
 	switch d.ByKind {
@@ -74,7 +75,7 @@ func (v *Verdict) by(s *record.Store) record.Decision {
 	return d
 }
 
-// wrongState is the error for a step that a call's state does not allow.
+// WrongState is the error for a step that the call's state does not allow. done is the step as a past participle: "approved", "claimed".
 func (a *callAt) WrongState(done string) error {
 	by := ""
 	if n := len(a.Rec.Decisions); n > 0 {
@@ -84,7 +85,7 @@ func (a *callAt) WrongState(done string) error {
 	return record.Conflict("call %s is %s%s: it cannot be %s", a.name(), a.Rec.State(), by, done)
 }
 
-// HolderOf is the branch that holds a call's message.
+// HolderOf returns a branch that holds the call's message. It returns ErrConflict if there is none.
 func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 	if t.Target != nil && branch.Place(t.Target.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position) >= 0 {
 		return t.Target, nil
@@ -99,7 +100,8 @@ func HolderOf(t *journal.Txn, a *callAt) (*branch.Branch, error) {
 	return t.Branch(names[0])
 }
 
-// Decide takes a decision about a call and names the branch that holds it.
+// Decide records a decision about a call and returns the name of the branch that holds the call. A denial also appends its result to that branch; an expiry
+// does so only while the call is in the last turn.
 func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string, error) {
 	takesBack := slices.Contains([]string{record.ByCancel, record.ByRule, record.ByInherited}, v.Kind) // a rule that came after the approval
 	cancels := v.Status == pool.Denied && takesBack && a.Rec.State() == record.CallState(pool.Approved, pool.NotRun)
@@ -132,7 +134,7 @@ func Decide(t *journal.Txn, a *callAt, v *Verdict, denial *pool.Message) (string
 	return holder.Name, err
 }
 
-// arguments are what the call would run with, as they came.
+// arguments are what the call would run with, exactly as given.
 func (a *callAt) arguments() json.RawMessage {
 	if a.Rec.Effective != nil {
 		return a.Rec.Effective
@@ -140,7 +142,7 @@ func (a *callAt) arguments() json.RawMessage {
 	return a.Message.Calls[a.Index].Arguments
 }
 
-// StepCall brings a call into another state and puts the step on its record.
+// StepCall changes a call's state and records the step.
 func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Execution, d record.Decision) error {
 	d.At, d.From, d.To, d.Program = t.Now, a.Rec.State(), record.CallState(status, execution), t.Store.Program
 	d.User = t.Store.User
@@ -156,7 +158,7 @@ func StepCall(t *journal.Txn, a *callAt, status pool.Status, execution pool.Exec
 	return t.PutCall(a.Message.ID, a.Index, a.Rec)
 }
 
-// inLastTurn reports whether no turn begins on the branch after a call's message.
+// inLastTurn reports whether the call's message is in the last turn of the branch.
 func inLastTurn(t *journal.Txn, b *branch.Branch, a *callAt) (bool, error) {
 	at := branch.Place(b.Pieces, a.Rec.Home.Segment, a.Rec.Home.Position)
 	before, err := branch.Turns(t.Tx, t.ID, b.Pieces, at+1)
@@ -167,7 +169,7 @@ func inLastTurn(t *journal.Txn, b *branch.Branch, a *callAt) (bool, error) {
 	return before == all, err
 }
 
-// appendResult puts the result of a call, which has its state already, at the end of a branch.
+// appendResult appends the result of a call whose state is set already.
 func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Placement, error) {
 	p, err := t.Put(b, []*pool.Message{m})
 	if err != nil {
@@ -177,7 +179,7 @@ func appendResult(t *journal.Txn, b *branch.Branch, m *pool.Message) (journal.Pl
 	return journal.Placement{Message: m.ID, Position: at + 1}, t.Splice(b, at, 0, []branch.Piece{p})
 }
 
-// SettleNamed settles those calls of a context that are due. A reference that names none is left to whoever reads it next.
+// SettleNamed settles the named calls of a context that are due. It skips references that name no call, or several: the next reader reports them.
 func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.CallRef) error {
 	ctx := context.Background()
 	var stale []callName
@@ -206,7 +208,7 @@ func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.C
 		return nil
 	})
 	if errors.Is(err, record.ErrNotFound) || errors.Is(err, record.ErrAmbiguous) {
-		return nil // of the context: the batch says so
+		return nil // a reference to the context that names none, or several: the batch reports it
 	}
 	if err != nil {
 		return err
@@ -214,7 +216,7 @@ func SettleNamed(s *record.Store, contextRef, branchName string, refs []record.C
 	return settleCalls(ctx, s, stale)
 }
 
-// settleCalls puts on record what time or a crash has brought to calls, one operation a context.
+// settleCalls records expiries and crashes, in one operation for each context.
 func settleCalls(ctx context.Context, s *record.Store, names []callName) error {
 	byContext := map[pool.ID][]callName{}
 	var order []pool.ID
@@ -264,7 +266,7 @@ func settleIn(ctx context.Context, s *record.Store, id pool.ID, names []callName
 	})
 }
 
-// settleCall puts on record what time or a crash has brought to a call, if anything.
+// settleCall records the expiry of a call or the crash of its program, if there was one.
 func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Message) error {
 	d, _, err := DueIn(t.Reader(), a.Message.ID, a.Index, a.Rec, t.Now)
 	if err != nil || d == nil {
@@ -272,7 +274,7 @@ func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Messag
 	}
 	if d.kind == record.ByExpiry {
 		_, err := Decide(t, a, expired, denial)
-		if errors.Is(err, record.ErrConflict) { // no branch holds it: it is looked at again when one does
+		if errors.Is(err, record.ErrConflict) { // no branch holds the call: it is settled once a branch does
 			return nil
 		}
 		return err
@@ -280,7 +282,7 @@ func settleCall(t *journal.Txn, a *callAt, expired *Verdict, denial *pool.Messag
 	return uncertain(t, a, d.reason)
 }
 
-// uncertain ends the claim of a call whose program died while it ran.
+// uncertain ends the claim of a call whose outcome is unknown.
 func uncertain(t *journal.Txn, a *callAt, reason string) error {
 	if err := t.Tx.Delete(record.ClaimBucket, record.CallKey(t.ID, a.Message.ID, a.Index)); err != nil {
 		return err
@@ -288,7 +290,8 @@ func uncertain(t *journal.Txn, a *callAt, reason string) error {
 	return StepCall(t, a, pool.Approved, pool.Uncertain, record.Decision{ByKind: record.ByProgram, ByName: t.Store.Program, Reason: reason})
 }
 
-// GiveUp ends what waits and runs on the branches of a context that is not to go on: what nobody has begun is cancelled, and what runs loses its claim, so that its tool is ended and nobody says how it ended.
+// GiveUp ends the open calls on the branches of a context that will not go on. It cancels calls that nobody has begun. A running call loses its claim and
+// becomes uncertain, so its program ends the tool and cannot report an outcome.
 func GiveUp(t *journal.Txn, reason string) error {
 	var waiting []view.Unanswered
 	err := t.Each(func(b *branch.Branch) error {

@@ -14,13 +14,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// RuleChange is a change of rules that is tried: one that comes, or one that goes.
+// RuleChange is a change of the rules that is being tried: Add is a new rule, Remove the id of an old one. The zero value of either means none.
 type RuleChange struct {
 	Add    *record.Rule
 	Remove pool.ID
 }
 
-// apply makes changes to rules.
+// apply returns the rules after the changes.
 func apply(all view.RuleSet, changes []RuleChange) view.RuleSet {
 	out := view.RuleSet{}
 	for id, rules := range all {
@@ -37,22 +37,23 @@ func apply(all view.RuleSet, changes []RuleChange) view.RuleSet {
 	return out
 }
 
-// replaces reports whether a rule takes the place of another: a default that of its scope.
+// replaces reports whether a new rule takes the place of an old one: a default replaces the default of the same scope.
 func replaces(r, old *record.Rule) bool {
 	return r.Default && old.Default && r.Context == old.Context && r.Branch == old.Branch
 }
 
-// trial is an example, with the rules before and after a change.
+// trial is an example with the rules before and after a change.
 type trial struct {
 	rule          *record.Rule
 	text, want    string
 	question      record.Question
 	before, after []*record.Rule
-	fresh         bool      // it comes with the change
-	at            pool.Time // when rules have expired that hold now; 0: now
+	fresh         bool      // the example comes with the change
+	at            pool.Time // the future time for which it is judged, when other rules have expired; 0: now
 }
 
-// TryRules says which examples a change would break, at once or when a rule expires. stamp names the rules as they were, for StampRules.
+// TryRules returns the examples that a change would break, now or when a rule expires. stamp identifies the rules before the change; compare it with
+// StampRules.
 func TryRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error)) (broken []record.Broken, stamp pool.Hash, err error) {
 	var trials []trial
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
@@ -77,7 +78,7 @@ func TryRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleC
 	return broken, stamp, err
 }
 
-// breaks judges trials: an example is broken that held before, or that comes with the change. Each is named once.
+// breaks judges the trials. An example is broken if it fails after the change and either held before or comes with the change. Each is listed once.
 func breaks(s *record.Store, trials []trial) (broken []record.Broken, err error) {
 	for _, t := range trials {
 		if slices.ContainsFunc(broken, func(b record.Broken) bool { return b.Rule == t.rule && b.Example == t.text }) {
@@ -98,7 +99,7 @@ func breaks(s *record.Store, trials []trial) (broken []record.Broken, err error)
 	return broken, nil
 }
 
-// Unbroken refuses a change that breaks examples. One by which nothing but rules that deny come never is refused.
+// Unbroken returns ErrConflict if a change breaks examples. A change that only adds deny rules is never refused.
 func Unbroken(changes []RuleChange, broken []record.Broken) error {
 	if len(broken) == 0 || !slices.ContainsFunc(changes, func(c RuleChange) bool { return c.Add == nil || c.Add.Effect != record.Deny }) {
 		return nil
@@ -111,7 +112,7 @@ func Unbroken(changes []RuleChange, broken []record.Broken) error {
 	return record.Conflict("the rules would no longer hold to an example of rule %s%s: %s, and it would be %s", record.Short(b.Rule.ID), when, b.Example, b.Is)
 }
 
-// trialsOf reads the examples of all rules that are there after a change, now and after each time at which one expires.
+// trialsOf reads the examples of all rules after the change, for now and for each later time at which a rule expires.
 func trialsOf(tx kv.Tx, before, after view.RuleSet, now pool.Time, changes []RuleChange) (out []trial, err error) {
 	for _, at := range moments(after, now) {
 		for id, rules := range after {
@@ -141,7 +142,7 @@ func trialsOf(tx kv.Tx, before, after view.RuleSet, now pool.Time, changes []Rul
 	return out, nil
 }
 
-// moments are the times at which rules change by themselves, after now, which comes first.
+// moments returns now and the later times at which rules expire, in order.
 func moments(all view.RuleSet, now pool.Time) []pool.Time {
 	out := []pool.Time{now}
 	for _, rules := range all {
@@ -155,7 +156,7 @@ func moments(all view.RuleSet, now pool.Time) []pool.Time {
 	return slices.Compact(out)
 }
 
-// read reads the example of a rule that is kept with a context, and where it stands.
+// read parses the example of a rule and places it: the rule is kept with context id.
 func (t *trial) read(tx kv.Tx, id pool.ID) error {
 	tool, arguments, want, err := record.ParseExample(t.text)
 	if err != nil {
@@ -177,7 +178,7 @@ func (t *trial) read(tx kv.Tx, id pool.ID) error {
 	return nil
 }
 
-// StampRules names the rules of a store as they are.
+// StampRules returns a hash of all rules of the store.
 func StampRules(tx kv.Tx) (stamp pool.Hash, err error) {
 	h := sha256.New()
 	err = tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
@@ -190,22 +191,22 @@ func StampRules(tx kv.Tx) (stamp pool.Hash, err error) {
 	return stamp, err
 }
 
-// Kept tries what an undo or a redo does to rules outside of its transaction, since a condition may look at files: the first time that it changes rules the transaction is given up, and the
-// second time it has to change them in the same way.
+// Kept tries the effect of an undo or redo on the rules outside the transaction, since a condition may look at files. The first transaction that changes
+// rules is given up; the second has to change them in the same way.
 type Kept struct {
-	Broken []record.Broken // what was broken by rules that deny alone
+	Broken []record.Broken // examples that deny rules alone broke
 
 	store   *record.Store
-	tried   [2]pool.Hash // the rules before and after the change that was tried
-	found   [2]pool.Hash // those of the transaction that was given up
+	tried   [2]pool.Hash // hashes of the rules before and after the change that was tried
+	found   [2]pool.Hash // the same of the transaction that was given up
 	changes []RuleChange
 	trials  []trial
 }
 
-// errUntried gives up a transaction whose change of rules has to be tried first.
+// errUntried gives up a transaction because its change of the rules must be tried first.
 var errUntried = errors.New("a change of rules has to be tried")
 
-// Keeping runs an undo or a redo, which has its transaction run Around what it does.
+// Keeping runs an undo or redo. do must call Around inside its transaction.
 func Keeping(s *record.Store, do func(*Kept) error) ([]record.Broken, error) {
 	k := &Kept{store: s}
 	for {
@@ -223,7 +224,7 @@ func Keeping(s *record.Store, do func(*Kept) error) ([]record.Broken, error) {
 	}
 }
 
-// Around makes a change in a transaction, and gives that up where rules change in a way that was not tried.
+// Around makes a change in a transaction. It fails with errUntried if the change alters rules in a way that was not tried yet.
 func (k *Kept) Around(tx kv.Tx, change func() error) error {
 	before, was, err := rulesAndStamp(tx)
 	if err != nil {
@@ -253,7 +254,7 @@ func rulesAndStamp(tx kv.Tx) (all view.RuleSet, stamp pool.Hash, err error) {
 	return all, stamp, err
 }
 
-// changesOf says what leads from rules to others. A default that gives way to another is no change of its own.
+// changesOf returns the changes that lead from one set of rules to another. The removal of a default that another default replaces is no change of its own.
 func changesOf(before, after view.RuleSet) (out []RuleChange) {
 	for id, rules := range after {
 		for _, r := range rules {

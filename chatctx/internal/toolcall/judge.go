@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Judge says what the rules say of a call now.
+// Judge returns what the rules now say of a call.
 func Judge(ctx context.Context, s *record.Store, c *record.Call) (*record.Ruling, error) {
 	if c == nil {
 		return nil, record.Invalidf("no call is given")
@@ -22,7 +22,7 @@ func Judge(ctx context.Context, s *record.Store, c *record.Call) (*record.Ruling
 	return Ask(ctx, s, c.Context, c.Branch, q)
 }
 
-// Ask says what the rules say of a question about a branch, "" for the active one. The rules are read anew, so that one holds at once.
+// Ask returns what the rules say of a question about a branch; "" means the active branch. It reads the rules anew, so a new rule counts at once.
 func Ask(ctx context.Context, s *record.Store, id pool.ID, branchName string, q record.Question) (*record.Ruling, error) {
 	var rules []*record.Rule
 	err := view.At(ctx, &record.Conversation{ID: id, Store: s}, func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -56,7 +56,7 @@ func judge(s *record.Store, rules []*record.Rule, q *record.Question) (*record.R
 	return s.Judge.Judge(rules, q), nil
 }
 
-// Denied is the conflict with a rule that denies a call, nil where none does. A default denies where nobody decides, and no person.
+// Denied returns ErrConflict if a rule denies the call, else nil. A default that denies does not count: it decides only while no person does.
 func Denied(c *record.Call, r *record.Ruling) error {
 	if r.Effect != record.Deny || r.Rule.Default || r.Untold {
 		return nil
@@ -68,8 +68,9 @@ func Denied(c *record.Call, r *record.Ruling) error {
 	return record.Conflict("call %s:%d (%s) is denied by rule %s (%s): chatctx rules rm %s %s takes the rule away", record.Short(c.Message), c.Index, c.Tool, record.Short(r.Rule.ID), r.Rule, record.Short(r.Rule.ID), where)
 }
 
-// MayApprove refuses to approve a call that a rule denies with the arguments that it would run with, and with other arguments that the tool, where the store has it, does not take: a model would be answered for
-// what a person wrote. A reference that names none is left to whoever reads it next.
+// MayApprove refuses to approve a call if a rule denies it with the arguments that it would run with. If v replaces the arguments and the store knows the
+// tool's schema, it also refuses arguments that do not fit the schema, since the model would get an answer for what a person wrote. A reference that names
+// no call, or several, passes: the next reader reports it.
 func MayApprove(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, v *Verdict) error {
 	if v.Kind == record.ByRule || v.Kind == record.ByInherited {
 		return nil
@@ -96,7 +97,7 @@ func MayApprove(ctx context.Context, s *record.Store, contextRef, branchName str
 	return Denied(c, r)
 }
 
-// readable refuses arguments of which programs differ about what they say.
+// readable refuses arguments that different programs may read differently.
 func (a *callAt) readable(arguments []byte, done string) error {
 	if len(arguments) == 0 {
 		return nil
@@ -107,16 +108,16 @@ func (a *callAt) readable(arguments []byte, done string) error {
 	return nil
 }
 
-// Differs is a call about which rules would decide otherwise.
+// Differs is a call that the rules would decide differently after a change.
 type Differs struct {
 	Call          *record.Call
 	Before, After *record.Ruling
 }
 
-// callsPage is how many calls are read in one transaction.
+// callsPage is the number of calls that one transaction reads.
 const callsPage = 256
 
-// DiffRules tells of the calls on record that would be decided otherwise after a change. Nothing is written.
+// DiffRules calls tell for each recorded call that the rules would decide differently after a change. It writes nothing.
 func DiffRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]RuleChange, error), tell func(Differs) error) error {
 	var from []byte
 	for {
@@ -150,7 +151,7 @@ func DiffRules(ctx context.Context, s *record.Store, changes func(kv.Tx) ([]Rule
 	}
 }
 
-// asked is a call on record with the rules before and after a change.
+// asked is a recorded call with the rules before and after a change.
 type asked struct {
 	call          *record.Call
 	question      record.Question
@@ -193,7 +194,7 @@ func askedPage(tx kv.Tx, s *record.Store, from []byte, changes func(kv.Tx) ([]Ru
 	return page, next, err
 }
 
-// read reads a call on record, and the question about it.
+// read reads a recorded call and the question about it.
 func (a *asked) read(tx kv.Tx, s *record.Store, key []byte, held map[pool.ID][]*branch.Branch) error {
 	id := pool.ID(key[:16])
 	message, index := record.CallOfKey(key)

@@ -19,7 +19,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// callAt is a call that was found in a transaction.
+// callAt is a call as found in a transaction.
 type callAt struct {
 	Message *pool.Message
 	Index   int // from 0
@@ -30,7 +30,8 @@ func (a *callAt) name() string {
 	return fmt.Sprintf("%s:%d (%s)", record.Short(a.Message.ID), a.Index+1, a.Rec.Tool)
 }
 
-// FindCall finds a call of the context. References are read on the branch b; where it was named, it also decides between several calls with one id.
+// FindCall finds a call of the context. References are read on branch b. If the caller named that branch, it also decides between several calls with the
+// same id.
 func FindCall(r view.Reader, b *branch.Branch, named bool, ref record.CallRef) (*callAt, error) {
 	if at := strings.LastIndexByte(string(ref), ':'); at > 0 {
 		n, err := strconv.Atoi(string(ref[at+1:]))
@@ -51,7 +52,8 @@ func FindCall(r view.Reader, b *branch.Branch, named bool, ref record.CallRef) (
 	return callByID(r, b, string(ref))
 }
 
-// callByID finds a call by the provider's id: the only one, the only one on a branch if that is not nil, or the only one that is open.
+// callByID finds a call by the provider's id. Of several calls with that id it takes those on branch b, if b is not nil, and of these the open ones. It
+// returns ErrAmbiguous if several are left.
 func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	var all []*callAt
 	var keys [][]byte
@@ -92,7 +94,7 @@ func callByID(r view.Reader, b *branch.Branch, id string) (*callAt, error) {
 	return nil, record.Ambiguous("call", id, words)
 }
 
-// narrow keeps those of several calls that ok takes, or all where it takes none.
+// narrow keeps the calls that ok accepts, or all of them if it accepts none.
 func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
 	var some []*callAt
 	for _, c := range all {
@@ -106,7 +108,7 @@ func narrow(all []*callAt, ok func(*callAt) bool) []*callAt {
 	return some
 }
 
-// CallOf reads a call of a message by its index from 0. One that never waited here has a record made from its message.
+// CallOf reads a call of a message by its index from 0. For a call that never waited here the record is made from the message.
 func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, error) {
 	m, err := pool.Get(r.Tx, r.ID, id)
 	if err != nil {
@@ -127,7 +129,7 @@ func CallOf(r view.Reader, id pool.ID, index int, ref record.CallRef) (*callAt, 
 	return &callAt{Message: m, Index: index, Rec: rec}, nil
 }
 
-// DescribeCall gives a call as others see it: what time or a crash has brought to it counts already.
+// DescribeCall returns a call as others see it: an expiry or crash counts even before it is recorded.
 func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*record.Call, error) {
 	c := &record.Call{Call: a.Message.Calls[a.Index], Context: r.ID, Message: a.Message.ID, Index: a.Index + 1, Branch: branchName, Since: a.Rec.Since,
 		Expires: a.Rec.Expires, Effective: a.Rec.Effective, Decisions: a.Rec.Decisions}
@@ -142,7 +144,7 @@ func DescribeCall(r view.Reader, a *callAt, now pool.Time, branchName string) (*
 	return c, nil
 }
 
-// DueIn says what time or a crash has brought to a call, nil for nothing, and who runs it, nil for nobody.
+// DueIn returns what is due for a call, nil for nothing, and the claim of its runner, nil if nobody runs it.
 func DueIn(r view.Reader, message pool.ID, index int, rec *record.CallRecord, now pool.Time) (*due, *record.Claim, error) {
 	if rec.Execution != pool.Running {
 		return Due(rec, nil, now), nil, nil
@@ -161,7 +163,7 @@ func DueIn(r view.Reader, message pool.ID, index int, rec *record.CallRecord, no
 	return Due(rec, claim, now), claim, nil
 }
 
-// due is what time or a crash brings to a call.
+// due is the state that an expiry or crash gives a call.
 type due struct {
 	status    pool.Status
 	execution pool.Execution
@@ -169,7 +171,7 @@ type due struct {
 	kind      string
 }
 
-// Due says what has become of a call without anybody deciding: its time is over, or its program died while it ran. Nil: nothing.
+// Due returns the new state of a call whose time is over or whose program died while it ran, else nil.
 func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	switch {
 	case c.Status == pool.Pending && c.Expires != 0 && now >= c.Expires:
@@ -184,23 +186,24 @@ func Due(c *record.CallRecord, claim *record.Claim, now pool.Time) *due {
 	return nil
 }
 
-// CallFilter narrows a list of open calls.
+// CallFilter narrows a list of open calls. The zero value takes all calls outside the trash.
 type CallFilter struct {
-	Context pool.ID      // with its sub-contexts; zero: all contexts
+	Context pool.ID      // and its sub-contexts; zero: all contexts
 	Branch  string       // of Context alone; "": all
-	Tool    string       // a pattern of names, as path.Match knows them but for slashes, which * takes in; "": all
+	Tool    string       // a pattern of tool names as in path.Match, except that * also matches slashes; "": all
 	State   string       // a CallState; "": all
-	Trash   bool         // calls of contexts in the trash too
-	Since   pool.Time    // those that wait since then or later; zero: all
-	After   *record.Call // those that come after this one in the list; nil: all
-	// Skip, if not nil, leaves a call out before it is read: the one of a message with that index, from 1.
+	Trash   bool         // calls of contexts in the trash, too
+	Since   pool.Time    // calls that have waited since then or later only; zero: all
+	After   *record.Call // calls after this one in the list only; nil: all
+	// Skip, if not nil, leaves out a call before it is read. index counts from 1.
 	Skip func(message pool.ID, index int) bool
 }
 
-// callPage is how many open calls are looked at in one transaction.
+// callPage is the number of open calls that one transaction looks at.
 const callPage = 128
 
-// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Nothing is written. Calls are read in short transactions.
+// Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It writes nothing and
+// reads in short transactions.
 func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record.Call, error] {
 	return func(yield func(*record.Call, error) bool) {
 		l := &callLister{store: s, filter: f, takes: map[pool.ID]bool{}}
@@ -225,17 +228,17 @@ func Calls(ctx context.Context, s *record.Store, f CallFilter) iter.Seq2[*record
 	}
 }
 
-// callLister reads the open index page by page.
+// callLister reads the index of open calls page by page.
 type callLister struct {
 	store  *record.Store
 	filter CallFilter
-	from   []byte // key to go on at
+	from   []byte // key of the next page
 	done   bool
 	calls  []*record.Call
-	takes  map[pool.ID]bool // contexts that the filter takes
+	takes  map[pool.ID]bool // the filter's answer for each context
 }
 
-// callName is a call by its place in the store.
+// callName identifies a call in the store.
 type callName struct {
 	ctx, message pool.ID
 	index        int
@@ -262,7 +265,7 @@ func (l *callLister) read(tx kv.Tx) error {
 	return nil
 }
 
-// keys gives the next keys of the index that the filter takes, where to go on, and whether that was the end.
+// keys returns the next keys of the index that the filter accepts, the key of the next page, and whether this was the last page.
 func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err error) {
 	err = tx.Scan(record.OpenBucket, kv.Range{From: l.from}, func(key, _ []byte) error {
 		if len(key) != 42 {
@@ -281,7 +284,7 @@ func (l *callLister) keys(tx kv.Tx) (keys [][]byte, from []byte, done bool, err 
 	return keys, from, from == nil, err
 }
 
-// context reports whether the filter takes calls of a context.
+// context reports whether the filter accepts calls of a context.
 func (l *callLister) context(tx kv.Tx, id pool.ID) (bool, error) {
 	if ok, known := l.takes[id]; known {
 		return ok, nil
@@ -326,14 +329,14 @@ func (l *callLister) one(tx kv.Tx, key []byte, held map[pool.ID][]*branch.Branch
 	return nil
 }
 
-// matchesTool reports whether a pattern, "" for all, covers a tool's name. A name may hold slashes, and they are characters like others.
+// matchesTool reports whether a pattern matches a tool's name; "" matches all. A slash in a name is a character like any other.
 func matchesTool(pattern, name string) bool {
 	plain := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 	ok, _ := path.Match(plain(pattern), plain(name))
 	return ok || pattern == ""
 }
 
-// heldOn names the branch that holds a place, "" for none. Branches that were read are kept in held.
+// heldOn returns the name of the first branch that holds a place, "" for none. held caches the branches of each context.
 func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Branch) (string, error) {
 	all, ok := held[ctx]
 	if !ok {
@@ -350,8 +353,8 @@ func heldOn(tx kv.Tx, ctx pool.ID, home pool.Home, held map[pool.ID][]*branch.Br
 	return "", nil
 }
 
-// ReadCall finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
-// then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
+// ReadCall finds a call. With contextRef it looks in that context, reading the reference on the named branch ("" means the active one). Without, it looks
+// in the current context first and then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
 func ReadCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef) (*record.Call, error) {
 	var c *record.Call
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -405,7 +408,8 @@ func callIn(s *record.Store, tx kv.Tx, id pool.ID, branchName string, ref record
 	return FindCall(view.Reader{Tx: tx, ID: id}, b, branchName != "", ref)
 }
 
-// callAnywhere looks for a call in all contexts but one that was looked at already. Tags and places are names on a branch and count there alone.
+// callAnywhere looks for a call in all contexts outside the trash except but. Tags and positions begin with @; they belong to one branch, so they are not
+// looked for elsewhere: for these it returns the error otherwise.
 func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, otherwise error) (view.Reader, *callAt, error) {
 	var found []*callAt
 	var in []pool.ID
@@ -440,21 +444,21 @@ func callAnywhere(s *record.Store, tx kv.Tx, but pool.ID, ref record.CallRef, ot
 	return view.Reader{Tx: tx, ID: in[0]}, found[0], nil
 }
 
-// CallStep is one step in the life of a call: its beginning, with From "", or a decision.
+// CallStep is one step in the life of a call: its beginning, whose From is "", or a decision.
 type CallStep struct {
 	Context pool.ID
 	Message pool.ID
 	Index   int // from 1
 	ID      string
 	Tool    string
-	// Origin, of its beginning, is the operation that brought the call: append, reply, fork, import …
+	// Origin, of a beginning, is the operation that brought the call: append, reply, fork, import …
 	Origin string
 	record.Decision
-	order pool.Time // At, but never before that of the step before it
+	order pool.Time // At, but never earlier than that of the step before
 }
 
-// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state: where time or a crash has brought it
-// there, and nobody has written that yet, the step says what. Nothing is written.
+// CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
+// present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
 func CallLog(ctx context.Context, s *record.Store, context pool.ID) ([]*CallStep, error) {
 	ids := []pool.ID{context}
 	if context == (pool.ID{}) {
@@ -499,7 +503,7 @@ func callSteps(ctx context.Context, s *record.Store, id pool.ID) ([]*CallStep, e
 	return out, err
 }
 
-// step is what is due as a step that nobody has written yet.
+// step returns what is due as a step that is not recorded yet.
 func (d *due) step(rec *record.CallRecord, now pool.Time) record.Decision {
 	at := now
 	if d.kind == record.ByExpiry {
@@ -508,7 +512,7 @@ func (d *due) step(rec *record.CallRecord, now pool.Time) record.Decision {
 	return record.Decision{At: at, From: rec.State(), To: record.CallState(d.status, d.execution), ByKind: d.kind, Reason: d.reason}
 }
 
-// stepsOf are the steps of one call.
+// stepsOf returns the steps of one call.
 func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallStep {
 	first := rec.State()
 	if len(rec.Decisions) > 0 {
@@ -527,13 +531,13 @@ func stepsOf(ctx, message pool.ID, index int, rec *record.CallRecord) []*CallSte
 	return out
 }
 
-// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history.
+// OpenCalls returns the open calls of a branch in the order of its history; "" means the active branch.
 func OpenCalls(ctx context.Context, c *record.Conversation, branchName string) ([]*record.Call, error) {
 	open, _, err := callsOf(ctx, c, branchName)
 	return open, err
 }
 
-// SettleBranch puts on record what time or a crash has brought to the calls of a branch.
+// SettleBranch records expiries and crashes for the calls of a branch. In a read-only store it does nothing.
 func SettleBranch(ctx context.Context, c *record.Conversation, branchName string) error {
 	_, stale, err := callsOf(ctx, c, branchName)
 	if err != nil || len(stale) == 0 {
@@ -546,7 +550,7 @@ func SettleBranch(ctx context.Context, c *record.Conversation, branchName string
 	return err
 }
 
-// callsOf gives the open calls of a branch, and those of its calls that time or a crash has brought into another state than is on record.
+// callsOf returns the open calls of a branch, and the calls whose present state is not recorded yet.
 func callsOf(ctx context.Context, c *record.Conversation, branchName string) (open []*record.Call, stale []callName, err error) {
 	err = view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
 		open, stale = nil, nil

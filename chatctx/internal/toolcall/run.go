@@ -16,18 +16,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ClaimOptions of ClaimCall.
+// ClaimOptions are options of ClaimCall.
 type ClaimOptions struct {
-	// Again runs a call again whose program died while it ran. Without it only an approved call that nobody has run is given.
+	// Again also allows a call that is uncertain because its program died. Without it the call must be approved and not run yet.
 	Again bool
-	// PID is the process whose end ends the claim: 0 is this one, -1 none. Hold is how long the claim lasts without being renewed; 0: ClaimLife.
+	// PID is the process whose end ends the claim: 0 means this process, -1 none. Hold is how long the claim lasts without a renewal, at least ClaimLife.
 	PID  int
 	Hold time.Duration
-	// Name is what the one who runs it calls itself, noted as claimed beside the program; "": nothing is claimed.
+	// Name is what the runner calls itself, recorded as claimed beside the program; "" claims nothing.
 	Name string
 }
 
-// CallClaim is the right to run a call. It lasts while it is renewed and its process lives; after that the call is uncertain.
+// CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 type CallClaim struct {
 	Call  *record.Call
 	Token pool.ID // lets another process renew and resolve
@@ -35,8 +35,8 @@ type CallClaim struct {
 	hold  pool.Time
 }
 
-// ClaimCall makes a call running, durably, before its tool is started: of several who try, one gets it. ErrConflict, with the state, for the others and for
-// calls that may not be run. The context and the call are named as in Store.Call.
+// ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
+// as does a claim of a call that may not run. The context and the call are named as in Store.Call.
 func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, o ClaimOptions) (*CallClaim, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
@@ -70,6 +70,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	return k, nil
 }
 
+// ClaimFor makes a call running under a claim, as a step of the transaction.
 func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOptions) (*record.Call, error) {
 	at, err := CallOf(t.Reader(), c.Message, c.Index-1, c.Ref())
 	if err != nil {
@@ -104,8 +105,8 @@ func ClaimFor(t *journal.Txn, c *record.Call, claim *record.Claim, o ClaimOption
 	return DescribeCall(t.Reader(), at, t.Now, holder.Name)
 }
 
-// approved refuses a call whose approval was about other arguments than those that would run, or is only told by a file. A call that was appended as
-// approved has no step: whoever appended it decided.
+// approved refuses a call if its approval was for other arguments than those that would run, or comes from an imported file alone. A call that was appended
+// as approved has no such step: whoever appended it decided.
 func (a *callAt) approved() error {
 	for _, d := range slices.Backward(a.Rec.Decisions) {
 		if d.To != record.CallState(pool.Approved, pool.NotRun) || d.ArgsSHA256 == (pool.Hash{}) {
@@ -119,7 +120,8 @@ func (a *callAt) approved() error {
 	return nil
 }
 
-// Renew keeps the claim. ErrTaken where it is lost, another ErrStopped where no branch holds the call's message any more: the tool is then to be ended.
+// Renew extends the claim. It returns ErrTaken if the claim has ended or another program has it, and another ErrStopped if no branch holds the call's
+// message any more. In both cases the caller must end the tool.
 func (k *CallClaim) Renew(ctx context.Context) error {
 	key := record.CallKey(k.Call.Context, k.Call.Message, k.Call.Index-1)
 	return k.store.DB.Update(view.Lane(ctx, k.store, k.Call.Context), func(tx kv.RwTx) error {
@@ -132,7 +134,7 @@ func (k *CallClaim) Renew(ctx context.Context) error {
 	})
 }
 
-// Held is nil while the claim is held and a branch holds the call's message, else ErrTaken or another ErrStopped.
+// Held returns nil while the claim is held and a branch holds the call's message, else ErrTaken or another ErrStopped, as Renew does.
 func (k *CallClaim) Held(ctx context.Context) error {
 	return k.store.DB.View(ctx, func(tx kv.Tx) error {
 		_, err := k.Owned(tx)
@@ -140,6 +142,7 @@ func (k *CallClaim) Held(ctx context.Context) error {
 	})
 }
 
+// Owned returns the claim as it is recorded, or the error that Held returns.
 func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
 	c := k.Call
 	claim := &record.Claim{}
@@ -157,20 +160,22 @@ func (k *CallClaim) Owned(tx kv.Tx) (*record.Claim, error) {
 	return claim, err
 }
 
-// Answer is how a call ended. Of Text, JSON and Parts in Result the first that a Result has counts; its RequestID is filled in.
+// Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts, as in pool.Result; RequestID and Tool are filled
+// in.
 type Answer struct {
 	Result pool.Result
-	// Beside is content of the message beside the result, for people and programs: the whole of an output that was cut.
+	// Beside is further content of the result message, for people and programs: for example the full output when the result has a shortened one.
 	Beside []pool.Part
-	// Kind of the message: "interrupted" for a tool that was ended.
+	// Kind is the kind of the message: "interrupted" if the tool was ended.
 	Kind string
-	// By is what the person that says so calls itself, noted as claimed beside the store's person; "": the program that ran it says so, or of an uncertain call without a Token the store's person.
+	// By is what the person who answers calls itself, recorded as claimed beside the store's person. "" means that the program that ran the call answers,
+	// or, for an uncertain call without a Token, the store's person.
 	By string
-	// Token is the claim's. Without it only a call is answered whose program is gone.
+	// Token is the claim's token. Without it only an uncertain call can be answered.
 	Token pool.ID
 }
 
-// by is who answers: who says so, else the program that ran the call, else, where that is gone, the person of the store.
+// by records who answers: the person in By, else the store's person if the call is uncertain and there is no token, else the program.
 func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
 	switch {
 	case a.By != "":
@@ -181,15 +186,16 @@ func (a *Answer) by(s *record.Store, uncertain bool) record.Decision {
 	return record.Decision{ByKind: record.ByProgram, ByName: s.Program}
 }
 
-// Resolve ends the claim with the call's result: the result message and the end of the call are one transaction.
+// Resolve ends the claim with the call's result, in one transaction.
 func (k *CallClaim) Resolve(ctx context.Context, a Answer) (*journal.Committed, error) {
 	a.Token = k.Token
 	return ResolveCall(ctx, k.store, k.Call.Context.String(), k.Call.Branch, k.Call.Ref(), a)
 }
 
-// ResolveCall answers a call that runs, or that is uncertain: it is done, or failed where the result is an error, and its result goes to the end of the branch, in one
-// transaction. The step of what it gives has the call and the result's place: the position 0 where no branch held the call's message, so that the result lies in the pool alone.
-// ErrConflict, with the state, for calls that wait or were answered, and for those that run where the answer has not the claim's token.
+// ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to
+// the end of the branch. The step in what it returns has the call and the result's place. The position is 0 if no branch holds the call's message: then the
+// result is in the pool alone. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not
+// have.
 func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName string, ref record.CallRef, a Answer) (*journal.Committed, error) {
 	found, err := ReadCall(ctx, s, contextRef, branchName, ref)
 	if err != nil {
@@ -209,7 +215,7 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 			return err
 		}
 		t.What = "resolve"
-		message := *m // put changes it
+		message := *m // Put changes it
 		step := journal.NewStep(t.What)
 		if err := resolve(t, found, &a, &message, step); err != nil {
 			return err
@@ -223,7 +229,7 @@ func ResolveCall(ctx context.Context, s *record.Store, contextRef, branchName st
 	return done, nil
 }
 
-// answer is the message with a call's result. A call that ran with other arguments than the proposed ones says so there.
+// answerOf makes the message with a call's result. If the call ran with other arguments than the proposed ones, the result says so.
 func answerOf(c *record.Call, a *Answer) *pool.Message {
 	r := a.Result
 	r.RequestID, r.Tool = c.ID, c.Tool
@@ -283,6 +289,7 @@ func resolve(t *journal.Txn, c *record.Call, a *Answer, m *pool.Message, step *j
 	return err
 }
 
+// ResolveOn appends a call's result to the named branch.
 func ResolveOn(t *journal.Txn, name string, m *pool.Message) (journal.Placement, error) {
 	var b *branch.Branch
 	b, err := t.Branch(name)
@@ -293,7 +300,7 @@ func ResolveOn(t *journal.Txn, name string, m *pool.Message) (journal.Placement,
 	return appendResult(t, b, m)
 }
 
-// mayResolve refuses to answer a call that does not run, or that somebody else runs.
+// mayResolve refuses to answer a call that does not run or that another claim holds.
 func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 	d, claim, err := DueIn(t.Reader(), a.Message.ID, a.Index, a.Rec, t.Now)
 	switch {
@@ -311,7 +318,7 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 	return record.Conflict("call %s is %s by %s: only who has the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
 }
 
-// ClaimOf is the claim of a call that another process took, by its token. Whether it is still held, Renew and Resolve say.
+// ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
 func ClaimOf(s *record.Store, c *record.Call, token pool.ID, hold time.Duration) *CallClaim {
 	return &CallClaim{Call: c, Token: token, store: s, hold: pool.Time(max(hold, record.ClaimLife) / time.Microsecond)}
 }
