@@ -11,14 +11,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// ranked is a document that may be a hit, with how well it fits.
+// ranked is a document that may be a hit, with its number and score.
 type ranked struct {
 	doc   index.Doc
 	n     uint64
 	score float64
 }
 
-// best gives the hits that fit best first: all documents that may be hits are ranked by what the index says, and then looked into in that order.
+// best gives the hits with the best score first. It ranks all candidates by what the index says and then looks into them in that order.
 func (q *search) best() error {
 	docs, err := q.waitingDocs()
 	if err != nil {
@@ -50,7 +50,7 @@ func (q *search) best() error {
 	return nil
 }
 
-// rank scores what the index has, and the documents that wait, whose words are counted.
+// rank scores the candidates of the index. The waiting documents, which the index does not know, all get the score 1.
 func (q *search) rank(waiting []index.Doc) ([]ranked, error) {
 	var all []ranked
 	wants := q.wants()
@@ -109,7 +109,8 @@ func (q *search) rank(waiting []index.Doc) ([]ranked, error) {
 	return all, nil
 }
 
-// weigh gives each document the sum over the words: rarer ones count more, and the tenth time less than the first (BM25 without the lengths).
+// weigh scores each document by the sum over the words: a rare word counts more, and the tenth occurrence counts less than the first (BM25 without the
+// lengths).
 func weigh(all []ranked, counts [][]uint32, having []float64, total float64) {
 	for i := range all {
 		for j, n := range having {

@@ -1,5 +1,5 @@
 // Package find keeps the search index and answers searches.
 //
-// It owns which texts of a message, title or prompt can be found, and what waits for the index. It may read every text, and write the buckets of the
-// index alone. A change of a message is never its business: whoever stores one calls PutMessage or Wait.
+// It owns the choice of texts in a message, title or prompt that can be found, and the list of documents that wait for the index. It may read every text,
+// but it writes only the index's buckets. It never changes a message beyond PutMessage: whoever stores a document calls PutMessage or Wait.
 package find

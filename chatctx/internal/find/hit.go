@@ -27,7 +27,7 @@ type hitReader struct {
 	contexts map[pool.ID]*record.ContextRecord
 }
 
-// view runs fn in a transaction and gives the hits that it found. kv.ErrStop: whoever asked has enough.
+// view runs fn in a transaction and yields the hits that it found. It returns kv.ErrStop if the caller wants no more.
 func (q *search) view(fn func(*hitReader) error) error {
 	r, enough := &hitReader{search: q}, false
 	err := q.store.DB.View(q.ctx, func(tx kv.Tx) error {
@@ -57,12 +57,12 @@ func (q *search) view(fn func(*hitReader) error) error {
 	return nil
 }
 
-// full tells that the transaction should end: there are hits to give, or it took long enough.
+// full reports whether the transaction should end: it has enough hits, or it took long enough.
 func (r *hitReader) full() bool {
 	return len(r.hits) >= searchBatch || r.o.Limit > 0 && len(r.hits) >= r.o.Limit || r.looked%16 == 15 && time.Since(r.began) > searchHold
 }
 
-// look looks into a document, and keeps it if it is a hit.
+// look looks into a document and keeps it if it is a hit.
 func (r *hitReader) look(d index.Doc) error {
 	r.looked++
 	rec, err := r.context(docContext(d))
@@ -83,7 +83,7 @@ func (r *hitReader) look(d index.Doc) error {
 	default:
 		m, err := pool.Get(r.tx, h.Context, docID(d))
 		if errors.Is(err, kv.ErrDamaged) {
-			return nil // check tells of it
+			return nil // check reports it
 		}
 		if m == nil || err != nil {
 			return err
@@ -117,7 +117,7 @@ func (r *hitReader) context(id pool.ID) (*record.ContextRecord, error) {
 	return rec, err
 }
 
-// narrowed reports whether a document fits all but the words.
+// narrowed reports whether a document fits all options but the words.
 func (r *hitReader) narrowed(h *Hit, rec *record.ContextRecord) bool {
 	o, m, at := &r.o, h.Message, rec.Created
 	if slices.ContainsFunc(o.Labels, func(l string) bool { return !slices.Contains(rec.Labels, l) }) {
@@ -136,7 +136,7 @@ func (r *hitReader) narrowed(h *Hit, rec *record.ContextRecord) bool {
 		(o.Tool == "" || slices.ContainsFunc(toolsOf(m), func(name string) bool { return sameFolded(name, o.Tool) }))
 }
 
-// matches looks for the words, and makes the snippet of the first place.
+// matches reports whether the texts match the query, and makes the snippet of the first match.
 func (r *hitReader) matches(h *Hit, texts []field) bool {
 	if r.re != nil {
 		for _, f := range texts {
@@ -158,7 +158,7 @@ func (r *hitReader) matches(h *Hit, texts []field) bool {
 	return r.finder.All()
 }
 
-// exactly reports whether texts have all words as they were typed, with their accents.
+// exactly reports whether the texts have all words as they were typed, accents included.
 func (r *hitReader) exactly(texts []field) bool {
 	if r.exact.Plain() && !slices.ContainsFunc(texts, func(f field) bool { return !words.ASCII(f.text) }) {
 		return true
@@ -170,13 +170,13 @@ func (r *hitReader) exactly(texts []field) bool {
 	return r.exact.All()
 }
 
-// around is how many bytes stand in a snippet on both sides of what was found, about, and longest how much of that.
+// around is about how many bytes a snippet shows on each side of a match, longest how many bytes of the match itself.
 const (
 	around  = 60
 	longest = 200
 )
 
-// snippet cuts out what stands around a place, white space as single spaces and an ellipsis where something was left out.
+// snippet cuts out the surroundings of a match. White space becomes single spaces, and an ellipsis marks what was left out.
 func snippet(text string, at words.Match) (string, words.Match) {
 	at.To = min(at.To, at.From+longest)
 	from, to := max(at.From-around, 0), min(at.To+around, len(text))
@@ -216,7 +216,7 @@ func runeStart(text string, i int) int {
 	return i
 }
 
-// squeeze writes text with each run of white space as one space, none at the beginning of all.
+// squeeze writes text with each run of white space as one space, and none at the beginning of b.
 func squeeze(b *strings.Builder, text string) {
 	for _, c := range text {
 		if unicode.IsSpace(c) {
@@ -256,7 +256,7 @@ func (r *hitReader) places() error {
 	return nil
 }
 
-// onMain gives a message that stands on main where it was put first that place, and gives back the others.
+// onMain places the messages that main holds where they were first put, and returns the other hits.
 func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
 	main, err := branch.Find(r.tx, id, record.MainBranch)
 	if main == nil || err != nil {
@@ -264,7 +264,7 @@ func (r *hitReader) onMain(id pool.ID, hits []*Hit) (others []*Hit, err error) {
 	}
 	for _, h := range hits {
 		at := -1
-		if h.What == "title" { // which is on no branch
+		if h.What == "title" { // titles are on no branch
 			continue
 		}
 		if h.Message != nil {
@@ -284,7 +284,7 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(branches, func(a, b *branch.Branch) int { // the one that everybody knows first
+	slices.SortStableFunc(branches, func(a, b *branch.Branch) int { // main first
 		switch {
 		case a.Name == record.MainBranch && b.Name != record.MainBranch:
 			return -1
@@ -316,8 +316,9 @@ func (r *hitReader) placesIn(id pool.ID, branches []*branch.Branch, hits []*Hit)
 	return nil
 }
 
-// homes gives all places where the messages stand in entries that branches hold. A message mostly stands where it was put first; in a context with several
-// branches, edits may have copied entries, so they are read. Where one place is enough they are read for those alone that no branch has where they were put first.
+// homes returns all places where entries of the branches have the messages. A message mostly stands where it was first put; but in a context with several
+// branches edits may have copied entries, so homes reads the entries. If one place is enough, it reads them only when some message's first place is on no
+// branch.
 func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit, one bool) (map[pool.ID][]pool.Home, error) {
 	at := map[pool.ID][]pool.Home{}
 	if len(branches) == 0 {
@@ -349,7 +350,7 @@ func homes(tx kv.Tx, id pool.ID, branches []*branch.Branch, hits []*Hit, one boo
 	return at, nil
 }
 
-// union gives pieces that have each entry of branches once.
+// union returns pieces that cover each entry of the branches once.
 func union(branches []*branch.Branch) []branch.Piece {
 	var all, out []branch.Piece
 	for _, b := range branches {

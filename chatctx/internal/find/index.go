@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The kinds of documents in the search index: messages by their ids, a context's title (the zero id), prompts by theirs.
+// The kinds of documents in the search index: messages by id, a context's title with the zero id, prompts by id.
 const (
 	MessageDoc = 1
 	TitleDoc   = 2
@@ -35,24 +35,24 @@ func DocOf(kind byte, ctx, id pool.ID) (d index.Doc) {
 func docContext(d index.Doc) pool.ID { return pool.ID(d[1:17]) }
 func docID(d index.Doc) pool.ID      { return pool.ID(d[17:]) }
 
-// How much is put into the index at once: beside those who store something, and by whoever asks for it.
+// Portions in which documents go into the index: small ones beside programs that store messages, large ones for a caller who waits for the index.
 const (
-	EnoughWaiting = 1000 // nobody but a reindexing begins with less
+	EnoughWaiting = 1000 // fewer waiting documents make no block, unless Index asks for one
 	smallPortion  = 2000
 	largePortion  = 8192
 	portionBytes  = 16 << 20
-	portionTime   = 50 * time.Millisecond // of a small one
+	portionTime   = 50 * time.Millisecond // of a small portion
 	mergeBytes    = 2 << 20
 )
 
-// Wait notes that the search index is to take a document in.
+// Wait notes that the search index has yet to take in a document. at is the time by which waiting documents are ordered.
 func Wait(tx kv.RwTx, at pool.Time, d index.Doc) error {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], rand.Uint64())
 	return index.Wait(tx, uint64(max(at, 0)), d, stamp)
 }
 
-// PutMessage writes a message's record and tells the search index.
+// PutMessage writes a message's record and lists it for the search index.
 func PutMessage(tx kv.RwTx, ctx pool.ID, m *pool.Message, now pool.Time) error {
 	if err := pool.Put(tx, ctx, m); err != nil {
 		return err
@@ -64,10 +64,10 @@ func PutMessage(tx kv.RwTx, ctx pool.ID, m *pool.Message, now pool.Time) error {
 	return Wait(tx, at, DocOf(MessageDoc, ctx, m.ID))
 }
 
-// field is a text of a message that can be searched.
+// field is a searchable text of a message.
 type field struct{ name, text string }
 
-// fieldsOf gives the texts of a message.
+// fieldsOf returns the texts of a message.
 func fieldsOf(m *pool.Message) []field {
 	var out []field
 	add := func(name string, texts ...string) {
@@ -106,7 +106,7 @@ func fieldsOf(m *pool.Message) []field {
 	return out
 }
 
-// The terms that are no words: whose, in which context. A byte 2 keeps them apart.
+// Terms that are not words: the context, role, model or tool. A byte 2 keeps them apart from words.
 func contextTerm(id pool.ID) []byte {
 	return []byte("\x02c" + strings.ReplaceAll(id.String(), "-", ""))
 }
@@ -132,15 +132,15 @@ type indexer struct {
 	bytes   int
 }
 
-// document is what one that waits holds. One that is gone has neither text nor message.
+// document is the content of a waiting document. If the document is gone, text and message are nil.
 type document struct {
 	index.Doc
 	text    *string
 	message *pool.Message
-	fields  []field // of the message
+	fields  []field // of message
 }
 
-// readDocument reads what a document holds.
+// readDocument reads the content of a document.
 func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 	d := document{Doc: doc}
 	ctx, id := docContext(doc), docID(doc)
@@ -161,7 +161,7 @@ func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 	case MessageDoc:
 		m, err := pool.Get(tx, ctx, id)
 		if errors.Is(err, kv.ErrDamaged) {
-			return d, nil // check tells of it
+			return d, nil // check reports it
 		}
 		if m == nil || err != nil {
 			return d, err
@@ -173,10 +173,10 @@ func readDocument(tx kv.Tx, doc index.Doc) (document, error) {
 	return d, nil
 }
 
-// maxFileText is how much of an attachment's text can be found.
+// maxFileText bounds the searchable beginning of an attachment's text, in bytes.
 const maxFileText = 1 << 20
 
-// fieldsIn are the texts of a message with those of its attachments, which lie beside it.
+// fieldsIn returns the texts of a message and of its attachments, which lie beside it.
 func fieldsIn(tx kv.Tx, m *pool.Message) ([]field, error) {
 	out := fieldsOf(m)
 	parts := m.Content
@@ -191,7 +191,7 @@ func fieldsIn(tx kv.Tx, m *pool.Message) ([]field, error) {
 		}
 		data, _, err := pool.Artifact(tx, p.SHA256)
 		if errors.Is(err, kv.ErrDamaged) {
-			continue // check tells of it
+			continue // check reports it
 		}
 		if err != nil {
 			return nil, err
@@ -201,7 +201,7 @@ func fieldsIn(tx kv.Tx, m *pool.Message) ([]field, error) {
 	return out, nil
 }
 
-// add reads documents in one short transaction, and gives the block their words after it, when nobody waits for it.
+// add reads documents in one short transaction. It hands their words to the block afterwards, so that nobody waits for that.
 func (x *indexer) add(ctx context.Context, db kv.DB, batch []index.Waiting) error {
 	var docs []document
 	err := db.View(ctx, func(tx kv.Tx) error {
@@ -258,12 +258,12 @@ func (x *indexer) text(text string) {
 	})
 }
 
-// IndexAfter has what waits put into the index, if it is enough by now. It is called after something was stored, and does something for a few of all messages. Who stores does not wait for
-// it, unless much more came than it could take in.
+// IndexAfter is called after messages were stored. For a few of all messages it starts to index the waiting documents in the background, if there are
+// enough. It returns at once, unless far more was stored than the index could take in; then it waits until the step under way ends, or ctx does.
 func IndexAfter(ctx context.Context, s *record.Store, stored []pool.ID) {
 	lots := 0
 	for _, id := range stored {
-		if id[15] == 0 { // one of 256
+		if id[15] == 0 { // one in 256
 			lots++
 		}
 	}
@@ -281,14 +281,14 @@ func IndexAfter(ctx context.Context, s *record.Store, stored []pool.ID) {
 	}
 }
 
-// changedOften is how often in a row Index takes it for the doing of others that what it read is no longer so.
+// changedOften is how many failures in a row Index blames on changes by other programs.
 const changedOften = 100
 
-// errChanged ends a transaction for which the index was prepared from what is no longer so.
+// errChanged ends a transaction whose preparation is outdated.
 var errChanged = errors.New("changed meanwhile")
 
-// IndexSome puts up to most documents that wait into a block, if there are at least as many as least, and reports whether more wait. It reads no more of them after
-// the time within.
+// IndexSome puts up to most waiting documents into a block if at least least are waiting, and reports whether more wait. It stops reading them after the
+// time within.
 func IndexSome(ctx context.Context, s *record.Store, least, most int, within time.Duration) (more bool, err error) {
 	more, err = indexSome(ctx, s, least, most, within)
 	if errors.Is(err, errChanged) {
@@ -317,7 +317,7 @@ func indexSome(ctx context.Context, s *record.Store, least, most int, within tim
 	return more, s.DB.Update(ctx, x.store)
 }
 
-// Waiting lists up to n documents that wait, the oldest first; none where there is no index.
+// Waiting lists up to n waiting documents, the oldest first. It lists none if there is no complete index.
 func Waiting(ctx context.Context, s *record.Store, n int) ([]index.Waiting, error) {
 	var list []index.Waiting
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -346,7 +346,7 @@ func batches[T any](all []T, n int) [][]T {
 	return out
 }
 
-// store writes the block. It fails with errChanged where one of its documents is not as it was.
+// store writes the block. It fails with errChanged if one of its documents has changed since.
 func (x *indexer) store(tx kv.RwTx) error {
 	st, err := index.Load(tx, words.Version)
 	if err != nil {
@@ -373,7 +373,8 @@ func (x *indexer) store(tx kv.RwTx) error {
 	return index.Save(tx, st)
 }
 
-// Index puts all that waits into the search index, in portions, and calls progress, if it is not nil, after each with how many documents are done.
+// Index puts all waiting documents into the search index, in portions. After each portion it calls progress, if that is not nil, with the number of
+// documents done.
 func Index(ctx context.Context, s *record.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	for done, changed := 0, 0; ; {
@@ -394,8 +395,8 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 	}
 }
 
-// Reindex makes the search index anew from what the store holds. Others go on meanwhile; until it is done searches look through everything. One that breaks off is
-// to be begun again.
+// Reindex builds the search index anew from the store. Other programs can go on; until it is done, their searches read everything. If it is interrupted, it
+// has to be started again from the beginning.
 func Reindex(ctx context.Context, s *record.Store, progress func(done int)) error {
 	ctx = kv.WithPurpose(ctx, "index")
 	if k, ok := s.DB.(kv.Keeper); ok {
@@ -432,7 +433,7 @@ func Reindex(ctx context.Context, s *record.Store, progress func(done int)) erro
 	return Index(ctx, s, progress)
 }
 
-// waitAll notes all documents of a context.
+// waitAll lists all documents of a context for the index.
 func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
 	for after, more := (pool.ID{}), true; more; {
 		var last pool.ID
@@ -453,7 +454,7 @@ func waitAll(ctx context.Context, s *record.Store, id pool.ID) error {
 	return nil
 }
 
-// waitNamed notes a context's title and prompts.
+// waitNamed lists a context's title and prompts for the index.
 func waitNamed(tx kv.RwTx, id pool.ID, now pool.Time) error {
 	rec, _, err := record.GetContext(tx, id)
 	if rec == nil || err != nil {
@@ -496,8 +497,8 @@ func waitMessages(s *record.Store, tx kv.RwTx, id, after pool.ID, last *pool.ID)
 	return err
 }
 
-// DropFromIndex takes what is gone out of the search index: documents of these contexts that the store no longer has, and those that were rewritten, as their titles
-// may have been; they wait anew.
+// DropFromIndex removes documents of the given contexts from the search index: those that the store no longer has, those in rewritten, and titles, since a
+// title may have been rewritten too. Rewritten messages and the titles of contexts that remain then wait to be indexed again.
 func DropFromIndex(tx kv.RwTx, contexts map[pool.ID]bool, rewritten map[index.Doc]bool, now pool.Time) error {
 	err := dropDocs(tx, func(d index.Doc) (bool, error) {
 		if !contexts[docContext(d)] || d[0] == TitleDoc || rewritten[d] {
@@ -520,13 +521,13 @@ func DropFromIndex(tx kv.RwTx, contexts map[pool.ID]bool, rewritten map[index.Do
 	return err
 }
 
-// dropDocs takes documents out of the search index so that no word of them is left.
+// dropDocs removes documents from the search index so that no word of them is left.
 func dropDocs(tx kv.RwTx, dead func(index.Doc) (bool, error)) error {
 	st, err := index.Load(tx, words.Version)
 	if err != nil {
 		return err
 	}
-	if st == nil { // perhaps one of another version: all of it goes
+	if st == nil { // perhaps an index of another version: all of it goes
 		_, err := index.Clear(tx, math.MaxInt)
 		return err
 	}

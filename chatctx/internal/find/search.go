@@ -16,35 +16,37 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// SearchOptions say what to look for. A zero field does not narrow.
+// SearchOptions is a query. A zero field does not narrow it.
 type SearchOptions struct {
-	// Text are words, "phrases" and beginnings*, all of which a message has to have. Case, and what Unicode takes as the same, does not count. Accents do not either, but what has them as they stand
-	// in Text comes first. Numbers with points between them are looked for as versions too, after all others: 1.2.3 finds v1.2.3.
+	// Text has words, "phrases" and beginnings*; a message must have all of them. Case does not count, nor do differences that Unicode folds. Accents do
+	// not count either, but messages with the accents of Text come first. Numbers with points between them, such as 1.2.3, also find versions such as
+	// v1.2.3, after all other hits.
 	Text string
-	// Beginnings, with Text: each word may be the beginning of one, as if it had a * behind it.
+	// Beginnings makes each word of Text match words that begin with it, as if a * followed.
 	Beginnings bool
-	// Regexp, in place of Text, is looked for in each text as it is. It reads everything.
+	// Regexp replaces Text. It is matched against each text as it is, so the search reads everything.
 	Regexp string
-	// Context is a reference; "": all contexts.
+	// Context is a reference to a context; "" means all contexts.
 	Context string
-	Labels  []string // of the context, which has all of them
+	Labels  []string // the context has all of these
 	Role    pool.Role
 	Model   string
-	Tool    string // that is called, or whose result it is
-	// Since and Until: created then or later, before.
+	Tool    string // the tool that the message calls or has a result of
+	// Since is the earliest time of creation; Until is the time that creation must precede.
 	Since, Until pool.Time
-	// Trash: contexts in the trash too. Unheld: messages too that no branch holds, as after a rewind.
+	// Trash includes contexts in the trash. Unheld includes messages that no branch holds, for example after a rewind.
 	Trash, Unheld bool
-	// Best puts those first that have the words most often, rarer words counting more. Else those come first that were stored last; of those that came together, the
-	// newest.
+	// Best puts those first that have the words most often, where rarer words count more. Without it the last stored come first; of documents stored
+	// together, the newest.
 	Best bool
-	// First: of the branches that hold a message one is named, main where the message was put there. It is mostly found without reading what the branches hold.
+	// First names only one of the branches that hold a message: main, if the message was first put there. That mostly needs no reading of the branches'
+	// entries.
 	First bool
-	// Limit is how many hits to give at most; 0: all.
+	// Limit is the largest number of hits; 0 means all.
 	Limit int
 }
 
-// Hit is something that was found.
+// Hit is a search result.
 type Hit struct {
 	What     string // message, title or prompt
 	Context  pool.ID
@@ -53,21 +55,21 @@ type Hit struct {
 	Message  *pool.Message // nil for titles and prompts
 	Branches []HitBranch
 	Field    string // text, thinking, call, result, summary, file, title, prompt
-	Snippet  string // what stands around the first place, white space shortened
+	Snippet  string // the surroundings of the first match, with white space shortened
 	Match    words.Match
 	Score    float64 // with Best
 
 	doc index.Doc
 }
 
-// HitBranch is a branch that holds a message, at a position from 1, or whose prompt was found, at 0.
+// HitBranch is a branch that holds a message, with its position from 1, or a branch whose prompt was found, with position 0.
 type HitBranch struct {
 	Name     string
 	Position int
 }
 
-// Search gives what fits, in short transactions. It finds everything that was stored before it began: what the index does not have yet it reads. ErrInvalid for a query
-// without words and an expression that cannot be read.
+// Search yields the hits, reading in short transactions. It finds everything that was stored before it began: documents that are not in the index yet it
+// reads. It yields ErrInvalid for a query without words and for a regular expression that does not compile.
 func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hit, error] {
 	return func(yield func(*Hit, error) bool) {
 		q, err := NewSearch(ctx, s, o)
@@ -84,7 +86,7 @@ func Search(ctx context.Context, s *record.Store, o SearchOptions) iter.Seq2[*Hi
 			q.exact = nil
 			err = q.run()
 		}
-		if version, ok := q.query.AsVersion(); ok && err == nil { // the exact form first
+		if version, ok := q.query.AsVersion(); ok && err == nil { // the exact form came first
 			q.query, q.finder, q.exact = version, words.NewFinder(version), nil
 			err = q.run()
 		}
@@ -103,9 +105,9 @@ type search struct {
 	query  words.Query
 	finder *words.Finder
 	re     *regexp.Regexp
-	exact  *words.Finder      // while only what has the words as they were typed is given, with their accents; else nil
-	passed int                // hits that were passed over for that
-	given  map[index.Doc]bool // hits that were given: a document may come twice
+	exact  *words.Finder      // not nil while only exact matches, accents included, are given
+	passed int                // inexact matches that were passed over meanwhile
+	given  map[index.Doc]bool // hits that were given, since a document may come twice
 	Yield  func(*Hit) bool
 }
 
@@ -134,13 +136,13 @@ func NewSearch(ctx context.Context, s *record.Store, o SearchOptions) (*search, 
 	return q, err
 }
 
-// maxPassed bounds how far back what has the words exactly is looked for, before what has them with other accents.
+// maxPassed bounds the search for exact matches before matches with other accents are given.
 const maxPassed = 2000
 
-// errPassed: so many hits were passed over that what has the words exactly is no longer looked for.
+// errPassed ends the search for exact matches: too many others were passed over.
 var errPassed = errors.New("too many were passed over")
 
-// run looks into the index and what waits for it, or into everything.
+// run searches the index and the waiting documents, or reads everything.
 func (q *search) run() error {
 	st, err := indexState(q.ctx, q.store)
 	if err != nil {
@@ -158,7 +160,7 @@ func (q *search) run() error {
 	return q.newest(st.Made)
 }
 
-// indexState reads the state of the index; nil where there is no whole one.
+// indexState reads the state of the index; nil if there is no complete one.
 func indexState(ctx context.Context, s *record.Store) (*index.State, error) {
 	var st *index.State
 	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -170,7 +172,7 @@ func indexState(ctx context.Context, s *record.Store) (*index.State, error) {
 	return st, err
 }
 
-// Indexed reports whether there is a whole search index, and how many documents wait to come into it, counted up to 10,000.
+// Indexed reports whether there is a complete search index, and how many documents wait for it, counted up to 10,000.
 func Indexed(ctx context.Context, s *record.Store) (whole bool, waiting int, err error) {
 	st, err := indexState(ctx, s)
 	if st == nil || err != nil {
@@ -180,7 +182,7 @@ func Indexed(ctx context.Context, s *record.Store) (whole bool, waiting int, err
 	return true, len(list), err
 }
 
-// wants are the terms that each hit has in the index.
+// wants returns the terms that each hit has in the index.
 func (q *search) wants() []index.Want {
 	var out []index.Want
 	for _, p := range q.query {
@@ -204,13 +206,13 @@ func (q *search) wants() []index.Want {
 	return out
 }
 
-// A View of a search ends after so many documents, or so long.
+// Bounds of one transaction of a search: the number of hits and the time.
 const (
 	searchBatch = 64
 	searchHold  = 15 * time.Millisecond
 )
 
-// waiting gives the hits among the documents that wait, the newest first.
+// waiting gives the hits among the waiting documents, the newest first.
 func (q *search) waiting() error {
 	docs, err := q.waitingDocs()
 	if err != nil {
@@ -253,8 +255,8 @@ func (q *search) look(docs []index.Doc) error {
 	return nil
 }
 
-// newest gives the hits of the index, from the last document back. Blocks may be merged between two Views: documents keep their numbers. Where the index is made anew
-// meanwhile, everything is read; what was given is not given again.
+// newest gives the hits of the index, from the last document back. Blocks may be merged between two transactions, since documents keep their numbers. If
+// the index is built anew meanwhile, newest reads everything, and gives no hit twice.
 func (q *search) newest(made uint64) error {
 	before, ended := ^uint64(0), false
 	for !ended {
@@ -289,7 +291,7 @@ func (q *search) newest(made uint64) error {
 	return nil
 }
 
-// block looks into the documents of a block that may be hits, down from before, which it moves.
+// block looks into the candidates of a block with numbers below before, downwards, and lowers before as it goes.
 func (q *search) block(r *hitReader, docs *index.Docs, b index.Block, before *uint64) error {
 	found, err := index.Candidates(r.tx, b, q.wants(), false)
 	if err != nil {
@@ -318,7 +320,7 @@ func (q *search) block(r *hitReader, docs *index.Docs, b index.Block, before *ui
 	return nil
 }
 
-// everything looks through all contexts, those changed last first, and in each through the newest messages first.
+// Everything reads all contexts, the last changed first, and in each the newest messages first.
 func (q *search) Everything() error {
 	ids, err := view.Recent(q.ctx, q.store)
 	if err != nil {
@@ -339,7 +341,7 @@ func (q *search) Everything() error {
 	return nil
 }
 
-// allDocs are the documents of a context: its title, its prompts, its messages.
+// allDocs returns the documents of a context: its title, prompts and messages, each kind with the newest first.
 func allDocs(ctx context.Context, s *record.Store, id pool.ID) ([]index.Doc, error) {
 	var docs []index.Doc
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
