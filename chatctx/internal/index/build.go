@@ -16,17 +16,17 @@ type Builder struct {
 	names []string
 }
 
-// building is a term's list; the last document is not in it yet, since the term may come again.
+// building is the list of a term under construction. The last document is not in it yet, since the term may occur there again.
 type building struct {
 	entry
 	doc, tf uint32
-	done    []entry // pieces that are full
+	done    []entry // full pieces
 }
 
-// NewBuilder makes an empty one.
+// NewBuilder returns an empty Builder.
 func NewBuilder() *Builder { return &Builder{terms: map[string]int{}} }
 
-// kindTerm begins the terms that each document has exactly one of.
+// kindTerm begins the terms of a document's kind. Each document has exactly one of them.
 const kindTerm = "\x02k"
 
 // Begin begins the next document.
@@ -35,7 +35,7 @@ func (b *Builder) Begin(d Doc) {
 	b.Add(append([]byte(kindTerm), d[0]))
 }
 
-// Add gives the document a word.
+// Add adds a word to the document.
 func (b *Builder) Add(word []byte) {
 	term := Term(word)
 	i, ok := b.terms[string(term)]
@@ -68,10 +68,10 @@ func (l *building) settle() {
 	}
 }
 
-// maxDocs is how many documents one record of the doc bucket has: some kilobyte, so that pages are full.
+// maxDocs is the number of documents in one record of the doc bucket: about a kilobyte, so that pages are full.
 const maxDocs = 64
 
-// Write makes a block of the documents, and puts it into the state. It may be run again in another transaction, and then writes the same.
+// Write writes the documents as a block and adds it to the state. In another transaction it can run again and writes the same.
 func (b *Builder) Write(tx kv.RwTx, s *State) error {
 	if len(b.docs) == 0 {
 		return nil
@@ -109,8 +109,8 @@ func (b *Builder) Write(tx kv.RwTx, s *State) error {
 
 func docKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// putDocs writes one record of documents. Those of one context stand together: how many, kind and context, how many bytes all begin with and these, then the rest
-// of each.
+// putDocs writes one record of documents. Neighbours of one kind and context are stored together: their number, kind and context, the length of the
+// beginning that they share and that beginning, then the rest of each.
 func putDocs(tx kv.RwTx, from uint64, docs []Doc) error {
 	var b []byte
 	for i := 0; i < len(docs); {
@@ -128,10 +128,10 @@ func putDocs(tx kv.RwTx, from uint64, docs []Doc) error {
 	return tx.Put(DocBucket, docKey(from), seal(b))
 }
 
-// docHead is the length of a document's kind and context.
+// docHead is the length of a document's kind and context in bytes.
 const docHead = 17
 
-// sharedStart is how many bytes documents of one context have in common after that.
+// sharedStart returns how many bytes after the head all documents share.
 func sharedStart(docs []Doc) int {
 	first := docs[0][docHead:]
 	n := len(first)
@@ -175,17 +175,17 @@ func parseDocs(value []byte) ([]Doc, error) {
 	return docs, nil
 }
 
-// Docs reads which documents the numbers mean. It remembers the last record. It is for one transaction.
+// Docs finds documents by number, in one transaction. It caches the last record.
 type Docs struct {
 	tx   kv.Tx
 	from uint64
 	docs []Doc
 }
 
-// NewDocs makes one.
+// NewDocs returns a Docs for tx.
 func NewDocs(tx kv.Tx) *Docs { return &Docs{tx: tx} }
 
-// At is the document of a number; the zero Doc where that was taken out.
+// At returns the document with number n, or the zero Doc if it was taken out.
 func (d *Docs) At(n uint64) (Doc, error) {
 	if n < d.from || n >= d.from+uint64(len(d.docs)) {
 		d.docs = nil
@@ -209,7 +209,7 @@ func (d *Docs) At(n uint64) (Doc, error) {
 	return d.docs[n-d.from], nil
 }
 
-// ScanDocs calls fn for each record of documents: the number of the first, and all of them.
+// ScanDocs calls fn for each record of documents with the number of its first document.
 func ScanDocs(tx kv.Tx, fn func(from uint64, docs []Doc) error) error {
 	return tx.Scan(DocBucket, kv.Range{}, func(key, value []byte) error {
 		docs, err := parseDocs(value)

@@ -7,7 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Check reads all of the index, and calls have for each document in a block or waiting. An error wraps kv.ErrDamaged where something does not fit.
+// Check reads the whole index and calls have for each document in a block or waiting. Its error wraps kv.ErrDamaged if something does not fit.
 func Check(tx kv.Tx, s *State, have func(Doc)) error {
 	if err := ScanWaiting(tx, false, func(w Waiting) error { have(w.Doc); return nil }); err != nil {
 		return err
@@ -45,7 +45,7 @@ func Check(tx kv.Tx, s *State, have func(Doc)) error {
 	return checkTerms(tx, s, blocks)
 }
 
-// checkTerms reads all lists. A list names only documents of its block, each document has a list, and entries are in order.
+// checkTerms reads all lists. It checks that a list has only documents of its block, that entries are in order, and that each document is in a list.
 func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 	used := map[uint64]bool{}
 	for _, b := range s.Gone {
@@ -103,7 +103,7 @@ func checkTerms(tx kv.Tx, s *State, blocks map[uint64]Block) error {
 	return checkTotals(tx, blocks, totals)
 }
 
-// checkTotals compares how many documents each block names by kind with how many it should.
+// checkTotals checks that each block's lists name each of its documents by kind once.
 func checkTotals(tx kv.Tx, blocks map[uint64]Block, totals map[uint64]uint64) error {
 	live := make(map[uint64]uint64)
 	err := ScanDocs(tx, func(from uint64, docs []Doc) error {

@@ -8,7 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Drop takes documents out so that nothing of them is left in the index: dead says which. It reads all of the blocks that have any.
+// Drop removes the documents for which dead returns true, so that nothing of them is left in the index, and returns how many it took out of blocks. It
+// reads the blocks that have any in full.
 func Drop(tx kv.RwTx, s *State, dead func(Doc) (bool, error)) (int, error) {
 	if err := dropWaiting(tx, dead); err != nil {
 		return 0, err
@@ -50,7 +51,7 @@ func dropWaiting(tx kv.RwTx, dead func(Doc) (bool, error)) error {
 	return err
 }
 
-// dropDocs takes documents out of the doc bucket, and gives their numbers.
+// dropDocs takes documents out of the doc bucket and returns their numbers.
 func dropDocs(tx kv.RwTx, dead func(Doc) (bool, error)) (map[uint64]bool, error) {
 	gone := map[uint64]bool{}
 	type record struct {
@@ -86,7 +87,7 @@ func dropDocs(tx kv.RwTx, dead func(Doc) (bool, error)) (map[uint64]bool, error)
 	return gone, err
 }
 
-// dropFrom takes documents out of a block's lists. Records in which one stands are written anew.
+// dropFrom takes documents out of a block's lists. It rewrites the records that have them.
 func dropFrom(tx kv.RwTx, b *Block, gone map[uint64]bool) error {
 	has := false
 	for n := range gone {
@@ -125,7 +126,7 @@ func dropFrom(tx kv.RwTx, b *Block, gone map[uint64]bool) error {
 	return nil
 }
 
-// rewrite writes a record without some documents; under another key where its first entry is gone.
+// rewrite writes a record without some documents, under another key if its first entry is gone.
 func rewrite(tx kv.RwTx, b *Block, value []byte, gone map[uint64]bool) error {
 	w := &writer{tx: tx, block: b.ID}
 	var failed error

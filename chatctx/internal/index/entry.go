@@ -8,14 +8,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// A term's list is cut into pieces of so many bytes, and entries are packed into records of so many.
+// Limits in bytes at which a term's list is cut into entries, and at which entries fill a record.
 const (
 	maxList  = 2 << 10
 	maxChunk = 2 << 10
 )
 
-// entry is a piece of a term's list: n documents from first to last. Each stands as the varint of how far it is from the one before (from first for the first one),
-// doubled, plus one where a varint follows that says how often the document has the term: it is more than once.
+// entry is a piece of a term's list: n documents from first to last. Each is a varint: twice its distance from the one before (from first for the first
+// one), plus one if another varint follows with the term's count in the document. Without that varint the count is one.
 type entry struct {
 	term        []byte
 	first, last uint32
@@ -25,11 +25,11 @@ type entry struct {
 
 // posting is one document of a list.
 type posting struct {
-	doc uint32 // from the block's first
+	doc uint32 // counted from the block's first
 	tf  uint32
 }
 
-// each calls fn for the postings of an entry, and reports whether the list is whole.
+// each calls fn for the postings of an entry. It reports whether the list is complete.
 func (e *entry) each(fn func(posting)) bool {
 	doc, b := e.first, e.list
 	for range e.n {
@@ -51,7 +51,7 @@ func (e *entry) each(fn func(posting)) bool {
 	return len(b) == 0
 }
 
-// add puts a document behind the others.
+// add appends a document.
 func (e *entry) add(p posting) {
 	if e.n == 0 {
 		e.first, e.last = p.doc, p.doc
@@ -68,7 +68,7 @@ func (e *entry) add(p posting) {
 	e.n++
 }
 
-// join puts all documents of next, which come after e's, behind them. Only the first of them is encoded anew.
+// join appends the documents of next, which come after e's. Only the first of them has to be encoded again.
 func (e *entry) join(next *entry) {
 	flag := next.list[0] & 1
 	e.list = binary.AppendUvarint(e.list, uint64(next.first-e.last)<<1|uint64(flag))
@@ -77,7 +77,7 @@ func (e *entry) join(next *entry) {
 	e.last = next.last
 }
 
-// move counts the documents from another number.
+// move adds by to the documents' numbers.
 func (e *entry) move(by uint32) { e.first, e.last = e.first+by, e.last+by }
 
 // writer packs entries, which come in order, into records of one block.
@@ -87,8 +87,8 @@ type writer struct {
 	key   []byte
 	last  []byte
 	buf   []byte
-	bytes int    // written so far
-	count uint64 // of entries
+	bytes int    // bytes written so far
+	count uint64 // entries written so far
 }
 
 func (w *writer) put(e *entry) error {
@@ -127,7 +127,7 @@ func (w *writer) flush() error {
 	return err
 }
 
-// decode calls fn for the entries of a record until it returns false; what they hold lives as long as value, the term until fn returns.
+// decode calls fn for the entries of a record until it returns false. An entry's list lives as long as value, its term until fn returns.
 func decode(value []byte, fn func(*entry) bool) error {
 	b, err := unseal(value)
 	if err != nil {
@@ -163,11 +163,11 @@ func decode(value []byte, fn func(*entry) bool) error {
 	return err
 }
 
-// entries calls fn for a block's entries of the terms from lo to hi, both included, in order; hi nil: to the end. fn returns false to end it.
+// entries calls fn for a block's entries of the terms from lo to hi inclusive, in order, until it returns false. A nil hi means the end of the block.
 func entries(tx kv.Tx, block uint64, lo, hi []byte, fn func(*entry) bool) error {
 	prefix := binary.BigEndian.AppendUint64(nil, block)
 	r := kv.Prefix(prefix)
-	// The record before lo's place may have lo at its end.
+	// The record before lo's place may end with lo.
 	back := kv.Range{From: prefix, To: termKey(block, lo, 0), Reverse: true}
 	err := tx.Scan(TermBucket, back, func(key, _ []byte) error {
 		r.From = bytes.Clone(key)

@@ -1,15 +1,15 @@
 // Package index keeps which documents have which terms: functions on a transaction, in buckets of their own.
 //
-// What is new only waits: a short key in the waiting bucket. From time to time whatever waits is put into one block, immutable but for what Drop takes out, and
-// blocks are merged by eights into larger ones, a step at a time, so that there are never many. A term is looked up with one seek a block. What waits still is
-// for the caller to look through, so that nothing is missed.
+// New documents first wait as short keys in the waiting bucket. Now and then the waiting documents become one block. A block only changes when Drop takes
+// documents out of it. Blocks are merged by eights into larger ones, a step at a time, so that there are never many. A lookup takes one seek a block. The
+// caller has to look through the waiting documents, so that nothing is missed.
 //
 //	waiting  when (8), document (33)            8 bytes that change when the document is put again
-//	doc      number of the first (8)            documents of the numbers from there on
+//	doc      number of the first (8)            documents with the numbers from there on
 //	term     block (8), term, 0, first (4)      entries: terms in order, each with a list of documents
-//	meta     index                              the state: the blocks, the merge that is under way
+//	meta     index                              the state: the blocks, the merge under way
 //
-// A document has a number, in the order they came into blocks. Lists count from the block's first number.
+// Documents are numbered in the order in which they come into blocks. Lists count from the block's first number.
 package index
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// The buckets.
+// The names of the index's buckets.
 const (
 	WaitingBucket = "waiting"
 	DocBucket     = "doc"
@@ -36,28 +36,29 @@ const (
 
 var stateKey = []byte("index")
 
-// Doc names a document: 1 byte of kind, from 1, then a context's id and what it is there. The zero Doc was taken out.
+// Doc names a document: 1 byte of kind, from 1, then 16 bytes of a context's id and 16 bytes that name the document there. The zero Doc stands for one that
+// was taken out.
 type Doc [33]byte
 
-// State says what is in the index. It is complete where Building is not set: everything is in a block or waits.
+// State is the state of the index. If Building is not set, the index is complete: each document is in a block or waits.
 type State struct {
 	Version  int     `cbor:"1,keyasint"`
 	Building bool    `cbor:"2,keyasint,omitempty"`
 	Next     uint64  `cbor:"3,keyasint,omitempty"` // number of the next document
-	NextID   uint64  `cbor:"4,keyasint,omitempty"` // of a block
+	NextID   uint64  `cbor:"4,keyasint,omitempty"` // of the next block
 	Blocks   []Block `cbor:"5,keyasint,omitempty"` // in the order of their documents
 	Merge    *Merge  `cbor:"6,keyasint,omitempty"`
-	Gone     []Block `cbor:"7,keyasint,omitempty"` // what is left of them is to be deleted
-	Made     uint64  `cbor:"8,keyasint,omitempty"` // another number each time that the index is made anew
+	Gone     []Block `cbor:"7,keyasint,omitempty"` // no longer used; their records are to be deleted
+	Made     uint64  `cbor:"8,keyasint,omitempty"` // a new random number for each new index
 }
 
-// Block holds the terms of the documents From to To, the last not included, in so many entries.
+// Block has the terms of the documents from From to To-1. Entries counts its entries.
 type Block struct {
 	_                     struct{} `cbor:",toarray"`
 	ID, From, To, Entries uint64
 }
 
-// Merge is one under way: terms up to After are in Out.
+// Merge is a merge under way. If Begun, the terms up to After are in Out already.
 type Merge struct {
 	_     struct{} `cbor:",toarray"`
 	In    []Block
@@ -68,7 +69,7 @@ type Merge struct {
 
 var encMode = must(cbor.CoreDetEncOptions().EncMode())
 
-// crcs is the table of CRC-32C. It is made at the first use, not at the start of every program.
+// crcs returns the table of CRC-32C. It is made at the first use, so that a program's start does not pay for it.
 func crcs() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func must[T any](v T, err error) T {
@@ -82,12 +83,12 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: the search index: %s", kv.ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// New is the state of an index with nothing in it.
+// New returns the state of an empty index.
 func New(version int, building bool) *State {
 	return &State{Version: version, Building: building, Made: rand.Uint64()}
 }
 
-// Load reads the state; nil where there is no index of this version.
+// Load reads the state. It returns nil if there is no index of this version.
 func Load(tx kv.Tx, version int) (*State, error) {
 	raw, err := tx.Get(metaBucket, stateKey)
 	if raw == nil || err != nil {
@@ -112,7 +113,7 @@ func Save(tx kv.RwTx, s *State) error {
 	return tx.Put(metaBucket, stateKey, raw)
 }
 
-// Clear takes up to n records of the index away, and reports whether that was all. The state goes last.
+// Clear deletes up to n records of the index, the state last, and reports whether that was all.
 func Clear(tx kv.RwTx, n int) (done bool, err error) {
 	for _, bucket := range []string{WaitingBucket, DocBucket, TermBucket} {
 		deleted, err := deleteFirst(tx, bucket, kv.Range{}, n)
@@ -126,7 +127,8 @@ func Clear(tx kv.RwTx, n int) (done bool, err error) {
 	return true, tx.Delete(metaBucket, stateKey)
 }
 
-// deleteFirst deletes up to n records and says how many. What cannot be deleted, since it is not found where it is looked for, is damage: who deletes until nothing is left would go on for ever.
+// deleteFirst deletes up to n records and returns how many. It reports a record that is still there after its deletion as damage, since a caller that
+// deletes until nothing is left would never end.
 func deleteFirst(tx kv.RwTx, bucket string, r kv.Range, n int) (int, error) {
 	keys, err := firstKeys(tx, bucket, r, n)
 	for _, key := range keys {
@@ -156,8 +158,8 @@ func firstKeys(tx kv.Tx, bucket string, r kv.Range, n int) ([][]byte, error) {
 	return keys, err
 }
 
-// Wait notes that a document is new or changed. Of documents that come into one block later ones by at, in any unit, get higher numbers. stamp differs from
-// that of any other Wait for the same document.
+// Wait notes that a document is new or changed. Of the documents that come into one block those with a larger at get higher numbers; at may have any unit.
+// stamp must differ from that of any other Wait for the same document.
 func Wait(tx kv.RwTx, at uint64, d Doc, stamp [8]byte) error {
 	return tx.Put(WaitingBucket, waitingKey(at, d), stamp[:])
 }
@@ -166,14 +168,14 @@ func waitingKey(at uint64, d Doc) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(d)), at), d[:]...)
 }
 
-// Waiting is a document that waits.
+// Waiting is a document that waits for the index.
 type Waiting struct {
 	Doc   Doc
 	at    uint64
 	stamp [8]byte
 }
 
-// ScanWaiting calls fn for those that wait, the oldest or the newest first. kv.ErrStop ends it without an error.
+// ScanWaiting calls fn for the waiting documents, the oldest or the newest first. If fn returns kv.ErrStop, it ends without an error.
 func ScanWaiting(tx kv.Tx, newest bool, fn func(Waiting) error) error {
 	return tx.Scan(WaitingBucket, kv.Range{Reverse: newest}, func(key, value []byte) error {
 		w, ok := waitingOf(key, value)
@@ -194,7 +196,7 @@ func waitingOf(key, value []byte) (w Waiting, ok bool) {
 	return w, true
 }
 
-// Served takes a document off those that wait, and reports whether it still waited as it was.
+// Served takes a document off the waiting list. It reports false and changes nothing if the document was put again meanwhile.
 func Served(tx kv.RwTx, w Waiting) (bool, error) {
 	key := waitingKey(w.at, w.Doc)
 	value, err := tx.Get(WaitingBucket, key)
@@ -204,13 +206,13 @@ func Served(tx kv.RwTx, w Waiting) (bool, error) {
 	return true, tx.Delete(WaitingBucket, key)
 }
 
-// maxTerm is the length in bytes up to which a word is a term as it is.
+// maxTerm is the longest word, in bytes, that is a term as it is.
 const maxTerm = 32
 
-// cutTerm is how much of a longer one is kept, before a byte 1 and a hash.
+// cutTerm is how many bytes of a longer word its term keeps, before a byte 1 and a hash.
 const cutTerm = 16
 
-// Term is a word as it stands in the index. A long one is cut: whoever looks it up has to look into the documents too.
+// Term returns the term of a word. A long word is cut, so a lookup has to look into the documents too.
 func Term(word []byte) []byte {
 	if len(word) <= maxTerm && bytes.IndexByte(word, 0) < 0 {
 		return word
@@ -229,7 +231,7 @@ func termKey(block uint64, term []byte, first uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(key, 0), first)
 }
 
-// seal appends a checksum, unseal takes it off.
+// seal appends a checksum; unseal checks it and takes it off.
 func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcs())) }
 
 func unseal(b []byte) ([]byte, error) {

@@ -8,13 +8,13 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Want is a term to look for, or with Prefix all that begin so.
+// Want is a term to look for or, with Prefix, the beginning of terms.
 type Want struct {
 	Term   []byte
 	Prefix bool
 }
 
-// Word is the Want of a word, perhaps a beginning.
+// Word returns the Want of a word or, with prefix, of a beginning.
 func Word(word []byte, prefix bool) Want {
 	if prefix {
 		return Want{bytes.Clone(word), true}
@@ -22,13 +22,14 @@ func Word(word []byte, prefix bool) Want {
 	return Want{Term: bytes.Clone(Term(word))}
 }
 
-// Found are documents of a block that have all that was looked for, the highest number first. TF says of each how often it has each; nil where nobody asked.
+// Found lists the documents of a block that have all terms, the highest number first. If counts were asked for, TF has for each document how often it has
+// each term; else it is nil.
 type Found struct {
-	Docs []uint32 // from the block's first
+	Docs []uint32 // counted from the block's first
 	TF   [][]uint32
 }
 
-// Candidates gives the documents of a block that have all of wants. Where a word is long they only may have it.
+// Candidates returns the documents of a block that have all of wants. For long words they only may have them.
 func Candidates(tx kv.Tx, b Block, wants []Want, counted bool) (*Found, error) {
 	lists := make([]*list, len(wants))
 	for i, w := range wants {
@@ -44,7 +45,7 @@ func Candidates(tx kv.Tx, b Block, wants []Want, counted bool) (*Found, error) {
 	return intersect(lists, counted), nil
 }
 
-// intersect finds what is in all lists, going through the shortest from its end.
+// intersect finds the documents that are in all lists. It walks the shortest list from its end.
 func intersect(lists []*list, counted bool) *Found {
 	out := &Found{}
 	lead := 0
@@ -79,7 +80,7 @@ func intersect(lists []*list, counted bool) *Found {
 	return out
 }
 
-// list has a term's documents in a block, in order.
+// list is a term's documents in a block, in order.
 type list struct{ postings []posting }
 
 func (l *list) take(e *entry, size uint64) bool {
@@ -112,7 +113,7 @@ func read(tx kv.Tx, b Block, w Want) (*list, error) {
 	return l, spoilt(err, !whole)
 }
 
-// order puts the documents of several terms in order, those that have more than one once.
+// order sorts the documents of several terms and joins those that occur more than once.
 func (l *list) order() {
 	slices.SortFunc(l.postings, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) })
 	kept := l.postings[:0]
@@ -126,7 +127,7 @@ func (l *list) order() {
 	l.postings = kept
 }
 
-// isCut tells whether a term is that of a long word that may begin so.
+// isCut reports whether a term is that of a long word that may begin with prefix.
 func isCut(term, prefix []byte) bool {
 	at := bytes.IndexByte(term, 1)
 	return at >= 0 && bytes.HasPrefix(prefix, term[:at])
@@ -139,7 +140,7 @@ func spoilt(err error, bad bool) error {
 	return err
 }
 
-// Frequency is how many documents of a block have a term.
+// Frequency returns how many documents of a block have a term.
 func Frequency(tx kv.Tx, b Block, w Want) (int, error) {
 	l, err := read(tx, b, w)
 	return len(l.postings), err

@@ -7,10 +7,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// fanout is how many blocks of about one size become one.
+// fanout is how many blocks of about the same size become one.
 const fanout = 8
 
-// Step merges blocks for about budget bytes, or deletes what a merge has left, and reports whether there is more to do.
+// Step merges blocks for about budget bytes, or deletes what a merge left behind, and reports whether there is more to do.
 func Step(tx kv.RwTx, s *State, budget int) (more bool, err error) {
 	if err := s.bury(tx, budget/maxChunk+fanout); err != nil {
 		return false, err
@@ -24,7 +24,7 @@ func Step(tx kv.RwTx, s *State, budget int) (more bool, err error) {
 	return true, nil
 }
 
-// bury deletes up to n records of blocks that are no longer used.
+// bury deletes up to n records of unused blocks.
 func (s *State) bury(tx kv.RwTx, n int) error {
 	for n > 0 && len(s.Gone) > 0 {
 		deleted, err := deleteFirst(tx, TermBucket, kv.Prefix(binary.BigEndian.AppendUint64(nil, s.Gone[0].ID)), n)
@@ -38,7 +38,7 @@ func (s *State) bury(tx kv.RwTx, n int) error {
 	return nil
 }
 
-// plan finds blocks side by side of which none is larger than all the others, so that a document is written again only a few times.
+// plan chooses neighbouring blocks to merge. None of them is larger than all others together, so that a document is rewritten only a few times.
 func (s *State) plan() bool {
 	for end := len(s.Blocks); end >= fanout; end-- {
 		in := s.Blocks[end-fanout : end]
@@ -56,7 +56,7 @@ func (s *State) plan() bool {
 	return false
 }
 
-// merge goes on with the merge that is planned.
+// merge goes on with the planned merge.
 func (s *State) merge(tx kv.RwTx, budget int) error {
 	m := s.Merge
 	w := &writer{tx: tx, block: m.Out.ID}
@@ -86,7 +86,7 @@ func (s *State) merge(tx kv.RwTx, budget int) error {
 	return w.flush()
 }
 
-// merged puts the new block in the place of the old ones.
+// merged replaces the old blocks by the new one.
 func (s *State) merged() {
 	var blocks []Block
 	for _, b := range s.Blocks {
@@ -111,7 +111,7 @@ func least(inputs []*input) []byte {
 	return term
 }
 
-// mergeTerm writes what all inputs have of a term, short pieces joined.
+// mergeTerm writes the entries of a term from all inputs and joins short ones.
 func mergeTerm(w *writer, inputs []*input, term string) error {
 	var open *entry
 	for _, in := range inputs {
@@ -142,14 +142,14 @@ type input struct {
 	tx      kv.Tx
 	block   uint64
 	base    uint32
-	after   []byte // entries of terms up to it are passed over, if begun
+	after   []byte // if begun: skip the terms up to this one
 	begun   bool
 	at      []byte // the next record begins here or later; nil: nothing was read yet
 	entries []entry
 	ended   bool
 }
 
-// fill reads the next record where none of the entries is left.
+// fill reads the next record if no entries are left.
 func (in *input) fill() error {
 	for len(in.entries) == 0 && !in.ended {
 		r := kv.Prefix(binary.BigEndian.AppendUint64(nil, in.block))
@@ -185,7 +185,7 @@ func (in *input) fill() error {
 	return nil
 }
 
-// seek finds the record that has what comes after the term.
+// seek finds the record that holds what comes after the term.
 func (in *input) seek(r *kv.Range) error {
 	back := kv.Range{From: r.From, To: append(termKey(in.block, in.after, ^uint32(0)), 0), Reverse: true}
 	return in.tx.Scan(TermBucket, back, func(key, _ []byte) error {
