@@ -1,15 +1,14 @@
-// Package boltkv is the kv engine for one file on disk, kept by bbolt, that several programs use at the same time.
+// Package boltkv is the kv engine for one file on disk, kept by bbolt, that several programs can use at the same time.
 //
-// bbolt locks the whole file while somebody writes to it, even against readers. So nobody keeps it: the file is opened for
-// the moment in which it is needed, and a lock file beside it lets programs wait for each other in turn. What follows for the
-// user:
+// While a program has the file open to write, bbolt locks it against all others, even readers. So no program keeps the file open: boltkv opens it for the
+// moment of use, and a lock file beside it lets programs take turns. For the user this means:
 //
-//   - A View or an Update is short. All others wait for it, within this process and without.
+//   - A View or an Update should be short. All others wait for it, in this process and in others.
 //   - A View or Update inside another one of the same file waits for itself, until Options.Wait is over.
-//   - An Update that returned nil is on the disk. Several that run at the same time are committed together.
-//   - The file may be moved, replaced or rewritten by others; the next transaction sees the file that is at the path then.
+//   - When an Update returns nil, its changes are on the disk. Updates that run at the same time are committed together.
+//   - The file may be moved, replaced or rewritten by others. The next transaction sees the file that is at the path then.
 //
-// It trusts the file system's locks and memory maps: network and cloud-synced folders often have neither.
+// boltkv trusts the file system's locks and memory maps: network and cloud-synced folders often have neither.
 package boltkv
 
 import (
@@ -25,25 +24,25 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// Options say how a file is opened. The zero Options open one that is there, to read and write.
+// Options are options of Open. The zero Options open an existing file, to read and write.
 type Options struct {
-	// Create makes the file, readable by its owner alone, and its folders when it is not there.
+	// Create makes the file, readable only by its owner, and its folders if they do not exist.
 	Create bool
 	// ReadOnly refuses every Update with kv.ErrReadOnly.
 	ReadOnly bool
-	// Wait bounds how long a transaction waits for other programs; 0 is 5 seconds, less is not at all. Waiting for a holder
-	// with one of kv.LongPurposes does not count.
+	// Wait bounds how long a transaction waits for other programs; 0 means 5 seconds, less than 0 not at all. Time during which the holder has one of
+	// kv.LongPurposes does not count.
 	Wait time.Duration
-	// IdleHold is how long the file stays open for the next transaction; 0 is 2 ms, less is not at all.
+	// IdleHold is how long the file stays open for the next transaction; 0 means 2 ms, less than 0 not at all.
 	IdleHold time.Duration
-	// MaxHold is how long transactions may follow each other while another program waits; 0 is 10 ms.
+	// MaxHold is how long transactions may follow each other while another program waits; 0 means 10 ms.
 	MaxHold time.Duration
-	// Sequential are the buckets whose keys mostly come in order: their pages are filled to the end.
+	// Sequential names the buckets whose keys mostly come in order. Their pages are filled to the end.
 	Sequential []string
-	// Check looks whether the file is what the caller takes it for. It runs in the first transaction on each file that
-	// is found at the path, often by Open, and its error refuses the transaction.
+	// Check decides whether the file is what the caller expects. It runs in the first transaction on each file found at the path, often in Open, and its
+	// error refuses the transaction.
 	Check func(kv.Tx) error
-	// Init fills a new file, before anybody can see it.
+	// Init fills a new file before others can see it.
 	Init func(kv.RwTx) error
 }
 
@@ -59,12 +58,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open opens the file at path. Several Opens of one file in a process, by whatever paths, share it; IdleHold, MaxHold and
-// Sequential are then those of the first.
+// Open opens the file at path. Several Opens of one file in a process share it, even by different paths; IdleHold, MaxHold and Sequential are then those of
+// the first.
 //
-// Its errors are kv.ErrNotExist, kv.ErrNotOurs, kv.ErrDamaged, what Check or Init returned, or the system's. But it does not wait
-// (only where it has to make the file): while another program writes, just the first bytes are looked at, and Check runs in
-// the first transaction. The database is a kv.Keeper.
+// Its errors are kv.ErrNotExist, kv.ErrNotOurs, kv.ErrDamaged, those of Check or Init, and the system's. Open does not wait, except to make the file: while
+// another program writes, it looks at the first bytes only, and Check runs in the first transaction. The database is a kv.Keeper.
 func Open(path string, o Options) (kv.DB, error) {
 	o = o.withDefaults()
 	real, err := locate(path)
@@ -87,7 +85,7 @@ func Open(path string, o Options) (kv.DB, error) {
 	return h, nil
 }
 
-// tryOut looks at the whole file, if nobody else writes to it right now: a second wait would double what a command takes.
+// tryOut checks the whole file if no other program writes to it just now. Waiting here too would double a command's wait.
 func (h *handle) tryOut() error {
 	err := h.look(context.Background(), -1, toRead, func(o *opened, t *tx) error { return h.check(o, t) })
 	if errors.Is(err, kv.ErrLocked) {
@@ -96,7 +94,7 @@ func (h *handle) tryOut() error {
 	return err
 }
 
-// locate makes a path absolute and follows its links.
+// locate makes a path absolute and resolves its links.
 func locate(path string) (string, error) {
 	if err := nameable(path); err != nil {
 		return "", err
@@ -115,14 +113,14 @@ func locate(path string) (string, error) {
 	return path, nil
 }
 
-// peek refuses what is no store without leaving a lock file beside it.
+// peek refuses a file that is no store, without leaving a lock file beside it.
 func peek(path string) error {
 	if _, err := regular(path); err != nil {
 		return err
 	}
 	f, err := os.Open(path)
 	if held(err) {
-		return nil // the first transaction waits for it
+		return nil // the first transaction waits for the file
 	}
 	if err != nil {
 		return openError(path, false, err)
@@ -134,7 +132,7 @@ func peek(path string) error {
 	return nil
 }
 
-// handle is one Open of a file.
+// handle is the result of one Open.
 type handle struct {
 	file     *file
 	wait     time.Duration
@@ -145,7 +143,7 @@ type handle struct {
 	mu      sync.Mutex
 	closed  bool
 	active  sync.WaitGroup
-	checked os.FileInfo // the file that was looked at last
+	checked os.FileInfo // the file that was checked last
 }
 
 func (h *handle) begin(ctx context.Context) error {
@@ -205,7 +203,7 @@ func (o *opened) view(fn func(*opened, *tx) error) (err error) {
 	return t.damage
 }
 
-// check has the caller look at a file that this handle did not see yet.
+// check runs the caller's Check on a file that this handle has not seen yet.
 func (h *handle) check(o *opened, t kv.Tx) error {
 	h.mu.Lock()
 	known := h.checked != nil && os.SameFile(h.checked, o.info)
@@ -253,7 +251,7 @@ func (h *handle) Close() error {
 	return nil
 }
 
-// close with unwanted takes a lock file back that was made for nothing.
+// close ends the handle. With unwanted it also removes a lock file that the handle made for nothing.
 func (h *handle) close(unwanted bool) {
 	h.mu.Lock()
 	closed := h.closed

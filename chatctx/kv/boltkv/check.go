@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// CheckPages implements kv.Keeper. bbolt's own check follows every number it reads through the memory map and takes the
-// program down where one leads out of the file, so this reads the pages itself.
+// CheckPages implements kv.Keeper. It reads the pages itself, since bbolt's own check follows every number through the memory map and crashes the program
+// if one leads out of the file.
 func (h *handle) CheckPages(ctx context.Context, problem func(text string)) error {
 	ctx = longPurpose(ctx, "check")
 	return h.look(ctx, h.wait, toCopy, func(o *opened, t *tx) error {
@@ -29,7 +29,7 @@ func (h *handle) CheckPages(ctx context.Context, problem func(text string)) erro
 	})
 }
 
-// ends is an error where the pages lead in a circle. bbolt would walk on in it for ever, with a stack that grows.
+// ends returns an error if the pages lead in a circle. bbolt would follow it for ever, with a growing stack.
 func (c *checker) ends(path string) error {
 	if c.circle {
 		return damaged(path, "its pages lead in a circle")
@@ -37,7 +37,7 @@ func (c *checker) ends(path string) error {
 	return nil
 }
 
-// treeEnds makes sure of that before all of the tree is read.
+// treeEnds checks for such circles before the whole tree is read.
 func (o *opened) treeEnds(ctx context.Context) error {
 	m, err := readMeta(o.f)
 	if err != nil {
@@ -48,8 +48,8 @@ func (o *opened) treeEnds(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), c.ends(o.path))
 }
 
-// sound looks at what bbolt follows before it can be caught: the root bucket, whose small buckets it copies into Go's memory,
-// where a wrong offset ends the program, and the list of free pages, by which it writes.
+// sound checks what bbolt follows before a panic can be caught: the root bucket, whose small buckets it copies into Go's memory, where a wrong offset
+// crashes the program, and the list of free pages, by which it writes.
 func sound(r io.ReaderAt, m meta, write bool) error {
 	var err error
 	c := checker{ctx: context.Background(), r: r, m: m, use: make(map[uint64]use), problem: func(text string) {
@@ -90,7 +90,7 @@ type checker struct {
 	m       meta
 	problem func(string)
 	use     map[uint64]use
-	deep    bool // also into the buckets
+	deep    bool // also walk into the buckets
 	path    []uint64
 	circle  bool // a page leads to one above it
 }
@@ -109,7 +109,7 @@ func (c *checker) fault(id uint64, format string, args ...any) {
 	c.problem(fmt.Sprintf("page %d: ", id) + fmt.Sprintf(format, args...))
 }
 
-// page reads a page with what it overflows into and marks all of it, or reports why it cannot.
+// page reads a page with its overflow and marks all of it, or reports why it cannot.
 func (c *checker) page(id uint64, as use) (data []byte, ok bool) {
 	head := make([]byte, pageHead)
 	if id < 2 || id >= c.m.pages {
@@ -149,7 +149,7 @@ func (c *checker) freelist() {
 	})
 }
 
-// freeIDs calls fn for each free page. bbolt lists them in order.
+// freeIDs calls fn for each free page, in order.
 func (c *checker) freeIDs(fn func(id uint64)) {
 	if c.m.freelist == noFreelist {
 		return
@@ -183,7 +183,7 @@ func (c *checker) freeIDs(fn func(id uint64)) {
 	}
 }
 
-// tree walks through a page and all below it, whose keys must lie from low (included) to high (not included), nil for no bound.
+// tree walks through a page and all pages below it. Their keys must lie from low (inclusive) to high (exclusive); nil means no bound.
 func (c *checker) tree(id uint64, low, high []byte) {
 	if c.ctx.Err() != nil {
 		return
@@ -224,7 +224,7 @@ func (c *checker) branch(id uint64, data, low, high []byte) {
 	if len(keys) == 0 {
 		c.fault(id, "is a branch without keys")
 	}
-	c.ordered(id, keys, nil, high) // the first key may be below low: bbolt leaves it when smaller keys went
+	c.ordered(id, keys, nil, high) // the first key may be below low: bbolt keeps it when smaller keys are deleted
 	for i, page := range below {
 		from, to := low, high
 		if i > 0 {
@@ -260,7 +260,7 @@ func (c *checker) leaf(id uint64, data, low, high []byte) {
 	c.ordered(id, keys, low, high)
 }
 
-// bucket walks through a bucket. A small one lies, as a leaf without its id, behind its head in the value.
+// bucket walks through a bucket. A small bucket has no page of its own: it lies in the value, behind the bucket's head, as a leaf without an id.
 func (c *checker) bucket(id uint64, name, value []byte) {
 	if len(value) < bucketLength {
 		c.fault(id, "bucket %q is cut short", name)
@@ -290,7 +290,7 @@ func (c *checker) ordered(id uint64, keys [][]byte, low, high []byte) {
 	}
 }
 
-// lost reports the pages that nothing names.
+// lost reports the pages that are neither used nor free.
 func (c *checker) lost() {
 	for id := uint64(2); id < c.m.pages; id++ {
 		from := id
@@ -303,7 +303,7 @@ func (c *checker) lost() {
 	}
 }
 
-// element is the head of element i of a page.
+// element returns the head of element i of a page.
 func element(page []byte, i int) ([]byte, bool) {
 	at := pageHead + i*elementSize
 	if at+elementSize > len(page) {
@@ -312,7 +312,7 @@ func element(page []byte, i int) ([]byte, bool) {
 	return page[at : at+elementSize], true
 }
 
-// part is what lies at an offset from element i.
+// part returns the bytes at an offset from element i.
 func part(page []byte, i int, offset, size uint32) ([]byte, bool) {
 	from := uint64(pageHead+i*elementSize) + uint64(offset)
 	to := from + uint64(size)

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// create makes the file at path unless somebody else does at the same time. Nobody ever sees an unfinished one.
+// create makes the file at path unless another program makes it at the same time. An unfinished file is never at path.
 func create(path string, o Options) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("the store cannot be made: %w", err)
@@ -59,7 +59,7 @@ func build(path string, o Options) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// makeFile makes an empty database, readable by its owner alone, that must not be there yet.
+// makeFile makes an empty database, readable only by its owner, at a path where there is no file yet.
 func makeFile(path string) (*opened, error) {
 	o := &opened{path: path}
 	options := boltOptions(true)
@@ -78,7 +78,7 @@ func makeFile(path string) (*opened, error) {
 	return o, nil
 }
 
-// fill runs fn, if there is one, in a transaction on a file that nobody else sees, and syncs the file.
+// fill runs fn, if not nil, in a transaction on a file that no other program sees, and syncs the file.
 func (o *opened) fill(sequential []string, fn func(kv.RwTx) error) error {
 	if fn != nil {
 		err := o.change(sequential, func(t *rwTx, _ *bolt.Tx) error { return fn(t) })
@@ -119,7 +119,7 @@ func (o *opened) within(bolt *bolt.Tx, sequential []string, fn func(*rwTx, *bolt
 	return err
 }
 
-// intoPlace gives the new file its name, but never takes the place of another. Where there are no links, it looks first.
+// intoPlace links the new file to its name unless a file is there already. On file systems without links it looks first and then renames.
 func intoPlace(temp, path string) error {
 	err := os.Link(temp, path)
 	if err == nil || errors.Is(err, os.ErrExist) {

@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// file is a database file as all handles of this process share it.
+// file is a database file, shared by all handles of this process.
 type file struct {
 	path       string
 	lease      *lease
@@ -21,7 +21,7 @@ type file struct {
 	seen    version // what the last poll saw
 }
 
-// files are the files that this process has open.
+// files lists the files that this process has open.
 var files struct {
 	sync.Mutex
 	open []*file
@@ -42,7 +42,7 @@ func share(h *handle, path string, o Options) {
 	h.file.handles = append(h.file.handles, h)
 }
 
-// is tells whether path leads to this file, perhaps by another name.
+// is reports whether path leads to this file, perhaps by another name.
 func (f *file) is(path string) bool {
 	if f.path == path {
 		return true
@@ -55,7 +55,7 @@ func (f *file) is(path string) bool {
 	return err == nil && os.SameFile(mine, other)
 }
 
-// unshare takes h's file from it; the last one closes the file. unwanted: also its lock file goes, if this process made it.
+// unshare detaches h from its file; the last handle closes the file. With unwanted it also removes the lock file, if this process made it.
 func unshare(h *handle, unwanted bool) {
 	f := h.file
 	files.Lock()
@@ -72,7 +72,7 @@ func unshare(h *handle, unwanted bool) {
 	}
 }
 
-// wrote tells the watchers of all handles what a commit changed.
+// wrote tells the watchers of all handles which keys a commit changed.
 func (f *file) wrote(keys []watch.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

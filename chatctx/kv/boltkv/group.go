@@ -14,25 +14,25 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Updates that come while another one commits are committed together by the first of them, the leader: it opens a
-// transaction and hands it from one member to the next. Each runs its function in its own goroutine, so that a panic, or the
-// end of a test, happens where it belongs. An Update that is alone waits for nobody.
+// updates commits Updates together that arrive while another one commits. The first of them, the leader, opens a transaction and passes it from one member
+// to the next. Each member runs its function in its own goroutine, so that a panic, or the end of a test, happens where it belongs. An Update that is alone
+// does not wait.
 //
-// A member's error is told only where it was made against what is stored: a member that failed after others had written runs
-// again, as the first of the next group, if it had written itself; otherwise its error waits for the group's commit.
+// A member's error counts only if its function saw nothing but stored data. If other members had written before it, its error may be their fault: a member
+// that has also written runs again, as the first of the next group; the error of one that has not is returned once the group is committed.
 type updates struct {
 	mu      sync.Mutex
 	queue   []*member
-	leading bool // somebody leads, or was told to
-	last    int  // members of the group that was committed last
+	leading bool // a leader runs, or was told to
+	last    int  // members in the last committed group
 }
 
 const (
 	groupSize = 256
-	groupTime = 5 * time.Millisecond // a group older than that takes no more members
-	// gather is how long a group waits for as many members as the last one had. They were woken by its commit and are about to come again.
+	groupTime = 5 * time.Millisecond // an older group takes no more members
+	// gather is how long a group waits to become as large as the last one, whose members were woken by its commit and are about to come again.
 	gather = 200 * time.Microsecond
-	grace  = glance // to wait for other programs, for one who waited for this one all the time
+	grace  = glance // the least wait for other programs, for a member that has waited behind this program's leader so far
 )
 
 // member is one Update.
@@ -43,13 +43,13 @@ type member struct {
 	turn   chan turn
 	ran    chan struct{}
 
-	// How the last run went, valid after ran.
+	// The result of the last run, valid after ran.
 	err   error
 	wrote bool
-	gone  bool // it panicked, or its goroutine ended: nobody waits for its result
+	gone  bool // it panicked or its goroutine ended: no caller waits for its result
 }
 
-// turn is what a member is told: to lead, to run in a session, or that it is over.
+// turn tells a member to lead, to run in a session, or how its Update ended.
 type turn struct {
 	lead    bool
 	session *session
@@ -82,7 +82,7 @@ func (u *updates) update(ctx context.Context, m *member) error {
 	}
 }
 
-// join makes m the leader or puts it into the queue.
+// join makes m the leader if there is none, else it puts m into the queue.
 func (u *updates) join(m *member) (leads bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -105,7 +105,7 @@ func (u *updates) quit(m *member) bool {
 	return i >= 0
 }
 
-// pop takes the first of the queue, nil if there is none.
+// pop takes the first member of the queue, nil if the queue is empty.
 func (u *updates) pop() *member {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -117,14 +117,14 @@ func (u *updates) pop() *member {
 	return m
 }
 
-// putBack makes ms the first of the queue.
+// putBack puts ms at the head of the queue.
 func (u *updates) putBack(ms ...*member) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.queue = slices.Insert(u.queue, 0, ms...)
 }
 
-// handOver tells the first of the queue to lead.
+// handOver tells the first member of the queue to lead.
 func (u *updates) handOver() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -136,7 +136,7 @@ func (u *updates) handOver() {
 	u.queue = slices.Delete(u.queue, 0, 1)
 }
 
-// giveUp tells those in the queue who have waited long enough that the leader did so too.
+// giveUp passes the leader's ErrLocked on to the members of the queue whose time is over too.
 func (u *updates) giveUp(err error) {
 	if !errors.Is(err, kv.ErrLocked) {
 		return
@@ -152,7 +152,7 @@ func (u *updates) giveUp(err error) {
 	})
 }
 
-// left is what is left of the time that m may wait for other programs.
+// left is the rest of the time that m may wait for other programs.
 func (m *member) left() time.Duration { return m.handle.wait - time.Since(m.joined) }
 
 // lead opens the file and commits one group.
@@ -173,18 +173,18 @@ func (u *updates) lead(ctx context.Context, m *member) error {
 	return g.commit()
 }
 
-// group is what a leader commits.
+// group is the set of Updates that a leader commits.
 type group struct {
 	*updates
 	file    *opened
-	members []*member // the leader first, in the order in which they run
+	members []*member // in the order in which they run, the leader first
 	full    bool      // takes no more members
 	begun   time.Time
-	bolt    *bolt.Tx // nil when it has ended
-	stale   bool     // the file has to be opened anew
+	bolt    *bolt.Tx // nil after its end
+	stale   bool     // the file must be opened again
 }
 
-// commit returns what the leader's Update returns.
+// commit commits the group and returns the result of the leader's Update.
 func (g *group) commit() error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // bbolt reads pages when it commits, too
 	defer g.drop()                                           // the leader's function may panic
@@ -197,7 +197,7 @@ func (g *group) commit() error {
 	}
 }
 
-// drop ends a group that did not come to its commit: its members go back into the queue.
+// drop ends a group that was not committed, because the leader panicked: the other members go back into the queue.
 func (g *group) drop() {
 	if g.bolt != nil {
 		g.rollback()
@@ -210,7 +210,7 @@ func (g *group) rollback() {
 	g.bolt = nil
 }
 
-// try runs all members once, and commits unless one has to be taken out first.
+// try runs all members once. It commits unless it has to take one out first.
 func (g *group) try() (again bool, err error) {
 	tx, err := g.file.begin(true)
 	if err != nil {
@@ -246,7 +246,7 @@ func (g *group) try() (again bool, err error) {
 	return false, g.settle(err)
 }
 
-// grow takes one more member from the queue.
+// grow takes one more member from the queue, if the group may take one.
 func (g *group) grow() bool {
 	if g.full || len(g.members) >= groupSize || time.Since(g.begun) > groupTime {
 		return false
@@ -259,7 +259,7 @@ func (g *group) grow() bool {
 	return true
 }
 
-// next takes the first of the queue. Where the last group was larger than this one it waits for a moment; who is alone never does.
+// next takes the first member of the queue. If this group is smaller than the last one, it waits for a moment; an Update that is alone never waits.
 func (g *group) next() *member {
 	m := g.pop()
 	if m != nil || len(g.members) >= g.last {
@@ -269,12 +269,12 @@ func (g *group) next() *member {
 		runtime.Gosched()
 	}
 	if m == nil {
-		g.last = 0 // nobody comes: not to be waited for again
+		g.last = 0 // nobody comes: the next group does not wait
 	}
 	return m
 }
 
-// takeOut leaves those before the member i to run again. It will lead the next group, those after it follow.
+// takeOut ends the try and keeps only the members before i for the next one. Member i will lead the next group, with those after it.
 func (g *group) takeOut(i int) {
 	g.rollback()
 	rest := g.members[i:]
@@ -285,7 +285,7 @@ func (g *group) takeOut(i int) {
 	g.members, g.full = g.members[:i], true
 }
 
-// settle tells everybody how it went, and returns what the leader is told.
+// settle tells all members how their Updates ended and returns the leader's result.
 func (g *group) settle(err error) error {
 	g.stale = err != nil
 	for _, m := range g.members[1:] {
@@ -298,7 +298,7 @@ func (g *group) settle(err error) error {
 	return err
 }
 
-// takeTurn runs m in s, in m's goroutine, and returns when that is over.
+// takeTurn runs m in s, in m's goroutine, and returns when that has ended.
 func (m *member) takeTurn(s *session, here bool) {
 	if here {
 		m.run(s)
@@ -308,7 +308,7 @@ func (m *member) takeTurn(s *session, here bool) {
 	<-m.ran
 }
 
-// run calls the function and reports, whatever the function does.
+// run calls the member's function and reports its end even if it panics.
 func (m *member) run(s *session) {
 	t := &rwTx{tx: tx{session: s}}
 	m.err, m.gone = nil, true

@@ -19,7 +19,7 @@ import (
 
 var _ kv.Keeper = (*handle)(nil)
 
-// A rewrite is due when so many pages, and such a part of the file, are free: bbolt writes the list of them with each commit.
+// A rewrite is due when at least duePages pages and one in duePart are free: bbolt writes the list of free pages with each commit.
 const (
 	duePages = 5000
 	duePart  = 4
@@ -28,7 +28,7 @@ const (
 // copyBatch is how many bytes a rewrite puts into one transaction.
 const copyBatch = 8 << 20
 
-// longPurpose gives ctx a purpose for which others wait without a limit, if it has none.
+// longPurpose gives ctx the purpose unless it already has one for which others wait without a limit.
 func longPurpose(ctx context.Context, purpose string) context.Context {
 	if slices.Contains(kv.LongPurposes, kv.Purpose(ctx)) {
 		return ctx
@@ -46,7 +46,7 @@ func (h *handle) Space(ctx context.Context) (kv.Space, error) {
 		}
 		s.File = info.Size()
 		if mapGrows && !o.db.IsReadOnly() {
-			s.File = m.size() // what is left when it is let go
+			s.File = m.size() // its size after this program closes it
 		}
 		s.Used = (int64(m.pages) - free) * m.pageSize
 		s.Free = s.File - s.Used
@@ -66,8 +66,7 @@ func (o *opened) space() (m meta, free int64, info os.FileInfo, err error) {
 	return m, free, info, err
 }
 
-// Backup implements kv.Keeper. Unless w is an ordinary file, the copy is made in a temporary file first, since nobody knows how
-// long a pipe or a terminal takes.
+// Backup implements kv.Keeper. Unless w is an ordinary file, it first copies to a temporary file, since a pipe or a terminal may take any time.
 func (h *handle) Backup(ctx context.Context, w io.Writer) error {
 	ctx = longPurpose(ctx, "backup")
 	if f, ok := w.(*os.File); ok {
@@ -91,8 +90,8 @@ func (h *handle) Backup(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// tempFile makes a file beside the store or, where that cannot be, in the system's folder for such files. Where the system
-// allows it, it has no name any more, so that nothing of it can be left.
+// tempFile makes a file beside the store or, if that fails, in the system's folder for temporary files. If the system allows it, the file has no name any
+// more, so that no copy can be left behind.
 func (h *handle) tempFile() (*os.File, error) {
 	dir, base := filepath.Split(h.file.path)
 	f, err := os.CreateTemp(dir, base+".backup-*")
@@ -117,7 +116,7 @@ func (h *handle) copyTo(ctx context.Context, w io.Writer) error {
 	})
 }
 
-// contextWriter stops when the context does, and keeps the error, which bbolt makes a text of.
+// contextWriter stops when the context does. It keeps the error, since bbolt only passes on its text.
 type contextWriter struct {
 	ctx context.Context
 	w   io.Writer
@@ -131,7 +130,7 @@ func (c *contextWriter) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// Rewrite implements kv.Keeper. A file that it left when the machine died is removed by the next Rewrite.
+// Rewrite implements kv.Keeper. If the machine crashes meanwhile, the next Rewrite removes the unfinished file.
 func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	if h.readOnly {
 		return kv.ErrReadOnly
@@ -170,8 +169,8 @@ func (h *handle) Rewrite(ctx context.Context, edit func(kv.RwTx) error) error {
 	return nil
 }
 
-// rewriteTo makes the new file. The edit runs in a transaction on the old one that is never committed, and it is that
-// transaction's view that is copied: so the new file never holds what the edit deletes.
+// rewriteTo makes the new file. The edit runs in a transaction on the old file that is never committed, and the copy is made from that transaction's view.
+// So the new file never holds what the edit deletes.
 func (h *handle) rewriteTo(ctx context.Context, o *opened, temp string, edit func(kv.RwTx) error) error {
 	tx, err := o.begin(true)
 	if err != nil {
@@ -190,7 +189,7 @@ func (h *handle) rewriteTo(ctx context.Context, o *opened, temp string, edit fun
 		if err != nil {
 			return err
 		}
-		fresh.db.NoSync = true // trim does that
+		fresh.db.NoSync = true // trim syncs
 		err = t.copyTo(ctx, fresh)
 		fresh.close()
 		if err != nil {
@@ -204,7 +203,7 @@ func (h *handle) rewriteTo(ctx context.Context, o *opened, temp string, edit fun
 	return err
 }
 
-// trim cuts the space for growth off a new file, and syncs it.
+// trim cuts the space for growth off a new file and syncs it.
 func trim(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -216,7 +215,7 @@ func trim(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// cut makes a file as long as its pages are.
+// cut shortens a file to the pages in use.
 func cut(f *os.File) error {
 	m, err := readMeta(f)
 	if err != nil {
@@ -225,7 +224,7 @@ func cut(f *os.File) error {
 	return f.Truncate(m.size())
 }
 
-// copyTo copies all that the session sees into an empty file.
+// copyTo copies everything that the session sees into an empty file.
 func (s *session) copyTo(ctx context.Context, fresh *opened) (err error) {
 	defer s.caught(&err)
 	c := copier{from: s, to: fresh}
@@ -248,7 +247,7 @@ func (s *session) copyTo(ctx context.Context, fresh *opened) (err error) {
 	return c.commit()
 }
 
-// copier writes to a new file in transactions that are not too large for memory.
+// copier writes a new file in transactions that fit in memory.
 type copier struct {
 	from *session
 	to   *opened
@@ -264,14 +263,14 @@ func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) err
 	if err := c.begin(name); err != nil {
 		return err
 	}
-	all := scan{session: c.from, bucket: from} // which ends also where pages lead back to one before
+	all := scan{session: c.from, bucket: from} // it also ends if pages lead back to an earlier one
 	key, value, err := all.first()
 	for ; key != nil && err == nil; key, value, err = all.next() {
 		if value == nil {
-			continue // buckets within buckets are not ours
+			continue // boltkv makes no buckets within buckets
 		}
 		if err := c.into.Put(key, value); err != nil {
-			return damaged(c.from.file.path, err) // it could be put there once
+			return damaged(c.from.file.path, err) // it was written here once, so it is damage
 		}
 		if c.size += len(key) + len(value); c.size < copyBatch {
 			continue
@@ -289,7 +288,7 @@ func (c *copier) bucket(ctx context.Context, name []byte, from *bolt.Bucket) err
 	return errors.Join(err, ctx.Err())
 }
 
-// begin makes the bucket the one that is written to, in the transaction under way or a new one.
+// begin makes a bucket the one that is written to. It begins a transaction if there is none.
 func (c *copier) begin(name []byte) (err error) {
 	if c.tx == nil {
 		if c.tx, err = c.to.begin(true); err != nil {
@@ -315,7 +314,7 @@ func (c *copier) commit() error {
 	return c.to.commit(tx)
 }
 
-// replaceBy puts another file in this one's place, with the rights that this one has.
+// replaceBy puts another file in the place of this one, with this one's permissions and owner.
 func (o *opened) replaceBy(p *patience, temp string) error {
 	if err := os.Chmod(temp, o.info.Mode().Perm()); err != nil {
 		return err

@@ -11,25 +11,25 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// need is what a transaction needs of the open file.
+// need is the use that a transaction makes of the open file.
 type need int
 
 const (
-	toRead    need = iota // shared with all others, may happen while this process writes
+	toRead    need = iota // shares the file with others; this process may write meanwhile
 	toCopy                // nobody writes meanwhile
 	toWrite               // other processes are out
-	toReplace             // and so is everybody else in this process
+	toReplace             // other processes and all other transactions of this process are out
 )
 
-// lease has the file open for all of this process while it needs it, and lets go when another process waits. All of the
-// process's transactions begin with enter and end with leave.
+// lease keeps the file open while this process needs it, and lets go when another process waits. Each transaction of the process begins with enter and ends
+// with leave.
 type lease struct {
 	path     string
 	idleHold time.Duration // negative: none
 	maxHold  time.Duration
 
 	mu      sync.Mutex
-	changed chan error // closed and made anew when something changes that somebody in enter may wait for
+	changed chan error // closed and replaced at each change for which enter may wait
 
 	file    *opened // nil while nobody has the file open
 	how     need    // what it was opened for
@@ -37,13 +37,13 @@ type lease struct {
 	writers int     // in enter, to write or replace
 	waiting int     // in enter
 	opening bool    // one of them is opening the file
-	yield   bool    // nobody comes in any more: the file is closed when the last user leaves
+	yield   bool    // no transaction may enter; the last user closes the file
 	since   time.Time
-	looked  time.Time // when it was last checked that file and lock file are where they were
+	looked  time.Time // time of the last check that file and lock file are at their paths
 	left    time.Time // when the last user left
-	signed  kv.Holder // what others see
+	signed  kv.Holder // what other processes see
 
-	lock  *lockFile // nil where there can be none
+	lock  *lockFile // nil if a lock file cannot be made
 	idle  *time.Timer
 	armed bool
 }
@@ -60,7 +60,7 @@ func (l *lease) broadcast() {
 	l.changed = make(chan error)
 }
 
-// enter waits until the file is open for what the caller needs.
+// enter waits until the file is open for the caller's need.
 func (l *lease) enter(p *patience, n need) (*opened, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *lease) enter(p *patience, n need) (*opened, error) {
 	}
 }
 
-// admits tells whether the file is open in a way that will do.
+// admits reports whether the open file serves the need.
 func (l *lease) admits(n need) bool {
 	if l.file == nil || l.yield {
 		return false
@@ -123,7 +123,7 @@ func (l *lease) await(p *patience) error {
 	return l.explain(p, p.wait(changed))
 }
 
-// leave ends what enter began. stale: the file is to be opened anew before it is used again.
+// leave ends what enter began. With stale the file is opened again before its next use.
 func (l *lease) leave(stale bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,8 +143,7 @@ func (l *lease) leave(stale bool) {
 	}
 }
 
-// mayYield looks, once the file was held for long enough, whether another process waits for it, and whether the file is still
-// the one at its path.
+// mayYield decides, after the file was held for MaxHold, whether to let go: if another process waits, or if another file is at the path.
 func (l *lease) mayYield() {
 	if l.file == nil || l.yield {
 		return
@@ -164,7 +163,7 @@ func (l *lease) mayYield() {
 	}
 }
 
-// rest closes the file when it was idle for long enough. It runs by the timer.
+// rest closes the file after it was idle for long enough. The timer calls it.
 func (l *lease) rest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,10 +179,10 @@ func (l *lease) rest() {
 	l.shut()
 }
 
-// shut closes the file. It has no users.
+// shut closes the file. It must have no users.
 func (l *lease) shut() {
 	l.file.close()
-	if mapGrows && l.how >= toWrite && l.lock != nil { // nobody else comes in yet
+	if mapGrows && l.how >= toWrite && l.lock != nil { // no other process can enter yet
 		giveBack(l.path)
 	}
 	l.file, l.yield = nil, false
@@ -193,7 +192,7 @@ func (l *lease) shut() {
 	l.broadcast()
 }
 
-// giveBack cuts off what the map of a file added to it. Where that cannot be, as under somebody's map, it stays for the next one who writes.
+// giveBack cuts off the space that mapping the file added to it. If that fails, for example because another program maps the file, the next writer does it.
 func giveBack(path string) {
 	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
 		_ = cut(f)
@@ -201,7 +200,7 @@ func giveBack(path string) {
 	}
 }
 
-// end closes file and lock file for good. It has no users. unwanted: a lock file that this lease made goes too.
+// end closes file and lock file for good. It must have no users. With unwanted it also removes a lock file that this lease made.
 func (l *lease) end(unwanted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,15 +218,15 @@ func (l *lease) end(unwanted bool) {
 		lock.close()
 	}
 	if unwanted {
-		_ = os.Remove(lock.path) // whoever has it open sees that it is gone, or keeps it there
+		_ = os.Remove(lock.path) // a program that has it open sees that it is gone, or prevents the removal
 	}
 	if removeOpen {
 		lock.close()
 	}
 }
 
-// mayReplace tells, in the room, whether the file may get another in its place. Where it has to be closed for that, only the room keeps others from
-// writing to it meanwhile.
+// mayReplace reports, in the room, whether the file may be replaced. If it must be closed for that, as on Windows, only the lock file keeps others from
+// writing meanwhile.
 func (l *lease) mayReplace() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,7 +236,7 @@ func (l *lease) mayReplace() error {
 	return fmt.Errorf("there can be no lock file %s.lock, without which others could write meanwhile: see what is there", l.path)
 }
 
-// open opens the file, with l.mu given up meanwhile.
+// open opens the file. It releases l.mu meanwhile.
 func (l *lease) open(p *patience, n need) error {
 	l.opening = true
 	l.mu.Unlock()
@@ -275,8 +274,7 @@ func (l *lease) openUnlocked(p *patience, n need) (*opened, error) {
 	}
 }
 
-// lockRoom enters the room of the lock file that is at its path now. Where none can be made, as in a folder that can only be
-// read, bbolt's own lock has to do.
+// lockRoom enters the room of the lock file that is at its path now. If no lock file can be made, as in a read-only folder, bbolt's own lock must do.
 func (l *lease) lockRoom(p *patience, n need, store os.FileInfo) error {
 	kind := shared
 	if n >= toWrite {
@@ -314,7 +312,7 @@ func (l *lease) lockRoom(p *patience, n need, store os.FileInfo) error {
 	}
 }
 
-// setLock changes the lock file, which heldLong reads while the file is being opened.
+// setLock changes the lock file under l.mu, since heldLong reads it while the file is being opened.
 func (l *lease) setLock(lock *lockFile) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +322,7 @@ func (l *lease) setLock(lock *lockFile) {
 	l.lock = lock
 }
 
-// openBolt waits for bbolt's own lock too: programs without the lock file, or with a deleted one, have that alone.
+// openBolt also waits for bbolt's own lock: it is the only lock of programs without the lock file or with a deleted one.
 func (l *lease) openBolt(p *patience, write bool) (*opened, error) {
 	for {
 		file, err := openFile(l.path, write)
@@ -337,7 +335,7 @@ func (l *lease) openBolt(p *patience, write bool) (*opened, error) {
 	}
 }
 
-// sign tells other processes who has the file open, and since when.
+// sign shows other processes who has the file open, and since when.
 func (l *lease) sign(p *patience) {
 	l.signed = kv.Holder{PID: os.Getpid(), Command: command(), Purpose: kv.Purpose(p.ctx), Since: time.Now()}
 	if l.lock != nil {
@@ -345,7 +343,7 @@ func (l *lease) sign(p *patience) {
 	}
 }
 
-// say changes the purpose that others see to that of who came in last, but not while one is there that may take its time.
+// say changes the shown purpose to that of the latest transaction, unless one with a long purpose is still there.
 func (l *lease) say(p *patience) {
 	if l.users > 1 && slices.Contains(kv.LongPurposes, l.signed.Purpose) {
 		return
@@ -355,7 +353,7 @@ func (l *lease) say(p *patience) {
 	}
 }
 
-// heldLong tells whether whoever has the file is at something that may take as long as the disk does.
+// heldLong reports whether a holder of the file has one of the long purposes.
 func (l *lease) heldLong() bool {
 	for _, h := range l.holders() {
 		if slices.Contains(kv.LongPurposes, h.Purpose) {
@@ -365,7 +363,7 @@ func (l *lease) heldLong() bool {
 	return false
 }
 
-// holders lists who has the file open, this process first.
+// holders lists the programs that have the file open, this one first.
 func (l *lease) holders() []kv.Holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -379,7 +377,7 @@ func (l *lease) holders() []kv.Holder {
 	return found
 }
 
-// explain names the holder in the error of a wait that was too long.
+// explain turns the end of a wait into a *kv.LockedError that names the holder.
 func (l *lease) explain(p *patience, err error) error {
 	if !errors.Is(err, errOutOfPatience) {
 		return err

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open file description locks: a process's death frees them, and closing some other descriptor of the file does not.
+// Open file description locks end with the process, and closing another descriptor of the file does not free them.
 
 // canLock: there are locks on bytes of a file.
 const canLock = true
@@ -38,7 +38,7 @@ func flockType(kind lockKind) int16 {
 	return unix.F_WRLCK
 }
 
-// tryLock takes the lock on one byte, or says that somebody else has it.
+// tryLock takes the lock on one byte. It reports false if another program has it.
 func tryLock(f *os.File, offset int64, kind lockKind) (bool, error) {
 	_, err := fcntl(f, setLock, flockType(kind), offset)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -47,7 +47,7 @@ func tryLock(f *os.File, offset int64, kind lockKind) (bool, error) {
 	return err == nil, err
 }
 
-// waitLock takes the lock on one byte, however long that takes.
+// waitLock takes the lock on one byte, however long it must wait.
 func waitLock(f *os.File, offset int64, kind lockKind) error {
 	_, err := fcntl(f, setLockWait, flockType(kind), offset)
 	return err
@@ -58,13 +58,13 @@ func unlock(f *os.File, offset int64) error {
 	return err
 }
 
-// taken tells whether somebody else has a lock on the byte.
+// taken reports whether another opening has a lock on the byte.
 func taken(f *os.File, offset int64) bool {
 	lock, err := fcntl(f, getLock, unix.F_WRLCK, offset)
 	return err == nil && lock.Type != unix.F_UNLCK
 }
 
-// releaseBolt gives up bbolt's own lock. Closing the file does not where a mapping of it is left.
+// releaseBolt gives up bbolt's own lock. Closing the file would not if a mapping of it is left.
 func releaseBolt(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // syncDir makes the names in a folder durable.
@@ -77,20 +77,20 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// sameOwner gives a file the owner of another, where this process may do so.
+// sameOwner gives a file the owner of another, if this process may do that.
 func sameOwner(path string, as os.FileInfo) {
 	if s, ok := as.Sys().(*syscall.Stat_t); ok {
 		_ = os.Chown(path, int(s.Uid), int(s.Gid))
 	}
 }
 
-// removeOpen: a file that is open may be removed, and another renamed over it.
+// removeOpen: an open file can be removed, and another renamed over it.
 const removeOpen = true
 
-// mapGrows: mapping a file that is open to write gives it the size of the map.
+// mapGrows: mapping a file that is open to write grows it to the size of the map.
 const mapGrows = false
 
-// held tells whether an error came of somebody else's use of the file. Here nobody's is in the way.
+// held reports whether another program's use of the file caused the error. On this system none does.
 func held(error) bool { return false }
 
 func nameHeld(error) bool { return false }

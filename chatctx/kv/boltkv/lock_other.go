@@ -36,10 +36,10 @@ func syncDir(dir string) error {
 
 func sameOwner(string, os.FileInfo) {}
 
-// mapGrows: mapping a file that is open to write gives it the size of the map.
+// mapGrows: mapping a file that is open to write grows it to the size of the map.
 const mapGrows = false
 
-// held tells whether an error came of somebody else's use of the file. Here nobody's is in the way.
+// held reports whether another program's use of the file caused the error. On this system none does.
 func held(error) bool { return false }
 
 func nameHeld(error) bool { return false }

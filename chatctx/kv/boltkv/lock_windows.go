@@ -10,14 +10,14 @@ import (
 // canLock: there are locks on bytes of a file.
 const canLock = true
 
-// canBlock: a LockFileEx that waits would hold up every other call on the same handle.
+// canBlock: a LockFileEx that waits would block all other calls on the handle.
 const canBlock = false
 
 func at(offset int64) *windows.Overlapped {
 	return &windows.Overlapped{Offset: uint32(offset), OffsetHigh: uint32(offset >> 32)}
 }
 
-// tryLock takes the lock on one byte, or says that somebody else has it.
+// tryLock takes the lock on one byte. It reports false if another program has it.
 func tryLock(f *os.File, offset int64, kind lockKind) (bool, error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if kind == exclusive {
@@ -36,7 +36,7 @@ func unlock(f *os.File, offset int64) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, at(offset))
 }
 
-// taken tells whether somebody else has a lock on the byte.
+// taken reports whether another opening has a lock on the byte.
 func taken(f *os.File, offset int64) bool {
 	got, err := tryLock(f, offset, exclusive)
 	if got {
@@ -45,8 +45,7 @@ func taken(f *os.File, offset int64) bool {
 	return err == nil && !got
 }
 
-// releaseBolt gives up bbolt's own lock. Closing the file does not where a mapping of it is left.
-// bbolt locks the last byte there is.
+// releaseBolt gives up bbolt's own lock, which is on the last possible byte. Closing the file would not if a mapping of it is left.
 func releaseBolt(f *os.File) { _ = unlock(f, -1) }
 
 // syncDir does nothing: NTFS keeps names in its journal.
@@ -54,16 +53,16 @@ func syncDir(string) error { return nil }
 
 func sameOwner(string, os.FileInfo) {}
 
-// removeOpen: a file that is open may be removed, and another renamed over it.
+// removeOpen: an open file can be removed, and another renamed over it.
 const removeOpen = false
 
-// mapGrows: mapping a file that is open to write gives it the size of the map.
+// mapGrows: mapping a file that is open to write grows it to the size of the map.
 const mapGrows = true
 
-// held tells whether an error came of somebody else's use of the file: a virus scanner's, a backup's, a sync client's.
+// held reports whether another program's use of the file caused the error: a virus scanner, a backup, a sync client.
 func held(err error) bool {
 	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
 
-// nameHeld is held for a rename, whose target somebody has open.
+// nameHeld is held for a rename over a file that another program has open.
 func nameHeld(err error) bool { return held(err) || errors.Is(err, windows.ERROR_ACCESS_DENIED) }

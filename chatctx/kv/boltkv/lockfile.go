@@ -12,17 +12,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// The lock file lies beside the store and is called like it, with ".lock". Its text is for people: a line for each program
-// that has the store open right now, in a slot of its own. Its locks are on bytes far behind the text, so that systems whose
-// locks keep others from reading (Windows) can read it.
+// The lock file lies beside the store, with ".lock" added to its name. Its text is for people: a line for each program that has the store open, in a slot
+// of its own. Its locks are on bytes far behind the text, since on Windows locked bytes cannot be read.
 //
-//   - The gate is held, exclusively, while entering. Whoever waits for the room keeps it, so nobody passes them, and the
-//     holder of the room can see that somebody waits.
+//   - The gate is held, exclusively, while entering. A program that waits for the room keeps the gate, so nobody passes it, and the holder of the room can
+//     see that somebody waits.
 //   - The room is held, shared or exclusively, while the store is open.
-//   - A slot is held for as long as a program has the lock file open: text in a slot that nobody holds is from a dead program.
+//   - A slot is held while a program has the lock file open: text in a slot that nobody holds is from a dead program.
 //
-// A lock file is never needed to read what is in the store. Nothing is lost when somebody deletes it: bbolt's own lock is
-// still there, and everybody moves to the new lock file within the time of a hold.
+// A lock file is never needed to read the store. Deleting it loses nothing: bbolt's own lock is still there, and all programs move to the new lock file
+// within the time of a hold.
 const (
 	gateByte = 1 << 30
 	roomByte = gateByte + 1
@@ -39,21 +38,21 @@ const (
 	exclusive
 )
 
-// lockFile is one opening of a lock file. One goroutine at a time uses it, but for what asks whether the gate is taken.
+// lockFile is one opening of a lock file. One goroutine at a time uses it, except that others may ask whether the gate is taken.
 type lockFile struct {
 	path string
 	f    *os.File
 	info os.FileInfo
 	made bool // this opening made the file
-	slot int  // -1: all were taken
+	slot int  // -1: all slots were taken
 	left bool // a wait was given up: not to be used again
 
 	mu      sync.Mutex
-	waits   int // goroutines that wait for a lock: the last one closes a file that is closed
+	waits   int // goroutines that wait for a lock; the last one closes the file if closing is set
 	closing bool
 }
 
-// openLockFile opens the lock file, or makes it for those who may use the store: store is nil where there is none yet.
+// openLockFile opens the lock file. If it makes the file, it gives it the store's permissions and owner, unless store is nil because there is none yet.
 func openLockFile(path string, store os.FileInfo) (*lockFile, error) {
 	if !canLock {
 		return nil, errors.ErrUnsupported
@@ -96,13 +95,13 @@ func (l *lockFile) claimSlot() error {
 	return nil
 }
 
-// current tells whether the path still leads to this file.
+// current reports whether the path still leads to this file.
 func (l *lockFile) current() bool {
 	info, err := os.Stat(l.path)
 	return err == nil && os.SameFile(info, l.info)
 }
 
-// close gives up all locks, and those that are still waited for when they come.
+// close gives up all locks, also those that pending waits still get.
 func (l *lockFile) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +111,7 @@ func (l *lockFile) close() {
 	}
 }
 
-// take enters the room through the gate. After an error l holds nothing.
+// take enters the room through the gate. If it fails, l holds nothing.
 func (l *lockFile) take(p *patience, kind lockKind) error {
 	if err := l.acquire(p, gateByte, exclusive); err != nil {
 		return err
@@ -127,11 +126,10 @@ func (l *lockFile) release() {
 	_ = unlock(l.f, roomByte)
 }
 
-// wanted tells whether somebody waits to enter.
+// wanted reports whether another program waits to enter.
 func (l *lockFile) wanted() bool { return taken(l.f, gateByte) }
 
-// blocked bounds the threads that wait in the system for locks: a wait that was given up keeps its thread until the lock is
-// free.
+// blocked bounds the threads that wait in the system for locks: a wait that was given up keeps its thread until the lock is free.
 var blocked = make(chan struct{}, 32)
 
 func (l *lockFile) acquire(p *patience, offset int64, kind lockKind) error {
@@ -156,7 +154,7 @@ func (l *lockFile) acquire(p *patience, offset int64, kind lockKind) error {
 	}
 }
 
-// block waits for the lock in a goroutine of its own, for a lock call cannot be cancelled.
+// block waits for the lock in a goroutine of its own, since the system call cannot be cancelled.
 func (l *lockFile) block(p *patience, offset int64, kind lockKind) error {
 	l.mu.Lock()
 	l.waits++
@@ -176,7 +174,7 @@ func (l *lockFile) block(p *patience, offset int64, kind lockKind) error {
 	return err
 }
 
-// sign puts who has the store open into this opening's slot, nil when it is no longer open.
+// sign writes who has the store open into this opening's slot; nil clears it.
 func (l *lockFile) sign(h *kv.Holder) {
 	if l.slot < 0 {
 		return
@@ -190,10 +188,10 @@ func (l *lockFile) sign(h *kv.Holder) {
 		}
 		copy(text, line)
 	}
-	_, _ = l.f.WriteAt(text, int64(l.slot)*slotSize) // for people only: a full disk is no reason to stop
+	_, _ = l.f.WriteAt(text, int64(l.slot)*slotSize) // it is for people only: a full disk is no reason to stop
 }
 
-// holders lists the other openings that have the store open, the longest first.
+// holders lists the other openings that have the store open, the longest-standing first.
 func (l *lockFile) holders() []kv.Holder {
 	text := make([]byte, slots*slotSize)
 	n, _ := l.f.ReadAt(text, 0)
@@ -210,7 +208,7 @@ func (l *lockFile) holders() []kv.Holder {
 	return found
 }
 
-// command is what this program is called in lock files. Arguments may hold what somebody wrote and stay out.
+// command is this program's name in lock files. It leaves out arguments, which may hold private text.
 func command() string {
 	name := filepath.Base(os.Args[0])
 	if len(name) > 60 {

@@ -11,9 +11,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// bbolt's file format, as far as it is needed to look at a file without opening it: a page begins with its id (8 bytes), flags
-// (2), count (2) and overflow (4); pages 0 and 1 then hold a meta record each, of which the valid one with the higher
-// transaction counts. Numbers are in the order of the machine.
+// The part of bbolt's file format that is needed to look at a file without opening it: a page begins with its id (8 bytes), flags (2), count (2) and
+// overflow (4). Pages 0 and 1 each hold a meta record; the valid one with the higher transaction counts. Numbers are in the machine's byte order.
 const (
 	pageSize   = 16384
 	boltMagic  = 0xED0CDAED
@@ -38,7 +37,7 @@ func (m meta) size() int64 { return int64(m.pages) * m.pageSize }
 // errNoMeta: the file may be bbolt's, but has no valid meta record.
 var errNoMeta = errors.New("both records at its begin are spoilt")
 
-// readMeta reads the meta record that counts. A record that is just being written is not valid, then the one before counts.
+// readMeta reads the meta record that counts. A record that is being written is not valid; then the other one counts.
 func readMeta(r io.ReaderAt) (meta, error) {
 	m, err := metaAt(r, 0)
 	size := m.pageSize
@@ -79,7 +78,7 @@ func metaAt(r io.ReaderAt, offset int64) (meta, error) {
 	return m, nil
 }
 
-// freePages reads how many pages the list of free pages names.
+// freePages reads how many pages are in the list of free pages.
 func freePages(r io.ReaderAt, m meta) (int64, error) {
 	if m.freelist == noFreelist {
 		return 0, nil
@@ -94,9 +93,9 @@ func freePages(r io.ReaderAt, m meta) (int64, error) {
 	return int64(order.Uint64(head[pageHead:])), nil
 }
 
-// looksOurs refuses what is no bbolt file.
+// looksOurs refuses a file that is not bbolt's.
 func looksOurs(f *os.File) error {
-	// One of the two records may be spoilt.
+	// One of the two records may be damaged.
 	for _, offset := range []int64{0, pageSize} {
 		var magic [4]byte
 		_, err := f.ReadAt(magic[:], offset+pageHead)

@@ -2,5 +2,5 @@
 
 package boltkv
 
-// nameable: any path may be a file's here.
+// nameable accepts every path: here any path may name a file.
 func nameable(string) error { return nil }

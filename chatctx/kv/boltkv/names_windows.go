@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// nameable refuses a path that the system does not take for a file's. A store under it would lie in a stream of another file, where copies lose it, in a
-// folder that nobody named, or nowhere.
+// nameable refuses a path that the system does not take for a file's. The store would lie in a stream of another file, where copies lose it, in an
+// unexpected folder, or nowhere.
 func nameable(path string) error {
 	volume := filepath.VolumeName(path)
 	rest := path[len(volume):]

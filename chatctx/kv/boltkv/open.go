@@ -17,20 +17,20 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// opened is the file while it is open in bbolt.
+// opened is a file that is open in bbolt.
 type opened struct {
 	path string
 	db   *bolt.DB
 	f    *os.File // bbolt's own, which it closes
 	info os.FileInfo
-	// broken: bbolt panicked where it keeps its locks. It can only be dropped.
+	// broken: bbolt panicked while it held its own locks, so its DB can only be dropped.
 	broken atomic.Bool
 }
 
 var (
-	// errBusy: somebody has bbolt's own lock, or the file open in a way that is in ours.
+	// errBusy: another program has bbolt's own lock, or has the file open in a way that keeps this one out.
 	errBusy = errors.New("boltkv: in use by somebody without the lock file")
-	// errMoved: the path leads to another file than the one that was opened.
+	// errMoved: the path leads to another file than the opened one.
 	errMoved = errors.New("boltkv: replaced while it was opened")
 )
 
@@ -38,7 +38,7 @@ const (
 	// The file grows by an eighth, within these bounds.
 	leastGrowth = 4 * pageSize
 	mostGrowth  = 1 << 20
-	// mapSize is how much of it is mapped from the start, so that growing seldom has to wait for Views to end.
+	// mapSize is how much of the file is mapped from the start, so that growth seldom has to wait for Views to end.
 	mapSize = 1 << 30
 	// wide: addresses have more than 32 bits.
 	wide = ^uintptr(0)>>32 != 0
@@ -50,7 +50,7 @@ func boltOptions(write bool) *bolt.Options {
 		PageSize:     pageSize,
 		FreelistType: bolt.FreelistMapType,
 		NoStatistics: true,
-		Timeout:      1, // one try: whoever waits does so at the lock file
+		Timeout:      1, // one try: waiting is done at the lock file
 	}
 	if write && runtime.GOOS != "windows" && wide {
 		o.InitialMmapSize = mapSize
@@ -58,7 +58,7 @@ func boltOptions(write bool) *bolt.Options {
 	return o
 }
 
-// openFile opens what is a store at path already, and checks that it is whole.
+// openFile opens an existing store at path and checks that it is whole.
 func openFile(path string, write bool) (o *opened, err error) {
 	o = &opened{path: path}
 	options := boltOptions(write)
@@ -87,24 +87,24 @@ func openFile(path string, write bool) (o *opened, err error) {
 	return o, nil
 }
 
-// mappable looks for what bbolt panics over when it opens a file, where that would leave the file mapped, and so keep everybody from putting a
-// good one in its place.
+// mappable looks for faults over which bbolt panics while it opens a file. Such a panic would leave the file mapped, and on Windows that keeps programs
+// from putting a good file in its place.
 func mappable(f *os.File, write bool) error {
 	if removeOpen {
 		return nil
 	}
 	m, err := readMeta(f)
 	if err != nil {
-		return nil // bbolt says what is wrong
+		return nil // bbolt reports what is wrong
 	}
 	err = sound(f, m, write)
 	if again, metaErr := readMeta(f); err == nil || metaErr != nil || again.tx != m.tx {
-		return nil // somebody without the lock file wrote meanwhile
+		return nil // a program without the lock file wrote meanwhile
 	}
 	return damaged(f.Name(), err)
 }
 
-// regular looks before opening, since opening a pipe would wait for its other end.
+// regular checks the kind of file before it is opened, since opening a pipe would wait for its other end.
 func regular(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -130,7 +130,7 @@ func openError(path string, write bool, err error) error {
 	return fmt.Errorf("the store cannot be opened: %w", err)
 }
 
-// start opens the file in bbolt, whatever is in it.
+// start opens the file in bbolt without further checks.
 func (o *opened) start(options *bolt.Options) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -154,7 +154,7 @@ func (o *opened) start(options *bolt.Options) (err error) {
 	return damaged(o.path, err)
 }
 
-// whole checks that the file is as long as it says, and that the path still leads to it.
+// whole checks that the file has its full length and that the path still leads to it.
 func (o *opened) whole(write bool) error {
 	m, err := readMeta(o.f)
 	if held(err) {
@@ -178,13 +178,13 @@ func (o *opened) whole(write bool) error {
 	return nil
 }
 
-// current tells whether the path still leads to this file.
+// current reports whether the path still leads to this file.
 func (o *opened) current() bool {
 	info, err := os.Stat(o.path)
 	return err == nil && os.SameFile(info, o.info)
 }
 
-// close ends the use of the file. No transaction is open any more.
+// close closes the file. It must have no open transaction.
 func (o *opened) close() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -197,10 +197,10 @@ func (o *opened) close() {
 		o.f.Close()
 		return
 	}
-	_ = o.db.Close() // everything was synced by the commits
+	_ = o.db.Close() // the commits have synced everything
 }
 
-// damaged says that a file was a store and what is wrong with it. cause is an error, a text, or what a panic came with.
+// damaged returns an ErrDamaged for the file at path. cause is an error, a text, or the value of a panic.
 func damaged(path string, cause any) error {
 	return fmt.Errorf("%w: %s: %v", kv.ErrDamaged, path, cause)
 }
@@ -228,7 +228,7 @@ func (o *opened) rollback(tx *bolt.Tx) {
 	}
 }
 
-// commit makes what tx wrote durable and ends tx. If it fails, it says whether something may be there nevertheless.
+// commit makes the changes of tx durable and ends tx. If it fails, its error says whether the changes may be there nevertheless.
 func (o *opened) commit(tx *bolt.Tx) (err error) {
 	id := uint64(tx.ID())
 	defer func() {
@@ -237,7 +237,7 @@ func (o *opened) commit(tx *bolt.Tx) (err error) {
 			o.rollback(tx)
 		}
 	}()
-	o.db.AllocSize = int(min(max(tx.Size()/8, leastGrowth), mostGrowth)) // bbolt asks for it when the pages do not fit
+	o.db.AllocSize = int(min(max(tx.Size()/8, leastGrowth), mostGrowth)) // bbolt grows the file by this when the pages do not fit
 	if err = tx.Commit(); err == nil {
 		return nil
 	}
@@ -245,8 +245,8 @@ func (o *opened) commit(tx *bolt.Tx) (err error) {
 	return o.outcome(id, err)
 }
 
-// outcome says what a commit that failed has left: whoever opens the file may see it once its meta record is there, but what
-// was not synced may be gone after a crash.
+// outcome says what a failed commit left behind. Once its meta record is in the file, others may see the change, but what was not synced may be lost in a
+// crash.
 func (o *opened) outcome(id uint64, err error) error {
 	if m, metaErr := readMeta(o.f); metaErr != nil || m.tx >= id {
 		return fmt.Errorf("%w: %w", kv.ErrUnknownOutcome, err)
@@ -254,7 +254,7 @@ func (o *opened) outcome(id uint64, err error) error {
 	return fmt.Errorf("writing to the store failed, nothing of the change was stored: %w", err)
 }
 
-// fault turns a fault in the mapped file, which may come at any access to a value, into an error. It is deferred.
+// fault turns a fault in the mapped file, which any access to a value may cause, into an error. It must be deferred.
 func (o *opened) fault(err *error) {
 	switch r := recover().(type) {
 	case nil:
@@ -271,8 +271,8 @@ func (o *opened) fault(err *error) {
 	}
 }
 
-// maps tells whether an address is one that a value of this file could lead to: spoilt ones reach some gigabytes out of it, on a
-// system of 32 bits around all memory.
+// maps reports whether an address is one that a value of this file could lead to. Damaged values reach some gigabytes beyond it, on 32-bit systems anywhere
+// in memory.
 func (o *opened) maps(address uintptr) bool {
 	if !wide {
 		return true

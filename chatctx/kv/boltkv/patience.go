@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// errOutOfPatience ends a wait; the lease makes a *kv.LockedError of it.
+// errOutOfPatience ends a wait; the lease turns it into a *kv.LockedError.
 var errOutOfPatience = errors.New("boltkv: waited long enough")
 
-// patience is what is left of a bounded wait. One goroutine uses it.
+// patience is the rest of a bounded wait. One goroutine uses it.
 type patience struct {
 	ctx    context.Context
 	left   time.Duration
-	unpaid time.Duration // waited, and not yet known whether it counts
+	unpaid time.Duration // time waited of which it is not known yet whether it counts
 	begun  time.Time
-	never  bool // no waiting at all
-	// long tells whether the store is held for something that may take its time: waiting for that does not count.
+	never  bool // it does not wait at all
+	// long reports whether the store is held for a long purpose. Waiting for that does not count.
 	long func() bool
 }
 
 const (
-	glance = 100 * time.Millisecond // how often a wait looks who holds the store
-	poll   = time.Millisecond       // between two tries where the system has no lock that waits
+	glance = 100 * time.Millisecond // how often a wait checks who holds the store
+	poll   = time.Millisecond       // between two tries if the system has no lock that waits
 )
 
-// newPatience is for a wait of that length; one of less than 0 is over before it begins.
+// newPatience returns a patience for a wait of that length; a negative one is over before it begins.
 func newPatience(ctx context.Context, wait time.Duration) *patience {
 	return &patience{
 		ctx: ctx, left: wait, begun: time.Now(), never: wait < 0, long: func() bool { return false },
 	}
 }
 
-// wait returns what comes through done, or the error that ended the wait.
+// wait returns what arrives on done, or the error that ended the wait.
 func (p *patience) wait(done <-chan error) error {
 	for {
 		err, came := p.slice(done, glance)
@@ -42,13 +42,13 @@ func (p *patience) wait(done <-chan error) error {
 	}
 }
 
-// pause waits for the time between two tries.
+// pause waits between two tries.
 func (p *patience) pause() error {
 	err, _ := p.slice(nil, poll)
 	return err
 }
 
-// slice waits for at most d.
+// slice waits for at most d and reports whether something came.
 func (p *patience) slice(done <-chan error, d time.Duration) (err error, came bool) {
 	if p.spent() {
 		return errOutOfPatience, false
@@ -89,7 +89,7 @@ func (p *patience) spent() bool {
 	return p.left <= 0 && !p.long()
 }
 
-// over tells whether err is the end of the wait, not what was waited for.
+// over reports whether err ended the wait, as opposed to being what was waited for.
 func (p *patience) over(err error) bool {
 	return errors.Is(err, errOutOfPatience) || (err != nil && err == p.ctx.Err())
 }

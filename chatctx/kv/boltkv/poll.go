@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// pollEvery is how often a file with watchers is looked at for other processes' commits: some 10 us of work each time.
+// pollEvery is how often a watched file is checked for other processes' commits, which takes some 10 us.
 const pollEvery = 120 * time.Millisecond
 
-// version changes with every commit of whatever process.
+// version changes with every commit of any process.
 type version struct {
 	info os.FileInfo
 	tx   uint64
@@ -18,7 +18,7 @@ func (v version) same(w version) bool {
 	return v.tx == w.tx && v.info != nil && w.info != nil && os.SameFile(v.info, w.info)
 }
 
-// readVersion looks at the file without any lock. What cannot be read just now has not changed.
+// readVersion reads the file without a lock. A file that it cannot read just now counts as unchanged.
 func readVersion(path string, before version) version {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func readVersion(path string, before version) version {
 	return version{info, m.tx}
 }
 
-// startPolling has the file looked at for as long as somebody watches it.
+// startPolling checks the file for changes as long as it has watchers.
 func (f *file) startPolling() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,7 +58,7 @@ func (f *file) poll() {
 	}
 }
 
-// pollOnce wakes all watchers after a change, and says whether there are any.
+// pollOnce wakes all watchers after a change. It reports whether there are any.
 func (f *file) pollOnce() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *file) pollOnce() bool {
 	return true
 }
 
-// wakeAll wakes all watchers. f.mu is held.
+// wakeAll wakes all watchers. The caller holds f.mu.
 func (f *file) wakeAll() {
 	for _, h := range f.handles {
 		h.hub.All()

@@ -12,9 +12,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Replace puts the file fresh, which lies in the same folder, in the place of the one at path, or where there is none. Nobody has the old one open
-// meanwhile; whoever uses the store goes on with the new file. The old one gets the name kept, which must be free ("" : it is gone). It need not be whole. Of Options
-// only Wait counts. Either everything is done, durably, or path is as it was.
+// Replace puts the file fresh, which must lie in the same folder, in the place of the file at path, or at path if there is none. No program has the old
+// file open meanwhile; programs that use the store go on with the new one. The old file, which need not be whole, gets the name kept, which must be free;
+// "" means that it is removed. Of Options only Wait counts. Either everything is done, durably, or path is as it was.
 func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	o = o.withDefaults()
 	path, err := locate(path)
@@ -60,7 +60,7 @@ func Replace(ctx context.Context, path, fresh, kept string, o Options) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// keepAs gives a file a second name, or where the file system has none makes a copy.
+// keepAs gives a file a second name. If the file system has no links, it makes a copy.
 func keepAs(path, kept string) error {
 	err := os.Link(path, kept)
 	if err == nil || errors.Is(err, os.ErrExist) {
@@ -82,7 +82,7 @@ func keepAs(path, kept string) error {
 	return err
 }
 
-// rename moves a file over another one. Where somebody's use of that is in the way it waits as for a lock.
+// rename moves a file over another one. If another program has that open, it waits as for a lock.
 func rename(p *patience, from, to string) error {
 	for {
 		err := os.Rename(from, to)

@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Salvage reads a file that may be broken in any way, page by page, and calls fn for all that looks like a key with its value: of any bucket, in use or left from
-// before, whole or not. Both live until fn returns. It follows nothing, so what one page says spoils only what stands there.
+// Salvage reads a file that may be broken in any way, page by page, and calls fn for everything that looks like a key with its value: from any bucket, in
+// use or left over, whole or not. Both live until fn returns. Salvage follows no references, so a broken page spoils only its own records.
 func Salvage(ctx context.Context, path string, fn func(key, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {

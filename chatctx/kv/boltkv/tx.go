@@ -13,16 +13,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// session is one transaction of bbolt, which the functions of several Updates may share, one after the other.
+// session is one transaction of bbolt. The functions of several Updates may share it, one after the other.
 type session struct {
 	file       *opened
 	bolt       *bolt.Tx
 	buckets    map[string]*bolt.Bucket
 	sequential []string
 	wrote      []watch.Key
-	// Where the pages in use are mapped, and the end of the map behind them.
+	// base and end bound the mapped pages in use; mapEnd is the end of the map.
 	base, end, mapEnd uintptr
-	// damage is the first panic of bbolt's. Nothing of such a session is committed.
+	// damage is the first panic of bbolt. A session with damage is never committed.
 	damage error
 }
 
@@ -34,7 +34,7 @@ func newSession(o *opened, tx *bolt.Tx, sequential []string) *session {
 	}
 }
 
-// mapped is how much bbolt maps at least of a file of that size.
+// mapped is the least that bbolt maps of a file of that size.
 func mapped(size int64) int64 {
 	if size > mapSize {
 		return (size + mapSize - 1) / mapSize * mapSize
@@ -46,8 +46,8 @@ func mapped(size int64) int64 {
 	return n
 }
 
-// sound refuses a key or value that is said to lie in the map but leads out of the pages in use. Others are in Go's memory:
-// what the transaction put, and what is in small buckets.
+// sound refuses a key or value whose address is in the map but that leads out of the pages in use. Others are in Go's memory: values that the transaction
+// put, and those of small buckets.
 func (s *session) sound(b []byte) error {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	if len(b) == 0 || at < s.base || at >= s.mapEnd || at+uintptr(len(b)) <= s.end {
@@ -57,7 +57,7 @@ func (s *session) sound(b []byte) error {
 	return s.damage
 }
 
-// wrong makes damage of an error of bbolt's that can have no other cause.
+// wrong turns an error of bbolt that can have no other cause into damage.
 func (s *session) wrong(err error) error {
 	if err == nil {
 		return nil
@@ -66,8 +66,7 @@ func (s *session) wrong(err error) error {
 	return s.damage
 }
 
-// caught turns a panic of bbolt's, over pages that are spoilt, into an error. It is deferred by functions that call bbolt and
-// none of the caller's functions.
+// caught turns a panic of bbolt over damaged pages into an error. It must be deferred, by functions that call bbolt but no function of the caller.
 func (s *session) caught(err *error) {
 	if r := recover(); r != nil {
 		*err = damaged(s.file.path, r)
@@ -88,7 +87,7 @@ func (s *session) bucket(name string) (b *bolt.Bucket, err error) {
 	return b, nil
 }
 
-// makeBucket makes a bucket, one whose keys come in order with its tail.
+// makeBucket makes a bucket. One whose keys come in order gets its tail.
 func (s *session) makeBucket(name string) (*bolt.Bucket, error) {
 	b, err := s.bolt.CreateBucket([]byte(name))
 	if err == nil && slices.Contains(s.sequential, name) {
@@ -100,8 +99,8 @@ func (s *session) makeBucket(name string) (*bolt.Bucket, error) {
 	return b, err
 }
 
-// tail are the names of two empty buckets behind all keys of a bucket whose keys come in order. Of a page that is full bbolt always takes
-// the last two keys over to the next one: if these are real ones, a page for 14 records has 12 for good.
+// tail has the names of two empty buckets that come after all keys of a bucket whose keys come in order. When bbolt splits a full page, it always moves the
+// last two keys to the next page: if these are real ones, a page with room for 14 records keeps 12.
 var tail = [][]byte{bytes.Repeat([]byte{0xff}, 41), bytes.Repeat([]byte{0xff}, 42)}
 
 func addTail(b *bolt.Bucket) error {
@@ -117,7 +116,7 @@ func (s *session) inTail(bucket string, key []byte) bool {
 	return slices.ContainsFunc(tail, func(name []byte) bool { return bytes.Equal(name, key) }) && slices.Contains(s.sequential, bucket)
 }
 
-// keep remembers a bucket. bbolt forgets the fill with each transaction.
+// keep remembers a bucket and sets its fill, which bbolt forgets after each transaction.
 func (s *session) keep(name string, b *bolt.Bucket) {
 	if slices.Contains(s.sequential, name) {
 		b.FillPercent = 1
@@ -199,7 +198,7 @@ func (s *scan) first() (key, value []byte, err error) {
 	return s.found(key, value)
 }
 
-// found refuses a key that is not behind the one before, in the direction of the pass: so a pass ends, and one that begins behind a key never comes back to it.
+// found refuses a key that is not beyond the one before, in the direction of the pass. So each pass ends.
 func (s *scan) found(key, value []byte) ([]byte, []byte, error) {
 	err := s.sound(key)
 	if err == nil && key != nil && !s.behind(key) {
@@ -234,7 +233,8 @@ func (s *scan) next() (key, value []byte, err error) {
 	return s.found(key, value)
 }
 
-// back goes to the key before s.at. bbolt's cursor stops at pages that the transaction emptied as if it had come to the begin.
+// back goes to the key before s.at. bbolt's cursor takes a page that the transaction has emptied for the beginning of the bucket, so back goes on while
+// there are smaller keys.
 func (s *scan) back() (key, value []byte) {
 	key, value = s.cursor.Prev()
 	if key != nil || !s.bolt.Writable() {
@@ -256,7 +256,7 @@ func (s *scan) holds(key []byte) bool {
 	return s.To == nil || bytes.Compare(key, s.To) < 0
 }
 
-// tx is what one function sees of a session.
+// tx is the view that one function has of a session.
 type tx struct {
 	*session
 	ended bool
@@ -274,7 +274,7 @@ func (t *tx) GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) 
 		return kv.ErrEnded
 	}
 	get := func(key []byte) ([]byte, error) { return t.Get(bucket, key) }
-	if b, err := t.bucket(bucket); err == nil && b != nil && !t.bolt.Writable() { // what fn writes would move a cursor
+	if b, err := t.bucket(bucket); err == nil && b != nil && !t.bolt.Writable() { // a write of fn would move a cursor
 		get = (&walk{tx: t, cursor: b.Cursor()}).get
 	}
 	for i, key := range keys {
@@ -289,7 +289,7 @@ func (t *tx) GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) 
 	return nil
 }
 
-// walk gets keys of which many stand one behind the other.
+// walk gets keys of which many are neighbours.
 type walk struct {
 	*tx
 	cursor *bolt.Cursor
@@ -336,7 +336,7 @@ func (t *tx) Scan(bucket string, r kv.Range, fn func(key, value []byte) error) e
 	key, value, err := s.first()
 	for ; err == nil && key != nil && s.holds(key); key, value, err = s.next() {
 		if value == nil {
-			continue // a bucket of somebody else's within ours
+			continue // a bucket within ours that another program made
 		}
 		if err := fn(key, value); err != nil {
 			return unlessStop(err)
@@ -352,7 +352,7 @@ func unlessStop(err error) error {
 	return err
 }
 
-// rwTx is what one function of an Update sees of a session.
+// rwTx is the view that the function of an Update has of a session.
 type rwTx struct {
 	tx
 	wrote bool
