@@ -14,8 +14,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
 )
 
-// Backup writes a copy of the store, one state of it, while others go on. The copy is a store. ErrInvalid on an engine that keeps no file, ErrConflict while a purge is not finished: the copy would have
-// what was to go.
+// Backup writes a copy of one state of the store while other programs go on. The copy is a store. It returns ErrInvalid if the engine keeps no file, and
+// ErrConflict while a purge is unfinished, since the copy would have the purged bytes.
 func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 	k, ok := s.DB.(kv.Keeper)
 	if !ok {
@@ -31,7 +31,7 @@ func Backup(ctx context.Context, s *record.Store, w io.Writer) error {
 	return k.Backup(kv.WithPurpose(ctx, "backup"), w)
 }
 
-// notKept says what to do instead where an engine keeps no file.
+// notKept returns the error for an engine that keeps no file. It says what to do instead.
 func notKept(s *record.Store, of kv.Care, otherwise string) error {
 	if h, is := s.DB.(kv.Hosted); is {
 		otherwise = h.Instead(of)
@@ -39,7 +39,7 @@ func notKept(s *record.Store, of kv.Care, otherwise string) error {
 	return record.Invalid("%s", otherwise)
 }
 
-// BackupBeside writes a copy of the store into a new file beside path, named after it and what it is for, and gives its name.
+// BackupBeside writes a copy of the store into a new file beside path, named after path and what, and returns its name.
 func BackupBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
 	name, err := freeFile(path, what)
 	if err != nil {
@@ -59,7 +59,7 @@ func BackupBeside(ctx context.Context, s *record.Store, path, what string) (stri
 	return name, nil
 }
 
-// freeFile is a name beside path that no file has: chats.db.before-restore, chats.db.before-restore.2 …
+// freeFile returns a free name beside path: chats.db.before-restore, chats.db.before-restore.2 …
 func freeFile(path, what string) (string, error) {
 	for n := 1; n < 1000; n++ {
 		name := path + "." + what
@@ -75,14 +75,14 @@ func freeFile(path, what string) (string, error) {
 	return "", record.Conflict("there are a thousand files %s.%s… already: remove some", path, what)
 }
 
-// Restored says what Restore did. Kept is where the store that was there before lies now, "" where there was none.
+// Restored is the result of Restore. Kept is the new name of the store that was at path before, "" if there was none.
 type Restored struct {
 	Kept  string
 	Stats Stats // of the restored store
 }
 
-// Restore puts a copy of a backup in the place of the store at path, or where there is none yet. The backup is read whole first: one with a problem is refused
-// (ErrDamaged). What was at path before, whole or not, is kept beside it. Whoever uses the store goes on with the restored one.
+// Restore puts a copy of a backup in the place of the store at path, or at path if there is none. It first checks the whole backup and refuses one with a
+// problem (ErrDamaged). It keeps the file that was at path, whole or not, beside it. Programs that use the store go on with the restored one.
 func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	if same, err := sameFile(path, backup); err != nil || same {
 		if same {
@@ -106,7 +106,7 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(fresh) // gone already where it took its place
+	defer os.Remove(fresh) // no longer there if it took the store's place
 	stats, err := Measure(ctx, from)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	return out, boltkv.Replace(ctx, path, fresh, out.Kept, boltkv.Options{})
 }
 
-// Sound is nil where a full check finds nothing, else ErrDamaged with the first problem.
+// Sound returns nil if a full check finds nothing, else ErrDamaged with the first problem.
 func Sound(ctx context.Context, s *record.Store) error {
 	var first *Problem
 	n := 0
@@ -145,7 +145,7 @@ func sameFile(a, b string) (bool, error) {
 	}
 	ib, err := os.Stat(b)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // Open says so better
+		return false, nil // Open reports it in better words
 	}
 	return err == nil && os.SameFile(ia, ib), err
 }

@@ -16,29 +16,29 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Problem is something that Check found. Invariant is the number in docs/design.md, 0 for a fault of the file itself.
+// Problem is a fault that Check found. Invariant is its number in docs/design.md, 0 for a fault of the file itself.
 type Problem struct {
 	Invariant int
 	Where     string
 	Text      string
 }
 
-// checker reads a store and tells of what breaks an invariant.
+// checker reads a store and reports what breaks an invariant.
 type checker struct {
 	tx      kv.Tx
 	full    bool
 	report  func(Problem)
-	home    map[pool.ID]pool.ID // which context a message belongs to
+	home    map[pool.ID]pool.ID // the context of each message
 	wanted  map[pool.Hash]bool  // artifacts that are referred to
-	parents map[pool.ID]pool.ID // contexts, with the parent of each
+	parents map[pool.ID]pool.ID // each context's parent
 }
 
 func (c *checker) problem(invariant int, where, format string, args ...any) {
 	c.report(Problem{invariant, where, fmt.Sprintf(format, args...)})
 }
 
-// Check reads the store, a context in each transaction, and calls problem for what breaks an invariant of docs/design.md. full also reads every page and every
-// artifact's bytes. The error is for what kept it from reading on; a store that is only broken gives problems and no error.
+// Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. With full it also reads every
+// page and every artifact's bytes. It returns an error only if it cannot read on; a damaged store gives problems and no error.
 func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem)) error {
 	c := &checker{full: full, report: problem, home: map[pool.ID]pool.ID{}, wanted: map[pool.Hash]bool{}, parents: map[pool.ID]pool.ID{}}
 	if k, ok := s.DB.(kv.Keeper); ok {
@@ -79,7 +79,7 @@ func Check(ctx context.Context, s *record.Store, full bool, problem func(Problem
 	return c.damage(err)
 }
 
-// damage turns an error that says damaged into a problem.
+// damage turns an ErrDamaged into a problem.
 func (c *checker) damage(err error) error {
 	if errors.Is(err, kv.ErrDamaged) {
 		c.problem(0, "file", "%v", err)
@@ -88,7 +88,7 @@ func (c *checker) damage(err error) error {
 	return err
 }
 
-// checkStore looks at what belongs to no context, and lists the contexts.
+// checkStore checks what belongs to no context and lists the contexts.
 func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, error) {
 	var ids []pool.ID
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -169,7 +169,7 @@ func (c *checker) context(id pool.ID) error {
 	return nil
 }
 
-// pool reads a context's messages and gives their ids.
+// pool reads a context's messages. A message that cannot be read is nil in the map.
 func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 	out := map[pool.ID]*pool.Message{}
 	err := pool.Scan(c.tx, id, func(mid pool.ID, m *pool.Message, err error) error {
@@ -195,7 +195,7 @@ func (c *checker) pool(id pool.ID) (map[pool.ID]*pool.Message, error) {
 	return out, err
 }
 
-// counted is how many of a pool's messages count as a conversation's; one that cannot be read does.
+// counted returns how many messages of a pool count as the conversation's: all but receipts. One that cannot be read counts.
 func counted(messages map[pool.ID]*pool.Message) int {
 	n := len(messages)
 	for _, m := range messages {
@@ -206,7 +206,7 @@ func counted(messages map[pool.ID]*pool.Message) int {
 	return n
 }
 
-// known keeps of a message what the rest of the check asks for.
+// known keeps the parts of a message that the rest of the check needs.
 func known(m *pool.Message) *pool.Message {
 	k := &pool.Message{ID: m.ID, Role: m.Role, Kind: m.Kind, Hidden: m.Hidden, Unsent: m.Unsent, Home: m.Home, Content: make([]pool.Part, min(len(m.Content), 1))}
 	for i := range m.Calls {
@@ -215,7 +215,7 @@ func known(m *pool.Message) *pool.Message {
 	return k
 }
 
-// entries checks that each entry's message is there, and gives each segment's end and the positions in it that have a message.
+// entries checks that each entry's message exists. It returns each segment's end and the positions in it that have a message.
 func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends map[uint64]uint64, there map[uint64][]uint64, err error) {
 	ends, there = map[uint64]uint64{}, map[uint64][]uint64{}
 	var count turnCount
@@ -239,7 +239,7 @@ func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends 
 		}
 		there[segment] = append(there[segment], position)
 		mid := pool.ID(value[:16])
-		if mid == (pool.ID{}) { // gc took its message: it only counts turns
+		if mid == (pool.ID{}) { // gc took the message: the entry only counts turns
 			there[segment] = there[segment][:len(there[segment])-1]
 		} else if _, ok := messages[mid]; !ok {
 			c.problem(1, where, "names the message %s, which is not there", mid)
@@ -250,14 +250,14 @@ func (c *checker) entries(id pool.ID, messages map[pool.ID]*pool.Message) (ends 
 	return ends, there, err
 }
 
-// whole reports whether all entries of a piece are there, given the positions of its segment in order.
+// whole reports whether all entries of a piece exist, given the sorted positions of its segment.
 func whole(p branch.Piece, there []uint64) bool {
 	from, _ := slices.BinarySearch(there, p.From)
 	to, _ := slices.BinarySearch(there, p.To)
 	return p.From < p.To && uint64(to-from) == p.To-p.From
 }
 
-// branches checks the context's branches and gives the pieces of those that are not removed.
+// branches checks the context's branches and returns the pieces of those that are not removed.
 func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint64]uint64, there map[uint64][]uint64) ([][]branch.Piece, error) {
 	var held [][]branch.Piece
 	names := map[pool.ID]string{}
@@ -304,13 +304,13 @@ func (c *checker) branches(id pool.ID, rec *record.ContextRecord, ends map[uint6
 	return held, c.names(id, names)
 }
 
-// operations checks that the branches have their records, removed or not, that an operation which can be undone is about.
+// operations checks that each operation that can be undone has the records of its branches, removed or not.
 func (c *checker) operations(id pool.ID) error {
 	there := map[pool.ID]bool{{}: true}
 	return c.tx.Scan(record.OperationBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		op := &record.Operation{}
 		if record.DecMode.Unmarshal(value, op) != nil || op.Expired {
-			return nil // named tells of those that cannot be read
+			return nil // named reports those that cannot be read
 		}
 		for _, link := range op.Chains {
 			if there[link.Branch] {
@@ -328,7 +328,7 @@ func (c *checker) operations(id pool.ID) error {
 	})
 }
 
-// names checks that each name leads to the branch that has it. names has the branches that are not removed.
+// names checks that each name leads to its branch. names has the branches that are not removed.
 func (c *checker) names(id pool.ID, names map[pool.ID]string) error {
 	where := "context " + id.String()
 	led := map[pool.ID]bool{}
@@ -376,7 +376,7 @@ func (c *checker) branchRest(where string, id pool.ID, b *branch.Branch) error {
 	return c.newest(where, id, b.Newest, b.ID, b.Revision)
 }
 
-// newest checks that an operation led to a revision.
+// newest checks that operation n led to a revision.
 func (c *checker) newest(where string, id pool.ID, n uint64, of pool.ID, revision uint64) error {
 	op, err := record.GetOperation(c.tx, id, n)
 	if errors.Is(err, kv.ErrDamaged) {
@@ -402,7 +402,7 @@ func (c *checker) newest(where string, id pool.ID, n uint64, of pool.ID, revisio
 	return nil
 }
 
-// openCalls checks that calls that wait are in the indexes, and nothing else is.
+// openCalls checks that the indexes have exactly the calls that wait.
 func (c *checker) openCalls(id pool.ID, messages map[pool.ID]*pool.Message, held [][]branch.Piece) error {
 	return c.tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		message, index := pool.ID(key[16:32]), int(binary.BigEndian.Uint16(key[32:]))
@@ -449,7 +449,7 @@ func (c *checker) indexed(where string, id, message pool.ID, index int, rec *rec
 	return nil
 }
 
-// rest checks what spans contexts: artifacts, parents, records of contexts that are not there.
+// rest checks what spans contexts: artifacts, parents, and records of missing contexts.
 func (c *checker) rest() error {
 	for h := range c.wanted {
 		if err := c.artifact(h); err != nil {
@@ -495,7 +495,7 @@ func (c *checker) artifact(h pool.Hash) error {
 	return nil
 }
 
-// strays finds records of contexts that are not there. It reads one record a context.
+// strays finds records of missing contexts. It reads one record for each context.
 func (c *checker) strays(bucket string) error {
 	return eachOwner(c.tx, bucket, func(id []byte) {
 		if _, ok := c.parents[pool.ID(append(bytes.Clone(id), make([]byte, 16-len(id))...))]; !ok && !bytes.Equal(id, make([]byte, 16)) {
@@ -504,13 +504,13 @@ func (c *checker) strays(bucket string) error {
 	})
 }
 
-// Stats are sizes, in bytes, and counts.
+// Stats has sizes in bytes, and counts.
 type Stats struct {
 	kv.Space
 	Contexts, Branches, Messages, Artifacts, Operations int
 }
 
-// Measure counts what the store holds. A store in memory has no sizes.
+// Measure counts what the store holds. On an engine without sizes, such as memory, Space is zero.
 func Measure(ctx context.Context, s *record.Store) (*Stats, error) {
 	out := &Stats{}
 	if k, ok := s.DB.(kv.Sized); ok {

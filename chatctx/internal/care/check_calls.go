@@ -10,12 +10,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// callIndexes checks what points at calls from outside their records: the index by the provider's ids, and claims.
+// callIndexes checks what refers to calls from outside their records: the index by the provider's ids, and claims.
 func (c *checker) callIndexes(id pool.ID) error {
 	err := c.tx.Scan(record.CallBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		rec, err := record.DecodeCall(key, value)
 		if err != nil {
-			return nil // openCalls tells of it
+			return nil // openCalls reports it
 		}
 		message, index := record.CallOfKey(key)
 		where := fmt.Sprintf("call %s:%d", message, index+1)
@@ -50,7 +50,7 @@ func (c *checker) callIndexes(id pool.ID) error {
 	})
 }
 
-// steps checks that a call's steps lead from one to the next, and to its present state.
+// steps checks that each of a call's steps leads to the next, and the last to its present state.
 func (c *checker) steps(where string, rec *record.CallRecord) {
 	for i, d := range rec.Decisions {
 		next := rec.State()
@@ -63,7 +63,7 @@ func (c *checker) steps(where string, rec *record.CallRecord) {
 	}
 }
 
-// kept checks the rules and tools of a context, and its task.
+// kept checks the rules, tools and task of a context.
 func (c *checker) kept(id pool.ID) error {
 	where := "context " + id.String()
 	rec, _, err := record.GetContext(c.tx, id)

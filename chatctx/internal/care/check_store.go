@@ -24,7 +24,7 @@ type turnCount struct {
 	unsure        bool // the count before is not known
 }
 
-// wrong says what is wrong with the count of the next entry, whose message is m, nil where that is not known.
+// wrong returns the fault of the next entry's count, "" for none. m is the entry's message, nil if that is not known.
 func (t *turnCount) wrong(value []byte, m *pool.Message) string {
 	turns, n := binary.Uvarint(value[16:])
 	if n <= 0 || 16+n != len(value) {
@@ -48,7 +48,7 @@ func (t *turnCount) wrong(value []byte, m *pool.Message) string {
 	return ""
 }
 
-// unrecorded finds calls of a message that wait and have no record.
+// unrecorded finds waiting calls of a message that have no record.
 func (c *checker) unrecorded(id pool.ID, m *pool.Message) error {
 	for i := range m.Calls {
 		if !m.Calls[i].Open() || m.Home == (pool.Home{}) {
@@ -65,7 +65,7 @@ func (c *checker) unrecorded(id pool.ID, m *pool.Message) error {
 	return nil
 }
 
-// named checks what names messages of a context, and records that nothing else looks at.
+// named checks what refers to messages of a context by name, and records that nothing else checks.
 func (c *checker) named(id pool.ID, messages map[pool.ID]*pool.Message) error {
 	names := map[string]func(key, value []byte) []byte{
 		record.TagBucket:        func(_, value []byte) []byte { return value },
@@ -97,7 +97,7 @@ func (c *checker) named(id pool.ID, messages map[pool.ID]*pool.Message) error {
 	return nil
 }
 
-// answered checks that an entry of the unanswered calls is about one that is.
+// answered checks that an entry of the unanswered calls is about such a call.
 func (c *checker) answered(id pool.ID, key, value []byte, mid pool.ID) error {
 	if len(key) != 34 {
 		c.problem(5, "unanswered", "a key of %d bytes", len(key))
@@ -109,7 +109,7 @@ func (c *checker) answered(id pool.ID, key, value []byte, mid pool.ID) error {
 	}
 	rec, err := record.DecodeCall(key, raw)
 	if err != nil {
-		return nil // openCalls tells of it
+		return nil // openCalls reports it
 	}
 	if rec == nil || !rec.Listed() || !bytes.Equal(record.UnansweredKey(id, rec.Home, int(binary.BigEndian.Uint16(key[32:]))), key) || string(value[16:]) != rec.CallID {
 		c.problem(5, fmt.Sprintf("call %s:%d", mid, binary.BigEndian.Uint16(key[32:])+1), "is among the unanswered and does not belong there")
@@ -126,7 +126,7 @@ func (c *checker) checksums(bucket string, r kv.Range) error {
 	})
 }
 
-// store checks the records of no context.
+// store checks the records that belong to no context.
 func (c *checker) store() error {
 	zero := kv.Prefix(make([]byte, 16))
 	for _, bucket := range []string{record.OperationBucket, record.ToolBucket, record.RuleBucket} {
@@ -185,7 +185,7 @@ func (c *checker) store() error {
 	})
 }
 
-// passed lets damage pass that another part of the check tells of.
+// passed ignores damage that another part of the check reports.
 func (c *checker) passed(err error) error {
 	var quiet checker
 	quiet.report = func(Problem) {}
@@ -225,7 +225,7 @@ func (c *checker) meta() error {
 	return err
 }
 
-// lastOperation is the highest number on a journal, 0 for none.
+// lastOperation returns the highest number on a journal, 0 for none.
 func lastOperation(tx kv.Tx, id pool.ID) (uint64, error) {
 	var n uint64
 	r := kv.Prefix(id[:])
@@ -239,7 +239,7 @@ func lastOperation(tx kv.Tx, id pool.ID) (uint64, error) {
 	return n, err
 }
 
-// index checks that the search index can be read, and that everything is in it or waits for it.
+// index checks that the search index can be read, and that every document is in it or waits for it.
 func (c *checker) index() error {
 	st, err := index.Load(c.tx, words.Version)
 	if err != nil {

@@ -19,29 +19,29 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// AllBuckets are all that a store has.
+// AllBuckets lists all buckets of a store.
 var AllBuckets = append([]string{record.MetaBucket, record.ContextBucket, record.RecentBucket, record.SourceBucket, record.OpenBucket, record.LooseBucket, record.LabelBucket, pool.ArtifactBucket,
 	index.WaitingBucket, index.DocBucket, index.TermBucket}, OwnBuckets...)
 
-// CopyOptions of CopyStore.
+// CopyOptions are options of CopyStore.
 type CopyOptions struct {
-	// Keep leaves the store that is copied in use. The copy is then a store of its own, with an id of its own. Without it the old one says from the beginning of the
-	// copy on where it went, and opens no more.
+	// Keep leaves the original in use; the copy is then a separate store with an id of its own. Without Keep the store moves: from the beginning of the
+	// copy on the original refuses to open and says where the store went.
 	Keep bool
-	// Progress, if not nil, is called now and then with how many records are done.
+	// Progress, if not nil, is called now and then with the number of records copied.
 	Progress func(records int)
 }
 
-// Copied says what CopyStore did.
+// Copied is the result of CopyStore.
 type Copied struct {
 	Records int
-	Digest  pool.Hash // over all records, of both stores
+	Digest  pool.Hash // of all records, the same for both stores
 	Stats   Stats     // of the copy
 }
 
-// CopyStore makes at to a store with everything that the one at from has: journal, undo, search index and all. Who works on something there works on nothing here. The target is not there yet, or
-// an empty store, or what an earlier copy of the same store began, which is then gone on with: ErrConflict for anything else. In the end a full check finds nothing, and both sides have one
-// digest, or the error says what differs.
+// CopyStore copies the store at from to a store at to, with its journal, undo, search index and everything else. Programs' claims end in the copy. The
+// target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns ErrConflict. At the
+// end it checks the copy in full and compares the digests of both; its error names the first problem.
 func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOptions) (*Copied, error) {
 	if from == to {
 		return nil, record.Invalidf("a store is not copied onto itself")
@@ -67,7 +67,8 @@ func CopyStore(ctx context.Context, from, to string, o record.Options, co CopyOp
 	return c.end(o)
 }
 
-// While a store is copied the format of the copy, and where it is moved that of the old one, gives way to a mark: nothing else opens it. Behind the mark stands which store it is, or where it goes.
+// During a copy, a mark replaces the format number of the copy and, if the store moves, of the original, so that nothing else opens them. Behind the mark
+// stands the store's id or its new place.
 const (
 	copyMark = view.CopyMark
 	moveMark = view.MoveMark
@@ -79,12 +80,12 @@ type copying struct {
 	ctx            context.Context
 	from, to       string
 	source, target kv.DB
-	id             pool.ID // of the store that is copied
+	id             pool.ID // of the original
 	records        int
-	sum            pool.Hash // of what was read last
+	sum            pool.Hash // digest of the last pass
 }
 
-// open opens a store, or one with a mark.
+// open opens a store, or one with the mark.
 func (c *copying) open(path string, o record.Options, mark string) (kv.DB, error) {
 	db, err := openDB(path, o, func(tx kv.Tx) error {
 		raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
@@ -96,14 +97,14 @@ func (c *copying) open(path string, o record.Options, mark string) (kv.DB, error
 	if err != nil {
 		return nil, err
 	}
-	// A file is looked at when it is first read.
+	// The first read checks a file.
 	if err := db.View(c.ctx, func(tx kv.Tx) error { _, err := tx.Get(record.MetaBucket, record.MetaFormat); return err }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// begin looks at both and sets the marks.
+// begin checks both stores and sets the marks.
 func (c *copying) begin() error {
 	err := c.source.View(c.ctx, func(tx kv.Tx) error {
 		raw, err := tx.Get(record.MetaBucket, record.MetaStore)
@@ -142,7 +143,7 @@ func (c *copying) markMoved() error {
 	})
 }
 
-// untouched says what a store holds that is not as init leaves it.
+// untouched returns an error that names what an otherwise new store already holds.
 func untouched(tx kv.Tx) error {
 	for _, bucket := range AllBuckets {
 		if bucket == record.MetaBucket {
@@ -160,7 +161,7 @@ func untouched(tx kv.Tx) error {
 	return err
 }
 
-// run copies until the target has what the source has: a program that had the old store open before the mark may have changed it meanwhile.
+// run copies until the target equals the source: a program that opened the old store before the mark may still change it.
 func (c *copying) run() error {
 	const mostRounds = 5
 	for round := 0; ; round++ {
@@ -183,7 +184,7 @@ func (c *copying) run() error {
 	}
 }
 
-// snapshot gives one state of the source: a copy of the file, so that nobody waits for the length of it, or one transaction of the server.
+// snapshot gives fn one state of the source: on a server one transaction, else a copy of the file, so that other programs do not wait for the whole copy.
 func (c *copying) snapshot(fn func(kv.Tx) error) error {
 	k, is := c.source.(kv.Keeper)
 	if !is {
@@ -216,7 +217,7 @@ const (
 	copyBytes = 4 << 20
 )
 
-// pass makes the target's records those of the source.
+// pass makes the target's records equal to the source's.
 func (c *copying) pass(tx kv.Tx) error {
 	sum := &summer{}
 	c.records = 0
@@ -256,7 +257,8 @@ func (c *copying) pass(tx kv.Tx) error {
 	return nil
 }
 
-// carried is a record as a copy has it, nil for one that it has not. A claim of a program ends: it cannot be renewed here.
+// carried returns the value that the copy has for a record, nil if it leaves the record out. A program's claim ends, since the program cannot renew it in
+// the copy.
 func carried(bucket string, key, value []byte) ([]byte, error) {
 	switch {
 	case bucket == record.MetaBucket && (bytes.Equal(key, record.MetaFormat) || bytes.Equal(key, record.MetaStore)):
@@ -268,13 +270,13 @@ func carried(bucket string, key, value []byte) ([]byte, error) {
 	if err := record.DecMode.Unmarshal(value, claim); err != nil {
 		return nil, record.Damaged("the claim %x: %v", key, err)
 	}
-	if claim.Task != (pool.ID{}) { // a call that a sub-context answers, which goes along
+	if claim.Task != (pool.ID{}) { // the claim of a call that a sub-context answers; the sub-context is copied too
 		return value, nil
 	}
 	return record.EncodeRecord(&record.Claim{Program: claim.Program, Since: claim.Since, Renewed: 1})
 }
 
-// write makes a range of the target hold these records and no others.
+// write makes a range of the target hold exactly these records.
 func (c *copying) write(bucket string, r kv.Range, page []pair) error {
 	return c.target.Update(c.ctx, func(tx kv.RwTx) error {
 		have, err := map[string][]byte{}, error(nil)
@@ -307,7 +309,7 @@ func (c *copying) write(bucket string, r kv.Range, page []pair) error {
 	})
 }
 
-// end proves that the copy is one, and has it open.
+// end checks that the copy equals the original, and makes it a store that opens.
 func (c *copying) end(o record.Options) (*Copied, error) {
 	out := &Copied{Records: c.records, Digest: c.sum}
 	var sum pool.Hash
@@ -321,7 +323,7 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 	s := newStore(c.target, o)
 	var problem *Problem
 	err = Check(c.ctx, s, true, func(p Problem) {
-		if problem == nil && p.Invariant != 9 { // the format is not there yet
+		if problem == nil && p.Invariant != 9 { // the copy has no format yet
 			problem = &p
 		}
 	})
@@ -352,7 +354,7 @@ func (c *copying) end(o record.Options) (*Copied, error) {
 	})
 }
 
-// digest is that of all records that a copy has.
+// digest returns the number and digest of all records that a copy has.
 func digest(tx kv.Tx) (n int, sum pool.Hash, err error) {
 	s := &summer{}
 	for _, bucket := range AllBuckets {
@@ -371,7 +373,7 @@ func digest(tx kv.Tx) (n int, sum pool.Hash, err error) {
 	return n, s.hash(), nil
 }
 
-// summer makes a digest of records, whose lengths count.
+// summer computes the digest of records, lengths included.
 type summer struct{ sum [sha256.Size]byte }
 
 func (s *summer) add(bucket string, key, value []byte) {

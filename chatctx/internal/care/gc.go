@@ -17,32 +17,33 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// OwnBuckets are those whose keys begin with a context's id, its record apart.
+// OwnBuckets lists the buckets whose keys begin with a context's id, except that of the context's own record.
 var OwnBuckets = []string{pool.Bucket, branch.Bucket, branch.NameBucket, branch.EntryBucket, branch.PromptBucket, record.CallBucket, record.UnansweredBucket, record.CallIDBucket, record.ClaimBucket,
 	record.TagBucket, record.MarkBucket, record.OperationBucket, record.KeyBucket, record.ToolBucket, record.RuleBucket, record.CountBucket, record.PartialBucket, record.QueuedBucket, record.RequestBucket}
 
-// GCOptions say what GC may remove. A field that is zero removes nothing.
+// GCOptions says what GC may remove. A zero field removes nothing.
 type GCOptions struct {
-	// OlderThan: conversations that have been in the trash for longer, and operations older than that, go.
+	// OlderThan removes conversations that were longer in the trash, and operations that are older.
 	OlderThan time.Duration
-	// KeepOperations: in each context at least so many of the newest operations stay, whatever their age.
+	// KeepOperations is how many of the newest operations of each context stay at any age.
 	KeepOperations int
-	// MaxSize, in bytes: where more would be used afterwards, OlderThan is shortened as far as it takes, at most to a minute.
+	// MaxSize is the aim in bytes. If more would be in use afterwards, GC shortens OlderThan as far as needed, to a minute at the least.
 	MaxSize int64
-	// DryRun says what would go and takes nothing.
+	// DryRun changes nothing: GC only returns what it would remove.
 	DryRun bool
 }
 
-// Collected says what GC removed, or would remove. Bytes count keys and values.
+// Collected is what GC removed or would remove. Bytes counts keys and values.
 type Collected struct {
 	Contexts, Messages, Operations, Artifacts int
 	Bytes                                     int64
-	OlderThan                                 time.Duration // the age that counted
-	// Kept says how many messages that no branch holds stay, and why: an operation that can be undone, a tag, a mark, a session's summary, the queue.
+	OlderThan                                 time.Duration // the age that was applied
+	// Kept counts the messages that no branch holds but that stay, by the reason: an operation that can be undone, a tag, a mark, a session's summary, the
+	// queue.
 	Kept map[string]int
 }
 
-// update makes a change, or where dry is set only what can be seen of it: nothing is written then.
+// update runs a change in a transaction. With dry it only shows the change to fn and writes nothing.
 func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) error) error {
 	if !dry {
 		return s.DB.Update(ctx, fn)
@@ -50,8 +51,9 @@ func update(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx) err
 	return s.DB.View(ctx, func(tx kv.Tx) error { return fn(kv.Overlay(tx)) })
 }
 
-// GC removes what no branch, no kept operation, no tag, mark, session or queue needs, but for receipts: contexts whose time in the trash is over, old operations, then the removed branches
-// and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
+// GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
+// operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
+// receipts stay. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back.
 func GC(ctx context.Context, s *record.Store, o GCOptions) (*Collected, error) {
 	ctx = kv.WithPurpose(ctx, "gc")
 	var err error
@@ -103,14 +105,14 @@ func (c *Collected) add(o *Collected) {
 	}
 }
 
-// collector takes from one context what nothing needs.
+// collector removes from one context what nothing needs.
 type collector struct {
 	tx  kv.RwTx
 	id  pool.ID
 	o   GCOptions
 	now pool.Time
 	out *Collected
-	// gone has the ids of what was removed: messages, or the context as a whole. Nil: nobody asks.
+	// gone has the ids of removed messages, or of the context if all of it was removed. Nil: not wanted.
 	gone map[pool.ID]bool
 }
 
@@ -152,7 +154,7 @@ func (c *collector) delete(bucket string, key []byte) error {
 	return c.tx.Delete(bucket, key)
 }
 
-// removeContext takes a context with all that belongs to it. Calls of it that waited are no longer listed; imports of it are forgotten.
+// removeContext removes a context with everything that belongs to it, including its open calls and the record of its imports.
 func (c *collector) removeContext(rec *record.ContextRecord) error {
 	open, err := c.openKeys()
 	if err != nil {
@@ -203,7 +205,7 @@ func (c *collector) removeContext(rec *record.ContextRecord) error {
 	return c.delete(record.ContextBucket, c.id[:])
 }
 
-// openKeys gives the keys in the list of open calls that are about this context. They are found by its calls.
+// openKeys returns this context's keys in the list of open calls, by way of its calls.
 func (c *collector) openKeys() ([][]byte, error) {
 	var keys [][]byte
 	err := c.tx.Scan(record.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
@@ -217,7 +219,7 @@ func (c *collector) openKeys() ([][]byte, error) {
 	return keys, err
 }
 
-// forgetSources removes what is known of imports into this context.
+// forgetSources removes the record of imports into this context.
 func (c *collector) forgetSources() error {
 	var keys [][]byte
 	err := c.tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
@@ -234,11 +236,11 @@ func (c *collector) forgetSources() error {
 	return err
 }
 
-// operations removes those that are old, with the removed branches that only these could bring back. Those that a branch or the context points to stay as a line that says
-// what was done, and can no longer be undone.
+// operations removes old operations and the removed branches that only these could bring back. An operation that a branch or the context points to stays as
+// a line that says what was done and that can no longer be undone.
 func (c *collector) operations(rec *record.ContextRecord, age pool.Time) error {
 	old := map[uint64]*record.Operation{}
-	held := map[pool.ID]bool{} // branches that the others are about
+	held := map[pool.ID]bool{} // branches that the other operations are about
 	seen := 0
 	err := record.EachOperation(c.tx, record.NewestFirst(c.id), func(n uint64, op *record.Operation) error {
 		if seen++; op.Expired || c.o.OlderThan > 0 && seen > c.o.KeepOperations && op.At+age < c.now {
@@ -277,7 +279,7 @@ func (c *collector) operations(rec *record.ContextRecord, age pool.Time) error {
 	return err
 }
 
-// branches takes the removed branches that are not among those held, with what waits and runs on them.
+// branches removes the removed branches that are not in held, with the calls that wait and run on them.
 func (c *collector) branches(held map[pool.ID]bool) error {
 	var gone []pool.ID
 	err := branch.All(c.tx, c.id, func(b *branch.Branch) error {
@@ -309,12 +311,12 @@ func (c *collector) branches(held map[pool.ID]bool) error {
 type live struct {
 	pieces   [][]branch.Piece // of branches, then of what can be brought back
 	onBranch map[pool.ID]bool
-	messages map[pool.ID]string // why, of those that no branch holds
+	messages map[pool.ID]string // messages that no branch holds, with the reason why they stay
 	prompts  map[string]bool
 	ends     map[uint64]uint64 // high-water marks
 }
 
-// findLive reads what a context's branches and its journal need.
+// findLive reads what a context's branches and journal need.
 func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 	l := &live{onBranch: map[pool.ID]bool{}, messages: map[pool.ID]string{}, prompts: map[string]bool{}, ends: map[uint64]uint64{}}
 	var held, removed [][]branch.Piece
@@ -350,11 +352,11 @@ func findLive(tx kv.Tx, id pool.ID) (*live, error) {
 	return l, l.results(tx, id)
 }
 
-// results notes the results that wait until a branch holds their calls' messages again.
+// results adds results that wait until a branch holds their calls' messages again.
 func (l *live) results(tx kv.Tx, id pool.ID) error {
 	return tx.Scan(record.UnansweredBucket, kv.Prefix(id[:]), func(key, value []byte) error {
 		if len(key) != 34 || len(value) < 16 {
-			return nil // check says so
+			return nil // check reports it
 		}
 		message := pool.ID(value[:16])
 		if l.messages[message] == "" && !l.onBranch[message] {
@@ -369,7 +371,7 @@ func (l *live) results(tx kv.Tx, id pool.ID) error {
 	})
 }
 
-// branch notes what a branch's record needs.
+// branch adds what a branch's record needs.
 func (l *live) branch(b *branch.Branch) {
 	l.prompts[b.System], l.prompts[b.Prompt] = true, true
 	l.ends[b.Segment] = max(l.ends[b.Segment], b.High)
@@ -389,7 +391,7 @@ func (l *live) sessions(sessions []branch.Session) {
 	}
 }
 
-// journal notes what the operations need to be undone.
+// journal adds what the operations need to be undone.
 func (l *live) journal(tx kv.Tx, id pool.ID) error {
 	return record.EachOperation(tx, kv.Prefix(id[:]), func(_ uint64, op *record.Operation) error {
 		for _, c := range op.Changes {
@@ -424,7 +426,7 @@ func (l *live) change(c record.Change) error {
 	return nil
 }
 
-// named notes the messages that have a tag or a mark, or wait in the queue.
+// named adds the messages with a tag or a mark and those in the queue.
 func (l *live) named(tx kv.Tx, id pool.ID) error {
 	err := tx.Scan(record.TagBucket, kv.Prefix(id[:]), func(_, value []byte) error { l.messages[pool.ID(value)] = "a tag"; return nil })
 	if err != nil {
@@ -442,7 +444,7 @@ func (l *live) named(tx kv.Tx, id pool.ID) error {
 	})
 }
 
-// messages removes the messages and entries that are not live, with what belongs to them.
+// messages removes the messages and entries that are not live, with all that belongs to them.
 func (c *collector) messages(l *live) error {
 	var dead []pool.ID
 	err := c.tx.Scan(pool.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
@@ -479,7 +481,7 @@ func (c *collector) messages(l *live) error {
 	return nil
 }
 
-// removeMessage takes a message with the records that belong to it: its calls, counts, the import's key stays and means nothing without it.
+// removeMessage removes a message with its records: calls, counts. The key of its import stays and means nothing without it.
 func (c *collector) removeMessage(mid pool.ID) error {
 	c.out.Messages++
 	if c.gone != nil {
@@ -520,7 +522,8 @@ func (c *collector) removeMessage(mid pool.ID) error {
 	return c.delete(pool.Bucket, record.Under(c.id, mid[:]...))
 }
 
-// entries removes those that no live piece has and whose message goes. The one before a piece, and a segment's last, stay without their message: they count turns.
+// entries removes entries that no live piece covers and whose message goes. The entry before a piece and a segment's last one stay without their message,
+// since they count turns.
 func (c *collector) entries(l *live) error {
 	covered, err := c.covered(l)
 	if err != nil {
@@ -554,8 +557,8 @@ func (c *collector) entries(l *live) error {
 	return err
 }
 
-// covered gives what of each segment stays: the live pieces, and the entries of messages that stay though no piece has them, since who appends such a message
-// again puts its place on a branch.
+// covered returns what stays of each segment: the live pieces, and entries of messages that stay though no piece has them. If such a message is appended
+// again, its place goes on a branch.
 func (c *collector) covered(l *live) (map[uint64][]branch.Piece, error) {
 	covered := map[uint64][]branch.Piece{}
 	for _, pieces := range l.pieces {
@@ -579,7 +582,7 @@ func (c *collector) covered(l *live) (map[uint64][]branch.Piece, error) {
 	return covered, err
 }
 
-// inPieces reports whether a position lies in one of a segment's pieces, sorted by their beginning, and whether one begins right after it.
+// inPieces reports whether a position lies in one of a segment's pieces, sorted by their beginnings, and whether a piece begins right after it.
 func inPieces(pieces []branch.Piece, at uint64) (in, before bool) {
 	for _, p := range pieces {
 		if p.From > at+1 {

@@ -24,12 +24,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// sequential are the buckets whose keys mostly come in order, so that their pages can be filled.
+// sequential lists the buckets whose keys mostly come in order, so that their pages can be filled.
 var sequential = []string{"pool", branch.EntryBucket, record.OperationBucket, "artifact", index.DocBucket, index.TermBucket}
 
 // Open opens the store in a file, or at a URL whose scheme has a driver.
 //
-// It does not wait for other programs, so that a command that finds the store held waits once and not twice.
+// It does not wait for other programs, so a command that finds the store held waits once and not twice.
 func Open(path string, o record.Options) (*record.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -41,15 +41,15 @@ func Open(path string, o record.Options) (*record.Store, error) {
 	}
 	s := newStore(db, o)
 	if found.settle(s, path, o) && !o.ReadOnly {
-		// Where that cannot be done now, for want of space, all else still can: PurgeDue says it.
+		// If that fails now, for want of space, all else still works; PurgeDue reports it.
 		_ = finishPurge(kv.WithPurpose(context.Background(), "purge"), s, &Collected{})
 	}
 	return s, nil
 }
 
-// opening is what is read of a store when it is opened, all in one round trip.
+// opening is what Open reads of a store, in one round trip.
 type opening struct {
-	mu  sync.Mutex // an engine looks again where the file has changed
+	mu  sync.Mutex // an engine checks again after the file was replaced
 	id  pool.ID
 	due bool // a purge was cut short
 }
@@ -72,7 +72,7 @@ func (f *opening) check(tx kv.Tx) error {
 	})
 }
 
-// settle notes in a store what was read of it, and says whether a purge was cut short.
+// settle sets the store's fields from what was read, and reports whether a purge was cut short.
 func (f *opening) settle(s *record.Store, path string, o record.Options) (due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +90,7 @@ func openDB(path string, o record.Options, check func(kv.Tx) error) (kv.DB, erro
 		Sequential: sequential, Check: check, Init: func(tx kv.RwTx) error { return initStore(tx) }})
 }
 
-// openURL opens a database of a server, and makes it where it is not there and Create is set.
+// openURL opens a database on a server. If it does not exist and Create is set, it makes it.
 func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx) error) (kv.DB, error) {
 	ko := kv.OpenOptions{ReadOnly: o.ReadOnly, Wait: o.Wait, Program: o.Program, Check: check}
 	for _, key := range openingKeys {
@@ -100,16 +100,16 @@ func openURL(ctx context.Context, url string, o record.Options, check func(kv.Tx
 	if !errors.Is(err, kv.ErrNotExist) || !o.Create {
 		return db, err
 	}
-	if err := kv.Init(ctx, url, initStore); err != nil && !errors.Is(err, fs.ErrExist) { // somebody else may have been faster
+	if err := kv.Init(ctx, url, initStore); err != nil && !errors.Is(err, fs.ErrExist) { // another program may have made it first
 		return nil, err
 	}
 	return kv.Open(ctx, url, ko)
 }
 
-// OpenMemory makes a store in memory, gone with Close.
+// OpenMemory makes a store in memory. Close discards it.
 func OpenMemory(o record.Options) (*record.Store, error) { return OpenDB(memkv.New(), o) }
 
-// OpenDB uses an engine that the caller opened; an empty one becomes a store. Close closes it.
+// OpenDB makes a store of an engine that the caller opened; an empty one is initialised. The store's Close closes the engine.
 func OpenDB(db kv.DB, o record.Options) (*record.Store, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -148,7 +148,8 @@ func newStore(db kv.DB, o record.Options) *record.Store {
 	return s
 }
 
-// clockOf is the clock that all users of a database share, else this machine's. While the server does not answer the latter has to do: nothing can be stored then.
+// clockOf returns the clock that all users of a database share, else this machine's. While the server does not answer, this machine's must do: nothing can
+// be stored then.
 func clockOf(db kv.DB) func() time.Time {
 	c, is := db.(kv.Clock)
 	if !is {
@@ -175,7 +176,7 @@ func initEmpty(tx kv.RwTx) error {
 	return initStore(tx)
 }
 
-// initStore writes the marks of a new store.
+// initStore writes the format, id and date of a new store.
 func initStore(tx kv.RwTx) error {
 	id := pool.NewID()
 	created, err := json.Marshal(time.Now().UTC().Format(time.RFC3339))

@@ -17,8 +17,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// sweepArtifacts removes the artifacts that no message and no kept operation refers to. Contexts are read in a short transaction each; those that changed
-// meanwhile are read again in the one that deletes. gone are contexts and messages that count as removed already.
+// sweepArtifacts removes the artifacts that no message and no kept operation refers to. It reads each context in a short transaction; the transaction that
+// deletes reads those again that changed meanwhile. gone has the contexts and messages that count as removed.
 func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[pool.ID]bool, out *Collected) error {
 	u := &usedArtifacts{hashes: map[pool.Hash]bool{}, seen: map[pool.ID]pool.Time{}, gone: gone}
 	ids, err := view.Recent(ctx, s)
@@ -49,7 +49,7 @@ func sweepArtifacts(ctx context.Context, s *record.Store, dry bool, gone map[poo
 // usedArtifacts collects the hashes that contexts refer to.
 type usedArtifacts struct {
 	hashes map[pool.Hash]bool
-	seen   map[pool.ID]pool.Time // when each context had last changed
+	seen   map[pool.ID]pool.Time // the last change of each context when it was read
 	gone   map[pool.ID]bool
 }
 
@@ -77,7 +77,7 @@ func (u *usedArtifacts) message(m *pool.Message) {
 	}
 }
 
-// operation notes what the records that an operation would put back refer to.
+// operation adds the artifacts of the records that an operation would put back.
 func (u *usedArtifacts) operation(raw []byte) error {
 	op := &record.Operation{}
 	if err := record.DecMode.Unmarshal(raw, op); err != nil {
@@ -96,7 +96,7 @@ func (u *usedArtifacts) operation(raw []byte) error {
 	return nil
 }
 
-// changed reads those contexts again that are not as they were.
+// changed reads the contexts again that have changed since.
 func (u *usedArtifacts) changed(tx kv.Tx) error {
 	var again []pool.ID
 	err := tx.Scan(record.RecentBucket, kv.Range{}, func(key, _ []byte) error {
@@ -113,7 +113,7 @@ func (u *usedArtifacts) changed(tx kv.Tx) error {
 	return err
 }
 
-// sweep deletes what is not used, but for artifacts that were stored a short while ago and that nothing refers to yet.
+// sweep deletes unused artifacts, except those that were stored a short while ago and have no reference yet.
 func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 	var old [][]byte
 	err := tx.Scan(record.LooseBucket, kv.Range{}, func(key, value []byte) error {
@@ -149,13 +149,13 @@ func (u *usedArtifacts) sweep(tx kv.RwTx, now pool.Time, out *Collected) error {
 	return err
 }
 
-// Purged says what a purge removed, or would remove.
+// Purged is what a purge removed or would remove.
 type Purged struct {
 	What      string // context, branch or message
 	Context   pool.ID
 	Title     string
-	Branches  []string // those that held something of it
-	Copies    int      // of messages, on forks and in other contexts, that went too
+	Branches  []string // branches that lost something
+	Copies    int      // copies of messages, on forks and in other contexts, that were removed too
 	Collected Collected
 	touched   map[pool.ID]bool // contexts
 	rewritten map[index.Doc]bool
@@ -165,8 +165,8 @@ func (p *Purged) begin(what string, id pool.ID, title string) {
 	*p = Purged{What: what, Context: id, Title: title, Collected: Collected{Kept: map[string]int{}}, touched: map[pool.ID]bool{id: true}}
 }
 
-// PurgeContext removes a context for good: its messages, branches, decisions, journal, and artifacts that nothing else refers to. Then the file is written
-// anew, so that the bytes are gone. One line on the store's journal stays that says that it was done. dry only says what would go.
+// PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
+// file, so that the bytes are gone. One line on the store's journal stays and says that there was a purge. With dry it only returns what it would remove.
 func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*Purged, error) {
 	if err := record.Named("context", ref); err != nil {
 		return nil, err
@@ -189,8 +189,8 @@ func PurgeContext(ctx context.Context, s *record.Store, ref string, dry bool) (*
 	})
 }
 
-// PurgeBranch removes a branch for good, with the messages that no other branch holds. The context's history of undo goes with it: what it could bring back is gone.
-// The active branch is not purged (ErrConflict).
+// PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
+// refuses the active branch (ErrConflict). dry is as in PurgeContext.
 func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, dry bool) (*Purged, error) {
 	if err := record.Named("branch", name); err != nil {
 		return nil, err
@@ -215,8 +215,8 @@ func PurgeBranch(ctx context.Context, s *record.Store, contextRef, name string, 
 	})
 }
 
-// PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. The contexts' history of undo goes with
-// them, sessions that summarise them are opened again, and a title that was made from one is taken away.
+// PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
+// of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one. dry is as in PurgeContext.
 func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName string, refs []record.Ref, dry bool) (*Purged, error) {
 	for _, ref := range refs {
 		if err := record.Named("message", string(ref)); err != nil {
@@ -252,7 +252,7 @@ func PurgeMessages(ctx context.Context, s *record.Store, contextRef, branchName 
 	})
 }
 
-// copiesOf adds to doomed all copies of its messages, and copies of those, and gives the contexts that hold any.
+// copiesOf adds to doomed all copies of its messages, and copies of copies. It returns the contexts that hold any.
 func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
 	var ids []pool.ID
 	err := tx.Scan(record.ContextBucket, kv.Range{}, func(key, _ []byte) error { ids = append(ids, pool.ID(key)); return nil })
@@ -287,7 +287,7 @@ func copiesOf(tx kv.Tx, doomed map[pool.ID]bool) ([]pool.ID, error) {
 	return out, nil
 }
 
-// purgeFrom takes doomed messages out of one context.
+// purgeFrom removes doomed messages from one context.
 func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool, out *Purged) error {
 	t, err := journal.BeginAt(s, tx, id)
 	if err != nil {
@@ -321,7 +321,7 @@ func purgeFrom(s *record.Store, tx kv.RwTx, id pool.ID, doomed map[pool.ID]bool,
 	return forget(t, &out.Collected)
 }
 
-// takeOff removes messages from a branch's history, and the sessions whose summaries speak of them.
+// takeOff removes messages from a branch's history, and sessions whose summaries cover them. It returns how many messages it removed.
 func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, error) {
 	ids, err := branch.IDs(t.Tx, t.ID, b.Pieces)
 	if err != nil {
@@ -354,7 +354,7 @@ func takeOff(t *journal.Txn, b *branch.Branch, doomed map[pool.ID]bool) (int, er
 	return n, nil
 }
 
-// unname takes tags, marks and the derived title of doomed messages away.
+// unname removes the tags, the marks and the derived title of doomed messages.
 func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
 	for _, bucket := range []string{record.TagBucket, record.MarkBucket} {
 		keys, err := view.KeysWith(t.Tx, bucket, t.ID[:])
@@ -379,7 +379,7 @@ func unname(t *journal.Txn, doomed map[pool.ID]bool) error {
 	return nil
 }
 
-// forget drops the context's journal and everything that only it could bring back.
+// forget drops the context's journal and everything that only the journal could bring back.
 func forget(t *journal.Txn, out *Collected) error {
 	c := &collector{tx: t.Tx, id: t.ID, now: t.Now, out: out}
 	for _, bucket := range []string{record.OperationBucket, record.KeyBucket, record.PartialBucket, record.RequestBucket} {
@@ -428,7 +428,7 @@ func unlink(t *journal.Txn) error {
 	return err
 }
 
-// scrubStoreJournal takes a context out of the store's operations. An operation that was about it alone goes.
+// scrubStoreJournal removes a context from the store's operations. An operation about that context alone goes.
 func scrubStoreJournal(tx kv.RwTx, id pool.ID) error {
 	all := map[uint64]*record.Operation{}
 	err := record.EachOperation(tx, kv.Prefix(make([]byte, 16)), func(n uint64, op *record.Operation) error {
@@ -451,7 +451,7 @@ func scrubStoreJournal(tx kv.RwTx, id pool.ID) error {
 	return err
 }
 
-// without takes what is about a context out of an operation of the store.
+// without removes what is about a context from an operation of the store.
 func without(op *record.Operation, id pool.ID) {
 	var chains []record.Chain
 	for _, c := range op.Chains {
@@ -472,10 +472,10 @@ func without(op *record.Operation, id pool.ID) {
 	}
 }
 
-// errNothing ends a removal that found nothing to take away.
+// errNothing ends a removal that found nothing to remove.
 var errNothing = errors.New("nothing to take away")
 
-// purge makes the removal, notes that it was done, sweeps artifacts and writes the file anew.
+// purge runs the removal, records it on the store's journal, sweeps artifacts and rewrites the file.
 func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Purged) error) (*Purged, error) {
 	ctx = kv.WithPurpose(ctx, "purge")
 	out := &Purged{}
@@ -500,10 +500,10 @@ func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Pur
 	return out, nil
 }
 
-// metaPurging is there from the moment that a purge has removed records until the file is written anew without them.
+// metaPurging exists from the removal of a purge's records until the file is rewritten without them.
 var metaPurging = []byte("purging")
 
-// finishPurge does what is left once the records are gone: artifacts, and the bytes in the file.
+// finishPurge does the rest of a purge after its records are gone: it sweeps artifacts and rewrites the file.
 func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
 	if err := sweepArtifacts(ctx, s, false, nil, out); err != nil {
 		return err
@@ -515,7 +515,8 @@ func finishPurge(ctx context.Context, s *record.Store, out *Collected) error {
 	return s.DB.Update(ctx, done)
 }
 
-// PurgeDue reports whether a purge or redaction has not been finished: its records are gone, and their bytes are still in the file. Whoever opens the store to write finishes it, if it can.
+// PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. The next program that opens the
+// store to write finishes it if it can.
 func PurgeDue(ctx context.Context, s *record.Store) (bool, error) {
 	var begun []byte
 	err := s.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -525,7 +526,7 @@ func PurgeDue(ctx context.Context, s *record.Store) (bool, error) {
 	return begun != nil, err
 }
 
-// notePurge leaves the one line that says that something was purged, and not what.
+// notePurge records that something was purged, but not what.
 func notePurge(s *record.Store, tx kv.RwTx, out *Purged) error {
 	t, err := journal.BeginStore(s, tx)
 	if err != nil {

@@ -22,19 +22,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Secret is something in a text that is to go, in bytes, and what it is: the name of a rule or an expression.
+// Secret is a part of a text to redact. From and To are byte offsets; What is the name of the rule or the expression that found it.
 type Secret struct {
 	From, To int
 	What     string
 }
 
-// RedactOptions of Redact.
+// RedactOptions are options of Redact.
 type RedactOptions struct {
-	// Context is a reference; "": all contexts, those in the trash too.
+	// Context is a reference to a context; "" means all contexts, including those in the trash.
 	Context string
-	// Find gives the secrets of a text, in order, none overlapping another. It may be called more than once for a text.
+	// Find returns the secrets of a text, in order and without overlaps. It may be called more than once for a text.
 	Find func(text string) ([]Secret, error)
-	// DryRun only says what would go.
+	// DryRun changes nothing: Redact only returns what it would redact.
 	DryRun bool
 }
 
@@ -46,18 +46,19 @@ type Redaction struct {
 	Field   string  // text, thinking, call, result, file, title, prompt, settings, branch, tag, tool, rule, undo …
 	What    string
 	Shown   string
-	Left    string // why it stays; "" where it goes
+	Left    string // why it stays; "" if it is redacted
 }
 
-// Redacted says what Redact did, or would do.
+// Redacted is what Redact did or would do.
 type Redacted struct {
 	Found     []Redaction
 	Collected Collected
 }
 
-// Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back, and
-// by some names (of tools, of calls, of what was imported) other records are found: they stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written
-// anew, so that the bytes are gone.
+// Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
+// reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, and those in names by which other
+// records are found (of tools, calls and imports). The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
+// bytes are gone.
 func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
 	out := &Redacted{}
 	p, err := purge(ctx, s, o.DryRun, func(tx kv.RwTx, p *Purged) error {
@@ -114,21 +115,21 @@ func toRedact(s *record.Store, tx kv.Tx, ref string) ([]pool.ID, error) {
 	return ids, err
 }
 
-// redactor goes through one context.
+// redactor redacts one context.
 type redactor struct {
 	tx      kv.RwTx
 	store   *record.Store
 	find    func(string) ([]Secret, error)
 	found   []Redaction
 	changed map[index.Doc]bool
-	prompts map[string]bool // ids of those that were put anew
-	at      Redaction       // where it is now
-	hit     bool            // something was put in place
-	put     bool            // the same of all that it went through
+	prompts map[string]bool // ids of prompts that were stored under a new id
+	at      Redaction       // the place that it looks at
+	hit     bool            // a secret was replaced since hit was last reset
+	put     bool            // a secret was replaced anywhere
 	err     error
 }
 
-// text redacts a text. left: it stays as it is for that reason, and is named.
+// text redacts a text. With a reason left the text stays as it is, and its secrets are listed.
 func (r *redactor) text(field, left string, text *string) {
 	if *text == "" || r.err != nil {
 		return
@@ -152,20 +153,21 @@ func (r *redactor) text(field, left string, text *string) {
 	}
 }
 
-// stays looks at texts that cannot be changed.
+// stays lists the secrets of texts that cannot be changed.
 func (r *redactor) stays(field, why string, texts ...string) {
 	for _, text := range texts {
 		r.text(field, why, &text)
 	}
 }
 
-// shown is the beginning of a secret: enough to know it by, not enough to use it.
+// shown returns the beginning of a secret: enough to recognise it, not enough to use it.
 func shown(secret string) string {
 	runes := []rune(secret)
 	return string(runes[:min(len(runes)/4, 6)]) + "…"
 }
 
-// json redacts JSON: as it is written, where a secret may be known by the key beside it, and the strings in it that are written with escapes. What would be no JSON afterwards stays.
+// json redacts JSON: the text as it is written, since a secret may be recognised by the key beside it, and the strings in it that have escapes. If the
+// result would be no JSON, the JSON stays as it is.
 func (r *redactor) json(field, left string, raw *json.RawMessage) {
 	if len(*raw) == 0 || r.err != nil {
 		return
@@ -210,7 +212,7 @@ func (r *redactor) escaped(field, left, text string) string {
 // quoted matches a string of JSON.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// data redacts values, and the names that they have.
+// data redacts values and their names.
 func (r *redactor) data(field string, m map[string]json.RawMessage) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		v, to := m[name], name
@@ -223,7 +225,7 @@ func (r *redactor) data(field string, m map[string]json.RawMessage) {
 	}
 }
 
-// freeIn is a name that a map does not have: the one given, or that with a number.
+// freeIn returns a name that a map does not have: the given one, or that with a number.
 func freeIn[T any](m map[string]T, name string) string {
 	free := name
 	for n := 2; ; n++ {
@@ -234,7 +236,7 @@ func freeIn[T any](m map[string]T, name string) string {
 	}
 }
 
-// Why something stays.
+// Reasons why something stays.
 const (
 	signed = "the provider has signed it"
 	asName = "other records are found by it: purge what has it"
@@ -260,9 +262,9 @@ func (r *redactor) parts(field string, parts []pool.Part) {
 	}
 }
 
-// artifact redacts the text of an attached file. What is no text is not looked into.
+// artifact redacts the text of an attached file. It ignores files that are not text.
 func (r *redactor) artifact(p *pool.Part, left string) {
-	if p.SHA256 == (pool.Hash{}) || p.Type == pool.TextPart || r.err != nil { // those of texts are read with their messages
+	if p.SHA256 == (pool.Hash{}) || p.Type == pool.TextPart || r.err != nil { // artifacts of long texts are redacted with their messages
 		return
 	}
 	data, _, err := pool.Artifact(r.tx, p.SHA256)
@@ -278,7 +280,7 @@ func (r *redactor) artifact(p *pool.Part, left string) {
 	}
 }
 
-// isText reports whether bytes are text and nothing else.
+// isText reports whether data is UTF-8 text without zero bytes.
 func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
 func (r *redactor) message(m *pool.Message) {
@@ -354,7 +356,7 @@ func (r *redactor) messages(t *journal.Txn) error {
 	return err
 }
 
-// branches redacts prompts, settings, digests, app data and names of branches. A prompt with another text has another id.
+// branches redacts prompts, settings, digests, app data and names of branches. A changed prompt gets a new id.
 func (r *redactor) branches(t *journal.Txn) error {
 	var all []*branch.Branch
 	if err := branch.All(t.Tx, t.ID, func(b *branch.Branch) error { all = append(all, b); return nil }); err != nil {
@@ -400,7 +402,7 @@ func (r *redactor) branches(t *journal.Txn) error {
 	return r.err
 }
 
-// calls redacts what was decided about calls.
+// calls redacts the decisions about calls.
 func (r *redactor) calls(t *journal.Txn) error {
 	keys, err := view.KeysWith(t.Tx, record.CallBucket, t.ID[:])
 	if err != nil {
@@ -437,7 +439,7 @@ func (r *redactor) record(t *journal.Txn) error {
 	r.text("title", "", &t.Rec.Title)
 	r.at.Title = t.Rec.Title
 	for i := range r.found {
-		r.found[i].Title = t.Rec.Title // the old one is not to be shown
+		r.found[i].Title = t.Rec.Title // the old title must not be shown
 	}
 	r.data("settings", t.Rec.Settings)
 	r.data("app data", t.Rec.AppData)

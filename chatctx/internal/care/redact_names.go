@@ -16,7 +16,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What a redaction looks at beside messages, prompts and calls: names, tools, rules, what only undo needs, and the store's own records.
+// Redaction beyond messages, prompts and calls: names, tools, rules, what only undo needs, and the store's own records.
+//
+// branchName redacts a branch's name and updates the index of names.
 
 // branchName redacts a branch's name. The name leads to the branch afterwards as it did before.
 func (r *redactor) branchName(t *journal.Txn, b *branch.Branch) error {
@@ -71,7 +73,8 @@ func (r *redactor) tags(t *journal.Txn) error {
 
 func (r *redactor) tools(t *journal.Txn) error { return r.toolsOf(t.ID) }
 
-// toolsOf redacts what tools say of themselves, how they are run, and why rules are there. What a rule matches stays: with another value it would allow something else.
+// toolsOf redacts the descriptions of tools, how they are run, and the reasons of rules. The conditions of rules stay: changed, they would allow something
+// else.
 func (r *redactor) toolsOf(owner pool.ID) error {
 	err := eachRecord(r.tx, record.ToolBucket, owner, func(tool *record.Tool) bool {
 		r.hit = false
@@ -111,7 +114,7 @@ func (r *redactor) tool(tool *record.Tool) {
 	}
 }
 
-// eachRecord gives the records of a bucket under an owner, and writes those that fn changed.
+// eachRecord calls fn for the records of a bucket under an owner, and writes those that fn changed.
 func eachRecord[T any](tx kv.RwTx, bucket string, owner pool.ID, fn func(*T) bool) error {
 	keys, err := view.KeysWith(tx, bucket, owner[:])
 	for _, key := range keys {
@@ -126,7 +129,8 @@ func eachRecord[T any](tx kv.RwTx, bucket string, owner pool.ID, fn func(*T) boo
 	return err
 }
 
-// forgotten looks at what goes as a whole with any redaction: the history of undo with prompts that no branch has any more, idempotency keys, a reply that is on its way.
+// forgotten lists the secrets in what any redaction drops as a whole: the undo history with prompts that no branch has any more, idempotency keys, and a
+// reply under way.
 func (r *redactor) forgotten(t *journal.Txn) error {
 	err := t.Tx.Scan(branch.PromptBucket, kv.Prefix(t.ID[:]), func(key, value []byte) error {
 		if text := string(value); !r.prompts[string(key[16:])] {
@@ -150,7 +154,7 @@ func (r *redactor) forgotten(t *journal.Txn) error {
 	return nil
 }
 
-// imports looks at the names under which imported messages are known.
+// imports lists the secrets in the names under which imported messages are known.
 func (r *redactor) imports(t *journal.Txn) error {
 	return t.Tx.Scan(record.SourceBucket, kv.Range{}, func(key, value []byte) error {
 		if intake.SourceOf(value, t.ID) {
@@ -160,7 +164,7 @@ func (r *redactor) imports(t *journal.Txn) error {
 	})
 }
 
-// wholeStore redacts what belongs to no context: the store's settings, tools, rules, and its journal.
+// wholeStore redacts what belongs to no context: the store's settings, tools, rules and journal.
 func (r *redactor) wholeStore() error {
 	r.at.Title = "the store"
 	settings := map[string]json.RawMessage{}
@@ -201,7 +205,7 @@ func (r *redactor) wholeStore() error {
 	return r.looseArtifacts()
 }
 
-// looseArtifacts lets go of texts that were stored before what is to refer to them.
+// looseArtifacts drops stored texts to which nothing refers yet.
 func (r *redactor) looseArtifacts() error {
 	keys, err := view.KeysWith(r.tx, record.LooseBucket, nil)
 	for _, key := range keys {
@@ -224,7 +228,7 @@ func (r *redactor) looseArtifacts() error {
 	return cmp.Or(err, r.err)
 }
 
-// within looks at the texts in the bytes of any record: what is UTF-8 and has no control characters. Nothing is put in their place.
+// within looks for secrets in the bytes of a record: in runs of UTF-8 without control characters. It replaces nothing.
 func (r *redactor) within(field, left string, raw []byte) {
 	for _, text := range strings.FieldsFunc(strings.ToValidUTF8(string(raw), "\x00"), func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }) {
 		if len(text) >= 4 {

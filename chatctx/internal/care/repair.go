@@ -16,35 +16,36 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// RepairOptions of Repair.
+// RepairOptions are options of Repair.
 type RepairOptions struct {
-	// Path is the store's file: its backup is written beside it. "": none is made.
+	// Path is the store's file; the backup is written beside it. "" means no backup.
 	Path string
-	// DryRun says what would be done, and does nothing.
+	// DryRun changes nothing: Repair only returns what it would do.
 	DryRun bool
-	// pages: the file is to be written anew, whatever is found.
+	// pages: the file is rewritten, whatever the check finds.
 	pages bool
 }
 
-// Mended is something that Repair did, or would do. Invariant is a number of docs/design.md, 0 for the file itself.
+// Mended is something that Repair did or would do. Invariant is its number in docs/design.md, 0 for the file itself.
 type Mended struct {
 	Invariant int
 	Where     string
 	Text      string
 }
 
-// Repaired says what Repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
-	Backup string // the file as it was; "" where nothing had to be done
+	Backup string // a copy of the file before the repair; "" if there was nothing to do
 	Mended []Mended
-	Left   []Problem // what it cannot mend; after a dry run nothing
+	Left   []Problem // problems that remain; empty after a dry run
 }
 
-// RecoveredBranch is the name of the branch that gets what has lost its place.
+// RecoveredBranch is the name of the branch for messages that have lost their place.
 const RecoveredBranch = "recovered"
 
-// Repair makes every invariant hold again, as far as what is left allows, after a backup. A context is one transaction. What is readable stays; what has lost its place comes onto the
-// branch recovered; what cannot be read is in the backup alone. Where the pages themselves cannot be read it fails with ErrDamaged: Salvage reads what it can into a new file.
+// Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages that have lost
+// their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails with ErrDamaged;
+// then Salvage reads what it can into a new file.
 func Repair(ctx context.Context, s *record.Store, o RepairOptions) (*Repaired, error) {
 	ctx = kv.WithPurpose(ctx, "repair")
 	out := &Repaired{}
@@ -76,7 +77,7 @@ func Repair(ctx context.Context, s *record.Store, o RepairOptions) (*Repaired, e
 	return out, err
 }
 
-// mendPages writes the file anew before anything else is mended: in pages whose keys are out of order nothing is found where it is looked for. It gives what a check
+// mendPages rewrites the file before anything else is mended, since records cannot be found in pages whose keys are out of order. It returns what a check
 // finds then.
 func mendPages(ctx context.Context, s *record.Store, out *Repaired) ([]Problem, error) {
 	if err := Vacuum(ctx, s); err != nil {
@@ -86,7 +87,7 @@ func mendPages(ctx context.Context, s *record.Store, out *Repaired) ([]Problem, 
 	return Problems(ctx, s)
 }
 
-// rehearse repairs a copy to see what a repair would do: with pages that have to be written anew nothing else shows it.
+// rehearse repairs a copy to show what a repair would do. If pages have to be rewritten, there is no other way.
 func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
 	dir, err := os.MkdirTemp("", "chatctx-repair-")
 	if err != nil {
@@ -104,19 +105,19 @@ func rehearse(ctx context.Context, s *record.Store) (*Repaired, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := Repair(ctx, c, RepairOptions{pages: true}) // a copy is without what is only wrong with the file
+	out, err := Repair(ctx, c, RepairOptions{pages: true}) // a copy lacks the faults that only the file has
 	out.Left = nil
 	return out, errors.Join(err, c.Close())
 }
 
-// Problems is what a full check finds.
+// Problems returns what a full check finds.
 func Problems(ctx context.Context, s *record.Store) ([]Problem, error) {
 	var all []Problem
 	err := Check(ctx, s, true, func(p Problem) { all = append(all, p) })
 	return all, err
 }
 
-// copyBeside copies the file, as a backup or, where that cannot be made of it, byte for byte.
+// copyBeside copies the file: as a backup or, if that fails for damage, byte for byte.
 func copyBeside(ctx context.Context, s *record.Store, path, what string) (string, error) {
 	due, err := PurgeDue(ctx, s)
 	if err != nil && !errors.Is(err, kv.ErrDamaged) {
@@ -147,7 +148,7 @@ func copyBeside(ctx context.Context, s *record.Store, path, what string) (string
 	return name, nil
 }
 
-// mend mends all in one transaction.
+// mend mends everything in one transaction.
 func mend(ctx context.Context, s *record.Store, dry bool, out *Repaired) error {
 	var done []Mended
 	err := update(ctx, s, dry, func(tx kv.RwTx) error {
@@ -180,7 +181,7 @@ func (m *mender) all() error {
 	return m.rest()
 }
 
-// owners lists the contexts that have a record or anything else.
+// owners lists the contexts that have a record or any other data.
 func (m *mender) owners() ([]pool.ID, error) {
 	var ids []pool.ID
 	seen := map[pool.ID]bool{{}: true}
@@ -198,7 +199,7 @@ func (m *mender) owners() ([]pool.ID, error) {
 	return ids, nil
 }
 
-// eachOwner calls fn for the ids that keys of a bucket begin with, once each; it may be given less than 16 bytes. It reads one record for each.
+// eachOwner calls fn once for each id with which keys of a bucket begin. A damaged key may give less than 16 bytes. It reads one record for each id.
 func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
 	var r kv.Range
 	for {
@@ -223,7 +224,7 @@ func eachOwner(tx kv.Tx, bucket string, fn func(id []byte)) error {
 	}
 }
 
-// mendRest makes the search index anew where something is wrong with it.
+// mendRest rebuilds the search index if something is wrong with it or anything was mended.
 func mendRest(ctx context.Context, s *record.Store, dry bool, found []Problem, out *Repaired) error {
 	if len(out.Mended) == 0 && !slices.ContainsFunc(found, func(p Problem) bool { return p.Invariant == 10 }) {
 		return nil

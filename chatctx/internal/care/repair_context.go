@@ -17,7 +17,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// mender mends in one transaction, and notes what it did.
+// mender mends in one transaction and records what it did.
 type mender struct {
 	tx    kv.RwTx
 	store *record.Store
@@ -30,14 +30,14 @@ func (m *mender) say(invariant int, where, format string, args ...any) {
 	m.done = append(m.done, Mended{invariant, where, fmt.Sprintf(format, args...)})
 }
 
-// mended is a context while it is mended.
+// mended is a context under repair.
 type mended struct {
 	id       pool.ID
 	rec      *record.ContextRecord
 	messages map[pool.ID]*pool.Message // without contents
 	entries  map[uint64]map[uint64]pool.ID
 	branches []*branch.Branch
-	lost     bool             // the record of a branch is gone: what no other holds may have been its
+	lost     bool             // a branch's record is gone: what no other branch holds may have been on it
 	unsure   map[pool.ID]bool // branches
 }
 
@@ -56,7 +56,7 @@ func (m *mender) context(id pool.ID) error {
 	return nil
 }
 
-// ghost takes away what belongs to a context that has neither a record nor messages nor branches, and reports whether there was such.
+// ghost removes the data of a context that has no record, messages or branches. It reports whether the context was such a one.
 func (m *mender) ghost(id pool.ID) (bool, error) {
 	if raw, err := m.tx.Get(record.ContextBucket, id[:]); raw != nil || err != nil {
 		return false, err
@@ -81,7 +81,7 @@ func (m *mender) ghost(id pool.ID) (bool, error) {
 	return true, nil
 }
 
-// strayed brings messages home that stand under a context that is not there, where another context lacks them, and takes them away where one has them.
+// strayed brings home messages stored under a missing context: it moves each to a context that lacks it, and removes those that a context has.
 func (m *mender) strayed(ids []pool.ID) error {
 	var real, none []pool.ID
 	for _, id := range ids {
@@ -160,7 +160,7 @@ func (m *mender) record(c *mended) error {
 	return nil
 }
 
-// pool reads the messages, takes away those that cannot be read, and puts a word in the place of contents that are lost.
+// pool reads the messages. It removes those that cannot be read and puts a note in the place of lost contents.
 func (m *mender) pool(c *mended) error {
 	bad := map[string]string{}
 	changed := map[string]*pool.Message{}
@@ -212,7 +212,7 @@ func (m *mender) pool(c *mended) error {
 	return nil
 }
 
-// lostContents puts a text in the place of artifacts that are not there, and reports whether it did.
+// lostContents puts a text in the place of missing artifacts. It reports whether it did.
 func (m *mender) lostContents(msg *pool.Message) (bool, error) {
 	any := false
 	gone := func(h pool.Hash) (string, error) {
@@ -255,7 +255,7 @@ func (m *mender) lostContents(msg *pool.Message) (bool, error) {
 	return any, parts(r.Parts)
 }
 
-// readBranches reads the records of branches. Those that cannot be read go.
+// readBranches reads the records of branches and removes those that cannot be read.
 func (m *mender) readBranches(c *mended) error {
 	var bad [][]byte
 	err := m.tx.Scan(branch.Bucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
@@ -281,7 +281,7 @@ func (m *mender) readBranches(c *mended) error {
 	return err
 }
 
-// needs reports whether a branch has a place in its history, or one may have had it whose record is lost.
+// needs reports whether a branch has a place in its history, or a lost branch may have had it.
 func (c *mended) needs(home pool.Home) bool {
 	owned := false
 	for _, b := range c.branches {
@@ -293,7 +293,7 @@ func (c *mended) needs(home pool.Home) bool {
 	return c.lost && !owned
 }
 
-// history reads the entries, takes away those that name nothing, and puts back those whose message knows that it stood there.
+// history reads the entries, removes those that name nothing, and restores those whose message records that it stood there.
 func (m *mender) history(c *mended) error {
 	var bad [][]byte
 	err := m.tx.Scan(branch.EntryBucket, kv.Prefix(c.id[:]), func(key, value []byte) error {
@@ -347,7 +347,7 @@ func (m *mender) history(c *mended) error {
 	return nil
 }
 
-// counts writes the entries that are not as they should be. An entry without a message counts what it counted, if that can be.
+// counts rewrites wrong entries. An entry without a message keeps its count if that is possible.
 func (m *mender) counts(c *mended) error {
 	for _, segment := range slices.Sorted(maps.Keys(c.entries)) {
 		entries := c.entries[segment]
@@ -379,7 +379,7 @@ func (m *mender) counts(c *mended) error {
 	return nil
 }
 
-// turns is what the entry of a message counts after one that counts before. After a gap its own word is taken, where it is more.
+// turns returns the count of a message's entry after one with the count before. After a gap it takes the entry's own count if that is higher.
 func (c *mended) turns(id pool.ID, old []byte, before uint64, gap bool) uint64 {
 	var was uint64
 	if len(old) > 16 {
@@ -397,7 +397,7 @@ func (c *mended) turns(id pool.ID, old []byte, before uint64, gap bool) uint64 {
 	return before
 }
 
-// branchRecords makes the histories what is there, and their records fit.
+// branchRecords reduces histories to what exists and makes the branches' records fit.
 func (m *mender) branchRecords(c *mended) error {
 	owners := map[uint64]bool{}
 	for _, b := range c.branches {
@@ -436,7 +436,7 @@ func (m *mender) branchRecords(c *mended) error {
 	return nil
 }
 
-// whole gives the pieces without places that have no message.
+// whole returns the pieces without the places that have no message.
 func (c *mended) whole(pieces []branch.Piece) []branch.Piece {
 	var out []branch.Piece
 	for _, p := range pieces {
@@ -444,14 +444,14 @@ func (c *mended) whole(pieces []branch.Piece) []branch.Piece {
 			if id, ok := c.entries[p.Segment][at]; ok && id != (pool.ID{}) {
 				out = branch.Join(out, branch.Piece{Segment: p.Segment, From: at, To: at + 1})
 			} else if !ok && at-p.From > uint64(len(c.entries[p.Segment])) {
-				break // a piece that is longer than anything there
+				break // the piece is longer than all entries of the segment
 			}
 		}
 	}
 	return out
 }
 
-// end is where a segment goes on.
+// end returns the position after a segment's last entry.
 func (c *mended) end(segment uint64) uint64 {
 	var end uint64
 	for position := range c.entries[segment] {
@@ -489,7 +489,7 @@ func (m *mender) sessions(c *mended, b *branch.Branch, where string) {
 	}
 }
 
-// recovered makes a branch of what has lost its place.
+// recovered makes a branch of messages that have lost their place.
 func (m *mender) recovered(c *mended) error {
 	var pieces []branch.Piece
 	if c.lost {
@@ -523,7 +523,7 @@ func (c *mended) living() int {
 	return n
 }
 
-// free is name, or name with the first number that no branch has.
+// free returns name if no branch has it, or else name with the first free number.
 func (c *mended) free(name string) string {
 	next := name
 	for i := 2; slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return b.Removed == 0 && b.Name == next }); i++ {
@@ -536,7 +536,7 @@ func (c *mended) held(home pool.Home) bool {
 	return slices.ContainsFunc(c.branches, func(b *branch.Branch) bool { return branch.Place(b.Pieces, home.Segment, home.Position) >= 0 })
 }
 
-// idIn is the message's id in a key of the pool, as it is written elsewhere.
+// idIn returns the message's id in a key of the pool, as ids are written elsewhere.
 func idIn(key string) string {
 	if len(key) != 2*len(pool.ID{}) {
 		return fmt.Sprintf("%x", key[min(len(pool.ID{}), len(key)):])

@@ -17,7 +17,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// take takes records away for which bad gives a reason, "" for none.
+// take removes the records for which bad returns a reason; "" keeps a record.
 func (m *mender) take(invariant int, bucket string, r kv.Range, bad func(key, value []byte) (string, error)) error {
 	type found struct {
 		key []byte
@@ -47,7 +47,8 @@ func unchecked(_, value []byte) (string, error) {
 	return "", nil
 }
 
-// journal takes operations away that cannot be read. What pointed to them, or is not as they left it, begins anew: undo ends there.
+// journal removes operations that cannot be read. A branch or context that points to one of these, or is not as its newest operation left it, starts a new
+// history: undo ends there.
 func (m *mender) journal(c *mended) error {
 	if err := m.take(7, record.OperationBucket, kv.Prefix(c.id[:]), unchecked); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (m *mender) journal(c *mended) error {
 	return nil
 }
 
-// orphans ends undo of the operations that are about a branch of which no record is left.
+// orphans ends undo for operations about a branch that has no record any more.
 func (m *mender) orphans(c *mended) error {
 	there := map[pool.ID]bool{{}: true}
 	for _, b := range c.branches {
@@ -114,7 +115,7 @@ func (m *mender) orphans(c *mended) error {
 	return err
 }
 
-// leads reports whether an operation is there and led to a revision.
+// leads reports whether an operation exists and led to a revision.
 func (m *mender) leads(id pool.ID, n uint64, of pool.ID, revision uint64) (bool, error) {
 	op, err := record.GetOperation(m.tx, id, n)
 	if op == nil || err != nil {
@@ -128,7 +129,7 @@ func (m *mender) leads(id pool.ID, n uint64, of pool.ID, revision uint64) (bool,
 	return false, nil
 }
 
-// calls makes records of calls and the indexes of them fit the messages.
+// calls makes the records and indexes of calls fit the messages.
 func (m *mender) calls(c *mended) error {
 	had := len(m.done)
 	err := m.take(5, record.CallBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
@@ -164,7 +165,7 @@ func (m *mender) calls(c *mended) error {
 	return err
 }
 
-// callRecord gives a call that waits and has no record one, as its message says.
+// callRecord gives a waiting call without a record one that fits its message.
 func (m *mender) callRecord(c *mended, id pool.ID, msg *pool.Message, i int) error {
 	call := &msg.Calls[i]
 	if !call.Open() || msg.Home == (pool.Home{}) {
@@ -180,7 +181,7 @@ func (m *mender) callRecord(c *mended, id pool.ID, msg *pool.Message, i int) err
 	return record.PutRecord(m.tx, record.CallBucket, key, rec)
 }
 
-// claims takes those away whose call does not run. A call that runs without one is uncertain.
+// claims removes the claims of calls that do not run. A running call without a claim becomes uncertain.
 func (m *mender) claims(c *mended) error {
 	err := m.take(5, record.ClaimBucket, kv.Prefix(c.id[:]), func(key, value []byte) (string, error) {
 		if why, _ := unchecked(key, value); why != "" || len(key) != 34 {
@@ -216,7 +217,7 @@ func (m *mender) claims(c *mended) error {
 	})
 }
 
-// steps makes a call's steps lead to each other, and reports whether they did not.
+// steps makes each of a call's steps lead to the next. It reports whether it changed any.
 func steps(rec *record.CallRecord) (changed bool) {
 	for i := range rec.Decisions {
 		next := rec.State()
@@ -247,7 +248,7 @@ func (m *mender) eachCall(c *mended, fn func(key []byte, rec *record.CallRecord)
 	return nil
 }
 
-// indexes makes the three indexes of calls from the records.
+// indexes rebuilds the three indexes of calls from the records. It reports whether they were wrong.
 func (m *mender) indexes(c *mended) (wrong bool, err error) {
 	want := map[string]map[string][]byte{record.UnansweredBucket: {}, record.CallIDBucket: {}, record.OpenBucket: {}}
 	err = m.eachCall(c, func(key []byte, rec *record.CallRecord) error {
@@ -309,7 +310,7 @@ func (m *mender) indexes(c *mended) (wrong bool, err error) {
 	return wrong, nil
 }
 
-// named takes names of messages away that are not there, and other records that are not as they were stored.
+// named removes names of missing messages, and other records that are damaged.
 func (m *mender) named(c *mended) error {
 	of := map[string]func(key, value []byte) []byte{
 		record.TagBucket:    func(_, value []byte) []byte { return value },
@@ -336,7 +337,7 @@ func (m *mender) named(c *mended) error {
 	return nil
 }
 
-// finish writes the branches and the context's record with counts that are right.
+// finish writes the branches and the context's record with the right counts.
 func (m *mender) finish(c *mended) error {
 	if err := m.names(c); err != nil {
 		return err
@@ -364,7 +365,7 @@ func (m *mender) finish(c *mended) error {
 	return record.PutRecord(m.tx, record.ContextBucket, c.id[:], r)
 }
 
-// active is the branch that is to be the active one: the one that is, else main, else the first.
+// active returns the branch to be active: the active one if it exists, else main, else the first.
 func (c *mended) active() *branch.Branch {
 	var to *branch.Branch
 	for _, b := range c.branches {
@@ -379,7 +380,7 @@ func (c *mended) active() *branch.Branch {
 	return to
 }
 
-// names makes the index of names from the branches' records. Of two with one name the one that was made later gets a number.
+// names rebuilds the index of names from the branches' records. Of two branches with one name the later one gets a number.
 func (m *mender) names(c *mended) error {
 	slices.SortStableFunc(c.branches, func(a, b *branch.Branch) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), bytes.Compare(a.ID[:], b.ID[:]))
@@ -414,7 +415,7 @@ func (m *mender) names(c *mended) error {
 	return err
 }
 
-// artifacts gives artifacts without a header theirs, if their bytes are right, and takes those away that are not.
+// artifacts restores the headers of artifacts whose bytes are right, and removes other damaged artifacts.
 func (m *mender) artifacts() error {
 	var bad []pool.Hash
 	err := pool.ScanArtifacts(m.tx, pool.Hash{}, func(a pool.ArtifactInfo, err error) error {
@@ -455,7 +456,7 @@ func (m *mender) artifacts() error {
 	return m.strayArtifacts()
 }
 
-// strayArtifacts takes records away whose keys are none of an artifact's.
+// strayArtifacts removes records whose keys are no artifact's.
 func (m *mender) strayArtifacts() error {
 	return m.take(6, pool.ArtifactBucket, kv.Range{}, func(key, _ []byte) (string, error) {
 		if len(key) != 32 && len(key) != 36 {
@@ -505,7 +506,7 @@ func (m *mender) rest() error {
 	return nil
 }
 
-// recents makes the lists of contexts by their last change and by their labels.
+// recents rebuilds the lists of contexts by last change and by label.
 func (m *mender) recents() error {
 	want, labels := map[string]bool{}, map[string]bool{}
 	err := m.take(3, record.ContextBucket, kv.Range{}, func(key, value []byte) (string, error) {
@@ -531,7 +532,7 @@ func (m *mender) recents() error {
 	return err
 }
 
-// listed makes a bucket of keys that end with a context's id, and of nothing else, have those that are wanted.
+// listed makes a bucket, whose keys end with a context's id and have no values, hold exactly the wanted keys.
 func (m *mender) listed(invariant int, bucket string, want map[string]bool, stray, put string) error {
 	err := m.take(invariant, bucket, kv.Range{}, func(key, value []byte) (string, error) {
 		if !want[string(key)] || len(value) > 0 {
@@ -549,7 +550,7 @@ func (m *mender) listed(invariant int, bucket string, want map[string]bool, stra
 	return err
 }
 
-// openStrays takes entries of the open calls away whose call is not there.
+// openStrays removes entries of the open calls whose call does not exist.
 func (m *mender) openStrays() error {
 	return m.take(5, record.OpenBucket, kv.Range{}, func(key, _ []byte) (string, error) {
 		if len(key) != 42 {
@@ -601,7 +602,7 @@ func (m *mender) meta() error {
 	return m.storeJournal()
 }
 
-// storeJournal makes the store's journal go on after its last operation.
+// storeJournal makes the store's journal continue after its last operation.
 func (m *mender) storeJournal() error {
 	var rec record.ContextRecord
 	_, err := record.GetRecord(m.tx, record.MetaBucket, record.MetaJournal, &rec)

@@ -18,15 +18,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Salvaged says what Salvage read.
+// Salvaged is the result of Salvage.
 type Salvaged struct {
 	Contexts, Branches, Messages, Artifacts int
-	// Mended is what it took to make a store of it.
+	// Mended is what the repair of the new store did.
 	Mended []Mended
 }
 
-// Salvage reads whatever can still be read of the file from, however broken, into a new store at to, which must not be there (ErrConflict): contexts, branches, messages,
-// prompts, calls and artifacts. What was removed may come back with them. The journal does not come along, nor do tags, marks, rules and tools.
+// Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
+// branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read.
 func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salvaged, err error) {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return nil, record.Conflict("%s is there already: name a new file", to)
@@ -72,7 +72,7 @@ func Salvage(ctx context.Context, from, to string, o record.Options) (out *Salva
 	return out, nil
 }
 
-// sameVersion refuses a store of another version, whose records would be taken for what they are not. One that cannot be opened says nothing of its version.
+// sameVersion refuses a store of another version, since its records would be misread. A store that cannot be opened passes.
 func sameVersion(ctx context.Context, path string) error {
 	s, err := Open(path, record.Options{ReadOnly: true})
 	if err == nil {
@@ -84,7 +84,7 @@ func sameVersion(ctx context.Context, path string) error {
 	return nil
 }
 
-// salvager puts records that it knows into a new store, in transactions of some megabytes. The store is made with the first.
+// salvager puts the records that it recognises into a new store, in transactions of some megabytes. The first one makes the store.
 type salvager struct {
 	ctx   context.Context
 	begin func() (*record.Store, error)
@@ -98,7 +98,7 @@ type foundRecord struct {
 	key, value []byte
 }
 
-// take keeps a record if it is one of a store's.
+// take keeps a record if it recognises it.
 func (v *salvager) take(key, value []byte) error {
 	bucket := bucketOf(key, value)
 	if bucket == "" {
@@ -136,7 +136,7 @@ func (v *salvager) flush() (err error) {
 	return err
 }
 
-// bucketOf tells by its form and its checksum what a record is; "" where it is none that can be told.
+// bucketOf recognises a record's bucket by form and checksum; "" if it cannot tell.
 func bucketOf(key, value []byte) string {
 	switch len(key) {
 	case 16:
@@ -181,7 +181,7 @@ func bucketOf32(key, value []byte) string {
 	return ""
 }
 
-// newer reports whether a record is to take the place of another one with its key: pages that are free now still have what was before.
+// newer reports whether a record replaces another one with its key: free pages still have older versions.
 func newer(r *foundRecord, old []byte) bool {
 	if old == nil {
 		return true

@@ -11,20 +11,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ContextSpace is what one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several contexts
-// share counts in each.
+// ContextSpace is the space that one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several
+// contexts share counts in each.
 type ContextSpace struct {
 	ID             pool.ID
 	Title          string
 	Trashed        pool.Time
 	Messages       int
 	Bytes          int64 // of all records
-	MessageBytes   int64 // of them in the pool
-	OperationBytes int64 // and in the journal
+	MessageBytes   int64 // of these in the pool
+	OperationBytes int64 // of these in the journal
 	ArtifactBytes  int64
 }
 
-// SpaceByContext reads what each context takes, the largest first. It reads all keys of the store, a context in each transaction.
+// SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
 func SpaceByContext(ctx context.Context, s *record.Store) ([]*ContextSpace, error) {
 	ids, err := view.Recent(ctx, s)
 	if err != nil {
@@ -91,8 +91,7 @@ func artifactBytes(tx kv.Tx, id pool.ID) (int64, error) {
 	return n, nil
 }
 
-// fitting gives the age from which on things have to go so that the store takes at most o.MaxSize: the given one, or a half of it, or a half of that … With the
-// shortest, some of what could go is a minute old.
+// fitting returns the largest age at which GC leaves at most o.MaxSize in use, by halving o.OlderThan, or else the shortest age, a minute.
 func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, error) {
 	k, ok := s.DB.(kv.Sized)
 	if !ok || o.MaxSize <= 0 {

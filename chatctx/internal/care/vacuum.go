@@ -7,7 +7,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Vacuum writes the file anew without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. ErrInvalid on an engine that keeps no file.
+// Vacuum rewrites the file without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. It returns
+// ErrInvalid if the engine keeps no file.
 func Vacuum(ctx context.Context, s *record.Store) error {
 	k, ok := s.DB.(kv.Keeper)
 	if !ok {
