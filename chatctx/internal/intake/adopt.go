@@ -7,12 +7,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// noResult is the reason of a call that an import closed because its file had no result.
+// noResult is the reason of a call that an import closed because its file has no result for it.
 const noResult = "no result"
 
-// answered closes the calls whose results come only now: they were imported as calls without a result.
+// answered closes calls that were imported without a result and whose results are new in the file.
 func (g *graft) answered() error {
-	waiting := map[string][]int{} // nodes that were there, by the ids of such calls
+	waiting := map[string][]int{} // nodes that were imported before, by the ids of such calls
 	for i, n := range g.in.Nodes {
 		r := n.Message.Result
 		if g.home[i].Segment == 0 && r != nil {
@@ -36,7 +36,7 @@ func (g *graft) answered() error {
 	return nil
 }
 
-// above tells whether the node up is one of those above the node i.
+// above reports whether the node up is an ancestor of the node i, or i itself.
 func (g *graft) above(up, i int) bool {
 	for i > up {
 		i = g.in.Nodes[i].Parent - 1
@@ -44,7 +44,7 @@ func (g *graft) above(up, i int) bool {
 	return i == up
 }
 
-// closeImported notes in a stored message that a call of it was run.
+// closeImported records in a stored message that one of its calls was run.
 func (g *graft) closeImported(id pool.ID, r *pool.Result) error {
 	m, err := pool.Get(g.t.Tx, g.t.ID, id)
 	if err != nil || m == nil {
@@ -71,7 +71,7 @@ func (g *graft) closeImported(id pool.ID, r *pool.Result) error {
 	return find.PutMessage(g.t.Tx, g.t.ID, m, g.t.Now)
 }
 
-// same is how far a branch's messages are those of a path.
+// same returns how many messages at the beginning of a branch are those of a path.
 func (g *graft) same(ids []pool.ID, path []int) int {
 	n := 0
 	for n < len(ids) && n < len(path) && ids[n] == g.in.Nodes[path[n]].Message.ID {
@@ -80,7 +80,7 @@ func (g *graft) same(ids []pool.ID, path []int) int {
 	return n
 }
 
-// held is a branch that a path of a conversation extends, and how much of the path is on it already.
+// held is a branch that a path of a conversation extends. same counts the path's nodes that are on it already.
 type held struct {
 	*branch.Branch
 	same int

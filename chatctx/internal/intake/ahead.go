@@ -11,13 +11,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// A large conversation that is new is stored ahead of the transaction that makes it visible, in several. Its context lies in the trash until then, as one
-// of NativeImport does, and stays there where the import is given up.
+// A large new conversation is stored in several transactions before the one that makes it visible. Until then its context lies in the trash, like one of
+// NativeImport. If the import is given up, it stays there.
+//
+// aheadBytes is about how many bytes of a conversation one transaction stores.
 
 // aheadBytes is how much of a conversation, about, is stored in one transaction.
 const aheadBytes = 4 << 20
 
-// storeAhead stores the messages and branches of a conversation that is too large to be in memory, if it is new.
+// storeAhead stores the messages and branches of a new conversation that is too large for memory.
 func (r *ImportRun) storeAhead(ctx context.Context, in *Incoming) error {
 	if in.ahead != nil || !in.large() {
 		return nil
@@ -74,7 +76,7 @@ func largeAlone(in []*Incoming, rounds [][]int) [][]int {
 	return out
 }
 
-// large tells whether a message of the conversation lies elsewhere.
+// large reports whether Contents keeps a message of the conversation.
 func (in *Incoming) large() bool {
 	for i := 0; in.Contents != nil && i < len(in.Nodes); i++ {
 		if in.Contents.Has(in.Nodes[i].Message) {
@@ -84,7 +86,7 @@ func (in *Incoming) large() bool {
 	return false
 }
 
-// branchAhead stores a branch, and those of its messages that are not stored yet, some in each transaction.
+// branchAhead stores a branch and the messages on it that are not stored yet, some in each transaction.
 func (i *NativeImport) branchAhead(ctx context.Context, g *graft, want *IncomingBranch, now pool.Time) error {
 	if i.named(want.Name) != nil {
 		return record.Invalidf("two branches are named %q", want.Name)
@@ -119,7 +121,7 @@ func (i *NativeImport) branchAhead(ctx context.Context, g *graft, want *Incoming
 	return nil
 }
 
-// someAhead puts the next messages of a path on a branch and says how many.
+// someAhead puts the next messages of a path on a branch and returns how many.
 func (i *NativeImport) someAhead(ctx context.Context, g *graft, b *branch.Branch, path []int) (int, error) {
 	n, size := 0, 0
 	for n < len(path) && n < 10_000 && size < aheadBytes {
@@ -155,7 +157,7 @@ func (i *NativeImport) someAhead(ctx context.Context, g *graft, b *branch.Branch
 	return n, err
 }
 
-// oneAhead stores the message of a node, and notes it as known. Nothing is known by that as long as the conversation is not.
+// oneAhead stores the message of a node and records its source. That record has no effect until the conversation has one.
 func (g *graft) oneAhead(st *journal.StoreTxn, t *journal.Txn, b *branch.Branch, node int) (*pool.Message, error) {
 	n := &g.in.Nodes[node]
 	if err := linkCopy(st, g.in, t.ID, n); err != nil {
@@ -171,7 +173,7 @@ func (g *graft) oneAhead(st *journal.StoreTxn, t *journal.Txn, b *branch.Branch,
 	return m, st.Tx.Put(record.SourceBucket, g.in.nodeKey(node), sourceNode(t.ID, m.ID, g.in.words[node]).Value())
 }
 
-// finishIncoming makes a conversation that was stored ahead visible.
+// finishIncoming makes a conversation visible that was stored ahead.
 func (i *NativeImport) finishIncoming(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error) {
 	id, rec := i.context.ID, i.rec
 	res := Imported{Context: id, Title: rec.Title, Created: true, Branches: len(i.branches), NewBranches: len(i.branches)}

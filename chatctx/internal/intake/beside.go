@@ -9,7 +9,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What a file has beside the words of a message does not make it another one: it is not stored again for it, and who imports is told.
+// If a file only changes what stands beside a message's words, the message is not stored again; the import reports it.
+//
+// beside returns everything that a file has beside a message's words.
 
 // beside is all that a file has beside a message's words.
 func beside(m *pool.Message) (all [][]byte) {
@@ -33,7 +35,7 @@ func beside(m *pool.Message) (all [][]byte) {
 	return slices.DeleteFunc(all, func(b []byte) bool { return len(b) == 0 })
 }
 
-// saysMore reports whether beside one message there is a text, a name or a number that is not beside the other one.
+// saysMore reports whether now has a text, name or number beside its words that known does not have.
 func saysMore(now, known *pool.Message) bool {
 	had, have := beside(known), beside(now)
 	if slices.EqualFunc(had, have, bytes.Equal) {
@@ -46,7 +48,7 @@ func saysMore(now, known *pool.Message) bool {
 	return more
 }
 
-// tokens gives the texts, names and numbers of JSON values; what is no JSON is one text.
+// tokens yields the texts, names and numbers of JSON values. A value that is not JSON is one text.
 func tokens(all [][]byte, yield func(json.Token) bool) {
 	for _, raw := range all {
 		if !json.Valid(raw) {

@@ -13,29 +13,29 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// How what comes again is compared with what was imported of it. What a file says of a node is known by its words, as the file has them: what an embedder's
-// hook or a redaction made of the message does not make it look new. A node that said several things over time has a record for each, under its
-// own key and behind it.
+// How an import compares a file with what it brought before. A node is recognised by its words as they are in the file, so a message that an embedder's
+// hook or a redaction changed does not look new. A node that said several things over time has a record for each: the first under its own key, the others
+// under longer keys.
 
 func sourceNode(context, message pool.ID, words pool.Hash) record.SourceNode {
 	return record.SourceNode{Context: context, Message: message, Words: [8]byte(words[:8])}
 }
 
-// nodeKey is the key of a node's first record.
+// nodeKey returns the key of a node's first record.
 func (in *Incoming) nodeKey(i int) []byte {
 	return record.SourceKey(in.Format, in.Conversation, in.Nodes[i].ID)
 }
 
-// match is what a node is, next to what was imported of it before.
+// match is how a node relates to what was imported of it before.
 type match struct {
-	key     []byte        // of the record to write: the one of what it goes on from, a free one for what is new
-	message *pool.Message // the stored one that it is, or that it goes on from; nil: none
-	goesOn  bool          // the message was written on since
-	more    bool          // it is the stored one, and more stands beside it in the file
-	changed bool          // it says something else than each message that the node was before
+	key     []byte        // where its record is written: the key of the message that it continues, or a free one for a new message
+	message *pool.Message // the stored message that it is or continues; nil: none
+	goesOn  bool          // it continues the stored message
+	more    bool          // it is the stored message, and the file has more beside its words
+	changed bool          // it differs from every message that the node was before
 }
 
-// matching finds what a node of a known conversation is.
+// matching compares a node of a known conversation with what was imported of it.
 func (in *Incoming) matching(tx kv.Tx, context pool.ID, i int) (match, error) {
 	key := in.nodeKey(i)
 	found := match{key: key}
@@ -93,7 +93,7 @@ func variants(tx kv.Tx, context pool.ID, key []byte) ([]variant, error) {
 	return out, err
 }
 
-// known finds the nodes that are there already, and notes the others as known from now on.
+// known finds the nodes that are stored already, and writes records for the others.
 func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 	for i := range g.in.Nodes {
 		n := &g.in.Nodes[i]
@@ -132,7 +132,7 @@ func (g *graft) known(st *journal.StoreTxn, res *Imported) error {
 	return nil
 }
 
-// asKnown is a stored message as a node needs it.
+// asKnown returns a stored message with what a node needs of it.
 func (in *Incoming) asKnown(m *pool.Message) *pool.Message {
 	if in.Contents == nil {
 		return m
@@ -147,7 +147,7 @@ func (in *Incoming) asKnown(m *pool.Message) *pool.Message {
 	return light
 }
 
-// replace puts what has grown in the place of what it was, on each branch but those that were forked here.
+// replace puts messages that have grown in the place of the earlier ones, on each branch that was not forked here.
 func (g *graft) replace() error {
 	if len(g.replaced) == 0 {
 		return nil
@@ -181,8 +181,8 @@ func (g *graft) replace() error {
 	return nil
 }
 
-// retitle has the title and the data beside the messages follow the file, where they differ from what its newest state said before. A title that a
-// file gives is before one made from a message, and one that somebody gave here before all.
+// retitle makes the title and the app data follow the file where they differ from its newest earlier state. A title given by the file beats one made from a
+// message, and a title given here beats both.
 func (g *graft) retitle(src *record.SourceRecord) {
 	rec, about := g.t.Rec, g.in.about()
 	newer := g.in.dated() >= src.Dated
@@ -203,7 +203,8 @@ func (g *graft) retitle(src *record.SourceRecord) {
 	}
 }
 
-// relabel has the labels follow the file: those that its newest state did not have before are put on, those that it no longer has taken off.
+// relabel makes the labels follow the file: it adds labels that the file's newest earlier state did not have, and removes those that the file no longer
+// has.
 func (g *graft) relabel(src *record.SourceRecord) error {
 	if g.in.dated() < src.Dated || slices.Equal(g.in.Labels, src.Labels) {
 		return nil
@@ -229,7 +230,7 @@ func (g *graft) relabel(src *record.SourceRecord) error {
 	return nil
 }
 
-// tags gives messages the names that the file has for them. What has the name here keeps it.
+// tags names messages as the file does. A name that is in use here keeps its message.
 func (g *graft) tags() error {
 	for _, name := range slices.Sorted(maps.Keys(g.in.Tags)) {
 		key := append(record.Under(g.t.ID), name...)
@@ -256,7 +257,7 @@ func withValue(all map[string]json.RawMessage, name string, value json.RawMessag
 	return out
 }
 
-// about hashes what a file says of a conversation beside its messages.
+// about hashes the title and the app data of a conversation.
 func (in *Incoming) about() map[string]uint64 {
 	sum := func(text string) uint64 {
 		h := pool.HashOf([]byte(text))

@@ -11,20 +11,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ImportedFile is a file that was imported to its end. Importing it again adds nothing as long as its conversations are as that import left them.
+// ImportedFile is a file that was imported completely. Importing it again adds nothing as long as its conversations are as that import left them.
 type ImportedFile struct {
-	Name          string // without folders; some formats take a conversation's id from it
+	Name          string // without folders, since some formats take a conversation's id from it
 	Size          int64
 	SHA256        pool.Hash
-	Reader        uint64 // version of what reads it: another one reads more, or otherwise
+	Reader        uint64 // version of the reader: another version may read the file differently
 	Conversations []SourceLink
-	Report        []byte // what the reader wants to know again
+	Report        []byte // the reader's own notes about the file
 }
 
-// fileRecord is an ImportedFile in the store. It is not on the journal: it holds only where the records of its conversations are the same, and
-// undoing an import changes these.
+// fileRecord is an ImportedFile in the store. It is not on the journal: it holds only while the records of its conversations are unchanged, and undoing an
+// import changes these.
 type fileRecord struct {
-	Reader        uint64             `cbor:"10,keyasint"` // the numbers differ from sourceRecord's, in the same bucket
+	Reader        uint64             `cbor:"10,keyasint"` // the numbers differ from those of SourceRecord, which lies in the same bucket
 	Conversations []fileConversation `cbor:"11,keyasint"`
 	Report        []byte             `cbor:"12,keyasint"`
 	SHA256        pool.Hash          `cbor:"13,keyasint"`
@@ -37,7 +37,7 @@ type fileConversation struct {
 	Fingerprint  pool.Hash `cbor:"4,keyasint"`
 }
 
-// fileKey is the key of a file in the source bucket; with the zero hash the beginning of all that have the name and size.
+// fileKey is the key of a file in the source bucket; with the zero hash it is the beginning of the keys of all files with that name and size.
 func fileKey(name string, size int64, sum pool.Hash) []byte {
 	key := record.SourceKey("file", fmt.Sprintf("%d %s", size, name), sum.String())
 	if sum == (pool.Hash{}) {
@@ -46,10 +46,10 @@ func fileKey(name string, size int64, sum pool.Hash) []byte {
 	return key
 }
 
-// Note has the next Import of the run remember a file, whose conversations were all given to the run before.
+// Note makes the run's next Import remember a file. All its conversations must have been given to the run before.
 func (r *ImportRun) Note(f ImportedFile) { r.files = append(r.files, f) }
 
-// noteFile remembers a file, if all its conversations are known.
+// noteFile remembers a file if all its conversations are known.
 func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 	rec := fileRecord{Reader: f.Reader, Report: f.Report, SHA256: f.SHA256}
 	for _, l := range f.Conversations {
@@ -63,9 +63,9 @@ func noteFile(st *journal.StoreTxn, f *ImportedFile) error {
 	return record.PutRecord(st.Tx, record.SourceBucket, fileKey(f.Name, f.Size, f.SHA256), rec)
 }
 
-// KnownFile finds what was noted of a file and the contexts of its conversations, in order. It gives nil where the file has to be read: it was not
-// noted, or a conversation is gone, in the trash or was imported in another version since. f has the name, size and reader; sum gives
-// the SHA-256 and is called only when there is one of that name and size.
+// KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
+// one of its conversations is gone, is in the trash, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
+// is called only if a file of that name and size was noted.
 func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
 	candidate := false
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -107,7 +107,7 @@ func KnownFile(ctx context.Context, s *record.Store, f ImportedFile, sum func() 
 	return &f, out, nil
 }
 
-// now is what a conversation comes to today; nil where it is not as it was.
+// now returns the conversation as it is today, nil if it has changed since.
 func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 	var src record.SourceRecord
 	ok, err := record.GetRecord(tx, record.SourceBucket, record.SourceKey(c.Format, c.Conversation, ""), &src)
@@ -121,7 +121,7 @@ func (c *fileConversation) now(tx kv.Tx) (*Imported, error) {
 	return &Imported{Context: c.Context, Title: rec.Title, Branches: int(rec.Branches)}, nil
 }
 
-// SourceOf tells whether a record of the source bucket is about a context: a message, a conversation, a file that held one.
+// SourceOf reports whether a record of the source bucket is about a context: a message, a conversation, or a file that held one.
 func SourceOf(value []byte, id pool.ID) bool {
 	if n, ok := record.ParseSourceNode(value); ok {
 		return n.Context == id

@@ -11,23 +11,25 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// A message belongs to one context. A file that somebody edited, or one made of a copy, may have messages in a context of its own whose ids another context
-// of the store has: they come in under other ids, each time the same ones, and name what they are copies of.
+// A message belongs to one context. A file that was edited, or made of a copy, may have messages whose ids another context of the store has. Such a message
+// gets another id, the same each time, and records which message it is a copy of.
+//
+// ownID returns the id of a file's message in a context if its own id is taken by another message.
 
 // ownID is the id that a message of a file has in a context where its own is another message's.
 func ownID(context pool.ID, m *pool.Message) pool.ID {
 	words := m.Words()
 	h := sha256.Sum256(slices.Concat(context[:], m.ID[:], words[:]))
 	id := m.ID
-	copy(id[6:], h[:]) // what stands before is its time
+	copy(id[6:], h[:]) // the first bytes are its time
 	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
 	return id
 }
 
-// span is where the ids of a context's messages lie.
+// span is the range of the ids of a context's messages.
 type span struct{ first, last pool.ID }
 
-// with is a span that has an id too.
+// with extends a span to include an id.
 func (s span) with(id pool.ID) span {
 	if s == (span{}) {
 		return span{id, id}
@@ -37,7 +39,7 @@ func (s span) with(id pool.ID) span {
 
 func compareIDs(a, b pool.ID) int { return bytes.Compare(a[:], b[:]) }
 
-// readSpans reads the spans of all contexts that have messages, also of those in the trash.
+// readSpans reads the spans of all contexts with messages, including those in the trash.
 func readSpans(tx kv.Tx) (map[pool.ID]span, error) {
 	spans := map[pool.ID]span{}
 	for r := (kv.Range{}); ; {
@@ -57,7 +59,7 @@ func readSpans(tx kv.Tx) (map[pool.ID]span, error) {
 	}
 }
 
-// nextMessage is the first key of a message in a range, nil for none.
+// nextMessage returns the first key of a message in a range, nil if there is none.
 func nextMessage(tx kv.Tx, r kv.Range) (key []byte, err error) {
 	err = tx.Scan(pool.Bucket, r, func(k, _ []byte) error {
 		if len(k) != 32 {
@@ -69,7 +71,8 @@ func nextMessage(tx kv.Tx, r kv.Range) (key []byte, err error) {
 	return key, err
 }
 
-// others are those of some ids that other contexts have. Contexts are passed over whose ids all lie elsewhere, and of the others as much as has no id between two of these.
+// others returns those of the ids that other contexts have. It skips contexts whose spans have none of the ids, and in the others it seeks from one id to
+// the next.
 func (r *ImportRun) others(tx kv.Tx, context pool.ID, ids []pool.ID) (map[pool.ID]bool, error) {
 	slices.SortFunc(ids, compareIDs)
 	found := map[pool.ID]bool{}
@@ -95,15 +98,15 @@ func (r *ImportRun) others(tx kv.Tx, context pool.ID, ids []pool.ID) (map[pool.I
 	return found, nil
 }
 
-// brought notes the ids of messages that a file brought into a context.
+// brought adds the ids of messages that a file brought into a context to its span.
 func (r *ImportRun) brought(context pool.ID, msgs []*pool.Message) {
 	for _, m := range msgs {
 		r.spans[context] = r.spans[context].with(m.ID)
 	}
 }
 
-// settle gives messages that are to come into the context ids of their own where another context has theirs, or this one under theirs something else, and makes
-// what names such a message name it so.
+// settle gives messages that are to come into the context ids of their own, if another context has their ids or this context has other messages under them,
+// and updates what refers to them.
 func (i *NativeImport) settle(tx kv.Tx, msgs []*pool.Message, calls []NativeCall) error {
 	var ask []pool.ID
 	own := map[pool.ID]bool{}
@@ -145,15 +148,15 @@ func (i *NativeImport) settle(tx kv.Tx, msgs []*pool.Message, calls []NativeCall
 	return nil
 }
 
-// What a context knows of a message of a file.
+// How a context knows a message of a file.
 const (
 	no       = iota
-	asIs     // it has it under its id
-	underOwn // it has it under one of its own
-	changed  // it has something else under its id
+	asIs     // it has the message under its id
+	underOwn // it has the message under an id of its own
+	changed  // it has another message under its id
 )
 
-// known looks a message up. A context that is new has what came with its file alone. What was redacted here stays so.
+// known looks up a message. A new context knows only what came with its file. A redacted message counts as the same.
 func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 	if i.more == nil {
 		return no, nil
@@ -183,7 +186,7 @@ func (i *NativeImport) known(tx kv.Tx, m *pool.Message) (int, error) {
 	return no, err
 }
 
-// to is the id that a message of the file has here.
+// to returns the id that a message of the file has here.
 func (i *NativeImport) to(id pool.ID) pool.ID { return renamed(i.renamed, id) }
 
 func renamed(ids map[pool.ID]pool.ID, id pool.ID) pool.ID {
@@ -193,7 +196,7 @@ func renamed(ids map[pool.ID]pool.ID, id pool.ID) pool.ID {
 	return id
 }
 
-// sessionsTo makes sessions name messages by the ids that they have here.
+// sessionsTo makes sessions refer to messages by their ids here.
 func (i *NativeImport) sessionsTo(sessions []branch.Session) {
 	for n := range sessions {
 		s := &sessions[n]

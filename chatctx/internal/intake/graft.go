@@ -20,9 +20,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Incoming is one conversation on its way in, as a tree. Nodes stand after their parents.
+// Incoming is a conversation to import, as a tree. Nodes stand after their parents.
 type Incoming struct {
-	// Format, Conversation and a node's id are the key by which a message is known again. Without a Conversation nothing is.
+	// Format, Conversation and a node's id are the key by which a message is recognised on the next import. Without a Conversation no message is.
 	Format, Conversation string
 	Title                string
 	Derived              bool // the title was made from a message
@@ -30,16 +30,16 @@ type Incoming struct {
 	Settings             map[string]json.RawMessage
 	System, Prompt       string
 	AppData              map[string]json.RawMessage
-	Labels               []string    // they follow the file as its title does; what somebody took off or put on here stays so
-	Parent               *SourceLink // of a sub-context: the conversation that it belongs to
-	Follows              string      // of one without Parent: the id of the message that it goes on from, in a conversation of this format that is not named
+	Labels               []string    // they follow the file as its title does, but labels added or removed here stay so
+	Parent               *SourceLink // the conversation that owns this one, if this is a sub-context
+	Follows              string      // of one without Parent: the id of the message that it continues, in an unnamed conversation of this format
 	Nodes                []Node
 	Branches             []IncomingBranch // the active one first
-	Tags                 map[string]int   // names of nodes, by their numbers, counted from 1
-	Loose                []*pool.Message  // summaries of sessions: in the pool, on no branch
-	// Digest is of the record in the file that the conversation was made of; zero: not known. Unchanged knows it again by that.
+	Tags                 map[string]int   // names of nodes; the numbers count from 1
+	Loose                []*pool.Message  // summaries of sessions, which are on no branch
+	// Digest is the digest of the conversation's record in the file; zero: not known. Unchanged recognises the conversation by it.
 	Digest pool.Hash
-	// Contents has what the messages of Nodes say, where that is too much to be in memory; nil: they are whole.
+	// Contents keeps the messages' contents if they are too large for memory; nil: the messages of Nodes are complete.
 	Contents Contents
 
 	ahead    *NativeImport // with the messages that are stored already
@@ -49,17 +49,17 @@ type Incoming struct {
 	words    []pool.Hash
 }
 
-// Contents keeps what messages say until they are stored. It is asked from several goroutines.
+// Contents keeps the contents of messages until they are stored. Several goroutines may use it at the same time.
 type Contents interface {
-	// Has tells whether it keeps what a message says; else the message is whole.
+	// Has reports whether it keeps the contents of a message; if not, the message is complete.
 	Has(m *pool.Message) bool
-	// Get gives a message whole; m is left as it is.
+	// Get returns the complete message. It does not change m.
 	Get(m *pool.Message) (*pool.Message, error)
-	// Put keeps the message that Get gave for m and that was changed since.
+	// Put replaces the message that Get returned for m.
 	Put(m, whole *pool.Message) error
 }
 
-// whole is the message of a node with all that it says.
+// whole returns the complete message of a node.
 func (in *Incoming) whole(i int) (*pool.Message, error) {
 	if in.Contents == nil {
 		return in.Nodes[i].Message, nil
@@ -71,47 +71,48 @@ func (in *Incoming) whole(i int) (*pool.Message, error) {
 	return m, err
 }
 
-// Node is a message of the tree. Parent is the number of the node above it, counted from 1; 0 for a root.
+// Node is a message of the tree. Parent is the number of its parent node, counted from 1; 0 means that it is a root.
 type Node struct {
 	ID      string
 	Parent  int
 	Message *pool.Message
-	// Further: in the file it is no message of its own, but a part of the one before it, or a text beside the messages. It is not counted.
+	// Further marks what is no message of its own in the file: a part of the message before it, or a text beside the messages. It is not counted.
 	Further bool
-	// CopyOf is the message of another conversation of this format that this one repeats. Where that is known the copy is linked to it and
-	// counted as known.
+	// CopyOf is the message of another conversation of this format that this one repeats. If that message is known, the copy is linked to it and counted as
+	// known.
 	CopyOf NodeLink
 }
 
-// NodeLink names an imported message; the zero one none.
+// NodeLink names an imported message; the zero value names none.
 type NodeLink struct{ Conversation, Node string }
 
-// IncomingBranch ends at the node Leaf, a number counted from 1; 0 for an empty one.
+// IncomingBranch is a branch that ends at the node Leaf, a number counted from 1; 0 means an empty branch.
 type IncomingBranch struct {
 	Name           string
 	Leaf           int
 	System, Prompt string // "": the conversation's
 	Settings       map[string]json.RawMessage
-	Sessions       []branch.Session // a Summary there is the id of a message in Loose, or of a node's
+	Sessions       []branch.Session // a Summary is the id of a message in Loose or of a node's message
 }
 
 // SourceLink names an imported conversation.
 type SourceLink struct{ Format, Conversation string }
 
-// Imported says what became of an Incoming.
+// Imported is the result of importing an Incoming.
 type Imported struct {
 	Context     pool.ID
 	Title       string
 	Created     bool // the context is new
 	Restored    bool // it was in the trash
-	Messages    int  // added, as many as they are in the file
-	Known       int  // were there already, or are copies of messages of other conversations that were
+	Messages    int  // added, as counted in the file
+	Known       int  // already there, or copies of messages of other conversations that were
 	Branches    int  // in the context afterwards
 	NewBranches int
-	// Changed are messages that were there already and say something else in this file, and ChangedOn the new branches that have them.
+	// Changed counts messages that are here already and differ in this file; ChangedOn names the new branches that have the file's versions.
 	Changed   int
 	ChangedOn []string
-	// More are messages that were there already and beside which this file has more than was taken, by their ids in the file: the first ten.
+	// More lists messages that are here already and beside whose words this file has more than was imported, by their ids in the file: the first ten.
+	// MoreCount counts them all.
 	More      []string
 	MoreCount int
 }
@@ -124,8 +125,8 @@ func (i *Imported) more(id string) {
 	}
 }
 
-// fingerprint changes when a conversation has another title, data, nodes or branches, or a message of it says something else. It notes what the
-// messages say, before an embedder's hook changes them.
+// fingerprint returns a hash that changes with a conversation's title, data, nodes, branches or the words of a message. It also remembers the words' hashes
+// before an embedder's hook changes the messages.
 func (in *Incoming) fingerprint() (pool.Hash, error) {
 	h := sha256.New()
 	in.words = make([]pool.Hash, len(in.Nodes))
@@ -157,7 +158,7 @@ func (in *Incoming) fingerprint() (pool.Hash, error) {
 	return pool.Hash(h.Sum(nil)), nil
 }
 
-// dated is how old the file's state of the conversation is: the newest time in it.
+// dated returns the newest time in the file's state of the conversation.
 func (in *Incoming) dated() pool.Time {
 	at := in.Updated
 	for _, n := range in.Nodes {
@@ -166,7 +167,7 @@ func (in *Incoming) dated() pool.Time {
 	return at
 }
 
-// ready checks a conversation's shape and prepares its messages. Nothing imported waits for a decision.
+// ready checks a conversation's shape and prepares its messages. No imported call waits for a decision.
 func (in *Incoming) ready(s *record.Store) error {
 	for i, n := range in.Nodes {
 		if n.Message == nil || n.Parent > i || n.Parent < 0 {
@@ -240,7 +241,7 @@ func (in *Incoming) readyMessage(s *record.Store, m *pool.Message, ids map[pool.
 	return nil
 }
 
-// texts passes what a conversation has beside its messages through the embedder's hook.
+// texts passes a conversation's texts other than messages through the embedder's hook.
 func (in *Incoming) texts(s *record.Store) error {
 	if err := s.Texts("title", &in.Title); err != nil {
 		return err
@@ -264,7 +265,7 @@ func (in *Incoming) texts(s *record.Store) error {
 	return nil
 }
 
-// branchTexts passes the texts of a branch on its way in.
+// branchTexts passes the texts of a branch through the embedder's hook.
 func branchTexts(s *record.Store, system, prompt *string, set *map[string]json.RawMessage, sessions *[]branch.Session) error {
 	if err := s.Texts("prompt", system, prompt); err != nil {
 		return err
@@ -278,28 +279,29 @@ func branchTexts(s *record.Store, system, prompt *string, set *map[string]json.R
 	return err
 }
 
-// ImportRun makes the imports of one command, which one undo takes back.
+// ImportRun makes the imports of one command. One undo takes them all back.
 type ImportRun struct {
 	store *record.Store
 	group uint64
 	files []ImportedFile           // to be noted
-	made  map[pool.ID]bool         // the contexts that came in by their ids, and
-	tasks map[pool.ID]*record.Task // what those are for that are sub-contexts
-	// spans of the contexts that were there when the first one came by its ids, and of those that came so since.
+	made  map[pool.ID]bool         // contexts that came in by their ids
+	tasks map[pool.ID]*record.Task // the tasks of those that are sub-contexts
+	// spans has the ids of the contexts that were there when the first one came in by its ids, and of those that came in since.
 	spans   map[pool.ID]span
-	renamed map[pool.ID]map[pool.ID]pool.ID // what messages of a context that came in are called here, where it is something else
+	renamed map[pool.ID]map[pool.ID]pool.ID // for each context that came in: the messages that have other ids here
 }
 
 // NewImportRun begins the imports of one command.
 func NewImportRun(s *record.Store) *ImportRun { return &ImportRun{store: s} }
 
-// Import stores conversations in one transaction. See ImportRun for several.
+// Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
 func Import(ctx context.Context, s *record.Store, in []*Incoming) ([]Imported, error) {
 	return NewImportRun(s).Import(ctx, in)
 }
 
-// Import stores conversations in one transaction, or in as many as one of them comes again; new ones are one operation of the store. A known conversation gets what is new: nodes that are not there yet, and
-// branches that no branch holds, as an operation of its own. Its messages are changed: they get ids.
+// Import stores conversations in one transaction, except that a conversation that occurs several times needs one for each, and a large one needs several.
+// New conversations are one operation of the store. A known conversation gets what is new, as an operation of its own: nodes that are not there yet, and
+// branches whose path no branch holds. Import changes the messages: they get ids.
 func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
 	for _, c := range in {
 		if err := r.Ready(c); err != nil {
@@ -338,8 +340,8 @@ func (r *ImportRun) Import(ctx context.Context, in []*Incoming) ([]Imported, err
 	return out, nil
 }
 
-// Ready checks a conversation and prepares its messages, once. Import does it too; it needs no transaction, so another goroutine can do
-// it before.
+// Ready checks a conversation and prepares its messages, once. Import also does that; but since it needs no transaction, another goroutine can do it
+// before.
 func (r *ImportRun) Ready(in *Incoming) error {
 	if in == nil {
 		return record.Invalidf("a conversation is nil")
@@ -352,7 +354,7 @@ func (r *ImportRun) Ready(in *Incoming) error {
 	return err
 }
 
-// rounds cuts an order into parts that have each conversation once: what is new in a transaction is complete only after it.
+// rounds cuts an order into parts that have each conversation once: what one transaction adds is complete only after it.
 func rounds(in []*Incoming, order []int) [][]int {
 	seen := make(map[SourceLink]int, len(in))
 	out := [][]int{nil}
@@ -370,7 +372,7 @@ func rounds(in []*Incoming, order []int) [][]int {
 	return out
 }
 
-// linkedFirst gives the order in which conversations are stored: those that others belong to, or are copies of, before these.
+// linkedFirst returns the order in which conversations are stored: those that others belong to, or have copies of, come before these.
 func linkedFirst(in []*Incoming) []int {
 	index := make(map[SourceLink]int, len(in))
 	for i, c := range in {
@@ -407,7 +409,7 @@ func linkedFirst(in []*Incoming) []int {
 	return order
 }
 
-// links are the conversations that this one names, each once where they follow one another.
+// links returns the conversations that this one refers to, without immediate repetitions.
 func (in *Incoming) links() []SourceLink {
 	var out []SourceLink
 	if in.Parent != nil {
@@ -446,7 +448,7 @@ func (r *ImportRun) update(ctx context.Context, fn func(*journal.StoreTxn) error
 	return err
 }
 
-// importOne adds a conversation, or to a known one what is new.
+// importOne adds a new conversation, or what is new of a known one.
 func importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
 	key := record.SourceKey(in.Format, in.Conversation, "")
 	var src record.SourceRecord
@@ -470,7 +472,7 @@ func importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
 }
 
 func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error) {
-	if in.stored { // its messages have their ids in another context
+	if in.stored { // its messages have ids in another context
 		return Imported{}, record.Invalidf("conversation %q was imported already: read it anew to import it once more", in.Title)
 	}
 	if in.ahead != nil {
@@ -526,7 +528,7 @@ func importNew(st *journal.StoreTxn, in *Incoming, key []byte) (Imported, error)
 	if err := t.PutBranches(); err != nil {
 		return res, err
 	}
-	if in.Updated != 0 && in.Updated < t.Now { // a time that is still to come would keep it in front of what changes now
+	if in.Updated != 0 && in.Updated < t.Now { // a time in the future would keep it ahead of what changes now
 		t.Now = in.Updated
 	}
 	if err := takeIn(st, in, id); err != nil {
@@ -547,7 +549,7 @@ func takeIn(st *journal.StoreTxn, in *Incoming, id pool.ID) error {
 	return linkCopies(st, in)
 }
 
-// count counts a node that is added.
+// count counts an added node.
 func (res *Imported) count(n *Node) {
 	switch {
 	case n.Further:
@@ -558,7 +560,7 @@ func (res *Imported) count(n *Node) {
 	}
 }
 
-// dropUnusedMain forgets the branch that every context begins with where the conversation has none of that name.
+// dropUnusedMain removes the branch main that every new context has, unless the conversation has a branch of that name.
 func dropUnusedMain(t *journal.Txn, in *Incoming) error {
 	for _, b := range in.Branches {
 		if b.Name == record.MainBranch {
@@ -576,8 +578,8 @@ func nodeMessages(in *Incoming) []*pool.Message {
 	return out
 }
 
-// writeSources notes a conversation and its nodes as known. To undo a new context is to forget the conversation: its nodes mean nothing without it. t is nil for
-// a new one, else the operation that adds to a known one.
+// writeSources records a conversation and its nodes as known. To undo a new context it is enough to remove the record of the conversation, since its nodes
+// mean nothing without it. t is the operation that adds to a known conversation, nil for a new one.
 func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord, t *journal.Txn) error {
 	if in.Conversation == "" {
 		return nil
@@ -609,18 +611,18 @@ func writeSources(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sou
 	return nil
 }
 
-// graft puts the nodes of a tree into a context, each at the first branch that holds it.
+// graft puts the nodes of a tree into a context, each on the first branch that holds it.
 type graft struct {
 	t    *journal.Txn
 	in   *Incoming
-	home []pool.Home // where each node stands; zero: not yet stored
-	// twins are nodes that hold the same message, by its id; nil where there are none.
+	home []pool.Home // each node's place; zero: not stored yet
+	// twins lists the nodes that have the same message, by its id; nil if there are none.
 	twins map[pool.ID][]int
-	// stored are the ids by which messages are stored that have others in a conversation that comes again; nil for a new one.
+	// stored maps the file's message ids to those of the stored messages, for a conversation that comes again; nil for a new one.
 	stored map[pool.ID]pool.ID
-	// replaced are stored messages that have grown since, with the nodes that take their places.
+	// replaced maps stored messages that have grown since to the nodes that take their places.
 	replaced map[pool.ID]int
-	// changed are the nodes that say something else than what was imported of them before.
+	// changed has the nodes that differ from what was imported of them before.
 	changed map[int]bool
 }
 
@@ -633,7 +635,7 @@ func (g *graft) loose() error {
 	return nil
 }
 
-// path gives the nodes from the root to a leaf.
+// path returns the nodes from the root to a leaf.
 func (g *graft) path(leaf int) []int {
 	var out []int
 	for n := leaf; n > 0; n = g.in.Nodes[n-1].Parent {
@@ -643,7 +645,7 @@ func (g *graft) path(leaf int) []int {
 	return out
 }
 
-// pieces stores those nodes of a path that are not stored yet, in the branch's segment, and gives the history.
+// pieces stores the nodes of a path that are not stored yet, in the branch's segment, and returns the history.
 func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 	var out []branch.Piece
 	for i := 0; i < len(path); {
@@ -687,7 +689,7 @@ func (g *graft) pieces(b *branch.Branch, path []int) ([]branch.Piece, error) {
 	return out, nil
 }
 
-// there notes where the message of a node stands that the context has already under that id.
+// there finds the place of a node's message that the context already has under its id.
 func (g *graft) there(node int) error {
 	if g.home[node].Segment != 0 {
 		return nil
@@ -707,7 +709,7 @@ func (g *graft) there(node int) error {
 	return err
 }
 
-// newBranch makes the branch i of a conversation, and gives its name. The first one of a new context takes the place of main where it has that name.
+// newBranch makes branch i of a conversation and returns its name. The first branch of a new context replaces main if it has that name.
 func (g *graft) newBranch(i int, first bool) (string, error) {
 	want := g.in.Branches[i]
 	b, err := g.takeName(want.Name, first)
@@ -757,7 +759,7 @@ func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {
 	return g.t.Create(name, nil)
 }
 
-// importMore adds to a known conversation what it does not have yet.
+// importMore adds what is new to a known conversation.
 func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.SourceRecord) (Imported, error) {
 	res := Imported{Context: src.Context}
 	t, err := journal.BeginAt(st.Store, st.Tx, src.Context)
@@ -803,7 +805,7 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 		return res, err
 	}
 	res.Title, res.Branches = t.Rec.Title, int(t.Rec.Branches)
-	t.OnContext = t.OnContext || res.Messages > 0 || res.NewBranches > 0 // so that undo finds it, whatever branch it is asked for
+	t.OnContext = t.OnContext || res.Messages > 0 || res.NewBranches > 0 // so that undo finds it on any branch
 	if err := writeSources(st, in, key, src, t); err != nil {
 		return res, err
 	}
@@ -814,7 +816,7 @@ func importMore(st *journal.StoreTxn, in *Incoming, key []byte, src record.Sourc
 	return res, err
 }
 
-// bringBack takes a context out of the trash before it is added to.
+// bringBack takes a context out of the trash before something is added to it.
 func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 	if err := st.Trash(t, 0); err != nil {
 		return err
@@ -827,7 +829,8 @@ func bringBack(st *journal.StoreTxn, t *journal.Txn) error {
 	return err
 }
 
-// extend brings each branch of the conversation into the context: nothing where a branch holds it already, the rest where a branch ends inside it, else a new branch.
+// extend brings each branch of the conversation into the context. It adds nothing if a branch holds the path already, the rest of the path if a branch ends
+// inside it, and else a new branch.
 func (g *graft) extend(res *Imported) error {
 	for i, want := range g.in.Branches {
 		path := g.path(want.Leaf)
@@ -869,7 +872,7 @@ func (g *graft) extend(res *Imported) error {
 	return nil
 }
 
-// sessions are those of want that begin after a position, with the ids by which their summaries are stored.
+// sessions returns the sessions of want that begin after a position, with the ids under which their summaries are stored.
 func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, error) {
 	var out []branch.Session
 	for _, s := range want {
@@ -893,8 +896,8 @@ func (g *graft) sessions(want []branch.Session, after int) ([]branch.Session, er
 	return out, nil
 }
 
-// longest finds the branch to extend by a path: one that holds all of it, else the longest that ends inside it and is not empty. A fork that was made here is
-// somebody's own and is not changed.
+// longest finds the branch that a path extends: one that holds all of it, else the longest non-empty one that ends inside it. Forks made here are
+// somebody's own and are not extended.
 func (g *graft) longest(path []int) (held, error) {
 	var best held
 	all, err := g.branches()
@@ -917,7 +920,7 @@ func (g *graft) longest(path []int) (held, error) {
 	return best, nil
 }
 
-// branches are all branches by name, those of this operation included, ready to be changed.
+// branches returns all branches by name, including those of this operation, loaded for changes.
 func (g *graft) branches() ([]*branch.Branch, error) {
 	var ids []pool.ID
 	if err := g.t.Each(func(b *branch.Branch) error { ids = append(ids, b.ID); return nil }); err != nil {

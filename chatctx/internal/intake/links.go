@@ -13,8 +13,10 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Links between conversations. One that leads to what is not known yet is noted in the source bucket, so that it is made when that comes: the store
-// is the same whichever comes first. The notes stay; what they name may go and come again.
+// Links between conversations. A link to something that is not known yet is noted in the source bucket and made when that arrives, so that the order of
+// imports makes no difference. The notes stay, since what they name may go and come again.
+//
+// linkAll makes the link of a conversation to its parent, unless it has one, and the links of others that wait for it.
 
 // linkAll makes the links of a conversation that was not there, or whose context has no parent yet, and those that wait for it.
 func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
@@ -46,7 +48,7 @@ func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
 	return record.PutRecord(st.Tx, record.SourceBucket, append(key, t.ID[:]...), record.SourceRecord{Context: t.ID})
 }
 
-// below tells whether a context is another, or lies below it.
+// below reports whether a context is top or lies below it.
 func below(tx kv.Tx, id, top pool.ID) (bool, error) {
 	for range 1000 {
 		if id == top || id == (pool.ID{}) {
@@ -61,13 +63,13 @@ func below(tx kv.Tx, id, top pool.ID) (bool, error) {
 	return true, nil
 }
 
-// parentKey begins the keys of the notes about contexts that belong to a conversation, followsKey those about contexts that go on from a message.
+// parentKey begins the keys of notes about contexts that belong to a conversation, followsKey those about contexts that continue a message.
 func parentKey(to SourceLink) []byte { return record.SourceKey("wanted", to.Format, to.Conversation) }
 func followsKey(format, node string) []byte {
 	return record.SourceKey("followed", format, node)
 }
 
-// contextOfNode is the context of the first conversation of a format that has a message of that id.
+// contextOfNode returns the context of the first conversation of a format that has a message of that id.
 func contextOfNode(tx kv.Tx, format, node string) (id pool.ID, err error) {
 	first := record.SourceKey(format, "", "")
 	first = first[:len(first)-2] // without the lengths of the conversation and the node
@@ -82,7 +84,7 @@ func contextOfNode(tx kv.Tx, format, node string) (id pool.ID, err error) {
 	return id, err
 }
 
-// adopt puts below a context those that were imported before it and belong to its conversation.
+// adopt puts contexts below the one they belong to, if they were imported before it.
 func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
 	if to.Conversation == "" {
 		return nil
@@ -94,7 +96,7 @@ func adopt(st *journal.StoreTxn, to SourceLink, parent pool.ID) error {
 	return putBelow(st, children, parent)
 }
 
-// adoptFollowers puts below a context those that go on from a message of it.
+// adoptFollowers puts the contexts that continue a message of a context below it.
 func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
 	all := record.SourceKey("followed", in.Format, "")
 	all = all[:len(all)-1]
@@ -111,7 +113,7 @@ func adoptFollowers(st *journal.StoreTxn, in *Incoming, parent pool.ID) error {
 	return putBelow(st, children, parent)
 }
 
-// has tells whether a key of the source bucket begins so.
+// has reports whether a key of the source bucket has the prefix.
 func has(tx kv.Tx, prefix []byte) (any bool, err error) {
 	err = tx.Scan(record.SourceBucket, kv.Prefix(prefix), func(_, _ []byte) error {
 		any = true
@@ -120,7 +122,7 @@ func has(tx kv.Tx, prefix []byte) (any bool, err error) {
 	return any, err
 }
 
-// waiting adds the contexts that are noted under a key.
+// waiting appends the contexts that are noted under a key.
 func waiting(tx kv.Tx, key []byte, children []pool.ID) ([]pool.ID, error) {
 	err := tx.Scan(record.SourceBucket, kv.Prefix(key), func(k, _ []byte) error {
 		if len(k) == len(key)+16 {
@@ -131,7 +133,7 @@ func waiting(tx kv.Tx, key []byte, children []pool.ID) ([]pool.ID, error) {
 	return children, err
 }
 
-// putBelow gives contexts that have none a parent.
+// putBelow gives a parent to those contexts that have none.
 func putBelow(st *journal.StoreTxn, children []pool.ID, parent pool.ID) error {
 	for _, id := range children {
 		rec, _, err := record.GetContext(st.Tx, id)
@@ -151,7 +153,7 @@ func putBelow(st *journal.StoreTxn, children []pool.ID, parent pool.ID) error {
 	return nil
 }
 
-// parentField is the key of contextRecord.Parent.
+// parentField is the CBOR key of ContextRecord.Parent.
 const parentField = 3
 
 func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
@@ -169,7 +171,7 @@ func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
 	return child.PutRecord()
 }
 
-// linkCopy notes on a node's message which message it is a copy of, and that it is one, for when that other one comes.
+// linkCopy links a node's message to the message that it is a copy of. It also notes that, for when that message arrives later.
 func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) error {
 	if n.CopyOf == (NodeLink{}) || n.CopyOf.Conversation == in.Conversation {
 		return nil
@@ -185,7 +187,7 @@ func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) erro
 	return st.Tx.Put(record.SourceBucket, key, record.SourceNode{Context: context, Message: n.Message.ID}.Value())
 }
 
-// copyKey begins the keys of the notes about copies of a message; without a node, of all messages of a conversation.
+// copyKey begins the keys of notes about copies of a message or, without a node, of any message of a conversation.
 func copyKey(format string, of NodeLink) []byte {
 	key := record.SourceKey("copy", format, of.Conversation)
 	if of.Node != "" {
@@ -195,7 +197,7 @@ func copyKey(format string, of NodeLink) []byte {
 	return key
 }
 
-// linkCopies tells the copies of a conversation's messages, which came before them, what they are copies of.
+// linkCopies links copies that were imported before to this conversation's messages.
 func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 	if in.Conversation == "" {
 		return nil
@@ -228,7 +230,7 @@ func linkCopies(st *journal.StoreTxn, in *Incoming) error {
 	return nil
 }
 
-// setCopy has a stored message name what it is a copy of. It is on no journal: it says the same wherever what it names is.
+// setCopy makes a stored message name its original. It is on no journal, since it stays true whatever becomes of the original.
 func setCopy(st *journal.StoreTxn, c record.SourceNode, of pool.ID) error {
 	m, err := pool.Get(st.Tx, c.Context, c.Message)
 	if err != nil || m == nil || m.CopiedFrom != nil && *m.CopiedFrom == of {

@@ -19,8 +19,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// A context can leave a store and come into another one with its ids and all it has but its journal: NativeView reads it, NativeImport takes
-// it in. Package exchange writes and reads the file in between.
+// A context can leave a store and come into another one with its ids and everything but its journal: NativeView reads it, NativeImport takes it in. Package
+// exchange writes and reads the file in between.
+//
+// NativeFormat is the name of that format in reports.
 
 // NativeFormat is the name of that format in reports.
 const NativeFormat = "chatctx"
@@ -30,7 +32,7 @@ type Native struct {
 	ID               pool.ID
 	Title            string
 	Derived          bool
-	Renamed          bool // it has its title from somebody, and not from a file
+	Renamed          bool // a person gave the title, not a file
 	Parent           pool.ID
 	Settings         map[string]json.RawMessage
 	AppData          map[string]json.RawMessage
@@ -40,8 +42,8 @@ type Native struct {
 	Task             *record.Task
 }
 
-// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which came before it, and what
-// Append and Again add.
+// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which was begun before it, and then what Append and
+// Again add.
 type NativeBranch struct {
 	ID             pool.ID
 	Name           string
@@ -87,31 +89,31 @@ func NativeCalls(tx kv.Tx, id pool.ID) ([]NativeCall, error) {
 	return out, err
 }
 
-// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Tag and Mark at any
-// place after that; Finish at the end. Until then what is there of the context lies in the trash, where one that is given up
-// stays; another import of it goes on from there. It is used by one goroutine.
+// NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
+// called any time after that, and Finish at the end. Until then an unfinished context lies in the trash, where it stays if the import is given up; another
+// import of it continues there. One goroutine uses a NativeImport.
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport struct {
-	Alone    bool // it names a parent that does not count, since that did not come in by a file that holds both
-	Copied   int  // how many messages of the file came in under ids of their own, since another context has theirs
+	Alone    bool // it names a parent that does not count, because no file brought both in
+	Copied   int  // messages of the file that got ids of their own, since another context has theirs
 	run      *ImportRun
 	context  Native
 	rec      record.ContextRecord
 	branches []*branch.Branch
-	homes    map[pool.ID]pool.Home // of the messages that are stored
-	sessions [][]branch.Session    // of each branch; they are put when their summaries are there
-	from     []string              // of each branch; it is put when all are there
+	homes    map[pool.ID]pool.Home // of the stored messages
+	sessions [][]branch.Session    // of each branch; written once their summaries are there
+	from     []string              // of each branch; written once all branches are there
 	sources  []nativeSource
 	tags     map[string]pool.ID
 	marks    map[pool.ID]string
 	seen     map[pool.ID]bool    // the ids of the file's messages
-	renamed  map[pool.ID]pool.ID // what those of them are called here that have another id
-	changed  map[pool.ID]bool    // of these, by their ids here: the context has something else under the file's
-	more     *nativeMore         // where the store has the context
+	renamed  map[pool.ID]pool.ID // the ids here of the file's messages that got other ids
+	changed  map[pool.ID]bool    // of those, by their ids here: the context has another message under the file's id
+	more     *nativeMore         // if the store has the context
 }
 
-// nativeSource is where a message was imported from.
+// nativeSource is the source from which a message was imported.
 type nativeSource struct {
 	format, conversation, node string
 	known                      record.SourceNode
@@ -150,7 +152,7 @@ func (r *ImportRun) Native(ctx context.Context, n Native) (*NativeImport, error)
 	return i, err
 }
 
-// texts passes the texts of a context on its way in through the embedder's hook.
+// texts passes the texts of a context through the embedder's hook.
 func (n *Native) texts(s *record.Store) error {
 	if err := s.Texts("title", &n.Title); err != nil {
 		return err
@@ -173,7 +175,7 @@ func (n *Native) texts(s *record.Store) error {
 	return s.Texts("reason", &task.Reason)
 }
 
-// texts passes the texts of a call's record.
+// texts passes the texts of a call's record through the embedder's hook.
 func (c *NativeCall) texts(s *record.Store) error {
 	c.Decisions = slices.Clone(c.Decisions)
 	reasons := []*string{&c.Reason}
@@ -241,7 +243,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	return err
 }
 
-// write makes a change of the branch b, in a transaction. The context lies in the trash meanwhile, with the first branch active.
+// write changes the branch b in a transaction. Meanwhile the context lies in the trash, and its first branch is active.
 func (i *NativeImport) write(ctx context.Context, b *branch.Branch, change func(*journal.Txn, *branch.Branch) error) error {
 	var changed branch.Branch
 	var rec record.ContextRecord
@@ -288,7 +290,7 @@ func (i *NativeImport) length(b *branch.Branch) int {
 	return b.Len()
 }
 
-// Append adds messages, which have their ids, to the branch that was begun last, and the states of their calls.
+// Append adds messages, which must have ids, to the branch that was begun last, and the states of their calls.
 func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls []NativeCall) error {
 	if len(i.branches) == 0 {
 		return record.Invalidf("a message before any branch")
@@ -337,7 +339,7 @@ func (i *NativeImport) Append(ctx context.Context, msgs []*pool.Message, calls [
 	return nil
 }
 
-// putNativeCalls writes the states of calls of messages that were just put. An open call that the file says nothing more of waits like the others.
+// putNativeCalls writes the states of calls of messages that were just stored. An open call of which the file says no more waits like any other.
 func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) error {
 	byID := make(map[pool.ID]*pool.Message, len(msgs))
 	for _, m := range msgs {
@@ -429,7 +431,7 @@ func (i *NativeImport) Again(ctx context.Context, ids []pool.ID) error {
 	})
 }
 
-// Loose adds a message that no branch holds: the summary of a session, or one that is tagged; and the states of its calls.
+// Loose adds a message that no branch holds, such as a session's summary or a tagged message, and the states of its calls.
 func (i *NativeImport) Loose(ctx context.Context, m *pool.Message, calls []NativeCall) error {
 	if err := i.ready([]*pool.Message{m}, calls); err != nil {
 		return err
@@ -530,8 +532,8 @@ func (i *NativeImport) finishNew(st *journal.StoreTxn) (Imported, error) {
 		NewBranches: len(i.branches)}, nil
 }
 
-// putSources notes the conversations that the context was made of as known, so that importing them again adds only what is new.
-// What another context is known for stays its own.
+// putSources records the conversations that the context was made of as known, so that importing them again adds only what is new. It leaves records about
+// other contexts alone.
 func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 	ours := map[[2]string]bool{}
 	for _, s := range i.sources {
@@ -564,7 +566,7 @@ func (i *NativeImport) putSources(st *journal.StoreTxn) error {
 	return nil
 }
 
-// putNames writes tags and marks that the context does not have yet. A tag that names another message here gets a number.
+// putNames writes the tags and marks that the context does not have yet. A tag whose name belongs to another message here gets a number.
 func (i *NativeImport) putNames(t *journal.Txn) error {
 	for _, name := range slices.Sorted(maps.Keys(i.tags)) {
 		id, free := i.to(i.tags[name]), name
@@ -588,7 +590,7 @@ func (i *NativeImport) putNames(t *journal.Txn) error {
 	return nil
 }
 
-// putName writes a record of a name that is free, and gives what the name has then.
+// putName writes a record if its key is free, and returns the value that the key has then.
 func (i *NativeImport) putName(t *journal.Txn, bucket string, key, value []byte) ([]byte, error) {
 	key = record.Under(t.ID, key...)
 	old, err := t.Tx.Get(bucket, key)
@@ -599,14 +601,14 @@ func (i *NativeImport) putName(t *journal.Txn, bucket string, key, value []byte)
 	return value, t.PutRaw(bucket, key, value)
 }
 
-// nativeMore collects a context that the store has already, as a tree.
+// nativeMore collects the file's state of a context that the store already has, as a tree.
 type nativeMore struct {
 	in    *Incoming
 	paths [][]int // the nodes of each branch
 	index map[nativeStep]int
 	known map[pool.ID]*pool.Message // all messages of the file so far
-	calls []NativeCall              // what the file says of calls
-	fresh map[pool.ID]bool          // messages that the store has not had
+	calls []NativeCall              // the states of calls in the file
+	fresh map[pool.ID]bool          // messages that are new to the store
 }
 
 // nativeStep is a message after the node parent.
@@ -668,7 +670,7 @@ func (n *nativeMore) step(m *pool.Message) {
 	n.leaf()
 }
 
-// finishMore adds to the context what it does not have yet.
+// finishMore adds to the context what is new.
 func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	res := Imported{Context: i.context.ID}
 	t, err := journal.BeginAt(st.Store, st.Tx, i.context.ID)
@@ -716,7 +718,7 @@ func (i *NativeImport) finishMore(st *journal.StoreTxn) (Imported, error) {
 	return res, err
 }
 
-// settleMore is settle for all that was collected.
+// settleMore calls settle for everything that was collected.
 func (i *NativeImport) settleMore(tx kv.Tx) error {
 	msgs := slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose)
 	if err := i.settle(tx, msgs, i.more.calls); err != nil {
@@ -732,7 +734,7 @@ func (i *NativeImport) settleMore(tx kv.Tx) error {
 	return nil
 }
 
-// putMoreCalls puts what the file says of the calls of new messages on their records, as said by it. What it says of calls that were here decides and adds nothing.
+// putMoreCalls records what the file says of the calls of new messages, as said by the file. What it says of other calls has no effect.
 func (i *NativeImport) putMoreCalls(t *journal.Txn) error {
 	for _, c := range i.more.calls {
 		if !i.more.fresh[c.Message] {
@@ -752,7 +754,7 @@ func (i *NativeImport) putMoreCalls(t *journal.Txn) error {
 	return nil
 }
 
-// knownByID finds the messages that are there already.
+// knownByID finds the messages that the context has already.
 func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 	i.more.fresh = map[pool.ID]bool{}
 	for id := range i.more.known {
@@ -794,7 +796,7 @@ func (i *NativeImport) knownByID(g *graft, res *Imported) error {
 	return nil
 }
 
-// Known counts the messages of a conversation that the store has already, and says whether it has the conversation. Nothing is written.
+// Known counts the messages of a conversation that the store has already, and reports whether it has the conversation. It writes nothing.
 func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, has bool, err error) {
 	err = s.DB.View(ctx, func(tx kv.Tx) error {
 		id, err := knownContext(tx, in)
@@ -818,7 +820,7 @@ func Known(ctx context.Context, s *record.Store, in *Incoming) (messages int, ha
 	return messages, has, err
 }
 
-// standing tells whether a node's message is in a context, as it is in the file.
+// standing reports whether a node's message is in a context as it is in the file.
 func (in *Incoming) standing(tx kv.Tx, context pool.ID, i int) (bool, error) {
 	if in.Format == NativeFormat {
 		id := in.Nodes[i].Message.ID
@@ -832,7 +834,7 @@ func (in *Incoming) standing(tx kv.Tx, context pool.ID, i int) (bool, error) {
 	return found.message != nil && !found.goesOn, err
 }
 
-// knownContext is the context that a conversation became, the zero id for none.
+// knownContext returns the context that a conversation became, the zero id if there is none.
 func knownContext(tx kv.Tx, in *Incoming) (pool.ID, error) {
 	var src record.SourceRecord
 	if in.Format == NativeFormat {

@@ -13,8 +13,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// A file from somebody else decides nothing: its approvals are kept as what the file says and are not in force, its settings only as far as they
-// are harmless, and its sub-contexts have the rules and limits of this store.
+// A file from somebody else decides nothing. Its approvals are kept as the file's words but are not in force, its settings count only as far as they are
+// harmless, and its sub-contexts get the rules and limits of this store.
+//
+// undecided makes an unfinished call of a file wait for a decision here. The file's steps are kept as said by the file.
 
 // undecided makes a call of a file that was not finished wait for a decision here. The steps that the file tells are kept as said by it.
 func (c *NativeCall) undecided(now pool.Time, program string) {
@@ -26,7 +28,7 @@ func (c *NativeCall) undecided(now pool.Time, program string) {
 		if n+1 < len(steps) {
 			next = steps[n+1].From
 		}
-		if d.To != next { // what does not fit together is no record
+		if d.To != next { // steps that do not fit together are no record
 			c.Decisions = nil
 			continue
 		}
@@ -53,7 +55,8 @@ func undecidedIn(m *pool.Message) {
 	}
 }
 
-// bound leaves of a file's task what is no wider than here: the parent counts only where it came in by the same run, and then its rules hold. alone: it does not count.
+// bound limits a file's task to what is allowed here. Its parent counts only if the same run brought that in, and then the parent's rules hold. It returns
+// alone if the parent does not count.
 func (r *ImportRun) bound(n *Native) (alone bool) {
 	if !r.made[n.Parent] {
 		alone = n.Parent != pool.ID{}
@@ -77,7 +80,8 @@ func (r *ImportRun) bound(n *Native) (alone bool) {
 	return false
 }
 
-// cameIn reports whether a context came into the store by a file. What was made here takes no sub-contexts from a file: what it allows would hold for them.
+// cameIn reports whether a file brought the context into the store. A context that was made here takes no sub-contexts from a file, since what it allows
+// would hold for them.
 func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
 	for n := rec.StoreLast; n != 0; {
 		op, err := record.GetOperation(tx, pool.ID{}, n)
@@ -95,7 +99,7 @@ func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
 	return false, nil
 }
 
-// remember notes a context of the file that came in by this run, or by one of the same file before, for its sub-contexts.
+// remember keeps, for its sub-contexts, a context that this run brought in or that an earlier run of the same file did.
 func (r *ImportRun) remember(id pool.ID, task *record.Task, renamed map[pool.ID]pool.ID) {
 	if r.made == nil {
 		r.made, r.tasks, r.renamed = map[pool.ID]bool{}, map[pool.ID]*record.Task{}, map[pool.ID]map[pool.ID]pool.ID{}
@@ -106,7 +110,7 @@ func (r *ImportRun) remember(id pool.ID, task *record.Task, renamed map[pool.ID]
 	}
 }
 
-// Hold keeps the settings of a store that a file brings. None of them is in force until a person accepts it; what this store has itself is not asked for.
+// Hold keeps the store settings that a file brings. None is in force until a person accepts it, and the file's value is dropped if this store has its own.
 func (r *ImportRun) Hold(ctx context.Context, set map[string]json.RawMessage) error {
 	if err := r.store.Values("setting", &set); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Unchanged tells whether a conversation was imported with that digest of its record, and is there: then importing it adds nothing.
-// Known, in what it gives, is 0: only the file knows how many messages it has.
+// Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
+// result is 0, since only the file tells how many messages it has.
 func Unchanged(ctx context.Context, s *record.Store, from SourceLink, digest pool.Hash) (Imported, bool, error) {
 	var res Imported
 	same := false
