@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ClaimOf reads the claim on a branch's reply; nil for none.
+// ClaimOf reads the claim on a branch's reply, nil if there is none.
 func ClaimOf(tx kv.Tx, ctx, branchID pool.ID) (*record.Claim, error) {
 	c := &record.Claim{}
 	ok, err := record.GetRecord(tx, record.ClaimBucket, record.Under(ctx, branchID[:]...), c)
@@ -33,8 +33,8 @@ func Find(ctx context.Context, s *record.Store, ref string) (id pool.ID, err err
 	return id, err
 }
 
-// InLane has the Updates under ctx queue with the others of a context, where the engine of a server has use for that, and gives the context's whole id in place of
-// the reference, so that the Update need not look for it.
+// InLane makes the Updates under ctx queue with other Updates of the same context, if the engine is a server's. It also replaces the reference by the
+// context's full id, so that the Update need not look it up.
 func InLane(ctx context.Context, s *record.Store, ref string) (context.Context, string, error) {
 	if s.User == "" {
 		return ctx, ref, nil
@@ -49,7 +49,7 @@ func InLane(ctx context.Context, s *record.Store, ref string) (context.Context, 
 	return Lane(ctx, s, id), ref, nil
 }
 
-// Lane has the Updates under ctx queue with the others of a context, where the engine of a server has use for that; those of the zero id are the store's own.
+// Lane makes the Updates under ctx queue with other Updates of the same context, if the engine is a server's. The zero id stands for the store itself.
 func Lane(ctx context.Context, s *record.Store, id pool.ID) context.Context {
 	if s.User == "" {
 		return ctx
@@ -57,7 +57,7 @@ func Lane(ctx context.Context, s *record.Store, id pool.ID) context.Context {
 	return kv.WithLane(ctx, id.String())
 }
 
-// Together brings the record of a context along with that of the branch on which this person is, where that is known without asking, and with other records.
+// Together fetches the record of a context, that of the branch on which this person is, if a Place knows it, and more records, in one trip.
 func Together(s *record.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
 	keys := append(more, kv.Key{Bucket: record.ContextBucket, Key: id[:]})
 	if s.Place != nil {
@@ -72,7 +72,7 @@ func Together(s *record.Store, tx kv.Tx, id pool.ID, more ...kv.Key) error {
 	return kv.Fetch(tx, keys...)
 }
 
-// At reads the context in a short transaction. What is read with it, as far as that is known before, comes along.
+// At runs fn in a short reading transaction with the context's record. It fetches the records in with along with that one.
 func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.ContextRecord) error, with ...kv.Key) error {
 	return c.Store.DB.View(ctx, func(tx kv.Tx) error {
 		if err := Together(c.Store, tx, c.ID, with...); err != nil {
@@ -92,12 +92,12 @@ func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.Cont
 	})
 }
 
-// Recent gives the ids of all contexts, last changed first.
+// Recent returns the ids of all contexts, the last changed first.
 func Recent(ctx context.Context, s *record.Store) ([]pool.ID, error) {
 	return RecentIn(ctx, s, kv.Range{})
 }
 
-// RecentPage gives at most so many keys of recent in a range, last changed first.
+// RecentPage returns at most so many keys of the bucket recent within a range, the last changed first.
 func RecentPage(ctx context.Context, s *record.Store, within kv.Range, most int) ([][]byte, error) {
 	var keys [][]byte
 	within.Reverse = true
@@ -114,7 +114,7 @@ func RecentPage(ctx context.Context, s *record.Store, within kv.Range, most int)
 	return keys, err
 }
 
-// IDsOf are the contexts that keys of recent are of.
+// IDsOf returns the contexts of keys of the bucket recent.
 func IDsOf(keys [][]byte) []pool.ID {
 	ids := make([]pool.ID, len(keys))
 	for i, key := range keys {
@@ -123,7 +123,7 @@ func IDsOf(keys [][]byte) []pool.ID {
 	return ids
 }
 
-// RecentIn gives the ids of those whose keys in recent lie in a range, last changed first.
+// RecentIn returns the ids of the contexts whose keys in the bucket recent lie in a range, the last changed first.
 func RecentIn(ctx context.Context, s *record.Store, within kv.Range) ([]pool.ID, error) {
 	var ids []pool.ID
 	within.Reverse = true
@@ -140,14 +140,15 @@ func RecentIn(ctx context.Context, s *record.Store, within kv.Range) ([]pool.ID,
 // BranchInfo describes a branch.
 type BranchInfo struct {
 	branch.Branch
-	From       string // what the branch is called that it was forked from; "" where it is of none, or of one that is gone
+	From       string // the name of the branch that it was forked from; "" if it is no fork or that branch is gone
 	Active     bool
 	Messages   int
-	Head       pool.ID // zero on an empty branch
+	Head       pool.ID // zero if the branch is empty
 	SystemText string
 	PromptText string
 }
 
+// DescribeBranch reads what BranchInfo has beside the branch's record.
 func DescribeBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord, b *branch.Branch) (*BranchInfo, error) {
 	info := &BranchInfo{Branch: *b, Active: b.ID == rec.Active, Messages: b.Len()}
 	if err := kv.Fetch(tx, DescribedKeys(id, b)...); err != nil {
@@ -177,6 +178,7 @@ func DescribedKeys(id pool.ID, b *branch.Branch) []kv.Key {
 	return append(keys, branch.PromptKeys(id, b.System, b.Prompt)...)
 }
 
+// BranchInfos describes the branches of a context in the order of sortBranches.
 func BranchInfos(tx kv.Tx, id pool.ID, rec *record.ContextRecord) ([]*BranchInfo, error) {
 	var all []*branch.Branch
 	var keys []kv.Key
@@ -202,6 +204,7 @@ func BranchInfos(tx kv.Tx, id pool.ID, rec *record.ContextRecord) ([]*BranchInfo
 	return out, nil
 }
 
+// BranchOf finds a branch by its name or id; "" means the active branch.
 func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*branch.Branch, error) {
 	if name == "" {
 		return ActiveBranch(tx, id, rec)
@@ -216,7 +219,7 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*br
 	return b, err
 }
 
-// AsBranchID reads a branch's name as an id. A branch that is called so comes first.
+// AsBranchID reads a branch's name as an id. A branch that has that name takes precedence.
 func AsBranchID(name string) (pool.ID, bool) {
 	id, err := uuid.Parse(name)
 	return id, err == nil && len(name) == 36
@@ -231,9 +234,10 @@ func BranchKeys(id pool.ID, name string) []kv.Key {
 	return keys
 }
 
+// ActiveBranch returns the branch that rec has as the active one. If that is a removed branch on which this person was, it returns *record.PlaceLost.
 func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Branch, error) {
 	b, err := branch.Get(tx, id, rec.Active)
-	if err == nil && b != nil && b.Removed != 0 { // for a person who was on it; a context never has such a one
+	if err == nil && b != nil && b.Removed != 0 { // only if a person was on it: a context's own active branch is never removed
 		err = &record.PlaceLost{Title: rec.Title, Branch: b.Name}
 	} else if err == nil && b == nil {
 		err = record.Damaged("the active branch of context %s is not there: chatctx repair", id)
@@ -241,13 +245,13 @@ func ActiveBranch(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (*branch.Bran
 	return b, err
 }
 
-// Places are the settings of a branch's places, the widest first.
+// Places returns the settings of the store, the context and the branch, the widest first.
 func Places(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) ([]map[string]json.RawMessage, error) {
 	store, err := StoreSettings(tx)
 	return []map[string]json.RawMessage{store, rec.Settings, b.Settings}, err
 }
 
-// Effective are the settings in force on a branch.
+// Effective returns the settings in force on a branch.
 func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[string]json.RawMessage, error) {
 	places, err := Places(tx, rec, b)
 	if err != nil {
@@ -259,6 +263,7 @@ func Effective(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) (map[strin
 // MarksKey names what Marks reads, for kv.Fetch.
 func MarksKey(id pool.ID) kv.Key { return kv.In(record.MarkBucket, kv.Prefix(id[:])) }
 
+// Marks returns the marks of a context's messages.
 func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
 	out := map[pool.ID]string{}
 	err := tx.Scan(record.MarkBucket, kv.Prefix(id[:]), func(key, value []byte) error {
@@ -268,7 +273,7 @@ func Marks(tx kv.Tx, id pool.ID) (map[pool.ID]string, error) {
 	return out, err
 }
 
-// KeysWith gives copies of the keys that begin with a prefix.
+// KeysWith returns copies of the keys with a prefix.
 func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 	var keys [][]byte
 	err := tx.Scan(bucket, kv.Prefix(prefix), func(key, _ []byte) error {
@@ -278,13 +283,14 @@ func KeysWith(tx kv.Tx, bucket string, prefix []byte) ([][]byte, error) {
 	return keys, err
 }
 
-// CopyMark and MoveMark stand in place of the format, before what a copy is of, or where a store went.
+// CopyMark and MoveMark replace the format number of an unfinished copy and of a store that has moved. Behind them stands which store is copied, or where
+// the store went.
 const (
 	CopyMark = "copy of "
 	MoveMark = "moved to "
 )
 
-// CheckFormat says whether a database is a store of a version that this program reads.
+// CheckFormat returns an error if a database is no store, or one of a version that this program does not read.
 func CheckFormat(tx kv.Tx) error {
 	raw, err := tx.Get(record.MetaBucket, record.MetaFormat)
 	if err != nil {
@@ -293,7 +299,7 @@ func CheckFormat(tx kv.Tx) error {
 	return CheckVersion(raw)
 }
 
-// CheckVersion is CheckFormat for what stands in the database as its format, nil for nothing.
+// CheckVersion is CheckFormat for the value of the format, nil if there is none.
 func CheckVersion(raw []byte) error {
 	var version int
 	switch {
@@ -311,13 +317,14 @@ func CheckVersion(raw []byte) error {
 	return nil
 }
 
+// StoreSettings returns the settings of the store.
 func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	_, err := record.GetRecord(tx, record.MetaBucket, record.MetaSettings, &out)
 	return out, err
 }
 
-// ChangeSettings gives a place's settings with some set, and with what goes along with those.
+// ChangeSettings returns a place's settings with the ones in set changed, and those that go along with these. It reports whether anything changed.
 func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
 	if err := settings.CheckAll(set); err != nil {
 		return nil, false, record.Invalidf("%v", err)
@@ -325,7 +332,7 @@ func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMe
 	return MergeValues(have, settings.Complete(have, set))
 }
 
-// MergeValues gives values with some set; a null value takes a key away.
+// MergeValues returns values with the ones in set changed; null removes a key. It reports whether anything changed.
 func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {
 	out := make(map[string]json.RawMessage, len(have)+len(set))
 	for k, v := range have {

@@ -1,4 +1,5 @@
-// Package view reads: it resolves references to contexts, branches and messages, and gives what a transaction shows of them, calls in their present state.
+// Package view reads: it resolves references to contexts, branches and messages, and returns what a transaction shows of them, with calls in their present
+// state.
 //
 // It owns no record and may read all of them. It never writes.
 package view

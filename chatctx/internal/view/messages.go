@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Unanswered is an open call as its index names it.
+// Unanswered is an open call as the index names it.
 type Unanswered struct {
 	Home    pool.Home
 	Message pool.ID
@@ -20,7 +20,7 @@ type Unanswered struct {
 	CallID  string
 }
 
-// UnansweredIn gives the open calls of messages that stand in pieces, in the order of the pieces.
+// UnansweredIn returns the open calls of messages in pieces, in the order of the pieces.
 func UnansweredIn(tx kv.Tx, ctx pool.ID, pieces []branch.Piece) ([]Unanswered, error) {
 	var out []Unanswered
 	for _, p := range pieces {
@@ -71,7 +71,7 @@ func CallKeys(ctx pool.ID, m *pool.Message) (keys []kv.Key) {
 	return keys
 }
 
-// sortBranches puts branches in the order they were made; of those made in one operation main comes first, then by name.
+// sortBranches sorts branches by the time they were made; of those made in one operation main comes first, the others by name.
 func sortBranches(infos []*BranchInfo) {
 	slices.SortStableFunc(infos, func(a, b *BranchInfo) int {
 		switch {
@@ -88,7 +88,7 @@ func sortBranches(infos []*BranchInfo) {
 	})
 }
 
-// EntryBatch is how many messages are read in one transaction: some milliseconds of it.
+// EntryBatch is how many messages one transaction reads, which takes some milliseconds.
 const EntryBatch = 256
 
 // EntriesKeys names what ReadEntries reads before the messages themselves, for kv.Fetch.
@@ -97,17 +97,17 @@ func EntriesKeys(id pool.ID, b *branch.Branch, from, to int) []kv.Key {
 	return append(append(keys, branch.TurnKeys(id, b.Pieces, from-1)...), TagsKey(id))
 }
 
-// IDsFrom are the ids of the messages from the one before a position on, to the branch's end.
+// IDsFrom returns the ids of the messages from the one before a position to the branch's end.
 func IDsFrom(tx kv.Tx, id pool.ID, b *branch.Branch, from int) ([]pool.ID, error) {
 	return branch.IDs(tx, id, stretch(b, from, b.Len()))
 }
 
-// stretch are the pieces from the message before a position on to another one.
+// stretch returns the pieces from the message before position from to position to.
 func stretch(b *branch.Branch, from, to int) []branch.Piece {
 	return branch.Slice(b.Pieces, max(from-2, 0), to)
 }
 
-// ReadEntries reads the messages at positions from to to of a branch, calls as they are now.
+// ReadEntries reads the messages at positions from to to of a branch, both included and counted from 1, with calls in their present state.
 func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.Entry, error) {
 	if err := kv.Fetch(tx, EntriesKeys(id, b, from, to)...); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.
 	return out, err
 }
 
-// turnName names a message's turn: u3 for the words that begin the third, a3 for all that answers them.
+// turnName returns the label of a message's turn: u3 for the message that begins the third turn, a3 for all that answer it.
 func turnName(m *pool.Message, n int) string {
 	if branch.ItemOf(m).Turn {
 		return fmt.Sprintf("u%d", n)
@@ -157,7 +157,7 @@ func turnName(m *pool.Message, n int) string {
 	return fmt.Sprintf("a%d", n)
 }
 
-// SessionAt is the number of the session that a position lies in, from 1.
+// SessionAt returns the number of the session that has a position, from 1.
 func SessionAt(b *branch.Branch, pos int) int {
 	n := 1
 	for i, s := range b.Sessions {
@@ -171,6 +171,7 @@ func SessionAt(b *branch.Branch, pos int) int {
 // TagsKey names what TagsOf reads, for kv.Fetch.
 func TagsKey(id pool.ID) kv.Key { return kv.In(record.TagBucket, kv.Prefix(id[:])) }
 
+// TagsOf returns the tags of a context's messages.
 func TagsOf(tx kv.Tx, id pool.ID) (map[pool.ID][]string, error) {
 	out := map[pool.ID][]string{}
 	err := tx.Scan(record.TagBucket, kv.Prefix(id[:]), func(key, value []byte) error {

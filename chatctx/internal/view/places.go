@@ -13,11 +13,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Reader finds messages in a transaction. Where a change is being made, Named and Each give the branches as they are in it; nil: as they are stored.
+// Reader finds messages in a transaction. During a change, Named and Each return the branches as the change has made them; if they are nil, the stored ones
+// are read.
 type Reader struct {
 	Tx    kv.Tx
 	ID    pool.ID
-	Named func(name string) (*branch.Branch, error) // nil for none of that name
+	Named func(name string) (*branch.Branch, error) // returns nil if no branch has that name
 	Each  func(func(*branch.Branch) error) error
 }
 
@@ -35,7 +36,7 @@ func (r Reader) each(fn func(*branch.Branch) error) error {
 	return branch.List(r.Tx, r.ID, fn)
 }
 
-// Find resolves a reference: the message and its position on the branch, 0 where the branch does not hold it.
+// Find resolves a reference to a message and its position on the branch, 0 if the branch does not hold it.
 func (r Reader) Find(b *branch.Branch, ref record.Ref) (pool.ID, int, error) {
 	p, err := r.resolve(b, string(ref))
 	if err != nil {
@@ -48,8 +49,8 @@ func (r Reader) Find(b *branch.Branch, ref record.Ref) (pool.ID, int, error) {
 	return p.id, pos, err
 }
 
-// Locate resolves a reference to a message with the branch that it stands on: b if that holds it, else the one that the reference names, else the first that holds it. The
-// branch is nil where none does.
+// Locate resolves a reference to a message and a branch that holds it: b if possible, else the branch that the reference names, else the first one. on is
+// nil if no branch holds it.
 func (r Reader) Locate(b *branch.Branch, ref record.Ref) (id pool.ID, on *branch.Branch, pos int, err error) {
 	p, err := r.resolve(b, string(ref))
 	if err != nil {
@@ -71,7 +72,7 @@ func (r Reader) Locate(b *branch.Branch, ref record.Ref) (id pool.ID, on *branch
 	return p.id, on, pos, err
 }
 
-// LocateThere is Locate, but for a reference that names a branch: then the message is looked for on that one alone, though b may hold it too.
+// LocateThere is like Locate, except that a reference with a branch's name counts on that branch alone, even if b also holds the message.
 func (r Reader) LocateThere(b *branch.Branch, ref record.Ref) (on *branch.Branch, pos int, err error) {
 	p, err := r.resolve(b, string(ref))
 	if err != nil || p.on != nil {
@@ -84,7 +85,7 @@ func (r Reader) LocateThere(b *branch.Branch, ref record.Ref) (on *branch.Branch
 	return on, pos, err
 }
 
-// TurnOf is the turn in which the message at a position stands: the positions of the user's message that begins it, 0 where none does, and of its last message.
+// TurnOf returns the turn of the message at a position: the positions of the user's message that begins it, 0 if there is none, and of its last message.
 func (r Reader) TurnOf(b *branch.Branch, pos int) (begins, ends int, err error) {
 	turn, err := branch.Turns(r.Tx, r.ID, b.Pieces, pos)
 	if err != nil {
@@ -97,7 +98,7 @@ func (r Reader) TurnOf(b *branch.Branch, pos int) (begins, ends int, err error) 
 	return begins, next - 1, err
 }
 
-// Elsewhere is the error for a message that is not on the branch where a command needs it: it says which branch has it.
+// Elsewhere returns the error for a message that is not on the branch where a command needs it. It names the branch that has it.
 func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
 	id, on, _, err := r.Locate(b, ref)
 	if err != nil {
@@ -109,8 +110,8 @@ func (r Reader) Elsewhere(b *branch.Branch, ref record.Ref) error {
 	return record.OnAnother(record.Short(id), b.Name, on.Name)
 }
 
-// Range resolves A..B: the branch, and the positions of the first message after A and of B on it. to < from where nothing lies between them. ok is false for a reference that
-// is no range. What A names need not stand on B's branch: then the range begins where that branch leaves A's history.
+// Range resolves A..B to a branch and the positions of the first message after A and of B. If nothing lies between them, to < from. ok is false if the
+// reference is no range. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history.
 func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from, to int, ok bool, err error) {
 	left, right, ok := strings.Cut(string(ref), "..")
 	if !ok {
@@ -148,7 +149,7 @@ func (r Reader) Range(b *branch.Branch, ref record.Ref) (on *branch.Branch, from
 	return on, from + 1, to, true, nil
 }
 
-// isName reports whether a tag or a branch is called so.
+// isName reports whether a tag or a branch has this name.
 func (r Reader) isName(s string) (bool, error) {
 	tag, err := r.tag(s)
 	if tag != nil || err != nil {
@@ -158,12 +159,12 @@ func (r Reader) isName(s string) (bool, error) {
 	return b != nil, err
 }
 
-// place is what a reference names. on is the branch that the reference itself is about, with the position there; nil for a tag and an id.
+// place is what a reference names. on is the branch that the reference itself names, with the position there; nil for tags and ids.
 type place struct {
 	id   pool.ID
 	on   *branch.Branch
 	pos  int
-	sure string // how it is written so that nothing else can be meant
+	sure string // an unambiguous way to write it
 }
 
 // resolve finds what a reference names, read on branch b.
@@ -194,7 +195,7 @@ func (r Reader) resolve(b *branch.Branch, s string) (place, error) {
 	return r.any(b, s)
 }
 
-// any tries each way to read a reference: tag, branch, label, id.
+// any tries each way to read a reference: as a tag, branch, label or id.
 func (r Reader) any(b *branch.Branch, s string) (place, error) {
 	var found []place
 	for _, by := range []func() ([]place, error){
@@ -212,7 +213,7 @@ func (r Reader) any(b *branch.Branch, s string) (place, error) {
 	return r.only(s, found, nil)
 }
 
-// only gives the one message that all of found are.
+// only returns the one message that all of found name, or an error if they differ.
 func (r Reader) only(s string, found []place, err error) (place, error) {
 	if err != nil {
 		return place{}, err
@@ -246,7 +247,7 @@ func (r Reader) byTag(name string) ([]place, error) {
 	return []place{{id: pool.ID(tag), sure: "tag:" + name}}, nil
 }
 
-// byBranch reads BRANCH, which is its head, and BRANCH@…; a name may hold an @ of its own.
+// byBranch reads BRANCH, which means its head, and BRANCH@…. A branch's name may contain an @.
 func (r Reader) byBranch(s string) ([]place, error) {
 	var found []place
 	b, err := r.named(s)
@@ -274,7 +275,7 @@ func (r Reader) byBranch(s string) ([]place, error) {
 	return append(found, p), nil
 }
 
-// onward reads what stands after an @: nothing, 3, -2 or the label of a turn.
+// onward reads what follows an @: nothing, 3, -2 or the label of a turn.
 func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 	n := b.Len()
 	pos, ok := n, true
@@ -300,7 +301,7 @@ func (r Reader) onward(b *branch.Branch, rest, whole string) (place, error) {
 	return place{id, b, pos, "branch:" + b.Name + "@" + strconv.Itoa(pos)}, err
 }
 
-// byLabel reads the label of a turn on a branch: u3 is the message that begins it, a3 the last one of what answers it.
+// byLabel reads the label of a turn on a branch: u3 is the message that begins the turn, a3 the last one that answers it.
 func (r Reader) byLabel(b *branch.Branch, s string) ([]place, error) {
 	if !branch.IsLabel(s) {
 		return nil, nil
@@ -328,7 +329,8 @@ func (r Reader) byLabel(b *branch.Branch, s string) ([]place, error) {
 	return []place{{id, b, pos, "branch:" + b.Name + "@" + s}}, err
 }
 
-// turnBegins is the position at which a turn begins, from 1; Len+1 where there are not so many, 0 for turn 0, which is what stands before the first.
+// turnBegins returns the position at which a turn begins, from 1. It returns Len+1 if there are fewer turns, and 0 for turn 0, the messages before the
+// first turn.
 func (r Reader) turnBegins(b *branch.Branch, turn int) (int, error) {
 	if turn == 0 {
 		return 0, nil
@@ -344,7 +346,7 @@ func (r Reader) turnBegins(b *branch.Branch, turn int) (int, error) {
 	return pos + 1, failed
 }
 
-// byID reads an id, or a part of one.
+// byID reads an id or a part of one.
 func (r Reader) byID(b *branch.Branch, s string) ([]place, error) {
 	if id, err := uuid.Parse(s); err == nil && len(s) == 36 {
 		has, err := pool.Has(r.Tx, r.ID, id)
@@ -373,7 +375,7 @@ func (r Reader) byID(b *branch.Branch, s string) ([]place, error) {
 	return found, nil
 }
 
-// matching gives the messages of the context whose id begins or ends with digits. It reads the entries, which hold little but the ids.
+// matching returns the messages of the context whose ids begin or end with digits. It reads the entries, which hold little but ids.
 func (r Reader) matching(digits string) ([]pool.ID, error) {
 	seen := map[pool.ID]bool{}
 	var found []pool.ID
@@ -401,7 +403,7 @@ func (r Reader) matching(digits string) ([]pool.ID, error) {
 	return found, err
 }
 
-// onBranch picks the one of several that the branch holds.
+// onBranch chooses the one message of several that the branch holds.
 func (r Reader) onBranch(b *branch.Branch, found []pool.ID) (pool.ID, bool, error) {
 	var held []pool.ID
 	for _, id := range found {
@@ -419,7 +421,7 @@ func (r Reader) onBranch(b *branch.Branch, found []pool.ID) (pool.ID, bool, erro
 	return pool.ID{}, false, nil
 }
 
-// describe is a place as it is surely written, with a word on what stands there.
+// describe returns an unambiguous reference to a place and the beginning of its message.
 func (r Reader) describe(p place) string {
 	m, err := pool.Get(r.Tx, r.ID, p.id)
 	if err != nil || m == nil {
@@ -428,7 +430,8 @@ func (r Reader) describe(p place) string {
 	return fmt.Sprintf("%s (%s: %s)", p.sure, m.Role, TitleFrom(m.Text()))
 }
 
-// placeOf is a message's position on a branch, from 1, or 0. Where a message stands at its home, that costs one read; else the ids are read.
+// placeOf returns a message's position on a branch, from 1, or 0 if it is not there. If the branch holds the message's home, that takes one read; else it
+// reads the ids.
 func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
 	home, err := pool.HomeOf(r.Tx, r.ID, id)
 	if err != nil {
@@ -440,7 +443,7 @@ func (r Reader) placeOf(b *branch.Branch, id pool.ID) (int, error) {
 	return r.stands(b, id, home)
 }
 
-// StandsAt is placeOf for a message that was read.
+// StandsAt is placeOf for a message that was read already.
 func (r Reader) StandsAt(b *branch.Branch, m *pool.Message) (int, error) {
 	return r.stands(b, m.ID, &m.Home)
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxCandidates bounds the list that an ambiguous reference gets back.
+// MaxCandidates bounds the list in the error for an ambiguous reference.
 const MaxCandidates = 20
 
-// CurrentContext is the current context of whoever uses the store, the zero id for none.
+// CurrentContext returns the current context of whoever uses the store, the zero id if there is none.
 func CurrentContext(s *record.Store, tx kv.Tx) (pool.ID, error) {
 	if s.Place != nil {
 		return s.Place.Context()
@@ -27,7 +27,7 @@ func CurrentContext(s *record.Store, tx kv.Tx) (pool.ID, error) {
 	return StoresContext(tx)
 }
 
-// StoresContext is the current context that the store itself keeps, the zero id for none.
+// StoresContext returns the current context that the store itself keeps, the zero id if there is none.
 func StoresContext(tx kv.Tx) (pool.ID, error) {
 	raw, err := tx.Get(record.MetaBucket, record.MetaCurrent)
 	if err != nil || len(raw) != 16 {
@@ -36,13 +36,13 @@ func StoresContext(tx kv.Tx) (pool.ID, error) {
 	return pool.ID(raw), nil
 }
 
-// ResolveContext finds a context, in the trash or not: by title first, then by a part of its id or of its title. What is in the trash does not stand in the way of
-// what is outside.
+// ResolveContext finds a context: the current one for "", else by its whole id, its title, or a part of its id or title. Of contexts whose titles fit
+// equally well, those outside the trash take precedence.
 func ResolveContext(s *record.Store, tx kv.Tx, ref string) (pool.ID, error) {
 	return ResolveContextIn(s, tx, ref, false)
 }
 
-// ResolveContextIn is ResolveContext that prefers, among contexts of one title, those in the trash or those outside.
+// ResolveContextIn is like ResolveContext, but with trash those in the trash take precedence.
 func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.ID, error) {
 	if ref == "" {
 		id, err := CurrentContext(s, tx)
@@ -79,8 +79,9 @@ func ResolveContextIn(s *record.Store, tx kv.Tx, ref string, trash bool) (pool.I
 	return pool.ID{}, record.Ambiguous("context", ref, words)
 }
 
-// contextsLike gives the contexts that a reference could mean: those with that title, else those whose id it is a part of or whose title, without regard to case. What is
-// in the trash counts where trash says so, or where nothing else fits.
+// contextsLike returns the contexts that a reference may mean. trash selects the contexts in the trash or those outside. The first list that is not empty
+// counts: the selected ones with that title; the others with that title; those with a matching part of the id and the selected ones with a part of the
+// title, ignoring case; the others with a part of the title.
 func contextsLike(tx kv.Tx, ref string, trash bool) ([]candidate, error) {
 	var titled, titledElse, like, likeElse []candidate
 	digits, part := IdDigits(ref), strings.ToLower(strings.TrimSpace(ref))
@@ -111,13 +112,13 @@ func contextsLike(tx kv.Tx, ref string, trash bool) ([]candidate, error) {
 	return nil, err
 }
 
-// candidate is a context that a reference could mean.
+// candidate is a context that a reference may mean.
 type candidate struct {
 	id  pool.ID
 	rec *record.ContextRecord
 }
 
-// describe says what tells a context from others: its id, title, last change, size and first words.
+// describe distinguishes a context from others by its id, title, last change, size and first words.
 func (c candidate) describe(tx kv.Tx) (string, error) {
 	words := []string{c.rec.Title}
 	if c.rec.Trashed != 0 {
@@ -135,7 +136,7 @@ func (c candidate) describe(tx kv.Tx) (string, error) {
 	return fmt.Sprintf("%s (%s)", c.id, strings.Join(words, ", ")), err
 }
 
-// DescribeName says what tells a branch from others: its name, when it was made, its length and its last words.
+// DescribeName distinguishes a branch from others by its name, its date, its length and its last words.
 func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 	words := []string{b.Created.Time().Format(time.DateOnly), plural.Count(b.Len(), "message")}
 	head, err := branch.Head(tx, ctx, b.Pieces)
@@ -148,7 +149,7 @@ func DescribeName(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 	return fmt.Sprintf("%s (%s)", b.Name, strings.Join(words, ", ")), nil
 }
 
-// firstWords are the first line of a branch's first message.
+// firstWords returns the first line of a branch's first message.
 func firstWords(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 	if b.Len() == 0 {
 		return "", nil
@@ -164,7 +165,7 @@ func firstWords(tx kv.Tx, ctx pool.ID, b *branch.Branch) (string, error) {
 	return TitleFrom(m.Text()), nil
 }
 
-// IdDigits gives the hex digits of a reference that can be a part of an id, "" where it cannot.
+// IdDigits returns the hex digits of a reference that may be a part of an id, else "".
 func IdDigits(ref string) string {
 	digits := strings.ToLower(strings.ReplaceAll(ref, "-", ""))
 	if len(digits) < 4 || len(digits) > 32 {
@@ -178,7 +179,7 @@ func IdDigits(ref string) string {
 	return digits
 }
 
-// Matches reports whether an id begins or ends with digits, or what is shown of it begins with them.
+// Matches reports whether digits are the beginning or end of an id, or the beginning of its short form.
 func Matches(id pool.ID, digits string) bool {
 	var buf [32]byte
 	hex.Encode(buf[:], id[:])
@@ -186,10 +187,10 @@ func Matches(id pool.ID, digits string) bool {
 	return strings.HasPrefix(all, digits) || strings.HasSuffix(all, digits) || strings.HasPrefix(all[32-shownDigits:], digits)
 }
 
-// shownDigits is how much of an id people are shown: record.Short.
+// shownDigits is the length of an id's short form, record.Short.
 const shownDigits = 8
 
-// TitleFrom makes a title from the first line of a text: at most 60 characters, no control characters. It is "" where nothing is left.
+// TitleFrom makes a title from the first line of a text: at most 60 characters, without control characters. It may be "".
 func TitleFrom(text string) string {
 	line := strings.TrimSpace(text)
 	if i := strings.IndexAny(line, "\r\n"); i >= 0 {
@@ -203,7 +204,7 @@ func TitleFrom(text string) string {
 	return strings.TrimRightFunc(string(runes), unicode.IsSpace) + "…"
 }
 
-// CheckTitle says why a context cannot have this title.
+// CheckTitle returns an error if a context cannot have this title.
 func CheckTitle(title string) error {
 	if len(title) > 1024 || !utf8.ValidString(title) || strings.ContainsFunc(title, unicode.IsControl) {
 		return record.Invalidf("a title is UTF-8 of at most 1024 bytes without control characters")

@@ -12,9 +12,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
+// RuleKey is the key of a rule's record.
 func RuleKey(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
 
-// RulesOf reads the rules that are kept with a context, or with the zero id with the store, in the order they were made.
+// RulesOf reads the rules of a context, or those of the store for the zero id, in the order in which they were made.
 func RulesOf(tx kv.Tx, ctx pool.ID) ([]*record.Rule, error) {
 	var out []*record.Rule
 	err := tx.Scan(record.RuleBucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
@@ -34,10 +35,10 @@ func decodeRule(key, value []byte) (*record.Rule, error) {
 	return r, nil
 }
 
-// RuleSet are all rules of a store by context, those for all under the zero id.
+// RuleSet has all rules of a store by context; those of the store have the zero id.
 type RuleSet map[pool.ID][]*record.Rule
 
-// AllRules reads every rule of a store.
+// AllRules reads all rules of a store.
 func AllRules(tx kv.Tx) (RuleSet, error) {
 	all := RuleSet{}
 	err := tx.Scan(record.RuleBucket, kv.Range{}, func(key, value []byte) error {
@@ -50,18 +51,19 @@ func AllRules(tx kv.Tx) (RuleSet, error) {
 	return all, err
 }
 
-// RulesFor gives the rules that hold for a context at a time: its own, its parents', the store's. Where a context is no task of its parent but only says that it belongs to it, as files of other
-// programs do, nobody here gave it what is allowed there: of that parent and those above the rules that allow are left out.
+// RulesFor returns the rules that hold for a context at a time: its own, its parents' and the store's. A task with OwnRules does not have those of its
+// parents. If a context is not a task of its parent but only names it, as files of other programs do, nobody here allowed it anything: then the rules that
+// allow are left out for that parent and those above.
 func RulesFor(tx kv.Tx, id pool.ID, now pool.Time) ([]*record.Rule, error) {
 	return rulesUp(tx, id, now, func(id pool.ID) ([]*record.Rule, error) { return RulesOf(tx, id) })
 }
 
-// For is RulesFor of rules that were read.
+// For is like RulesFor, for rules that were read already.
 func (s RuleSet) For(tx kv.Tx, id pool.ID, now pool.Time) ([]*record.Rule, error) {
 	return rulesUp(tx, id, now, func(id pool.ID) ([]*record.Rule, error) { return slices.Clone(s[id]), nil })
 }
 
-// maxParents bounds how far up parents are followed.
+// maxParents bounds how many parents are followed.
 const maxParents = 64
 
 func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Rule, error)) ([]*record.Rule, error) {
@@ -100,7 +102,8 @@ func rulesUp(tx kv.Tx, id pool.ID, now pool.Time, of func(pool.ID) ([]*record.Ru
 	return slices.DeleteFunc(out, func(r *record.Rule) bool { return r.Expires != 0 && r.Expires <= now }), err
 }
 
-// Place fills in what a question about a call has from where the call is: the mode, and of the tool its folder and schema. A nil branch: the context's own settings. The environment's are under them.
+// Place completes a question about a call from the call's place: the mode, and the tool's folder and schema. With a nil branch it takes the context's own
+// settings. The environment's settings come under them.
 func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 	q.Context = id
 	if b == nil {
@@ -134,7 +137,7 @@ func Place(tx kv.Tx, id pool.ID, b *branch.Branch, q *record.Question) error {
 		}
 	}
 	if !filepath.IsAbs(q.Dir) {
-		q.Dir = "" // nobody knows where it would begin
+		q.Dir = "" // nobody knows where a relative folder would begin
 	}
 	return nil
 }

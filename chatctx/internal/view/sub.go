@@ -6,7 +6,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// BranchByID finds a branch by its id, nil for none.
+// BranchByID finds a branch by its id. It returns nil for a removed branch, or if there is none.
 func BranchByID(tx kv.Tx, ctx, id pool.ID) (*branch.Branch, error) {
 	b, err := branch.Get(tx, ctx, id)
 	if b != nil && b.Removed != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ToolsFor gives the tools of a context, its own winning over those for all, by name. Those of MCP servers come one by one.
+// ToolsFor returns the tools of a context by name, each tool of an MCP server by itself. The context's own tools take precedence over the store's.
 func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
 	kept, err := KeptTools(tx, id)
 	if err != nil {
@@ -21,7 +21,7 @@ func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
 	return tools, nil
 }
 
-// KeptTools gives the tools of a context and those for all as they are kept.
+// KeptTools returns the records of a context's and the store's tools.
 func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	byName := map[string]record.KeptTool{}
 	for _, scope := range []pool.ID{{}, id} {
@@ -45,10 +45,10 @@ func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	return tools, nil
 }
 
-// remoteMark stands between the name of an MCP server and that of a tool of it, in the name that a model sees.
+// remoteMark stands between the names of an MCP server and its tool in the name that a model sees.
 const remoteMark = "__"
 
-// offers are the tools that a record stands for: itself, or those of the MCP server that it names.
+// offers returns the tools that a record stands for: itself, or those of the MCP server that it names.
 func offers(t record.Tool) []record.Tool {
 	if !t.MCP {
 		return []record.Tool{t}
