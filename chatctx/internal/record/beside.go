@@ -4,18 +4,20 @@ import (
 	"sync"
 )
 
-// maxBehind times 256 messages may come while the goroutine runs, before who stores waits for it.
+// maxBehind is how many requests the goroutine may be behind, each for about 256 messages, before those who store wait for it.
 const maxBehind = 64
 
-// Beside is a goroutine that does work in steps beside those who store and not in their way: puts what waits into the search index. There is at most one for a Store.
+// Beside is a goroutine that works in steps beside those who store, without holding them up: it puts waiting documents into the search index. A Store has
+// at most one.
 type Beside struct {
 	mu     sync.Mutex
-	runs   chan struct{} // closed when it ends; nil while there is none
-	behind int           // how often somebody asked for it since it began
+	runs   chan struct{} // closed when the goroutine ends; nil while there is none
+	behind int           // requests since it began
 	closed bool
 }
 
-// Ask sees that the goroutine runs, a step after the other. It gives what ends with it where that is too far behind.
+// Ask starts the goroutine unless it runs. It runs step until no more is to be done. If the goroutine is too far behind, Ask returns a channel that is
+// closed when it ends, else nil.
 func (i *Beside) Ask(lots int, step func() (more bool, err error)) <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -33,7 +35,8 @@ func (i *Beside) Ask(lots int, step func() (more bool, err error)) <-chan struct
 	return i.runs
 }
 
-// run ends when no more is to be done, a step fails or the store is closed. Where no index can be made, nothing fails for it: what waits is found all the same.
+// run ends when nothing more is to be done, a step fails or the store is closed. A failed step is no error for anybody, since searches also look through
+// waiting documents.
 func (i *Beside) run(step func() (more bool, err error)) {
 	for more := true; more && !i.ending(); {
 		var err error
@@ -53,7 +56,7 @@ func (i *Beside) ending() bool {
 	return i.closed
 }
 
-// close waits for the step that is under way.
+// close waits for the step under way.
 func (i *Beside) close() {
 	i.mu.Lock()
 	i.closed = true

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// firstSpace is the space of process ids that is there from the start; each container has one of its own.
+// firstSpace is the namespace of process ids of the machine itself; each container has its own.
 const firstSpace = "pid:[4026531836]"
 
 func bootID() string {

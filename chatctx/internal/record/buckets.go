@@ -14,22 +14,22 @@ const MainBranch = "main"
 // RedactedMark stands in place of redacted text.
 const RedactedMark = "[redacted]"
 
-// CountBucket keeps token counts: context, message, encoding to a number. It can be lost without harm.
+// CountBucket caches token counts: context, message, encoding to a number. Its loss does no harm.
 const CountBucket = "count"
 
-// ToolBucket has a context's tools, and under the zero id those for all contexts.
+// ToolBucket has a context's tools, and under the zero id the store's.
 const ToolBucket = "tool"
 
-// LooseBucket has artifacts that were stored before what will refer to them: SHA-256 to time. gc leaves them alone for a day.
+// LooseBucket has artifacts that were stored before the message that will refer to them: SHA-256 to time. gc spares them for LooseLife.
 const LooseBucket = "loose"
 
-// LooseLife is how long that is.
+// LooseLife is how long gc spares a loose artifact: a day.
 const LooseLife = pool.Time(24 * time.Hour / time.Microsecond)
 
-// TokenBucket has what lets other programs in: SHA-256 of the secret to a Token.
+// TokenBucket has the tokens of other programs: SHA-256 of the secret to a Token.
 const TokenBucket = "token"
 
-// Token lets a program in that speaks to one that serves the store.
+// Token lets a program use a store through one that serves it.
 type Token struct {
 	Name    string    `cbor:"1,keyasint"`
 	Scopes  []string  `cbor:"2,keyasint"`
@@ -38,18 +38,18 @@ type Token struct {
 }
 
 const (
-	PartialBucket = "partial" // context, branch: what has come of the reply that runs
-	QueuedBucket  = "queued"  // context, branch, time: id of a message that waits, which lies in the pool and on no branch
+	PartialBucket = "partial" // context, branch: what has arrived of the running reply
+	QueuedBucket  = "queued"  // context, branch, time: id of a waiting message, which is in the pool but on no branch
 	RequestBucket = "request" // context, branch, provider: hash chain of the last body sent
 )
 
-// ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
+// ErrStopped means that the claim on a running reply is lost: somebody interrupted it, or another program took it over because it was not renewed.
 var ErrStopped = errors.New("the reply was stopped by another program")
 
-// ErrTaken is an ErrStopped: the claim on a call is another's by now, or has ended. What became of the call is not for who held it to say.
+// ErrTaken is an ErrStopped: the claim on a call has ended or is another program's. The former holder cannot say how the call ended.
 var ErrTaken = fmt.Errorf("%w: the claim was taken away", ErrStopped)
 
-// The names in the meta bucket.
+// The keys of the meta bucket.
 var (
 	MetaFormat   = []byte("format")
 	MetaStore    = []byte("store")
@@ -57,6 +57,6 @@ var (
 	MetaCurrent  = []byte("current")
 	MetaSettings = []byte("settings")
 	MetaJournal  = []byte("journal")
-	// MetaWindow begins the names under which it is remembered what servers said that their models take.
+	// MetaWindow begins the keys of context windows that servers reported for their models.
 	MetaWindow = []byte("window ")
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// CallRecord is the state of a call that was open in this store at some time. A call without a record is as its message says.
+// CallRecord is the state of a call that was open in this store at some time. A call without a record has the state that its message says.
 type CallRecord struct {
 	CallID    string          `cbor:"1,keyasint"` // the provider's
 	Tool      string          `cbor:"2,keyasint"`
@@ -23,14 +23,15 @@ type CallRecord struct {
 	Expires   pool.Time       `cbor:"9,keyasint,omitempty"`
 	Decisions []Decision      `cbor:"10,keyasint,omitempty"`
 	Token     pool.ID         `cbor:"11,keyasint,omitzero"` // of the last claim
-	// Result is the message with its result, while no branch holds that: none held the call's message when it came. It goes where the call's message comes back.
+	// Result is the message with the call's result while no branch holds it, because no branch held the call's message when it came. The result follows
+	// when the call's message comes back.
 	Result pool.ID `cbor:"12,keyasint,omitzero"`
 	// Program brought the call, by the operation Origin: append, reply, fork, import …
 	Program string `cbor:"13,keyasint,omitempty"`
 	Origin  string `cbor:"14,keyasint,omitempty"`
 }
 
-// Decision is one step in the life of a call, on record. From and To are what CallState gives.
+// Decision is one recorded step in the life of a call. From and To are values of CallState.
 type Decision struct {
 	At         pool.Time
 	From       string
@@ -39,37 +40,37 @@ type Decision struct {
 	ByName     string
 	Program    string
 	Reason     string
-	ArgsSHA256 pool.Hash       // of the arguments that were decided about
+	ArgsSHA256 pool.Hash       // of the arguments that the decision is about
 	Arguments  json.RawMessage // that an approval put in place of the proposed ones
-	// Said: a file that was imported tells of it. It is no decision of this store, and nothing acts on it.
+	// Said: an imported file reports the step. It is no decision of this store and has no effect.
 	Said bool
 	User string // on a store that a server keeps: Store.User
-	// Claimed is the name that whoever took the step gave. Nobody checked it: ByName is the user that the program ran as.
+	// Claimed is the name that whoever took the step gave; it is not checked. ByName is the user that the program ran as.
 	Claimed string
 }
 
-// The kinds of whoever takes a step with a call.
+// The kinds of decision makers.
 const (
 	ByPerson    = "person"
 	ByRule      = "rule"      // named by its id
 	ByInherited = "inherited" // a rule of a parent context, named by its id
 	ByImport    = "import"
 	ByExpiry    = "expiry"
-	ByCancel    = "cancel" // a person too, who gave the call up
+	ByCancel    = "cancel" // a person who gave the call up
 	ByProgram   = "program"
-	ByCheck     = "check" // a program that found that the call cannot be run
+	ByCheck     = "check" // a program that found that the call cannot run
 )
 
 func (c *CallRecord) Open() bool {
 	return (&pool.Call{Status: c.Status, Execution: c.Execution}).Open()
 }
 
-// Listed reports whether the call is among the unanswered ones: it is open, or its result waits for a branch.
+// Listed reports whether the call is in the index of unanswered calls: it is open, or its result waits for a branch.
 func (c *CallRecord) Listed() bool { return c.Open() || c.Result != (pool.ID{}) }
 
 func (c *CallRecord) State() string { return CallState(c.Status, c.Execution) }
 
-// CallState names the state of a call on record: pending/none, approved/running, denied/none …
+// CallState names a state of a call: pending/none, approved/running, denied/none …
 func CallState(status pool.Status, execution pool.Execution) string {
 	return string(status) + "/" + string(execution)
 }
@@ -90,7 +91,7 @@ func UnansweredKey(ctx pool.ID, home pool.Home, index int) []byte {
 	return binary.BigEndian.AppendUint16(key, uint16(index))
 }
 
-// CallIDKey is the key of a call in the index by the provider's ids. A long id stands there as its hash.
+// CallIDKey is the key of a call in the index by the provider's ids. A long id is replaced by its hash.
 func CallIDKey(ctx pool.ID, callID string, rest ...byte) []byte {
 	if len(callID) > maxCallID {
 		callID = fmt.Sprintf("%x", sha256.Sum256([]byte(callID)))
@@ -99,10 +100,10 @@ func CallIDKey(ctx pool.ID, callID string, rest ...byte) []byte {
 	return append(append(key, 0), rest...)
 }
 
-// maxCallID is the length in bytes up to which a provider's id is a key as it is.
+// maxCallID is the longest provider's id, in bytes, that stands in a key unchanged.
 const maxCallID = 256
 
-// DecodeCall reads a call's record, nil for none.
+// DecodeCall reads a call's record; it returns nil for a nil raw.
 func DecodeCall(key, raw []byte) (*CallRecord, error) {
 	if raw == nil {
 		return nil, nil
@@ -126,7 +127,8 @@ func HomeBytes(h pool.Home) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, h.Segment), h.Position)
 }
 
-// undecided makes an open call wait for a decision here: what comes in decides nothing, whatever it says of approvals and of who runs a call. No state is pending too.
+// undecided makes an open call wait for a decision here: incoming data decides nothing, whatever it says of approvals and of a call's execution. A call
+// without a state waits too.
 func undecided(c *pool.Call) {
 	switch {
 	case c.Status == pool.Denied:
@@ -136,7 +138,8 @@ func undecided(c *pool.Call) {
 	}
 }
 
-// settle gives the calls of messages that come in together their state: a call whose result comes along is done, any other that was not denied waits for a decision here.
+// settle sets the states of calls in messages that come in together: a call whose result is among them is done or failed, any other that was not denied
+// waits for a decision here.
 func settle(msgs []*pool.Message) {
 	for i, m := range msgs {
 		for j := range m.Calls {
@@ -158,7 +161,7 @@ func settle(msgs []*pool.Message) {
 	}
 }
 
-// ResultFor finds the result of a call among the messages after it, up to the next use of its id.
+// ResultFor finds the result of a call in the messages after it, up to the next use of its id. It returns nil if there is none.
 func ResultFor(callID string, after []*pool.Message) *pool.Result {
 	for _, m := range after {
 		if m.Result != nil && m.Result.RequestID == callID && m.Kind != pool.Late {
@@ -173,32 +176,32 @@ func ResultFor(callID string, after []*pool.Message) *pool.Result {
 	return nil
 }
 
-// CallRef names a call: MESSAGE:INDEX, the message as a Ref names one and the index counted from 1; or the provider's id, where that is unique.
+// CallRef names a call: MESSAGE:INDEX, where MESSAGE is a Ref and INDEX counts from 1, or the provider's id if that is unique.
 type CallRef string
 
-// Call is a call of a stored message as it is now. A call that came answered has no Since and no Decisions.
+// Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
 type Call struct {
 	pool.Call
 	Context pool.ID
 	Message pool.ID
 	Index   int    // in the message, from 1
-	Branch  string // that holds the message; "" for none: then it is in no list and cannot be decided
+	Branch  string // the branch that holds the message; "" for none: then the call is in no list and cannot be decided
 	Since   pool.Time
 	Expires pool.Time // zero: never
-	// Effective are the arguments that an approval put in place of the proposed ones, nil for none.
+	// Effective are the arguments that an approval put in place of the proposed ones, nil if it did not.
 	Effective json.RawMessage
 	Decisions []Decision
-	Claim     *Claim // who runs it; nil for nobody
+	Claim     *Claim // of the program that runs it; nil if none does
 }
 
-// Ref is the whole name of the call.
+// Ref returns the full reference to the call.
 func (c *Call) Ref() CallRef { return CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index)) }
 
-// State is the call's CallState.
+// State returns the call's CallState.
 func (c *Call) State() string { return CallState(c.Status, c.Execution) }
 
-// RunArguments are the arguments that it runs with, in canonical form: those that an approval put in place, else the proposed ones. What is judged, approved by its hash, claimed and run is this. Those that
-// cannot be read are as they came.
+// RunArguments returns the arguments that the call runs with, in canonical form: those that an approval put in place, else the proposed ones. Rules judge
+// these, an approval holds for their hash, and the tool gets them. Arguments that cannot be parsed are returned as they are.
 func (c *Call) RunArguments() json.RawMessage {
 	if c.Effective != nil {
 		return jsontree.Canonical(c.Effective)
@@ -206,15 +209,15 @@ func (c *Call) RunArguments() json.RawMessage {
 	return jsontree.Canonical(c.Arguments)
 }
 
-// What an open call waits for.
+// The values of WaitsFor.
 const (
-	WaitsForPerson  = "person"  // a decision, or a word about what became of it
-	WaitsForProgram = "program" // that runs it
+	WaitsForPerson  = "person"  // a decision, or word of the outcome
+	WaitsForProgram = "program" // a program to run it
 	WaitsForChild   = "child"   // its sub-context
-	WaitsForResult  = "result"  // of the program that runs it
+	WaitsForResult  = "result"  // the program that runs it
 )
 
-// WaitsFor says what an open call waits for, "" where it waits for nothing. A decision may also be a rule's.
+// WaitsFor returns what an open call waits for, "" if the call is not open. A rule may also make the decision for which it waits.
 func (c *Call) WaitsFor() string {
 	switch {
 	case !c.Open():

@@ -6,7 +6,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Hold renews a claim so that it lasts for a time without being renewed again.
+// Hold renews a claim so that it lasts for life without another renewal.
 func (c *Claim) Hold(now, life pool.Time) {
 	c.Renewed = now + life - pool.Time(ClaimLife/time.Microsecond)
 }

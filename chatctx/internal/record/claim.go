@@ -9,22 +9,22 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ClaimLife is how long a claim holds without being renewed.
+// ClaimLife is how long a claim lasts without renewal.
 const ClaimLife = 60 * time.Second
 
-// Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
-// the process is gone on the same host or the host was started again, as far as that can be known, or when it was not renewed for ClaimLife.
+// Claim says who works on something: a branch's reply or a call. It is dead, and the next program that touches its work settles that, if its process is
+// gone from the same host, if that host was restarted (both as far as can be known), or if it was not renewed for ClaimLife.
 type Claim struct {
-	Token   pool.ID // made anew for each claim
-	PID     int     // 0: no process, it ends by not being renewed
+	Token   pool.ID // new for each claim
+	PID     int     // 0: no process; the claim ends when it is not renewed
 	Host    string
-	Boot    string // of that host's kernel, behind a "/" what numbers its processes where that is not all of it; "" where there is no way to know
+	Boot    string // identifies the boot of the host's kernel and, behind a "/", the namespace of process ids if there are several; "" if unknown
 	Program string
 	Since   pool.Time
 	Renewed pool.Time
-	Task    pool.ID   // of a call: the sub-context that answers it, for as long as that runs
-	Begun   pool.Time // when the process began, where nothing else tells starts of the machine apart: on Windows
-	Made    uint64    // of a branch that was made for the answer: the operation that made it. Where nothing comes, the branch goes with the claim
+	Task    pool.ID   // of a call: the sub-context that answers it, as long as that runs
+	Begun   pool.Time // start of the process, on Windows, where nothing else distinguishes boots
+	Made    uint64    // of a branch that was made for the answer: the operation that made it. If no answer comes, the branch goes with the claim
 }
 
 var (
@@ -37,11 +37,10 @@ func hostName() string {
 	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
-// anyBoot stands in the claims on a store that a server keeps: hosts of one name and processes of one number mean nothing there, so a claim holds until it is
-// not renewed.
+// anyBoot is the Boot of claims in a store on a server. There, names of hosts and ids of processes mean nothing, so a claim lasts until it is not renewed.
 const anyBoot = "/server"
 
-// NewClaim is a claim of this process.
+// NewClaim returns a new claim of this process.
 func (s *Store) NewClaim() *Claim {
 	now, boot := s.Now(), thisBoot
 	if s.User != "" {
@@ -50,7 +49,7 @@ func (s *Store) NewClaim() *Claim {
 	return &Claim{Token: pool.NewID(), PID: os.Getpid(), Host: thisHost, Boot: boot, Program: s.Program, Since: now, Renewed: now, Begun: thisBegun()}
 }
 
-// Who names who holds it.
+// Who names the holder of the claim.
 func (c *Claim) Who() string {
 	switch {
 	case c.Task != (pool.ID{}):
@@ -61,12 +60,12 @@ func (c *Claim) Who() string {
 	return c.Program
 }
 
-// Dead reports whether nobody works on it any more.
+// Dead reports whether nobody holds the claim any more.
 func (c *Claim) Dead(now pool.Time) bool {
 	return now-c.Renewed > pool.Time(ClaimLife/time.Microsecond) || c.Gone()
 }
 
-// Gone reports whether its program is known to be gone. One that is on another host, or in another container, may be there.
+// Gone reports whether the holder's program is known to be gone. On another host or in another container it may still run.
 func (c *Claim) Gone() bool {
 	if c.Host != thisHost {
 		return false
@@ -77,7 +76,7 @@ func (c *Claim) Gone() bool {
 	case boot != ourBoot && boot != "" && ourBoot != "":
 		return true
 	case boot != ourBoot || numbers != ourNumbers:
-		return false // by Windows and by WSL, or in and out of a container: the same number is another process there
+		return false // Windows and WSL, or inside and outside a container: the same id is another process there
 	}
 	return c.PID > 0 && !processAlive(c.PID, c.Begun)
 }

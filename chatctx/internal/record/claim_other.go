@@ -6,8 +6,8 @@ import "github.com/chatctx/chatctx/pool"
 
 func bootID() string { return "" }
 
-// processAlive cannot tell here: a claim ends by not being renewed.
+// processAlive cannot tell on this system: a claim ends when it is not renewed.
 func processAlive(int, pool.Time) bool { return true }
 
-// thisBegun: nothing is known of processes here.
+// thisBegun is unknown on this system.
 func thisBegun() pool.Time { return 0 }

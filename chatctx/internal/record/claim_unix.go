@@ -9,11 +9,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// processAlive reports whether there is a process of that id; one of another user counts.
+// processAlive reports whether a process has that id, even one of another user.
 func processAlive(pid int, _ pool.Time) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// thisBegun: an id of the boot is enough here.
+// thisBegun is not needed on this system: the boot id suffices.
 func thisBegun() pool.Time { return 0 }

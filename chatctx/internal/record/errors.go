@@ -9,20 +9,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Errors that a caller may test with errors.Is. Those of the file itself are kv's.
+// Errors to test for with errors.Is. Those of the file itself are kv's.
 var (
-	// ErrNotFound: a reference names nothing. The error is a *RefError.
+	// ErrNotFound means that a reference names nothing. The error is a *RefError.
 	ErrNotFound = errors.New("not found")
-	// ErrAmbiguous: a reference names several. The error is a *RefError with Candidates.
+	// ErrAmbiguous means that a reference names several things. The error is a *RefError with Candidates.
 	ErrAmbiguous = errors.New("ambiguous")
-	// ErrConflict: the change does not fit what is there: an old revision, a name that is taken, an undo that others stand on,
-	// a call that was decided already. The error is a *ConflictError.
+	// ErrConflict means that a change does not fit the store's state: an old revision, a name in use, an undo on which later changes stand, a call that was
+	// decided already. The error is a *ConflictError.
 	ErrConflict = errors.New("conflict")
-	// ErrInvalid: an argument that can never be right: a bad name, a message without a role.
+	// ErrInvalid means that an argument can never be right: a bad name, a message without a role.
 	ErrInvalid = pool.ErrInvalid
-	// ErrEmpty: the branch has no message for what was asked.
+	// ErrEmpty means that the branch has no message for the request.
 	ErrEmpty = errors.New("the branch is empty")
-	// ErrPurged: messages were removed for good while they were being read.
+	// ErrPurged means that messages were purged while they were being read.
 	ErrPurged = errors.New("messages were purged while they were being read")
 
 	ErrNotExist = kv.ErrNotExist
@@ -35,12 +35,12 @@ var (
 	ErrClosed   = kv.ErrClosed
 )
 
-// RefError is a reference that names nothing or too much.
+// RefError is the error for a reference that names nothing or several things.
 type RefError struct {
 	Kind       string // context, branch, message, call, operation, tag, artifact …
 	Ref        string
-	Candidates []string // ids, with a word on each
-	Branch, On string   // of a message that is not on Branch, where it was looked for: a branch that has it
+	Candidates []string // ids, each with a short description
+	Branch, On string   // for a message that was looked for on Branch: another branch, On, has it
 	err        error
 }
 
@@ -54,7 +54,7 @@ func (e *RefError) Error() string {
 	return fmt.Sprintf("%s %q could be any of: %s", e.Kind, e.Ref, strings.Join(e.Candidates, ", "))
 }
 
-// Unwrap gives ErrNotFound or ErrAmbiguous.
+// Unwrap returns ErrNotFound or ErrAmbiguous.
 func (e *RefError) Unwrap() error {
 	if e.err == nil {
 		return ErrNotFound
@@ -62,35 +62,35 @@ func (e *RefError) Unwrap() error {
 	return e.err
 }
 
-// NotFound makes the error for a reference that names nothing.
+// NotFound returns the error for a reference that names nothing.
 func NotFound(kind, ref string) error { return &RefError{Kind: kind, Ref: ref, err: ErrNotFound} }
 
-// OnAnother makes the error for a message that stands on another branch than the one on which it was looked for.
+// OnAnother returns the error for a message that another branch has.
 func OnAnother(ref, branch, on string) error {
 	return &RefError{Kind: "message", Ref: ref, Branch: branch, On: on, err: ErrNotFound}
 }
 
-// Ambiguous makes the error for a reference that names all of candidates.
+// Ambiguous returns the error for a reference that names all of candidates.
 func Ambiguous(kind, ref string, candidates []string) error {
 	return &RefError{Kind: kind, Ref: ref, Candidates: candidates, err: ErrAmbiguous}
 }
 
-// ConflictError says what does not fit, and what to do.
+// ConflictError is an ErrConflict whose text says what does not fit and what to do.
 type ConflictError struct{ Text string }
 
 func (e *ConflictError) Error() string { return e.Text }
 
-// Unwrap gives ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 func Conflict(format string, args ...any) error { return &ConflictError{fmt.Sprintf(format, args...)} }
 
-// Invalid makes an ErrInvalid that says what is wrong.
+// Invalid returns an ErrInvalid with a text.
 func Invalid(format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...)} }
 
 func Invalidf(format string, args ...any) error { return Invalid(format, args...) }
 
-// Named refuses the empty reference where something is to be removed: elsewhere it means the current one, and that is not to go by mistake.
+// Named refuses an empty reference to something that is to be removed. Elsewhere an empty reference means the current one, which must not go by mistake.
 func Named(kind, ref string) error {
 	if ref == "" {
 		return Invalid("name the %s that is to go", kind)

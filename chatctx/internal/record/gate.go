@@ -12,8 +12,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The gate before each transaction: every text that a person, a model, a tool or a file gave passes the embedder's hook here, and nowhere else. What the hook
-// is not told of are names, keys, patterns and how tools are run.
+// The gate before each transaction: every text from a person, a model, a tool or a file passes the embedder's hook here and nowhere else. Names, keys,
+// patterns and the way tools are run do not pass the hook.
+//
+// Ready prepares messages that come in together for storage: ids, times, states of calls, the hook, validity.
 
 // Ready prepares messages that come in together for being stored: ids, times, states of calls, the embedder's hook, validity.
 func (s *Store) Ready(msgs []*pool.Message) error {
@@ -24,7 +26,7 @@ func (s *Store) Ready(msgs []*pool.Message) error {
 	return nil
 }
 
-// Fit is Ready for messages whose results come on their own: what they say of finished calls stays.
+// Fit is Ready for messages whose results come separately: it keeps the states of finished calls.
 func (s *Store) Fit(msgs []*pool.Message) error {
 	for i, m := range msgs {
 		if m == nil {
@@ -40,7 +42,7 @@ func (s *Store) Fit(msgs []*pool.Message) error {
 			m.Calls[j].Arguments = jsontree.Unwrapped(m.Calls[j].Arguments)
 			undecided(&m.Calls[j])
 		}
-		m.MakeWhole() // what leaves is taken by strict readers
+		m.MakeWhole() // strict readers take only whole messages
 		if err := s.Message(m); err != nil {
 			return err
 		}
@@ -48,13 +50,13 @@ func (s *Store) Fit(msgs []*pool.Message) error {
 			return fmt.Errorf("message %d: %w", i+1, err)
 		}
 		for j := range m.Calls {
-			undecided(&m.Calls[j]) // nor does the hook decide
+			undecided(&m.Calls[j]) // the hook cannot decide either
 		}
 	}
 	return nil
 }
 
-// Message passes a message through the hook. Its id is not the hook's to change.
+// Message passes a message through the hook, which cannot change its id.
 func (s *Store) Message(m *pool.Message) error {
 	if s.Before == nil {
 		return nil
@@ -65,7 +67,7 @@ func (s *Store) Message(m *pool.Message) error {
 	return err
 }
 
-// Texts pass texts that are no messages through the hook, and refuses what is not UTF-8, from whoever it comes.
+// Texts passes texts that are not messages through the hook. It refuses text that is not UTF-8.
 func (s *Store) Texts(kind string, texts ...*string) error {
 	for _, p := range texts {
 		if s.Before != nil && *p != "" {
@@ -83,10 +85,10 @@ func (s *Store) Texts(kind string, texts ...*string) error {
 	return nil
 }
 
-// maxKey is the most bytes of a word that stands in the key of a record.
+// maxKey bounds a word in the key of a record, in bytes.
 const maxKey = 1024
 
-// CheckKey refuses a word that cannot stand in the key of a record; what says what it is.
+// CheckKey refuses a word that cannot stand in the key of a record. what names the word in the error.
 func CheckKey(what, word string) error {
 	if len(word) > maxKey {
 		return Invalid("%s has at most %d bytes, this one %d", what, maxKey, len(word))
@@ -94,7 +96,7 @@ func CheckKey(what, word string) error {
 	return pool.CheckText(what, word)
 }
 
-// Value passes the texts in a JSON value through the hook, but for the keys of its objects. All other bytes stay as they are.
+// Value passes the strings in a JSON value through the hook, except the keys of objects. All other bytes stay as they are.
 func (s *Store) Value(kind string, raw *json.RawMessage) error {
 	if s.Before == nil || bytes.IndexByte(*raw, '"') < 0 || !json.Valid(*raw) {
 		return nil
@@ -134,7 +136,7 @@ func (s *Store) Quoted(kind string, raw []byte) ([]byte, error) {
 	return jsontree.AppendString(nil, text), nil
 }
 
-// Values is value for each value of maps, which are replaced and not changed.
+// Values is Value for each value of maps. Changed maps are replaced, not modified.
 func (s *Store) Values(kind string, all ...*map[string]json.RawMessage) error {
 	for _, m := range all {
 		if s.Before == nil || *m == nil {
@@ -151,7 +153,7 @@ func (s *Store) Values(kind string, all ...*map[string]json.RawMessage) error {
 	return nil
 }
 
-// Sessions passes the digests and the enhancers' data of sessions, and gives the sessions as they are to be stored.
+// Sessions passes the digests and the enhancers' data of sessions through the hook, and returns the sessions to store.
 func (s *Store) Sessions(all []branch.Session) ([]branch.Session, error) {
 	if s.Before == nil {
 		return all, nil
@@ -171,7 +173,7 @@ func (s *Store) Sessions(all []branch.Session) ([]branch.Session, error) {
 	return all, nil
 }
 
-// Ready passes what a tool says of itself, and checks it.
+// Ready passes a tool's own texts through the hook and checks the tool.
 func (t *Tool) Ready(s *Store) error {
 	if err := s.Texts("tool", &t.Description); err != nil {
 		return err

@@ -8,17 +8,17 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Guard names the record that changes with a range, for an engine whose Updates do without scans (kv.Guarded): what belongs to a context changes with the context's record, what belongs to the
-// store with its journal's. Which contexts there are, whose they are and which are in the trash changes with that journal too; their titles may be those of a moment before, as where they were
-// looked up first. nil: none.
+// Guard returns the record that changes with a range, for engines whose Updates avoid scans (kv.Guarded); nil if there is none. What belongs to a context
+// changes with the context's record, what belongs to the store with its journal's. The set of contexts, their parents and the trash also change with that
+// journal; their titles may be a moment old, as when they were looked up first.
 func Guard(bucket string, r kv.Range) *kv.Key {
 	switch bucket {
 	case ContextBucket:
-		if len(r.From) == len(pool.ID{}) { // one record, which each append writes
+		if len(r.From) == len(pool.ID{}) { // a single record, which each append writes
 			return nil
 		}
 		return &kv.Key{Bucket: MetaBucket, Key: MetaJournal}
-	case RuleBucket, SourceBucket, TokenBucket: // few changes, and looked through across contexts
+	case RuleBucket, SourceBucket, TokenBucket: // they change seldom and are searched across contexts
 		return &kv.Key{Bucket: bucket}
 	case branch.Bucket, branch.NameBucket, branch.EntryBucket, UnansweredBucket, QueuedBucket, ToolBucket, TagBucket, MarkBucket, CallIDBucket, OperationBucket, KeyBucket:
 		id, is := contextOf(r)
@@ -37,7 +37,7 @@ func Guard(bucket string, r kv.Range) *kv.Key {
 	return nil
 }
 
-// contextOf is the context whose records a range lies among.
+// contextOf returns the context that owns all records in a range.
 func contextOf(r kv.Range) (id pool.ID, is bool) {
 	if len(r.From) < len(id) {
 		return id, false

@@ -7,32 +7,32 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Store is an open store as the rooms below the front door see it: the engine, and who uses it.
+// Store is an open store as the rooms below the front door see it: the engine and its user.
 type Store struct {
 	DB      kv.DB
-	Program string // stands on the journal as who did it
-	Person  string // who decides
-	User    string // of a store that a server keeps: who the server takes this program for, a slash, and who started it
+	Program string // recorded on the journal as the one that acted
+	Person  string // the person who decides
+	User    string // of a store on a server: the server's user, a slash, and the user who started this program
 	Before  func(*pool.Message) error
 	Clock   func() time.Time
 	Judge   Judge   // nil: none
 	ID      pool.ID // of a store at a URL; else zero
-	Place   Place   // nil: the store keeps it
+	Place   Place   // nil: the store keeps the place
 
-	Claimed string // the name that who uses this handle gave; it stands in Program already
+	Claimed string // the name that the user of this handle gave; Program contains it already
 
 	Indexing *Beside
 	Hints    *Hints
 }
 
-// As is the store in the hands of who calls themselves name. Nobody checks that here: it is noted as claimed.
+// As returns the store in the hands of a user who calls themselves name. The name is not checked; it is recorded as claimed.
 func (s *Store) As(name string) *Store {
 	as := *s
 	as.Claimed, as.Program = name, s.Program+" ("+name+")"
 	return &as
 }
 
-// Maker is who stands on what is made by hand.
+// Maker is the name recorded on what a person makes by hand.
 func (s *Store) Maker() string {
 	if s.Claimed == "" {
 		return s.Person

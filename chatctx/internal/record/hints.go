@@ -8,15 +8,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Hints are what this process knows since its last change of a branch of a server's store: the records that the next one leads to, so that a change by ids asks for all of
-// them at once, and where the branch's segment ended. They decide nothing: where another process was there meanwhile, what they name is read in vain.
+// Hints has what this process knows from its last change of a branch on a server: the keys of records that the next change will read, so that it can fetch
+// all at once, and where the branch's segment ended. Hints never decide anything: if another process was there meanwhile, some reads are wasted.
 type Hints struct {
 	mu   sync.Mutex
 	of   map[hinted][]kv.Key
 	ends map[pool.ID]branch.End
 }
 
-// hinted is a branch as it was named, "" for the active one.
+// hinted is a branch by the name that was used, "" for the active one.
 type hinted struct {
 	context pool.ID
 	branch  string
@@ -25,21 +25,21 @@ type hinted struct {
 // mostHints bounds how many branches are remembered.
 const mostHints = 4096
 
-// Keys are those that were noted last, for kv.Fetch.
+// Keys returns the keys noted last, for kv.Fetch.
 func (h *Hints) Keys(context pool.ID, name string) []kv.Key {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.of[hinted{context, name}]
 }
 
-// End is where the segment of a branch ended.
+// End returns where the segment of a branch ended.
 func (h *Hints) End(branchID pool.ID) branch.End {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ends[branchID]
 }
 
-// Note remembers a branch as a change has left it.
+// Note remembers a branch as a change left it.
 func (h *Hints) Note(context pool.ID, name string, b *branch.Branch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,14 +8,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Ref names a message on a branch: its id, a unique prefix or ending (4 or more) of that, a tag, @ (the head), @-2 (two before
-// the head), @3 (the third from the start).
+// Ref names a message: its id or a unique beginning or ending of it (4 digits or more), a tag, a turn's label (u3, a3), a branch's name (its head), @ (the
+// head of the branch on which it is read), @-2 (two before the head), @3 (the third message), or BRANCH@… with any of these. tag:, branch: and id: before
+// it say which is meant.
 type Ref string
 
-// RefTo is the reference to an id.
+// RefTo returns the reference to an id.
 func RefTo(id pool.ID) Ref { return Ref(id.String()) }
 
-// Short is an id as people see it: its last 8 hex digits, since ids made within a second share their beginning.
+// Short returns an id as people see it: its last 8 hex digits, since ids made within a second begin alike.
 func Short(id pool.ID) string { return hex.EncodeToString(id[12:]) }
 
 func Damaged(format string, args ...any) error {

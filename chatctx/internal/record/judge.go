@@ -7,22 +7,23 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What a rule may do.
+// The effects of a rule.
 const (
 	Allow = "allow"
 	Deny  = "deny"
 	Ask   = "ask"
 )
 
-// Judge knows the language of rules. chatctx keeps rules as records and asks it; package approval has one. It is asked outside of transactions, by several goroutines at once.
+// Judge knows the language of rules. chatctx stores rules as records and asks the Judge about calls; package approval has one. Several goroutines may ask
+// it at the same time; it is never asked within a transaction.
 type Judge interface {
-	// Rule readies a rule for being kept: what it says is checked (ErrInvalid), and what depends on where it was said is written so that it does not.
+	// Rule prepares a rule for storage: it checks the rule (ErrInvalid) and rewrites what depends on the place where it was stated.
 	Rule(r *Rule) error
 	// Tool checks how a tool is described and run (ErrInvalid).
 	Tool(t *Tool) error
-	// Arguments checks arguments that a person puts in place of the proposed ones by the tool's schema (ErrInvalid).
+	// Arguments checks, by the tool's schema, arguments that a person puts in place of the proposed ones (ErrInvalid).
 	Arguments(schema, arguments json.RawMessage) error
-	// Judge says what rules say of a call.
+	// Judge returns what the rules say of a call.
 	Judge(rules []*Rule, q *Question) *Ruling
 }
 
@@ -30,48 +31,48 @@ type Judge interface {
 type Question struct {
 	Context   pool.ID
 	Branch    pool.ID // its id, not its name
-	Message   pool.ID // zero for a call that was only thought of
+	Message   pool.ID // zero for a hypothetical call
 	Index     int     // from 1
 	Tool      string
 	Arguments json.RawMessage
 	Mode      string          // the setting mode
-	Dir       string          // relative paths are relative to it; "": they cannot be told
-	Schema    json.RawMessage // of the tool's arguments; nil: none is known
+	Dir       string          // the base of relative paths; "": unknown
+	Schema    json.RawMessage // of the tool's arguments; nil: unknown
 }
 
-// Ruling is what rules say of a call.
+// Ruling is the rules' answer to a Question.
 type Ruling struct {
-	Effect string // Allow, Deny or Ask; Ask where no rule decides
-	Rule   *Rule  // that decides, perhaps a default; nil: none
-	// Untold: the rule denies, but for this call it cannot be told whether it does.
+	Effect string // Allow, Deny or Ask; Ask if no rule decides
+	Rule   *Rule  // the rule that decides, perhaps a default; nil: none
+	// Untold: the rule denies, but cannot tell whether it applies to this call.
 	Untold bool
-	// Inherited: the rule is a parent context's.
+	// Inherited: the rule belongs to a parent context.
 	Inherited bool
-	Why       string // the rule decides
-	// Without is what would be the case without the rule.
+	Why       string // why the rule decides
+	// Without is the ruling if there were no such rule.
 	Without *Ruling
-	// Notes say of each rule for this tool whether it holds, and why.
+	// Notes says for each rule about this tool whether it applies, and why.
 	Notes []RuleNote
-	// Question is what was asked about a call of a store, with what stands around it there.
+	// Question is the question as completed from the call's place in the store.
 	Question Question
 }
 
-// RuleNote says whether a rule holds.
+// RuleNote says whether a rule applies.
 type RuleNote struct {
 	Rule  *Rule
 	Holds bool
 	Why   string
 }
 
-// Broken is an example that rules do not hold to.
+// Broken is an example that the rules no longer satisfy.
 type Broken struct {
-	Rule    *Rule // that it is kept with
+	Rule    *Rule // the rule that has the example
 	Example string
-	Is      string    // what they decide
-	At      pool.Time // from then on, as rules expire; 0: at once
+	Is      string    // what the rules decide
+	At      pool.Time // the time from which it is broken, as rules expire; 0: at once
 }
 
-// ParseExample reads an example of what rules have to decide: TOOL ARGUMENTS => EFFECT. Without arguments the call has none.
+// ParseExample parses an example of a rule, TOOL ARGUMENTS => EFFECT. The arguments may be missing.
 func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
 	at := strings.LastIndex(s, "=>")
 	if at < 0 {

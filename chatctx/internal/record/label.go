@@ -9,13 +9,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// MaxLabels is the most labels that a context has.
+// MaxLabels is the largest number of labels of a context.
 const MaxLabels = 100
 
-// maxLabel is the most bytes of a label.
+// maxLabel is the largest length of a label in bytes.
 const maxLabel = 200
 
-// CheckLabel says why a label cannot be; nil if it can. ErrInvalid.
+// CheckLabel returns an ErrInvalid if a label is not allowed.
 func CheckLabel(label string) error {
 	why := ""
 	switch {
@@ -35,13 +35,13 @@ func CheckLabel(label string) error {
 	return Invalidf("the label %q %s: take another one", label, why)
 }
 
-// LabelKey leads from a label to a context that has it.
+// LabelKey is the key that leads from a label to a context that has it.
 func LabelKey(label string, id pool.ID) []byte { return append(LabelPrefix(label), id[:]...) }
 
-// LabelPrefix is what the keys of a label begin with.
+// LabelPrefix begins the keys of a label.
 func LabelPrefix(label string) []byte { return append([]byte(label), 0) }
 
-// OfLabelKey is the label and the context of a key; ok is false where it is none.
+// OfLabelKey returns the label and the context of a key; ok is false if it is no such key.
 func OfLabelKey(key []byte) (label string, id pool.ID, ok bool) {
 	n := len(key) - len(id) - 1
 	if n < 1 || key[n] != 0 {
@@ -50,7 +50,7 @@ func OfLabelKey(key []byte) (label string, id pool.ID, ok bool) {
 	return string(key[:n]), pool.ID(key[n+1:]), true
 }
 
-// WithLabels is a list of labels with others, in order, each once. ErrInvalid where one cannot be, or they are too many.
+// WithLabels returns labels with more added, sorted and without duplicates. It returns ErrInvalid if a label is not allowed or there are too many.
 func WithLabels(labels []string, more ...string) ([]string, error) {
 	for _, label := range more {
 		if err := CheckLabel(label); err != nil {
@@ -66,7 +66,7 @@ func WithLabels(labels []string, more ...string) ([]string, error) {
 	return labels, nil
 }
 
-// WithoutLabel is a list of labels with one less.
+// WithoutLabel returns labels without one.
 func WithoutLabel(labels []string, label string) []string {
 	return slices.DeleteFunc(slices.Clone(labels), func(l string) bool { return l == label })
 }

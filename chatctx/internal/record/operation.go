@@ -9,28 +9,28 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Operation is an entry of a journal as it is stored: what was done, and what it takes to take it back.
+// Operation is a stored entry of a journal: what was done, and what is needed to undo it.
 type Operation struct {
 	What    string    `cbor:"1,keyasint"`
 	At      pool.Time `cbor:"2,keyasint"`
 	By      string    `cbor:"3,keyasint,omitempty"`
 	Chains  []Chain   `cbor:"4,keyasint,omitempty"`
 	Changes []Change  `cbor:"5,keyasint,omitempty"`
-	Undoes  uint64    `cbor:"6,keyasint,omitempty"` // the operation that this one took back, or brought back when that is an undo
-	Undone  uint64    `cbor:"7,keyasint,omitempty"` // the operation that took this one back; 0 while it holds
-	// Group is the number of the first of several operations that one command made; they are undone together. 0: it stands alone.
+	Undoes  uint64    `cbor:"6,keyasint,omitempty"` // the operation that this one undid, or redid if that is an undo
+	Undone  uint64    `cbor:"7,keyasint,omitempty"` // the operation that undid this one; 0 if none has
+	// Group is the number of the first of several operations that one command made and that are undone together. 0: the operation stands alone.
 	Group uint64 `cbor:"8,keyasint,omitempty"`
-	// Current and CurrentAt, in the store's journal: the current context at that time and its next operation, so that undo can tell what came later.
+	// Current and CurrentAt, in the store's journal, are the current context at that time and its next operation, so that undo can tell what came later.
 	Current   pool.ID `cbor:"9,keyasint,omitzero"`
 	CurrentAt uint64  `cbor:"10,keyasint,omitempty"`
-	// Expired operations can no longer be undone: gc has taken their changes, and what only those needed.
+	// Expired operations can no longer be undone: gc has removed their changes, and what only those needed.
 	Expired bool `cbor:"11,keyasint,omitempty"`
-	// User is who did it on a store that a server keeps: Store.User.
+	// User is who acted, in a store on a server: Store.User.
 	User string `cbor:"12,keyasint,omitempty"`
 }
 
-// Chain ties an operation to what it changed: a branch, or the context where Branch is zero, or in the store's journal a context. Prev is the operation
-// on the same before it, Revision the one it led to. Name is what the branch was called then, for whoever reads the journal.
+// Chain ties an operation to what it changed: a branch, the context if Branch is zero, or in the store's journal a context. Prev is the previous operation
+// on the same, Revision the one to which this operation led. Name is the branch's name at that time, for readers of the journal.
 type Chain struct {
 	_        struct{} `cbor:",toarray"`
 	Name     string
@@ -46,7 +46,7 @@ const (
 	SpliceChange = 3 // the branch with the id Key: at At, counted from 0, Removed gave way to Inserted
 )
 
-// Change is one thing that an operation did, with what it takes to take it back.
+// Change is one change of an operation, with what is needed to undo it.
 type Change struct {
 	Kind     int                        `cbor:"1,keyasint"`
 	Bucket   string                     `cbor:"2,keyasint,omitempty"`
@@ -67,7 +67,7 @@ func GetOperation(tx kv.Tx, id pool.ID, n uint64) (*Operation, error) {
 	return op, nil
 }
 
-// EachOperation calls fn for the operations whose keys lie in a range, with their numbers. ErrStop ends it.
+// EachOperation calls fn for the operations whose keys lie in a range, with their numbers. If fn returns kv.ErrStop, it ends without an error.
 func EachOperation(tx kv.Tx, r kv.Range, fn func(n uint64, op *Operation) error) error {
 	return tx.Scan(OperationBucket, r, func(key, value []byte) error {
 		op := &Operation{}
@@ -78,14 +78,14 @@ func EachOperation(tx kv.Tx, r kv.Range, fn func(n uint64, op *Operation) error)
 	})
 }
 
-// NewestFirst is the range of a journal, the zero id's being the store's, from its end on.
+// NewestFirst is the range of a context's journal from its end, or of the store's journal for the zero id.
 func NewestFirst(id pool.ID) kv.Range {
 	r := kv.Prefix(id[:])
 	r.Reverse = true
 	return r
 }
 
-// Names are the branches that an operation was on.
+// Names returns the names of the branches that an operation was on.
 func (op *Operation) Names() []string {
 	var names []string
 	for _, c := range op.Chains {

@@ -29,7 +29,7 @@ const (
 	ClaimBucket      = "claim"      // context, branch or call: who works on it
 )
 
-// FormatVersion is the version of the file format that this program writes, and OldestVersion the oldest that it reads.
+// FormatVersion is the version of the file format that this program writes, OldestVersion the oldest that it reads.
 const (
 	FormatVersion = 2
 	OldestVersion = 2
@@ -44,7 +44,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// ContextRecord is a context as it is stored. The record of the zero id in the meta bucket is the store's own: its journal's counters.
+// ContextRecord is a stored context. The journal record in the meta bucket has this type too: the store's own counters.
 type ContextRecord struct {
 	Title    string                     `cbor:"1,keyasint,omitempty"`
 	Derived  bool                       `cbor:"2,keyasint,omitempty"`
@@ -60,33 +60,33 @@ type ContextRecord struct {
 	// The next numbers to use.
 	NextOperation uint64 `cbor:"12,keyasint,omitempty"`
 	NextSegment   uint64 `cbor:"13,keyasint,omitempty"`
-	// Last is the newest operation on the context itself that has not been undone, Newest the newest at all.
+	// Last is the newest operation on the context itself that has not been undone, Newest the newest of all.
 	Last   uint64 `cbor:"14,keyasint,omitempty"`
 	Newest uint64 `cbor:"15,keyasint,omitempty"`
-	// Redo are the undos that can be redone, oldest first.
+	// Redo lists the undos that can be redone, oldest first.
 	Redo []uint64 `cbor:"16,keyasint,omitempty"`
-	// StoreLast is the newest operation of the store's journal about this context that has not been undone, and StoreAt the NextOperation at
-	// that time: which of the two journals is newer is read from it, and not from a clock.
+	// StoreLast is the newest operation of the store's journal about this context that has not been undone, StoreAt the NextOperation at that time: they
+	// tell, without a clock, which of the two journals is newer.
 	StoreLast uint64 `cbor:"17,keyasint,omitempty"`
 	StoreAt   uint64 `cbor:"18,keyasint,omitempty"`
 	Revision  uint64 `cbor:"19,keyasint,omitempty"`
 	Task      *Task  `cbor:"20,keyasint,omitempty"` // of a sub-context
-	// Renamed: somebody gave it its title here, so that no file that it is imported from again gives it another.
+	// Renamed: somebody gave the title here, so a file imported again does not change it.
 	Renamed bool `cbor:"21,keyasint,omitempty"`
-	// Labels are in order, each once; LabelBucket leads from each to the context.
+	// Labels are sorted and without duplicates; LabelBucket leads from each to the context.
 	Labels []string `cbor:"22,keyasint,omitempty"`
 }
 
-// ContextFields are the keys of a context's record that an operation changes and an undo puts back. The others only count.
+// ContextFields has the keys of a context's record that an undo restores. The others are counters.
 var ContextFields = map[uint64]bool{1: true, 2: true, 3: true, 4: true, 5: true, 8: true, 9: true, 21: true, 22: true}
 
-// ActiveField is the key of contextRecord.Active, derivedFields those of a title made from a message.
+// ActiveField is the key of ContextRecord.Active.
 const ActiveField = 5
 
 // RemovedField is the key of branch.Branch.Removed.
 const RemovedField = 18
 
-// BranchFields are the keys of a branch's record that an undo puts back as they were. Pieces go by splices; the rest only counts.
+// BranchFields has the keys of a branch's record that an undo restores. Pieces are restored by splices; the others are counters.
 var BranchFields = map[uint64]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 12: true, 16: true, 17: true, RemovedField: true}
 
 func GetContext(tx kv.Tx, id pool.ID) (*ContextRecord, []byte, error) {
@@ -105,7 +105,7 @@ func DecodeContext(id pool.ID, raw []byte) (*ContextRecord, error) {
 	return ContextFrom(id, raw)
 }
 
-// ContextFrom reads a record whose fields were put together here.
+// ContextFrom decodes a record that was assembled in memory and has no checksum.
 func ContextFrom(id pool.ID, raw []byte) (*ContextRecord, error) {
 	rec := &ContextRecord{}
 	if err := DecMode.Unmarshal(raw, rec); err != nil {
@@ -122,7 +122,7 @@ func PutRecord(tx kv.RwTx, bucket string, key []byte, v any) error {
 	return tx.Put(bucket, key, raw)
 }
 
-// EncodeRecord gives the bytes of a record, with a checksum. Settings, whose keys are names, have none.
+// EncodeRecord returns the bytes of a record, with a checksum. Settings, whose keys are names, have none.
 func EncodeRecord(v any) ([]byte, error) {
 	raw, err := pool.Marshal(v)
 	if _, named := v.(map[string]json.RawMessage); named || err != nil {
@@ -131,7 +131,7 @@ func EncodeRecord(v any) ([]byte, error) {
 	return pool.AddChecksum(raw, nil), nil
 }
 
-// Readable reports whether a record is as it was written, and can be read.
+// Readable returns an error if a record is damaged.
 func Readable(raw []byte) error {
 	if err := pool.CheckRecord(raw, nil); err != nil {
 		return err
@@ -140,7 +140,7 @@ func Readable(raw []byte) error {
 	return DecMode.Unmarshal(raw, &all)
 }
 
-// GetRecord reads a record into v and says whether it was there.
+// GetRecord reads a record into v and reports whether it exists.
 func GetRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
 	raw, err := tx.Get(bucket, key)
 	if raw == nil || err != nil {
@@ -162,17 +162,17 @@ func RecentKey(at pool.Time, id pool.ID) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 24), uint64(at)), id[:]...)
 }
 
-// RecentTime is the time of a key of recent.
+// RecentTime returns the time in a key of the bucket recent.
 func RecentTime(key []byte) pool.Time { return pool.Time(binary.BigEndian.Uint64(key)) }
 
 func OperationKey(id pool.ID, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), n)
 }
 
-// Under is the key of something that belongs to a context.
+// Under is the key of a record that belongs to a context.
 func Under(id pool.ID, rest ...byte) []byte { return append(id[:], rest...) }
 
-// fields splits a record into its keys.
+// fields splits a record by its keys.
 func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 	m := map[uint64]cbor.RawMessage{}
 	if raw == nil {
@@ -184,13 +184,13 @@ func fields(raw []byte) (map[uint64]cbor.RawMessage, error) {
 	return m, nil
 }
 
-// absent stands in a change for a key that the record did not have: CBOR's undefined.
+// absent is the old value of a key that the record did not have: CBOR's undefined.
 var absent = cbor.RawMessage{0xf7}
 
-// IsAbsent reports whether a change says that the record did not have a key.
+// IsAbsent reports whether a value stands for a key that the record did not have.
 func IsAbsent(v cbor.RawMessage) bool { return string(v) == string(absent) }
 
-// ChangedFields gives the old values of those keys in which two records differ.
+// ChangedFields returns the old values of those keys whose values differ between two records.
 func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.RawMessage, error) {
 	was, err := fields(before)
 	if err != nil {
@@ -216,7 +216,7 @@ func ChangedFields(before, after []byte, keys map[uint64]bool) (map[uint64]cbor.
 	return out, nil
 }
 
-// ReplaceFields puts values into a record and gives the new record and the values that it had.
+// ReplaceFields sets values in a record. It returns the new record and the replaced values.
 func ReplaceFields(raw []byte, set map[uint64]cbor.RawMessage) ([]byte, map[uint64]cbor.RawMessage, error) {
 	m, err := fields(raw)
 	if err != nil {

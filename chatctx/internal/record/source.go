@@ -9,33 +9,33 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// SourceRecord is a known conversation.
+// SourceRecord is an imported conversation.
 type SourceRecord struct {
 	Context     pool.ID   `cbor:"1,keyasint"`
 	Fingerprint pool.Hash `cbor:"2,keyasint"` // of its nodes and branches
 	Digest      pool.Hash `cbor:"3,keyasint,omitzero"`
-	// Dated is how old the newest state is that a file had of it, and About, for its title ("") and each of its app data, a hash of what that said.
+	// Dated is the newest time in any state of it that was imported. About has, for the title ("") and each app data of that state, a hash of its text.
 	Dated pool.Time         `cbor:"4,keyasint,omitempty"`
 	About map[string]uint64 `cbor:"5,keyasint,omitempty"`
-	// Labels are those of that state.
+	// Labels are the labels of that state.
 	Labels []string `cbor:"6,keyasint,omitempty"`
 }
 
-// SourceNode is a known message of a conversation: the one that it became, and a short hash of what its file says there.
+// SourceNode is an imported message of a conversation: the message that it became, and a short hash of its words in the file.
 type SourceNode struct {
 	Context, Message pool.ID
 	Words            [8]byte
 }
 
-// sourceNodeSize is the length of its record, by which it is told from a SourceRecord.
+// sourceNodeSize is the length of a node's record, which distinguishes it from a SourceRecord.
 const sourceNodeSize = 40
 
-// Value is the record of the node.
+// Value returns the record of the node.
 func (n SourceNode) Value() []byte {
 	return slices.Concat(n.Context[:], n.Message[:], n.Words[:])
 }
 
-// ParseSourceNode reads the record of a node; ok is false for any other.
+// ParseSourceNode decodes the record of a node; ok is false for any other record.
 func ParseSourceNode(value []byte) (n SourceNode, ok bool) {
 	if len(value) != sourceNodeSize {
 		return n, false

@@ -7,7 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The types in this file are how public types are stored: the same fields with the keys that they have in a record. A field that is added to one of a pair and not to the other does not compile.
+// The types in this file define how public types are stored: the same fields with their keys in a record. If a field is added to only one of a pair, the
+// conversions do not compile.
 
 type (
 	// StoredTool is how a Tool is stored.
@@ -109,48 +110,48 @@ type (
 	}
 )
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (t Tool) MarshalCBOR() ([]byte, error) { return pool.Marshal(StoredTool(t)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (t *Tool) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*StoredTool)(t)) }
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (r Remote) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedRemote(r)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (r *Remote) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRemote)(r)) }
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (r Rule) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedRule(r)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (r *Rule) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedRule)(r)) }
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (c Condition) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedCondition(c)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (c *Condition) UnmarshalCBOR(raw []byte) error {
 	return DecMode.Unmarshal(raw, (*storedCondition)(c))
 }
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (t Task) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedTask(t)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (t *Task) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedTask)(t)) }
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (d Decision) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedDecision(d)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (d *Decision) UnmarshalCBOR(raw []byte) error {
 	return DecMode.Unmarshal(raw, (*storedDecision)(d))
 }
 
-// MarshalCBOR gives what is stored of it.
+// MarshalCBOR returns the stored form.
 func (c Claim) MarshalCBOR() ([]byte, error) { return pool.Marshal(storedClaim(c)) }
 
-// UnmarshalCBOR reads it as MarshalCBOR gave it.
+// UnmarshalCBOR decodes the stored form.
 func (c *Claim) UnmarshalCBOR(raw []byte) error { return DecMode.Unmarshal(raw, (*storedClaim)(c)) }

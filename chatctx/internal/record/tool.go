@@ -15,57 +15,59 @@ type Tool struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // JSON Schema of the arguments; nil: any object
-	// How it is run: a command's argument list, or an MCP server's or its URL; none of them: by a Go function of the program.
+	// Command is the argument list of a command, or with MCP that of an MCP server; URL is the address of an MCP server. With neither, a Go function of the
+	// program runs the tool.
 	Command    []string
 	MCP        bool
 	URL        string
 	Dir        string
 	Env        map[string]string
-	Timeout    time.Duration // 0: the executor's
-	Repeatable bool          // running it twice does no harm
-	Prune      string        // prune, summarise, keep; "": the policy's
-	Remotes    []Remote      // of an MCP server's record: the tools that it offers
-	Stdin      bool          // the arguments go to the command's standard input as JSON
-	Dashes     bool          // an argument may begin with a dash, where the command could take it for a flag
-	// Headers, of an MCP server with a URL, are sent to it: each with the value of the environment variable that is named here. Values are never stored.
+	Timeout    time.Duration // 0: the executor's default
+	Repeatable bool          // a second run does no harm
+	Prune      string        // prune, summarise, keep; "": as the policy says
+	Remotes    []Remote      // the tools of an MCP server's record
+	Stdin      bool          // the command gets the arguments as JSON on its standard input
+	Dashes     bool          // an argument may begin with a dash, though the command may take it for a flag
+	// Headers are sent to an MCP server with a URL. Each names an environment variable that has the header's value; the value is never stored.
 	Headers map[string]string
-	// Remote is the name that the MCP server knows the tool by. Only a tool of a draft has it.
+	// Remote is the MCP server's name of the tool. Only tools of a draft have it.
 	Remote string
 }
 
-// Rule says what is to be done with calls that wait. A Judge applies it.
+// Rule says what to do with waiting calls. A Judge applies it.
 type Rule struct {
-	ID     pool.ID // stands in the key
+	ID     pool.ID // in the record's key
 	Effect string
-	// Tool is a glob of tools' names in which * is everything.
+	// Tool is a glob of tool names; * matches everything.
 	Tool string
-	When []Condition // all have to hold
-	// Scope: the zero Context is the store; Branch and Message narrow it to a branch or to one call of the context.
-	Context pool.ID // stands in the key
+	When []Condition // all must hold
+	// The scope: a zero Context means the store; Branch and Message narrow it to a branch or to one call of the context.
+	Context pool.ID // in the record's key
 	Branch  pool.ID
 	Message pool.ID
 	Index   int // of the call in Message, from 1
-	// Default: it is no rule for some calls but what becomes of those that no rule decides. A scope has one.
+	// Default: the rule decides the calls that no other rule decides. A scope has at most one.
 	Default  bool
-	Expires  pool.Time     // the rule holds until then; zero: for good
-	After    time.Duration // an ask: calls expire after that time; 0: never
+	Expires  pool.Time     // the end of the rule; zero: never
+	After    time.Duration // with Ask: calls expire after this time; 0: never
 	Reason   string
-	Mode     string // only while the setting mode is this; "": always
+	Mode     string // the rule holds only while the setting mode has this value; "": always
 	By       string
 	Created  pool.Time
-	Unless   []Condition // the rule does not hold where one of them does
-	Examples []string    // of calls, and what has to be decided about them: see ParseExample
+	Unless   []Condition // the rule does not apply if one of these holds
+	Examples []string    // calls with the required decisions, as in ParseExample
 }
 
 // Condition is a condition on a call's arguments.
 type Condition struct {
-	// Argument is a name; a dot goes deeper and [0] or [*] into a list: file.path, "a.b", paths[*]; {} is all arguments as an object. "" with the operator tool.
+	// Argument is a name; a dot goes deeper, and [0] or [*] into a list: file.path, "a.b", paths[*]. {} means all arguments as an object. With the operator
+	// tool it is "".
 	Argument string
 	Op       string // equals, prefix, glob, regexp, range (LO..HI, one may be empty), under (a folder), each (patterns of commands), tool (a glob)
 	Value    string
 }
 
-// String is the condition as it is written.
+// String returns the condition as it is written.
 func (c Condition) String() string {
 	if c.Argument == "" {
 		return c.Op + " " + c.Value
@@ -86,7 +88,7 @@ func (r *Rule) ScopeWord() string {
 	return "store"
 }
 
-// String is the rule on one line.
+// String returns the rule on one line.
 func (r *Rule) String() string {
 	if r.Default {
 		return "default " + r.Effect
@@ -101,32 +103,33 @@ func (r *Rule) String() string {
 	return strings.Join(words, " ")
 }
 
-// DefaultDepth is how deep sub-contexts may lie where nobody says so.
+// DefaultDepth is the default of how deep sub-contexts may be nested.
 const DefaultDepth = 4
 
-// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
+// Task makes a context a sub-context: it says what the context does for its parent and how far it has come. Package subtask runs it.
 type Task struct {
 	Goal       string
-	Branch     pool.ID // of the parent, that it was started from
-	BranchName string  // its name then
-	// Message and Index (from 1) are the call that started it; its summary is that call's result. Zero: no call did.
+	Branch     pool.ID // the parent's branch from which it was started
+	BranchName string  // that branch's name at the start
+	// Message and Index (from 1) are the call that started it and whose result its summary is. Zero: no call started it.
 	Message pool.ID
 	Index   int
 	State   string // one of the Task… constants
-	// Depth is how many parents it has. The limits are on how deep tasks of it may go, on rounds with the model and on tokens; 0: none.
+	// Depth is the number of its ancestors. MaxDepth, MaxRounds and MaxTokens limit the nesting of its own tasks, the rounds with the model and the tokens;
+	// 0: no limit.
 	Depth     int
 	MaxDepth  int
 	MaxRounds int
 	MaxTokens int64
-	// OwnRules: the rules of the parent do not hold. Keep: it stays when it has ended, instead of going to the trash.
+	// OwnRules: the parent's rules do not hold. Keep: it is not trashed when it ends.
 	OwnRules bool
 	Keep     bool
-	Summary  pool.ID // the message on the parent branch that it ended with; zero: none
+	Summary  pool.ID // the last message on the parent's branch, with its summary; zero: none
 	Reason   string
 	Ended    pool.Time
 }
 
-// The states of a task. One that runs and whose calls wait is shown as waiting.
+// The states of a task. A running task whose calls wait is shown as waiting.
 const (
 	TaskRunning   = "running"
 	TaskWaiting   = "waiting" // never stored
@@ -135,14 +138,14 @@ const (
 	TaskAbandoned = "abandoned"
 )
 
-// Remote is a tool that an MCP server offers, as it said when it was added.
+// Remote is a tool of an MCP server, as the server described it when it was added.
 type Remote struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage
 }
 
-// Check says why a tool cannot be kept.
+// Check returns an ErrInvalid if a tool cannot be stored.
 func (t *Tool) Check() error {
 	switch {
 	case t.Name == "" || len(t.Name) > 128 || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
@@ -173,8 +176,8 @@ func token(s string) bool {
 	})
 }
 
-// KeptTool is a tool as it is kept, and where.
+// KeptTool is a stored tool with its scope.
 type KeptTool struct {
 	Tool
-	Store bool // for all contexts
+	Store bool // a tool of the store, for all contexts
 }
