@@ -17,30 +17,31 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Changed is a value that an operation put in the place of another.
+// Changed is a value that an operation replaced.
 type Changed struct {
 	Of       string // title, name, branch, system, prompt, labels, or the name of a setting
-	From, To string // the first words of it; both "" for a setting whose values may not be shown
+	From, To string // the first words of the values; both are "" for a setting whose values must not be shown
 }
 
-// past reads a journal from its end. What an operation changed is stored as it was before, so what it was after is what the next newer one found, or what is there now. No words are stored
-// twice: they are looked up where they lie, so that what was purged or redacted is gone from here too.
+// past reads a journal from its end. An operation is stored with the old values of what it changed, so the values after it are those that the next newer
+// operation found, or the present ones. Texts are not stored twice: they are read from their records, so what was purged or redacted does not show up here
+// either.
 type past struct {
 	tx     kv.Tx
-	values map[string][]byte                     // of records, by bucket and key: what the newer ones found
-	fields map[string]map[uint64]cbor.RawMessage // of records whose fields change, the same
+	values map[string][]byte                     // of records, by bucket and key: the values that the newer operations found
+	fields map[string]map[uint64]cbor.RawMessage // the same for single fields of records
 }
 
 func newPast() *past {
 	return &past{values: map[string][]byte{}, fields: map[string]map[uint64]cbor.RawMessage{}}
 }
 
-// in is the same in another transaction, which may be run again.
+// in returns a copy of p for a transaction that may run again.
 func (p *past) in(tx kv.Tx) *past {
 	return &past{tx, maps.Clone(p.values), maps.Clone(p.fields)}
 }
 
-// tell says what an operation of a context's or the store's journal was about, and goes back behind it.
+// tell fills in what an operation was about, and steps back past it.
 func (p *past) tell(out *Operation, op *record.Operation) error {
 	t := &telling{past: p, out: out, op: op}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
@@ -58,7 +59,7 @@ func (p *past) tell(out *Operation, op *record.Operation) error {
 		}
 	}
 	slices.Reverse(out.Changed)
-	if t.made { // that it is the active one from then on goes without saying
+	if t.made { // it goes without saying that a new branch becomes the active one
 		out.Changed = slices.DeleteFunc(out.Changed, func(c Changed) bool { return c.Of == wentOn })
 	}
 	for i := range out.Changed {
@@ -67,18 +68,18 @@ func (p *past) tell(out *Operation, op *record.Operation) error {
 	return nil
 }
 
-// wentOn marks a change of the active branch, while changes are collected.
+// wentOn marks a change of the active branch while changes are collected.
 const wentOn = "branch "
 
-// telling is what is said about one operation.
+// telling is the account of one operation.
 type telling struct {
 	*past
 	out  *Operation
 	op   *record.Operation
-	made bool // it made a branch
+	made bool // the operation made a branch
 }
 
-// about notes what the operation was about; what comes later stands before, since changes are read from the last to the first.
+// about sets what the operation was about. Changes are read from last to first, so the first one's text wins.
 func (t *telling) about(text string) {
 	if text = FirstWords(text); text != "" {
 		t.out.About = text
@@ -91,7 +92,7 @@ func (t *telling) changed(of, from, to string) {
 	}
 }
 
-// record tells of a record that was put in the place of another.
+// record adds a change of a whole record.
 func (t *telling) record(c *record.Change) error {
 	at := c.Bucket + "\x00" + string(c.Key)
 	after, known := t.values[at]
@@ -120,7 +121,7 @@ func (t *telling) record(c *record.Change) error {
 	return nil
 }
 
-// nameIn is what a record is called, and nothing else of what it says: a tool's environment and a token's hash are nobody's business here.
+// nameIn returns the name in a record and nothing else: a tool's environment and a token's hash must not be shown here.
 func nameIn(bucket string, raw []byte) string {
 	var call record.CallRecord
 	var tool record.Tool
@@ -139,11 +140,11 @@ func nameIn(bucket string, raw []byte) string {
 
 func settingsIn(raw []byte) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
-	_ = record.DecMode.Unmarshal(raw, &all) // what cannot be read has none: check says so
+	_ = record.DecMode.Unmarshal(raw, &all) // an unreadable record has no settings; check reports it
 	return all
 }
 
-// fields tells of fields of a context's or a branch's record.
+// fields adds a change of fields in a context's or a branch's record.
 func (t *telling) fields(c *record.Change) error {
 	at := c.Bucket + "\x00" + string(c.Key)
 	now := t.past.fields[at]
@@ -154,7 +155,7 @@ func (t *telling) fields(c *record.Change) error {
 		}
 		now = map[uint64]cbor.RawMessage{}
 		if raw != nil && record.DecMode.Unmarshal(raw, &now) != nil {
-			return nil // damaged: check says so
+			return nil // damaged: check reports it
 		}
 	}
 	after := now
@@ -177,7 +178,7 @@ func (t *telling) fields(c *record.Change) error {
 	return t.context(id, recordOf[record.ContextRecord](now), recordOf[record.ContextRecord](after))
 }
 
-// recordOf is a record with these fields; those that cannot be read are as they are where there are none.
+// recordOf returns a record with these fields. Fields that cannot be decoded have their zero values.
 func recordOf[T any](fields map[uint64]cbor.RawMessage) *T {
 	rec := new(T)
 	if raw, err := pool.Marshal(fields); err == nil {
@@ -186,7 +187,7 @@ func recordOf[T any](fields map[uint64]cbor.RawMessage) *T {
 	return rec
 }
 
-// branch tells what became of a branch's record.
+// branch adds the changes of a branch's record.
 func (t *telling) branch(id pool.ID, before, after *branch.Branch) error {
 	if before.Removed != 0 && after.Removed == 0 {
 		t.made = true
@@ -212,7 +213,7 @@ func (t *telling) branch(id pool.ID, before, after *branch.Branch) error {
 	return nil
 }
 
-// madeBranch tells where a new branch comes from, and what was put there: in a fork the message that it goes up to, else its own first one.
+// madeBranch adds the branch from which a new one comes and what it holds: for a fork its last message, else its own first one.
 func (t *telling) madeBranch(id pool.ID, b *branch.Branch) error {
 	if t.op.Undoes != 0 {
 		t.changed("branch", "", b.Name)
@@ -234,7 +235,7 @@ func (t *telling) madeBranch(id pool.ID, b *branch.Branch) error {
 	return err
 }
 
-// context tells what became of a context's record.
+// context adds the changes of a context's record.
 func (t *telling) context(id pool.ID, before, after *record.ContextRecord) error {
 	t.changed("title", before.Title, after.Title)
 	t.changed("labels", strings.Join(before.Labels, ", "), strings.Join(after.Labels, ", "))
@@ -254,7 +255,7 @@ func (t *telling) context(id pool.ID, before, after *record.ContextRecord) error
 	return err
 }
 
-// branchName is what a branch was called then.
+// branchName returns the name of a branch at that time.
 func (t *telling) branchName(ctx, id pool.ID) (string, error) {
 	key := branch.Key(ctx, id)
 	if then, ok := t.past.fields[branch.Bucket+"\x00"+string(key)]; ok {
@@ -266,12 +267,12 @@ func (t *telling) branchName(ctx, id pool.ID) (string, error) {
 	}
 	b, err := branch.Decode(id, raw)
 	if err != nil {
-		return "", nil // damaged: check says so
+		return "", nil // damaged: check reports it
 	}
 	return b.Name, nil
 }
 
-// settings tells which settings changed. Values are told of those alone that can hold no address, key or path.
+// settings adds the settings that changed. It shows the values only of settings that cannot hold an address, a key or a path.
 func (t *telling) settings(before, after map[string]json.RawMessage) {
 	names := map[string]bool{}
 	for name := range before {
@@ -280,7 +281,7 @@ func (t *telling) settings(before, after map[string]json.RawMessage) {
 	for name := range after {
 		names[name] = true
 	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(names))) { // changes are turned round in the end
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(names))) { // changes are reversed at the end
 		from, to := string(before[name]), string(after[name])
 		if from == to {
 			continue
@@ -293,7 +294,7 @@ func (t *telling) settings(before, after map[string]json.RawMessage) {
 	}
 }
 
-// splice tells of the first message that came, or of the first that went.
+// splice adds the first message that the operation put on the branch, or else the first that it took off.
 func (t *telling) splice(c *record.Change) error {
 	for _, pieces := range [][]branch.Piece{c.Inserted, c.Removed} {
 		if branch.Count(pieces) == 0 {
@@ -308,7 +309,7 @@ func (t *telling) splice(c *record.Change) error {
 	return nil
 }
 
-// firstOf are the first words of the first message of pieces, "" where gc took it.
+// firstOf returns the first words of the first message of pieces, "" if gc took it.
 func (t *telling) firstOf(ctx pool.ID, pieces []branch.Piece) (string, error) {
 	var first pool.ID
 	err := branch.Read(t.tx, ctx, branch.Slice(pieces, 0, 1), func(_ int, id pool.ID) error {
@@ -324,7 +325,7 @@ func (t *telling) firstOf(ctx pool.ID, pieces []branch.Piece) (string, error) {
 	return t.words(ctx, first)
 }
 
-// words are the first words of a message, or the tools that it calls; "" where it is gone.
+// words returns the first words of a message, or the names of the tools that it calls; "" if the message is gone.
 func (t *telling) words(ctx, id pool.ID) (string, error) {
 	m, err := pool.Get(t.tx, ctx, id)
 	if errors.Is(err, kv.ErrDamaged) {
@@ -343,7 +344,7 @@ func (t *telling) words(ctx, id pool.ID) (string, error) {
 	return FirstWords(text), nil
 }
 
-// prompt are the first words of a prompt.
+// prompt returns the first words of a prompt.
 func (t *telling) prompt(ctx pool.ID, id string) (string, error) {
 	text, err := branch.Prompt(t.tx, ctx, id)
 	if errors.Is(err, kv.ErrDamaged) {
@@ -352,10 +353,10 @@ func (t *telling) prompt(ctx pool.ID, id string) (string, error) {
 	return FirstWords(text), err
 }
 
-// firstWords is how much of a text is told, in characters.
+// firstWords bounds the texts in an account, in characters.
 const firstWords = 80
 
-// FirstWords is the beginning of a text on one line.
+// FirstWords returns the beginning of a text on one line.
 func FirstWords(text string) string {
 	if len(text) > 20*firstWords {
 		text = strings.ToValidUTF8(text[:20*firstWords], "")

@@ -13,7 +13,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// UnsettledError says that an answer belongs at the end of a branch, of a program that died while it was writing it, before the branch can change otherwise.
+// UnsettledError means that a program died while it wrote an answer on a branch. What it had written must go to the end of the branch before the branch can
+// change otherwise. It is an ErrConflict.
 type UnsettledError struct {
 	Context, Branch pool.ID
 	name, program   string
@@ -23,11 +24,11 @@ func (e *UnsettledError) Error() string {
 	return fmt.Sprintf("%s died while it answered on branch %q: chatctx log --branch %q puts what had come there", e.program, e.name, e.name)
 }
 
-// Unwrap gives ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *UnsettledError) Unwrap() error { return record.ErrConflict }
 
-// stays refuses to change what an answer that is being written stands on: until it has ended, a history grows at its end and does nothing else, and the branch stays. So an answer never lands
-// under another turn.
+// stays refuses to change a branch on which an answer is being written. Until the answer ends, the history may only grow at its end, and the branch must
+// stay. So an answer never lands under another turn.
 func (t *Txn) stays(b *branch.Branch) error {
 	claim, err := view.ClaimOf(t.Tx, t.ID, b.ID)
 	if err != nil || claim == nil {
@@ -43,12 +44,13 @@ func (t *Txn) stays(b *branch.Branch) error {
 	return record.Conflict("%s is writing an answer on branch %q: wait for it, or stop it with %s", claim.Who(), b.Name, stop)
 }
 
-// grows reports whether a splice leaves everything where it is: it adds at the end, or puts as many messages in the place of others.
+// grows reports whether a splice moves no entry: it appends, or replaces entries by as many others.
 func grows(b *branch.Branch, at, removed int, insert []branch.Piece) bool {
 	return removed == branch.Count(insert) || removed == 0 && at == b.Len()
 }
 
-// undisturbed refuses to take an operation back that changed a history, or made a branch, on which an answer is being written. One that is left of a program that died is named only where none is being written.
+// undisturbed refuses to undo an operation that changed a history, or made a branch, on which an answer is being written. It returns an UnsettledError only
+// if no program is writing.
 func (t *Txn) undisturbed(op *record.Operation) error {
 	var left error
 	for _, on := range op.Chains {
@@ -71,7 +73,7 @@ func (t *Txn) undisturbed(op *record.Operation) error {
 	return left
 }
 
-// disturbs reports whether taking back a change moves what stands on a branch, or takes the branch away.
+// disturbs reports whether undoing a change moves the entries of a branch or removes the branch.
 func disturbs(c record.Change, on pool.ID) bool {
 	if !bytes.HasSuffix(c.Key, on[:]) {
 		return false
@@ -83,7 +85,7 @@ func disturbs(c record.Change, on pool.ID) bool {
 	return c.Kind == record.FieldsChange && c.Bucket == branch.Bucket && removes
 }
 
-// Abandon forgets what a program that died has left of an answer on a branch.
+// Abandon drops what a dead program has left of an answer on a branch.
 func (t *Txn) Abandon(b *branch.Branch) error {
 	claim, err := view.ClaimOf(t.Tx, t.ID, b.ID)
 	if err != nil || claim == nil || !claim.Dead(t.Now) {
@@ -92,7 +94,7 @@ func (t *Txn) Abandon(b *branch.Branch) error {
 	return t.EndAnswer(b.ID)
 }
 
-// EndAnswer takes away who answers on a branch, and what was saved of the answer.
+// EndAnswer removes the claim on a branch's answer, and what was saved of the answer.
 func (t *Txn) EndAnswer(branchID pool.ID) error {
 	key := record.Under(t.ID, branchID[:]...)
 	if err := t.Tx.Delete(record.PartialBucket, key); err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
-// Ready passes what a new context begins with, and checks its title.
+// Ready passes the texts of a new context through the embedder's hook, and checks its title.
 func (n *NewContext) Ready(s *record.Store) error {
 	if err := s.Texts("title", &n.Title); err != nil {
 		return err

@@ -26,7 +26,7 @@ func (t *Txn) openCalls(m *pool.Message) error {
 	return nil
 }
 
-// callRecord reads a call's record, nil for none.
+// callRecord reads a call's record, nil if there is none.
 func (t *Txn) callRecord(u view.Unanswered) (*record.CallRecord, error) {
 	rec := &record.CallRecord{}
 	ok, err := record.GetRecord(t.Tx, record.CallBucket, record.CallKey(t.ID, u.Message, u.Index), rec)
@@ -36,7 +36,7 @@ func (t *Txn) callRecord(u view.Unanswered) (*record.CallRecord, error) {
 	return rec, nil
 }
 
-// PutCall writes a call's state and keeps its indexes; the journal gets what was there before.
+// PutCall writes a call's record and updates its indexes. The old record goes on the journal.
 func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error {
 	raw, err := record.EncodeRecord(rec)
 	if err != nil {
@@ -45,8 +45,9 @@ func (t *Txn) PutCall(message pool.ID, index int, rec *record.CallRecord) error 
 	return t.PutRaw(record.CallBucket, record.CallKey(t.ID, message, index), raw)
 }
 
-// callChanged keeps the indexes in step with a call's record. A call is in the open index while a branch holds its message, and among the unanswered ones
-// wherever its message is, so that it waits again when an undo brings the message back. A new call comes into the open index with its message, by show.
+// callChanged updates the indexes after a change of a call's record. A call is in the open index while a branch holds its message, and in the unanswered
+// index wherever its message is, so that it waits again when an undo brings the message back. A new call comes into the open index with its message, by
+// Show.
 func (t *Txn) callChanged(key, before, after []byte) error {
 	was, err := record.DecodeCall(key, before)
 	if err != nil {
@@ -77,7 +78,7 @@ func (t *Txn) callChanged(key, before, after []byte) error {
 	return t.listCall(key, is, shown)
 }
 
-// unlistCall takes a call out of the indexes of those that wait, and reports whether a branch showed it.
+// unlistCall removes a call from the indexes of waiting calls. It reports whether it was in the open one.
 func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err error) {
 	if rec == nil || !rec.Listed() {
 		return false, nil
@@ -95,7 +96,7 @@ func (t *Txn) unlistCall(key []byte, rec *record.CallRecord) (shown bool, err er
 	return shown, t.Tx.Delete(record.UnansweredBucket, record.UnansweredKey(t.ID, rec.Home, index))
 }
 
-// listCall puts a call that waits into the indexes; shown: a branch holds its message.
+// listCall puts a waiting call into the indexes. shown says whether a branch holds its message.
 func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
 	if !rec.Listed() {
 		return nil
@@ -108,7 +109,7 @@ func (t *Txn) listCall(key []byte, rec *record.CallRecord, shown bool) error {
 	return t.Tx.Put(record.OpenBucket, record.OpenKey(rec, t.ID, message, index), record.HomeBytes(rec.Home))
 }
 
-// Holders names the branches that hold a place, at most two of them: the ones that this operation has read come first.
+// Holders names at most two of the branches that hold a place. Those that this operation has read come first.
 func (t *Txn) Holders(home pool.Home) ([]string, error) {
 	var names []string
 	err := t.Each(func(b *branch.Branch) error {
@@ -123,7 +124,8 @@ func (t *Txn) Holders(home pool.Home) ([]string, error) {
 	return names, err
 }
 
-// Show puts the calls that stand in pieces into the open index, or takes those out that no branch holds any more: their messages came onto the branch b, or left it.
+// Show updates the open index after messages in pieces came onto the branch b or left it: with on it adds their calls, else it removes those whose messages
+// no branch holds any more.
 func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 	if on && len(pieces) == 1 && pieces[0] == t.quiet {
 		return nil
@@ -165,13 +167,13 @@ func (t *Txn) Show(b *branch.Branch, pieces []branch.Piece, on bool) error {
 	return nil
 }
 
-// returned is a call whose message came back onto a branch, while its result lies beside all branches.
+// returned is a call whose message came back onto a branch while its result is on none.
 type returned struct {
 	b    *branch.Branch
 	call view.Unanswered
 }
 
-// bringResults puts results that came while no branch held their calls' messages at the ends of the branches that hold these again.
+// bringResults appends results that came while no branch held their calls' messages to the branches that hold these messages again.
 func (t *Txn) bringResults() error {
 	for _, r := range t.returned {
 		rec, err := t.callRecord(r.call)
@@ -200,7 +202,7 @@ func (t *Txn) bringResults() error {
 	return nil
 }
 
-// runner reads the claim of a call that runs; nil where nobody runs it any more.
+// runner reads the claim of a running call; nil if nobody runs it any more.
 func (t *Txn) runner(key []byte) (*record.Claim, error) {
 	claim := &record.Claim{}
 	ok, err := record.GetRecord(t.Tx, record.ClaimBucket, key, claim)
@@ -210,7 +212,7 @@ func (t *Txn) runner(key []byte) (*record.Claim, error) {
 	return claim, nil
 }
 
-// running refuses to take back what a call that runs stands on.
+// running refuses an undo that concerns a running call.
 func (t *Txn) running(message pool.ID, index int, rec *record.CallRecord) error {
 	if rec.Execution != pool.Running {
 		return nil
@@ -222,7 +224,7 @@ func (t *Txn) running(message pool.ID, index int, rec *record.CallRecord) error 
 	return record.Conflict("call %s:%d (%s) is %s by %s: undo it when it has ended, or take it off the branch with rewind", record.Short(message), index+1, rec.Tool, rec.State(), claim.Who())
 }
 
-// noneRuns refuses an undo that takes a whole context away while one of its calls runs.
+// noneRuns refuses an undo that removes a whole context while one of its calls runs.
 func (t *Txn) noneRuns() error {
 	var calls [][]byte
 	err := t.Tx.Scan(record.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
@@ -245,7 +247,7 @@ func (t *Txn) noneRuns() error {
 	return err
 }
 
-// keepsRunning refuses an undo that took the message of a call that runs off the last branch that held it.
+// keepsRunning refuses an undo that took the message of a running call off the last branch that held it.
 func (t *Txn) keepsRunning() error {
 	for _, u := range t.left {
 		rec, err := t.callRecord(u)
@@ -269,7 +271,8 @@ func (t *Txn) keepsRunning() error {
 	return nil
 }
 
-// answer closes the open call of a branch that a result is for, if there is one: a program that brings a result has run the call. late: another program runs it, so the result says nothing of how it ends.
+// answer closes the open call of a branch that a result answers, if there is one: a program that brings a result has run the call. It returns late if
+// another program runs the call; then the result does not end it.
 func (t *Txn) answer(b *branch.Branch, r *pool.Result) (late bool, err error) {
 	for i := len(b.Pieces) - 1; i >= 0; i-- {
 		calls, err := view.UnansweredIn(t.Tx, t.ID, b.Pieces[i:i+1])
@@ -285,7 +288,8 @@ func (t *Txn) answer(b *branch.Branch, r *pool.Result) (late bool, err error) {
 	return false, nil
 }
 
-// closeCall closes an open call whose result was appended, with the claim of a program that died on it. late: a program holds a claim on it, and nobody ends a call without its claim.
+// closeCall closes an open call whose result was appended, and removes the claim of a program that died on it. It returns late if a program holds a claim,
+// since nobody else may end the call.
 func (t *Txn) closeCall(u view.Unanswered, failed bool) (late bool, err error) {
 	rec, err := t.callRecord(u)
 	if err != nil || rec == nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// keyLife is how long an idempotency key is known.
+// keyLife is how long an idempotency key counts.
 const keyLife = pool.Time(24 * time.Hour / time.Microsecond)
 
-// keyRecord is what an idempotency key made, by ids: names change.
+// keyRecord is what an idempotency key made. It has ids, since names change.
 type keyRecord struct {
 	At       pool.Time   `cbor:"1,keyasint"`
 	Branch   pool.ID     `cbor:"2,keyasint"`
@@ -33,9 +33,9 @@ type keptPlace struct {
 	Position int     `cbor:"2,keyasint"`
 }
 
-// Known looks for what an append of msgs with this key has made already. Without a key it finds nothing. ErrConflict where the key was used on another branch or for other
-// messages, or where one of these has left the branch:
-// neither doing nothing nor adding them again would be what was asked for.
+// Known reports whether an append of msgs with this key was made already, and puts what it made into made. An empty key is never known. It returns
+// ErrConflict if the key was used on another branch or for other messages, or if one of these has left the branch: then neither doing nothing nor appending
+// them again is what the caller wants.
 func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) {
 	if key == "" {
 		return false, nil
@@ -69,7 +69,7 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 	return true, nil
 }
 
-// asMade makes sure that what a key made are these messages, and that they stand on the branch or wait for it.
+// asMade checks that a key made exactly these messages, and that they are still on the branch or wait for it.
 func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 	if len(rec.Placed) != len(msgs) {
 		return record.Conflict("the key %q was used for %s, not %d: take another key", key, plural.Count(len(rec.Placed), "message"), len(msgs))
@@ -103,10 +103,10 @@ func (t *Txn) asMade(key string, rec *keyRecord, msgs []*pool.Message) error {
 	return err
 }
 
-// MostKey is how many bytes the key of an append may have.
+// MostKey is the longest key of an append, in bytes.
 const MostKey = 1000
 
-// CheckKey fails where the key is none that can be kept.
+// CheckKey returns ErrInvalid if the key cannot be stored.
 func (o *AppendOptions) CheckKey() error {
 	if len(o.Key) > MostKey || !utf8.ValidString(o.Key) {
 		return record.Invalid("a key has at most %d bytes, of UTF-8: this one has %d", MostKey, len(o.Key))
@@ -114,14 +114,14 @@ func (o *AppendOptions) CheckKey() error {
 	return nil
 }
 
-// Appending is an append of a batch.
+// Appending is an append in a batch.
 type Appending struct {
 	Msgs  []*pool.Message
 	O     AppendOptions
-	fresh map[pool.ID]pool.ID // the ids that messages of other contexts get, by those that they come with
+	fresh map[pool.ID]pool.ID // new ids for messages of other contexts, by the ids with which they come
 }
 
-// CopyIDs makes the ids for messages of other contexts.
+// CopyIDs makes the new ids for messages of other contexts.
 func (a *Appending) CopyIDs() {
 	a.fresh = map[pool.ID]pool.ID{}
 	for _, m := range a.Msgs {
@@ -131,7 +131,7 @@ func (a *Appending) CopyIDs() {
 	}
 }
 
-// Step appends, unless the key is known.
+// Step appends the messages, unless the key is known.
 func (a *Appending) Step(t *Txn, s *Step) error {
 	if again, err := t.Known(a.O.Key, a.Msgs, s); again || err != nil {
 		return err
@@ -149,7 +149,7 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 	return s.Stands(t, t.Target)
 }
 
-// Expect refuses a branch that is at another revision, if one is expected.
+// Expect returns ErrConflict if a revision is expected and the branch is at another one.
 func (t *Txn) Expect(revision *uint64) error {
 	if revision != nil && *revision != t.Target.Revision {
 		return record.Conflict("the branch %q is at revision %d, not %d: read it again", t.Target.Name, t.Target.Revision, *revision)
@@ -157,10 +157,10 @@ func (t *Txn) Expect(revision *uint64) error {
 	return nil
 }
 
-// keysLooked is how many keys are looked at when one is noted: more than one is enough for the old ones to go.
+// keysLooked is how many keys are checked for their age when one is stored: as it is more than one, old keys go faster than new ones come.
 const keysLooked = 8
 
-// Keep notes what a key made, and forgets those of the keys next to it that are too old.
+// Keep stores what a key made, and removes neighbouring keys that are too old.
 func (t *Txn) Keep(key string, made *Step) error {
 	if key == "" || made.Again {
 		return nil
@@ -194,7 +194,7 @@ func (t *Txn) Keep(key string, made *Step) error {
 	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), rec)
 }
 
-// Group ties the operations of several batches together, so that they are undone as the one command they are.
+// Group ties the operations of several batches together, so that they are undone as one command.
 type Group struct {
 	mu    sync.Mutex
 	first map[pool.ID]uint64
@@ -223,14 +223,14 @@ func (g *Group) Remember(done *Committed) {
 	}
 }
 
-// Begun is the first operation that was made in a context, 0 for none.
+// Begun returns the group's first operation in a context, 0 if there is none.
 func (g *Group) Begun(id pool.ID) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.first[id]
 }
 
-// OperationNumber is the number of an operation of a context.
+// OperationNumber returns the number of a context's operation.
 func OperationNumber(op string) uint64 {
 	n, _ := strconv.ParseUint(op, 10, 64)
 	return n

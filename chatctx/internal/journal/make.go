@@ -10,17 +10,17 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// NewContext is what a new context begins with.
+// NewContext describes a new context.
 type NewContext struct {
 	Title          string
 	System, Prompt string
 	Settings       map[string]json.RawMessage
-	Parent         pool.ID         // of a sub-context
-	Messages       []*pool.Message // its history
+	Parent         pool.ID         // the parent, if it is a sub-context
+	Messages       []*pool.Message // its first messages
 	Stay           bool            // do not make it the store's current context
 }
 
-// NewContext begins a context in a transaction; made ends it.
+// NewContext begins a context in a transaction; Made ends it.
 func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, settings map[string]json.RawMessage) (*Txn, error) {
 	set, _, err := view.ChangeSettings(nil, settings)
 	if err != nil {
@@ -34,7 +34,7 @@ func (st *StoreTxn) NewContext(id pool.ID, title string, parent pool.ID, setting
 	return t, err
 }
 
-// Made writes the record of a new context. To undo its making is to trash it.
+// Made writes the record of a new context. An undo of this trashes the context.
 func (st *StoreTxn) Made(t *Txn, current bool) error {
 	was, err := pool.Marshal(max(t.Now, 1))
 	if err != nil {
@@ -52,7 +52,7 @@ func (st *StoreTxn) Made(t *Txn, current bool) error {
 	return t.PutRecord()
 }
 
-// BeginWith gives a new context its prompts and its first messages.
+// BeginWith gives a new context its prompts and first messages.
 func (st *StoreTxn) BeginWith(t *Txn, n *NewContext) (err error) {
 	b := t.Target
 	if b.System, err = t.PutPrompt(n.System); err != nil {

@@ -10,8 +10,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// An id names one content in its context. A message that comes a second time is not stored again, through whatever door: place and stored are
-// the ways in for messages whose ids somebody gave, and store1 refuses any other write over one that is there.
+// An id names one content in its context. A message that comes a second time is not stored again, whatever way it comes: Place and Stored are the ways in
+// for messages that come with ids, and Store1 refuses to overwrite a message.
+//
+// Stored reads the message that the context has under m's id, nil if there is none. It returns ErrConflict if the two differ.
 
 // Stored reads the message that the context has under m's id, nil for none. ErrConflict where that says something else.
 func (t *Txn) Stored(m *pool.Message) (*pool.Message, error) {
@@ -33,7 +35,7 @@ func taken(id pool.ID) error {
 	return record.Conflict("message %s is there already and says something else: a message never changes; leave its id out to add it as a new one", id)
 }
 
-// Store1 puts a message into the pool whose id is new to the context.
+// Store1 puts a message into the pool. It returns ErrConflict if the context has one with its id.
 func (t *Txn) Store1(m *pool.Message) error {
 	has, err := pool.Has(t.Tx, t.ID, m.ID)
 	if err != nil {
@@ -53,14 +55,14 @@ func (t *Txn) KeepNew(m *pool.Message) error {
 	return t.keepMessage(m)
 }
 
-// keepMessage writes a message, new or with the home that it has now, and tells the search index.
+// keepMessage writes a message, new or with a new home, and lists it for the search index.
 func (t *Txn) keepMessage(m *pool.Message) error {
 	t.Written = append(t.Written, m.ID)
 	delete(t.Fresh, m.ID)
 	return find.PutMessage(t.Tx, t.ID, m, t.Now)
 }
 
-// StoreLoose puts a message into the pool and on no branch, if it is not there.
+// StoreLoose puts a message into the pool but on no branch, unless it is there.
 func (t *Txn) StoreLoose(m *pool.Message) error {
 	was, err := t.Stored(m)
 	if was != nil || err != nil {
@@ -73,12 +75,12 @@ func (t *Txn) StoreLoose(m *pool.Message) error {
 type placing struct {
 	t   *Txn
 	b   *branch.Branch
-	at  int // where the next one goes, from 0
+	at  int // the place of the next message, from 0
 	out []Placement
 }
 
-// Place puts messages on a branch, before the place at (from 0), and says where each stands. One that the context has already is not
-// stored again: where the branch holds it, it stays there, else it is put there as a fork would hold it.
+// Place puts messages on a branch, before the place at (from 0), and returns where each is. A message that the context has already is not stored again: if
+// the branch holds it, it stays where it is, else the branch gets it as a fork would.
 func (t *Txn) Place(b *branch.Branch, at int, msgs []*pool.Message) ([]Placement, error) {
 	p := &placing{t: t, b: b, at: at}
 	for len(msgs) > 0 {
@@ -91,7 +93,7 @@ func (t *Txn) Place(b *branch.Branch, at int, msgs []*pool.Message) ([]Placement
 	return p.out, nil
 }
 
-// run places the first of msgs and those after it of the same kind, and says how many these were.
+// run places the first of msgs and those after it of the same kind, and returns how many these are.
 func (p *placing) run(msgs []*pool.Message) (int, error) {
 	var fresh []*pool.Message
 	var pieces []branch.Piece
@@ -129,7 +131,7 @@ func (p *placing) run(msgs []*pool.Message) (int, error) {
 	return len(known), p.shared(pieces)
 }
 
-// one places a stored message that the branch holds already, or that lay beside all branches until now.
+// one places a stored message that the branch holds already, or that was on no branch so far.
 func (p *placing) one(was *pool.Message, at Placement) error {
 	if at.Position > 0 {
 		at.Known = true
@@ -143,7 +145,7 @@ func (p *placing) one(was *pool.Message, at Placement) error {
 	return p.insert([]branch.Piece{piece}, []pool.ID{was.ID})
 }
 
-// fresh stores new messages. A result at the end of the branch answers the call that it is for.
+// fresh stores new messages. A result at the end of the branch answers its call.
 func (p *placing) fresh(msgs []*pool.Message) error {
 	msgs = slices.Clone(msgs)
 	ids := make([]pool.ID, len(msgs))
@@ -169,7 +171,7 @@ func (p *placing) fresh(msgs []*pool.Message) error {
 	return p.insert([]branch.Piece{piece}, ids)
 }
 
-// shared places messages of other branches. Where no branch holds one any more it comes back as it is, calls that wait too.
+// shared places messages of other branches. Messages that no branch holds any more come back as they are, with calls that wait.
 func (p *placing) shared(pieces []branch.Piece) error {
 	held := false
 	for _, piece := range pieces {
@@ -208,17 +210,17 @@ func (p *placing) insert(pieces []branch.Piece, ids []pool.ID) error {
 	return nil
 }
 
-// Standing is where a branch holds a stored message, or the copy of it that it got because calls of it waited. Position 0: nowhere.
+// Standing returns where a branch holds a stored message, or the copy that it got because calls of the message waited. Position 0 means nowhere.
 func (t *Txn) Standing(b *branch.Branch, was *pool.Message) (Placement, error) {
 	pos, err := t.Reader().StandsAt(b, was)
 	at := Placement{Message: was.ID, Position: pos}
-	for i := 0; i < len(was.Calls) && at.Position == 0 && err == nil; i++ { // those of its calls that wait are listed by their ids
+	for i := 0; i < len(was.Calls) && at.Position == 0 && err == nil; i++ { // copies made for waiting calls are found by the calls' ids
 		at, err = t.copyStanding(b, was, was.Calls[i].ID)
 	}
 	return at, err
 }
 
-// copyStanding is where a branch holds a copy of a message, word for word, in which the call waited. Position 0: nowhere.
+// copyStanding returns where a branch holds an unedited copy of a message in which the call waited. Position 0 means nowhere.
 func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at Placement, err error) {
 	prefix := record.CallIDKey(t.ID, call)
 	err = t.Tx.Scan(record.CallIDBucket, kv.Prefix(prefix), func(key, _ []byte) error {
@@ -241,8 +243,7 @@ func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at
 	return at, err
 }
 
-// copies gives those messages ids of their own that came from elsewhere under another one: fresh says which id each gets where the context does not
-// have the one it came with.
+// copies gives ids of their own to messages that came from another context: fresh has the new id for each id that this context does not have.
 func (t *Txn) copies(msgs []*pool.Message, fresh map[pool.ID]pool.ID) ([]*pool.Message, error) {
 	out := make([]*pool.Message, len(msgs))
 	for i, m := range msgs {

@@ -6,19 +6,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Committed says what a change did: as a whole, and step by step.
+// Committed is the result of a change, as a whole and step by step.
 type Committed struct {
-	Operation string // how op log and undo name it: a number; the store's begin with s. "" where nothing changed
+	Operation string // the operation's name for op log and undo: a number, after an s for the store's; "" if nothing changed
 	What      string
 	Context   pool.ID
 	Title     string
-	Branch    string // the one that the steps left as theirs: after a fork, the new one
-	Revision  uint64 // of that branch, of which its next change can be expected to find it
+	Branch    string // the target branch after the last step: after a fork, the new one
+	Revision  uint64 // of that branch, to be expected by its next change
 	Again     bool   // the keys of its appends were all known: nothing was done
 	Steps     []*Step
 }
 
-// Last is the last step: the only one of most changes. It is never nil.
+// Last returns the last step, which is the only one of most changes. It is never nil.
 func (c *Committed) Last() *Step {
 	if len(c.Steps) == 0 {
 		return &Step{}
@@ -26,58 +26,59 @@ func (c *Committed) Last() *Step {
 	return c.Steps[len(c.Steps)-1]
 }
 
-// Step is what one step of a batch did. A field that has nothing to do with the kind of step is zero.
+// Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 type Step struct {
 	What     string      // append, fork, edit, drop, approve …
-	Branch   string      // whose history it changed or made, under the name that it has after the whole batch
+	Branch   string      // the branch whose history it changed or made, by its name after the whole batch
 	Revision uint64      // of that branch after the whole batch
-	Placed   []Placement // the messages that it put on the branch, or found there
-	Removed  int         // messages that it took off the branch
-	From     string      // fork, edit: the branch that it began from
-	At       pool.ID     // fork, edit: the last message that both share; zero for none
-	Beside   string      // take: the branch that has what stood here before, "" for none
-	Head     pool.ID     // of the branch after the step; zero where it is empty
+	Placed   []Placement // the messages that it put on the branch or found there
+	Removed  int         // number of messages that it took off the branch
+	From     string      // fork, edit: the branch from which it started
+	At       pool.ID     // fork, edit: the last message that both branches share; zero: none
+	Beside   string      // take: the branch that now has the messages that stood here before; "": none
+	Head     pool.ID     // of the branch after the step; zero if it is empty
 	Messages int         // on the branch after the step
-	Again    bool        // the key was known: nothing was done, and Placed says where the messages went then
+	Again    bool        // the key was known: nothing was done, and Placed says where the messages are
 	Call     *record.Call
 	Rule     *record.Rule
-	Broken   []record.Broken // rules add: the examples that the rule breaks
+	Broken   []record.Broken // rules add: examples that the rule breaks
 	on       pool.ID         // the branch
 }
 
-// Placement is where a message stands. Known: it stood there before.
+// Placement is the place of a message on a branch. Known: it was there before.
 type Placement struct {
 	Message  pool.ID
 	Position int
 	Known    bool
 }
 
-// AppendOptions of AppendWith. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
-// happen once: a second one with the same key within 24 hours gives what the first made, and is an ErrConflict for other messages, on another branch, or where one of them has left the branch. Copies gives a message whose id this context does not have an
-// id of its own, and notes the other one as what it is a copy of.
+// AppendOptions are options of AppendWith. Expect, if not nil, is the revision that the branch must have, else the append fails with ErrConflict. Key makes
+// the append happen once: a second one with the same key within 24 hours returns what the first made. It fails with ErrConflict if it has other messages or
+// another branch, or if one of the messages has left the branch. Copies gives a message whose id this context does not have an id of its own, and records
+// the original as CopiedFrom.
 type AppendOptions struct {
 	Expect *uint64
 	Key    string
 	Copies bool
 }
 
-// EditOptions of Edit. Name "" takes main.2, main.3 … ; KeepRest carries what followed along; Stay does not go on in the new branch.
+// EditOptions are options of Edit. Name "" means main.2, main.3 …; KeepRest also takes the messages that followed; Stay leaves the active branch as it is.
 type EditOptions struct {
 	Name     string
 	KeepRest bool
 	Stay     bool
 }
 
-// TakeOptions of TakeAnswer. KeepRest carries what came after the answer that gives way.
+// TakeOptions are options of TakeAnswer. KeepRest keeps the messages after the answer that is replaced.
 type TakeOptions struct{ KeepRest bool }
 
-// NewStep begins what a step says.
+// NewStep returns a Step of that kind.
 func NewStep(what string) *Step { return &Step{What: what} }
 
-// On says which branch a step is about.
+// On sets the step's branch.
 func (s *Step) On(b *branch.Branch) { s.Branch, s.on = b.Name, b.ID }
 
-// Stands notes how a step leaves a branch.
+// Stands records the branch's state after the step.
 func (s *Step) Stands(t *Txn, b *branch.Branch) (err error) {
 	s.On(b)
 	s.Messages = b.Len()
@@ -85,26 +86,27 @@ func (s *Step) Stands(t *Txn, b *branch.Branch) (err error) {
 	return err
 }
 
-// finish gives a step the name and the revision that its branch has in the end.
+// finish sets the final name and revision of the step's branch.
 func (s *Step) finish(t *Txn) {
 	if l := t.Branches[s.on]; l != nil {
 		s.Branch, s.Revision = l.Name, l.Revision
 	}
 }
 
-// Switch makes a branch the active one, as an operation on the context where the store keeps which that is.
+// Switch makes a branch the active one. If the store keeps the active branch, this is an operation on the context.
 func (t *Txn) Switch(to *branch.Branch) {
 	t.OnContext = t.OnContext || t.Store.Place == nil && to.ID != t.Rec.Active
 	t.goOn(to)
 }
 
-// IsActive reports whether a branch is the active one of this person or of the context.
+// IsActive reports whether a branch is active for this person or in the context.
 func (t *Txn) IsActive(b *branch.Branch) (bool, error) {
 	active, err := t.active()
 	return b.ID == active || b.ID == t.Rec.Active, err
 }
 
-// GoTo makes a branch the active one and the steps' own. A branch that was only made is looked for on the context's journal.
+// GoTo makes a branch the active one and the target of the next steps, unless stay is set. With stay the operation is one on the context, so that undo
+// finds the new branch there.
 func (t *Txn) GoTo(b *branch.Branch, stay bool) {
 	t.OnContext = t.OnContext || stay
 	if !stay {

@@ -11,8 +11,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// revert takes back what an operation changed, newest change first, and puts the way there and back on this one. Calls come after the histories, since whether
-// one waits again depends on the branches that hold it, and the context last.
+// revert undoes the changes of an operation, the newest first, and puts their inverse on this one's journal entry. Calls come after the histories, since
+// whether a call waits again depends on the branches that hold it; the context comes last.
 func (t *Txn) revert(op *record.Operation) error {
 	if err := t.undisturbed(op); err != nil {
 		return err
@@ -85,11 +85,11 @@ func (t *Txn) revertSplice(c record.Change) error {
 	if err := t.Splice(b, c.At, n, c.Removed); err != nil {
 		return err
 	}
-	b.Sessions = sessions // they are put back as fields
+	b.Sessions = sessions // sessions are restored as fields
 	return nil
 }
 
-// changedBranch reads the branch that a change is about, by its id or its record's key.
+// changedBranch reads the branch of a change, by its id or by its record's key.
 func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	if len(key) < 16 {
 		return nil, record.Damaged("an operation that changed the branch %x", key)
@@ -102,8 +102,9 @@ func (t *Txn) changedBranch(key []byte) (*Loaded, error) {
 	return l, err
 }
 
-// revertCall puts a call's state back, unless it has run: that cannot be taken back. ErrConflict while it runs. What was decided stays on its record, with the undo as one step
-// more. A call that several branches hold by now, as one that was answered, does not wait again. One that had expired gets as much time again as it had had.
+// revertCall restores a call's state, unless the call has run, which cannot be undone; while it runs it returns ErrConflict. The call's record keeps its
+// decisions and gets the undo as a further step. A call that several branches hold by now, as one that was answered, does not wait again. An expired call
+// gets as much time again as it had.
 func (t *Txn) revertCall(c record.Change) error {
 	raw, err := t.Tx.Get(c.Bucket, c.Key)
 	if err != nil {
@@ -138,10 +139,10 @@ func (t *Txn) revertCall(c record.Change) error {
 	return t.PutCall(message, index, back)
 }
 
-// shortestTerm is the least time that an undo gives to a call that had expired: a minute.
+// shortestTerm is the least time that an undo gives an expired call: a minute.
 const shortestTerm = pool.Time(60_000_000)
 
-// revertRun puts back whether the result of a call that has run lies beside all branches, and refuses to take back what led to one that runs.
+// revertRun restores whether the result of a call that has run is on no branch, and refuses to undo what led to a running call.
 func (t *Txn) revertRun(message pool.ID, index int, is, back *record.CallRecord) error {
 	if is.State() != back.State() {
 		return t.running(message, index, is)
@@ -153,7 +154,7 @@ func (t *Txn) revertRun(message pool.ID, index int, is, back *record.CallRecord)
 	return t.PutCall(message, index, is)
 }
 
-// revertBranchFields puts fields of a branch back. Names come into the index at the end of the whole.
+// revertBranchFields restores fields of a branch. The index of names is updated at the end.
 func (t *Txn) revertBranchFields(c record.Change) error {
 	l, err := t.changedBranch(c.Key)
 	if err != nil {
@@ -185,8 +186,8 @@ func (t *Txn) revertBranchFields(c record.Change) error {
 	return nil
 }
 
-// revertContext puts fields of the context back. Where the operation was not one on the context that is the active branch alone, and only if that is gone, or if the
-// other one was just brought back.
+// revertContext restores fields of the context. If the operation was not one on the context, that is the active branch alone, and only if the present one
+// was removed or the other one was just brought back.
 func (t *Txn) revertContext(c record.Change, onContext bool) error {
 	if !onContext {
 		var before pool.ID
@@ -216,7 +217,7 @@ func (t *Txn) revertContext(c record.Change, onContext bool) error {
 	return err
 }
 
-// fixPlace brings this person back to the branch that the one was forked from which the operation took away.
+// fixPlace moves this person from a branch that the operation removed to the branch from which that one was forked.
 func (t *Txn) fixPlace() error {
 	id, err := t.active()
 	if err != nil || id == t.Rec.Active {
@@ -233,7 +234,7 @@ func (t *Txn) fixPlace() error {
 	return err
 }
 
-// fixActive chooses another active branch where that is gone. ErrConflict where none is left.
+// fixActive chooses another active branch if that was removed. It returns ErrConflict if no branch is left.
 func (t *Txn) fixActive() error {
 	if err := t.fixPlace(); err != nil {
 		return err
@@ -252,8 +253,8 @@ func (t *Txn) fixActive() error {
 	return err
 }
 
-// dropRedo forgets the undos that can no longer be redone, now that something else was done on what chains name: those about the same, those of which gc has
-// taken what it needs, and the older ones about what any of these is about, which would be redone on top of it.
+// dropRedo forgets the undos that can no longer be redone because something else was done on the subjects of chains: undos on the same subjects, undos of
+// which gc has removed what they need, and older undos on a subject of any of these, which would be redone on top of it.
 func (t *Txn) dropRedo(chains []record.Chain) error {
 	var kept []uint64
 	for _, u := range slices.Backward(t.Rec.Redo) {
@@ -262,7 +263,7 @@ func (t *Txn) dropRedo(chains []record.Chain) error {
 			return err
 		}
 		if undo == nil {
-			break // the older ones are gone with it
+			break // the older ones are gone too
 		}
 		op, err := record.GetOperation(t.Tx, t.ID, undo.Undoes)
 		if err != nil {
@@ -279,7 +280,7 @@ func (t *Txn) dropRedo(chains []record.Chain) error {
 	return nil
 }
 
-// Touches reports whether an operation has a chain in common with others.
+// Touches reports whether an operation has a subject in common with chains.
 func Touches(op *record.Operation, chains []record.Chain) bool {
 	for _, a := range op.Chains {
 		for _, b := range chains {
@@ -291,10 +292,10 @@ func Touches(op *record.Operation, chains []record.Chain) bool {
 	return false
 }
 
-// maxRedo bounds the undos that can be redone.
+// maxRedo bounds the number of undos that can be redone.
 const maxRedo = 100
 
-// undo takes back the operation n of the context, as a new operation.
+// undo undoes operation n of the context, as a new operation.
 func (t *Txn) undo(n uint64) (*record.Operation, error) {
 	op, err := t.holding(n)
 	if err != nil {
@@ -329,7 +330,7 @@ func (t *Txn) undo(n uint64) (*record.Operation, error) {
 	return op, t.writeContextAgain()
 }
 
-// redo takes back the undo u.
+// redo undoes the undo u.
 func (t *Txn) redo(u uint64) (*record.Operation, error) {
 	undo, err := t.holding(u)
 	if err != nil {
@@ -374,7 +375,7 @@ func (t *Txn) holding(n uint64) (*record.Operation, error) {
 	return op, nil
 }
 
-// top is the newest operation that holds on what a chain names, removed or not; 0 where there is no record of it.
+// top returns the newest operation in force on a chain's subject, removed or not; 0 if it has no record.
 func (t *Txn) top(c record.Chain) (uint64, error) {
 	if c.Branch == (pool.ID{}) {
 		return t.Rec.Last, nil
@@ -393,7 +394,7 @@ func (t *Txn) whatOf(n uint64) string {
 	return "gone"
 }
 
-// finishUndo writes an undo or a redo of op; last says what each chain's newest operation is then.
+// finishUndo writes an undo or redo of op. last returns each chain's newest operation afterwards.
 func (t *Txn) finishUndo(op *record.Operation, undoes uint64, last func(record.Chain) uint64) error {
 	n := t.number()
 	chains, err := t.undoChains(op, n, last)
@@ -428,7 +429,7 @@ func (t *Txn) undoChains(op *record.Operation, n uint64, last func(record.Chain)
 	return chains, nil
 }
 
-// writeContextAgain writes the context's record once more in the same operation.
+// writeContextAgain rewrites the context's record within the same operation.
 func (t *Txn) writeContextAgain() error {
 	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/branch"
 )
 
-// SameSessions reports whether the branch's sessions now are those that used was made from, so that used may take their place: nothing opened
-// a session, moved one or pruned since.
+// SameSessions reports whether used, which was made from a branch's sessions, may replace its present ones: since then no session was opened, moved or
+// pruned.
 func SameSessions(now, used []branch.Session) bool {
 	if len(now) == 0 {
 		return len(used) == 1 && used[0].Start <= 1
@@ -23,7 +23,7 @@ func SameSessions(now, used []branch.Session) bool {
 	return true
 }
 
-// sessionsUpTo are the sessions that a branch has which holds the first n messages of another: what comes after is not pruned and in no digest.
+// sessionsUpTo returns the sessions of a fork with the first n messages: nothing after these is pruned or in a digest.
 func sessionsUpTo(sessions []branch.Session, n int) []branch.Session {
 	var out []branch.Session
 	for _, s := range sessions {
@@ -37,7 +37,7 @@ func sessionsUpTo(sessions []branch.Session, n int) []branch.Session {
 	return out
 }
 
-// digestsUpTo are the digests of messages of which none is after a position.
+// digestsUpTo returns the digests that cover no message after a position.
 func digestsUpTo(digests []branch.Digest, position int) []branch.Digest {
 	return slices.DeleteFunc(slices.Clone(digests), func(d branch.Digest) bool { return d.To > position })
 }

@@ -33,9 +33,9 @@ func (t *Txn) Fork(from *branch.Branch, name string, n int, res *Step) (*branch.
 	return made, res.Stands(t, made)
 }
 
-// share gives pieces as another branch may hold them. A message with a call that has no result there is copied, and in the copy each such call that was not
-// denied waits again: what is decided on one branch is never decided on another. ending: the pieces end a history, so that results that come after them are
-// not on the new branch.
+// share returns pieces as another branch may hold them. A message with a call that has no result there is copied, and in the copy each such call that was
+// not denied waits again: a decision on one branch never counts on another. With ending the pieces end a history, so results after them are not on the new
+// branch.
 func (t *Txn) share(to *branch.Branch, pieces []branch.Piece, ending bool) ([]branch.Piece, error) {
 	places, err := t.mustCopy(pieces, ending)
 	if err != nil || len(places) == 0 {
@@ -80,7 +80,7 @@ func (t *Txn) mustCopy(pieces []branch.Piece, ending bool) ([]int, error) {
 	return places, nil
 }
 
-// cutCalls finds the message at the end of pieces, before tool results if any, whose calls have results only beyond them; -1 for none.
+// cutCalls finds the message at the end of pieces, before tool results if any, whose calls have results only after the pieces; -1 if there is none.
 func (t *Txn) cutCalls(pieces []branch.Piece) (int, error) {
 	answered := map[string]bool{}
 	for i := branch.Count(pieces) - 1; i >= 0; i-- {
@@ -106,7 +106,7 @@ func (t *Txn) cutCalls(pieces []branch.Piece) (int, error) {
 	return -1, nil
 }
 
-// messagesAt reads the messages of pieces, calls as they are now.
+// messagesAt reads the messages of pieces with calls in their present state.
 func (t *Txn) messagesAt(pieces []branch.Piece) ([]*pool.Message, error) {
 	ids, err := branch.IDs(t.Tx, t.ID, pieces)
 	if err != nil {
@@ -134,8 +134,8 @@ func (t *Txn) Get(id pool.ID) (*pool.Message, error) {
 	return m, view.FillCalls(t.Tx, t.ID, m)
 }
 
-// copyMessage stores a copy of a message as the next entry of a branch's segment. Calls that have no result among the messages of next, which come after it, and were
-// not denied wait again.
+// copyMessage stores a copy of a message as the next entry of a branch's segment. Calls that were not denied and have no result among the messages of next,
+// which follow it, wait again.
 func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (branch.Piece, error) {
 	m, err := t.Get(id)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *Txn) copyMessage(to *branch.Branch, id pool.ID, next []branch.Piece) (b
 		case c.Status == pool.Denied:
 		case r == nil:
 			c.Status, c.Execution, c.Reason = pool.Pending, pool.NotRun, ""
-		case c.Open(): // the result is there, and whoever runs the call runs it for the other message
+		case c.Open(): // it has a result here; who runs the original still runs it for that one
 			c.Status, c.Execution = pool.Approved, pool.Done
 			if r.IsError {
 				c.Execution = pool.Failed
@@ -233,7 +233,7 @@ func (t *Txn) appendEdited(b *branch.Branch, m *pool.Message, text string) error
 	return t.Splice(b, b.Len(), 0, []branch.Piece{p})
 }
 
-// replaceText puts one text part in the place of the first and takes the others away. Thinking that led to the old text is left out: it no longer belongs.
+// replaceText replaces all text parts by one. It drops thinking, since that led to the old text.
 func replaceText(parts []pool.Part, text string) []pool.Part {
 	var out []pool.Part
 	done := false
@@ -253,7 +253,7 @@ func replaceText(parts []pool.Part, text string) []pool.Part {
 	return out
 }
 
-// FreeName is the first of NAME.2, NAME.3 … that no branch has; NAME without such an ending of its own.
+// FreeName returns the first of NAME.2, NAME.3 … that no branch has, where NAME is name without such an ending.
 func (t *Txn) FreeName(name string) (string, error) {
 	return branch.FreeName(t.Tx, t.ID, branch.PlainName(trimNumber(name)))
 }
@@ -269,7 +269,7 @@ func trimNumber(name string) string {
 	return name
 }
 
-// WithResults gives the positions of messages on a branch, in its order, with those of the results of their calls.
+// WithResults returns the positions of messages on a branch and of the results of their calls, in order.
 func (t *Txn) WithResults(b *branch.Branch, refs []record.Ref) ([]int, error) {
 	set := map[int]bool{}
 	for _, ref := range refs {
@@ -319,7 +319,7 @@ func (t *Txn) results(b *branch.Branch, pos int, set map[int]bool) error {
 	return nil
 }
 
-// Bring appends pieces of another branch to the target; messages that it holds already are copied.
+// Bring appends pieces of another branch to the target. Messages that the target holds already are copied.
 func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
 	if err := t.bringTo(t.Target.Len(), pieces, true, res); err != nil {
 		return err
@@ -327,7 +327,7 @@ func (t *Txn) Bring(pieces []branch.Piece, res *Step) error {
 	return t.Merge(t.Target)
 }
 
-// bringTo puts pieces of another branch at a place of the target, from 0; messages that it holds already are copied. ending: as in share.
+// bringTo puts pieces of another branch at a place of the target, from 0. Messages that the target holds already are copied. ending is as in share.
 func (t *Txn) bringTo(at int, pieces []branch.Piece, ending bool, res *Step) error {
 	b := t.Target
 	ids, err := branch.IDs(t.Tx, t.ID, pieces)
@@ -381,7 +381,7 @@ func (t *Txn) copyHeld(pieces []branch.Piece, ids []pool.ID, held map[pool.ID]bo
 	return pieces, nil
 }
 
-// MergeSummary appends one message in place of what a branch holds.
+// MergeSummary appends one message that stands for the messages of a branch.
 func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Step) error {
 	head, err := branch.Head(t.Tx, t.ID, src.Pieces)
 	if err != nil {
@@ -392,8 +392,8 @@ func (t *Txn) MergeSummary(src *branch.Branch, m pool.Message, res *Step) error 
 	return err
 }
 
-// LastTurn finds the last turn: the place of its user's message, counted from 0 (the length of an empty history, 0 where nobody asked), and whether it is finished: it ends with
-// an assistant's message that is whole and waits for no call.
+// LastTurn finds the last turn. start is the place of its user's message, counted from 0: 0 in an empty history, -1 if there is no user's message. finished
+// reports whether the history is empty, or ends with a complete assistant's message without calls or with a system message.
 func (t *Txn) LastTurn(b *branch.Branch) (start int, finished bool, err error) {
 	n := b.Len()
 	if n == 0 {

@@ -13,16 +13,16 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// StoreTxn is an operation on the store while it is being made: new, rm, restore, import, settings. Its journal has the zero id.
+// StoreTxn is an operation on the store in the making: new, rm, restore, import, settings. Its journal has the zero id.
 type StoreTxn struct {
 	Tx       kv.RwTx
 	Store    *record.Store
 	Now      pool.Time
 	Rec      *record.ContextRecord // the journal's counters
 	Changes  []record.Change
-	Subjects []*Txn // contexts that the operation is about
+	Subjects []*Txn // contexts that the operation concerns
 	Group    uint64
-	current  pool.ID // the context that is this person's current one from now on, where Store.Place keeps that
+	current  pool.ID // the new current context of this person, if Store.Place keeps that
 }
 
 func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
@@ -53,7 +53,7 @@ func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*
 	return done, err
 }
 
-// Put writes a meta record with what it was on the journal.
+// Put writes a record of the meta bucket. The old record goes on the journal.
 func (t *StoreTxn) Put(name []byte, v any) error {
 	raw, err := record.EncodeRecord(v)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *StoreTxn) Put(name []byte, v any) error {
 	return t.PutRaw(record.MetaBucket, name, raw)
 }
 
-// PutRaw writes a record, nil to remove it, with what it was on the journal.
+// PutRaw writes a record, or removes it if value is nil. The old record goes on the journal.
 func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 	old, err := t.Tx.Get(bucket, key)
 	if err != nil {
@@ -75,7 +75,7 @@ func (t *StoreTxn) PutRaw(bucket string, key, value []byte) error {
 	return t.Tx.Put(bucket, key, value)
 }
 
-// Trash moves a context into the trash, or out of it for the zero time.
+// Trash moves a context into the trash, or out of it if at is zero.
 func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 	was, err := pool.Marshal(c.Rec.Trashed)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *StoreTxn) Trash(c *Txn, at pool.Time) error {
 	return nil
 }
 
-// Entitle gives a context without a title of its own one that a model made. ErrConflict where a person or a file gave it one meanwhile.
+// Entitle gives a context a title that a model made. It returns ErrConflict if a person or a file has given it one.
 func (t *StoreTxn) Entitle(c *Txn, title string) error {
 	if c.Rec.Title != "" && !c.Rec.Derived {
 		return record.Conflict("%q has its title already: chatctx rename gives it another", c.Rec.Title)
@@ -103,10 +103,10 @@ func (t *StoreTxn) Entitle(c *Txn, title string) error {
 	return err
 }
 
-// titleField is the key of contextRecord.Title.
+// titleField is the CBOR key of ContextRecord.Title.
 const titleField = 1
 
-// renamed fails where a person has named a context since an operation gave it a title, or took that away.
+// renamed returns ErrConflict if a person has renamed a context since an operation changed its title.
 func (t *StoreTxn) renamed(op *record.Operation) error {
 	for _, c := range op.Changes {
 		if c.Kind != record.FieldsChange || c.Bucket != record.ContextBucket || c.Fields[titleField] == nil {
@@ -121,7 +121,7 @@ func (t *StoreTxn) renamed(op *record.Operation) error {
 	return nil
 }
 
-// trashedField is the key of contextRecord.Trashed.
+// trashedField is the CBOR key of ContextRecord.Trashed.
 const trashedField = 8
 
 func (t *StoreTxn) Finish(what string) (*Committed, error) {
@@ -150,7 +150,7 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 	return done, t.Write(n, op)
 }
 
-// noteCurrent notes where the current context was, so that undo knows which came later.
+// noteCurrent records the state of the current context, so that undo knows which operation came later.
 func (t *StoreTxn) noteCurrent(op *record.Operation) error {
 	id, err := view.CurrentContext(t.Store, t.Tx)
 	if err != nil || id == (pool.ID{}) {
@@ -171,13 +171,13 @@ func (t *StoreTxn) Write(n uint64, op *record.Operation) error {
 	return record.PutRecord(t.Tx, record.MetaBucket, record.MetaJournal, t.Rec)
 }
 
-// What undoing and bringing back are called on the journal.
+// The names of undo and redo on the journal.
 const (
 	undoWhat = "undo"
 	redoWhat = "redo"
 )
 
-// meant reads the operation to take back: for a redo it is the one that the redo brought back.
+// meant reads the operation to undo: if it is a redo, the operation that it brought back.
 func (t *StoreTxn) meant(n uint64) (uint64, *record.Operation, error) {
 	named := n
 	for {
@@ -195,7 +195,7 @@ func (t *StoreTxn) meant(n uint64) (uint64, *record.Operation, error) {
 	}
 }
 
-// undo takes back an operation of the store, an undo too, and gives what was taken back or brought back.
+// undo undoes an operation of the store, which may be an undo, and returns the operation that was undone or redone.
 func (t *StoreTxn) undo(n uint64, what string) (*record.Operation, error) {
 	op, err := record.GetOperation(t.Tx, pool.ID{}, n)
 	if err != nil {
@@ -234,7 +234,7 @@ func (t *StoreTxn) undo(n uint64, what string) (*record.Operation, error) {
 	return back, record.PutRecord(t.Tx, record.OperationBucket, record.OperationKey(pool.ID{}, op.Undoes), back)
 }
 
-// revert takes back the changes of an operation, where nothing newer stands on what it is about.
+// revert undoes the changes of an operation, if nothing newer stands on them.
 func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 	for _, c := range op.Chains {
 		if c.Branch == (pool.ID{}) {
@@ -292,7 +292,7 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 	return t.relink(op)
 }
 
-// wentOn is the newest operation that holds in the context and that came after the store's newest about it; 0 for none.
+// wentOn returns the newest operation in force in the context that came after the store's newest about it; 0 if there is none.
 func (t *Txn) wentOn() (uint64, error) {
 	newest := t.Rec.Last
 	err := branch.List(t.Tx, t.ID, func(b *branch.Branch) error {
@@ -305,7 +305,7 @@ func (t *Txn) wentOn() (uint64, error) {
 	return newest, err
 }
 
-// journalGone reports whether the context had operations after the store's newest about it of which nothing is left, as after redact and purge.
+// journalGone reports whether the context had operations after the store's newest about it and has none left, as after redact and purge.
 func (t *Txn) journalGone() (bool, error) {
 	if t.Rec.NextOperation <= max(t.Rec.StoreAt, 1) {
 		return false, nil
@@ -318,7 +318,7 @@ func (t *Txn) journalGone() (bool, error) {
 	return gone, err
 }
 
-// stillThere is what a record was, nil where that named as the current context one that gc has taken since.
+// stillThere returns the old value of a record, but nil if that made a context the current one that gc has removed since.
 func (t *StoreTxn) stillThere(c record.Change) ([]byte, error) {
 	if c.Bucket != record.MetaBucket || string(c.Key) != string(record.MetaCurrent) || len(c.Old) != 16 {
 		return c.Old, nil
@@ -370,7 +370,7 @@ func (t *StoreTxn) revertChange(c record.Change) error {
 	return nil
 }
 
-// relink sets what the newest operation on each subject is now, and writes the subjects.
+// relink sets the newest operation on each subject and writes the subjects.
 func (t *StoreTxn) relink(op *record.Operation) error {
 	for i, sub := range t.Subjects {
 		if op.Undoes == 0 {

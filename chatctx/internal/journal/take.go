@@ -8,7 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TakeAnswer puts the answer in which ref's message stands in place of the target's own to the same user's message; what the target had from there on moves to a branch beside it.
+// TakeAnswer puts the answer to which ref's message belongs in the place of the target's own answer to the same user's message. What the target had from
+// there on moves to a new branch.
 func (t *Txn) TakeAnswer(ref record.Ref, o TakeOptions, res *Step) error {
 	b := t.Target
 	answer, question, err := t.answerAt(ref)
@@ -47,7 +48,7 @@ func (t *Txn) TakeAnswer(ref record.Ref, o TakeOptions, res *Step) error {
 	return t.Merge(b)
 }
 
-// answerAt finds the whole answer in which ref's message stands, and the user's message that it is to.
+// answerAt finds the whole answer to which ref's message belongs, and the user's message that it answers.
 func (t *Txn) answerAt(ref record.Ref) ([]branch.Piece, pool.ID, error) {
 	on, pos, err := t.Reader().LocateThere(t.Target, ref)
 	if err != nil {
@@ -76,9 +77,9 @@ func (t *Txn) sameMessages(a, b []branch.Piece) (bool, error) {
 	return slices.Equal(as, bs), err
 }
 
-// moveBeside makes a branch that goes on as the target does now, and takes what stands from at to end off the target, all after it too unless that is kept. Messages that
-// leave the target move with their calls; what stays there is shared as a fork shares it. They leave before the new branch is made, so that an undo takes the branch away
-// before it puts them back: a call that waits is never on two branches.
+// moveBeside makes a branch that continues as the target does now, and takes the entries from at to end off the target, and those after them unless
+// keepRest is set. Messages that leave the target move with their calls; those that stay are shared as with a fork. They leave before the new branch is
+// made, so that an undo removes the branch before it puts them back: a waiting call is never on two branches.
 func (t *Txn) moveBeside(at, end int, keepRest bool, question pool.ID, res *Step) error {
 	b, was := t.Target, *t.Target
 	if !keepRest {

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// PutPrompt writes a prompt's text and tells the search index.
+// PutPrompt writes a prompt's text and lists it for the search index.
 func (t *Txn) PutPrompt(text string) (string, error) {
 	id, err := branch.PutPrompt(t.Tx, t.ID, text)
 	if id == "" || err != nil {
@@ -18,7 +18,7 @@ func (t *Txn) PutPrompt(text string) (string, error) {
 	return id, find.Wait(t.Tx, t.Now, find.DocOf(find.PromptDoc, t.ID, pool.ID([]byte(id))))
 }
 
-// PutRecord writes the context's record. Of a new title it tells the search index.
+// PutRecord writes the context's record. It lists a new title for the search index.
 func (t *Txn) PutRecord() error {
 	if t.Rec.Title != t.Was.Title {
 		if err := find.Wait(t.Tx, t.Now, find.DocOf(find.TitleDoc, t.ID, pool.ID{})); err != nil {
@@ -31,7 +31,7 @@ func (t *Txn) PutRecord() error {
 	return record.PutRecord(t.Tx, record.ContextBucket, record.Under(t.ID), t.Rec)
 }
 
-// indexLabels makes the labels that the context has now lead to it, and no others.
+// indexLabels makes the index of labels match the context's labels.
 func (t *Txn) indexLabels() error {
 	for _, l := range t.Was.Labels {
 		if !slices.Contains(t.Rec.Labels, l) {

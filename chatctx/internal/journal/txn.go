@@ -16,7 +16,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Reader reads references as the operation sees the branches.
+// Reader returns a Reader that sees the branches as the operation has changed them.
 func (t *Txn) Reader() view.Reader {
 	return view.Reader{Tx: t.Tx, ID: t.ID, Each: t.Each, Named: func(name string) (*branch.Branch, error) {
 		b, err := t.Branch(name)
@@ -27,7 +27,7 @@ func (t *Txn) Reader() view.Reader {
 	}}
 }
 
-// Position is the place on a branch, from 1, of the message that ref names there.
+// Position returns the position, from 1, of the message that ref names on a branch.
 func (t *Txn) Position(b *branch.Branch, ref record.Ref) (int, error) {
 	_, pos, err := t.Reader().Find(b, ref)
 	if err == nil && pos == 0 {
@@ -36,7 +36,7 @@ func (t *Txn) Position(b *branch.Branch, ref record.Ref) (int, error) {
 	return pos, err
 }
 
-// Positions are the places on a branch of the message or the range that ref names there.
+// Positions returns the positions of the message or the range that ref names on a branch.
 func (t *Txn) Positions(b *branch.Branch, ref record.Ref) ([]int, error) {
 	on, from, to, ok, err := t.Reader().Range(b, ref)
 	switch {
@@ -57,7 +57,7 @@ func (t *Txn) Positions(b *branch.Branch, ref record.Ref) ([]int, error) {
 	return all, nil
 }
 
-// Locate is the place of a message that a new branch begins with: on b, else on the branch that holds it.
+// Locate returns the branch and position of a message with which a new branch begins: on b if possible, else on the branch that holds it.
 func (t *Txn) Locate(b *branch.Branch, ref record.Ref) (*branch.Branch, int, error) {
 	id, on, pos, err := t.Reader().Locate(b, ref)
 	if err != nil {
@@ -73,38 +73,38 @@ func (t *Txn) Locate(b *branch.Branch, ref record.Ref) (*branch.Branch, int, err
 	return l.Branch, pos, nil
 }
 
-// Message is the id of the message that ref names, on the branch or elsewhere in the context.
+// Message returns the id of the message that ref names, on the branch or elsewhere in the context.
 func (t *Txn) Message(b *branch.Branch, ref record.Ref) (pool.ID, error) {
 	id, _, err := t.Reader().Find(b, ref)
 	return id, err
 }
 
-// Txn is an operation on one context while it is being made: what it changes is collected, and written with the journal entry by finish.
-// It lives in one writing transaction and may be made again in another, so it changes nothing outside.
+// Txn is an operation on one context in the making. It collects changes, and Finish writes them with the journal entry. It lives in one writing transaction
+// that may run again, so it changes nothing outside.
 type Txn struct {
 	Tx       kv.RwTx
 	Store    *record.Store
 	Now      pool.Time
 	ID       pool.ID
 	Rec      *record.ContextRecord
-	RecRaw   []byte               // as it was
-	Was      record.ContextRecord // the same
-	Branches map[pool.ID]*Loaded  // those that were read
-	Target   *branch.Branch       // the branch that the steps are about
+	RecRaw   []byte               // the record before the operation
+	Was      record.ContextRecord // RecRaw decoded
+	Branches map[pool.ID]*Loaded  // branches read so far
+	Target   *branch.Branch       // the branch on which the steps act
 	changes  []record.Change
-	// onContext: the operation is one on the context itself, not on branches alone.
+	// OnContext: the operation is one on the context itself, not only on branches.
 	OnContext bool
 	What      string
 	Written   []pool.ID         // messages
-	Fresh     map[pool.ID]bool  // ids that were made for this operation, as long as nothing is stored under them
-	returned  []returned        // calls whose results are to come back with their messages
+	Fresh     map[pool.ID]bool  // ids made for this operation under which nothing is stored yet
+	returned  []returned        // calls whose results come back with their messages
 	left      []view.Unanswered // open calls whose messages left their branches
 	group     uint64
 	quiet     branch.Piece // what was written last, if no message of it has a call
-	went      pool.ID      // the branch that is the active one for this person from now on, where Store.Place keeps that
+	went      pool.ID      // the new active branch of this person, if Store.Place keeps that
 }
 
-// active is the branch that "" names.
+// active returns the branch that "" names.
 func (t *Txn) active() (pool.ID, error) {
 	if t.went != (pool.ID{}) {
 		return t.went, nil
@@ -112,10 +112,10 @@ func (t *Txn) active() (pool.ID, error) {
 	return t.Store.Active(t.ID, t.Rec)
 }
 
-// Number is what the operation will be called.
+// Number returns the number that the operation will have.
 func (t *Txn) Number() uint64 { return t.number() }
 
-// PartOf makes the operation a part of the command that an earlier one belongs to.
+// PartOf makes the operation a part of the command to which operation n belongs.
 func (t *Txn) PartOf(n uint64) error {
 	op, err := record.GetOperation(t.Tx, t.ID, n)
 	if err == nil && op != nil && op.Undone == 0 {
@@ -124,7 +124,7 @@ func (t *Txn) PartOf(n uint64) error {
 	return err
 }
 
-// goOn makes a branch the active one.
+// goOn makes a branch the active one and the target.
 func (t *Txn) goOn(b *branch.Branch) {
 	t.Target = b
 	if t.Store.Place == nil {
@@ -134,7 +134,7 @@ func (t *Txn) goOn(b *branch.Branch) {
 	t.went = b.ID
 }
 
-// Arrive notes where the operation brought this person, once it is stored. It may be called on nil.
+// Arrive tells Store.Place the branch to which the operation led, once it is stored. It may be called on nil.
 func (t *Txn) Arrive() error {
 	if t == nil || t.went == (pool.ID{}) {
 		return nil
@@ -145,17 +145,17 @@ func (t *Txn) Arrive() error {
 	return nil
 }
 
-// Loaded is a branch with its record as it was. raw is nil for a new branch.
+// Loaded is a branch with its record before the operation. raw is nil for a new branch.
 type Loaded struct {
 	*branch.Branch
 	raw     []byte
 	was     branch.Branch // raw decoded
 	touched bool
-	created bool   // by this operation: undo removes it whole, so it needs no other changes
-	named   string // what it is called in the index, "" for nothing
+	created bool   // by this operation: undo removes it as a whole, so it needs no other changes
+	named   string // its name in the index; "": none
 }
 
-// holds is the name that the branch is to have in the index.
+// holds returns the name that the branch must have in the index.
 func (l *Loaded) holds() string {
 	if l.Removed != 0 {
 		return ""
@@ -163,7 +163,7 @@ func (l *Loaded) holds() string {
 	return l.Name
 }
 
-// Begin reads the context and the branch that an operation is about.
+// Begin reads the context and the branch of an operation.
 func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
 	t, err := BeginAnywhere(s, tx, contextRef, branchName)
 	if err == nil && t.Target == nil {
@@ -172,7 +172,7 @@ func Begin(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, er
 	return t, err
 }
 
-// BeginAnywhere is Begin for an operation that chooses its branch later: Target is nil where somebody else has removed the branch that this person was on.
+// BeginAnywhere is like Begin, for an operation that chooses its branch later: Target is nil if somebody else has removed this person's branch.
 func BeginAnywhere(s *record.Store, tx kv.RwTx, contextRef, branchName string) (*Txn, error) {
 	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil {
@@ -205,7 +205,7 @@ func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 	return &Txn{Tx: tx, Store: s, Now: s.Now(), ID: id, Rec: rec, RecRaw: bytes.Clone(raw), Was: *rec, Branches: map[pool.ID]*Loaded{}}, nil
 }
 
-// Branch reads a branch by name or id, "" for the active one.
+// Branch reads a branch by name or id; "" means the active one.
 func (t *Txn) Branch(name string) (*branch.Branch, error) {
 	id, err := t.active()
 	if name != "" {
@@ -229,7 +229,7 @@ func (t *Txn) Branch(name string) (*branch.Branch, error) {
 	return l.Branch, nil
 }
 
-// BranchLike reads a branch by its name, or by a part of it, without regard to case, that no other has.
+// BranchLike reads a branch by its name, or by a part of it that no other branch has, ignoring case.
 func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
 	exact, err := t.Branch(part)
 	if part == "" || !errors.Is(err, record.ErrNotFound) {
@@ -263,7 +263,7 @@ func (t *Txn) BranchLike(part string) (*branch.Branch, error) {
 	return nil, record.Ambiguous("branch", part, words)
 }
 
-// Load reads a branch by id, removed or not; nil where there is no record of it.
+// Load reads a branch by id, removed or not; nil if it has no record.
 func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 	if l := t.Branches[id]; l != nil {
 		return l, nil
@@ -283,7 +283,8 @@ func (t *Txn) Load(id pool.ID) (*Loaded, error) {
 	return l, nil
 }
 
-// Each calls fn for the branches that are there now, first those that this operation has read, as they are in it. ErrStop ends it.
+// Each calls fn for the branches that exist now, as the operation has changed them; the ones that it has read come first. If fn returns kv.ErrStop, Each
+// ends without an error.
 func (t *Txn) Each(fn func(*branch.Branch) error) error {
 	for _, l := range t.read() {
 		if l.Removed != 0 {
@@ -303,7 +304,7 @@ func (t *Txn) Each(fn func(*branch.Branch) error) error {
 	})
 }
 
-// read are the branches that this operation has read or made, by id, so that it always does the same in the same order.
+// read returns the branches that this operation has read or made, sorted by id, so that a repeated run does the same in the same order.
 func (t *Txn) read() []*Loaded {
 	return slices.SortedFunc(maps.Values(t.Branches), func(a, b *Loaded) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 }
@@ -311,7 +312,7 @@ func (t *Txn) read() []*Loaded {
 // Touch marks a branch as changed by this operation.
 func (t *Txn) Touch(b *branch.Branch) { t.Branches[b.ID].touched = true }
 
-// Create makes an empty branch with the prompts and settings of like. To take that back is to remove it.
+// Create makes an empty branch with the prompts and settings of like. An undo removes it.
 func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
 	if err := t.free(name); err != nil {
 		return nil, err
@@ -331,7 +332,7 @@ func (t *Txn) Create(name string, like *branch.Branch) (*branch.Branch, error) {
 	return b, t.reindex()
 }
 
-// free says why a branch cannot be given a name; nil if it can.
+// free returns an error if a branch cannot get a name.
 func (t *Txn) free(name string) error {
 	if err := branch.CheckName(name); err != nil {
 		return err
@@ -343,7 +344,7 @@ func (t *Txn) free(name string) error {
 	return err
 }
 
-// Remove marks a branch as removed. Its record stays, so that its mark and revision go on from where they are if it comes back.
+// Remove marks a branch as removed. Its record stays, so that its high-water mark and revision go on from there if it comes back.
 func (t *Txn) Remove(b *branch.Branch) error {
 	if err := t.stays(b); err != nil {
 		return err
@@ -367,7 +368,7 @@ func (t *Txn) Rename(b *branch.Branch, name string) error {
 	return t.reindex()
 }
 
-// reindex makes the names lead to the branches that have them now. The names that are given up go first, so that branches can have swapped theirs.
+// reindex updates the index of names. It removes old names first, so that branches can swap names.
 func (t *Txn) reindex() error {
 	var moved []*Loaded
 	for _, l := range t.read() {
@@ -410,20 +411,20 @@ func (t *Txn) PutBranches() error {
 	return nil
 }
 
-// Unmake forgets a branch of a new context before anything of it is written but its name.
+// Unmake drops a branch of a new context of which only the name is written yet.
 func (t *Txn) Unmake(b *branch.Branch) error {
 	delete(t.Branches, b.ID)
 	t.Rec.Branches--
 	return branch.DeleteName(t.Tx, t.ID, b.Name)
 }
 
-// Remember puts the value that a key had before this operation on the journal.
+// Remember puts the old value of a key on the journal.
 func (t *Txn) Remember(bucket string, key, old []byte) error {
 	t.changes = append(t.changes, record.Change{Kind: record.RecordChange, Bucket: bucket, Key: key, Old: bytes.Clone(old)})
 	return nil
 }
 
-// PutRaw writes a record, nil to remove it, with what it was on the journal.
+// PutRaw writes a record, or removes it if value is nil. The old record goes on the journal.
 func (t *Txn) PutRaw(bucket string, key, value []byte) error {
 	old, err := t.Tx.Get(bucket, key)
 	if err != nil {
@@ -444,7 +445,7 @@ func (t *Txn) PutRaw(bucket string, key, value []byte) error {
 	return err
 }
 
-// Segment gives the branch a segment to write to.
+// Segment gives the branch a segment to write to, unless it has one.
 func (t *Txn) Segment(b *branch.Branch) {
 	if b.Segment == 0 {
 		t.Rec.NextSegment++
@@ -452,13 +453,14 @@ func (t *Txn) Segment(b *branch.Branch) {
 	}
 }
 
-// Write puts entries into the branch's own segment.
+// Write writes entries to the branch's own segment.
 func (t *Txn) Write(b *branch.Branch, items []branch.Item) (branch.Piece, error) {
 	t.Segment(b)
 	return branch.Write(t.Tx, t.ID, b, items)
 }
 
-// Splice changes a history: removed entries at the place at (from 0) give way to those of insert. While an answer is being written on the branch, it may only grow.
+// Splice changes a history: the entries of insert replace removed entries at the place at (from 0). While an answer is being written on the branch, it may
+// only grow.
 func (t *Txn) Splice(b *branch.Branch, at, removed int, insert []branch.Piece) error {
 	gone := branch.Slice(b.Pieces, at, at+removed)
 	if removed == 0 && branch.Count(insert) == 0 {
@@ -510,7 +512,7 @@ func (t *Txn) moveSessions(b *branch.Branch, at, removed, inserted int) {
 	b.Sessions = kept
 }
 
-// Merge copies short pieces together where an edit made too many. A call that waits keeps its home.
+// Merge copies short pieces together if edits made too many. It does nothing while calls wait, since these keep their homes.
 func (t *Txn) Merge(b *branch.Branch) error {
 	before := b.Pieces
 	if calls, err := view.UnansweredIn(t.Tx, t.ID, before); err != nil || len(calls) > 0 {
@@ -528,12 +530,12 @@ func (t *Txn) Merge(b *branch.Branch) error {
 	return nil
 }
 
-// Put stores new messages and writes their ids into the branch's segment. The caller says where they stand on the branch.
+// Put stores new messages and writes their ids into the branch's segment. The caller puts the piece on the branch.
 func (t *Txn) Put(b *branch.Branch, msgs []*pool.Message) (branch.Piece, error) {
 	return t.writeAs(b, msgs, t.Store1)
 }
 
-// writeAs is Put with a function that stores a message.
+// writeAs is Put with a given function that stores a message.
 func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.Message) error) (branch.Piece, error) {
 	t.Segment(b)
 	items := make([]branch.Item, len(msgs))
@@ -559,7 +561,7 @@ func (t *Txn) writeAs(b *branch.Branch, msgs []*pool.Message, store func(*pool.M
 	return p, nil
 }
 
-// Append puts messages at the end of a branch, those that it does not hold yet.
+// Append puts those messages at the end of a branch that it does not hold yet.
 func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]Placement, error) {
 	placed, err := t.Place(b, b.Len(), msgs)
 	if err == nil {
@@ -568,7 +570,7 @@ func (t *Txn) Append(b *branch.Branch, msgs []*pool.Message) ([]Placement, error
 	return placed, err
 }
 
-// DeriveTitle names a context after the first words that somebody wrote in it.
+// DeriveTitle makes a context's title from the first user's words, if it has none.
 func (t *Txn) DeriveTitle(msgs []*pool.Message) {
 	if t.Rec.Title != "" {
 		return
@@ -583,7 +585,7 @@ func (t *Txn) DeriveTitle(msgs []*pool.Message) {
 	}
 }
 
-// Finish writes what the operation changed, and its journal entry, and says what it and its steps made. Without a change it writes nothing and returns an empty Operation.
+// Finish writes what the operation changed, with its journal entry, and returns the result. Without a change it writes nothing and Operation is empty.
 func (t *Txn) Finish(steps ...*Step) (*Committed, error) {
 	done, err := t.write()
 	if err != nil {
@@ -615,7 +617,7 @@ func (t *Txn) write() (*Committed, error) {
 		if len(t.Written) == 0 {
 			return done, nil
 		}
-		return done, t.PutRecord() // a loose message is counted, and on no journal
+		return done, t.PutRecord() // a loose message is counted but is on no journal
 	}
 	n := t.number()
 	if t.OnContext {
@@ -634,10 +636,10 @@ func (t *Txn) write() (*Committed, error) {
 	return done, t.writeAll(n, op)
 }
 
-// number is the number of this operation.
+// number returns the number of this operation.
 func (t *Txn) number() uint64 { return max(t.Rec.NextOperation, 1) }
 
-// finishBranches gives each changed branch its new revision and finds which of its fields changed.
+// finishBranches gives each changed branch its new revision and finds the fields that changed.
 func (t *Txn) finishBranches() ([]record.Chain, error) {
 	var chains []record.Chain
 	for _, l := range t.read() {
@@ -658,12 +660,12 @@ func (t *Txn) finishBranches() ([]record.Chain, error) {
 	return chains, nil
 }
 
-// changed gives the old values of the branch's fields that are not what they were. A created branch has none: to take it back is to remove it.
+// changed returns the old values of the branch's changed fields. A created branch has none: an undo removes it.
 func (l *Loaded) changed() (map[uint64]cbor.RawMessage, error) {
 	if l.created {
 		return nil, nil
 	}
-	probe := *l.Branch // most operations change the history alone: that shows without taking records apart
+	probe := *l.Branch // most operations change the history alone, which shows without decoding records
 	probe.Pieces, probe.Segment, probe.High = l.was.Pieces, l.was.Segment, l.was.High
 	probe.Revision, probe.Last, probe.Newest = l.was.Revision, l.was.Last, l.was.Newest
 	same, err := branch.Encode(&probe)
@@ -677,7 +679,7 @@ func (l *Loaded) changed() (map[uint64]cbor.RawMessage, error) {
 	return record.ChangedFields(l.raw, after, record.BranchFields)
 }
 
-// diffContext finds the fields of the context that changed. Only the active branch counts where the operation is not one on the context.
+// diffContext finds the fields of the context that changed. If the operation is not one on the context, only the active branch counts.
 func (t *Txn) diffContext() error {
 	keys := record.ContextFields
 	if !t.OnContext {

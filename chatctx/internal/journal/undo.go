@@ -18,24 +18,25 @@ import (
 
 // Operation is an entry of a journal.
 type Operation struct {
-	ID       string  // a number; the store's begin with s
+	ID       string  // a number, after an s for the store's
 	Context  pool.ID // zero: the store's
 	At       pool.Time
 	What     string // append, fork, edit …
 	By       string // program
-	User     string // on a store that a server keeps: who the server took the program for, a slash, and who had started it
+	User     string // on a server: the server's user, a slash, and the user who had started the program
 	Branches []string
 	Undone   bool
-	Undoes   string // the operation that this one took back or, where that was an undo, brought back; "" for none
-	// About are the first words of what it was about: of the first message that it put on a branch or took off, the title of a conversation, the name of a tag, tool, rule or token. Changed
-	// are the values that it put in the place of others. Both are read where they lie, so what is gone is not there, and they are empty in Undone.
+	Undoes   string // the operation that this one undid or, if that was an undo, redid; "": none
+	// About has the first words of the operation's subject: the first message that it put on a branch or took off, the title of a conversation, the name of
+	// a tag, tool, rule or token. Changed has the values that it replaced. Both are read from the records as they are now, so they lack what is gone. They
+	// are empty in the result of an undo.
 	About   string
 	Changed []Changed
 
 	number   uint64
-	subjects []record.Chain // what it was on
-	beside   pool.ID        // in the store's journal: the current context then,
-	besideAt uint64         // and its next operation
+	subjects []record.Chain // its subjects
+	beside   pool.ID        // in the store's journal: the context that was current then
+	besideAt uint64         // and that context's next operation
 }
 
 func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
@@ -43,7 +44,7 @@ func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
 	if id == (pool.ID{}) {
 		mark = "s"
 	}
-	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0 && op.Undone != n, // what cannot be undone names itself
+	out := &Operation{ID: fmt.Sprintf("%s%d", mark, n), Context: id, At: op.At, What: op.What, By: op.By, User: op.User, Branches: op.Names(), Undone: op.Undone != 0 && op.Undone != n, // an operation that cannot be undone names itself
 		number: n, subjects: op.Chains, beside: op.Current, besideAt: op.CurrentAt}
 	if op.Undoes != 0 {
 		out.Undoes = fmt.Sprintf("%s%d", mark, op.Undoes)
@@ -51,7 +52,7 @@ func describe(id pool.ID, n uint64, op *record.Operation) *Operation {
 	return out
 }
 
-// Operations gives a context's journal, newest first; "" is the current context.
+// Operations yields a context's journal, newest first; "" means the current context.
 func Operations(ctx context.Context, s *record.Store, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
@@ -63,12 +64,13 @@ func Operations(ctx context.Context, s *record.Store, contextRef string) iter.Se
 	}
 }
 
-// StoreOperations gives the store's own journal, newest first.
+// StoreOperations yields the store's own journal, newest first.
 func StoreOperations(ctx context.Context, s *record.Store) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) { journal(ctx, s, pool.ID{}, yield) }
 }
 
-// AllOperations gives a context's journal, newest first, and among it those of the store's own operations that were about this context or about no other, or came while it was the current one.
+// AllOperations yields a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
+// particular, or came while this one was current.
 func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
@@ -102,14 +104,14 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 	}
 }
 
-// concerns reports whether an operation of the store is one to tell of in a context.
+// concerns reports whether an operation of the store belongs in the list of a context.
 func (o *Operation) concerns(id pool.ID) bool {
 	about := func(c record.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
 	return o.beside == id || slices.ContainsFunc(o.subjects, about)
 }
 
-// after reports whether an operation of the store came after one of a context: by the number noted in it, and where it was made beside another context by the clock, which decides here about no
-// more than how a list looks.
+// after reports whether an operation of the store came after one of a context. The number noted in it tells, if the context was current then; else the
+// clock does, which here only decides the order of a list.
 func (o *Operation) after(op *Operation) bool {
 	if o.beside == op.Context {
 		return op.number < o.besideAt
@@ -120,7 +122,7 @@ func (o *Operation) after(op *Operation) bool {
 func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Operation, error) bool) {
 	r := record.NewestFirst(id)
 	before := newPast()
-	for most := 16; ; most = min(2*most, view.EntryBatch) { // who wants the newest alone reads few
+	for most := 16; ; most = min(2*most, view.EntryBatch) { // a caller that wants only the newest reads few
 		var page []*Operation
 		var p *past
 		err := s.DB.View(ctx, func(tx kv.Tx) error {
@@ -157,17 +159,17 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 	}
 }
 
-// Undone says what was taken back or brought back.
+// Undone is the result of an undo or redo.
 type Undone struct {
 	Committed
 	Undid  *Operation
-	Broken []record.Broken // the examples that rules break which deny and are back
+	Broken []record.Broken // the examples that restored deny rules break
 }
 
-// Around runs a change in its transaction, and may look at what is there before and after it.
+// Around runs a change in its transaction and may look at the state before and after it.
 type Around func(tx kv.Tx, change func() error) error
 
-// inOne makes an undo or a redo in one transaction. undo gives the context's transaction, nil where no context is named.
+// inOne makes an undo or redo in one transaction. undo returns the context's transaction, nil if no context is named.
 func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.RwTx) (*Undone, *Txn, error)) (*Undone, error) {
 	var done *Undone
 	var t *Txn
@@ -183,7 +185,7 @@ func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.
 	return done, t.Arrive()
 }
 
-// beginRef begins an undo or a redo on the context that is named.
+// beginRef begins an undo or redo on the named context.
 func beginRef(s *record.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
 	id, err := view.ResolveContext(s, tx, contextRef)
 	if err != nil {
@@ -192,13 +194,13 @@ func beginRef(s *record.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
 	return BeginAt(s, tx, id)
 }
 
-// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
-// made as several operations is taken back together. ErrConflict where something newer stands on it; ErrNotFound where there is nothing to take back.
+// Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. Several operations that
+// one command made are undone together. It returns ErrConflict if something newer stands on it, and ErrNotFound if there is nothing to undo.
 func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
 }
 
-// undoAny takes back an operation of a context or of the store. It gives the context's transaction, nil where no context is named.
+// undoAny undoes an operation of a context or of the store. It returns the context's transaction, nil if no context is named.
 func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (done *Undone, t *Txn, err error) {
 	if n, ok := strings.CutPrefix(op, "s"); ok {
 		done, err = undoStore(s, tx, n)
@@ -224,8 +226,8 @@ func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (do
 	return done, t, err
 }
 
-// onlyStore finds the newest operation of the store that holds, an undo if undos is set, where no context is named and none is current: then it is the only journal
-// there is. 0: it is not.
+// onlyStore finds the newest operation of the store in force, or the newest undo if undos is set, when no context is named and none is current: then the
+// store's journal is the only one. It returns 0 otherwise.
 func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n uint64, err error) {
 	if contextRef != "" || op != "" {
 		return 0, nil
@@ -243,7 +245,7 @@ func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n 
 	return n, err
 }
 
-// undoNamed takes back an operation. Where that is an undo, what it took away is brought back; where it is a redo, what that brought back is taken back again.
+// undoNamed undoes an operation. If that is an undo, it is redone; if it is a redo, the operation that it brought back is undone again.
 func (t *Txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 	for range 2 {
 		op, err := t.holding(n)
@@ -271,8 +273,8 @@ func (t *Txn) undoNamed(n uint64, branchName string) (*Undone, error) {
 	return t.undoGroup(n, branchName)
 }
 
-// redoNamed redoes the undo at a place of the list of those that can be, with the others that took back the same command, where no later one is about what these
-// are about.
+// redoNamed redoes the undo at a place of the list of undos, with the others of the same command. It returns ErrConflict if a later undo concerns the same
+// subjects.
 func (t *Txn) redoNamed(at int, branchName string) (*Undone, error) {
 	undo, err := t.holding(t.Rec.Redo[at])
 	if err != nil {
@@ -296,7 +298,7 @@ func (t *Txn) redoNamed(at int, branchName string) (*Undone, error) {
 	return t.redoFrom(last, last-first+1, branchName)
 }
 
-// groupEnd goes on from a place of the list of undos by steps of 1 or -1, as long as the undos took back operations of a group.
+// groupEnd moves from a place of the list of undos by steps of 1 or -1, as long as the undos undid operations of a group.
 func (t *Txn) groupEnd(at, step int, group uint64) (int, error) {
 	for {
 		more, err := t.tookBack(at+step, group)
@@ -307,7 +309,7 @@ func (t *Txn) groupEnd(at, step int, group uint64) (int, error) {
 	}
 }
 
-// standsFree says why the undos at the places from first to last cannot be redone yet: a later one is about the same.
+// standsFree returns ErrConflict if the undos at the places from first to last cannot be redone yet, because a later one concerns the same subjects.
 func (t *Txn) standsFree(first, last int) error {
 	for _, later := range t.Rec.Redo[last+1:] {
 		op, err := t.holding(later)
@@ -327,7 +329,7 @@ func (t *Txn) standsFree(first, last int) error {
 	return nil
 }
 
-// redoFrom redoes n undos, the one at a place of the list and those before it.
+// redoFrom redoes n undos, from a place of the list backwards.
 func (t *Txn) redoFrom(at, n int, branchName string) (*Undone, error) {
 	done := &Undone{}
 	for left := n; ; left-- {
@@ -351,7 +353,7 @@ func (t *Txn) redoFrom(at, n int, branchName string) (*Undone, error) {
 	}
 }
 
-// undoneBy reads the operation that an undo took back.
+// undoneBy reads the operation that an undo undid.
 func (t *Txn) undoneBy(undo *record.Operation) (*record.Operation, error) {
 	op, err := record.GetOperation(t.Tx, t.ID, undo.Undoes)
 	if err == nil && op == nil {
@@ -360,7 +362,7 @@ func (t *Txn) undoneBy(undo *record.Operation) (*record.Operation, error) {
 	return op, err
 }
 
-// tookBack reports whether the undo at a place of the list of those that can be redone took back an operation of a group.
+// tookBack reports whether the undo at a place of the list undid an operation of a group.
 func (t *Txn) tookBack(at int, group uint64) (bool, error) {
 	if group == 0 || at < 0 || at >= len(t.Rec.Redo) {
 		return false, nil
@@ -373,8 +375,7 @@ func (t *Txn) tookBack(at int, group uint64) (bool, error) {
 	return err == nil && op.Group == group, err
 }
 
-// newestUndo finds the place in the list of undos that can be redone of the newest that is for a branch; -1 for none. A branch that is not there is found by its
-// name if an undo took it away.
+// newestUndo finds the place of the newest undo that can be redone for a branch; -1 if there is none. A branch that an undo removed is found by its name.
 func (t *Txn) newestUndo(branchName string) (int, error) {
 	b, notFound := t.Branch(branchName)
 	if notFound != nil && !errors.Is(notFound, record.ErrNotFound) {
@@ -394,8 +395,9 @@ func (t *Txn) newestUndo(branchName string) (int, error) {
 	return -1, notFound
 }
 
-// redoneOn reports whether an undo about the branch id, zero for the context, is redone on the branch b, nil where none has the name that was asked for. What is about
-// the context is for all. A branch that the undo took away is asked for by its name or on the branch that it had come from, and on all others if that is gone too.
+// redoneOn reports whether an undo that concerns the branch id, zero for the context, is redone on the branch b, which is nil if no branch has the
+// requested name. Undos on the context are redone on every branch. An undo that removed a branch is redone by that branch's name or on the branch from
+// which it was forked, or on all others if that is gone too.
 func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string) (bool, error) {
 	if b != nil && (id == pool.ID{} || id == b.ID) {
 		return true, nil
@@ -414,7 +416,7 @@ func (t *Txn) redoneOn(id pool.ID, b *branch.Branch, name string) (bool, error) 
 	return from == nil || from.Removed != 0, err
 }
 
-// newest finds the operation to take back.
+// newest finds the operation to undo.
 func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) {
 	if op != "" {
 		n, err := strconv.ParseUint(op, 10, 64)
@@ -442,11 +444,11 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 	return n, false, nil
 }
 
-// storeLookback bounds how far back in the store's journal undo looks for what came last.
+// storeLookback bounds how far back in the store's journal undo looks for the latest operation.
 const storeLookback = 1000
 
-// newestInStore finds the newest operation of the store that holds and that is about this context, or was made while this was the current one, and the number of the context's operation
-// that came next. bare: the context has no operation of its own, as after redact, which takes them away.
+// newestInStore finds the newest operation of the store in force that concerns this context, or was made while this was the current one, and the number of
+// the context's next operation at that time. bare: the context has no operations of its own, as after redact, which removes them.
 func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 	left := storeLookback
 	err = record.EachOperation(t.Tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
@@ -454,7 +456,7 @@ func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 			return kv.ErrStop
 		}
 		if op.Current == t.ID && strings.HasPrefix(op.What, "purge ") || bare && op.What == "redact" {
-			return kv.ErrStop // nothing before it can be brought back
+			return kv.ErrStop // nothing before it can be undone
 		}
 		if op.Undone != 0 || op.Undoes != 0 {
 			return nil
@@ -474,7 +476,7 @@ func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 	return at, n, err
 }
 
-// undoGroup takes back an operation and the others of its group.
+// undoGroup undoes an operation and the others of its group.
 func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 	op, err := t.holding(n)
 	if err != nil {
@@ -496,7 +498,7 @@ func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 		if op, err = t.undo(n); err != nil {
 			return nil, err
 		}
-		done.Undid = describe(t.ID, n, op) // at last the one that the command began with
+		done.Undid = describe(t.ID, n, op) // in the end the operation with which the command began
 	}
 	done.Committed, err = t.outcome(branchName)
 	return done, err
@@ -505,11 +507,11 @@ func (t *Txn) undoGroup(n uint64, branchName string) (*Undone, error) {
 // again begins the next operation on the same context in the same transaction.
 func (t *Txn) again() (*Txn, error) { return BeginAt(t.Store, t.Tx, t.ID) }
 
-// outcome says where an undo or a redo has led.
+// outcome describes the state after an undo or redo.
 func (t *Txn) outcome(branchName string) (Committed, error) {
 	done := Committed{Operation: fmt.Sprint(t.Rec.NextOperation - 1), What: t.What, Context: t.ID, Title: t.Rec.Title}
 	b, err := t.Branch(branchName)
-	if errors.Is(err, record.ErrNotFound) { // it went with what was taken back
+	if errors.Is(err, record.ErrNotFound) { // the branch was removed by it
 		b, err = t.Branch("")
 	}
 	if err == nil {
@@ -518,7 +520,7 @@ func (t *Txn) outcome(branchName string) (Committed, error) {
 	return done, err
 }
 
-// undoStore takes back an operation of the store with those of its group, or brings back what an undo took away.
+// undoStore undoes an operation of the store with those of its group, or redoes an undo.
 func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 	n, err := strconv.ParseUint(op, 10, 64)
 	if err != nil {
@@ -574,8 +576,8 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 	return done, nil
 }
 
-// groupOf gives the operations on a journal (zero: the store's) that one command made and that still hold, newest first: undos, or what is neither undo nor
-// redo.
+// groupOf returns the operations of a journal (zero: the store's) that one command made and that are in force, newest first: with undos the undos, else
+// those that are neither undo nor redo.
 func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 	var all []uint64
 	r := record.NewestFirst(id)
@@ -589,14 +591,14 @@ func groupOf(tx kv.Tx, id pool.ID, group uint64, undos bool) ([]uint64, error) {
 	return all, err
 }
 
-// Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what the store's newest did.
-// Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
-// stands on it; ErrNotFound where there is nothing to bring back.
+// Redo redoes the newest undo on the branch or on the context, as long as nothing else was done there since; else the store's newest undo. If the undo
+// removed a whole branch, it is redone by that branch's name or on the branch from which that was forked. It returns ErrConflict if a later undo stands on
+// it, and ErrNotFound if there is nothing to redo.
 func Redo(ctx context.Context, s *record.Store, contextRef, branchName string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return redoAny(s, tx, contextRef, branchName) })
 }
 
-// redoAny brings back what an undo of a context or of the store took away. It gives the context's transaction, nil where no context is named.
+// redoAny redoes an undo of a context or of the store. It returns the context's transaction, nil if no context is named.
 func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *Undone, t *Txn, err error) {
 	if n, err := onlyStore(s, tx, contextRef, "", true); err != nil || n != 0 {
 		if err == nil {
@@ -621,7 +623,7 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 	return done, t, err
 }
 
-// redoStore brings back what the store's newest undo took away, if nothing but undos and redos came after it.
+// redoStore redoes the store's newest undo, if only undos and redos came after it.
 func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
 	n := uint64(0)
 	err := record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
