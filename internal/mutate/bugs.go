@@ -23,7 +23,7 @@ var bugs = []bug{
 		`if err := t.finishUndo(op, n, func(c record.Chain) uint64 { return n }); err != nil {`, ofStore},
 	{"undo reverts a call that ran", `if is.Execution != pool.NotRun {`, `if false {`, ofStore},
 	{"undo makes a call wait on two branches", `if err != nil || len(holders) > 1 {`, `if err != nil || len(holders) > 100 {`, ofStore},
-	{"undo puts sessions where the splice left them", `b.Sessions = sessions // they are put back as fields`, `_ = sessions`, ofStore},
+	{"undo puts sessions where the splice left them", `b.Sessions = sessions // sessions are restored as fields`, `_ = sessions`, ofStore},
 	{"undo leaves a branch active that is gone", `if l, err := t.Load(t.Rec.Active); err != nil || l != nil && l.Removed == 0 {`, `if l, err := t.Load(t.Rec.Active); err != nil || l != nil {`, ofStore},
 	{"an operation on the context has no revision of its branches", `l.Revision++ chains = append(chains, record.Chain{Name: l.Name`, `chains = append(chains, record.Chain{Name: l.Name`, ofStore},
 	{"an undo keeps the revision", `l.Revision++ l.Last, l.Newest = last(c), n`, `l.Last, l.Newest = last(c), n`, ofStore},
