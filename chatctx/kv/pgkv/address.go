@@ -44,8 +44,7 @@ func parse(text string) (*address, error) {
 	password, _ := u.User.Password()
 	a.hide(password, q.Get("password"), q.Get("sslpassword"), os.Getenv("PGPASSWORD"))
 	if !q.Has("pool_max_conns") {
-		q.Set("pool_max_conns", strconv.Itoa(defaultConns))
-		u.RawQuery = q.Encode()
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&pool_max_conns="+strconv.Itoa(defaultConns), "&") // the rest stays as it is: %20, which libpq reads, would become +, which it does not
 	}
 	if a.config, err = pgxpool.ParseConfig(u.String()); err != nil {
 		return nil, a.parseError(err)
@@ -169,6 +168,28 @@ const (
 	statementLimit = time.Minute
 	idleLimit      = 5 * time.Minute
 )
+
+// limit bounds a round trip: what the server may take for a statement, and something for the network. A server that is frozen, or cut off, is given up then.
+func (a *address) limit() time.Duration {
+	most := statementLimit
+	if text := a.config.ConnConfig.RuntimeParams["statement_timeout"]; text != "" {
+		if own, known := duration(text); !known || own == 0 { // the server reads it
+			most = 24 * time.Hour
+		} else {
+			most = own
+		}
+	}
+	return most + 10*time.Second
+}
+
+// duration reads a time as PostgreSQL writes one: a number of milliseconds, or of units.
+func duration(text string) (d time.Duration, known bool) {
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return time.Duration(n) * time.Millisecond, true
+	}
+	d, err := time.ParseDuration(strings.Replace(strings.ReplaceAll(text, " ", ""), "min", "m", 1))
+	return d, err == nil
+}
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
 

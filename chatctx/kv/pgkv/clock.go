@@ -82,6 +82,3 @@ func (c *clock) read() (now time.Time, good bool) {
 	defer c.mu.Unlock()
 	return c.server.Add(time.Since(c.at)), c.age() <= clockGood
 }
-
-// limit bounds a round trip: what the server may take for a statement, and something for the network.
-func (d *database) limit() time.Duration { return statementLimit + 10*time.Second }

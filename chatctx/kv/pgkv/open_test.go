@@ -217,6 +217,21 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestLimit: a round trip is given up some time after the server would have ended its statement, whatever the URL says of that.
+func TestLimit(t *testing.T) {
+	for setting, want := range map[string]time.Duration{
+		"": time.Minute, "5000": 5 * time.Second, "250ms": 250 * time.Millisecond, "2 min": 2 * time.Minute, "1h": time.Hour, "0": 24 * time.Hour, "1d": 24 * time.Hour,
+	} {
+		a, err := parse("postgres://me@127.0.0.1/db?statement_timeout=" + url.PathEscape(setting))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.limit(); got != want+10*time.Second {
+			t.Errorf("statement_timeout %q: a round trip may take %s, want 10s more than %s", setting, got, want)
+		}
+	}
+}
+
 // TestPoolInUse: a View inside each of as many as there are connections is an error after the wait, and not for ever.
 func TestPoolInUse(t *testing.T) {
 	db := open(t, made(t, "pool_max_conns=1"))
