@@ -475,6 +475,18 @@ var rooms = map[string]map[string]string{
 		"os/exec":                   "starts programs",
 		"syscall":                   "calls the system",
 	},
+	"internal/cluster": {
+		"chatctx":         "the front door",
+		"chatctx/kv":      "names unknown outcomes",
+		"chatctx/kv/pgkv": "opens postgres://",
+		"flag":            "reads flags",
+		"internal/pgtest": "finds the server",
+		"net":             "opens sockets",
+		"net/http":        "asks Patroni",
+		"os/exec":         "starts programs",
+		"pool":            "messages and ids",
+		"syscall":         "calls the system",
+	},
 	"cmd/chatctx": {
 		"internal/cli": "is the program",
 	},

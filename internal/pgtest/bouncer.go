@@ -43,7 +43,7 @@ func (c *Cluster) Bounce(mode string) (*Bouncer, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	b.cmd = exec.Command(program, "-q", file)
-	b.cmd.Dir, b.cmd.SysProcAttr = dir, credential()
+	b.cmd.Dir, b.cmd.SysProcAttr = dir, Credential()
 	if err := b.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -52,8 +52,8 @@ func Main(run func() int, settings ...string) int {
 // Server is the server that Main started.
 var Server *Cluster
 
-// binFolder finds the server programs, of the highest version where there are several.
-func binFolder() (string, error) {
+// BinFolder finds the server programs, of the highest version where there are several.
+func BinFolder() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			return filepath.Dir(real), nil
@@ -75,7 +75,7 @@ const prefix = "cctxpg"
 
 // Start makes a cluster and starts its server. Nothing is made durable unless a setting says so: "fsync=on".
 func Start(settings ...string) (*Cluster, error) {
-	bin, err := binFolder()
+	bin, err := BinFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +100,12 @@ func (c *Cluster) init() error {
 	if err := os.WriteFile(c.owner(), fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 		return err
 	}
-	if err := c.handOver(); err != nil {
+	if err := HandOver(c.dir); err != nil {
 		return err
 	}
 	cmd := exec.Command(filepath.Join(c.bin, "initdb"), "-A", "trust", "-N", "-U", "postgres", "--locale=C.UTF-8", "-D", c.data())
 	cmd.Dir = c.dir
-	cmd.SysProcAttr = credential()
+	cmd.SysProcAttr = Credential()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
@@ -150,7 +150,7 @@ func (c *Cluster) up(deadline time.Time) error {
 		args = append(args, "-c", s)
 	}
 	cmd := exec.Command("/bin/sh", args...)
-	cmd.Dir, cmd.SysProcAttr = c.dir, credential()
+	cmd.Dir, cmd.SysProcAttr = c.dir, Credential()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err

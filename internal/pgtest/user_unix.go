@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// credential makes a program run as the user postgres where this one is root, whom the server refuses.
-func credential() *syscall.SysProcAttr {
+// Credential makes a program run as the user postgres where this one is root, whom the server refuses.
+func Credential() *syscall.SysProcAttr {
 	uid, gid, ok := server()
 	if !ok {
 		return nil
@@ -31,11 +31,11 @@ func server() (uid, gid int, ok bool) {
 	return uid, gid, true
 }
 
-// handOver gives the folder to the server's user.
-func (c *Cluster) handOver() error {
+// HandOver gives a file or folder to the server's user.
+func HandOver(path string) error {
 	uid, gid, ok := server()
 	if !ok {
 		return nil
 	}
-	return os.Chown(c.dir, uid, gid)
+	return os.Chown(path, uid, gid)
 }
