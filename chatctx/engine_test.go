@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	_ "github.com/chatctx/chatctx/chatctx/kv/pgkv"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
@@ -16,10 +18,10 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Main(m.Run, "max_connections=1000"))
 }
 
-// openAny makes a store in memory, or on the server where tests are to run there.
+// openAny makes a store in memory, whose engine runs each change twice, or on the server where tests are to run there.
 func openAny(t *testing.T, o Options) *Store {
 	t.Helper()
-	s, err := OpenMemory(o)
+	s, err := OpenDB(kvtest.Twice{DB: memkv.New()}, o)
 	if pgtest.Asked() {
 		if pgtest.Server == nil {
 			t.Skip(pgtest.ErrMissing)
