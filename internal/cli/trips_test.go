@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/pgtest"
+	"github.com/chatctx/chatctx/internal/testkit"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -60,8 +61,13 @@ func (c *tripsCounter) take() []string {
 	return asked
 }
 
-// TestRoundTrips counts how often commands wait for a server that is a millisecond away, without connecting: at most six times.
+// TestRoundTrips counts how often commands wait for a server that is a millisecond away, without connecting: at most six times, however much there is (CHATCTX_LONG: 10,000 conversations, and one
+// of 1,000,000 messages).
 func TestRoundTrips(t *testing.T) {
+	contexts, messages := 200, 1000
+	if testkit.Long() {
+		contexts, messages = 10_000, 1_000_000
+	}
 	c, direct, through := newTripsCounter(t)
 	t.Setenv("CHATCTX_STORE", through)
 	run := func(args ...string) (string, []string) {
@@ -74,9 +80,10 @@ func TestRoundTrips(t *testing.T) {
 	}
 	run("init")
 	run("new", "The long one")
-	contextsMade(t, direct, 200)
+	contextsMade(t, direct, contexts)
 	lines := filepath.Join(t.TempDir(), "lines.jsonl")
 	writeLines(t, lines, 400)
+	filledUp(t, direct, "The long one", messages)
 	run("append", lines)
 	out, _ := run("status", "--json")
 	_, id, _ := strings.Cut(out, `"context":"`)
@@ -91,7 +98,7 @@ func TestRoundTrips(t *testing.T) {
 	}{
 		{[]string{"add", "user", "one more"}, "added"},
 		{[]string{"add", "user", "one more", "--context", id}, "added"},
-		{[]string{"ls", "-n", "50"}, "Number 199"},
+		{[]string{"ls", "-n", "50"}, fmt.Sprint("Number ", contexts-1)},
 		{[]string{"log", "-n", "20"}, "line 398"},
 		{[]string{"log", "-n", "20", "--branch", "here"}, "line 398"},
 		{[]string{"log", "-n", "20", "--context", id, "--json"}, strings.Repeat("y", 20_000)},
@@ -120,6 +127,28 @@ func contextsMade(t *testing.T, url string, n int) {
 		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// filledUp puts messages into a conversation.
+func filledUp(t *testing.T, url, title string, n int) {
+	t.Helper()
+	st, err := chatctx.Open(url, chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	c, err := st.Context(t.Context(), title)
+	for n > 0 && err == nil {
+		var some []*chatctx.Message
+		for range min(n, 2000) {
+			some = append(some, words("words"))
+		}
+		n -= len(some)
+		_, err = c.Append(t.Context(), "", some...)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
