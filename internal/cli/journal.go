@@ -16,7 +16,7 @@ func journalCommands() []*command {
 	return []*command{
 		{name: "op", does: "what was done", scope: onContext, subs: []*command{
 			{name: "log", does: "list what was done, the newest first", scope: onContext, do: doOpLog, paged: true,
-				more: "Each with what it was about, and with what it put in the place of what; of settings that can hold an address, a path or a key only the name. What was done to the store, or while this context was the current one, stands among it.",
+				more: "Each with what it was about, and with what it put in the place of what; of settings that can hold an address, a path or a key only the name. What was done to the store with this context or as a whole, and what you did there while it was your current one, stands among it.",
 				flags: []urfave.Flag{
 					&urfave.IntFlag{Name: "n", Usage: "only the newest `N`"},
 					&urfave.BoolFlag{Name: "store", Usage: "what was done to the store: new, rm, restore, import (name another store before the command: chatctx --store FILE op log)"},
@@ -24,7 +24,7 @@ func journalCommands() []*command {
 				json: "operation, at, what, by, user (on a server: the database's and the local one), undone; context, branches, undoes, about, changed[{of, from, to}]; a line each", example: "chatctx op log -n 10"},
 		}},
 		{name: "undo", args: "[OP]", does: "take back the branch's last operation, or the one that is named", scope: onBranch, do: doUndo,
-			more: "It takes back one of the context or the store (rename, rm, import …) where that came last. It is refused (5) where somebody has gone on from it, where it is about a call that runs, and where an example that is kept with a rule would break.",
+			more: "It takes back one of the context or the store (rename, rm, import …) where that came last; on a server, what others did to the store only by its name. It is refused (5) where somebody has gone on from it, where it is about a call that runs, and where an example that is kept with a rule would break.",
 			json: undone, example: "chatctx undo"},
 		{name: "redo", does: "take the branch's last undo back", scope: onBranch, do: doRedo,
 			more: "It brings back what was undone on the branch or the context, newest first, until something else is done there. A branch that undo took away comes back by redo on its name or on the branch that it was forked from.",

@@ -40,10 +40,8 @@ func (st *StoreTxn) Made(t *Txn, current bool) error {
 	if err != nil {
 		return err
 	}
-	if current && st.Store.Place != nil {
-		st.current = t.ID
-	} else if current {
-		if err := st.PutRaw(record.MetaBucket, record.MetaCurrent, t.ID[:]); err != nil {
+	if current {
+		if err := st.goTo(t.ID); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -22,7 +23,7 @@ type StoreTxn struct {
 	Changes  []record.Change
 	Subjects []*Txn // contexts that the operation concerns
 	Group    uint64
-	current  pool.ID // the new current context of this person, if Store.Place keeps that
+	current  *pool.ID // the new current context of this person, if Store.Place keeps that
 }
 
 func BeginStore(s *record.Store, tx kv.RwTx) (*StoreTxn, error) {
@@ -45,12 +46,40 @@ func StoreOperation(ctx context.Context, s *record.Store, what string, fn func(*
 		done, err = t.Finish(what)
 		return err
 	})
-	if err == nil && t.current != (pool.ID{}) {
-		if err = s.Place.Use(t.current); err != nil {
-			err = fmt.Errorf("the context is made, but that it is your current one could not be noted: %w", err)
-		}
+	if err == nil {
+		err = t.arrive()
 	}
 	return done, err
+}
+
+// goTo makes a context the current one. The old one goes on the journal.
+func (t *StoreTxn) goTo(id pool.ID) error {
+	if t.Store.Place == nil {
+		return t.PutRaw(record.MetaBucket, record.MetaCurrent, id[:])
+	}
+	was, err := t.Store.Place.Context()
+	t.move(was, id)
+	return err
+}
+
+// move changes the current context of this person, the zero id being none. The old one goes on the journal.
+func (t *StoreTxn) move(from, to pool.ID) {
+	c := record.Change{Kind: record.RecordChange, Bucket: record.MetaBucket, Key: record.MetaCurrent}
+	if from != (pool.ID{}) {
+		c.Old = from[:]
+	}
+	t.Changes, t.current = append(t.Changes, c), &to
+}
+
+// arrive records the new current context of this person once the operation is stored. It may be called on nil.
+func (t *StoreTxn) arrive() error {
+	if t == nil || t.current == nil {
+		return nil
+	}
+	if err := t.Store.Place.Use(*t.current); err != nil {
+		return fmt.Errorf("the change is stored, but your current context could not be noted: %w", err)
+	}
+	return nil
 }
 
 // Put writes a record of the meta bucket. The old record goes on the journal.
@@ -152,7 +181,7 @@ func (t *StoreTxn) Finish(what string) (*Committed, error) {
 
 // noteCurrent records the state of the current context, so that undo knows which operation came later.
 func (t *StoreTxn) noteCurrent(op *record.Operation) error {
-	id, err := view.CurrentContext(t.Store, t.Tx)
+	id, err := t.currentContext()
 	if err != nil || id == (pool.ID{}) {
 		return err
 	}
@@ -161,6 +190,14 @@ func (t *StoreTxn) noteCurrent(op *record.Operation) error {
 		op.Current, op.CurrentAt = id, max(rec.NextOperation, 1)
 	}
 	return err
+}
+
+// currentContext is the context that is the current one after what the operation did so far.
+func (t *StoreTxn) currentContext() (pool.ID, error) {
+	if t.current != nil {
+		return *t.current, nil
+	}
+	return view.CurrentContext(t.Store, t.Tx)
 }
 
 func (t *StoreTxn) Write(n uint64, op *record.Operation) error {
@@ -261,7 +298,11 @@ func (t *StoreTxn) revert(op *record.Operation, n uint64) error {
 		trashed[i] = sub.Rec.Trashed
 	}
 	for i := len(op.Changes) - 1; i >= 0; i-- {
-		if err := t.revertChange(op.Changes[i]); err != nil {
+		revert := t.revertChange
+		if movesPerson(op.Changes[i]) && t.Store.Place != nil {
+			revert = func(c record.Change) error { return t.moveBack(op, c) }
+		}
+		if err := revert(op.Changes[i]); err != nil {
 			return err
 		}
 	}
@@ -318,9 +359,32 @@ func (t *Txn) journalGone() (bool, error) {
 	return gone, err
 }
 
+// movesPerson reports whether a change made a context the current one.
+func movesPerson(c record.Change) bool {
+	return c.Bucket == record.MetaBucket && string(c.Key) == string(record.MetaCurrent)
+}
+
+// moveBack reverts a change of the current context if Store.Place keeps that. It moves only the person who made the change, and only if they are still there.
+func (t *StoreTxn) moveBack(op *record.Operation, c record.Change) error {
+	if !t.Store.Own(op.User) {
+		return nil
+	}
+	now, err := t.currentContext()
+	if err != nil || op.Undoes == 0 && !slices.ContainsFunc(t.Subjects, func(sub *Txn) bool { return sub.ID == now }) {
+		return err
+	}
+	back, err := t.stillThere(c)
+	if err == nil {
+		var to pool.ID
+		copy(to[:], back)
+		t.move(now, to)
+	}
+	return err
+}
+
 // stillThere returns the old value of a record, but nil if that made a context the current one that gc has removed since.
 func (t *StoreTxn) stillThere(c record.Change) ([]byte, error) {
-	if c.Bucket != record.MetaBucket || string(c.Key) != string(record.MetaCurrent) || len(c.Old) != 16 {
+	if !movesPerson(c) || len(c.Old) != 16 {
 		return c.Old, nil
 	}
 	rec, _, err := record.GetContext(t.Tx, pool.ID(c.Old))

@@ -70,7 +70,7 @@ func StoreOperations(ctx context.Context, s *record.Store) iter.Seq2[*Operation,
 }
 
 // AllOperations yields a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
-// particular, or came while this one was current.
+// particular, or that this person made while this one was current.
 func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		id, err := view.Find(ctx, s, contextRef)
@@ -82,7 +82,7 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 		defer stop()
 		op, err, more := next()
 		for of, errOf := range StoreOperations(ctx, s) {
-			for more && err == nil && errOf == nil && of.concerns(id) && !of.after(op) {
+			for more && err == nil && errOf == nil && of.concerns(s, id) && !of.after(op) {
 				if !yield(op, nil) {
 					return
 				}
@@ -92,7 +92,7 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 				yield(nil, err)
 				return
 			}
-			if of.concerns(id) && !yield(of, nil) {
+			if of.concerns(s, id) && !yield(of, nil) {
 				return
 			}
 		}
@@ -104,10 +104,10 @@ func AllOperations(ctx context.Context, s *record.Store, contextRef string) iter
 	}
 }
 
-// concerns reports whether an operation of the store belongs in the list of a context.
-func (o *Operation) concerns(id pool.ID) bool {
+// concerns reports whether an operation of the store belongs in the list of a context. What others did while it was their current one does not.
+func (o *Operation) concerns(s *record.Store, id pool.ID) bool {
 	about := func(c record.Chain) bool { return c.Branch == id || c.Branch == pool.ID{} }
-	return o.beside == id || slices.ContainsFunc(o.subjects, about)
+	return o.beside == id && s.Own(o.User) || slices.ContainsFunc(o.subjects, about)
 }
 
 // after reports whether an operation of the store came after one of a context. The number noted in it tells, if the context was current then; else the
@@ -164,6 +164,7 @@ type Undone struct {
 	Committed
 	Undid  *Operation
 	Broken []record.Broken // the examples that restored deny rules break
+	store  *StoreTxn       // nil for an operation of a context
 }
 
 // Around runs a change in its transaction and may look at the state before and after it.
@@ -182,7 +183,7 @@ func inOne(ctx context.Context, s *record.Store, around Around, undo func(tx kv.
 	if err != nil {
 		return nil, err
 	}
-	return done, t.Arrive()
+	return done, errors.Join(t.Arrive(), done.store.arrive())
 }
 
 // beginRef begins an undo or redo on the named context.
@@ -194,8 +195,9 @@ func beginRef(s *record.Store, tx kv.RwTx, contextRef string) (*Txn, error) {
 	return BeginAt(s, tx, id)
 }
 
-// Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. Several operations that
-// one command made are undone together. It returns ErrConflict if something newer stands on it, and ErrNotFound if there is nothing to undo.
+// Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. An operation of the store
+// that another user made is undone only by its name. Several operations that one command made are undone together. It returns ErrConflict if something newer
+// stands on it, and ErrNotFound if there is nothing to undo.
 func Undo(ctx context.Context, s *record.Store, contextRef, branchName, op string, around Around) (*Undone, error) {
 	return inOne(ctx, s, around, func(tx kv.RwTx) (*Undone, *Txn, error) { return undoAny(s, tx, contextRef, branchName, op) })
 }
@@ -226,8 +228,8 @@ func undoAny(s *record.Store, tx kv.RwTx, contextRef, branchName, op string) (do
 	return done, t, err
 }
 
-// onlyStore finds the newest operation of the store in force, or the newest undo if undos is set, when no context is named and none is current: then the
-// store's journal is the only one. It returns 0 otherwise.
+// onlyStore finds this person's newest operation of the store in force, or the newest undo if undos is set, when no context is named and none is current:
+// then the store's journal is the only one. It returns 0 otherwise.
 func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n uint64, err error) {
 	if contextRef != "" || op != "" {
 		return 0, nil
@@ -236,7 +238,7 @@ func onlyStore(s *record.Store, tx kv.Tx, contextRef, op string, undos bool) (n 
 		return 0, err
 	}
 	err = record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
-		if op.Undone == 0 && op.What != redoWhat && (op.Undoes != 0) == undos {
+		if op.Undone == 0 && s.Own(op.User) && op.What != redoWhat && (op.Undoes != 0) == undos {
 			n = number
 			return kv.ErrStop
 		}
@@ -447,8 +449,8 @@ func (t *Txn) newest(branchName, op string) (n uint64, inStore bool, err error) 
 // storeLookback bounds how far back in the store's journal undo looks for the latest operation.
 const storeLookback = 1000
 
-// newestInStore finds the newest operation of the store in force that concerns this context, or was made while this was the current one, and the number of
-// the context's next operation at that time. bare: the context has no operations of its own, as after redact, which removes them.
+// newestInStore finds this person's newest operation of the store in force that concerns this context, or was made while this was the current one, and the
+// number of the context's next operation at that time. bare: the context has no operations of its own, as after redact, which removes them.
 func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 	left := storeLookback
 	err = record.EachOperation(t.Tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
@@ -458,7 +460,7 @@ func (t *Txn) newestInStore(bare bool) (at, n uint64, err error) {
 		if op.Current == t.ID && strings.HasPrefix(op.What, "purge ") || bare && op.What == "redact" {
 			return kv.ErrStop // nothing before it can be undone
 		}
-		if op.Undone != 0 || op.Undoes != 0 {
+		if op.Undone != 0 || op.Undoes != 0 || !t.Store.Own(op.User) {
 			return nil
 		}
 		for _, c := range op.Chains {
@@ -550,7 +552,7 @@ func undoStore(s *record.Store, tx kv.RwTx, op string) (*Undone, error) {
 	if len(all) > 1 {
 		t.Group = max(t.Rec.NextOperation, 1)
 	}
-	done := &Undone{}
+	done := &Undone{store: t}
 	for _, n := range all {
 		o, err := t.undo(n, what)
 		if err != nil {
@@ -623,14 +625,20 @@ func redoAny(s *record.Store, tx kv.RwTx, contextRef, branchName string) (done *
 	return done, t, err
 }
 
-// redoStore redoes the store's newest undo, if only undos and redos came after it.
+// redoStore redoes this person's newest undo in the store, if they only made undos and redos after it and others nothing that concerns the same contexts.
 func redoStore(s *record.Store, tx kv.RwTx, id pool.ID) (*Undone, error) {
-	n := uint64(0)
+	n, left := uint64(0), storeLookback
+	var others []record.Chain
 	err := record.EachOperation(tx, record.NewestFirst(pool.ID{}), func(number uint64, op *record.Operation) error {
+		left--
 		switch {
+		case left == 0:
+		case !s.Own(op.User):
+			others = append(others, op.Chains...)
+			return nil
 		case op.What == redoWhat, op.What == undoWhat && op.Undone != 0:
 			return nil
-		case op.What == undoWhat:
+		case op.What == undoWhat && !Touches(op, others):
 			n = number
 		}
 		return kv.ErrStop

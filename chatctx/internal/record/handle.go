@@ -32,6 +32,9 @@ func (s *Store) As(name string) *Store {
 	return &as
 }
 
+// Own reports whether an operation of a user is this person's. In a file every operation is, wherever it came from.
+func (s *Store) Own(user string) bool { return s.User == "" || s.User == user }
+
 // Maker is the name recorded on what a person makes by hand.
 func (s *Store) Maker() string {
 	if s.Claimed == "" {

@@ -11,7 +11,7 @@ type Place interface {
 	Context() (pool.ID, error)
 	// Branch returns the person's active branch of a context; the zero id means the context's own.
 	Branch(context pool.ID) (pool.ID, error)
-	// Use makes a context the current one.
+	// Use makes a context the current one, the zero id none.
 	Use(context pool.ID) error
 	// Switch makes a branch the active one of a context.
 	Switch(context, branch pool.ID) error
