@@ -19,7 +19,7 @@ func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Op
 // Changed is a value that an operation put in the place of another.
 type Changed = journal.Changed
 
-// AllOperations gives a context's journal, newest first, and among it those of the store's own operations that were about this context or about no other, or came while it was the current one.
+// AllOperations gives a context's journal, newest first, and among it those of the store's own operations that were about this context or about no other, or that this person made while it was the current one.
 func (s *Store) AllOperations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
 	return journal.AllOperations(ctx, s.at, contextRef)
 }
@@ -32,7 +32,7 @@ func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error
 // Undone says what was taken back or brought back.
 type Undone = journal.Undone
 
-// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. What one command
+// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. An operation of the store that another user of a server made is taken back only by its name. What one command
 // made as several operations is taken back together. ErrConflict where something newer stands on it, where what it made is about a call that runs or an answer that is being written stands on it, and where it breaks an example that is kept with a rule; ErrNotFound where there is nothing to take back.
 func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
 	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
@@ -40,7 +40,7 @@ func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*U
 	})
 }
 
-// Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what the store's newest did.
+// Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what this person's newest in the store did.
 // Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
 // stands on it; ErrNotFound where there is nothing to bring back.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {

@@ -192,7 +192,7 @@ func (t *StoreTxn) noteCurrent(op *record.Operation) error {
 	return err
 }
 
-// currentContext is the context that is the current one after what the operation did so far.
+// currentContext returns the current context as the operation leaves it so far.
 func (t *StoreTxn) currentContext() (pool.ID, error) {
 	if t.current != nil {
 		return *t.current, nil
