@@ -6,6 +6,7 @@ package branch
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -104,6 +105,22 @@ type Digest struct {
 	Message pool.ID `cbor:"6,keyasint,omitzero"`
 	// Kept: somebody asked for this one. It is not merged with others.
 	Kept bool `cbor:"7,keyasint,omitempty"`
+}
+
+// CheckSessions refuses sessions that name positions which no history has. They need not be in the order of their starts: one that is resumed begins at 1 again.
+func CheckSessions(sessions []Session) error {
+	for i := range sessions {
+		s := &sessions[i]
+		if s.Start < 0 || s.PrunedTo < 0 {
+			return fmt.Errorf("session %d begins at position %d and is pruned to %d", i+1, s.Start, s.PrunedTo)
+		}
+		for _, d := range s.Digests {
+			if d.From < 1 || d.To < d.From {
+				return fmt.Errorf("session %d has a digest of the positions %d to %d", i+1, d.From, d.To)
+			}
+		}
+	}
+	return nil
 }
 
 // Len is the number of messages on the branch.

@@ -785,17 +785,13 @@ func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
 	})
 }
 
-// SetSessions sets the sessions of the branch.
+// SetSessions sets the sessions of the branch, the current one last. ErrInvalid if they name positions that the branch does not have, or a summary that is not stored.
 func (b *Batch) SetSessions(sessions []branch.Session) {
 	b.prepare = append(b.prepare, func() (err error) {
 		sessions, err = b.store.at.Sessions(sessions)
 		return err
 	})
-	b.step("sessions", func(t *journal.Txn, _ *Step) error {
-		t.Target.Sessions = slices.Clone(sessions)
-		t.Touch(t.Target)
-		return nil
-	})
+	b.step("sessions", func(t *journal.Txn, _ *Step) error { return t.SetSessions(t.Target, sessions) })
 }
 
 // PutLoose stores a message in the pool that is on no branch, such as a session's summary. It gets its id at once, so that later steps can name it.

@@ -59,7 +59,8 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 	return &ChatContext{ID: id, store: s}, nil
 }
 
-// Context finds a context by title, id, unique prefix or ending; "" is the store's current one. Errors to test for: ErrNotFound, ErrAmbiguous.
+// Context finds a context, in the trash or not: by its title, else by its id, a beginning or ending of at least four digits of it, or a part of its title without
+// regard to case; "" is the current one. Errors to test for: ErrNotFound, and ErrAmbiguous if several fit. A program that keeps ids passes them whole: then one record is read.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 	id, err := view.Find(ctx, s.at, ref)
 	if err != nil {

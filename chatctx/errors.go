@@ -19,7 +19,7 @@ var (
 	ErrEmpty = record.ErrEmpty
 	// ErrPurged: messages were removed for good while they were being read.
 	ErrPurged = record.ErrPurged
-	// ErrStopped: somebody took the claim away while a reply ran: an interrupt, or another program after this one had not renewed it.
+	// ErrStopped says that a claim on a reply or a call has ended: the work was finished, an interrupt stopped it, or another program took it over after this one had not renewed it.
 	ErrStopped = record.ErrStopped
 
 	// ErrTaken is an ErrStopped: the claim on a call is another's by now, or has ended. What became of the call is not for who held it to say.

@@ -178,3 +178,37 @@ func TestNothingIsRemovedWithoutAName(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestSessionsFit: sessions that name what the branch does not have are refused, and the store stays whole.
+func TestSessionsFit(t *testing.T) {
+	s := openAny(t, Options{Program: "test"})
+	defer closeChecked(t, s)
+	c := newContext(t, s)
+	if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, "one"), pool.NewText(pool.Assistant, "two")); err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string]branch.Session{
+		"start":          {Start: -5},
+		"far start":      {Start: 4},
+		"pruned":         {Start: 1, PrunedTo: -3},
+		"far pruned":     {Start: 1, PrunedTo: 3},
+		"digest":         {Start: 1, Digests: []branch.Digest{{From: 2, To: 1, Text: "a"}}},
+		"far digest":     {Start: 1, Digests: []branch.Digest{{From: 2, To: 3, Text: "a"}}},
+		"digest from":    {Start: 1, Digests: []branch.Digest{{From: 0, To: 1, Text: "a"}}},
+		"no summary":     {Start: 2, Summary: pool.NewID()},
+		"text not UTF-8": {Start: 1, Digests: []branch.Digest{{From: 1, To: 1, Text: "a\xff"}}},
+	} {
+		b := c.Begin("")
+		b.SetSessions([]branch.Session{bad})
+		if _, err := b.Commit(t.Context()); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b := c.Begin("")
+	summary := pool.NewText(pool.User, "It began.")
+	b.PutLoose(summary)
+	b.SetSessions([]branch.Session{{Start: 3, Summary: summary.ID, PrunedTo: 2, Digests: []branch.Digest{{From: 1, To: 2, Text: "a"}}}})
+	if _, err := b.Commit(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

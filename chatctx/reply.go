@@ -478,8 +478,12 @@ func (r *Reply) at(tx kv.RwTx) (*journal.Txn, error) {
 
 func (r *Reply) held(tx kv.Tx) error {
 	claim, err := view.ClaimOf(tx, r.Context, r.id)
-	if err == nil && (claim == nil || claim.Token != r.token) {
-		err = ErrStopped
+	switch {
+	case err != nil:
+	case claim == nil:
+		err = fmt.Errorf("%w: the reply was finished, or another program stopped it", ErrStopped)
+	case claim.Token != r.token:
+		err = fmt.Errorf("%w: another program answers on the branch %q", ErrStopped, r.Branch)
 	}
 	return err
 }
@@ -640,8 +644,9 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 				return nil, err
 			}
 		}
-		t.Target.Sessions = slices.Clone(e.Sessions)
-		t.Touch(t.Target)
+		if err := t.SetSessions(t.Target, e.Sessions); err != nil {
+			return nil, err
+		}
 	}
 	if e.Provider != "" {
 		key := append(replyKey(t, t.Target), e.Provider...)

@@ -74,33 +74,42 @@ type Report struct {
 
 // Pipeline runs enhancers in order.
 type Pipeline struct {
-	Window    *Window
+	Window    *Window // nil: one without a budget
 	Enhancers []Enhancer
 }
 
 // Run runs all of them on the draft. An error names the enhancer that failed; the draft is then not to be sent.
 func (p *Pipeline) Run(ctx context.Context, d *chatctx.Draft) (*Report, error) {
-	if err := p.Window.Measure(ctx, d); err != nil {
+	w := p.window()
+	if err := w.Measure(ctx, d); err != nil {
 		return nil, err
 	}
-	r := &Report{Messages: append([]*chatctx.DraftMessage(nil), d.Messages...), Before: p.Window.Size(d), Limit: p.Window.Limit()}
+	r := &Report{Messages: append([]*chatctx.DraftMessage(nil), d.Messages...), Before: w.Size(d), Limit: w.Limit()}
 	for _, m := range d.Messages {
 		begin(m)
 	}
 	for _, e := range p.Enhancers {
-		step := Step{Name: e.Name(), Before: p.Window.Size(d)}
+		step := Step{Name: e.Name(), Before: w.Size(d)}
 		seen := len(d.Notes)
-		if _, only := e.(ifOver); only && p.Window.Over(d) == 0 {
+		if _, only := e.(ifOver); only && w.Over(d) == 0 {
 			step.Skipped = true
 		} else if err := e.Enhance(ctx, d); err != nil {
 			return r, fmt.Errorf("%s: %w", e.Name(), err)
 		}
-		step.After = p.Window.Size(d)
+		step.After = w.Size(d)
 		step.Notes = append(step.Notes, d.Notes[seen:]...)
 		r.Steps = append(r.Steps, step)
 	}
-	r.After, r.Rules, r.Paid = p.Window.Size(d), p.Window.rules, p.Window.paid
+	r.After, r.Rules, r.Paid = w.Size(d), w.rules, w.paid
 	return r, nil
+}
+
+// window is the pipeline's window, one without a budget where none was given.
+func (p *Pipeline) window() *Window {
+	if p.Window == nil {
+		return &Window{}
+	}
+	return p.Window
 }
 
 // The states of a message in a draft.

@@ -48,7 +48,7 @@ func (f *Forecast) String() string {
 // Foresee begins the forecast for a draft as the store gives it, and changes nothing of it: Pipeline.Run, which comes then, gives the size where no compaction is due. A program that does
 // not compact takes no notice of Due.
 func (p *Pipeline) Foresee(ctx context.Context, o Options, d *chatctx.Draft) (*Forecast, error) {
-	w := p.Window
+	w := p.window()
 	if err := w.Measure(ctx, d); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (r *Reported) String() string {
 // Shares are the tokens of each message of a draft, brought to the provider's figures like Size, so that they and fixed add up to it. fixed is what prompts, tools and the conversation as a
 // whole take.
 func (w *Window) Shares(d *chatctx.Draft) (of map[pool.ID]int, fixed int) {
-	s := w.Counter.Sizes(d)
+	s := w.counter().Sizes(d)
 	of, sum := make(map[pool.ID]int, len(d.Messages)+1), s.Total()-s.Messages-s.Summary
 	fixed = w.scale(sum)
 	before := fixed

@@ -75,6 +75,9 @@ type Hit struct {
 // SearchSessions finds sessions by the meaning of their summaries, the nearest first. Vectors that compactions kept are used; those that are missing
 // are asked for, and not kept.
 func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, e Embedder, query string) ([]Hit, error) {
+	if e == nil {
+		return nil, fmt.Errorf("%w: no embedder is given", chatctx.ErrInvalid)
+	}
 	list, err := ListSessions(ctx, c, branchName, o)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 // Window is the room that a draft has. The steps of a pipeline share one.
 type Window struct {
-	Counter *tokens.Counter
+	Counter *tokens.Counter // nil: one for any model
 	// Budget in tokens; 0: none, and nothing is changed.
 	Budget int
 	// Headroom is the share of the budget that is left free, 0.1 for a tenth.
@@ -68,7 +68,7 @@ func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 	if w.measured == d {
 		return nil
 	}
-	if err := w.Counter.Fill(ctx, d); err != nil {
+	if err := w.counter().Fill(ctx, d); err != nil {
 		return err
 	}
 	w.measured, w.ratio = d, 1
@@ -83,7 +83,15 @@ func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 }
 
 // Size is the draft's size in tokens, brought to the provider's figures.
-func (w *Window) Size(d *chatctx.Draft) int { return w.scale(w.Counter.Sizes(d).Total()) }
+func (w *Window) Size(d *chatctx.Draft) int { return w.scale(w.counter().Sizes(d).Total()) }
+
+// counter is the window's counter, made where none was given.
+func (w *Window) counter() *tokens.Counter {
+	if w.Counter == nil {
+		w.Counter = tokens.NewCounter("", nil, nil)
+	}
+	return w.Counter
+}
 
 func (w *Window) scale(n int) int {
 	if w.ratio <= 1 {
@@ -97,7 +105,7 @@ func (w *Window) Over(d *chatctx.Draft) int {
 	if w.Budget == 0 {
 		return 0
 	}
-	return max(0, w.Counter.Sizes(d).Total()-w.counted(w.Limit()))
+	return max(0, w.counter().Sizes(d).Total()-w.counted(w.Limit()))
 }
 
 // counted brings a figure of the provider's to our counts.
@@ -118,7 +126,7 @@ func (w *Window) goal(over int) int {
 }
 
 // of is the count of a message.
-func (w *Window) of(d *chatctx.Draft, m *chatctx.DraftMessage) int { return w.Counter.Of(d, m) }
+func (w *Window) of(d *chatctx.Draft, m *chatctx.DraftMessage) int { return w.counter().Of(d, m) }
 
 // BudgetError: the draft cannot be made to fit. It says what is left.
 type BudgetError struct {

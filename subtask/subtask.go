@@ -298,11 +298,7 @@ func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error
 
 // giveBack returns the summary.
 func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Outcome, error) {
-	summary := r.Summary
-	if summary == nil {
-		summary = Answer
-	}
-	text, err := summary(ctx, child)
+	text, err := r.Summary.of(ctx, child)
 	if err != nil {
 		return nil, err
 	}
@@ -313,8 +309,15 @@ func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Out
 	return &Outcome{State: chatctx.TaskReturned, Ended: ended, Summary: text}, nil
 }
 
-// Summariser makes the summary of a child's history.
+// Summariser makes the summary of a child's history. A nil Summariser is Answer.
 type Summariser func(ctx context.Context, child *chatctx.ChatContext) (string, error)
+
+func (s Summariser) of(ctx context.Context, child *chatctx.ChatContext) (string, error) {
+	if s == nil {
+		s = Answer
+	}
+	return s(ctx, child)
+}
 
 // Given is a summary that somebody wrote.
 func Given(text string) Summariser {
@@ -402,7 +405,7 @@ func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*c
 
 // Return ends a task with a summary. branchName is the parent's branch that takes it; "": the one that it was started from. keep: it does not go to the trash.
 func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser, branchName string, keep bool) (*chatctx.TaskEnded, error) {
-	text, err := summary(ctx, child)
+	text, err := summary.of(ctx, child)
 	if err != nil {
 		return nil, err
 	}

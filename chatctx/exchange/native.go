@@ -256,7 +256,7 @@ func sessionsIn(list []nativeSession) ([]branch.Session, error) {
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, branch.CheckSessions(out)
 }
 
 func callOut(c *chatctx.NativeCall) nativeCall {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Values are settings in force, read by name: a value that the table's row cannot have, or none, is the default.
+// Values are settings in force, read by name: a value that the table's row cannot have, or none, is the default. Methods but Has panic for a name that Lookup does not know.
 type Values map[string]json.RawMessage
 
 // value is what a setting is, nil for nothing, with its row.

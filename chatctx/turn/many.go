@@ -142,9 +142,12 @@ type Answer struct {
 }
 
 // Ask asks several at once. The message, if there is one, goes on the branch; each answer on a new branch from there, or from the message at, which has the name that its
-// turn asks on. The active branch stays. asking is called when all is stored and before anybody is asked, told with each answer as it ends, one at a time. Undo takes all back together. The error is for what kept it
-// from asking anybody: then nothing is stored.
+// turn asks on. The active branch stays. asking is called when all is stored and before anybody is asked, told with each answer as it ends, one at a time; both may be nil. Undo takes all back together. The error is for
+// what kept it from asking anybody: then nothing is stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
+	if len(turns) == 0 {
+		return nil, fmt.Errorf("%w: there is no turn to ask", chatctx.ErrInvalid)
+	}
 	var messages []*chatctx.Message
 	b := turns[0].Context.Begin(branchName)
 	b.Name("ask")
@@ -164,7 +167,9 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 	if _, err := b.Together(b).Commit(ctx); err != nil {
 		return nil, err
 	}
-	asking()
+	if asking != nil {
+		asking()
+	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	answers, asides := make([]*Answer, len(turns)), &enhancer.Once{}
@@ -184,7 +189,9 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 			if a.Stopped = ctx.Err() != nil && a.Err != nil && a.Outcome != nil && !isEmpty(a.Outcome.Reply()); a.Err != nil && !a.Stopped {
 				a.Err = errors.Join(a.Err, t.Unmake(ctx))
 			}
-			told(a)
+			if told != nil {
+				told(a)
+			}
 		})
 	}
 	all.Wait()

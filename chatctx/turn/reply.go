@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,7 @@ func (s *sending) ask(ctx context.Context, req *Request) (*chatctx.Message, erro
 	stopKeeping := k.keep(ctx, s.ticks, cancel)
 	m, err := k.read(ctx, func(d wire.Delta) { s.show(Event{Delta: &d}) })
 	stopKeeping()
-	if cause := context.Cause(ctx); cause == chatctx.ErrStopped {
+	if cause := context.Cause(ctx); errors.Is(cause, chatctx.ErrStopped) {
 		return nil, cause
 	}
 	if m != nil {
@@ -93,10 +94,10 @@ func (k *keeper) look(ctx context.Context, save bool) error {
 	if err == nil && save {
 		err = k.reply.Save(ctx, k.partial())
 	}
-	if isStopped(err) {
-		return chatctx.ErrStopped
-	}
-	if errors.Is(err, chatctx.ErrClosed) {
+	switch {
+	case errors.Is(err, chatctx.ErrNotFound):
+		return fmt.Errorf("%w: %w", chatctx.ErrStopped, err)
+	case errors.Is(err, chatctx.ErrStopped), errors.Is(err, chatctx.ErrClosed):
 		return err
 	}
 	return nil

@@ -301,7 +301,3 @@ func (r *Request) sessions() []branch.Session {
 	}
 	return enhancer.Sessions(r.info, r.Draft.Session)
 }
-
-func isStopped(err error) bool {
-	return errors.Is(err, chatctx.ErrStopped) || errors.Is(err, chatctx.ErrNotFound)
-}

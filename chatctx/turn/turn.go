@@ -283,8 +283,8 @@ func (s *sending) runCalls(ctx context.Context, m *chatctx.Message, named []stri
 	stopKeeping := (&keeper{reply: s.reply}).keep(ctx, s.ticks, cancel)
 	goOn, err := s.Calls(ctx, s.out.Branch, m, named)
 	stopKeeping()
-	if context.Cause(ctx) == chatctx.ErrStopped {
-		return false, chatctx.ErrStopped
+	if cause := context.Cause(ctx); errors.Is(cause, chatctx.ErrStopped) {
+		return false, cause
 	}
 	return goOn, err
 }

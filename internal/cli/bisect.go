@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -196,7 +197,7 @@ func (b *bisecting) ask(turn int, end *chatctx.Entry) (bool, error) {
 		case "b", "bad":
 			return false, nil
 		case "q", "quit":
-			return false, chatctx.ErrStopped
+			return false, context.Canceled
 		}
 	}
 }

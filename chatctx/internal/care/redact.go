@@ -60,6 +60,9 @@ type Redacted struct {
 // records are found (of tools, calls and imports). The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the
 // bytes are gone.
 func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
+	if o.Find == nil {
+		return nil, record.Invalidf("RedactOptions.Find says what is secret, and is nil")
+	}
 	out := &Redacted{}
 	p, err := purge(ctx, s, o.DryRun, func(tx kv.RwTx, p *Purged) error {
 		p.begin("redact", pool.ID{}, "")

@@ -43,11 +43,11 @@ const (
 	RequestBucket = "request" // context, branch, provider: hash chain of the last body sent
 )
 
-// ErrStopped means that the claim on a running reply is lost: somebody interrupted it, or another program took it over because it was not renewed.
-var ErrStopped = errors.New("the reply was stopped by another program")
+// ErrStopped means that the claim on a reply or a call has ended: the work was finished, somebody interrupted it, or another program took it over because it was not renewed.
+var ErrStopped = errors.New("the claim has ended")
 
 // ErrTaken is an ErrStopped: the claim on a call has ended or is another program's. The former holder cannot say how the call ended.
-var ErrTaken = fmt.Errorf("%w: the claim was taken away", ErrStopped)
+var ErrTaken = fmt.Errorf("%w: it was taken away", ErrStopped)
 
 // The keys of the meta bucket.
 var (
