@@ -70,7 +70,7 @@ var bugs = []bug{
 	{"an appended result ends the claim of a program that runs the call", `if err != nil || !ok || claim.Task == (pool.ID{}) && claim.Dead(t.Now) { return nil, err } return claim, nil`, `return nil, err`, ofStore},
 
 	// replies
-	{"a reply that lost its claim is stored", `if err == nil && (claim == nil || claim.Token != r.token) {`, `if err == nil && claim == nil {`, ofStore},
+	{"a reply that lost its claim is stored", `case claim.Token != r.token:`, `case false:`, ofStore},
 	{"a second reply begins", `case holder == nil || holder.Dead(t.Now):`, `case true:`, ofStore},
 	{"what was saved of a reply is lost", `m, err = settlePartial(t, t.Target)`, ``, ofStore},
 	{"an undo moves what an answer stands on", `if err := t.undisturbed(op); err != nil { return err }`, ``, ofStore},
