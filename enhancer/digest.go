@@ -386,7 +386,7 @@ func lastSentences(text string) string {
 func oneFact(kind int, text string) string {
 	most := factBytes
 	if kind == errorKind {
-		most = problemLine + problemFrame + 8
+		most = problemLine + problemFrame + problemAlso + 40
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), 4*most)], "")
 	if kind == errorKind {

@@ -3,6 +3,7 @@ package enhancer
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,12 +28,76 @@ var errorWords = []string{"error", "exception", "panic", "fail", "fatal", "segme
 	"could not", "unable to", "refused", "timed out", "timeout", "out of memory", "killed", "exit status", "exit code", "exited with", "http", "status", "abort", "unresolved",
 	"unexpected", "conflict", "npm err!", "***", "critical", "severe", "unauthorized", "forbidden", "not ok", "errno", "sqlstate", "ora-", "not used", "mismatch", "assert", "deadlock",
 	"✗", "✖", "✕", "●", "service unavailable", "bad gateway", "non-zero", "interrupt", "overflow", "no space left", "not recognized", "not a ", "address already in use", "level=",
-	"multiple definition", "invalid", "rejected", "illegal", "crash", "terminated", "violates", "not allowed", "expired", "unhandled", "uncaught", ": line ", "fault"}
+	"multiple definition", "invalid", "rejected", "illegal", "crash", "terminat", "violat", "not allowed", "expired", "unhandled", "uncaught", ": line ", "fault", "unreachable", "x509", "rspec ./", "err_", "enotfound",
+	"econn", "etimed", "epipe", "erefused", "eai_again", "ehostun", "enetun", "[emerg]", "[crit]", "[alert]", "deadline exceeded", "no such host", "curl: (", "duplicate symbol", "data race", "breakpoint trap", "backoff", "what():", ": is a directory", ": file exists", ": read-only", ": broken pipe",
+	": no route", "resource busy", "temporarily unavailable", "too many open", "not permitted", ": name or service", "too long", "quota exceeded"}
+
+// foreignWords are the like in other languages: that something went wrong, failed, was not found or was refused.
+var foreignWords = []string{"fehler", "fehlgeschlagen", "nicht gefunden", "nicht möglich", "verweigert", "existiert nicht", "existiert bereits", "erreur", "échec", "Échec", "échou", "introuvable", "aucun fichier", "impossible d", "refusé",
+	"no se pud", "no se puede", "no se encontr", "no existe", "falló", "denegad", "erro:", "não encontrad", "não foi possível", "falha", "errore", "non trovat", "impossibile", "negato",
+	"шибка", "ШИБКА", "е найден", "е удалось", "тказано в", "ет такого", "错误", "錯誤", "失败", "失敗", "找不到", "未找到", "没有那个", "拒绝", "无法", "無法", "エラー", "ません", "오류", "에러", "실패", "수 없",
+	"łąd", "ŁĄd", "nie można", "nie znaleziono", "fout:", "niet gevonden", "mislukt", "geweigerd", "hata:", "bulunamadı", "başarısız", "chyba:", "fel:", "lỗi", "Lỗi", "خطأ"}
+
+// foreignNone says in these languages that nothing was wrong.
+var foreignNone = strings.NewReplacer("没有错误", "", "无错误", "", "エラーなし", "", "エラーはありません", "", "오류 없음", "")
+
+// byLetter are errorWords and foreignWords by the byte that they begin with.
+var byLetter = sync.OnceValue(func() *[256][]string {
+	var by [256][]string
+	for _, w := range slices.Concat(errorWords, foreignWords) {
+		by[w[0]] = append(by[w[0]], w)
+	}
+	return &by
+})
+
+// mayReport reports whether a line is worth a look: it has one of the words, or a mark that tools give their errors. lower is the line in small letters.
+func mayReport(line, lower string) bool {
+	by := byLetter()
+	for i := range len(lower) {
+		for _, w := range by[lower[i]] {
+			if strings.HasPrefix(lower[i:], w) {
+				return true
+			}
+		}
+	}
+	return marked(line)
+}
+
+// toolSays are lines in which a tool names itself or a place of the source: PROGRAM: FILE:LINE: …, PROGRAM: Module.function: …, FILE:LINE:COLUMN: …
+var toolSays = compiled(`^(?:[\w./+-]+: (?:[^\s:]+\.\w{1,5}:[\d(][^\s:]*(?::[\d-]+)*|\[string ".*"\]:\d+|(?:[A-Z]\w*\.)+[^\s:]+): \S|[\w./\\@+-]+\.\w{1,5}:\d+:\d+: \S|[\w./\\@+-]+\.\w{1,5}:\d+: \[[A-Z]\d{3,4}\b|e: \S+:\d+:\d+:? \S)`)
+
+// toldOnly are findings of compilers and checkers that are no errors.
+var toldOnly = compiled(`^(?:\S+(?: \S+)?: )?(?:warning|note|info|hint|remark|style|debug|help|In |in |from )`)
+
+// atLine is the end of a line that names a place as Perl and PHP do.
+var atLine = compiled(` (?:at|in) \S*[./]\S* (?:on )?line \d+(?:, <\$?\w+> (?:line|chunk) \d+)?\.?$`)
+
+// marked reports whether a line is one of an error by how it begins or ends, whatever its words.
+func marked(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	first, _, _ := strings.Cut(line, " ")
+	switch {
+	case strings.HasPrefix(line, "! "), strings.HasPrefix(line, "** ("):
+		return certain().MatchString(line)
+	case strings.HasSuffix(first, ":"), strings.HasPrefix(first, "e: "):
+		return toolSays().MatchString(line) && !toldOnly().MatchString(line)
+	case strings.Contains(line, " line "):
+		return atLine().MatchString(line) && strings.Count(line, " ") <= mostWords
+	}
+	return false
+}
+
+// mostWords is how many blanks a line has at most that reports something; a longer one is prose.
+const mostWords = 24
+
+// labelled is a line whose label says that it reports an error: - **Error:** …, ##[error]…, ::error …, [error] …
+var labelled = compiled(`^[\s\-*+>#]*(?:(?:\*\*|__)(?:error|failure|failed|fatal|exception|fehler|erreur|错误|エラー|오류|ошибка)(?:\*\*|__)?\s*[:：]|\[error\]|::error[ :]|failure/error: )`)
 
 // certain are shapes of errors at the beginning of a line, after a time and the like.
 var certain = compiled(`^(?:` + strings.Join([]string{
 	`\[?(?:(?:Caused by|Uncaught|Unhandled exception|Unhandled \w+|(?:PHP )?Fatal error|Exception in thread "[^"]*"|[\w./-]+\.\w+(?::\d+)*|During handling)[.:]? +){0,2}` +
-		`(?:\(?[A-Za-z_][\w$]*(?:\.|::|\\))*[A-Z]\w*(?:Error|Exception|Panic|Fault|Interrupt|Exit|Failure|Timeout|Expired|NotFound)\b(?:\s*\[[^\]]*\])?(?::|\]?$|\s*\(|\s+at\b)`,
+		`(?:\(?[A-Za-z_][\w$]*(?:\.|::|\\))*[A-Z]\w*(?:Error|Exception|Panic|Fault|Interrupt|Exit|Failure|Timeout|Expired|NotFound)\b(?:\s*\[[^\]]*\])?(?::|\]?$|\s*\(|\s+at\b|@)`,
+	`! +(?:[A-Z]|==>)`, `\*\* \((?:[A-Z]|exit\))`, `terminate called `, `(?:Get|Post|Put|Head|Patch|Delete) "[^"]*": `, `rspec \.?/?\S+:\d+`, `-?ERR\b`, `\S+: line \d+: \S`, `[\w+-]+: terminating `,
 	`panic: `, `(?:PHP )?[Ff]atal(?: error)?: `, `thread '.*' (?:\(\d+\) )?panicked`, `Segmentation fault`, `Killed\b`, `Abort(?:ed)?(?: \(core dumped\)| trap)`, `Bus error`, `SIG[A-Z]{3,5}\b`,
 	`[Ee]rror(?:\[\w+\])?(?: [A-Z]+\d+)?:? `, `Error$`, `npm (?:ERR!|error)`, `(?:make|gmake|ninja)(?:\[\d+\])?: .*(?:\*\*\*|stopped|failed)`, `\*\*\* `, `FAILED\b`, `--- FAIL`, `FAIL\b`, `not ok \d`,
 	`[✗✖✕●×] `, `E: `, `ERROR\b`, `CONFLICT \(`, `CMake Error`, `Build error`, `[EF]\d{4} \d\d:\d\d`, `[\w./\\@-]+\.\w{1,5}[:(]\d+[:,]\d+\)?: (?:fatal )?(?:error|undefined|cannot|expected|missing|unknown|syntax|declared|invalid|assignment|too many|not enough|[\w.]+ (?:redeclared|declared|undefined))`,
@@ -44,7 +109,10 @@ var certain = compiled(`^(?:` + strings.Join([]string{
 var phrases = []string{"undefined reference to", "unresolved external", "multiple definition of", "symbol(s) not found", "cannot find -l", "core dumped", ": error: ", ": fatal error: ", ": fatal: ",
 	"level=error", "level=fatal", "level=critical", "level=panic", "panicked at", "permission denied", "no such file or directory", "command not found", "connection refused", "connection reset",
 	"connection timed out", "out of memory", "no space left", "address already in use", "access denied", "access is denied", "authentication failed", "not a git repository", "merge conflict",
-	"non-zero exit", "deadlock detected", "is not recognized as", "stack overflow", "segmentation fault", "sqlstate", "ora-0"}
+	"non-zero exit", "deadlock detected", "is not recognized as", "stack overflow", "segmentation fault", "sqlstate", "ora-0", "x509: ", "context deadline exceeded", "no such host", "duplicate symbol",
+	"data race", "uncaught exception", "what():  ", "[emerg]", "[crit]", "[alert]", "kernel panic", "floating point exception", "breakpoint trap", ": is a directory", ": file exists", ": read-only file system", ": broken pipe",
+	": no route to host", "network is unreachable", "resource busy", "temporarily unavailable", "too many open files", "operation not permitted", ": name or service not known", "argument list too long",
+	"file name too long", "quota exceeded"}
 
 // shapes are those of errors within a line that holds the words before each.
 var shapes = []struct {
@@ -52,14 +120,17 @@ var shapes = []struct {
 	shape func() *regexp.Regexp
 }{
 	{[]string{"error "}, compiled(`\berror [A-Z]{1,6}\d{2,6}\b`)},
-	{[]string{"ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC"}, compiled(`\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC)\b`)},
+	{[]string{"ERROR", "FATAL", "CRITICAL", "SEVERE", "PANIC", "EXCEPTION"}, compiled(`\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|EXCEPTION)\b`)},
 	{[]string{`"level"`, `"severity"`}, compiled(`"(?:level|severity)": ?"(?:error|fatal|critical)"`)},
 	{[]string{"HTTP/"}, compiled(`HTTP/[\d.]+"? [45]\d\d\b`)},
 	{[]string{" Bad ", " Unauthorized", " Forbidden", " Not ", " Method Not", " Conflict", " Gone", " Unprocessable", " Too Many", " Internal Server", " Service Unavailable", " Gateway Time"},
 		compiled(`\b[45]\d\d (?:Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many|Internal Server|Not Implemented|Bad Gateway|Service Unavailable|Gateway Time)`)},
 	{[]string{"Error: ", "Exception: ", "Error)", "Exception)"}, compiled(`\b[A-Z]\w*(?:Error|Exception): |\(\w+(?:Error|Exception)\)$`)},
 	{[]string{"exit"}, compiled(`\bexit(?:ed)?(?: with)?(?: status| code)+:? [1-9]\d*|\bexited with [1-9]`)},
-	{[]string{"E"}, compiled(`\bE[A-Z]{4,}\b: |^E +(?:assert|\w+ =) `)},
+	{[]string{"E"}, compiled(`\bE[A-Z]{4,}\b: |^E +(?:assert|\w+ =) |\bE(?:(?:CONN)?(?:REFUSED|RESET|ABORTED)|TIMEDOUT|SOCKETTIMEDOUT|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN|PIPE|ADDRINUSE)\b|\b(?:[A-Z]+_)*ERR(?:OR)?_[A-Z]{3}[A-Z_]*\b`)},
+	{[]string{"error", "fail"}, compiled(`\b[1-9]\d* (?:\w+ ){0,2}(?:errors|failures|failing)\b`)},
+	{[]string{"BackOff"}, compiled(`\b\w+BackOff\b`)},
+	{[]string{"status="}, compiled(`\bstatus=[1-9]\d*/[A-Z]+`)},
 	{[]string{"signal: "}, compiled(`signal: \w+`)},
 	{[]string{"ssertion"}, compiled(`[Aa]ssertion .{0,60}failed`)},
 }
@@ -93,7 +164,7 @@ func containsAny(s string, words []string) bool {
 // reported are words of lines that say what went wrong, spoken those of lines that speak of it.
 var (
 	reported = []string{"failed", "failure", "fatal", "error", "cannot", "can't", "could not", "unable to", "refused", "timed out", "timeout", "denied", "forbidden", "unauthorized", "not found", "unexpected",
-		"invalid", "aborted", "mismatch", "unhandled", "uncaught", "rejected", "illegal", "crashed", "violates", "terminated", "not allowed", "expired", "oomkilled"}
+		"invalid", "aborted", "mismatch", "unhandled", "uncaught", "rejected", "illegal", "crashed", "violates", "violation", "terminated", "unterminated", "not allowed", "expired", "oomkilled", "unreachable"}
 	spokenOf = []string{"error", "errors", "exception", "panic", "failed", "failure", "traceback"}
 )
 
@@ -110,7 +181,7 @@ var httpStatus = compiled(`\b(?:status(?:[ _]?code)?|http|returned|responded(?: 
 
 // withoutNothing blanks out the words that nothing was wrong: no errors, failed: 0. It gives the line and its small letters.
 func withoutNothing(line, lower string) (string, string) {
-	for _, stem := range []string{"err", "fail", "exception", "problem", "conflict"} {
+	for _, stem := range []string{"err", "fail", "exception", "problem", "conflict", "fehler"} {
 		for i := 0; ; {
 			at := strings.Index(lower[i:], stem)
 			if at < 0 {
@@ -138,7 +209,7 @@ func noneBefore(before string) bool {
 	words := strings.Fields(before)
 	for _, w := range words[max(0, len(words)-2):] {
 		switch strings.Trim(w, "([,:") {
-		case "0", "no", "zero", "without", "any", "free":
+		case "0", "no", "zero", "without", "any", "free", "kein", "keine", "ohne", "sans", "aucune", "sin", "sem", "nessun", "senza", "geen":
 			return true
 		}
 	}
@@ -177,7 +248,7 @@ func isCode(line string, t *text) (code, surely bool) {
 	number := strings.TrimLeft(trimmed, "0123456789")
 	switch {
 	case len(number) < len(trimmed) && (strings.HasPrefix(strings.TrimLeft(number, " "), "→") || strings.HasPrefix(number, "|")), strings.HasPrefix(trimmed, "//"), strings.HasPrefix(trimmed, "/*"),
-		strings.HasPrefix(trimmed, "* ") || trimmed == "*", strings.HasPrefix(trimmed, "|"), strings.Contains(line, "=>"), strings.Contains(line, ":="), strings.HasSuffix(trimmed, "{"),
+		strings.HasPrefix(trimmed, "* ") || trimmed == "*", strings.HasPrefix(trimmed, "|"), strings.Contains(line, "=>") && !strings.HasPrefix(trimmed, "fatal: [") && !strings.HasPrefix(trimmed, "failed: ["), strings.Contains(line, ":="), strings.HasSuffix(trimmed, "{"),
 		member().MatchString(line):
 		return true, true
 	}
@@ -223,7 +294,7 @@ var before = compiled(`^(?:\s+|E {2,}|> |\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]
 // errorScore says how telling a line is as an error.
 func errorScore(line string) int {
 	t := newText(line)
-	if !containsAny(t.lower, errorWords) {
+	if !mayReport(line, t.lower) {
 		return noError
 	}
 	code, surely := isCode(line, t)
@@ -239,6 +310,8 @@ func errorScore(line string) int {
 	switch {
 	case strings.HasPrefix(said, "npm ") && detail().MatchString(said):
 		return mention
+	case labelled().MatchString(lower), marked(line):
+		return certainError
 	case !surely && certain().MatchString(said):
 		return certainError
 	case code:
@@ -250,8 +323,8 @@ func errorScore(line string) int {
 		return certainError
 	case containsAny(lower, failedStatus) && httpStatus().MatchString(lower):
 		return plainError
-	case hasWord(t, reported):
-		if strings.Count(said, " ") > 24 {
+	case hasWord(t, reported), containsAny(foreignNone.Replace(lower), foreignWords):
+		if strings.Count(said, " ") > mostWords {
 			return mention // a sentence of prose
 		}
 		return plainError
@@ -267,16 +340,39 @@ var detail = compiled(`^npm (?:ERR!|error) (?:path|workspace|location|command|er
 // problem is an error that a text reports: its line, and the frame of a stack that says where.
 type problem struct {
 	line, frame string
-	own         bool // the frame is of the user's code
-	places      int  // further ones where it stands
+	own         bool     // the frame is of the user's code
+	also        []string // further places where it stands, or tests that failed too
+	more        int      // those that are not named
 	score       int
 }
 
 func (p *problem) String() string {
-	if p.frame == "" {
+	where := p.frame
+	if len(p.also) > 0 {
+		where = strings.TrimSpace(where + " also " + strings.Join(p.also, ", "))
+	}
+	if p.more > 0 {
+		where = strings.TrimSpace(fmt.Sprintf("%s and %d more", where, p.more))
+	}
+	if where == "" {
 		return p.line
 	}
-	return p.line + frameMark + p.frame
+	return p.line + frameMark + where
+}
+
+// alsoAt names a further place or test, or counts it where the names are long enough.
+func (p *problem) alsoAt(name string) {
+	length := 0
+	for _, have := range p.also {
+		if length += len(have) + 2; have == name {
+			return
+		}
+	}
+	if p.more > 0 || length+len(name) > problemAlso {
+		p.more++
+	} else {
+		p.also = append(p.also, name)
+	}
 }
 
 // frameMark stands between an error and where it came about.
@@ -285,28 +381,23 @@ const frameMark = " @ "
 const (
 	problemLine  = 260     // bytes of an error's line that are kept
 	problemFrame = 160     // of a frame
+	problemAlso  = 200     // of further places and tests
 	problemScan  = 1 << 20 // of a text that is looked through
 )
 
 // problems finds the errors that a text reports, in order, each shape of a line once. most is how many lines may be looked at closely, and is lowered by those that were.
 func problems(text string, most *int) []problem {
 	text = headTail(text, problemScan/2, problemScan/2)
-	var (
-		p    = parser{most: most, seen: map[string]int{}, looked: map[string]bool{}}
-		hits = lineHits(text)
-	)
+	p := parser{most: most, seen: map[string]int{}, looked: map[string]bool{}, rows: map[string]*row{}, failed: map[string]bool{}}
+	lower := newText(text).lower
 	stack := 0
 	for from := 0; from < len(text); {
 		to := len(text)
 		if at := strings.IndexByte(text[from:], '\n'); at >= 0 {
 			to = from + at
 		}
-		hit := len(hits) > 0 && hits[0] < to
-		for len(hits) > 0 && hits[0] < to {
-			hits = hits[1:]
-		}
 		switch raw := text[from:to]; {
-		case hit:
+		case mayReport(raw, lower[from:to]):
 			p.line(raw)
 			stack = stackLines
 		case stack > 0 || strings.HasPrefix(raw, "  File \""):
@@ -325,34 +416,13 @@ func problems(text string, most *int) []problem {
 // stackLines is how many lines after an error may belong to it, and after each frame again.
 const stackLines = 6
 
-// lineHits are the places of errorWords in a text, in order.
-func lineHits(text string) []int {
-	lower := newText(text).lower
-	var hits []int
-	for _, w := range errorWords {
-		for i := 0; ; {
-			at := strings.Index(lower[i:], w)
-			if at < 0 {
-				break
-			}
-			at += i
-			hits = append(hits, at)
-			end := strings.IndexByte(lower[at:], '\n') // once a line is enough
-			if end < 0 {
-				break
-			}
-			i = at + end
-		}
-	}
-	slices.Sort(hits)
-	return hits
-}
-
 // parser reads lines one by one and keeps the errors, each with its stack.
 type parser struct {
 	found  []problem
 	seen   map[string]int // shapes, of the problem with the index
 	looked map[string]bool
+	rows   map[string]*row
+	failed map[string]bool // tests
 	most   *int
 	last   int    // the error whose stack may come: its index + 1
 	next   bool   // the error's words stand on the next line
@@ -376,6 +446,14 @@ func (p *parser) line(raw string) bool {
 		}
 	}
 	shape := shapeOf(line)
+	test, name := p.rowOf(line)
+	if test != nil && test.whole > 0 && (test.whole >= rowWhole || p.looked[shape]) {
+		if !p.failed[name] {
+			p.failed[name] = true
+			p.found[test.at].alsoAt(strings.TrimPrefix(name, test.group))
+		}
+		return false
+	}
 	if p.looked[shape] { // lines of one shape report the same: looking at each would take long
 		return false
 	}
@@ -396,6 +474,9 @@ func (p *parser) line(raw string) bool {
 	if p.python != "" && score >= plainError && line[0] != ' ' {
 		e.frame, e.own, p.python = p.python, p.pyOwn, ""
 	}
+	if p.failed[name] = true; test != nil {
+		test.whole, test.at = test.whole+1, len(p.found)
+	}
 	p.found = append(p.found, e)
 	if score >= plainError {
 		p.last, p.goFunc = len(p.found), ""
@@ -406,9 +487,6 @@ func (p *parser) line(raw string) bool {
 
 // atPlace is where a compiler found an error, before its words.
 var atPlace = compiled(`^[\w./\\@-]+\.\w{1,5}(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)(?:: | : | - )`)
-
-// problemPlaces is how many more places of an error are named.
-const problemPlaces = 4
 
 // again reports whether a line says what one before it said already. One that says it of another place adds that.
 func (p *parser) again(text string) bool {
@@ -426,11 +504,41 @@ func (p *parser) again(text string) bool {
 		p.seen[words] = len(p.found)
 		return false
 	}
-	e := &p.found[first]
-	if e.places++; e.places <= problemPlaces {
-		e.frame += map[bool]string{true: "also ", false: ", "}[e.frame == ""] + strings.TrimRight(at, ": -")
-	}
+	p.found[first].alsoAt(strings.TrimRight(at, ": -"))
 	return true
+}
+
+// row are lines of a test runner that each name a test that failed.
+type row struct {
+	whole int    // how many stand as they are
+	at    int    // the last of them
+	group string // the beginning of the first name, which the others need not say again
+}
+
+// rowWhole is how many such lines of one mark stand as they are; of further ones the last of these has the names.
+const rowWhole = 3
+
+// failedMark is what stands before or after the name of a test that failed.
+var failedMark = compiled(`^\s*(FAILED|FAIL:?|--- FAIL:|not ok|\[ +FAILED +\]|[✗✖✕×●]|rspec)\s+(?:\d+ (?:- )?)?(\S+)|^\s*(?:test )?(\S.*?)(?: \.\.\.)? (FAILED)\b`)
+
+var failedWords = []string{"FAIL", "not ok", "✗", "✖", "✕", "×", "●", "rspec"}
+
+// rowOf is the row that a line goes on with or begins, nil for none, and the name of its test.
+func (p *parser) rowOf(line string) (*row, string) {
+	if !containsAny(line, failedWords) {
+		return nil, ""
+	}
+	m := failedMark().FindStringSubmatch(line)
+	if m == nil {
+		return nil, ""
+	}
+	mark, name := m[1]+" "+m[4], m[2]+m[3]
+	r := p.rows[mark]
+	if r == nil {
+		r = &row{group: name[:strings.LastIndexAny(name, ":/.#")+1]}
+		p.rows[mark] = r
+	}
+	return r, name
 }
 
 var (
@@ -441,6 +549,7 @@ var (
 	goFile      = compiled(`^\t\S+\.go:\d+`)
 	goFunction  = compiled(`^(?:created by )?[\w./*()\[\]·-]+\(.*\)$`)
 	rustFrame   = compiled(`^\s+\d+: +\S`)
+	arrowFrame  = compiled(`^\s*(?:-->|┌─) \S+:\d+:\d+`)
 	// foreign are frames of a language's library or of a package manager's folder.
 	foreign = compiled(`site-packages|dist-packages|/lib/python|<frozen |node:|node_modules|internal/|/usr/local/go/|/go/src/|/pkg/mod/|\bruntime[./]|/rustc/|\.cargo/|\bcore::|\bstd::|rust_begin_unwind|/vendor/|/gems/|` +
 		`\bat (?:async )?(?:java|javax|jdk|sun|com\.sun|kotlin|scala|org\.(?:spring|junit|apache|hibernate|eclipse|gradle)|io\.netty|System|Microsoft|Newtonsoft|Xunit|NUnit)\.|__libc|/libc\.|testing\.|\[internal function\]|<anonymous>$`)
@@ -464,7 +573,7 @@ func (p *parser) frame(line string) bool {
 		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign().MatchString(p.goFunc) || foreign().MatchString(line) || strings.HasPrefix(p.goFunc, "panic("))
 	case atFrame().MatchString(line) && p.goFunc != "":
 		p.where(p.goFunc+" "+strings.TrimSpace(line), foreign().MatchString(p.goFunc) || foreign().MatchString(line))
-	case atFrame().MatchString(line), numberFrame().MatchString(line), fromFrame().MatchString(line):
+	case atFrame().MatchString(line), numberFrame().MatchString(line), fromFrame().MatchString(line), arrowFrame().MatchString(line):
 		p.where(line, foreign().MatchString(line))
 	case goFunction().MatchString(line), rustFrame().MatchString(line):
 		p.goFunc = strings.TrimSpace(line)

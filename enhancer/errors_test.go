@@ -3,6 +3,8 @@ package enhancer
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +37,8 @@ func TestErrorLines(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "12 passed, 0 failed in 3 s", "no errors", "compiled without errors", "errors: 0", `{"error":null,"id":7}`, "INFO request 17 handled in 3 ms status 200", "ok  \tacme/orders\t0.1s",
-		"row 17 of 2000", "Traceback (most recent call last):", "Copying files to dist/", "HTTP/1.1 200 OK", "the weather is fine", "+ [1 of 7] linking"} {
+		"row 17 of 2000", "src/a.c:12:4: warning: x is not read", "src/a.c: In function 'open':", "see rows.go line 12 for the rest", "! it is done", "0 Fehler, 3 Hinweise", "构建完成,没有错误", "エラーはありません",
+		"note: src/a.py:12: see there", "Status: Created", "3 examples, 0 failures", "EXAMPLE: ENGLISH", "** (see below)", "- **Result:** all is written", "##[section]Starting: build", "tests/test_a.py::test_open PASSED", "Traceback (most recent call last):", "Copying files to dist/", "HTTP/1.1 200 OK", "the weather is fine", "+ [1 of 7] linking"} {
 		if got := errorScore(line); got != noError {
 			t.Errorf("%q is no error: %d", line, got)
 		}
@@ -112,6 +115,62 @@ func TestErrorsStandInWhatStandsForAnOutput(t *testing.T) {
 		if f.rule == "" || len(f.text) >= len(text) || !strings.Contains(f.text, "KeyError: 'order_id'") {
 			t.Errorf("%s: %s, %.400s", name, f.rule, f.text)
 		}
+	}
+}
+
+// testdata/errors.txt has lines of many tools and languages, one a line. The last 45 were written when the rules stood, which found 44 of them.
+func TestErrorsOfManyToolsSurvive(t *testing.T) {
+	raw, err := os.ReadFile("testdata/errors.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := options(0).Window(nil).Counter
+	flat := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for lines := range slices.Chunk(strings.Split(strings.TrimSpace(string(raw)), "\n"), 6) {
+		output := longOutput(strings.Join(lines, "\n10:00:00 INFO a request was served\n"))
+		inJSON, _ := json.Marshal(map[string]any{"exit": 1, "output": map[string]string{"stdout": output}})
+		for _, result := range []*pool.Result{{Text: output}, {JSON: inJSON}} {
+			w := newWriter(1)
+			w.user("run it")
+			w.use(result)
+			digest := gather(w.d.Messages, nil, func(m *chatctx.DraftMessage) *pool.Message { return m.Message }).within(c, 400)
+			for _, line := range lines {
+				if !strings.Contains(flat(digest), flat(line)) {
+					t.Errorf("%q is not in\n%s", line, digest)
+				}
+			}
+		}
+	}
+}
+
+// Of many tests that failed the first lines stay whole, the others' names follow, and how many there are beyond.
+func TestFailedTestsInARow(t *testing.T) {
+	var few, many strings.Builder
+	for i := range 60 {
+		line := fmt.Sprintf("FAILED tests/test_orders.py::test_%c%d - AssertionError: assert %d == 4\n", 'a'+i%26, i, i)
+		if many.WriteString(line); i < 8 {
+			few.WriteString(line)
+		}
+	}
+	for text, want := range map[string]string{
+		few.String(): " - AssertionError: assert 2 == 4 @ also test_d3, test_e4, test_f5, test_g6, test_h7",
+		many.String(): " - AssertionError: assert 2 == 4 @ also test_d3, test_e4, test_f5, test_g6, test_h7, test_i8, test_j9, test_k10, test_l11, test_m12, test_n13, test_o14, test_p15, test_q16, test_r17, test_s18, test_t19, " +
+			"test_u20, test_v21, test_w22 and 37 more",
+		"not ok 1 - opens\nnot ok 2 - closes\nnot ok 3 - opens\n":                                   "not ok 1 - opens",
+		"test orders::open1 ... FAILED\ntest orders::open2 ... FAILED\ntest orders::close ... ok\n": "test orders::open1 ... FAILED @ also open2",
+	} {
+		if found := find(text); len(found) == 0 || !slices.ContainsFunc(found, func(p problem) bool { return strings.HasSuffix(p.String(), want) }) {
+			t.Errorf("%+v, none ends with %q", found, want)
+		}
+	}
+}
+
+// A compiler's error keeps the place that stands on the line after it.
+func TestErrorsKeepTheirPlace(t *testing.T) {
+	got := find("error[E0308]: mismatched types\n  --> src/main.rs:4:9\n   |\n4  |     x\n\nerror[E0425]: cannot find value `y` in this scope\n --> src/rows.rs:17:5\n")
+	want := []string{"error[E0308]: mismatched types @ --> src/main.rs:4:9", "error[E0425]: cannot find value `y` in this scope @ --> src/rows.rs:17:5"}
+	if len(got) != 2 || got[0].String() != want[0] || got[1].String() != want[1] {
+		t.Errorf("%+v, want %q", got, want)
 	}
 }
 
