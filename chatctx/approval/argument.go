@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// step is one step into arguments: a member by its name, an element by its number, or each element.
+// step is one step into arguments: to a member by name, to an element by number, or to each element.
 type step struct {
 	name  string
 	index int
@@ -27,8 +27,8 @@ const (
 // All names all arguments together, as an object.
 const All = "{}"
 
-// parsePath reads the name of an argument: names with dots between them, [N] for an element, [*] for each. A name that holds anything else than letters, digits, _, - and $ is quoted
-// as in JSON, and so is the word tool.
+// parsePath parses the name of an argument: names separated by dots, [N] for an element, [*] for each. A name with characters other than letters, digits,
+// _, - and $ is quoted as in JSON, and so is the word tool.
 func parsePath(s string) ([]step, error) {
 	if s == All {
 		return nil, nil
@@ -87,7 +87,7 @@ func parseName(s string) (step, string, error) {
 	return step{name: s[:end]}, s[end:], nil
 }
 
-// quotedEnd is where a quoted text at the beginning ends, -1 for nowhere.
+// quotedEnd returns the end of a quoted text at the beginning of s, -1 if it has none.
 func quotedEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -100,7 +100,7 @@ func quotedEnd(s string) int {
 	return -1
 }
 
-// sure finds the values that a path surely names: names to the letter, elements of lists, and at least one of them.
+// sure finds the values that a path certainly names: names must match exactly and [] needs lists. ok is false if there is no such value.
 func sure(v *jsontree.Value, path []step) ([]*jsontree.Value, bool) {
 	for i, s := range path {
 		switch {
@@ -134,7 +134,8 @@ func sureEach(list []*jsontree.Value, rest []step) ([]*jsontree.Value, bool) {
 	return all, len(all) > 0
 }
 
-// possible calls found with each value that a path may name: names but for case, what lies in lists on the way, and a value that is no list for each of its elements.
+// possible calls found with each value that a path may name: it ignores the case of names, looks into lists on the way, and takes a value that is no list
+// for each of its elements.
 func possible(v *jsontree.Value, path []step, found func(*jsontree.Value)) {
 	if len(path) == 0 {
 		found(v)
@@ -162,7 +163,7 @@ func possible(v *jsontree.Value, path []step, found func(*jsontree.Value)) {
 	}
 }
 
-// below calls found with a value and all that lies in it.
+// below calls found with a value and all values in it.
 func below(v *jsontree.Value, found func(*jsontree.Value)) {
 	found(v)
 	for _, one := range v.List {
@@ -173,7 +174,7 @@ func below(v *jsontree.Value, found func(*jsontree.Value)) {
 	}
 }
 
-// differByCase reports whether an object has keys that are one but for case.
+// differByCase reports whether an object has keys that differ only in case.
 func differByCase(v *jsontree.Value) bool {
 	seen := map[string]bool{}
 	for _, m := range v.Members {

@@ -20,7 +20,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The limits of a command's output: TextOutput goes into the result's text, MostOutput into an artifact beside it. A command that writes more is ended.
+// Limits of a command's output in bytes: up to TextOutput goes into the result's text, up to MostOutput into an artifact beside it. A command that writes
+// more is ended.
 const (
 	TextOutput = 256 << 10
 	MostOutput = 16 << 20
@@ -29,13 +30,14 @@ const (
 // ErrOutput ends a tool that writes more than MostOutput.
 var ErrOutput = errors.New("ended: it wrote more than 16 MiB")
 
-// pipeGrace is how long output is waited for after a command has ended, where something that it left behind holds the pipe.
+// pipeGrace is how long to wait for output after a command has ended, in case a process that it left behind holds the pipe.
 const pipeGrace = time.Second
 
-// noHelper is what a Helper exits with that did not run its command.
+// noHelper is the exit code of a Helper that did not run its command.
 const noHelper = 127
 
-// runCommand runs a command without a shell: each argument arrives as it is. Standard input is empty, or the arguments as JSON where the tool wants them there; the environment is clean; the whole group of processes is ended with the command.
+// runCommand runs a command without a shell, so each argument arrives unchanged. Standard input is empty, or has the arguments as JSON if the tool wants
+// that. The environment is clean, and the whole group of processes ends with the command.
 func (e *Executor) runCommand(ctx context.Context, t *chatctx.Tool, in Invocation) (a chatctx.Answer, err error) {
 	argv, err := Expand(t, in.Arguments)
 	if err != nil {
@@ -63,7 +65,7 @@ func (e *Executor) runCommand(ctx context.Context, t *chatctx.Tool, in Invocatio
 		cancel(err)
 	}
 	err = cmd.Wait()
-	_ = g.kill() // what it left behind
+	_ = g.kill() // ends what the command left behind
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}
@@ -77,7 +79,7 @@ func (e *Executor) runCommand(ctx context.Context, t *chatctx.Tool, in Invocatio
 	return a, err
 }
 
-// folderOf says that the folder that a tool runs in is not there, which the system would say of the command.
+// folderOf returns an error if the tool's folder does not exist; the system would report the command as missing.
 func folderOf(t *chatctx.Tool) error {
 	if t.Dir == "" {
 		return nil
@@ -88,10 +90,10 @@ func folderOf(t *chatctx.Tool) error {
 	return nil
 }
 
-// Expand puts arguments into the template of a tool's command. {name} in an element stands for the argument of that name, as conditions name one, {} for all of them as JSON; texts arrive as they are,
-// anything else as JSON. A missing or null argument is an error; {name?} removes its element instead. An argument's text is not expanded again: a brace in it stands for
-// itself. A value that begins with a dash is refused where the command could take it for a flag: where neither an element -- comes before it nor a = in its own element.
-// Numbers are no flags; a tool with Dashes accepts all.
+// Expand fills arguments into the template of a tool's command. In an element, {name} stands for the argument of that name, written as in conditions, and
+// {} for all arguments as JSON. Strings arrive as they are, other values as JSON. A missing or null argument is an error; {name?} removes its element
+// instead. An argument's text is not expanded again, so a brace in it stands for itself. A value that begins with a dash is refused if the command could
+// take it for a flag: unless an element -- comes before it, or a = in its own element. Numbers are no flags, and a tool with Dashes accepts all values.
 func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 	args, err := jsontree.Arguments(arguments)
 	if err != nil {
@@ -119,13 +121,13 @@ func Expand(t *chatctx.Tool, arguments json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// expansion is a command that is being made of its template.
+// expansion is a command being made from its template.
 type expansion struct {
 	args   *jsontree.Value
-	dashes bool // may begin a value
+	dashes bool // values may begin with a dash
 }
 
-// element expands one element; ok is false where it is taken out.
+// element expands one element; ok is false if it is left out.
 func (x *expansion) element(element string) (word string, ok bool, err error) {
 	var b strings.Builder
 	for {
@@ -157,7 +159,7 @@ func (x *expansion) element(element string) (word string, ok bool, err error) {
 	}
 }
 
-// value is the text of an argument.
+// value returns the text of an argument.
 func (x *expansion) value(name string) (text string, there bool, err error) {
 	path, err := parsePath(name)
 	if name == "" {
@@ -179,7 +181,7 @@ func (x *expansion) value(name string) (text string, there bool, err error) {
 	return string(values[0].Append(nil)), true, nil
 }
 
-// environment is the clean one: what programs need to run at all, the name of the call, and what the tool was given.
+// environment returns the clean environment of a tool: what programs need to run at all, the name of the call, and the tool's own variables.
 func environment(t *chatctx.Tool, c *chatctx.Call) []string {
 	var env []string
 	for _, name := range kept {
@@ -197,7 +199,7 @@ func environment(t *chatctx.Tool, c *chatctx.Call) []string {
 	return env
 }
 
-// kept are the variables that a tool inherits.
+// kept lists the variables that a tool inherits.
 var kept = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
 	"SystemRoot", "SYSTEMDRIVE", "PATHEXT", "COMSPEC", "USERPROFILE", "APPDATA", "LOCALAPPDATA"}
 
@@ -220,7 +222,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// texts gives the text for the model, and the whole output where that is more or no text.
+// texts returns the text for the model, and the whole output as a part if it is longer or is not text.
 func (s *sink) texts() (string, []pool.Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +240,7 @@ func (s *sink) texts() (string, []pool.Part) {
 	return fmt.Sprintf("%s\n[%d more bytes; the whole output is artifact %x]", s.buf[:end], len(s.buf)-end, sum), []pool.Part{part}
 }
 
-// textEnd is the largest end up to n that cuts no character in two.
+// textEnd returns the largest end up to n that does not split a character.
 func textEnd(b []byte, n int) int {
 	for i := 0; i < utf8.UTFMax && n > 0 && n < len(b)+1; i++ {
 		r, size := utf8.DecodeLastRune(b[:n])

@@ -17,22 +17,22 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// The operators of a condition.
+// The operators of conditions.
 const (
-	Equals = "equals" // a JSON value, or a text where it is none
+	Equals = "equals" // a JSON value; a value that is no JSON is a text
 	Prefix = "prefix"
-	Glob   = "glob"   // both as a text and as a path
-	Regexp = "regexp" // the whole value
-	Range  = "range"  // LO..HI, both included; one may be left out
-	Under  = "under"  // a path that, symlinks resolved, lies in the folder or is it
+	Glob   = "glob"   // matches both as a text and as a path
+	Regexp = "regexp" // matches the whole value
+	Range  = "range"  // LO..HI, both included; one may be missing
+	Under  = "under"  // a path to or below the folder, with symlinks resolved
 	Each   = "each"   // each command of a shell text
-	Tool   = "tool"   // a pattern of the tool's name; there is no argument
+	Tool   = "tool"   // a pattern of the tool's name, without an argument
 )
 
-// Ops are the operators on arguments, in the order in which help lists them.
+// Ops lists the operators on arguments in the order of the help text.
 var Ops = []string{Equals, Prefix, Glob, Regexp, Range, Under, Each}
 
-// answer is what a condition possibly says of arguments. Unsure is what cannot be told.
+// answer is what a condition may say of arguments. unsure means that it cannot tell.
 type answer int
 
 const (
@@ -52,23 +52,24 @@ func truth(ok bool) answer {
 type subject struct {
 	tool string
 	args *jsontree.Value
-	err  error  // why the arguments are none
-	dir  string // relative paths are relative to it; "": they cannot be told
-	// twins: keys are one but for case, so that nothing about arguments is sure.
+	err  error  // why the arguments cannot be read
+	dir  string // the base of relative paths; "": unknown
+	// twins: some keys differ only in case, so nothing about the arguments is sure.
 	twins bool
 }
 
-// condition is one that was read. A test says what it says of one value: whether it surely holds (a reading that is strict), or else what is possible.
+// condition is a parsed condition. Its tests apply to one value each: surely is strict and holds only if every program reads the value so; possibly allows
+// every reading.
 type condition struct {
 	source *chatctx.Condition
 	path   []step
 	names  *pattern // of Tool
 	surely func(v *jsontree.Value, s *subject) bool
-	// possibly is asked about each value that lies in what the path names.
+	// possibly is asked about each value in what the path names.
 	possibly func(v *jsontree.Value, s *subject) (answer, string)
 }
 
-// parseCondition reads a condition, and refuses one that can never be meant.
+// parseCondition parses a condition and refuses one that can never be meant.
 func parseCondition(source *chatctx.Condition) (*condition, error) {
 	c := &condition{source: source}
 	var err error
@@ -96,7 +97,7 @@ var operators = map[string]func(c *condition, value string) error{
 	Equals: equals, Prefix: prefix, Glob: glob, Regexp: expression, Range: within, Under: inFolder, Each: each,
 }
 
-// holds says what a condition surely says of a call.
+// holds reports whether a condition surely holds for a call.
 func (c *condition) holds(s *subject) bool {
 	if c.names != nil {
 		return c.names.text.MatchString(norm.NFC.String(s.tool))
@@ -111,7 +112,7 @@ func (c *condition) holds(s *subject) bool {
 	return ok
 }
 
-// mayHold says what a condition possibly says of a call, and why.
+// mayHold returns whether a condition possibly holds for a call, and why.
 func (c *condition) mayHold(s *subject) (answer, string) {
 	if c.names != nil {
 		return truth(c.names.foldedText.MatchString(norm.NFC.String(s.tool))), "the tool is " + s.tool
@@ -136,7 +137,7 @@ func (c *condition) mayHold(s *subject) (answer, string) {
 	return best, why
 }
 
-// SplitCondition reads ARGUMENT OP VALUE, or tool PATTERN. A quoted name may hold spaces.
+// SplitCondition parses ARGUMENT OP VALUE, or tool PATTERN. A quoted name may contain spaces.
 func SplitCondition(s string) (argument, op, value string, ok bool) {
 	end := strings.IndexByte(s, ' ')
 	for inQuotes, i := false, 0; i < len(s); i++ {
@@ -160,7 +161,7 @@ func SplitCondition(s string) (argument, op, value string, ok bool) {
 	return argument, op, value, ok
 }
 
-// onText makes a condition of a test on texts. What is possible is asked of each reading of a text as a path.
+// onText makes a condition from tests on texts. possibly is asked about each reading of the text as a path.
 func (c *condition) onText(surely, possibly func(text string) bool) {
 	c.surely = func(v *jsontree.Value, _ *subject) bool {
 		text, ok := textOf(v)
@@ -184,10 +185,11 @@ func (c *condition) onText(surely, possibly func(text string) bool) {
 	}
 }
 
-// homes are the ways in which a path names the home folder.
+// homes lists the ways in which a path names the home folder.
 var homes = []string{"~", "$HOME", "${HOME}"}
 
-// readings are the texts that one stands for where it is a path: as it is, without detours and a file's scheme, from the folder in which it is used and relative to that, and with the home folder by each of its names.
+// readings returns the texts for which a text stands if it is a path: itself, the path without detours and without a file scheme, the path from the folder
+// in which it is used and relative to that, and with each name of the home folder.
 func readings(text, dir string) []string {
 	slashed := strings.ReplaceAll(text, `\`, "/")
 	if dir == "" && !strings.ContainsAny(slashed, "/~") {
@@ -224,7 +226,8 @@ func readings(text, dir string) []string {
 	return all
 }
 
-// leadsAnywhere reports whether nobody can tell where a path leads: it goes up through folders, which may be links, or it begins with somebody's home, a variable or a scheme.
+// leadsAnywhere reports whether nobody can tell where a path leads: it goes up through folders, which may be links, or begins with another user's home, a
+// variable or a scheme.
 func leadsAnywhere(text string) bool {
 	if strings.ContainsAny(text, `/\`) && slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
 		return true
@@ -251,7 +254,7 @@ func glob(c *condition, value string) error {
 
 func expression(c *condition, value string) error {
 	value = norm.NFC.String(value)
-	if _, err := regexp.Compile(value); err != nil { // alone: what is put around it could make another one of it
+	if _, err := regexp.Compile(value); err != nil { // checked by itself, since the text around it could change its meaning
 		return err
 	}
 	exact, err := regexp.Compile(`(?s)\A(?:` + value + `)\z`)
@@ -266,7 +269,7 @@ func expression(c *condition, value string) error {
 	return nil
 }
 
-// within is the condition of a number in a range.
+// within makes the condition on a number in a range.
 func within(c *condition, value string) error {
 	lo, hi, err := bounds(value)
 	if err != nil {
@@ -274,7 +277,7 @@ func within(c *condition, value string) error {
 	}
 	c.possibly = func(v *jsontree.Value, _ *subject) (answer, string) {
 		if v.Kind == jsontree.List || v.Kind == jsontree.Object {
-			return no, "" // what lies in it counts
+			return no, "" // its elements count
 		}
 		n, ok := number(v.Text)
 		if v.Kind != jsontree.Number || !ok {
@@ -289,7 +292,7 @@ func within(c *condition, value string) error {
 	return nil
 }
 
-// bounds reads LO..HI.
+// bounds parses LO..HI.
 func bounds(s string) (lo, hi *decimal, err error) {
 	from, to, ok := strings.Cut(s, "..")
 	if !ok || from == "" && to == "" {
@@ -335,7 +338,7 @@ func inFolder(c *condition, value string) error {
 	return nil
 }
 
-// equals compares JSON values. A value that is no JSON stands for a text.
+// equals makes the condition on equal JSON values. A value that is no JSON stands for a text.
 func equals(c *condition, value string) error {
 	want, err := jsontree.Parse([]byte(value))
 	if err != nil {
@@ -375,7 +378,7 @@ func sameNumber(a, b string) answer {
 	return truth(x == y)
 }
 
-// same compares JSON values; folded: texts and keys but for case.
+// same compares JSON values. folded ignores case in texts and keys.
 func same(a, b *jsontree.Value, folded bool) answer {
 	if a.Kind != b.Kind {
 		return no

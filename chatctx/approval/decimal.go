@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// maxExponent bounds the exponents of numbers that are compared: programs differ about those beyond.
+// maxExponent bounds the exponents of numbers that are compared: beyond it programs differ.
 const maxExponent = 400
 
-// decimal is an exact number: digits × 10^exp, without zeros at either end. Zero has no digits.
+// decimal is an exact number, digits × 10^exp, without zeros at either end of digits. Zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string
 	exp      int
 }
 
-// number reads a JSON number. ok is false for what is none, or has an exponent that is too large to tell.
+// number parses a JSON number. ok is false if s is none or has too large an exponent.
 func number(s string) (d decimal, ok bool) {
 	if !isNumber(s) {
 		return d, false
@@ -78,7 +78,7 @@ func digitsOf(s string) int {
 	return n
 }
 
-// compare gives -1, 0 or 1.
+// compare returns -1, 0 or 1.
 func (d decimal) compare(e decimal) int {
 	switch {
 	case d.negative != e.negative:
@@ -100,5 +100,5 @@ func (d decimal) size(e decimal) int {
 	if by := cmp.Compare(len(d.digits)+d.exp, len(e.digits)+e.exp); by != 0 {
 		return by
 	}
-	return strings.Compare(d.digits, e.digits) // both begin at the same place; the longer one has a digit more
+	return strings.Compare(d.digits, e.digits) // both begin at the same place; the longer one has more digits
 }

@@ -20,46 +20,47 @@ import (
 // Function is a tool of the program itself. An error becomes a failed result with its text; ErrHandedOver leaves the call running.
 type Function func(ctx context.Context, in Invocation) (pool.Result, error)
 
-// Invocation is a call that is being run.
+// Invocation is a running call.
 type Invocation struct {
 	Call      *chatctx.Call
-	Arguments json.RawMessage // to run it with
+	Arguments json.RawMessage // the arguments to use
 	Claim     *chatctx.CallClaim
 }
 
-// ErrHandedOver: a Function gave its call to somebody else, who will answer it.
+// ErrHandedOver means that a Function gave its call to another program, which will answer it.
 var ErrHandedOver = errors.New("the call was handed over")
 
-// Executor runs the approved calls of a branch. A call whose arguments do not fit its tool does not run: its result says so. Several goroutines may call its methods. An
-// Executor with nothing but a Context is ready.
+// Executor runs the approved calls of a branch. A call whose arguments do not fit its tool does not run, and its result says so. Several goroutines may use
+// an Executor at the same time. An Executor with only a Context is ready to use.
 type Executor struct {
 	Context *chatctx.ChatContext
-	// Functions are the tools that the program brings, by name. They win over those that are kept in the store.
+	// Functions are the program's own tools by name. They take precedence over tools in the store.
 	Functions map[string]Function
-	// Allowed are tools that need no decision where no rule is about them: the program decides for itself.
+	// Allowed names the tools that need no decision if no rule is about them.
 	Allowed map[string]bool
-	// Limit is how many run at a time; 0: DefaultLimit.
+	// Limit is how many calls run at the same time; 0 means DefaultLimit.
 	Limit int
-	// Timeout is for commands and MCP servers without a time limit of their own; 0: DefaultTimeout. Functions have none.
+	// Timeout is for commands and MCP servers without a time limit of their own; 0 means DefaultTimeout. Functions have no limit.
 	Timeout time.Duration
-	// Dir is where commands run that have no folder of their own, where the setting calls.folder names none; "": the present one.
+	// Dir is the folder for commands without one of their own, if the setting calls.folder names none; "" means the current folder.
 	Dir string
-	// Helper is a program with arguments, the program by its whole path, that calls Reap with the arguments after these. On Linux commands and MCP servers run under it where no cgroup may be made for them: so all that they start ends
-	// with them, also what leaves their process group. nil: the process group is ended.
+	// Helper is a program, by its whole path, with arguments; with further arguments it must call Reap with these. On Linux commands and MCP servers run
+	// under it if they cannot have a cgroup: so everything that they start ends with them, even outside their process group. nil: only the process group is
+	// ended.
 	Helper []string
-	// Show, if not nil, is told what happens, by several goroutines.
+	// Show, if not nil, is called with each Event, from several goroutines.
 	Show func(Event)
 
 	servers servers
 }
 
-// The defaults.
+// The defaults of Executor.
 const (
 	DefaultLimit   = 4
 	DefaultTimeout = 2 * time.Minute
 )
 
-// Event is one step with a call: claimed before its tool starts, ended after it, resolved when its result is stored.
+// Event is one step of a call: claimed before its tool starts, ended after it, resolved when its result is stored.
 type Event struct {
 	Step     string
 	Call     *chatctx.Call
@@ -73,26 +74,25 @@ const (
 	StepResolved = "resolved"
 )
 
-// Report is what a Run did, and what is left.
+// Report is the result of Run.
 type Report struct {
-	Ran     []*chatctx.Committed // a step each, with the call and its result's place
-	Decided int                  // by rules
+	Ran     []*chatctx.Committed // one for each call, with the call and its result's place
+	Decided int                  // calls that rules decided
 	Handed  int                  // calls that were handed over
 	Waiting []Waiting
 }
 
-// Waiting is a call that is still open, and what it waits for.
+// Waiting is a call that is still open, and why.
 type Waiting struct {
 	Call *chatctx.Call
 	Why  string
 }
 
-// Close ends the MCP servers that were started.
+// Close ends the MCP servers that the Executor started.
 func (e *Executor) Close() { e.servers.close() }
 
-// Run lets the rules decide about the waiting calls of a branch ("" the active one) and runs the approved ones, until nothing is left that it may run. Cancelling ctx ends
-// the tools; their
-// calls fail as interrupted. The error says what kept it from going on; a tool that fails gives a result, not an error.
+// Run lets the rules decide about the waiting calls of a branch ("" means the active one) and runs the approved ones, until it may run no more. Cancelling
+// ctx ends the tools; their calls fail as interrupted. The error says what stopped Run itself; a tool that fails gives a result, not an error.
 func (e *Executor) Run(ctx context.Context, branchName string) (*Report, error) {
 	w := &working{Executor: e, report: &Report{}, started: map[chatctx.CallRef]bool{}, slots: make(chan struct{}, e.limit())}
 	err := w.all(ctx, branchName)
@@ -106,8 +106,8 @@ func (e *Executor) limit() int {
 	return DefaultLimit
 }
 
-// Calls decides and runs the calls of a reply; it is what a turn.Turn's Calls field takes. named are the tools of its request: a call of any other is answered at once
-// with an error, since the model made the tool up. nil: the tools are not known. goOn: each of the calls has its result.
+// Calls decides and runs the calls of a reply; it fits turn.Turn's field Calls. named lists the tools of the request: a call of any other is answered at
+// once with an error, since the model made the tool up. nil means that the tools are not known. goOn reports whether each of the calls has its result.
 func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (goOn bool, err error) {
 	if named != nil {
 		if err := e.refuseMadeUp(ctx, branchName, reply, named); err != nil {
@@ -126,7 +126,7 @@ func (e *Executor) Calls(ctx context.Context, branchName string, reply *chatctx.
 	return ctx.Err() == nil, ctx.Err()
 }
 
-// refuseMadeUp answers the calls of a reply whose tools its request did not name.
+// refuseMadeUp answers the calls of a reply whose tools the request did not name.
 func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *chatctx.Message, named []string) error {
 	for i := range reply.Calls {
 		tool := reply.Calls[i].Tool
@@ -145,7 +145,7 @@ func (e *Executor) refuseMadeUp(ctx context.Context, branchName string, reply *c
 	return nil
 }
 
-// refuse answers a call that cannot be run with an error that says why. What somebody else decided meanwhile stays.
+// refuse answers a call that cannot run with an error that says why. A decision that came first stays.
 func (e *Executor) refuse(ctx context.Context, branchName string, ref chatctx.CallRef, why string) error {
 	b := e.Context.Begin(branchName)
 	b.Decide(ref, chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCheck, Reason: why})
@@ -188,7 +188,7 @@ func (w *working) all(ctx context.Context, branchName string) error {
 	}
 }
 
-// tools are the kept ones, by name, each with the folder that it runs in.
+// tools returns the store's tools by name, each with the folder in which it runs.
 func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*chatctx.Tool, error) {
 	own, err := e.Context.Effective(ctx, branchName)
 	if err != nil {
@@ -212,7 +212,7 @@ func (e *Executor) tools(ctx context.Context, branchName string) (map[string]*ch
 	return out, nil
 }
 
-// round decides, starts what may run and waits for it. begun: something changed.
+// round decides, starts the calls that may run, and waits for them. begun reports whether anything changed.
 func (w *working) round(ctx context.Context, calls []*chatctx.Call, tools map[string]*chatctx.Tool) (begun bool, err error) {
 	var wg sync.WaitGroup
 	for _, c := range calls {
@@ -248,7 +248,8 @@ func (w *working) wait(c *chatctx.Call, why string) {
 	w.report.Waiting = append(w.report.Waiting, Waiting{c, why})
 }
 
-// decide asks the rules about a call that waits, and gives it as it is then. One that its tool does not take is answered before anybody is asked, where it would run here.
+// decide lets the rules decide about a waiting call and returns its new state. If the tool would run here but does not take the arguments, the call is
+// answered first.
 func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) (*chatctx.Call, error) {
 	if c.Status != pool.Pending {
 		return w.takeBack(ctx, c)
@@ -278,7 +279,7 @@ func (w *working) decide(ctx context.Context, c *chatctx.Call, t *chatctx.Tool) 
 	return w.Context.Store().Call(ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
-// takeBack denies a call that was approved before a rule came that denies it: it would wait for ever, since nobody may claim it.
+// takeBack denies an approved call if a newer rule denies it: it would wait for ever, since nobody may claim it.
 func (w *working) takeBack(ctx context.Context, c *chatctx.Call) (*chatctx.Call, error) {
 	store := w.Context.Store()
 	if c.State() != chatctx.CallState(pool.Approved, pool.NotRun) {
@@ -297,7 +298,7 @@ func (w *working) takeBack(ctx context.Context, c *chatctx.Call) (*chatctx.Call,
 	return store.Call(ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
-// checkCall says why a tool does not take the arguments of a call. A tool that is not kept takes any object.
+// checkCall returns an error if a tool does not take the arguments of a call. A tool that the store does not have takes any object.
 func checkCall(c *chatctx.Call, t *chatctx.Tool) error {
 	if t == nil {
 		return CheckArguments(nil, c.RunArguments())
@@ -316,10 +317,10 @@ func (w *working) allow(ctx context.Context, c *chatctx.Call) error {
 	return err
 }
 
-// runner runs a claimed call. With an error the answer holds what came before it.
+// runner runs a claimed call. With an error the answer holds the output before it.
 type runner func(ctx context.Context, in Invocation) (chatctx.Answer, error)
 
-// runnerFor is what runs a call; nil with the reason why it does not run now.
+// runnerFor returns what runs a call, or nil and the reason why it does not run now.
 func (e *Executor) runnerFor(c *chatctx.Call, tools map[string]*chatctx.Tool) (runner, string) {
 	t := tools[c.Tool]
 	repeatable := t != nil && t.Repeatable
@@ -341,7 +342,7 @@ func (e *Executor) runnerFor(c *chatctx.Call, tools map[string]*chatctx.Tool) (r
 	return nil, fmt.Sprintf("a program that has the tool %s", c.Tool)
 }
 
-// runnerOf is how a tool is run, nil where nobody here can.
+// runnerOf returns what runs a tool, nil if this Executor cannot.
 func (e *Executor) runnerOf(name string, t *chatctx.Tool) runner {
 	switch {
 	case e.Functions[name] != nil:
@@ -358,7 +359,7 @@ func (e *Executor) runnerOf(name string, t *chatctx.Tool) runner {
 	return nil
 }
 
-// run calls a function of the program. A panic in it is a failed call and not the end of the program.
+// run calls a function of the program. If the function panics, the call fails, but the program goes on.
 func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -369,7 +370,7 @@ func (f Function) run(ctx context.Context, in Invocation) (a chatctx.Answer, err
 	return a, err
 }
 
-// RunCall runs one approved call, or with again a call whose program died.
+// RunCall runs one approved call, or with again an uncertain one.
 func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*chatctx.Committed, error) {
 	tools, err := e.tools(ctx, c.Branch)
 	if err != nil {
@@ -388,7 +389,7 @@ func (e *Executor) RunCall(ctx context.Context, c *chatctx.Call, again bool) (*c
 	return e.runClaimed(ctx, claim, run, t)
 }
 
-// one claims and runs a call. Somebody else who has claimed it is no error.
+// one claims and runs a call. It is no error if another program has claimed the call.
 func (w *working) one(ctx context.Context, c *chatctx.Call, run runner, t *chatctx.Tool) {
 	claim, err := w.Context.Store().ClaimCall(ctx, c.Context.String(), c.Branch, c.Ref(), chatctx.ClaimOptions{Again: c.Execution == pool.Uncertain})
 	var a *chatctx.Committed
@@ -426,8 +427,9 @@ func (e *Executor) runClaimed(ctx context.Context, claim *chatctx.CallClaim, run
 // ErrTimeout ends a tool at its time limit.
 var ErrTimeout = errors.New("ended at its time limit")
 
-// ended runs a tool under its time limit and while its claim is held, and makes an answer of whatever comes of it. The error is ErrHandedOver, or ErrTaken where the tool was ended since somebody took the claim away,
-// as while the machine slept: whoever has the claim now says what becomes of the call, and this one records nothing.
+// ended runs a tool within its time limit and while its claim is held, and turns any outcome into an answer. Its error is ErrHandedOver, or ErrTaken if the
+// tool was ended because the claim was lost, for example while the machine slept: then the new holder decides about the call, and this Executor records
+// nothing.
 func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runner, t *chatctx.Tool) (chatctx.Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -458,7 +460,7 @@ func (e *Executor) ended(ctx context.Context, claim *chatctx.CallClaim, run runn
 	return a, nil
 }
 
-// timeLimit is how long a tool may run, 0 for as long as it likes.
+// timeLimit returns how long a tool may run, 0 for no limit.
 func (e *Executor) timeLimit(name string, t *chatctx.Tool) time.Duration {
 	switch {
 	case e.Functions[name] != nil || t == nil:
@@ -471,7 +473,7 @@ func (e *Executor) timeLimit(name string, t *chatctx.Tool) time.Duration {
 	return DefaultTimeout
 }
 
-// fail makes a result an error that says why, after what there is.
+// fail turns a result into an error that gives the reason after the output so far.
 func fail(a *chatctx.Answer, why string) {
 	r := &a.Result
 	r.IsError = true
@@ -485,13 +487,13 @@ func fail(a *chatctx.Answer, why string) {
 	}
 }
 
-// A tool that runs looks whether it still has its claim every lookAfter, and renews it every renewEvery times.
+// While a tool runs, the Executor checks its claim every lookAfter, and renews it at every renewEvery-th check.
 const (
 	lookAfter  = 500 * time.Millisecond
 	renewEvery = 20
 )
 
-// keep looks after a claim while a tool runs, and ends the tool when the claim is lost. The function that it returns ends the watch.
+// keep watches a claim while a tool runs, and ends the tool if the claim is lost. The function that it returns ends the watch.
 func keep(ctx context.Context, claim *chatctx.CallClaim, cancel context.CancelCauseFunc) func() {
 	ticker := time.NewTicker(lookAfter)
 	end, ended := make(chan struct{}), make(chan struct{})

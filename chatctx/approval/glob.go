@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// pattern is a glob in its two readings: of a text, where * is everything, and of a path, where * stays within a name and ** goes across them. In both ? is one character, [ab] [a-z] [!a] one of
-// some, {a,b} one of several, and \ takes the meaning from what follows.
+// pattern is a glob in two readings. In a text * matches everything; in a path * stays within a name and ** goes across names. In both, ? is one character,
+// [ab] [a-z] [!a] one of several, {a,b} one of several alternatives, and \ quotes the next character.
 type pattern struct {
 	text, path             *regexp.Regexp
 	foldedText, foldedPath *regexp.Regexp
@@ -34,17 +34,17 @@ func parseGlob(s string) (*pattern, error) {
 	return p, nil
 }
 
-// possibly: one of the readings fits, but for case.
+// possibly reports whether one of the readings matches, ignoring case.
 func (p *pattern) possibly(s string) bool {
 	return p.foldedText.MatchString(s) || p.foldedPath.MatchString(s)
 }
 
-// surely: both readings fit, and the text does not go up in folders.
+// surely reports whether both readings match and the text does not go up in folders.
 func (p *pattern) surely(s string) bool {
 	return p.text.MatchString(s) && p.path.MatchString(s) && !strings.Contains(s, "..")
 }
 
-// globber makes a regular expression of a glob.
+// globber turns a glob into a regular expression.
 type globber struct {
 	in     []rune
 	at     int
@@ -93,7 +93,7 @@ func (g *globber) one() error {
 		g.out.WriteString(regexp.QuoteMeta(string(g.in[g.at])))
 		g.at++
 	case c == '/' && g.path && g.folders() && g.atEnd(3):
-		g.out.WriteString(`(?:/.*)?`) // a folder and what lies in it
+		g.out.WriteString(`(?:/.*)?`) // the folder itself and everything in it
 		g.at += 2
 	default:
 		g.out.WriteString(regexp.QuoteMeta(string(c)))
@@ -106,7 +106,7 @@ func (g *globber) folders() bool {
 	return g.at+1 < len(g.in) && g.in[g.at] == '*' && g.in[g.at+1] == '*'
 }
 
-// atEnd reports whether a name ends n-1 characters on.
+// atEnd reports whether the name ends n-1 characters on.
 func (g *globber) atEnd(n int) bool {
 	at := g.at + n - 1
 	return at >= len(g.in) || g.braces > 0 && strings.ContainsRune(",}", g.in[at])
@@ -175,7 +175,7 @@ func quoteInClass(c rune) string {
 	return string(c)
 }
 
-// QuoteGlob makes a pattern that matches only this text.
+// QuoteGlob returns a pattern that matches only this text.
 func QuoteGlob(s string) string {
 	var b strings.Builder
 	for _, c := range s {

@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// group is a command with all the processes that it starts, also those that leave its process group: they are in a cgroup, or children of a helper. Where neither may be had it is the process group.
+// group is a command with all processes that it starts, even those that leave its process group: they are in a cgroup, or are children of a helper. If
+// neither is available, it is the process group.
 type group struct {
 	cmd    *exec.Cmd
-	cgroup *os.File // its folder
-	life   *os.File // of a helper: it ends everything when this is closed, also by the end of this process
-	theirs *os.File // the helper's end of it
+	cgroup *os.File // the cgroup's folder
+	life   *os.File // of a helper: when it is closed, even by the end of this process, the helper ends everything
+	theirs *os.File // the helper's end of life
 }
 
 func newGroup(cmd *exec.Cmd, helper []string) *group {
@@ -42,7 +43,7 @@ func (g *group) control() {
 	g.cmd.SysProcAttr.UseCgroupFD, g.cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 }
 
-// under lets a helper run the command.
+// under runs the command under a helper.
 func (g *group) under(helper []string) {
 	theirs, life, err := os.Pipe()
 	if err != nil {
@@ -53,7 +54,7 @@ func (g *group) under(helper []string) {
 	g.cmd.Args = append(append([]string{}, helper...), append([]string{g.cmd.Path}, g.cmd.Args...)...)
 	g.cmd.Path = helper[0]
 	if self, err := os.Executable(); err == nil && self == helper[0] {
-		g.cmd.Args[0] = os.Args[0] // a program that goes by several names stays what it is
+		g.cmd.Args[0] = os.Args[0] // a program that acts by its name keeps that name
 	}
 }
 
@@ -65,7 +66,7 @@ func (g *group) started() error {
 	return nil
 }
 
-// kill ends all of them.
+// kill ends all processes of the group.
 func (g *group) kill() error {
 	switch {
 	case g.cmd.Process == nil:
@@ -95,7 +96,7 @@ func (g *group) close() {
 	}
 }
 
-// cgroups reports whether this process may make cgroups and start commands in them. It is tried once.
+// cgroups reports whether this process may make cgroups and start commands in them. It tries that once.
 var cgroups = sync.OnceValue(func() bool {
 	dir, err := makeCgroup()
 	if err != nil {
@@ -110,7 +111,7 @@ var cgroups = sync.OnceValue(func() bool {
 	return probe.Run() == nil
 })
 
-// makeCgroup makes a cgroup below that of this process.
+// makeCgroup makes a cgroup below this process's own.
 func makeCgroup() (*os.File, error) {
 	own, err := ownCgroup()
 	if err != nil {
@@ -127,7 +128,7 @@ func makeCgroup() (*os.File, error) {
 	return dir, err
 }
 
-// removeWait bounds how long it takes until the processes that were ended have left their cgroup.
+// removeWait bounds the wait for killed processes to leave their cgroup.
 const removeWait = time.Second
 
 func removeCgroup(dir *os.File) {
@@ -137,7 +138,7 @@ func removeCgroup(dir *os.File) {
 	}
 }
 
-// ownCgroup is the folder of this process's cgroup, of the second version.
+// ownCgroup returns the folder of this process's cgroup, of version 2.
 func ownCgroup() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

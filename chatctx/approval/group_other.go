@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// group is a command with all the processes that it starts and that stay in its process group.
+// group is a command with those processes that stay in its process group.
 type group struct{ cmd *exec.Cmd }
 
-// newGroup puts a command into a group. There is no way here to hold a process that leaves it, with a helper or without.
+// newGroup puts a command into a group. This system offers no way to hold a process that leaves it, with a helper or without.
 func newGroup(cmd *exec.Cmd, _ []string) *group {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return &group{cmd}
@@ -18,10 +18,10 @@ func newGroup(cmd *exec.Cmd, _ []string) *group {
 
 func (g *group) started() error { return nil }
 
-// kill ends all of them.
+// kill ends all processes of the group.
 func (g *group) kill() error { return killGroup(g.cmd) }
 
 func (g *group) close() {}
 
-// Reap is for Linux alone.
+// Reap does nothing except on Linux.
 func Reap([]string) int { return noHelper }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a command with all the processes that it starts: a job, which ends them with its last handle.
+// group is a command with all processes that it starts: a job, which ends them with its last handle.
 type group struct {
 	cmd *exec.Cmd
 	job windows.Handle
@@ -32,7 +32,8 @@ func newGroup(cmd *exec.Cmd, _ []string) *group {
 	return g
 }
 
-// started puts the command into the job, and only then lets it run: so everything that it starts is in the job too. After an error the command has not run; it is to be killed.
+// started puts the command into the job before it lets it run, so everything that it starts is in the job. After an error the command has not run and must
+// be killed.
 func (g *group) started() error {
 	if g.job == 0 {
 		return nil
@@ -49,7 +50,7 @@ func (g *group) started() error {
 	return resume(pid)
 }
 
-// resume lets the threads of a process run that was created suspended.
+// resume resumes the threads of a process that was created suspended.
 func resume(pid uint32) error {
 	threads, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -86,7 +87,7 @@ func resumeThread(id uint32) error {
 	return err
 }
 
-// kill ends all of them, the command also where it is not in the job.
+// kill ends all processes of the group, and the command even if it is not in the job.
 func (g *group) kill() error {
 	all := g.job != 0 && windows.TerminateJobObject(g.job, 1) == nil
 	if g.cmd.Process == nil {
@@ -105,5 +106,5 @@ func (g *group) close() {
 	}
 }
 
-// Reap is for Linux alone.
+// Reap does nothing except on Linux.
 func Reap([]string) int { return noHelper }

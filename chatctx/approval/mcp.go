@@ -22,20 +22,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// servers are the MCP servers that an executor has started or connected to. They stay for its further calls.
+// servers are the MCP servers that an Executor has started or reached. They stay open for further calls.
 type servers struct {
 	mu   sync.Mutex
 	open map[string]*server
 }
 
-// server is one of them.
+// server is one MCP server.
 type server struct {
 	session *mcp.ClientSession
-	group   *group // of a command; nil: it is reached by a URL
+	group   *group // of a command; nil: the server is reached by a URL
 	calls   atomic.Int32
 }
 
-// endGrace is how long a server that was told to end is waited for.
+// endGrace is how long to wait for a server that was told to end.
 const endGrace = 2 * time.Second
 
 // connect starts or reaches the server of a tool.
@@ -70,13 +70,13 @@ func connect(ctx context.Context, t *chatctx.Tool, helper []string) (*server, er
 	return s, nil
 }
 
-// headed adds headers to requests to a server, and to no other that it may redirect to.
+// headed adds headers to requests to one server, but not to others to which that redirects.
 type headed struct {
 	to     *url.URL
 	values http.Header
 }
 
-// headers reads the values of a tool's headers from the environment. They are kept nowhere.
+// headers reads the values of a tool's headers from the environment. They are not stored.
 func headers(t *chatctx.Tool) (http.RoundTripper, error) {
 	to, err := url.Parse(t.URL)
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *headed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// started tells the group once its command runs.
+// started starts a group after its command was started.
 type started struct {
 	*mcp.CommandTransport
 	group *group
@@ -123,11 +123,11 @@ func (t *started) Connect(ctx context.Context) (mcp.Connection, error) {
 	return c, nil
 }
 
-// close ends a server, and does not wait for one that does not want to.
+// close ends a server. It waits endGrace at most.
 func (s *server) close() {
 	if s.group != nil {
 		defer s.group.close()
-		defer s.group.kill() // what it left behind
+		defer s.group.kill() // ends what the server left behind
 	}
 	if s.session == nil {
 		return
@@ -135,7 +135,7 @@ func (s *server) close() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.session.Close() // one that is ended by a signal says so
+		_ = s.session.Close() // a server that ends by a signal returns an error
 	}()
 	select {
 	case <-ended:
@@ -143,7 +143,7 @@ func (s *server) close() {
 	}
 }
 
-// get gives the server of a tool, started when it is not there yet. Its start is bound to ctx, its life is not.
+// get returns the server of a tool and starts it if needed. ctx bounds the start, not the server's life.
 func (s *servers) get(ctx context.Context, t *chatctx.Tool, helper []string) (*server, string, error) {
 	key := fmt.Sprintf("%q %q %q %q %q", t.URL, t.Dir, t.Command, t.Headers, t.Env)
 	s.mu.Lock()
@@ -162,7 +162,7 @@ func (s *servers) get(ctx context.Context, t *chatctx.Tool, helper []string) (*s
 	return made, key, nil
 }
 
-// drop forgets a server whose connection is broken, so that the next call starts it anew.
+// drop forgets a server whose connection is broken, so that the next call starts a new one.
 func (s *servers) drop(key string, gone *server) {
 	s.mu.Lock()
 	known := s.open[key] == gone
@@ -172,7 +172,7 @@ func (s *servers) drop(key string, gone *server) {
 	s.mu.Unlock()
 	if known {
 		if gone.group != nil {
-			_ = gone.group.kill() // it may not hear that the call was given up
+			_ = gone.group.kill() // it may not notice that the call was given up
 		}
 		gone.close()
 	}
@@ -210,10 +210,11 @@ func (s *servers) call(ctx context.Context, t *chatctx.Tool, in Invocation, help
 	return a, err
 }
 
-// pingWait is how long a server has to say that it lives, after a call to it was given up.
+// pingWait is how long a server may take to answer a ping after a call to it was given up.
 const pingWait = 2 * time.Second
 
-// broken reports whether a server is of no more use after an error of a call. One call's error ends that call: a server that answered lives, and so does one that other calls wait for. One whose call was given up is asked.
+// broken reports whether a server is useless after a call's error. A server that answered with an error lives, and so does one for which other calls wait.
+// After a call that was given up, a ping decides.
 func (s *server) broken(ctx context.Context, err error, others bool) bool {
 	var answered *jsonrpc.Error
 	switch {
@@ -221,7 +222,7 @@ func (s *server) broken(ctx context.Context, err error, others bool) bool {
 		return true
 	case errors.As(err, &answered), others:
 		return false
-	case ctx.Err() == nil: // the way to it, or what it says, is not as it should be
+	case ctx.Err() == nil: // the connection or the server's answer is faulty
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingWait)
@@ -229,7 +230,7 @@ func (s *server) broken(ctx context.Context, err error, others bool) bool {
 	return s.session.Ping(ctx, nil) != nil
 }
 
-// resultOf makes a result of what a server says.
+// resultOf makes a result from a server's answer.
 func resultOf(res *mcp.CallToolResult) (pool.Result, error) {
 	r := pool.Result{IsError: res.IsError}
 	for _, c := range res.Content {
@@ -255,7 +256,7 @@ func resultOf(res *mcp.CallToolResult) (pool.Result, error) {
 	return r, nil
 }
 
-// partOf makes a part of a piece of what a server says.
+// partOf makes a part from a piece of a server's answer.
 func partOf(c mcp.Content) (pool.Part, error) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
@@ -276,10 +277,10 @@ func partOf(c mcp.Content) (pool.Part, error) {
 	return pool.Part{Type: pool.TextPart, Text: string(raw)}, err
 }
 
-// LeftOut names a tool of an MCP server that no model can be given, and says why.
+// LeftOut names a tool of an MCP server that models cannot be given, and says why.
 type LeftOut struct{ Name, Why string }
 
-// Discover asks an MCP server which tools it offers, in the order of their names. Those whose schemas are broken are left out and named.
+// Discover asks an MCP server for its tools and returns them by name. Tools with broken schemas are left out and named.
 func Discover(ctx context.Context, t *chatctx.Tool) (out []chatctx.Remote, leftOut []LeftOut, err error) {
 	s, err := connect(ctx, t, nil)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// pathNames are the names under which tools take a path, folderNames those of folders, and commandNames those under which they take a shell's text.
+// Names of arguments: pathNames for paths, folderNames for folders, commandNames for shell texts.
 var (
 	pathNames    = []string{"path", "file_path", "filepath", "file", "filename"}
 	folderNames  = []string{"directory", "dir", "folder", "cwd", "workdir"}
 	commandNames = []string{"command", "cmd", "script"}
 )
 
-// Offers are rules that would allow calls like this one from now on, the narrowest first: this exact call; this tool with these values, where it takes a path (its folder)
-// or a command (its words); this tool. The question is that of the call's Ruling, perhaps with other arguments. Each rule but the last allows this very call, and none
-// leaves a path or a command open.
+// Offers returns rules that would allow calls like this one from now on, the narrowest first: exactly this call; this tool with values of this kind, if it
+// takes a path (its folder) or a command (its words); this tool. The question is that of the call's Ruling, perhaps with other arguments. Each rule but the
+// last allows this very call, and none leaves a path or a command open.
 func Offers(q chatctx.Question) []*chatctx.Rule {
 	tool := QuoteGlob(q.Tool)
 	var out []*chatctx.Rule
@@ -33,7 +33,7 @@ func Offers(q chatctx.Question) []*chatctx.Rule {
 	return append(out, &chatctx.Rule{Effect: chatctx.Allow, Tool: tool})
 }
 
-// offer adds a rule that allows the call.
+// offer adds a rule if it allows the call.
 func offer(out []*chatctx.Rule, q *chatctx.Question, r *chatctx.Rule) []*chatctx.Rule {
 	at := *q
 	r.Context = at.Context
@@ -45,8 +45,8 @@ func offer(out []*chatctx.Rule, q *chatctx.Question, r *chatctx.Rule) []*chatctx
 	return out
 }
 
-// like are the conditions that arguments of the same kind fulfil: in the folders of their paths, with the words that their commands begin with. Nil where there are no such arguments, and where one of them would be
-// left open: it cannot be told, or lies deeper, where no condition looks.
+// like returns conditions for arguments of the same kind: paths in the same folders, commands that begin with the same words. It returns nil if there are
+// no such arguments, or if one of them would be left open because it cannot be told or lies deeper, where no condition looks.
 func like(args *jsontree.Value, dir string) []chatctx.Condition {
 	var when []chatctx.Condition
 	for _, m := range args.Members {
@@ -87,7 +87,8 @@ func takesMore(v *jsontree.Value) bool {
 	return slices.ContainsFunc(v.List, takesMore)
 }
 
-// folderFor is the folder that a path lies in, or is. A relative one begins in dir. "": it cannot be told, it is that of the whole system, or the path goes up on its way.
+// folderFor returns the folder of a path, or the path if it is a folder. A relative path begins in dir. It returns "" if the folder cannot be told, is the
+// root, or the path has .. in it.
 func folderFor(name, dir string, folder bool) string {
 	if untold(name) != "" || slices.Contains(names(filepath.FromSlash(name)), "..") {
 		return ""
@@ -108,7 +109,8 @@ func folderFor(name, dir string, folder bool) string {
 	return at
 }
 
-// beginnings are patterns of the commands of a script: a program with its first word, where that is no flag. "" where it cannot be told what runs.
+// beginnings returns patterns of the commands of a script: each program with its first word, unless that is a flag. It returns "" if it cannot be told what
+// runs.
 func beginnings(s *script) string {
 	if s.untold != "" {
 		return ""

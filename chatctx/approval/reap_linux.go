@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reap is the work of a program that was started as an Executor's Helper: argv are its arguments after the Helper's. It runs a command and becomes the parent of all that
-// the command starts and leaves behind. When the command ends, when the
-// helper is told to end, or when the program that started it is gone, it ends them all. It returns the code to exit with. Where a signal ended the command, the same
-// signal ends the helper.
+// Reap is the work of a program that was started as an Executor's Helper; argv are its arguments after the Helper's. It runs a command and becomes the
+// parent of everything that the command starts and leaves behind. It ends all of that when the command ends, when the helper is told to end, or when the
+// program that started it is gone. It returns the exit code. If a signal ended the command, the same signal ends the helper.
 func Reap(argv []string) int {
 	if len(argv) < 2 {
 		return noHelper
@@ -87,7 +86,7 @@ func (r *reaper) wait() {
 	}
 }
 
-// last is how the command ended, after all was ended; what cannot be ended counts as killed.
+// last returns how the command ended, after everything was ended. A command that cannot be ended counts as killed.
 func (r *reaper) last() syscall.WaitStatus {
 	select {
 	case status := <-r.ended:
@@ -97,13 +96,13 @@ func (r *reaper) last() syscall.WaitStatus {
 	}
 }
 
-// endTries times endAgain bound how long children are ended that do not go: those of another user, or in the middle of a call that nothing interrupts.
+// endTries times endAgain bounds the attempts to end children that do not go: those of another user, or in an uninterruptible call.
 const (
 	endTries = 1000
 	endAgain = 2 * time.Millisecond
 )
 
-// endAll ends the children until none is left: those of a child that was ended are children then.
+// endAll ends children until none is left. When a child ends, its own children become children of this process.
 func (r *reaper) endAll() {
 	for range endTries {
 		select {
@@ -123,7 +122,7 @@ func (r *reaper) endAll() {
 	}
 }
 
-// children are the processes whose parent is this one.
+// children returns the child processes of this process.
 func children() []int {
 	names, err := os.ReadDir("/proc")
 	if err != nil {
@@ -140,7 +139,7 @@ func children() []int {
 			continue
 		}
 		text := string(stat)
-		after := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name before may hold anything
+		after := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name before it may contain anything
 		if len(after) > 1 && after[1] == strconv.Itoa(os.Getpid()) {
 			out = append(out, pid)
 		}

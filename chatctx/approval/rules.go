@@ -13,15 +13,15 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// Rules is the language of rules: the Judge that a store is opened with.
+// Rules is the language of rules: the Judge to open a store with.
 type Rules struct {
-	// Dir is where folders of rules begin that are not absolute; "": in the present one.
+	// Dir is the base of relative folders in rules; "" means the current folder.
 	Dir string
 }
 
 var _ chatctx.Judge = Rules{}
 
-// Rule checks a rule, and writes the folders of its conditions absolute, with their links resolved.
+// Rule checks a rule. It makes the folders in its conditions absolute and resolves their links.
 func (j Rules) Rule(r *chatctx.Rule) error {
 	if err := j.ready(r); err != nil {
 		return chatctx.Invalid("%v", err)
@@ -51,7 +51,7 @@ func (j Rules) ready(r *chatctx.Rule) error {
 	return err
 }
 
-// rule is one that was read.
+// rule is a parsed rule.
 type rule struct {
 	*chatctx.Rule
 	names        *pattern
@@ -102,7 +102,7 @@ func parseConditions(list []chatctx.Condition) ([]*condition, error) {
 	return out, nil
 }
 
-// inScope reports whether a rule is about this place.
+// inScope reports whether a rule is about the question's place.
 func inScope(r *chatctx.Rule, q *chatctx.Question) bool {
 	if r.Message != (chatctx.ID{}) && (r.Message != q.Message || r.Index != q.Index) {
 		return false
@@ -111,7 +111,7 @@ func inScope(r *chatctx.Rule, q *chatctx.Question) bool {
 	return (r.Branch == (chatctx.ID{}) || !own || r.Branch == q.Branch) && (r.Mode == "" || r.Mode == q.Mode)
 }
 
-// names reports whether a rule is about a tool: an allow to the letter, others but for case.
+// about reports whether a rule is about a tool. The name must match exactly for an allow; for other rules case does not count.
 func (r *rule) about(tool string) bool {
 	tool = norm.NFC.String(tool)
 	if r.Effect == chatctx.Allow {
@@ -120,7 +120,7 @@ func (r *rule) about(tool string) bool {
 	return r.names.foldedText.MatchString(tool)
 }
 
-// holds says whether a rule holds for a call. An allow holds surely or not at all; of the others unsure is what cannot be told.
+// holds returns whether a rule holds for a call. An allow holds surely or not at all; other rules may be unsure.
 func (r *rule) holds(s *subject, q *chatctx.Question) (answer, string) {
 	if r.Effect == chatctx.Allow {
 		return r.allows(s, q)
@@ -174,7 +174,7 @@ func reasons(whys []string) string {
 	return strings.Join(whys, "; ")
 }
 
-// subjectOf is a call as conditions see it.
+// subjectOf returns a call as conditions see it.
 func subjectOf(q *chatctx.Question) *subject {
 	s := &subject{tool: q.Tool, dir: q.Dir}
 	if s.args, s.err = jsontree.Arguments(jsontree.Unwrapped(q.Arguments)); s.err == nil {
@@ -190,10 +190,10 @@ type held struct {
 	why    string
 }
 
-// Judge lets rules decide about a call: a deny beats an ask, and an ask beats an allow. A deny whose conditions cannot be told asks, or denies where that is the default.
-// Where no rule holds, the default of the nearest scope decides, and without a default the call waits. Of several rules that decide alike, the most specific one is named:
-// for a call, a branch, a context, a parent's, the store; then a name without patterns, the longer name; then more
-// conditions.
+// Judge decides about a call by rules: a deny beats an ask, and an ask beats an allow. A deny whose conditions cannot be told asks, unless the default
+// denies. If no rule holds, the default of the nearest scope decides; without a default the call waits. Of several rules with the same effect the most
+// specific one is named: one for a call, a branch, a context, a parent, the store, in this order; then one with an exact name, then with a longer name,
+// then with more conditions.
 func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 	s := subjectOf(q)
 	var holding []held
@@ -212,7 +212,7 @@ func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 		one := held{}
 		parsed, err := parseRule(r)
 		switch {
-		case err != nil: // no program of this version keeps such a rule
+		case err != nil: // no program of this version stores such a rule
 			parsed = &rule{Rule: r}
 			one = held{parsed, truth(r.Effect != chatctx.Allow), "it cannot be read: " + err.Error()}
 		case !parsed.about(q.Tool):
@@ -238,7 +238,7 @@ func (Rules) Judge(rules []*chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 	return ruling
 }
 
-// rulingOf lets the rules that hold decide.
+// rulingOf decides by the rules that hold.
 func rulingOf(holding []held, fallback *chatctx.Rule, q *chatctx.Question) *chatctx.Ruling {
 	for _, level := range []struct {
 		effect string
@@ -273,7 +273,7 @@ func inherited(r *chatctx.Rule, q *chatctx.Question) bool {
 	return r.Context != (chatctx.ID{}) && r.Context != q.Context
 }
 
-// scope is how near a rule is: for the call 4, the branch 3, the context 2, a parent 1, the store 0.
+// scope returns how near a rule is: 4 for the call, 3 the branch, 2 the context, 1 a parent, 0 the store.
 func scope(r *chatctx.Rule, q *chatctx.Question) int {
 	n := map[string]int{"call": 4, "branch": 3, "context": 2, "store": 0}[r.ScopeWord()]
 	if inherited(r, q) {
@@ -282,7 +282,7 @@ func scope(r *chatctx.Rule, q *chatctx.Question) int {
 	return n
 }
 
-// rank is how specific a rule is; the larger one, read from the left, is named.
+// rank returns how specific a rule is. Ranks are compared from the left; the larger one wins.
 func rank(r *chatctx.Rule, q *chatctx.Question) []int {
 	exact, literal := 1, 0
 	for _, c := range r.Tool {

@@ -48,14 +48,14 @@ func checkTool(t *chatctx.Tool) error {
 // schemaURL names a tool's schema to the compiler. Nothing is fetched.
 const schemaURL = "tool:schema"
 
-// noLoader refuses schemas that lie elsewhere.
+// noLoader refuses to load other schemas.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s lies elsewhere: a tool's schema holds all that it needs", url)
 }
 
-// CheckSchema says why a model cannot be given a schema. A nil schema stands for any object.
+// CheckSchema returns an error if a model cannot be given a schema. A nil schema stands for any object.
 func CheckSchema(raw json.RawMessage) error {
 	if raw == nil {
 		return nil
@@ -99,7 +99,7 @@ func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// CheckArguments says why arguments do not fit a tool's schema, in words from which a model can mend them. Without a schema any object fits.
+// CheckArguments returns an error if arguments do not fit a tool's schema, in words from which a model can correct them. With a nil schema any object fits.
 func CheckArguments(schema, arguments json.RawMessage) error {
 	tree, err := jsontree.Arguments(arguments)
 	if err != nil {
@@ -128,7 +128,7 @@ func CheckArguments(schema, arguments json.RawMessage) error {
 	return nil
 }
 
-// untoldNumber finds a number whose exponent is too large, "" for none. Written out it would fill the memory.
+// untoldNumber returns a number whose exponent is too large, "" if there is none. Written out it would exhaust the memory.
 func untoldNumber(v *jsontree.Value) (found string) {
 	below(v, func(v *jsontree.Value) {
 		if v.Kind == jsontree.Number {
@@ -140,7 +140,7 @@ func untoldNumber(v *jsontree.Value) (found string) {
 	return found
 }
 
-// mostFaults is how many faults of arguments are named.
+// mostFaults bounds the faults of arguments that are named.
 const mostFaults = 8
 
 // faults names the places that do not fit, and why.
@@ -165,7 +165,8 @@ func faults(e *jsonschema.ValidationError) string {
 	return strings.Join(all, "; ")
 }
 
-// undeclared names an argument that a schema does not declare, "" for none. A schema that takes others declares all; so does none at all.
+// undeclared returns an argument that a schema does not declare, "" if there is none. A schema that allows other arguments declares all; so does a nil
+// schema.
 func undeclared(schema json.RawMessage, args *jsontree.Value) string {
 	if schema == nil {
 		return ""
@@ -182,10 +183,10 @@ func undeclared(schema json.RawMessage, args *jsontree.Value) string {
 	return ""
 }
 
-// deepestRef is how far references of a schema's top are followed.
+// deepestRef is how many references are followed from a schema's top.
 const deepestRef = 16
 
-// declares reports whether a schema's top, or one that it joins, declares an argument.
+// declares reports whether a schema's top, or one that it includes, declares an argument.
 func declares(root, s *jsontree.Value, name string, depth int) bool {
 	if s == nil || s.Kind != jsontree.Object || depth > deepestRef {
 		return false
@@ -218,7 +219,7 @@ func declares(root, s *jsontree.Value, name string, depth int) bool {
 	return false
 }
 
-// local finds what a reference within a schema names, nil for nothing.
+// local finds the target of a reference within a schema, nil if there is none.
 func local(root *jsontree.Value, ref string) *jsontree.Value {
 	rest, ok := strings.CutPrefix(ref, "#")
 	v := root

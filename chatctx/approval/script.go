@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// script is what a shell text does, as far as it can be told without running it.
+// script is what a shell text does, as far as that can be told without running it.
 type script struct {
 	commands []*simple
 	untold   string // why it cannot be told which commands run; "": it can
@@ -17,17 +17,17 @@ type script struct {
 // simple is one simple command.
 type simple struct {
 	words []word
-	// through: it starts another command, which stands for it.
+	// through: it only starts another command, which is judged in its place.
 	through bool
 }
 
-// word is one word of a command. One that is not literal is put in when the command runs; its text is as it is written.
+// word is one word of a command. If it is not literal, the shell fills it in when the command runs, and text is its source.
 type word struct {
 	text    string
 	literal bool
 }
 
-// line is the command on a line. Words that hold anything but plain characters are quoted.
+// line returns the command on a line. Words with special characters are quoted.
 func (c *simple) line() string {
 	words := make([]string, len(c.words))
 	for i, w := range c.words {
@@ -39,13 +39,13 @@ func (c *simple) line() string {
 	return strings.Join(words, " ")
 }
 
-// The limits of a script: longer or deeper ones cannot be told.
+// Limits of a script; beyond them it cannot be told what it does.
 const (
 	longestScript = 64 << 10
-	deepestScript = 8 // of scripts in scripts
+	deepestScript = 8 // scripts nested in scripts
 )
 
-// readScript reads a shell text as bash would.
+// readScript parses a shell text as bash would.
 func readScript(text string) *script {
 	s := &script{}
 	s.read(text, 0)
@@ -66,7 +66,7 @@ func (s *script) read(text string, depth int) {
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
 		s.cannot("it holds control characters")
 	case strings.Contains(text, "\\\n") && strings.Contains(text, "#"):
-		s.cannot("a comment may go on in the next line, or not") // for the parser it does, for bash it does not
+		s.cannot("a comment may go on in the next line, or not") // the parser takes the next line as part of the comment, bash does not
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *script) read(text string, depth int) {
 	})
 }
 
-// node notes what a node of the tree does beyond what lies in it.
+// node records what a node of the tree does by itself, apart from its children.
 func (s *script) node(n syntax.Node, depth int) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
@@ -130,13 +130,13 @@ func (s *script) node(n syntax.Node, depth int) {
 	}
 }
 
-// plainExpansions put in a variable or what stands beside it, and do nothing else.
+// plainExpansions only insert a variable or an alternative.
 var plainExpansions = []syntax.ParExpOperator{
 	syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.ErrorUnset, syntax.ErrorUnsetOrNull,
 	syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix,
 }
 
-// redirect: here-documents and copies of descriptors do nothing; a file cannot be told.
+// redirect accepts here-documents and copies of descriptors, which do nothing; what a redirection to a file does cannot be told.
 func (s *script) redirect(r *syntax.Redirect) {
 	w := literalWord(r.Word)
 	switch r.Op {
@@ -155,7 +155,7 @@ func (s *script) redirect(r *syntax.Redirect) {
 	}
 }
 
-// call notes a command with its words.
+// call records a command with its words.
 func (s *script) call(args []*syntax.Word, depth int) {
 	cmd := &simple{}
 	for _, a := range args {
@@ -164,7 +164,7 @@ func (s *script) call(args []*syntax.Word, depth int) {
 	s.command(cmd, depth)
 }
 
-// command notes a command, and those that it starts.
+// command records a command and those that it starts.
 func (s *script) command(cmd *simple, depth int) {
 	s.commands = append(s.commands, cmd)
 	first := cmd.words[0]
@@ -174,7 +174,7 @@ func (s *script) command(cmd *simple, depth int) {
 		s.cannot("what runs is put in when it runs: " + first.text)
 	case slices.Contains(untoldCommands, name):
 		s.cannot("what " + name + " does")
-	case strings.HasPrefix(first.text, "-"): // a flag of time, which some shells pass on and others run
+	case strings.HasPrefix(first.text, "-"): // a flag of time, which some shells take for a flag and others run
 		s.cannot("what a command that begins with " + first.text + " starts")
 	case name == "find" && slices.ContainsFunc(cmd.words, func(w word) bool {
 		return !w.literal || strings.HasPrefix(w.text, "-exec") || strings.HasPrefix(w.text, "-ok")
@@ -199,7 +199,7 @@ var untoldCommands = []string{
 
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "rbash", "su"}
 
-// shell looks into bash -c and sh -c with a literal text.
+// shell parses bash -c and sh -c with a literal text.
 func (s *script) shell(cmd *simple, depth int) {
 	w := cmd.words
 	name := path.Base(w[0].text)
@@ -211,11 +211,12 @@ func (s *script) shell(cmd *simple, depth int) {
 	s.read(w[2].text, depth+1)
 }
 
-// wrapper is how a program that starts another is called: flags without a value, flags with one in the next word, and how many words stand before the command.
+// wrapper describes how a program is called that starts another: its flags without a value, its flags with a value in the next word, and the number of
+// words before the command.
 type wrapper struct {
 	flags, valued []string
 	before        int
-	// open: the wrapper changes who runs the command, and so is judged too.
+	// open: the wrapper changes who runs the command, so it is judged too.
 	open bool
 }
 
@@ -229,12 +230,12 @@ var wrappers = map[string]*wrapper{
 	"command": {flags: []string{"-p"}},
 }
 
-// wrapper looks at what a program starts that it is given.
+// wrapper records the command that a wrapper is given to start.
 func (s *script) wrapper(name string, cmd *simple, depth int) {
 	kind := wrappers[name]
 	rest := cmd.words[1:]
 	if name == "command" && len(rest) > 0 && (rest[0] == word{"-v", true} || rest[0] == word{"-V", true}) {
-		return // it only says what it would run
+		return // it only prints what it would run
 	}
 	for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") && rest[0].literal {
 		flag := rest[0].text
@@ -262,7 +263,7 @@ func (s *script) wrapper(name string, cmd *simple, depth int) {
 	rest = rest[kind.before:]
 	switch {
 	case len(rest) == 0:
-		return // it starts nothing, and is judged by its own words
+		return // it starts nothing and is judged by its own words
 	case !rest[0].literal:
 		s.cannot("what " + name + " starts")
 	case (name == "env" || name == "sudo") && strings.Contains(rest[0].text, "="):
@@ -272,13 +273,13 @@ func (s *script) wrapper(name string, cmd *simple, depth int) {
 	s.command(&simple{words: rest}, depth)
 }
 
-// literalWord is a word that stands for itself, or as it is written where something is put in when it is read.
+// literalWord returns a word's literal value, or its source if the shell fills something in.
 func literalWord(w *syntax.Word) word {
 	if w == nil {
 		return word{}
 	}
 	if lone := w.Lit(); lone == "[" || lone == "]" || lone == "{}" {
-		return word{lone, true} // no pattern, and no braces that hold anything
+		return word{lone, true} // neither a pattern nor a brace expansion
 	}
 	var b strings.Builder
 	literal := true
@@ -318,7 +319,7 @@ func literalPart(part syntax.WordPart, quoted bool) (string, bool) {
 	return "$", false
 }
 
-// unescape takes the backslashes out of a piece of a word. Outside of quotes braces, patterns of files and a ~ are put in by the shell.
+// unescape removes the backslashes from a piece of a word. Outside of quotes, the shell expands braces, file patterns and ~.
 func unescape(s string, quoted bool) (string, bool) {
 	var b strings.Builder
 	literal := true

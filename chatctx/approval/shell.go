@@ -12,13 +12,13 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// commandPattern is one pattern of each: globs for the words that a command begins with.
+// commandPattern is one pattern of each: globs for the first words of a command.
 type commandPattern struct {
 	words []*pattern
-	line  *pattern // all of it, for the whole command on a line
+	line  *pattern // the whole pattern, for the whole command on a line
 }
 
-// each makes the condition on the commands of a shell text. Its patterns stand one after another; one of several words is quoted.
+// each makes the condition on the commands of a shell text. Its patterns are separated by spaces; a pattern of several words is quoted.
 func each(c *condition, value string) error {
 	fields, err := shellFields(value)
 	if err != nil {
@@ -62,7 +62,7 @@ func parseCommandPattern(s string) (p commandPattern, err error) {
 	return p, err
 }
 
-// surelyEach: every command fits a pattern, and nothing else is done.
+// surelyEach reports whether every command matches a pattern and the script does nothing else.
 func surelyEach(patterns []commandPattern, s *script) bool {
 	if s.untold != "" || len(s.commands) == 0 {
 		return false
@@ -90,7 +90,8 @@ func possiblyEach(patterns []commandPattern, s *script) (answer, string) {
 	return best, why
 }
 
-// surely: the command begins with these words. Words that are put in when it runs fit * alone. A last * stands for any number of words, also for none.
+// surely reports whether the command begins with these words. Only * matches words that the shell fills in. A last * matches any number of words, even
+// none.
 func (p *commandPattern) surely(cmd *simple) bool {
 	for i, g := range p.words {
 		star := g.text.String() == everything
@@ -109,7 +110,7 @@ func (p *commandPattern) surely(cmd *simple) bool {
 // everything is the expression of *.
 const everything = `(?s)\A(?:.*)\z`
 
-// possibly: the command may begin with these words, or the whole of it on a line may fit. A program counts by its name, wherever it lies.
+// possibly returns whether the command may begin with these words, or its whole line may match. A program counts by its name, in whatever folder it is.
 func (p *commandPattern) possibly(cmd *simple) answer {
 	best := yes
 	for i, g := range p.words {
@@ -135,7 +136,7 @@ func (p *commandPattern) possibly(cmd *simple) answer {
 	return best
 }
 
-// shellFields splits text at spaces; quotes and \ keep together.
+// shellFields splits text at spaces; quotes and \ keep text together.
 func shellFields(s string) ([]string, error) {
 	var fields []string
 	var b strings.Builder

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// textOf is the text of a value that conditions on texts look at: a string, or the JSON of a number or boolean.
+// textOf returns the text of a value for conditions on texts: a string, or the JSON of a number or boolean.
 func textOf(v *jsontree.Value) (string, bool) {
 	switch v.Kind {
 	case jsontree.String:
@@ -21,12 +21,12 @@ func textOf(v *jsontree.Value) (string, bool) {
 	return "", false
 }
 
-// fold makes texts equal that differ by case alone.
+// fold maps texts that differ only in case to one text.
 func fold(s string) string {
 	return norm.NFC.String(strings.Map(lowest, norm.NFC.String(s)))
 }
 
-// lowest is the smallest of the characters that are one but for case.
+// lowest returns the smallest of the characters that differ only in case.
 func lowest(r rune) rune {
 	low := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
@@ -35,5 +35,5 @@ func lowest(r rune) rune {
 	return low
 }
 
-// hasHalves reports whether a text holds halves of surrogate pairs: programs differ about what these are.
+// hasHalves reports whether a text contains halves of surrogate pairs, which programs read differently.
 func hasHalves(s string) bool { return !utf8.ValidString(s) }

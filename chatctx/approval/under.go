@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// untold says why a path cannot be told: something that others put in its place stands in it.
+// untold returns why it cannot be told where a path leads, "" if it can: something in it is replaced when it is used.
 func untold(path string) string {
 	switch {
 	case path == "" || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }):
@@ -42,7 +42,7 @@ var (
 	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 )
 
-// absoluteFolder is a rule's folder as it is kept: absolute, its links resolved. A relative one is relative to dir.
+// absoluteFolder returns a rule's folder as it is stored: absolute, with links resolved. A relative one is relative to dir.
 func absoluteFolder(folder, dir string) (string, error) {
 	if why := untold(folder); why != "" {
 		return "", fmt.Errorf("under needs a folder, not %q: %s", folder, why)
@@ -53,9 +53,9 @@ func absoluteFolder(folder, dir string) (string, error) {
 	return realPath(folder, dir, false)
 }
 
-// under says whether a path lies in a folder, which is absolute, once all symlinks are resolved. What is not there yet counts by where it would be. Programs read a .. after a
-// link in two ways, and the folder itself may have become a link since; where these readings differ it cannot be told. A relative path is relative to dir; "": it cannot be told.
-// Folded: names count the same but for case.
+// under returns whether a path lies in an absolute folder, with all symlinks resolved. A path to something that does not exist counts by where it would be.
+// Programs read a .. after a link in two ways, and the folder itself may have become a link; if these readings differ, the answer is unsure. A relative
+// path is relative to dir; with "" the answer is unsure. folded ignores the case of names.
 func under(path, folder, dir string, folded bool) (answer, string) {
 	if why := untold(path); why != "" {
 		return unsure, fmt.Sprintf("%q cannot be told: %s", path, why)
@@ -103,10 +103,11 @@ func lies(path, folder string, folded bool) bool {
 // maxLinks bounds the symlinks of one path.
 const maxLinks = 255
 
-// procFolder has links that are a program's own: /proc/self/cwd is the folder of who looks, not of the tool. /dev/fd and /dev/stdin lead there.
+// procFolder has links that depend on the process: /proc/self/cwd is the folder of this program, not of the tool. /dev/fd and /dev/stdin lead there.
 const procFolder = "/proc"
 
-// realPath makes a path absolute, dir being where a relative one begins, and resolves its symlinks, name by name, also those that lead to what is not there. clean takes out each .. with the name before it first.
+// realPath makes a path absolute, relative to dir, and resolves its symlinks name by name, even links to something that does not exist. clean first removes
+// each .. with the name before it.
 func realPath(path, dir string, clean bool) (string, error) {
 	path = filepath.FromSlash(path)
 	if !filepath.IsAbs(path) {
@@ -140,7 +141,7 @@ func resolve(volume string, left []string) (string, error) {
 			if st, err := os.Lstat(done); err == nil && st.Mode()&fs.ModeSymlink != 0 || errors.Is(err, fs.ErrPermission) {
 				return "", fmt.Errorf("%s cannot be read", done)
 			}
-			continue // no link, or not there
+			continue // no link, or nothing there
 		}
 		if lies(done, procFolder, false) {
 			return "", fmt.Errorf("%s leads each program elsewhere", done)

@@ -13,9 +13,9 @@ type News struct {
 	Err  error
 }
 
-// Watch reports each open call once, within 300 ms, whichever process brought it. It only looks: calls that the rules decide are left to whoever runs them, and not
-// reported until a rule changes. With existing set, the calls that are open already come first. After an error it goes on, and with the next change it reports all since.
-// The channel is closed when ctx ends; until then it has to be read.
+// Watch reports each open call once, within 300 ms, whichever process made it. It only looks: calls that the rules decide are left to whoever runs them,
+// and not reported until a rule changes. With existing set, it first reports the calls that are open already. After an error it continues, and reports all
+// new calls with the next change. The channel is closed when ctx ends; until then the caller must read it.
 func Watch(ctx context.Context, store *chatctx.Store, filter chatctx.CallFilter, existing bool) (<-chan News, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	changes, err := store.Watch(ctx)
@@ -69,7 +69,8 @@ func deliver(ctx context.Context, out chan<- News, n News) {
 	}
 }
 
-// watcher remembers the calls that it told of. It looks at all others, however long they wait: an undo, a file that was put in place, and a clock that goes otherwise bring old ones.
+// watcher remembers the calls that it has reported. It checks all others each time, however old they are: an undo, a restored file or a wrong clock may
+// bring old ones.
 type watcher struct {
 	store  *chatctx.Store
 	filter chatctx.CallFilter
@@ -81,7 +82,7 @@ type seenCall struct {
 	index   int
 }
 
-// fresh gives the open calls that were not told of yet. With an error none counts as told of.
+// fresh returns the open calls that were not reported yet. If it fails, none counts as reported.
 func (w *watcher) fresh(ctx context.Context) ([]*chatctx.Call, error) {
 	var out []*chatctx.Call
 	for c, err := range w.store.Calls(ctx, w.filter) {
