@@ -1,7 +1,7 @@
-// Package branch holds histories: which messages a branch has, in what order, and its prompts and settings.
+// Package branch holds histories: the messages of each branch in order, and its prompts and settings.
 //
-// A history is a piece table. Message ids are appended to segments, each written by one branch alone; a branch is a list of
-// closed pieces (segment, from, to) of them. Entries never change, so a list of pieces is a snapshot for good.
+// A history is a piece table. Message ids are appended to segments, each written by one branch alone; a branch is a list of closed pieces (segment, from,
+// to) of segments. Entries never change, so a list of pieces is a snapshot for good.
 package branch
 
 import (
@@ -13,23 +13,23 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Piece is the entries From (included) to To (not included) of a segment.
+// Piece has the entries from From to To-1 of a segment.
 type Piece struct {
 	_        struct{} `cbor:",toarray"`
 	Segment  uint64
 	From, To uint64
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (p Piece) Len() int { return int(p.To - p.From) }
 
-// Branch is a branch's record.
+// Branch is the record of a branch.
 type Branch struct {
 	ID     pool.ID `cbor:"1,keyasint"`
 	Name   string  `cbor:"17,keyasint"`
 	Pieces []Piece `cbor:"2,keyasint,omitempty"`
-	// Segment is the one that this branch appends to, 0 before the first append. High is its high-water mark: the next position to write.
-	// It never goes back, not even by an undo.
+	// Segment is the segment to which this branch appends, 0 before the first append. High is its high-water mark, the next position to write. Segment and
+	// High never go back, not even by an undo.
 	Segment uint64 `cbor:"3,keyasint,omitempty"`
 	High    uint64 `cbor:"4,keyasint,omitempty"`
 	// System and Prompt are the ids of the branch's prompts in the prompt bucket, "" for none.
@@ -37,29 +37,29 @@ type Branch struct {
 	Prompt   string                     `cbor:"6,keyasint,omitempty"`
 	Settings map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
 	Sessions []Session                  `cbor:"8,keyasint,omitempty"`
-	// From and At: the branch that this one was forked from, which may be gone by now, and the last message they shared.
+	// From is the branch from which this one was forked, which may be gone by now; At is the last message that they shared. Both are zero if it is no fork.
 	From pool.ID `cbor:"9,keyasint,omitzero"`
 	At   pool.ID `cbor:"10,keyasint,omitzero"`
-	// Revision goes up by one with each change of the branch, undo included, and never back: one number never names two states.
+	// Revision grows by one with each change of the branch, undo included, and never goes back: one number never names two states.
 	Revision uint64                     `cbor:"11,keyasint,omitempty"`
 	AppData  map[string]json.RawMessage `cbor:"12,keyasint,omitempty"`
 	Created  pool.Time                  `cbor:"13,keyasint,omitempty"`
-	// Last is the newest operation on this branch that has not been undone, Newest the newest one at all; 0 for none.
+	// Last is the newest operation on this branch that has not been undone, Newest the newest of all; 0 means none.
 	Last   uint64 `cbor:"14,keyasint,omitempty"`
 	Newest uint64 `cbor:"15,keyasint,omitempty"`
-	// Tokens are figures that a program set for the branch, nil for none.
+	// Tokens has figures that a program set for the branch, nil for none.
 	Tokens *Tokens `cbor:"16,keyasint,omitempty"`
-	// Removed is when the branch was removed, 0 for one that is there. The record of a removed branch stays for as long as something can bring it back, so
-	// that its mark and its revision do not begin anew; it has no name in the index and counts nowhere.
+	// Removed is the time of the branch's removal, 0 if it is not removed. The record of a removed branch stays as long as something can bring it back, so
+	// that High and Revision do not start again; it has no name in the index and does not count.
 	Removed pool.Time `cbor:"18,keyasint,omitempty"`
 
-	end *End // where the segment ends, if that is known without reading
+	end *End // the end of the segment, if it is known without reading
 }
 
-// End is the end of a segment: where its branch writes next, and how many turns it has begun. What stands before an end never changes, so an end holds for good.
+// End is the end of a segment: where its branch writes next, and how many turns it has begun. Entries before an end never change, so an End stays true.
 type End struct{ Segment, High, Turns uint64 }
 
-// End is where the branch's segment ends, the zero End where that was not read or written.
+// End returns the end of the branch's segment, or the zero End if it was not read or written yet.
 func (b *Branch) End() End {
 	if b.end == nil || b.end.Segment != b.Segment || b.end.High != b.High {
 		return End{}
@@ -67,10 +67,10 @@ func (b *Branch) End() End {
 	return *b.end
 }
 
-// Ends says where the branch's segment ended once. It counts where that is still so, and spares an append the read of the last entry.
+// Ends tells the branch an earlier end of its segment. If it is still the end, an append need not read the last entry.
 func (b *Branch) Ends(e End) { b.end = &e }
 
-// Tokens are the figures of a branch as a whole.
+// Tokens are token counts of a whole branch.
 type Tokens struct {
 	Input  int64 `cbor:"1,keyasint" json:"input_tokens"`
 	Output int64 `cbor:"2,keyasint" json:"output_tokens"`
@@ -80,12 +80,12 @@ type Tokens struct {
 type Session struct {
 	ID    pool.ID `cbor:"1,keyasint"`
 	Start int     `cbor:"2,keyasint"` // position of its first message, from 1
-	// Summary is the message that stands for everything before Start; it lies in the pool and in no piece. Zero: none.
+	// Summary is the message that stands for everything before Start. It is in the pool but in no piece. Zero: none.
 	Summary pool.ID   `cbor:"3,keyasint,omitzero"`
 	Created pool.Time `cbor:"4,keyasint,omitempty"`
-	// PrunedTo is the position up to which (included) tool results are sent as one line; 0 for none.
+	// PrunedTo is the last position whose tool result is sent as one line; 0 for none.
 	PrunedTo int `cbor:"5,keyasint,omitempty"`
-	// Digests hold for ranges of positions what the history step made of them, so that it is made once.
+	// Digests has the results of the history step for ranges of positions, so that each is made once.
 	Digests []Digest `cbor:"6,keyasint,omitempty"`
 	// Data belongs to the enhancers.
 	Data map[string]json.RawMessage `cbor:"7,keyasint,omitempty"`
@@ -99,15 +99,15 @@ type Digest struct {
 	To       int    `cbor:"2,keyasint"`
 	Text     string `cbor:"3,keyasint"`
 	Squeezed bool   `cbor:"4,keyasint,omitempty"`
-	// Of is a hash of the ids of the messages that it stands for: where they are others by now, it counts no more.
+	// Of is a hash of the ids of these messages: if other messages are there by now, the digest no longer counts.
 	Of pool.Hash `cbor:"5,keyasint,omitzero"`
-	// Message lies in the pool and on no branch: what a model was paid for Text. Zero: no model made it.
+	// Message records what a model took for Text; it is in the pool but on no branch. Zero: no model made the text.
 	Message pool.ID `cbor:"6,keyasint,omitzero"`
-	// Kept: somebody asked for this one. It is not merged with others.
+	// Kept: somebody asked for this digest, so it is not merged with others.
 	Kept bool `cbor:"7,keyasint,omitempty"`
 }
 
-// CheckSessions refuses sessions that name positions which no history has. They need not be in the order of their starts: one that is resumed begins at 1 again.
+// CheckSessions refuses sessions with positions that no history has. They need not be sorted by Start: a resumed session begins at 1 again.
 func CheckSessions(sessions []Session) error {
 	for i := range sessions {
 		s := &sessions[i]
@@ -123,7 +123,7 @@ func CheckSessions(sessions []Session) error {
 	return nil
 }
 
-// Len is the number of messages on the branch.
+// Len returns the number of messages on the branch.
 func (b *Branch) Len() int {
 	n := 0
 	for _, p := range b.Pieces {

@@ -33,7 +33,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// nameError says why a name cannot be one. It is a pool.ErrInvalid.
+// nameError says why a name is not allowed. It is a pool.ErrInvalid.
 type nameError struct{ text string }
 
 func (e *nameError) Error() string { return e.text }
@@ -41,7 +41,7 @@ func (e *nameError) Unwrap() error { return pool.ErrInvalid }
 
 func badName(format string, args ...any) error { return &nameError{fmt.Sprintf(format, args...)} }
 
-// CheckName says why a branch or a tag cannot have this name, nil if it can.
+// CheckName returns an error if a branch or a tag cannot have this name.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -59,7 +59,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckNewName says why nobody can give a branch or a tag this name: it would look like another reference. Imported branches keep their names.
+// CheckNewName returns an error if a branch or a tag cannot be given this name, because it would look like another reference. Imported branches keep such
+// names.
 func CheckNewName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -91,7 +92,7 @@ func IsLabel(s string) bool {
 	return len(s) > 1 && (s[0] == 'u' || s[0] == 'a') && strings.Trim(s[1:], "0123456789") == ""
 }
 
-// PlainName makes a name that CheckNewName accepts from any words: @, .. and white space become dashes.
+// PlainName makes a name that CheckNewName accepts from any text: @, .. and white space become dashes.
 func PlainName(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "@", "-"), "..", "-")
 	s = strings.TrimLeft(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), "-"), "-")
@@ -104,12 +105,12 @@ func PlainName(s string) string {
 	return s
 }
 
-// Key is the key of a branch's record.
+// Key returns the key of a branch's record.
 func Key(ctx, id pool.ID) []byte { return append(ctx[:], id[:]...) }
 
 func nameKey(ctx pool.ID, name string) []byte { return append(ctx[:], name...) }
 
-// Encode gives the record's bytes, with a checksum.
+// Encode returns the bytes of the record, with a checksum.
 func Encode(b *Branch) ([]byte, error) {
 	raw, err := pool.Marshal(b)
 	if err != nil {
@@ -118,7 +119,7 @@ func Encode(b *Branch) ([]byte, error) {
 	return pool.AddChecksum(raw, nil), nil
 }
 
-// Decode reads the record of the branch with this id. ErrDamaged also where it is that of another.
+// Decode decodes the record of the branch with this id. It returns kv.ErrDamaged if the record is broken or another branch's.
 func Decode(id pool.ID, raw []byte) (*Branch, error) {
 	if err := pool.CheckRecord(raw, nil); err != nil {
 		return nil, fmt.Errorf("%w: the record of branch %s: %w", kv.ErrDamaged, id, err)
@@ -130,7 +131,7 @@ func Decode(id pool.ID, raw []byte) (*Branch, error) {
 	return b, err
 }
 
-// DecodeFields reads some of a record's keys, without a checksum.
+// DecodeFields decodes a record, or some fields of one, without a checksum.
 func DecodeFields(raw []byte) (*Branch, error) {
 	b := &Branch{}
 	if err := decMode.Unmarshal(raw, b); err != nil {
@@ -148,7 +149,7 @@ func Get(tx kv.Tx, ctx, id pool.ID) (*Branch, error) {
 	return Decode(id, raw)
 }
 
-// Lookup gives the id of the branch that has a name, the zero id where none has it.
+// Lookup returns the id of the branch that has a name, the zero id if there is none.
 func Lookup(tx kv.Tx, ctx pool.ID, name string) (pool.ID, error) {
 	id, err := tx.Get(NameBucket, nameKey(ctx, name))
 	switch {
@@ -160,7 +161,7 @@ func Lookup(tx kv.Tx, ctx pool.ID, name string) (pool.ID, error) {
 	return pool.ID(id), nil
 }
 
-// Find reads the branch that has a name; nil where none has it.
+// Find reads the branch that has a name; nil if there is none.
 func Find(tx kv.Tx, ctx pool.ID, name string) (*Branch, error) {
 	id, err := Lookup(tx, ctx, name)
 	if id == (pool.ID{}) || err != nil {
@@ -173,7 +174,7 @@ func Find(tx kv.Tx, ctx pool.ID, name string) (*Branch, error) {
 	return b, err
 }
 
-// NameOf is the name of a branch, removed or not; "" where there is no record of it.
+// NameOf returns the name of a branch, removed or not; "" if it has no record.
 func NameOf(tx kv.Tx, ctx, id pool.ID) (string, error) {
 	b, err := Get(tx, ctx, id)
 	if b == nil || err != nil {
@@ -182,7 +183,8 @@ func NameOf(tx kv.Tx, ctx, id pool.ID) (string, error) {
 	return b.Name, nil
 }
 
-// FreeName is the first of BASE.2, BASE.3 … that no branch has. It scans the names that begin with BASE and a dot once, some 40 ns for each, and reads no records.
+// FreeName returns the first of BASE.2, BASE.3 … that no branch has. It scans the names that begin with BASE and a dot once, some 40 ns each, and reads no
+// records.
 func FreeName(tx kv.Tx, ctx pool.ID, base string) (string, error) {
 	prefix := nameKey(ctx, base+".")
 	var found []int
@@ -205,7 +207,7 @@ func FreeName(tx kv.Tx, ctx pool.ID, base string) (string, error) {
 	return fmt.Sprintf("%s.%d", base, n), err
 }
 
-// number is the number that digits write in the usual way, at most nine of them; else 0.
+// number returns the number that digits write in the usual way, with at most nine digits, else 0.
 func number(digits []byte) int {
 	if len(digits) == 0 || len(digits) > 9 || digits[0] == '0' {
 		return 0
@@ -220,7 +222,7 @@ func number(digits []byte) int {
 	return n
 }
 
-// Put writes a branch's record. PutName writes its name, once.
+// Put writes a branch's record. PutName writes its name.
 func Put(tx kv.RwTx, ctx pool.ID, b *Branch) error {
 	raw, err := Encode(b)
 	if err != nil {
@@ -234,12 +236,12 @@ func PutName(tx kv.RwTx, ctx pool.ID, name string, id pool.ID) error {
 	return tx.Put(NameBucket, nameKey(ctx, name), id[:])
 }
 
-// DeleteName makes a name lead to no branch.
+// DeleteName removes a name from the index.
 func DeleteName(tx kv.RwTx, ctx pool.ID, name string) error {
 	return tx.Delete(NameBucket, nameKey(ctx, name))
 }
 
-// List calls fn for each branch of a context that is not removed, by id. ErrStop ends it.
+// List calls fn for each branch of a context that is not removed, sorted by id. If fn returns kv.ErrStop, List ends without an error.
 func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	return All(tx, ctx, func(b *Branch) error {
 		if b.Removed != 0 {
@@ -249,7 +251,7 @@ func List(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	})
 }
 
-// All is List, removed branches included.
+// All is like List but includes removed branches.
 func All(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	return tx.Scan(Bucket, kv.Prefix(ctx[:]), func(key, value []byte) error {
 		if len(key) != 32 {
@@ -263,13 +265,13 @@ func All(tx kv.Tx, ctx pool.ID, fn func(*Branch) error) error {
 	})
 }
 
-// Item is a message on its way into a history. Turn says that it begins a turn: somebody's own words.
+// Item is a message on its way into a history. Turn says that it begins a turn, with a user's own words.
 type Item struct {
 	ID   pool.ID
 	Turn bool
 }
 
-// ItemOf makes the Item of a message.
+// ItemOf returns the Item of a message.
 func ItemOf(m *pool.Message) Item {
 	return Item{ID: m.ID, Turn: m.Role == pool.User && m.Kind == "" && !m.Hidden}
 }
@@ -282,7 +284,7 @@ func entryKey(ctx pool.ID, segment, position uint64) []byte {
 	return key
 }
 
-// entry is a decoded entry: the message, and how many turns the segment has begun up to and with it.
+// entry is a decoded entry: the message, and how many turns the segment has begun up to and including it.
 type entry struct {
 	id    pool.ID
 	turns uint64
@@ -310,8 +312,8 @@ func getEntry(tx kv.Tx, ctx pool.ID, segment, position uint64) (entry, error) {
 	return decodeEntry(value)
 }
 
-// Write appends entries to the branch's own segment, which must not be 0, and returns where they are. It moves the high-water mark and leaves the
-// history as it is: the caller puts the piece where it belongs, at the end or elsewhere.
+// Write appends entries to the branch's own segment, which must not be 0, and returns where they are. It moves the high-water mark but does not change the
+// history: the caller puts the piece on the branch, at the end or elsewhere.
 func Write(tx kv.RwTx, ctx pool.ID, b *Branch, items []Item) (Piece, error) {
 	p := Piece{Segment: b.Segment, From: b.High, To: b.High + uint64(len(items))}
 	turns := b.End().Turns
@@ -346,7 +348,7 @@ func EntryKeys(ctx pool.ID, pieces []Piece, places ...int) (keys []kv.Key) {
 	return keys
 }
 
-// WriteKeys names what the next append to a branch reads of it, for kv.Fetch. last: its last entry too.
+// WriteKeys names what the next append to a branch reads, for kv.Fetch; with last also the branch's last entry.
 func WriteKeys(ctx pool.ID, b *Branch, last bool) []kv.Key {
 	keys := []kv.Key{{Bucket: Bucket, Key: Key(ctx, b.ID)}}
 	if last && b.High > 0 {
@@ -384,7 +386,7 @@ func PromptKeys(ctx pool.ID, ids ...string) (keys []kv.Key) {
 	return keys
 }
 
-// ReadKeys names what Read reads, for kv.Fetch: of many pieces the first ones.
+// ReadKeys names what Read reads, for kv.Fetch. Of many pieces it names the first ones.
 func ReadKeys(ctx pool.ID, pieces []Piece) (keys []kv.Key) {
 	for _, p := range pieces[:min(len(pieces), piecesAtOnce)] {
 		keys = append(keys, kv.In(EntryBucket, p.rows(ctx)))
@@ -395,12 +397,12 @@ func ReadKeys(ctx pool.ID, pieces []Piece) (keys []kv.Key) {
 // piecesAtOnce is how many pieces are read together.
 const piecesAtOnce = 64
 
-// rows is where the entries of a piece stand.
+// rows returns the range of keys of a piece's entries.
 func (p Piece) rows(ctx pool.ID) kv.Range {
 	return kv.Range{From: entryKey(ctx, p.Segment, p.From), To: entryKey(ctx, p.Segment, p.To)}
 }
 
-// Read calls fn for each entry of pieces, in order, with its place in them counted from 0 and whether it begins a turn.
+// Read calls fn for each entry of pieces, in order, with its place counted from 0. If fn returns kv.ErrStop, Read ends without an error.
 func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) error) error {
 	i := 0
 	for n, p := range pieces {
@@ -431,19 +433,19 @@ func Read(tx kv.Tx, ctx pool.ID, pieces []Piece, fn func(i int, id pool.ID) erro
 	return nil
 }
 
-// IDs are the ids of all entries of pieces.
+// IDs returns the ids of all entries of pieces.
 func IDs(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]pool.ID, error) {
 	ids := make([]pool.ID, 0, Count(pieces))
 	err := Read(tx, ctx, pieces, func(_ int, id pool.ID) error { ids = append(ids, id); return nil })
 	return ids, err
 }
 
-// Head is the id of the last entry, the zero id where there is none.
+// Head returns the id of the last entry, the zero id if there is none.
 func Head(tx kv.Tx, ctx pool.ID, pieces []Piece) (pool.ID, error) {
 	return IDAt(tx, ctx, pieces, Count(pieces)-1)
 }
 
-// IDAt is the id of the entry at place i, counted from 0; the zero id where there is none.
+// IDAt returns the id of the entry at place i, counted from 0; the zero id if there is none.
 func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
 	segment, position, ok := At(pieces, i)
 	if !ok {
@@ -453,7 +455,7 @@ func IDAt(tx kv.Tx, ctx pool.ID, pieces []Piece, i int) (pool.ID, error) {
 	return e.id, err
 }
 
-// Turns is the number of turns that the first n entries of pieces begin. It reads two entries a piece.
+// Turns returns how many turns the first n entries of pieces begin. It reads two entries for each piece.
 func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
 	total := 0
 	if err := kv.Fetch(tx, TurnKeys(ctx, pieces, n)...); err != nil {
@@ -476,23 +478,23 @@ func Turns(tx kv.Tx, ctx pool.ID, pieces []Piece, n int) (int, error) {
 	return total, nil
 }
 
-// Shared is the number of leading entries that two histories have in common. It compares pieces, and ids where segments differ: few at first, since most histories
-// part where their segments do.
+// Shared returns how many leading entries two histories have in common. It compares pieces, and ids where segments differ: few at first, since most
+// histories part where their segments do.
 func Shared(tx kv.Tx, ctx pool.ID, a, b []Piece) (int, error) { return NewSharer(tx, ctx).Shared(a, b) }
 
-// Sharer is Shared for many pairs of histories in one transaction: where two lists part it reads one entry of each, once.
+// Sharer does Shared for many pairs of histories in one transaction. Where two lists part it reads one entry of each, once.
 type Sharer struct {
 	tx  kv.Tx
 	ctx pool.ID
 	ids map[[2]uint64]pool.ID // by segment and position
 }
 
-// NewSharer compares histories of a context.
+// NewSharer returns a Sharer for histories of a context.
 func NewSharer(tx kv.Tx, ctx pool.ID) *Sharer {
 	return &Sharer{tx, ctx, map[[2]uint64]pool.ID{}}
 }
 
-// Shared is what the function Shared is for two histories.
+// Shared is like the function Shared.
 func (s *Sharer) Shared(a, b []Piece) (int, error) {
 	n := sharedPieces(a, b)
 	one, err := s.idAt(a, n)
@@ -523,7 +525,7 @@ func (s *Sharer) Shared(a, b []Piece) (int, error) {
 	}
 }
 
-// idAt is IDAt, remembered.
+// idAt is IDAt with a cache.
 func (s *Sharer) idAt(pieces []Piece, i int) (pool.ID, error) {
 	segment, position, ok := At(pieces, i)
 	if !ok {
@@ -540,8 +542,8 @@ func (s *Sharer) idAt(pieces []Piece, i int) (pool.ID, error) {
 	return e.id, err
 }
 
-// Merge copies the longest run of short pieces into the branch's own segment when there are many pieces, and gives the list that results: the same
-// entries in the same order. Only an edit that adds pieces calls it; fork and append never do.
+// Merge copies the longest run of short pieces into the branch's own segment if there are many pieces. It returns the new list, with the same entries in
+// the same order. Only edits that add pieces call it, never fork or append.
 func Merge(tx kv.RwTx, ctx pool.ID, b *Branch) ([]Piece, error) {
 	if len(b.Pieces) <= maxPieces {
 		return b.Pieces, nil
@@ -603,12 +605,12 @@ func itemsOf(tx kv.Tx, ctx pool.ID, pieces []Piece) ([]Item, error) {
 	return items, nil
 }
 
-// short is the error for a piece of which only some entries are there.
+// short is the error for a piece of which only some entries exist.
 func (p Piece) short(has int) error {
 	return fmt.Errorf("%w: segment %d has %d of %d entries from %d on", kv.ErrDamaged, p.Segment, has, p.Len(), p.From)
 }
 
-// PromptID is the id of a prompt with this text; "" has the id "".
+// PromptID returns the id of a prompt with this text; that of "" is "".
 func PromptID(text string) string {
 	if text == "" {
 		return ""
@@ -617,7 +619,7 @@ func PromptID(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// PutPrompt stores a prompt's text and gives its id, made from the text. ErrInvalid where it is not UTF-8.
+// PutPrompt stores a prompt and returns its id, which is a hash of the text. It returns ErrInvalid if the text is not UTF-8.
 func PutPrompt(tx kv.RwTx, ctx pool.ID, text string) (string, error) {
 	id := PromptID(text)
 	if id == "" {
