@@ -11,8 +11,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// ArtifactBucket holds large contents. An artifact's SHA-256 is the key of its header, and that followed by a chunk's number (4
-// bytes, most significant first, from 0) the key of a chunk.
+// ArtifactBucket has large contents. The key of an artifact's header is its SHA-256; the key of a chunk is that with the chunk's number (4 bytes, most
+// significant first, from 0).
 const ArtifactBucket = "artifact"
 
 // chunkSize is the size of all chunks but the last.
@@ -21,7 +21,7 @@ const chunkSize = 256 << 10
 // chunksAtOnce is how many chunks are read together.
 const chunksAtOnce = 16
 
-// A size in a header is believed up to maxGuess before the bytes are seen, and never over maxArtifact.
+// A size in a header is trusted up to maxGuess before the bytes are seen, and never above maxArtifact.
 const (
 	maxGuess    = 64 << 20
 	maxArtifact = 1 << 40
@@ -34,13 +34,13 @@ type header struct {
 	Chunks    uint32 `cbor:"3,keyasint"`
 }
 
-// HashOf is the name of an artifact with these bytes.
+// HashOf returns the name of an artifact with these bytes.
 func HashOf(data []byte) Hash { return sha256.Sum256(data) }
 
-// String is the hash in hex digits.
+// String returns the hash in hex digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// ParseHash reads 64 hex digits.
+// ParseHash parses 64 hex digits.
 func ParseHash(s string) (Hash, error) {
 	var h Hash
 	if n, err := hex.Decode(h[:], []byte(s[:min(len(s), 2*len(h))])); err != nil || n != len(h) || len(s) != 2*len(h) {
@@ -53,8 +53,8 @@ func chunkKey(h Hash, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(h[:], n)
 }
 
-// PutArtifact stores data and returns its name. Storing the same bytes again changes nothing, not even the media type. An empty
-// mediaType stands for what SniffMediaType says.
+// PutArtifact stores data and returns its name. Storing the same bytes again changes nothing, not even the media type. An empty mediaType means that of
+// SniffMediaType.
 func PutArtifact(tx kv.RwTx, data []byte, mediaType string) (Hash, error) {
 	h := HashOf(data)
 	if has, err := HasArtifact(tx, h); has || err != nil {
@@ -78,13 +78,14 @@ func PutArtifact(tx kv.RwTx, data []byte, mediaType string) (Hash, error) {
 	return h, tx.Put(ArtifactBucket, h[:], b)
 }
 
-// HasArtifact reports whether there is an artifact of that name. It does not read the contents.
+// HasArtifact reports whether an artifact exists. It does not read the contents.
 func HasArtifact(tx kv.Tx, h Hash) (bool, error) {
 	b, err := tx.Get(ArtifactBucket, h[:])
 	return b != nil, err
 }
 
-// StatArtifact reads an artifact's size and media type and not its contents. One that is not there, or whose header cannot be read, gives kv.ErrDamaged.
+// StatArtifact reads an artifact's size and media type but not its contents. It returns kv.ErrDamaged if the artifact is missing or its header cannot be
+// read.
 func StatArtifact(tx kv.Tx, h Hash) (ArtifactInfo, error) {
 	b, err := tx.Get(ArtifactBucket, h[:])
 	if err != nil {
@@ -106,8 +107,8 @@ func IsArtifactHeader(value []byte) bool {
 	return err == nil
 }
 
-// Artifact reads an artifact and its media type. Contents that are not what the name says, or not there, give kv.ErrDamaged:
-// nothing refers to an artifact that was not stored.
+// Artifact reads an artifact and its media type. It returns kv.ErrDamaged if the contents are missing or do not match the name: nothing refers to an
+// artifact that was never stored.
 func Artifact(tx kv.Tx, h Hash) ([]byte, string, error) {
 	b, err := tx.Get(ArtifactBucket, h[:])
 	if err != nil {
@@ -147,8 +148,8 @@ func readChunks(tx kv.Tx, h Hash, from, to uint32, data *bytes.Buffer) error {
 	})
 }
 
-// ArtifactPart reads a part of an artifact, some 4 MB: the first for 0, then that with the number after it, until there is none. That the bytes are those of the name shows
-// when all of them are there.
+// ArtifactPart reads a part of an artifact, some 4 MB. Parts count from 0; after the last one it returns nil. Whether the bytes match the artifact's name
+// shows only once all parts are read.
 func ArtifactPart(tx kv.Tx, info ArtifactInfo, part int) ([]byte, error) {
 	chunks := (info.Size + chunkSize - 1) / chunkSize
 	from := int64(part) * chunksAtOnce
@@ -180,7 +181,7 @@ func damagedArtifact(h Hash, what string) error {
 	return fmt.Errorf("%w: artifact %s: %s", kv.ErrDamaged, h, what)
 }
 
-// DeleteArtifact removes an artifact with all its chunks. One that is not there is no error.
+// DeleteArtifact removes an artifact with all its chunks. A missing artifact is no error.
 func DeleteArtifact(tx kv.RwTx, h Hash) error {
 	var keys [][]byte
 	err := tx.Scan(ArtifactBucket, kv.Prefix(h[:]), func(key, _ []byte) error {
@@ -205,9 +206,9 @@ type ArtifactInfo struct {
 	Size      int64
 }
 
-// ScanArtifacts calls fn for each artifact whose name comes after the given one (the zero Hash: for all), in the order of
-// names. It reads no contents. A header that cannot be read, and chunks that have none, come with an err that wraps
-// kv.ErrDamaged and the name alone; the scan goes on from them. What fn returns ends the scan: kv.ErrStop without an error.
+// ScanArtifacts calls fn for each artifact whose name comes after the given one (the zero Hash: for all), in the order of names. It reads no contents. For
+// a header that cannot be read, and for chunks without one, fn gets only the name and an err that wraps kv.ErrDamaged; the scan goes on. An error of fn
+// ends the scan; kv.ErrStop ends it without an error.
 func ScanArtifacts(tx kv.Tx, after Hash, fn func(a ArtifactInfo, err error) error) error {
 	from := append(after[:len(after):len(after)], 0xff, 0xff, 0xff, 0xff, 0xff)
 	if after == (Hash{}) {
@@ -233,7 +234,7 @@ func ScanArtifacts(tx kv.Tx, after Hash, fn func(a ArtifactInfo, err error) erro
 	})
 }
 
-// Artifacts are the names of all artifacts that m refers to, in the order they come.
+// Artifacts returns the names of all artifacts that m refers to, in the order in which they occur.
 func Artifacts(m *Message) []Hash {
 	var list []Hash
 	add := func(h Hash) {

@@ -6,17 +6,17 @@ import (
 	"hash/crc32"
 )
 
-// checksumKey begins the last pair of a record that is a map with a checksum: the key 255, and a number of 4 bytes.
+// checksumKey begins the last pair of a record with a checksum: the key 255, and a number of 4 bytes.
 var checksumKey = []byte{0x18, 0xff, 0x1a}
 
 // checksumSize is the length of that pair.
 const checksumSize = 7
 
-// errChecksum: a record is not as it was written.
+// errChecksum: the record has changed since it was written.
 var errChecksum = errors.New("its checksum is wrong")
 
-// AddChecksum gives a record, a CBOR map of fewer than 255 pairs with whole numbers as keys in the core deterministic encoding, one more pair: under the key 255 the
-// CRC-32C of with and the record as it was before. A reader that does not know this key reads the record all the same.
+// AddChecksum adds a pair to a record, which must be a CBOR map of fewer than 255 pairs with integer keys in the core deterministic encoding: under the key
+// 255 the CRC-32C of with followed by the record. Readers that do not know this key can still read the record.
 func AddChecksum(record, with []byte) []byte {
 	sum := crc32.Update(crc32.Checksum(with, castagnoli()), castagnoli(), record)
 	out := make([]byte, 0, len(record)+checksumSize+1)
@@ -31,7 +31,7 @@ func AddChecksum(record, with []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(out, checksumKey...), sum)
 }
 
-// CheckRecord reports whether a record is as AddChecksum made it.
+// CheckRecord returns an error unless a record is as AddChecksum made it.
 func CheckRecord(record, with []byte) error {
 	end := len(record) - checksumSize
 	if end < 1 || string(record[end:end+3]) != string(checksumKey) {

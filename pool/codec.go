@@ -11,13 +11,13 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// maxItems is how many parts, calls or named values one message may have. A decoder takes no more either, so that a hostile
-// record cannot claim a size that it does not have.
+// maxItems bounds the parts, calls and named values of one message. Decoders have the same bound, so that a hostile record cannot claim a size that it does
+// not have.
 const maxItems = 100_000
 
 var (
 	encMode = mustEnc(cbor.CoreDetEncOptions())
-	// strictMode reports an unknown key, which sends the record to the slower reader; looseMode passes over it.
+	// strictMode reports an unknown key, which sends the record to the slower reader; looseMode ignores it.
 	strictMode = mustDec(cbor.DecOptions{ExtraReturnErrors: cbor.ExtraDecErrorUnknownField})
 	looseMode  = mustDec(cbor.DecOptions{})
 )
@@ -42,8 +42,8 @@ func mustDec(o cbor.DecOptions) cbor.DecMode {
 	return m
 }
 
-// Encode gives m's record: deterministic CBOR, the same bytes for the same message, and its CRC-32C behind. Part.Data is not
-// part of it. What could not be read back (text that is not UTF-8, a time that cannot be written, too many parts) is refused with ErrInvalid.
+// Encode returns m's record: deterministic CBOR, the same bytes for the same message, followed by its CRC-32C. Part.Data is not in it. Encode returns
+// ErrInvalid for what could not be read back: text that is not UTF-8, a time that cannot be written, too many parts.
 func Encode(m *Message) ([]byte, error) {
 	if err := checkRead(m); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func Encode(m *Message) ([]byte, error) {
 	return seal(encMode.Marshal(m))
 }
 
-// Decode reads a record into m, which takes no memory of b. If m has an ID before, the record must be that message's. A record
-// that cannot be read gives an error that names the message and wraps kv.ErrDamaged.
+// Decode reads a record into m, which shares no memory with b. If m has an ID, the record must be that message's. The error for a record that cannot be
+// read names the message and wraps kv.ErrDamaged.
 func Decode(b []byte, m *Message) error {
 	want := m.ID
 	*m = Message{}
@@ -93,10 +93,10 @@ func decode(b []byte, m *Message) error {
 
 const checksumLen = 4
 
-// castagnoli is the table of CRC-32C. It is made at the first use, not at the start of every program.
+// castagnoli returns the table of CRC-32C. It is made at the first use, so that a program's start does not pay for it.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// seal puts the CRC-32C of a record's bytes behind them, most significant byte first.
+// seal appends the CRC-32C of a record's bytes, most significant byte first.
 func seal(b []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func seal(b []byte, err error) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli())), nil
 }
 
-// unseal checks the CRC of what seal made and takes it off.
+// unseal checks the CRC that seal appended and removes it.
 func unseal(b []byte) ([]byte, error) {
 	n := len(b) - checksumLen
 	if n < 1 {

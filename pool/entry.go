@@ -1,6 +1,6 @@
 package pool
 
-// Entry is a message at its place on a branch. Its JSON is the message's with the fields of the place beside them.
+// Entry is a message at its place on a branch. Its JSON is that of the message plus the fields of the place.
 type Entry struct {
 	*Message
 	Position int    // from 1
@@ -8,5 +8,5 @@ type Entry struct {
 	Turn     string // u1, a1, u2 …
 	Session  int    // from 1
 	Tags     []string
-	Queued   bool // waits for its place until the reply that runs is done; has no Position yet
+	Queued   bool // the message waits for its place until the running reply is done; it has no Position yet
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Records of a later version may have keys that this one does not know. They are rare, so reading and writing them takes a
-// way of its own, by maps of raw values, and ordinary records pay nothing for it.
+// Records of a later version may have keys that this one does not know. Such records are rare, so they are read and written separately, by maps of raw
+// values, and ordinary records pay nothing for it.
+//
+// record is a CBOR map as it is stored.
 
 // record is a CBOR map as it lies in the file.
 type record = map[uint64]cbor.RawMessage
@@ -29,7 +31,7 @@ func (r *Result) extras() *record   { return &r.Extra }
 func (d *Metadata) extras() *record { return &d.Extra }
 func (s *Source) extras() *record   { return &s.Extra }
 
-// The keys of fields that hold other records, and two of a part.
+// The keys of fields that hold other records, and two keys of a part.
 const (
 	contentKey = 3
 	callsKey   = 4
@@ -43,7 +45,7 @@ const (
 	partRawKey  = 13
 )
 
-// knownKeys holds, for each extensible type, the keys that have a field.
+// knownKeys has, for each extensible type, the keys of its fields.
 var knownKeys = sync.OnceValue(func() map[reflect.Type]map[uint64]bool {
 	known := map[reflect.Type]map[uint64]bool{}
 	for _, v := range []any{Message{}, Part{}, Call{}, Result{}, Metadata{}, Source{}} {
@@ -78,7 +80,7 @@ func anyExtra[T any, P extensible[T]](list []T) bool {
 	return false
 }
 
-// encodeExtra is Encode for a message with unknown keys at some level.
+// encodeExtra is Encode for a message with unknown keys at any level.
 func encodeExtra(m *Message) ([]byte, error) {
 	var e extraEncoder
 	top := toRecord(&e, m)
@@ -104,7 +106,7 @@ func encodeExtra(m *Message) ([]byte, error) {
 	b, err := seal(encMode.Marshal(top))
 	e.check(err)
 	if e.err == nil {
-		e.check(looseMode.Wellformed(b[:len(b)-checksumLen])) // it may nest too deep by now
+		e.check(looseMode.Wellformed(b[:len(b)-checksumLen])) // the unknown values may nest too deep
 	}
 	return b, e.err
 }
@@ -124,7 +126,7 @@ func (e *extraEncoder) set(rec record, key uint64, v any) {
 	rec[key] = b
 }
 
-// toRecord is v's own fields with the unknown keys among them.
+// toRecord returns v's own fields together with its unknown keys.
 func toRecord[T any, P extensible[T]](e *extraEncoder, v P) record {
 	b, err := encMode.Marshal(v)
 	e.check(err)
@@ -147,7 +149,7 @@ func toRecords[T any, P extensible[T]](e *extraEncoder, list []T) []record {
 	return recs
 }
 
-// decodeExtra is Decode for a record with unknown keys at some level.
+// decodeExtra is Decode for a record with unknown keys at any level.
 func decodeExtra(body []byte, m *Message) error {
 	if err := looseMode.Unmarshal(body, m); err != nil {
 		return err
@@ -179,7 +181,7 @@ func decodeExtra(body []byte, m *Message) error {
 	return takeExtras(top[callsKey], m.Calls)
 }
 
-// takeExtra sets v's unknown keys from its record, and returns all of that.
+// takeExtra sets v's unknown keys from its record, and returns the whole record.
 func takeExtra[T any, P extensible[T]](b []byte, v P) (record, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -208,7 +210,7 @@ func takeExtras[T any, P extensible[T]](b []byte, list []T) error {
 	if err := looseMode.Unmarshal(b, &raw); err != nil {
 		return err
 	}
-	// A key that stands twice was refused, so raw is the list that was decoded.
+	// Duplicate keys were refused, so raw is the list that was decoded.
 	for i := range list {
 		if _, err := takeExtra[T, P](raw[i], &list[i]); err != nil {
 			return err

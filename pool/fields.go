@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// The tables below name every field of a message once. Writing JSON, reading it and checking a message all go by them.
+// The tables below name every field of a message once. JSON is written, read and checked by them.
+//
+// field is a named value of a T.
 
 // field is a named value of a T.
 type field[T any] struct {
@@ -16,7 +18,7 @@ type field[T any] struct {
 	place bool // belongs to an Entry, not to the message
 }
 
-// form is what an empty value is written as.
+// form is how an empty value is written.
 type form int
 
 const (
@@ -69,7 +71,7 @@ var partRest = []field[Part]{
 	{name: "native", at: func(p *Part) any { return &p.Raw }},
 }
 
-// partFields are the fields of the part types that have a meaning here.
+// partFields has the fields of the known part types.
 var partFields = map[string][]field[Part]{
 	TextPart:     append([]field[Part]{partType, partText.as(plain), partCallID}, partRest...),
 	ImagePart:    append([]field[Part]{partType, partText, partCallID}, partRest...),
@@ -95,8 +97,7 @@ var callFields = []field[Call]{
 	{name: "native", at: func(c *Call) any { return &c.Raw }},
 }
 
-// A result's JSON stands in "result", or else its text does. outcome is that field, and asideText the text where both are
-// there.
+// The field "result" has a result's JSON, or else its text. outcome is that field, asideText the text if both exist.
 type (
 	outcome   Result
 	asideText Result
@@ -138,10 +139,10 @@ var sourceFields = []field[Source]{
 	{name: "raw", at: func(s *Source) any { return &s.Raw }},
 }
 
-// cursor is a place in a message, a JSON Pointer (RFC 6901), for whoever walks through it.
+// cursor is a place in a message, as a JSON Pointer (RFC 6901), for code that walks through the message.
 type cursor struct{ path []byte }
 
-// enter goes into a field; leave with what it returns goes back.
+// enter goes into a field; leave goes back with the value that enter returned.
 func (c *cursor) enter(field string) int {
 	back := len(c.path)
 	c.path = append(c.path, '/')
@@ -149,12 +150,12 @@ func (c *cursor) enter(field string) int {
 	return back
 }
 
-// enterName goes into a value with a name that somebody else gave.
+// enterName goes into a value whose name is arbitrary.
 func (c *cursor) enterName(name string) int {
 	return c.enter(pointerEscapes.Replace(name))
 }
 
-// pointerEscapes writes what has a meaning of its own in a JSON Pointer.
+// pointerEscapes escapes the special characters of a JSON Pointer.
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (c *cursor) enterIndex(i int) int {
@@ -166,7 +167,7 @@ func (c *cursor) enterIndex(i int) int {
 
 func (c *cursor) leave(back int) { c.path = c.path[:back] }
 
-// invalid is an ErrInvalid that says where.
+// invalid returns an ErrInvalid that names the place.
 func (c *cursor) invalid(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if len(c.path) == 0 {
@@ -175,7 +176,7 @@ func (c *cursor) invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrInvalid, c.path, text)
 }
 
-// visitor calls fn with a pointer to each value of a message that holds no other.
+// visitor calls fn with a pointer to each value of a message that contains no other.
 type visitor struct {
 	cursor
 	fn func(c *cursor, value any) error

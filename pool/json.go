@@ -16,10 +16,12 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// The JSON of a message is lossless. Two keys at its end hold what the rest cannot, each a JSON Pointer into the message with
-// a text: "exact", the text of a JSON value that was stored with white space in it or that would be read as something else;
-// and "extra", in base64, the CBOR map of what else is stored at that place (unknown keys, the fields of a part whose type is
-// not known here).
+// The JSON of a message is lossless. Two keys at its end keep what the rest cannot, each an object from a JSON Pointer into the message to a text. "exact"
+// has the text of a JSON value that was stored with white space or that would be read as something else. "extra" has, in base64, the CBOR map of what else
+// is stored at that place: unknown keys, and the fields of a part of an unknown type.
+//
+// AppendJSON appends m's JSON to b: one line, keys always in the same order, no needless escapes, raw JSON without its white space. It returns ErrInvalid
+// for text, JSON or times that Validate refuses.
 
 // AppendJSON appends m's JSON to b: one line, keys always in the same order, nothing escaped that need not be. Raw JSON
 // appears without its white space. It fails, with ErrInvalid, for what Validate refuses as text, JSON or time.
@@ -27,7 +29,7 @@ func (m *Message) AppendJSON(b []byte) ([]byte, error) {
 	return appendJSON(b, &Entry{Message: m}, false)
 }
 
-// AppendJSON is Message.AppendJSON with the fields of the place.
+// AppendJSON is Message.AppendJSON plus the fields of the place.
 func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 	if e.Message == nil {
 		e = &Entry{Message: &Message{}, Position: e.Position, Parent: e.Parent, Turn: e.Turn, Session: e.Session}
@@ -35,7 +37,7 @@ func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 	return appendJSON(b, e, true)
 }
 
-// MarshalJSON is AppendJSON. json.Marshal, unlike an Encoder with SetEscapeHTML(false), changes <, > and & in it to escapes.
+// MarshalJSON is AppendJSON. json.Marshal escapes <, > and & in the result; an Encoder with SetEscapeHTML(false) does not.
 func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil) }
 
 // MarshalJSON is AppendJSON.
@@ -261,7 +263,7 @@ func (w *writer) part(p *Part) {
 	w.buf.WriteByte('}')
 }
 
-// isPlainForeign reports whether a part of an unknown type is told by its JSON alone.
+// isPlainForeign reports whether a part of an unknown type has nothing but its JSON.
 func isPlainForeign(p *Part) bool {
 	typ, err := "", error(nil)
 	if json.Valid(p.Raw) {
@@ -272,7 +274,7 @@ func isPlainForeign(p *Part) bool {
 	return err == nil && typ == p.Type && len(p.Extra) == 0 && reflect.ValueOf(rest).IsZero()
 }
 
-// foreignRecord is all of such a part but its JSON; where it has none, its key says so.
+// foreignRecord returns everything of such a part but its JSON. If it has no JSON, the JSON's key is there with null.
 func foreignRecord(p *Part) record {
 	rest := *p
 	rest.Raw = nil
@@ -291,7 +293,7 @@ func (w *writer) addExtra(rec record) {
 	w.extra = append(w.extra, aside{string(w.path), base64.StdEncoding.EncodeToString(b)})
 }
 
-// raw writes JSON without white space, and puts its exact text aside where that is something else or told to.
+// raw writes JSON without white space. It puts the exact text aside if that differs, or if keep is set.
 func (w *writer) raw(raw json.RawMessage, keep bool) {
 	start := w.buf.Len()
 	if err := json.Compact(w.buf, raw); err != nil {
@@ -337,10 +339,10 @@ func (w *writer) text(s string) {
 	w.buf.Write(jsontree.AppendString(w.buf.AvailableBuffer(), s))
 }
 
-// timeLayout is RFC 3339 with as many digits of a second as there are.
+// timeLayout is RFC 3339 with as many fractional digits as needed.
 const timeLayout = "2006-01-02T15:04:05.999999Z07:00"
 
-// String is the moment as RFC 3339 in UTC, or "" where it is unknown.
+// String returns the time as RFC 3339 in UTC, or "" if it is unknown.
 func (t Time) String() string {
 	if t == 0 {
 		return ""
@@ -348,7 +350,7 @@ func (t Time) String() string {
 	return t.Time().Format(timeLayout)
 }
 
-// MarshalJSON gives RFC 3339 in UTC, or null.
+// MarshalJSON returns RFC 3339 in UTC, or null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t == 0 {
 		return []byte("null"), nil
@@ -382,7 +384,7 @@ func parseTime(s string) (Time, error) {
 	return TimeOf(at), nil
 }
 
-// MarshalText gives 64 hex digits.
+// MarshalText returns 64 hex digits.
 func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
 
 // UnmarshalText takes 64 hex digits.

@@ -15,11 +15,9 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// UnmarshalJSON reads what AppendJSON wrote, or JSON written by hand: role and one of content, tool_calls and tool_result are
-// needed, content may be a plain string, and null means that something is not known. It is strict, with ErrInvalid: a key that
-// is not known here, or stands there twice, is refused, names count in lower case only, and text that is not UTF-8 or has half of a
-// surrogate pair is no text. The fields of a place (turn, position …) are passed over. Raw JSON is kept byte for byte. It does
-// not call Validate.
+// UnmarshalJSON reads what AppendJSON wrote, or JSON written by hand. It needs role and one of content, tool_calls and tool_result; content may be a plain
+// string, and null means unknown. It is strict and returns ErrInvalid for unknown or duplicate keys, for keys in upper case, and for text that is not UTF-8
+// or has half of a surrogate pair. It ignores the fields of a place (turn, position …). Raw JSON is kept byte for byte. It does not call Validate.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	e := Entry{Message: &Message{}}
 	if err := unmarshal(data, &e); err != nil {
@@ -29,7 +27,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON is Message.UnmarshalJSON with the fields of the place.
+// UnmarshalJSON is Message.UnmarshalJSON plus the fields of the place.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	got := Entry{Message: &Message{}}
 	if err := unmarshal(data, &got); err != nil {
@@ -75,7 +73,7 @@ func unmarshal(data []byte, e *Entry) error {
 	return r.unused()
 }
 
-// unused refuses what was put aside for a place that there is not.
+// unused refuses what was put aside for a place that does not exist.
 func (r *reader) unused() error {
 	for _, path := range slices.Sorted(maps.Keys(r.exact)) {
 		return r.invalid("exact: there is no JSON at %q", path)
@@ -86,8 +84,7 @@ func (r *reader) unused() error {
 	return nil
 }
 
-// reader reads a message from JSON that is known to be valid. exact and extra hold what is put aside for a place, until it
-// is used.
+// reader reads a message from valid JSON. exact and extra have what is put aside for a place, until it is used.
 type reader struct {
 	cursor
 	exact map[string]string
@@ -139,7 +136,7 @@ func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []fi
 	return setExtra(r, v, rec)
 }
 
-// takeExtra is the CBOR map put aside for this place, or nil.
+// takeExtra returns the CBOR map put aside for this place, or nil.
 func (r *reader) takeExtra() (record, error) {
 	b, ok := r.extra[string(r.path)]
 	if !ok {
@@ -153,7 +150,7 @@ func (r *reader) takeExtra() (record, error) {
 	return rec, nil
 }
 
-// setExtra gives v its unknown keys.
+// setExtra sets v's unknown keys.
 func setExtra[T any, P extensible[T]](r *reader, v P, rec record) error {
 	for k := range rec {
 		if knows[T](k) {
@@ -204,7 +201,7 @@ func isOutcome(value any) bool {
 	return ok
 }
 
-// null leaves a value as it is, empty, unless its exact text says that it is the JSON null.
+// null leaves a value empty, unless its exact text says that it is the JSON null.
 func (r *reader) null(value any) error {
 	if raw, ok := value.(*json.RawMessage); ok && r.exact[string(r.path)] != "" {
 		return r.raw([]byte("null"), raw)
@@ -240,7 +237,7 @@ func (r *reader) scalar(data []byte, value any) error {
 	return r.named(s, value)
 }
 
-// named reads the values that are written as a text of one form.
+// named reads values that are written as a text of a fixed form.
 func (r *reader) named(s string, value any) (err error) {
 	switch x := value.(type) {
 	case *ID:
@@ -289,7 +286,7 @@ func (r *reader) outcome(data []byte, x *outcome) error {
 	return r.raw(data, &x.JSON)
 }
 
-// raw copies JSON as it came, or the exact text put aside for it.
+// raw copies JSON as it is, or takes the exact text put aside for it.
 func (r *reader) raw(data []byte, raw *json.RawMessage) error {
 	*raw = bytes.Clone(data)
 	exact, ok := r.exact[string(r.path)]
@@ -304,7 +301,7 @@ func (r *reader) raw(data []byte, raw *json.RawMessage) error {
 	return nil
 }
 
-// bare is JSON without white space, and with the escapes that json.Marshal may have made.
+// bare returns JSON without white space, and with the escapes that json.Marshal may make.
 func bare(b []byte) []byte {
 	var compact, escaped bytes.Buffer
 	if json.Compact(&compact, b) != nil {
@@ -378,8 +375,7 @@ func (r *reader) part(data []byte, p *Part) error {
 	return r.raw(data, &p.Raw)
 }
 
-// foreign reads a part of an unknown type of which more is stored than its JSON. A record with an empty key for that JSON
-// stands for a part without.
+// foreign reads a part of an unknown type that has more than its JSON. If rec has an empty value for the JSON's key, the part has no JSON.
 func (r *reader) foreign(data []byte, rec record, p *Part) error {
 	_, none := rec[partRawKey]
 	delete(rec, partRawKey)
@@ -402,7 +398,7 @@ func (r *reader) foreign(data []byte, rec record, p *Part) error {
 	return r.raw(data, &p.Raw)
 }
 
-// typeOf is the "type" of a part.
+// typeOf returns the "type" of a part.
 func (r *reader) typeOf(data []byte) (string, error) {
 	var typ string
 	err := r.items(data, '{', func(name string, value []byte) error {
@@ -417,7 +413,7 @@ func (r *reader) typeOf(data []byte) (string, error) {
 	return typ, err
 }
 
-// text reads a string. Half of a surrogate pair is refused: no UTF-8 could hold it.
+// text reads a string. It refuses half of a surrogate pair, which UTF-8 cannot represent.
 func (r *reader) text(data []byte, s *string) error {
 	if data[0] != '"' {
 		return r.invalid("it must be a string")

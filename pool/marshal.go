@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// mostItems is how many items a list or a map of a record has at most: what decoders of records take.
+// mostItems bounds the items of a list or map in a record, as the decoders of records do.
 const mostItems = 1 << 24
 
-// Marshal gives a record of any kind but a message's, for which there is Encode: deterministic CBOR. All records are written through it, so what could be written and
-// then not be read is refused here, whatever door it came through, with an ErrInvalid that names the field: text that is not UTF-8, a time outside the years 1 to 9999.
+// Marshal returns a record of any kind but a message's, for which there is Encode: deterministic CBOR. All records are written through it, so it refuses
+// what could be written but not read back: text that is not UTF-8, a time outside the years 1 to 9999, too many items. The error is an ErrInvalid that
+// names the field.
 func Marshal(v any) ([]byte, error) {
 	if err := flaw("", reflect.ValueOf(v)); err != nil {
 		return nil, err
@@ -21,13 +22,13 @@ func Marshal(v any) ([]byte, error) {
 	return encMode.Marshal(v)
 }
 
-// textError says of one text what is wrong with it. It is an ErrInvalid.
+// textError says what is wrong with one text. It is an ErrInvalid.
 type textError string
 
 func (e textError) Error() string { return string(e) }
 func (e textError) Unwrap() error { return ErrInvalid }
 
-// CheckText refuses, as an ErrInvalid, a text that is not UTF-8: no JSON and no reader of a record could hold it. what says what the text is.
+// CheckText returns an ErrInvalid if a text is not UTF-8, since neither JSON nor a record could hold it. what names the text in the error.
 func CheckText(what, text string) error {
 	if utf8.ValidString(text) {
 		return nil
@@ -40,7 +41,7 @@ var (
 	jsonType = reflect.TypeFor[json.RawMessage]()
 )
 
-// flaw is what keeps a value from being read back, nil for nothing. The path leads to it.
+// flaw returns what keeps a value from being read back, nil for nothing. path names the value.
 func flaw(path string, v reflect.Value) error {
 	if !v.IsValid() || !mayFail(v.Type()) {
 		return nil
@@ -63,7 +64,7 @@ func flaw(path string, v reflect.Value) error {
 			path = v.Type().Name()
 		}
 		for _, i := range fieldsOf(v.Type()) {
-			// The path is put together only where it is told.
+			// the path is built only for an error
 			if flaw("", v.Field(i)) != nil {
 				return flaw(path+"."+v.Type().Field(i).Name, v.Field(i))
 			}
@@ -109,7 +110,7 @@ func mayFail(t reflect.Type) bool {
 	return t == timeType
 }
 
-// looked has for each type of a struct the fields that may fail.
+// looked caches for each struct type the fields that may fail.
 var looked sync.Map
 
 func fieldsOf(t reflect.Type) []int {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Same reports whether two messages say the same: role, parts, calls (id, tool, arguments) and result. How JSON is spaced, the state of calls, a
-// result's compact summary and all that is known about a message beside it do not count. Contents count the same whether they are
-// there or, as in a stored message, named by their hash.
+// Same reports whether two messages say the same: role, parts, calls (id, tool, arguments) and result. The spacing of JSON, the states of calls, a result's
+// compact summary and everything beside the words do not count. Contents are the same whether they are present or, as in a stored message, named by their
+// hash.
 func Same(a, b *Message) (bool, error) {
 	x, err := Encode(said(a))
 	if err != nil {
@@ -18,7 +18,7 @@ func Same(a, b *Message) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// SameBut is Same, but a may have the mark in place of some texts, anywhere.
+// SameBut is like Same, but a may have the mark in place of some texts, anywhere.
 func SameBut(a, b *Message, mark string) (bool, error) {
 	same, err := Same(a, b)
 	if same || err != nil {
@@ -45,7 +45,7 @@ func SameBut(a, b *Message, mark string) (bool, error) {
 	return bytes.HasSuffix(rest, parts[last]), nil
 }
 
-// said is what a message says, in one form.
+// said returns the words of a message in a normal form.
 func said(m *Message) *Message {
 	out := &Message{Role: m.Role, Content: saidParts(m.Content)}
 	for _, c := range m.Calls {
@@ -81,7 +81,7 @@ func saidParts(parts []Part) []Part {
 	return out
 }
 
-// compact takes the white space out of JSON. What is none stays as it is.
+// compact removes the white space from JSON. Text that is no JSON stays as it is.
 func compact(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// signature is how contents of a media type begin. A dot in pattern stands for any byte where loose is set.
+// signature is how contents of a media type begin. If loose is set, a dot in pattern matches any byte.
 type signature struct {
 	offset    int
 	pattern   string
@@ -13,8 +13,8 @@ type signature struct {
 	loose     bool
 }
 
-// signatures are those of the WHATWG's MIME sniffing that stand alone, and before them some more that people send to models. The first that
-// fits wins. net/http knows the former too; importing it for them would link a whole HTTP client into every program.
+// signatures has the independent ones of the WHATWG's MIME sniffing, preceded by some more that people send to models. The first match wins. net/http knows
+// the former too, but importing it would link a whole HTTP client into every program.
 var signatures = [...]signature{
 	{4, "ftypavif", "image/avif", false},
 	{4, "ftypheic", "image/heic", false},
@@ -65,9 +65,8 @@ var signatures = [...]signature{
 
 const textType = "text/plain"
 
-// SniffMediaType tells from the first bytes of data what it is, as a media type without parameters: image/png, image/jpeg, image/gif,
-// image/webp, image/svg+xml, application/pdf and others; text/plain for text of any kind that it does not know, and
-// application/octet-stream for what it cannot tell.
+// SniffMediaType guesses a media type, without parameters, from the first bytes of data: image/png, image/jpeg, image/gif, image/webp, image/svg+xml,
+// application/pdf and others. It returns text/plain for any other text and application/octet-stream for anything else.
 func SniffMediaType(data []byte) string {
 	for i := range signatures {
 		if s := &signatures[i]; s.fits(data) {
@@ -103,7 +102,7 @@ func (s *signature) fits(data []byte) bool {
 	return true
 }
 
-// htmlTags are what pages begin with, without the sign before them.
+// htmlTags are the beginnings of HTML pages, without the <.
 var htmlTags = [...]string{"!DOCTYPE HTML", "HTML", "HEAD", "SCRIPT", "IFRAME", "H1", "DIV", "FONT", "TABLE", "A", "STYLE", "TITLE", "B", "BODY", "BR", "P", "!--"}
 
 func isHTML(text []byte) bool {
@@ -115,7 +114,7 @@ func isHTML(text []byte) bool {
 	return false
 }
 
-// isMP4 looks for a brand of MP4 in the box that such files begin with.
+// isMP4 looks for a brand of MP4 in the first box.
 func isMP4(data []byte) bool {
 	if len(data) < 12 || string(data[4:8]) != "ftyp" {
 		return false
@@ -132,12 +131,12 @@ func isMP4(data []byte) bool {
 	return false
 }
 
-// isText tells whether no byte is a control character that texts do not have.
+// isText reports whether data has no control characters other than those of texts.
 func isText(data []byte) bool {
 	return !bytes.ContainsFunc(data, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\f' && c != '\r' && c != 0x1b })
 }
 
-// isSVG looks for the root element behind an XML declaration, a document type and comments.
+// isSVG looks for the root element after an XML declaration, a document type and comments.
 func isSVG(data []byte) bool {
 	head := bytes.TrimPrefix(data[:min(len(data), 1024)], []byte("\xef\xbb\xbf"))
 	head = bytes.TrimLeft(head, " \t\r\n")

@@ -10,17 +10,17 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Bucket holds the messages. Its keys are a context's id and a message's, 16 bytes each.
+// Bucket has the messages. Its keys are a context's id and a message's id, 16 bytes each.
 const Bucket = "pool"
 
-// inlineLimit is the size in bytes up to which a tool result's text or JSON stays in its message's record.
+// inlineLimit is the largest text or JSON of a tool result, in bytes, that stays in its message's record.
 const inlineLimit = 8 << 10
 
 func key(ctx, id ID) []byte { return append(ctx[:len(ctx):len(ctx)], id[:]...) }
 
-// Put stores m in a context, over what has its id there. The bytes of its images and documents, and a tool result's text or
-// JSON over 8 KiB, become artifacts; their hashes and sizes are made here. m itself is not changed. A part that refers to
-// an artifact which the store does not have is refused with ErrInvalid. Put does not call Validate.
+// Put stores m in a context and overwrites a message with its id. The bytes of its images and documents, and a tool result's text or JSON over 8 KiB,
+// become artifacts, whose hashes and sizes Put computes. It does not change m. It returns ErrInvalid if a part refers to an artifact that the store does
+// not have. It does not call Validate.
 func Put(tx kv.RwTx, ctx ID, m *Message) error {
 	stored, err := putAside(tx, m)
 	if err != nil {
@@ -36,7 +36,7 @@ func Put(tx kv.RwTx, ctx ID, m *Message) error {
 	return nil
 }
 
-// putAside stores m's large contents and returns the message as its record is to be.
+// putAside stores m's large contents and returns the message as its record will have it.
 func putAside(tx kv.RwTx, m *Message) (*Message, error) {
 	k := keeper{tx: tx}
 	stored := *m
@@ -70,7 +70,7 @@ func (k *keeper) put(data []byte, mediaType string) (Hash, int64) {
 	return h, int64(len(data))
 }
 
-// has makes sure that an artifact which is only referred to is there.
+// has checks that an artifact exists to which a part refers.
 func (k *keeper) has(h Hash) {
 	if k.err != nil || h == (Hash{}) {
 		return
@@ -126,7 +126,7 @@ func (k *keeper) result(r *Result) {
 	}
 }
 
-// putBack gives m the texts that putAside took away. The bytes of images and documents stay where they are.
+// putBack restores the texts that putAside stored as artifacts. The bytes of images and documents stay there.
 func putBack(tx kv.Tx, m *Message) error {
 	r := m.Result
 	if r == nil {
@@ -155,7 +155,7 @@ func putBack(tx kv.Tx, m *Message) error {
 	return nil
 }
 
-// textKeys names the artifacts that putBack reads, but for large ones.
+// textKeys names the artifacts that putBack reads, except large ones.
 func textKeys(m *Message) (keys []kv.Key) {
 	add := func(h Hash, size int64) {
 		if h == (Hash{}) || size < 0 || size > mostFetched {
@@ -177,10 +177,10 @@ func textKeys(m *Message) (keys []kv.Key) {
 	return keys
 }
 
-// mostFetched is the size up to which a text is read together with others.
+// mostFetched is the largest text that is read together with others.
 const mostFetched = 1 << 20
 
-// Get reads a message; nil if the context has none of that id.
+// Get reads a message; nil if the context has none with that id.
 func Get(tx kv.Tx, ctx, id ID) (*Message, error) {
 	b, err := tx.Get(Bucket, key(ctx, id))
 	if b == nil || err != nil {
@@ -200,16 +200,16 @@ func load(tx kv.Tx, id ID, b []byte) (*Message, error) {
 	return m, nil
 }
 
-// GetMany reads messages in the order of ids and calls fn for each, with nil for one that is not there. An error from reading
-// or from fn ends it and is returned; kv.ErrStop ends it with nil.
+// GetMany reads messages in the order of ids and calls fn for each, with nil for a missing one. An error from reading or from fn ends it and is returned;
+// kv.ErrStop ends it without an error.
 func GetMany(tx kv.Tx, ctx ID, ids []ID, fn func(i int, m *Message) error) error {
 	return GetManyWith(tx, ctx, ids, nil, fn)
 }
 
-// manyAtOnce is how many messages are held at once while their contents are read.
+// manyAtOnce is how many messages are in memory at once while their contents are read.
 const manyAtOnce = 256
 
-// GetManyWith is GetMany that brings along what fn reads for a message: also gives the keys.
+// GetManyWith is like GetMany and also fetches what fn reads for a message: also returns the keys.
 func GetManyWith(tx kv.Tx, ctx ID, ids []ID, also func(*Message) []kv.Key, fn func(i int, m *Message) error) error {
 	for from := 0; from < len(ids); from += manyAtOnce {
 		page := ids[from:min(from+manyAtOnce, len(ids))]
@@ -262,7 +262,7 @@ func MessageKeys(ctx ID, ids []ID) []kv.Key {
 	return keys
 }
 
-// Head is what tells one kind of message from another.
+// Head has the fields that distinguish kinds of messages.
 type Head struct {
 	Role   Role   `cbor:"2,keyasint"`
 	Kind   string `cbor:"8,keyasint"`
@@ -270,7 +270,7 @@ type Head struct {
 	Unsent bool   `cbor:"10,keyasint"`
 }
 
-// Heads is GetMany for the heads alone, which costs less than reading the messages. Missing messages are passed over.
+// Heads is like GetMany for the heads alone, which costs less than reading the messages. It skips missing messages.
 func Heads(tx kv.Tx, ctx ID, ids []ID, fn func(i int, h Head) error) error {
 	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
 		if value == nil {
@@ -288,7 +288,7 @@ func Heads(tx kv.Tx, ctx ID, ids []ID, fn func(i int, h Head) error) error {
 	})
 }
 
-// putAway is what the texts of a result have that lie beside its message.
+// putAway has the sizes of a result's texts that are stored as artifacts.
 type putAway struct {
 	Result *struct {
 		Size  int64 `cbor:"9,keyasint"`
@@ -298,7 +298,7 @@ type putAway struct {
 	} `cbor:"5,keyasint"`
 }
 
-// Sizes is GetMany for about how many bytes of memory the messages take, without reading them. Those that are not there, or cannot be read, take 0.
+// Sizes is like GetMany for about how many bytes of memory the messages take, without reading them. Messages that are missing or cannot be read count 0.
 func Sizes(tx kv.Tx, ctx ID, ids []ID, fn func(i, size int) error) error {
 	return tx.GetMany(Bucket, keysOf(ctx, ids), func(i int, value []byte) error {
 		size := len(value)
@@ -313,7 +313,7 @@ func Sizes(tx kv.Tx, ctx ID, ids []ID, fn func(i, size int) error) error {
 	})
 }
 
-// keysOf are the keys of messages, in one piece of memory.
+// keysOf returns the keys of messages, in one allocation.
 func keysOf(ctx ID, ids []ID) [][]byte {
 	const size = 2 * len(ctx)
 	all := make([]byte, 0, size*len(ids))
@@ -325,7 +325,7 @@ func keysOf(ctx ID, ids []ID) [][]byte {
 	return keys
 }
 
-// HomeOf reads where a message was first put, without reading it; nil if the context has none of that id.
+// HomeOf reads a message's home without reading the message; nil if the context has none with that id.
 func HomeOf(tx kv.Tx, ctx, id ID) (*Home, error) {
 	b, err := tx.Get(Bucket, key(ctx, id))
 	if b == nil || err != nil {
@@ -344,14 +344,14 @@ func HomeOf(tx kv.Tx, ctx, id ID) (*Home, error) {
 	return &m.Home, nil
 }
 
-// Has reports whether the context has a message of that id. It does not read it.
+// Has reports whether the context has a message with that id. It does not read the message.
 func Has(tx kv.Tx, ctx, id ID) (bool, error) {
 	b, err := tx.Get(Bucket, key(ctx, id))
 	return b != nil, err
 }
 
-// Scan calls fn for each message of a context, in the order of ids. A message that cannot be read comes as nil with its id and
-// an err, and the scan goes on. What fn returns ends it: kv.ErrStop without an error.
+// Scan calls fn for each message of a context, in the order of ids. For a message that cannot be read fn gets nil with the id and an err, and the scan goes
+// on. An error of fn ends the scan; kv.ErrStop ends it without an error.
 func Scan(tx kv.Tx, ctx ID, fn func(id ID, m *Message, err error) error) error {
 	return ScanAfter(tx, ctx, ID{}, fn)
 }
@@ -361,7 +361,7 @@ func ScanAfter(tx kv.Tx, ctx, after ID, fn func(id ID, m *Message, err error) er
 	return scanAfter(tx, ctx, after, fn, func(id ID, value []byte) (*Message, error) { return load(tx, id, value) })
 }
 
-// scanAfter calls fn with what read makes of each message's record.
+// scanAfter calls fn with the result of read for each message's record.
 func scanAfter[T any](tx kv.Tx, ctx, after ID, fn func(ID, *T, error) error, read func(ID, []byte) (*T, error)) error {
 	r := kv.Prefix(ctx[:])
 	if after != (ID{}) {
@@ -377,7 +377,7 @@ func scanAfter[T any](tx kv.Tx, ctx, after ID, fn func(ID, *T, error) error, rea
 	})
 }
 
-// Facts are what is known about a message, without its text.
+// Facts is what is known about a message, without its text.
 type Facts struct {
 	ID         ID       `cbor:"-"`
 	Role       Role     `cbor:"2,keyasint"`
@@ -389,7 +389,8 @@ type Facts struct {
 	Home       Home     `cbor:"15,keyasint"`
 }
 
-// ScanFacts is ScanAfter for the facts alone, which costs less than reading the messages. A message that cannot be read comes as nil with its error.
+// ScanFacts is like ScanAfter for the facts alone, which costs less than reading the messages. For a message that cannot be read fn gets nil with its
+// error.
 func ScanFacts(tx kv.Tx, ctx, after ID, fn func(id ID, f *Facts, err error) error) error {
 	return scanAfter(tx, ctx, after, fn, func(id ID, value []byte) (*Facts, error) {
 		f := &Facts{ID: id}

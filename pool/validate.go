@@ -9,18 +9,18 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// ErrInvalid: a message that can never be stored or sent, or text that is not valid JSON. The error says where and why.
+// ErrInvalid means that a message can never be stored or sent, or that a text is not valid JSON. The error says where and why.
 var ErrInvalid = errors.New("invalid message")
 
-// The first and the last moment that can be written as RFC 3339: the years 1 to 9999.
+// The first and the last time that RFC 3339 can express: the years 1 to 9999.
 const (
 	minTime Time = -62_135_596_800_000_000
 	maxTime Time = 253_402_300_799_999_999
 )
 
-// Validate reports, as an ErrInvalid, the first reason why m cannot be a message: an unknown role, calls
-// that are not an assistant's, a result that is not a tool's, a part that lacks what its type needs, invalid JSON, text
-// that is not UTF-8. Calls of one id are allowed, and so are results without a call.
+// Validate returns an ErrInvalid with the first reason why m cannot be a message: an unknown role, calls in another than an assistant's message, a result
+// in another than a tool's, a part without what its type needs, invalid JSON, text that is not UTF-8. Several calls with one id are allowed, as are results
+// without a call.
 func (m *Message) Validate() error {
 	if err := checkRead(m); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (p *Part) valid(c *cursor, calls []Call) error {
 	return nil
 }
 
-// checkRead refuses what no JSON and no reader of the record could hold: text that is not UTF-8, and times that cannot be written.
+// checkRead refuses what neither JSON nor a record could hold: text that is not UTF-8, and times that cannot be written.
 func checkRead(m *Message) error {
 	return visit(m, func(c *cursor, value any) error {
 		ok := true
@@ -144,7 +144,7 @@ func checkRead(m *Message) error {
 	})
 }
 
-// checkCounts refuses more parts, calls and names than a record may have.
+// checkCounts refuses more parts, calls or names than a record may have.
 func checkCounts(m *Message) error {
 	n := max(len(m.Content), len(m.Calls), len(m.AppData), len(m.Meta.ProviderData), len(m.Extra))
 	if m.Result != nil {
@@ -178,7 +178,7 @@ func validValue(c *cursor, value any) error {
 	return nil
 }
 
-// maxDepth is how deep raw JSON may nest, so that a message's JSON, in which it lies deeper, can be read by everybody.
+// maxDepth is how deep raw JSON may nest, so that every reader can read the message's JSON, which contains it.
 const maxDepth = 1000
 
 func validJSON(c *cursor, raw json.RawMessage) error {
@@ -194,7 +194,7 @@ func validJSON(c *cursor, raw json.RawMessage) error {
 	return nil
 }
 
-// depthOf is how deep valid JSON nests.
+// depthOf returns how deep valid JSON nests.
 func depthOf(raw []byte) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(raw); i++ {

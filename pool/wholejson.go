@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// MakeWhole makes all JSON values of a message whole, as jsontree.Whole does, and says how many places had to change. It is for what comes from outside, before it is stored: what leaves
-// is then taken by strict readers.
+// MakeWhole makes all JSON values of a message whole, as jsontree.Whole does, and returns how many places it changed. Messages from outside pass it before
+// they are stored, since strict readers may get them later.
 func (m *Message) MakeWhole() int {
 	changed := 0
 	whole := func(raw *json.RawMessage) {

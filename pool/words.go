@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Words is a hash of what a message says: its role, kind, content, calls and result. It does not tell when it was said, by which model, and what
-// became of its calls, so that two programs that keep the same message have the same Words of it.
+// Words returns a hash of what a message says: its role, kind, content, calls and result. It does not depend on the time, the model or the states of calls,
+// so two programs that keep the same message compute the same Words.
 func (m *Message) Words() Hash {
 	b := appendText(make([]byte, 0, 512), string(m.Role), m.Kind)
 	b = appendParts(b, m.Content)
@@ -49,7 +49,7 @@ func appendParts(b []byte, parts []Part) []byte {
 	return b
 }
 
-// dataHash is the hash of a part's bytes, wherever they lie; zero for none.
+// dataHash returns the hash of a part's bytes, wherever they are; zero if it has none.
 func (p *Part) dataHash() Hash {
 	if len(p.Data) > 0 {
 		return HashOf(p.Data)
@@ -57,8 +57,8 @@ func (p *Part) dataHash() Hash {
 	return p.SHA256
 }
 
-// Continues tells whether m is earlier at a later time: the same, written on. Its texts go on, parts and calls were added behind those that
-// there were, a call that had no result got its arguments, or a reply that was not finished is.
+// Continues reports whether m is a later version of earlier, written on: its texts are longer, it has more parts or calls after the earlier ones, a call
+// without a result has got its arguments, or an unfinished reply is finished.
 func (m *Message) Continues(earlier *Message) bool {
 	if m.Role != earlier.Role || (m.Result == nil) != (earlier.Result == nil) {
 		return false
@@ -78,7 +78,7 @@ func (m *Message) Continues(earlier *Message) bool {
 	return r == nil || r.RequestID == was.RequestID && strings.HasPrefix(r.Text, was.Text) && bytes.HasPrefix(r.JSON, was.JSON) && partsContinue(r.Parts, was.Parts)
 }
 
-// continues tells whether a call is an earlier one: arguments may still be written only while it has not run.
+// continues reports whether a call is a later version of earlier. Its arguments may differ only if the earlier one had not run.
 func (c *Call) continues(earlier *Call) bool {
 	return c.ID == earlier.ID && c.Tool == earlier.Tool &&
 		(bytes.Equal(c.Arguments, earlier.Arguments) || earlier.Execution == NotRun && c.Execution != NotRun)
