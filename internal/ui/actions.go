@@ -34,21 +34,24 @@ func changingKeys() []key {
 		{[]string{"c"}, inList, "", "a new conversation", (*model).create},
 		{[]string{"b"}, inList, "", "rename the conversation", (*model).rename},
 		{[]string{"D"}, inList, "", "put the conversation into the trash", (*model).trash},
-		{[]string{"u"}, inList, "", "undo what was done last in the conversation", (*model).undoInList},
+		{[]string{"u"}, inList, "", "undo what was done last in the conversation; take out of the trash what was just put there", (*model).undoInList},
 	}
 }
 
 // doneMsg is what became of a change.
 type doneMsg struct {
-	note   string
-	err    error
-	head   string // the branch whose head the cursor goes to
-	undone string // a branch on which something was taken back
+	note        string
+	err         error
+	head        string // the branch whose head the cursor goes to
+	undone      string // a branch on which something was taken back
+	became             // of an answer
+	draft, back string // what was typed and not stored, and the draft that it is to be
 }
 
 // done reports a change and reads anew what it changed.
 func (m *model) done(msg doneMsg) tea.Cmd {
 	m.complain(msg.err)
+	m.trashed = nil
 	if msg.err == nil && msg.note != "" {
 		m.say(false, msg.note)
 	}
@@ -126,11 +129,11 @@ func (m *model) switchHere() tea.Cmd {
 func (m *model) forkHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		on := v.nameOf(v.branchHere())
-		m.ask("fork at "+e.Turn+": the new branch's name", "", func(m *model, name string) tea.Cmd {
+		m.ask("fork at "+e.Turn+": the new branch's name", "", func(m *model, name string) (tea.Cmd, error) {
 			return m.change(on, func(b *chatctx.Batch) { b.Fork(name, chatctx.ForkOptions{At: chatctx.RefTo(e.ID)}) },
 				func(c *chatctx.Committed) doneMsg {
 					return doneMsg{note: "forked; now on " + c.Last().Branch, head: c.Last().Branch}
-				})
+				}), nil
 		})
 		return nil
 	})
@@ -138,28 +141,34 @@ func (m *model) forkHere() tea.Cmd {
 
 func (m *model) editHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
-		return m.askText("edit "+e.Turn, e.Text(), m.edits(v, r, e))
+		m.askEdit(v, r, e)
+		return nil
 	})
 }
 
 func (m *model) editInEditor() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
-		return m.edit(e.Text(), m.edits(v, r, e))
+		return m.editAnswer(m.askEdit(v, r, e))
 	})
 }
 
+// askEdit asks for another text of a message.
+func (m *model) askEdit(v *conversation, r *screen.Row, e *chatctx.Entry) *question {
+	return m.askText("edit "+e.Turn, "edit "+e.ID.String(), e.Text(), m.edits(v, r, e))
+}
+
 // edits puts another text in place of a message's, on a new branch.
-func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*model, string) tea.Cmd {
+func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*model, string) (tea.Cmd, error) {
 	on := v.nameOf(r.Branch)
-	return func(m *model, text string) tea.Cmd {
+	return func(m *model, text string) (tea.Cmd, error) {
 		if text == e.Text() {
 			m.say(false, "the text was not changed, so nothing was done")
-			return nil
+			return nil, nil
 		}
 		return m.change(on, func(b *chatctx.Batch) { b.Edit(chatctx.RefTo(e.ID), text, chatctx.EditOptions{}) },
 			func(c *chatctx.Committed) doneMsg {
 				return doneMsg{note: "edited; now on " + c.Last().Branch, head: c.Last().Branch}
-			})
+			}), nil
 	}
 }
 
@@ -211,9 +220,9 @@ func (m *model) tagHere() tea.Cmd {
 		if len(v.tags[e.ID]) > 1 {
 			had = v.tags[e.ID][0]
 		}
-		q := m.ask("tag "+e.Turn, had, func(m *model, name string) tea.Cmd {
+		q := m.ask("tag "+e.Turn, had, func(m *model, name string) (tea.Cmd, error) {
 			if name = strings.TrimSpace(name); name == had {
-				return nil
+				return nil, nil
 			}
 			return m.change(on, func(b *chatctx.Batch) {
 				if had != "" {
@@ -222,7 +231,7 @@ func (m *model) tagHere() tea.Cmd {
 				if name != "" {
 					b.Tag(name, chatctx.RefTo(e.ID))
 				}
-			}, said("tagged %s", name))
+			}, said("tagged %s", name)), nil
 		})
 		q.empty = had != ""
 		return nil
@@ -235,11 +244,11 @@ func (m *model) renameBranch() tea.Cmd {
 		return nil
 	}
 	name := v.nameOf(v.headHere())
-	m.ask("rename the branch "+name, name, func(m *model, to string) tea.Cmd {
+	m.ask("rename the branch "+name, name, func(m *model, to string) (tea.Cmd, error) {
 		if to == name {
-			return nil
+			return nil, nil
 		}
-		return m.change("", func(b *chatctx.Batch) { b.RenameBranch(name, to) }, said("%s is now %s", name, to))
+		return m.change("", func(b *chatctx.Batch) { b.RenameBranch(name, to) }, said("%s is now %s", name, to)), nil
 	})
 	return nil
 }
@@ -364,11 +373,18 @@ func (m *model) use() tea.Cmd {
 func (m *model) trash() tea.Cmd {
 	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
 		_, err := m.st.Trash(m.ctx, info.ID.String())
-		return screen.Titled(info.Title, info.ID) + " is in the trash; chatctx restore brings it back", err
+		return screen.Titled(info.Title, info.ID) + " is in the trash; u brings it back", err
 	})
 }
 
+// undoInList brings back what was put into the trash last, else takes back what was done last in the conversation at the cursor.
 func (m *model) undoInList() tea.Cmd {
+	if info := m.trashed; info != nil {
+		return m.changeOf(info, func(info *chatctx.ContextInfo) (string, error) {
+			_, err := m.st.Restore(m.ctx, info.ID.String())
+			return screen.Titled(info.Title, info.ID) + " is back", err
+		})
+	}
 	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
 		u, err := m.st.Undo(m.ctx, info.ID.String(), "", "")
 		if err != nil {
@@ -383,21 +399,29 @@ func (m *model) rename() tea.Cmd {
 	if info == nil {
 		return nil
 	}
-	m.ask("rename "+screen.Titled(info.Title, info.ID), info.Title, func(m *model, title string) tea.Cmd {
+	m.ask("rename "+screen.Titled(info.Title, info.ID), info.Title, func(m *model, title string) (tea.Cmd, error) {
 		return m.changeOf(info, func(info *chatctx.ContextInfo) (string, error) {
 			b := m.st.Begin(info.ID.String(), "")
 			b.SetTitle(title)
 			_, err := b.Commit(m.ctx)
 			return "renamed", err
-		})
+		}), nil
 	})
 	return nil
 }
 
 func (m *model) create() tea.Cmd {
-	m.ask("a new conversation: its title", "", func(m *model, title string) tea.Cmd {
-		m.focus = onTree
-		return m.opens(func() (*chatctx.ChatContext, error) { return m.st.New(m.ctx, chatctx.NewContext{Title: title}) })
+	m.ask("a new conversation: its title", "", func(m *model, title string) (tea.Cmd, error) {
+		return m.act(func() tea.Msg {
+			c, err := m.st.New(m.ctx, chatctx.NewContext{Title: title})
+			if err != nil {
+				return errMsg{err}
+			}
+			return madeMsg{c}
+		}), nil
 	})
 	return nil
 }
+
+// madeMsg is a new conversation, to be opened.
+type madeMsg struct{ c *chatctx.ChatContext }

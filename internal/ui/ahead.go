@@ -73,9 +73,21 @@ func (m *model) act(do func() tea.Msg) tea.Cmd {
 // actedMsg is the end of a change.
 type actedMsg struct{ tea.Msg }
 
+// failure is why a change was not made, nil where it was.
+func failure(msg tea.Msg) error {
+	switch msg := msg.(type) {
+	case doneMsg:
+		return msg.err
+	case errMsg:
+		return msg.error
+	}
+	return nil
+}
+
 func (m *model) acted(msg actedMsg) tea.Cmd {
 	m.acting, m.unseen = false, true
 	cmd := m.update(msg.Msg)
+	m.answered(failure(msg.Msg))
 	m.unseen = m.reading || m.stale
 	return cmd
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -158,7 +159,7 @@ func (q *queue) ref() string {
 
 func (q *queue) coming() bool { return q.busy && !q.known }
 func (q *queue) hint() string {
-	return "y yes  n no  A always  e edit  E in the editor  r reason  g run and go on  enter: its place  esc: back"
+	return "y yes  n no  A always  e edit  r reason  g run, go on  E editor  enter: its place  esc: back"
 }
 
 // arrange leaves a third for the list, the rest for what would run.
@@ -193,17 +194,18 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case "A", "a":
 		return q.always(m, c)
 	case "e":
-		return m.askText("the arguments of "+c.Tool, q.arguments(c), func(m *model, text string) tea.Cmd { return q.put(m, c, text) })
+		q.askArguments(m, c)
 	case "E":
-		return m.edit(q.arguments(c), func(m *model, text string) tea.Cmd { return q.put(m, c, text) })
+		return m.editAnswer(q.askArguments(m, c))
 	case "r":
-		asked := m.ask("the reason, which the model gets with a no", q.reason, func(m *model, text string) tea.Cmd {
+		asked := m.ask("the reason, which the model gets with a no", q.reason, func(m *model, text string) (tea.Cmd, error) {
 			if q.ref() == string(c.Ref()) {
 				q.reason = text
 			}
-			return nil
+			return nil, nil
 		})
 		asked.empty = true
+		asked.keeps(m, "reason "+string(c.Ref()))
 	case "g":
 		return q.goOn(m, c)
 	case "enter":
@@ -225,15 +227,17 @@ func (q *queue) arguments(c *waiting) string {
 	return b.String()
 }
 
-// put takes edited arguments. They are approved with the next y and with nothing else.
-func (q *queue) put(m *model, c *waiting, text string) tea.Cmd {
-	if !json.Valid([]byte(text)) {
-		m.say(true, "that is no JSON; the arguments stay as they are")
-		return nil
-	}
-	q.edited[string(c.Ref())] = screen.Compact(json.RawMessage(text))
-	m.say(false, "y runs it with these arguments")
-	return nil
+// askArguments asks for arguments in place of those of a call. They are approved with the next y and with nothing else.
+func (q *queue) askArguments(m *model, c *waiting) *question {
+	ref := string(c.Ref())
+	return m.askText("the arguments of "+c.Tool, "arguments "+ref, q.arguments(c), func(m *model, text string) (tea.Cmd, error) {
+		if !json.Valid([]byte(text)) {
+			return nil, errors.New("that is no JSON")
+		}
+		q.edited[ref] = screen.Compact(json.RawMessage(text))
+		m.say(false, "y runs it with these arguments")
+		return nil, nil
+	})
 }
 
 // decide takes a decision, with rules that are made by it; that somebody else was faster is told.

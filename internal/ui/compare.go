@@ -49,7 +49,7 @@ func (m *model) compareHere() tea.Cmd {
 	if refs := v.parting(); len(refs) > 1 {
 		return m.compare(refs...)
 	}
-	m.say(true, "no branches part above this; m marks a place to compare with another")
+	m.say(true, "nothing parts above this: m marks this place, then c at another one compares the two")
 	return nil
 }
 

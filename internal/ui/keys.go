@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -62,7 +63,7 @@ func movingKeys() []key {
 		{[]string{"enter"}, inTree, "", "into the preview", func(m *model) tea.Cmd { m.focus = onPreview; return nil }},
 		{[]string{"enter", "esc"}, inPreview, "back", "back to the tree", func(m *model) tea.Cmd { m.focus = onTree; return nil }},
 		{[]string{"tab"}, anywhere, "", "the next pane", (*model).nextPane},
-		{[]string{"esc"}, inTree, "list", "the list of conversations", func(m *model) tea.Cmd { m.focus = onList; return nil }},
+		{[]string{"esc"}, inTree, "list", "the list of conversations", (*model).toList},
 		{[]string{"esc"}, inList, "", "take the filter away; back to the tree", (*model).leaveList},
 		{[]string{"v"}, anywhere, "", "the preview goes on with what follows, or not", func(m *model) tea.Cmd { m.readsOn = !m.readsOn; return nil }},
 		{[]string{"q", "ctrl+c"}, anywhere, "", "leave", (*model).quit},
@@ -93,6 +94,7 @@ func (m *model) inTree(do func(*conversation)) tea.Cmd {
 // key does what a key means.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
+	m.warned = m.warned && (k.String() == "q" || k.String() == "ctrl+c")
 	switch {
 	case m.question != nil:
 		return m.question.key(m, k)
@@ -117,11 +119,11 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 func (m *model) moves(name string) bool {
 	switch {
 	case m.focus == onList:
+		m.list.sought = chatctx.ID{}
 		return m.list.moved(name)
 	case m.focus == onPreview:
-		r := roll{n: len(m.preview.lines), height: m.preview.height}
+		r := roll{n: m.preview.n, height: m.preview.height}
 		r.cursor, r.top = m.preview.top, m.preview.top
-		m.follow = false
 		if !r.moved(name) {
 			return false
 		}
@@ -176,9 +178,21 @@ func (m *model) paste(text string) tea.Cmd {
 }
 
 func (m *model) nextPane() tea.Cmd {
-	m.focus = map[pane]pane{onTree: onPreview, onPreview: onList, onList: onTree}[m.focus]
+	if m.focus == onPreview {
+		return m.toList()
+	}
+	m.focus = map[pane]pane{onTree: onPreview, onList: onTree}[m.focus]
 	if m.focus == onTree && m.conv == nil {
 		m.focus = onList
+	}
+	return nil
+}
+
+// toList goes to the list, to the conversation that is open.
+func (m *model) toList() tea.Cmd {
+	m.focus = onList
+	if m.conv != nil {
+		m.list.seek(m.conv.c.ID)
 	}
 	return nil
 }
@@ -195,11 +209,14 @@ func (m *model) leaveList() tea.Cmd {
 	return nil
 }
 
-// quit leaves, once answers that come were stopped: a second time is not asked.
+// quit leaves. Where an answer comes, it says first what becomes of that.
 func (m *model) quit() tea.Cmd {
-	for _, s := range m.streams {
-		s.stop()
+	if !m.warned && slices.ContainsFunc(m.streams, (*stream).running) {
+		m.warned = true
+		m.say(true, "an answer still comes: q again stops it, keeps what came, and leaves")
+		return nil
 	}
+	m.stopAll()
 	m.leaving = true
 	return tea.Quit
 }

@@ -18,7 +18,8 @@ type list struct {
 	folds  [][]rune // the titles as the filter compares them
 	found  []int    // what the filter leaves, nil without one
 	filter field
-	typing bool // the keys go to the filter
+	typing bool       // the keys go to the filter
+	sought chatctx.ID // what the cursor goes to once it is read
 
 	next  func() (*chatctx.ContextInfo, error, bool)
 	stop  func()
@@ -64,12 +65,13 @@ const listPage = 64
 
 // wants reads more where the screen needs it.
 func (l *list) wants() tea.Cmd {
-	if l.busy || l.whole || l.filter.text == "" && len(l.infos) > l.top+2*l.height {
+	seeking := l.sought != (chatctx.ID{})
+	if l.busy || l.whole || l.filter.text == "" && !seeking && len(l.infos) > l.top+2*l.height {
 		return nil
 	}
 	l.busy = true
 	n := max(listPage, 2*l.height)
-	if l.filter.text != "" {
+	if l.filter.text != "" || seeking {
 		n = 4 * listPage
 	}
 	return func() tea.Msg {
@@ -97,6 +99,9 @@ func (l *list) read(msg listMsg) {
 		}
 	}
 	l.refilter()
+	if l.sought != (chatctx.ID{}) {
+		l.seek(l.sought)
+	}
 }
 
 // index is where a conversation stands, -1 for nowhere.
@@ -172,6 +177,14 @@ func (l *list) find(id chatctx.ID) {
 			l.to(i)
 			return
 		}
+	}
+}
+
+// seek puts the cursor on a conversation, once it is read where it is not.
+func (l *list) seek(id chatctx.ID) {
+	l.find(id)
+	if l.sought = id; l.index(id) >= 0 || l.whole {
+		l.sought = chatctx.ID{}
 	}
 }
 

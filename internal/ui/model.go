@@ -45,21 +45,27 @@ type model struct {
 	over     overlay
 	keys     []key
 	question *question
-	note     string
-	bad      bool // the note is a failure
-	streams  []*stream
-	found    *search // the last search, for n and N
+	// A change is under way that the answer to the question led to.
+	answering bool
+	drafts    map[string]string // texts that were typed and not given away
+	note      string
+	bad       bool // the note is a failure
+	streams   []*stream
+	found     *search // the last search, for n and N
 
-	undone  string       // the branch on which something was taken back last
-	goHead  string       // the branch whose head the cursor goes to when the tree is read anew
-	reached *chatctx.Hit // what it goes to
-	follow  bool         // the preview follows an answer that comes to its end
+	trashed *chatctx.ContextInfo // the conversation that was put into the trash last
+	undone  string               // the branch on which something was taken back last
+	goHead  string               // the branch whose head the cursor goes to when the tree is read anew
+	reached *chatctx.Hit         // what it goes to
+	follow  *asking              // the cursor goes to the head of the branch where this is answered; nil: it stays where it is
+	atEnd   bool                 // the preview shows the end of its text, as it grows
+	warned  bool                 // that leaving stops answers
 	errands errands
 	fatal   error
 }
 
 func newModel(ctx context.Context, o Options) *model {
-	m := &model{ctx: ctx, o: o, st: o.Store, pen: screen.Pen{Styles: true, Color: o.Color}, list: newList(ctx, o.Store), send: func(tea.Msg) {}, missed: map[chatctx.ID]bool{}}
+	m := &model{ctx: ctx, o: o, st: o.Store, pen: screen.Pen{Styles: true, Color: o.Color}, list: newList(ctx, o.Store), send: func(tea.Msg) {}, missed: map[chatctx.ID]bool{}, drafts: map[string]string{}}
 	for _, g := range keyGroups() {
 		m.keys = append(m.keys, g.keys...)
 	}
@@ -160,6 +166,9 @@ func (m *model) opened(msg factsMsg) tea.Cmd {
 		m.conv.renew(msg.facts)
 	}
 	clear(m.missed)
+	if msg.head == "" && m.follow != nil && m.follow.streams[0].context == msg.c.ID {
+		msg.head = m.follow.branch
+	}
 	m.toNamed(msg.head)
 	next := m.readNext()
 	if h := m.reached; h != nil {
@@ -175,7 +184,7 @@ func (m *model) unread(err error) {
 	first := m.open == 0 && m.conv == nil
 	if errors.Is(err, errGone) && m.conv != nil {
 		m.list.gone(m.conv.c.ID)
-		m.conv, m.over, m.question = nil, nil, nil
+		m.conv, m.over, m.question, m.answering = nil, nil, nil, false
 	}
 	m.stale = true // it is tried again with the next key
 	if m.conv == nil {
@@ -275,7 +284,7 @@ func (m *model) replaced(id chatctx.ID) {
 // complain shows a failure; nil shows nothing.
 func (m *model) complain(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		m.say(true, err.Error())
+		m.say(true, m.inKeys(err))
 	}
 }
 

@@ -89,7 +89,6 @@ func (m *model) wheel(at tea.Mouse) tea.Cmd {
 	case in == onList:
 		m.list.by(lines)
 	case in == onPreview:
-		m.follow = false
 		m.preview.scroll(lines)
 	case m.conv != nil:
 		m.conv.by(lines)

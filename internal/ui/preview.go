@@ -26,6 +26,7 @@ type preview struct {
 	of     reading
 	number int // of the reading that is on its way, or was the last: what comes of an earlier one is left
 	lines  []screen.Line
+	n      int // of the lines that are shown: the answers that come are among them
 	top    int
 	next   int // the position where reading goes on; 0: nothing is left
 	busy   bool
@@ -129,7 +130,7 @@ func (m *model) readPreview(msg previewMsg) {
 
 // scroll moves the text.
 func (p *preview) scroll(lines int) {
-	p.top = max(min(p.top+lines, len(p.lines)-p.height), 0)
+	p.top = max(min(p.top+lines, p.n-p.height), 0)
 }
 
 // more reads on where the end of what was read comes near.

@@ -13,25 +13,57 @@ import (
 
 // question is what the person is asked at the bottom of the screen. nil is none.
 type question struct {
-	label string
-	field field
-	empty bool // an empty text is an answer too
-	then  func(m *model, text string) tea.Cmd
+	label   string
+	field   field
+	empty   bool   // an empty text is an answer too
+	draft   string // what a text that was not given away is kept as; "": it is not kept
+	offered string // what was there before anything was typed
+	refused string // why the last answer was none
+	then    func(m *model, text string) (tea.Cmd, error)
 }
 
-// ask puts a question; keys go to it until it is answered or given up.
-func (m *model) ask(label, text string, then func(m *model, text string) tea.Cmd) *question {
-	q := &question{label: label, then: then}
+// ask puts a question; keys go to it until it is answered or given up. An answer that is refused, by the error or by the change that it leads to, leaves the question open with
+// what was typed and the reason under it.
+func (m *model) ask(label, text string, then func(m *model, text string) (tea.Cmd, error)) *question {
+	q := &question{label: label, offered: text, then: then}
 	q.field.set(text)
 	m.question = q
 	return q
 }
 
-// askText asks for a text of several lines.
-func (m *model) askText(label, text string, then func(m *model, text string) tea.Cmd) tea.Cmd {
-	q := m.ask(label+" (enter: done, alt+enter: new line, ctrl+x: editor, esc: not)", text, then)
+// askText asks for a text of several lines. What is typed and not given away is kept as a draft of the conversation under a name, and offered again.
+func (m *model) askText(label, draft, text string, then func(m *model, text string) (tea.Cmd, error)) *question {
+	q := m.ask(label, text, then)
 	q.field.lines = true
-	return nil
+	q.keeps(m, draft)
+	return q
+}
+
+// keeps has what is typed kept as a draft.
+func (q *question) keeps(m *model, draft string) {
+	q.draft = m.draftName(draft)
+	if kept := m.drafts[q.draft]; kept != "" {
+		q.field.set(kept)
+		m.say(false, "what you typed before; esc keeps it, emptied it is dropped")
+	}
+}
+
+// draftName tells the drafts of conversations apart.
+func (m *model) draftName(draft string) string {
+	if m.conv == nil {
+		return draft
+	}
+	return m.conv.c.ID.String() + " " + draft
+}
+
+// keep keeps a text as a draft, and reports whether there was something to keep.
+func (m *model) keep(draft, text string) bool {
+	if strings.TrimSpace(text) == "" {
+		delete(m.drafts, draft)
+		return false
+	}
+	m.drafts[draft] = text
+	return true
 }
 
 // height is how many lines the question takes above the status, as it is now.
@@ -40,7 +72,7 @@ func (q *question) height(m *model) int {
 		return 0
 	}
 	lines, _ := q.field.lay(max(m.w-1, 1), m.width())
-	return 1 + min(len(lines), q.most(m))
+	return 1 + min(len(lines), q.most(m)) + len(q.reason(m))
 }
 
 // most is how many lines of the text are shown.
@@ -50,6 +82,9 @@ func (q *question) most(m *model) int {
 	}
 	return max(m.body()/2, 1)
 }
+
+// reason is why the last answer was none.
+func (q *question) reason(m *model) []string { return m.wrapped(screen.Red, q.refused) }
 
 // draw gives the lines of the question, and where the cursor stands in them.
 func (q *question) draw(m *model) (out []string, x, y int) {
@@ -64,22 +99,33 @@ func (q *question) draw(m *model) (out []string, x, y int) {
 	for _, l := range lines[top:min(top+most, len(lines))] {
 		out = append(out, m.fit(l, m.w))
 	}
-	return out, at.x, at.y - top + 1
+	return append(out, q.reason(m)...), at.x, at.y - top + 1
+}
+
+// hint says what ends the question.
+func (q *question) hint() string {
+	end := "esc: not"
+	if q.draft != "" {
+		end = "esc: later"
+	}
+	if q.field.lines {
+		return "enter: done  alt+enter: new line  ctrl+x: editor  " + end
+	}
+	return "enter: done  " + end
 }
 
 // key does what a key means while the question stands.
 func (q *question) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	switch k.Keystroke() {
 	case "esc", "ctrl+c":
-		m.question = nil
+		m.giveUp()
 		return nil
 	case "enter":
 		if strings.TrimSpace(q.field.text) == "" && !q.empty {
 			m.say(true, "it is empty; esc gives it up")
 			return nil
 		}
-		m.question = nil
-		return q.then(m, q.field.text)
+		return m.answer(q)
 	case "ctrl+x":
 		return m.edit(q.field.text, func(m *model, text string) tea.Cmd {
 			if m.question == q {
@@ -92,11 +138,68 @@ func (q *question) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
+// giveUp takes the question away. What was typed is kept where it is a text and not a name.
+func (m *model) giveUp() {
+	q := m.question
+	m.question = nil
+	if q == nil || q.draft == "" {
+		return
+	}
+	text := q.field.text
+	if text == q.offered {
+		text = ""
+	}
+	if m.keep(q.draft, text) {
+		m.say(false, "what you typed is kept; the same key offers it again")
+	}
+}
+
+// answer does what an answer leads to. While that is a change, the question stays until it is made.
+func (m *model) answer(q *question) tea.Cmd {
+	m.question, q.refused = nil, ""
+	delete(m.drafts, q.draft)
+	cmd, err := q.then(m, q.field.text)
+	switch {
+	case err != nil:
+		m.refuse(q, err)
+	case m.acting && m.question == nil:
+		m.question, m.answering = q, true
+	}
+	return cmd
+}
+
+// answered takes what became of the change that an answer led to.
+func (m *model) answered(err error) {
+	q := m.question
+	if !m.answering || q == nil {
+		return
+	}
+	m.question, m.answering = nil, false
+	if err != nil {
+		m.note = ""
+		m.refuse(q, err)
+	}
+}
+
+// refuse puts a question again with the reason under what was typed.
+func (m *model) refuse(q *question, err error) {
+	m.question, q.refused = q, screen.OneLine(m.inKeys(err))
+}
+
 // edited is a text that comes back from the editor.
 type editedMsg struct {
 	text string
 	then func(m *model, text string) tea.Cmd
 	err  error
+}
+
+// editAnswer lets the person type the answer to a question in their editor; what they leave it with is the answer.
+func (m *model) editAnswer(q *question) tea.Cmd {
+	m.question = nil
+	return m.edit(q.field.text, func(m *model, text string) tea.Cmd {
+		q.field.set(text)
+		return m.answer(q)
+	})
 }
 
 // edit lets the person change a text in their editor.

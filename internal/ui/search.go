@@ -17,6 +17,7 @@ const mostHits = 200
 // search is what was looked for and found.
 type search struct {
 	sheet
+	asked  *question
 	text   string
 	all    bool // in all conversations
 	hits   []*chatctx.Hit
@@ -38,13 +39,14 @@ func (m *model) askSearch(all bool) tea.Cmd {
 	if m.found != nil {
 		last = m.found.text
 	}
-	m.ask(label, last, func(m *model, text string) tea.Cmd { return m.search(text, all) })
+	var q *question
+	q = m.ask(label, last, func(m *model, text string) (tea.Cmd, error) { return m.search(q, text, all), nil })
 	return nil
 }
 
-func (m *model) search(text string, all bool) tea.Cmd {
+func (m *model) search(q *question, text string, all bool) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
-	s := &search{text: text, all: all, busy: true, cancel: cancel}
+	s := &search{asked: q, text: text, all: all, busy: true, cancel: cancel}
 	m.found, m.over = s, s
 	o := chatctx.SearchOptions{Text: text, Limit: mostHits}
 	if !all {
@@ -68,6 +70,11 @@ func (s *search) update(m *model, msg tea.Msg) tea.Cmd {
 	if msg, ok := msg.(hitsMsg); ok && msg.of == s {
 		s.hits, s.busy, s.n = msg.hits, false, len(msg.hits)
 		s.cancel()
+		if errors.Is(msg.err, chatctx.ErrInvalid) {
+			m.over = nil
+			m.refuse(s.asked, msg.err)
+			return nil
+		}
 		m.complain(msg.err)
 	}
 	return nil

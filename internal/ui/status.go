@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chatctx/chatctx/internal/screen"
@@ -88,24 +89,58 @@ func word(raw json.RawMessage) string {
 	return screen.OneLine(s)
 }
 
-// hint is the last line: what was done or went wrong, else the keys that matter here.
-func (m *model) hint() string {
+// bottom are the last lines: what was done or went wrong, else the keys that matter here.
+func (m *model) bottom() []string {
 	switch {
 	case m.note != "" && m.bad:
-		return m.cell(screen.Red, m.note, m.w)
+		return m.wrapped(screen.Red, m.note)
 	case m.note != "":
-		return m.cell(screen.Green, m.note, m.w)
+		return m.wrapped(screen.Green, m.note)
 	case m.question != nil:
-		return m.cell(screen.Dim, "enter: done  esc: not", m.w)
+		return []string{m.hints(m.question.hint())}
 	case m.over != nil:
-		return m.cell(screen.Dim, m.over.hint(), m.w)
+		return []string{m.hints(m.over.hint())}
 	}
-	var b strings.Builder
-	b.WriteString("? keys  ")
+	items := []string{"? keys"}
 	for _, k := range m.keys {
 		if k.in&m.where() != 0 && k.short != "" {
-			b.WriteString(k.names[0] + " " + k.short + "  ")
+			items = append(items, k.names[0]+" "+k.short)
 		}
 	}
-	return m.cell(screen.Dim, b.String(), m.w)
+	return []string{m.hints(strings.Join(items, "  "))}
+}
+
+// hints are as many of some hints, two spaces between them, as fit on a line whole. The last one, which says how to get out, stays when others go.
+func (m *model) hints(text string) string {
+	items := strings.Split(text, "  ")
+	for len(items) > 1 && m.method.StringWidth(strings.Join(items, "  ")) > m.w {
+		items = slices.Delete(items, max(len(items)-2, 1), max(len(items)-1, 2))
+	}
+	return m.cell(screen.Dim, strings.Join(items, "  "), m.w)
+}
+
+// wrapped are words as lines of the screen, of which they take a quarter at most.
+func (m *model) wrapped(style screen.Style, text string) []string {
+	if text == "" {
+		return nil
+	}
+	lines := screen.Wrap([]screen.Span{{Text: text}}, max(m.w, 1), m.width(), nil, nil)
+	most := max(m.h/4, 1)
+	out := make([]string, 0, most)
+	for i, l := range lines[:min(len(lines), most)] {
+		words := l.Text()
+		if i == most-1 && len(lines) > most { // the rest, to be cut
+			words = restOf(lines[i:])
+		}
+		out = append(out, m.cell(style, words, m.w))
+	}
+	return out
+}
+
+func restOf(lines []screen.Line) string {
+	words := make([]string, len(lines))
+	for i, l := range lines {
+		words[i] = l.Text()
+	}
+	return strings.Join(words, " ")
 }

@@ -25,14 +25,24 @@ func talkingKeys() []key {
 	}
 }
 
+// asking is what was asked at once: one answer comes, or several, and the cursor follows them until the person moves.
+type asking struct {
+	branch  string // whose head the cursor goes to; "" until it is known
+	streams []*stream
+}
+
+// running reports whether an answer still comes.
+func (a *asking) running() bool { return slices.ContainsFunc(a.streams, (*stream).running) }
+
 // stream is an answer that comes.
 type stream struct {
+	*asking
 	context chatctx.ID
 	branch  string // "" until the branch is made that it comes on
 	stop    context.CancelFunc
 	text    strings.Builder
-	state   string // what happens where no words come
-	done    bool
+	state   string   // what happens where no words come
+	ended   *doneMsg // what became of it; nil while it comes
 
 	shown   screen.Stream // of the text, in so many columns
 	upTo    int           // what of the text was given to it
@@ -47,7 +57,7 @@ type streamMsg struct {
 	ended *doneMsg
 }
 
-func (s *stream) running() bool { return !s.done }
+func (s *stream) running() bool { return s.ended == nil }
 
 // doing is what happens, for the status.
 func (s *stream) doing() string {
@@ -68,19 +78,24 @@ func (m *model) streaming(branch string) *stream {
 	return m.streams[i]
 }
 
-// streamShown is the answer that the preview shows: one that comes on a branch whose head the cursor is on.
-func (m *model) streamShown() *stream {
+// streamsShown are the answers that the preview shows: those that come on branches whose head the cursor is on.
+func (m *model) streamsShown() (out []*stream) {
 	if m.conv == nil || m.left == onList {
 		return nil
 	}
-	if r := m.conv.here(); r != nil {
-		for _, i := range r.Heads {
-			if s := m.streaming(m.conv.nameOf(i)); s != nil {
-				return s
-			}
+	r := m.conv.here()
+	if r == nil { // nothing is said yet
+		if s := m.streaming(m.conv.info.Active); s != nil {
+			out = append(out, s)
+		}
+		return out
+	}
+	for _, i := range r.Heads {
+		if s := m.streaming(m.conv.nameOf(i)); s != nil {
+			out = append(out, s)
 		}
 	}
-	return nil
+	return out
 }
 
 // lines are the answer so far. Blocks that are whole are rendered once, the last one as it comes.
@@ -91,7 +106,7 @@ func (s *stream) lines(columns int, width screen.Width) []screen.Line {
 	text := s.text.String()
 	s.whole = append(s.whole, s.shown.Add(text[s.upTo:], columns, width)...)
 	s.upTo = len(text)
-	head := screen.Line{{Text: "assistant", Style: screen.Green | screen.Bold}, {Text: "  " + s.state + " x stops", Style: screen.Dim}}
+	head := screen.Line{{Text: "assistant", Style: screen.Green | screen.Bold}, {Text: " ‹" + screen.OneLine(s.branch) + "›  " + s.state + " x stops", Style: screen.Dim}}
 	return append(append([]screen.Line{head}, s.whole...), s.shown.Rest(columns, width)...)
 }
 
@@ -103,7 +118,7 @@ func (s *stream) again(columns int) {
 // begin starts an answer on a branch; answer is called beside the loop, with a context that the person can stop.
 func (m *model) begin(branch string, answer func(ctx context.Context, s *stream) doneMsg) {
 	ctx, cancel := context.WithCancel(m.ctx)
-	s := m.newStream(branch, cancel)
+	s := m.newStream(&asking{branch: branch}, branch, cancel)
 	m.errands.do(func() {
 		defer cancel()
 		done := answer(ctx, s)
@@ -111,10 +126,12 @@ func (m *model) begin(branch string, answer func(ctx context.Context, s *stream)
 	})
 }
 
-func (m *model) newStream(branch string, stop context.CancelFunc) *stream {
-	s := &stream{context: m.conv.c.ID, branch: branch, stop: stop, state: "asking …"}
-	m.streams = append(slices.DeleteFunc(m.streams, func(s *stream) bool { return s.done }), s)
-	m.follow = true
+// newStream is an answer that comes. The cursor and the preview follow what was asked last.
+func (m *model) newStream(of *asking, branch string, stop context.CancelFunc) *stream {
+	s := &stream{asking: of, context: m.conv.c.ID, branch: branch, stop: stop, state: "asking …"}
+	of.streams = append(of.streams, s)
+	m.streams = append(slices.DeleteFunc(m.streams, func(s *stream) bool { return !s.running() }), s)
+	m.follow, m.atEnd = of, true
 	return s
 }
 
@@ -131,21 +148,7 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 	here := m.conv != nil && m.conv.c.ID == s.context
 	switch {
 	case msg.ended != nil:
-		s.done = true
-		if errors.Is(msg.ended.err, context.Canceled) {
-			*msg.ended = came(nil, msg.ended.err)
-		}
-		m.complain(msg.ended.err)
-		if !here {
-			return nil
-		}
-		if msg.ended.err == nil && msg.ended.note != "" {
-			m.say(false, msg.ended.note)
-		}
-		if msg.ended.head != "" {
-			m.goHead = msg.ended.head
-		}
-		return m.reread()
+		return m.ended(s, msg.ended, here)
 	case e.Delta != nil:
 		switch e.Delta.Type {
 		case pool.ThinkingPart:
@@ -162,22 +165,95 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 		if here {
 			return m.reread()
 		}
+	case e.Request != nil && here: // what the person said is stored
+		return m.reread()
 	}
 	return nil
 }
 
-func (m *model) stop() tea.Cmd {
-	n := 0
-	for _, s := range m.streams {
-		if s.running() {
-			s.stop()
-			n++
+// ended takes the end of an answer. When all that was asked at once have ended, it says what became of them.
+func (m *model) ended(s *stream, done *doneMsg, here bool) tea.Cmd {
+	if done.err != nil && errors.Is(done.err, context.Canceled) {
+		*done = came(nil, done.err)
+	}
+	s.ended = done
+	if done.back != "" && m.drafts[done.draft] == "" {
+		m.drafts[done.draft] = done.back
+	}
+	if !s.asking.running() {
+		followed := m.follow == s.asking
+		all := m.sum(s.asking)
+		if m.complain(all.err); all.err == nil {
+			m.say(false, all.note)
+		}
+		if followed {
+			m.follow = nil
+			if here {
+				m.goHead = all.head
+			}
 		}
 	}
-	if n == 0 {
+	if !here {
+		return nil
+	}
+	return m.reread()
+}
+
+// sum is what became of all that were asked at once.
+func (m *model) sum(a *asking) doneMsg {
+	if len(a.streams) == 1 {
+		return *a.streams[0].ended
+	}
+	on := map[became][]string{}
+	out := doneMsg{head: a.branch}
+	var err error
+	for _, s := range a.streams {
+		on[s.ended.became] = append(on[s.ended.became], s.branch)
+		if s.ended.err != nil && err == nil {
+			err = s.ended.err
+		}
+		if s.ended.head != "" && out.head == a.branch {
+			out.head = s.ended.head
+		}
+	}
+	var words []string
+	for _, w := range []struct {
+		became
+		words string
+	}{{answered, "answered on"}, {calls, "a call waits for a word of yours (a) on"}, {part, "stopped: what came is kept, unfinished, on"}, {nothing, "stopped before anything came on"}, {failed, "failed:"}} {
+		if on[w.became] != nil {
+			words = append(words, w.words+" "+strings.Join(on[w.became], ", "))
+		}
+	}
+	out.note = strings.Join(words, "; ")
+	switch {
+	case err == nil:
+		out.note += "; u takes it back"
+	case len(on[failed]) == len(a.streams):
+		out = doneMsg{err: err, head: out.head}
+	default:
+		out.err = fmt.Errorf("%s (%w); u takes it back", out.note, err)
+	}
+	return out
+}
+
+func (m *model) stop() tea.Cmd {
+	if !m.stopAll() {
 		m.say(true, "no answer comes")
 	}
 	return nil
+}
+
+// stopAll stops the answers that come, and reports whether there were any.
+func (m *model) stopAll() bool {
+	some := false
+	for _, s := range m.streams {
+		if s.running() {
+			s.stop()
+			some = true
+		}
+	}
+	return some
 }
 
 // talks reports whether there is a conversation and somebody to ask.
@@ -192,14 +268,17 @@ func (m *model) talks() bool {
 	return true
 }
 
+// message is the draft of what is to be said to a model.
+const message = "message"
+
 func (m *model) write() tea.Cmd {
 	if !m.talks() {
 		return nil
 	}
 	branch := m.conv.info.Active
-	cmd := m.askText("to the model on "+branch, "", func(m *model, text string) tea.Cmd { return m.sendOn(branch, text) })
-	m.question.empty = true
-	return cmd
+	q := m.askText("to the model on "+branch, message, "", func(m *model, text string) (tea.Cmd, error) { return m.sendOn(branch, text), nil })
+	q.empty = true
+	return nil
 }
 
 // sendOn sends a message on a branch; an empty one answers what the branch ends with.
@@ -207,47 +286,78 @@ func (m *model) sendOn(branch, text string) tea.Cmd {
 	if m.conv == nil {
 		return nil
 	}
-	c := m.conv.c
+	c, draft := m.conv.c, m.draftName(message)
 	var messages []*chatctx.Message
 	if strings.TrimSpace(text) != "" {
 		messages = append(messages, pool.NewText(pool.User, text))
 	}
 	m.begin(branch, func(ctx context.Context, s *stream) doneMsg {
 		t := m.turnOn(c, branch, nil, s)
-		if err := t.Fits(ctx, messages...); err != nil {
-			return doneMsg{err: err}
+		out, err := (*turn.Outcome)(nil), t.Fits(ctx, messages...)
+		if err == nil {
+			out, err = t.Send(ctx, messages...)
 		}
-		out, err := t.Send(ctx, messages...)
-		return came(out, err)
+		done := came(out, err)
+		switch {
+		case len(messages) == 0:
+		case out == nil:
+			done = done.unsaid(draft, text)
+		case done.err != nil && out.Reply() == nil:
+			done.err = fmt.Errorf("%w; what you wrote is on %s: i and Enter ask again", err, out.Branch)
+		}
+		return done
 	})
 	m.toNamed(branch)
 	m.focus = onTree
 	return nil
 }
 
+// unsaid is an end in which what was typed was not stored: it is a draft again.
+func (d doneMsg) unsaid(draft, text string) doneMsg {
+	d.draft, d.back = draft, text
+	const offers = "; i offers again what you wrote"
+	if d.err != nil {
+		d.err = fmt.Errorf("%w"+offers, d.err)
+	} else {
+		d.note += offers
+	}
+	return d
+}
+
+// became is what became of an answer.
+type became int
+
+const (
+	failed  became = iota
+	nothing        // it was stopped before anything came
+	part           // it was stopped
+	calls          // it calls tools that wait for a decision
+	answered
+)
+
 // came says what became of an answer.
 func came(out *turn.Outcome, err error) doneMsg {
+	head := ""
+	if out != nil {
+		head = out.Branch
+	}
 	switch {
 	case errors.Is(err, context.Canceled) && (out == nil || out.Reply() == nil):
-		done := doneMsg{note: "stopped before an answer was there"}
-		if out != nil {
-			done.head = out.Branch
-		}
-		return done
+		return doneMsg{note: "stopped before an answer was there", head: head, became: nothing}
 	case errors.Is(err, context.Canceled):
-		return doneMsg{note: "stopped; what came is kept, unfinished", head: out.Branch}
+		return doneMsg{note: "stopped; what came is kept, unfinished", head: head, became: part}
 	case err != nil:
-		return doneMsg{err: err}
+		return doneMsg{err: err, head: head}
 	case out.Queued:
-		return doneMsg{note: "queued: " + out.Holder.Program + " waits for an answer here and will ask this next"}
+		return doneMsg{note: "queued: " + out.Holder.Program + " waits for an answer here and will ask this next", became: answered}
 	case out.Waiting > 0:
-		return doneMsg{note: waits(out.Waiting) + " for a word of yours: a", head: out.Branch}
+		return doneMsg{note: waits(out.Waiting) + " for a word of yours: a", head: head, became: calls}
 	}
 	note := "answered on " + out.Branch
 	if r := out.Reply(); r != nil && r.Meta.InputTokens != nil && r.Meta.OutputTokens != nil {
 		note += fmt.Sprintf(": %d tokens in, %d out", *r.Meta.InputTokens, *r.Meta.OutputTokens)
 	}
-	return doneMsg{note: note + "; u takes it back", head: out.Branch}
+	return doneMsg{note: note + "; u takes it back", head: head, became: answered}
 }
 
 // retry asks the question at the cursor again, on a branch beside the old answer.
@@ -257,12 +367,12 @@ func (m *model) retry() tea.Cmd {
 	}
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		branch, at := v.nameOf(r.Branch), e.ID
-		m.ask("retry with the model", word(v.settings["model"]), func(m *model, name string) tea.Cmd {
+		m.ask("retry with the model", word(v.settings["model"]), func(m *model, name string) (tea.Cmd, error) {
 			c, set := v.c, map[string]json.RawMessage{"model": quoted(strings.TrimSpace(name))}
 			if m.conv == v {
 				m.begin("", func(ctx context.Context, s *stream) doneMsg { return m.again(ctx, c, branch, at, set, s) })
 			}
-			return nil
+			return nil, nil
 		})
 		return nil
 	})
@@ -337,29 +447,41 @@ func quoted(s string) json.RawMessage {
 	return raw
 }
 
-// askMany asks for the models, then for the message.
+// askMany asks for the models, then for the message. Those that were asked last are offered, else the branch's own with room for more.
 func (m *model) askMany() tea.Cmd {
 	if !m.talks() {
 		return nil
 	}
-	branch, c := m.conv.info.Active, m.conv.c
-	m.ask("ask several: the models, with commas between them", word(m.conv.settings["model"]), func(m *model, names string) tea.Cmd {
-		var models []string
-		for name := range strings.SplitSeq(names, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				models = append(models, name)
-			}
+	branch, c, last := m.conv.info.Active, m.conv.c, m.draftName("models")
+	offered := m.drafts[last]
+	if own := word(m.conv.settings["model"]); offered == "" && own != "" {
+		offered = own + ", "
+	}
+	m.ask("ask several: their models, with commas between", offered, func(m *model, names string) (tea.Cmd, error) {
+		models := modelsIn(names)
+		if len(models) == 0 {
+			return nil, errors.New("name a model, or several with commas between them")
 		}
-		cmd := m.askText("the message to all, empty to answer the last one again", "", func(m *model, text string) tea.Cmd {
+		m.drafts[last] = strings.Join(models, ", ")
+		m.askText("the message to "+strings.Join(models, ", ")+"; empty answers the last one again", message, "", func(m *model, text string) (tea.Cmd, error) {
 			if m.conv != nil {
 				m.askAll(c, branch, models, text)
 			}
-			return nil
-		})
-		m.question.empty = true
-		return cmd
+			return nil, nil
+		}).empty = true
+		return nil, nil
 	})
 	return nil
+}
+
+// modelsIn are the models of a list with commas.
+func modelsIn(names string) (models []string) {
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			models = append(models, name)
+		}
+	}
+	return models
 }
 
 // askAll asks all models at once.
@@ -371,46 +493,50 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 		taken[b.Name] = true
 	}
 	var turns []*turn.Turn
+	of, draft := &asking{branch: branch}, m.draftName(message)
 	for _, name := range models {
-		s := m.newStream(taken.Free(branch, name), cancel)
+		s := m.newStream(of, taken.Free(branch, name), cancel)
 		t := m.turnOn(c, s.branch, map[string]json.RawMessage{"model": quoted(name)}, s)
 		turns, streams[t] = append(turns, t), s
 	}
+	m.focus = onTree
 	m.errands.do(func() {
 		defer cancel()
-		var message *chatctx.Message
-		var at chatctx.Ref
-		if strings.TrimSpace(text) != "" {
-			message = pool.NewText(pool.User, text)
-		} else {
-			snap, err := c.Snapshot(ctx, branch)
-			if err == nil {
-				var question *chatctx.Entry
-				if question, _, err = turn.Question(ctx, snap); err == nil {
-					at = chatctx.RefTo(question.ID)
+		said, at, err := toAll(ctx, c, branch, text)
+		if err == nil {
+			asked := func() { m.send(doneMsg{note: "asking " + strings.Join(models, ", "), head: branch}) }
+			_, err = turn.Ask(ctx, branch, said, at, turns, asked, func(a *turn.Answer) {
+				if a.Err != nil && !a.Stopped {
+					a.Outcome = nil
 				}
-			}
-			if err != nil {
-				m.endAll(streams, err)
-				return
-			}
+				done := came(a.Outcome, a.Err)
+				m.send(streamMsg{stream: streams[a.Turn], ended: &done})
+			})
 		}
-		_, err := turn.Ask(ctx, branch, message, at, turns, func() { m.send(doneMsg{note: "asking " + strings.Join(models, ", ")}) }, func(a *turn.Answer) {
-			if a.Err != nil {
-				a.Outcome = nil
+		if err != nil { // nobody was asked
+			for _, s := range of.streams {
+				done := came(nil, err)
+				if text != "" {
+					done = done.unsaid(draft, text)
+				}
+				m.send(streamMsg{stream: s, ended: &done})
 			}
-			done := came(a.Outcome, a.Err)
-			m.send(streamMsg{stream: streams[a.Turn], ended: &done})
-		})
-		if err != nil {
-			m.endAll(streams, err)
 		}
 	})
 }
 
-// endAll ends answers that were not asked for after all.
-func (m *model) endAll(streams map[*turn.Turn]*stream, err error) {
-	for _, s := range streams {
-		m.send(streamMsg{stream: s, ended: &doneMsg{err: err}})
+// toAll is the message to all, or, where there is none, the last one that is to be answered again.
+func toAll(ctx context.Context, c *chatctx.ChatContext, branch, text string) (*chatctx.Message, chatctx.Ref, error) {
+	if strings.TrimSpace(text) != "" {
+		return pool.NewText(pool.User, text), "", nil
 	}
+	snap, err := c.Snapshot(ctx, branch)
+	if err != nil {
+		return nil, "", err
+	}
+	question, _, err := turn.Question(ctx, snap)
+	if err != nil {
+		return nil, "", err
+	}
+	return nil, chatctx.RefTo(question.ID), nil
 }

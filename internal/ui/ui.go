@@ -86,12 +86,30 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // step takes one message, and reads what the screen shows then.
 func (m *model) step(msg tea.Msg) tea.Cmd {
 	m.input = msg
+	follow, at := m.follow, m.stands()
 	cmd := m.update(msg)
+	if isInput(msg) && m.follow == follow && m.stands() != at {
+		m.follow, m.atEnd = nil, false
+	}
 	m.arrange()
 	if isInput(msg) {
 		cmd = tea.Batch(cmd, m.readNext())
 	}
 	return tea.Batch(cmd, m.wants())
+}
+
+// stands is where the person is, to tell whether they moved.
+type stands struct {
+	conv        *conversation
+	cursor, top int
+}
+
+func (m *model) stands() stands {
+	s := stands{conv: m.conv, top: m.preview.top}
+	if m.conv != nil {
+		s.cursor = m.conv.cursor
+	}
+	return s
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {
@@ -136,11 +154,13 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case streamMsg:
 		return m.streamed(msg)
 	case movedMsg:
-		msg.stream.branch = msg.branch
+		msg.stream.branch, msg.stream.asking.branch = msg.branch, msg.branch
 		if m.conv != nil && m.conv.c.ID == msg.context {
-			m.goHead = msg.branch
 			return m.reread()
 		}
+	case madeMsg:
+		m.focus = onTree
+		return m.opens(func() (*chatctx.ChatContext, error) { return msg.c, nil })
 	case placedMsg:
 		m.placed(msg)
 	case editedMsg:
@@ -150,6 +170,12 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case listedMsg:
 		m.say(false, msg.note)
 		m.list.changed(msg.info)
+		back := m.trashed
+		if m.trashed = nil; msg.info.Trashed != 0 {
+			m.trashed = msg.info
+		} else if back != nil {
+			m.list.seek(back.ID)
+		}
 		return m.reread() // also another one: it may have been the current one
 	case errMsg:
 		m.complain(msg.error)

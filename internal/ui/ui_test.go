@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -144,4 +145,33 @@ func TestKeysAreInTheDocs(t *testing.T) {
 	case old != b.String():
 		t.Error("docs/ui.md is old: go test ./internal/ui -run Keys -update")
 	}
+}
+
+// TestBackToTheList: who comes back to the list stands on the conversation that is open, however far down it is; what was put into the trash there comes back with u.
+func TestBackToTheList(t *testing.T) {
+	st := newStore(t)
+	for i := range 3 * listPage {
+		if _, err := st.New(t.Context(), chatctx.NewContext{Title: fmt.Sprint("Number ", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := drive(t, Options{Store: st, Context: "Number 3"}, 80, 24)
+	at := func(want string) {
+		t.Helper()
+		if info := d.list.at(d.list.cursor); info == nil || info.Title != want {
+			t.Errorf("the cursor is on %v, not on %s", info, want)
+		}
+	}
+	d.press("esc")
+	at("Number 3")
+	d.press("g", "tab", "enter", "tab")
+	at("Number 3")
+	d.press("down")
+	at("Number 2")
+	d.press("D")
+	if !strings.Contains(d.note, "u brings it back") {
+		t.Errorf("%q", d.note)
+	}
+	d.press("g", "u")
+	at("Number 2")
 }

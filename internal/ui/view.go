@@ -49,7 +49,7 @@ func (m *model) panes() panes {
 func (m *model) listShown() bool { return m.panes().list.w > 0 }
 
 // body is how many lines are between the title and the status.
-func (m *model) body() int { return max(m.h-3, 1) }
+func (m *model) body() int { return max(m.h-2-len(m.bottom()), 1) }
 
 // arrange fits everything to the screen.
 func (m *model) arrange() {
@@ -64,7 +64,10 @@ func (m *model) arrange() {
 	if m.conv != nil {
 		m.conv.resize(len(m.conv.rows), body)
 	}
-	m.preview.height = body
+	m.preview.height, m.preview.n = body, len(m.previewText(m.panes().preview.w))
+	if m.atEnd {
+		m.preview.top = m.preview.n
+	}
 	m.preview.scroll(0)
 	if m.over != nil {
 		m.over.arrange(m.w, body)
@@ -86,15 +89,16 @@ func (m *model) View() tea.View {
 	} else {
 		lines = append(lines, m.drawPanes(body)...)
 	}
+	bottom := m.bottom()
 	lines = append(lines, asked...)
-	lines = append(lines, m.status(), m.hint())
+	lines = append(append(lines, m.status()), bottom...)
 	if len(lines) > m.h {
 		lines = lines[len(lines)-m.h:]
 	}
 	v.SetContent(strings.Join(lines, "\n"))
 	switch {
 	case m.question != nil:
-		v.Cursor = tea.NewCursor(x, max(m.h-2-len(asked), 0)+y)
+		v.Cursor = tea.NewCursor(x, max(m.h-1-len(bottom)-len(asked), 0)+y)
 	case m.list.typing && m.over == nil && m.listShown():
 		v.Cursor = tea.NewCursor(min(m.width()("/ "+m.list.filter.text[:m.list.filter.at]), m.panes().list.w-1), 1)
 	}
@@ -213,7 +217,7 @@ func (m *model) drawList(columns, body int) []string {
 	if l.count() == 0 {
 		lines = append(lines, m.cell(screen.Dim, emptyList(l), columns))
 	}
-	return m.bottom(lines, columns, body)
+	return m.filled(lines, columns, body)
 }
 
 // emptyList says why no conversation is there.
@@ -224,7 +228,7 @@ func emptyList(l *list) string {
 	case l.filter.text != "":
 		return "no title fits"
 	}
-	return "no conversations yet: chatctx new, chatctx import"
+	return "no conversations yet; c makes one"
 }
 
 // selected is the style of the line at the cursor of a pane.
@@ -238,8 +242,8 @@ func (m *model) selected(is bool, in pane) screen.Style {
 	return 0
 }
 
-// bottom fills a pane with empty lines.
-func (m *model) bottom(lines []string, columns, body int) []string {
+// filled fills a pane with empty lines.
+func (m *model) filled(lines []string, columns, body int) []string {
 	for len(lines) < body {
 		lines = append(lines, strings.Repeat(" ", columns))
 	}
@@ -254,7 +258,7 @@ func (m *model) drawTree(columns, body int) []string {
 		if m.opening {
 			text = "reading …"
 		}
-		return m.bottom([]string{m.cell(screen.Dim, text, columns)}, columns, body)
+		return m.filled([]string{m.cell(screen.Dim, text, columns)}, columns, body)
 	}
 	var lines []string
 	from, to := v.shown()
@@ -264,7 +268,7 @@ func (m *model) drawTree(columns, body int) []string {
 	if len(v.rows) == 0 {
 		lines = append(lines, m.cell(screen.Dim, "nothing is said yet; i writes the first message", columns))
 	}
-	return m.bottom(lines, columns, body)
+	return m.filled(lines, columns, body)
 }
 
 // rowLine is a row as `tree` draws it: id, the names at it, tags, who said it and how it begins.
@@ -322,21 +326,24 @@ func (m *model) names(r *screen.Row) screen.Line {
 
 // drawPreview draws the text beside.
 func (m *model) drawPreview(columns, body int) []string {
+	lines := m.previewText(columns)
+	return m.fill(lines[min(m.preview.top, max(len(lines)-1, 0)):], columns, body)
+}
+
+// previewText is what the preview has to show: the message, and the answers that come after it.
+func (m *model) previewText(columns int) []screen.Line {
 	p := &m.preview
 	lines := p.lines
-	if s := m.streamShown(); s != nil {
-		lines = append(lines[:len(lines):len(lines)], s.lines(columns, m.width())...)
-		p.top = max(p.top, 0)
+	for _, s := range m.streamsShown() {
+		if columns > 0 {
+			lines = append(append(lines[:len(lines):len(lines)], s.lines(columns, m.width())...), nil)
+		}
 	}
 	switch {
 	case p.failed != nil:
-		lines = []screen.Line{{{Text: screen.OneLine(p.failed.Error()), Style: screen.Red}}}
+		return []screen.Line{{{Text: screen.OneLine(p.failed.Error()), Style: screen.Red}}}
 	case len(lines) == 0 && p.busy:
-		lines = []screen.Line{{{Text: "…", Style: screen.Dim}}}
+		return []screen.Line{{{Text: "…", Style: screen.Dim}}}
 	}
-	top := min(p.top, max(len(lines)-1, 0))
-	if m.streamShown() != nil && m.follow {
-		top = max(len(lines)-body, 0)
-	}
-	return m.fill(lines[top:], columns, body)
+	return lines
 }

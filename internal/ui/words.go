@@ -1,0 +1,50 @@
+package ui
+
+import (
+	"errors"
+	"regexp"
+
+	"github.com/chatctx/chatctx/adapter"
+	"github.com/chatctx/chatctx/adapter/wire"
+	"github.com/chatctx/chatctx/chatctx/turn"
+)
+
+// commandInWords finds a command that words tell to type, with what it is about.
+var commandInWords = regexp.MustCompile(`\bchatctx ((?:tag|rules) rm|op log|sub (?:abandon|return)|[a-z]+)((?: (?:"[^"]*"|[0-9a-f-]*[0-9][0-9a-f-]*\b|--[a-z]+(?: (?:"[^"]*"|[A-Z]+))?))*)`)
+
+// keyFor says what does here what a command does in a shell. Commands that are not named have no key.
+var keyFor = map[string]string{
+	"switch": "switch (s)", "pick": "pick (p)", "merge": "merge (M)", "tag rm": "take it away (T there, emptied)", "op log": "the journal (J)", "use": "the list (esc)", "new": "c in the list",
+	"ls": "the list (esc)", "undo": "undo (u)", "tree": "the tree",
+}
+
+// remedies are errors whose words are for a command line.
+var remedies = []struct {
+	err  error
+	text string
+}{
+	{adapter.ErrNoModel, "no model is set: r asks one that you name, A several. For all that follows, in a shell: chatctx config model=NAME"},
+	{turn.ErrRounds, "the limit of rounds is reached; i and Enter go on"},
+	{turn.ErrTokens, "the limit of tokens is reached; i and Enter go on"},
+}
+
+// inKeys says what went wrong for who sees this screen: what the words tell to type in a shell is a key here, where there is one.
+func (m *model) inKeys(err error) string {
+	for _, r := range remedies {
+		if errors.Is(err, r.err) {
+			return r.text
+		}
+	}
+	text := commandInWords.ReplaceAllStringFunc(err.Error(), func(line string) string {
+		parts := commandInWords.FindStringSubmatch(line)
+		if key, ok := keyFor[parts[1]]; ok {
+			return key
+		}
+		return line + " (in a shell)"
+	})
+	var provider *wire.Error
+	if errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0 && provider.KeyName != "" {
+		text += "; leave with q, put the key into the environment (export " + provider.KeyName + "=…), and begin again"
+	}
+	return text
+}
