@@ -403,6 +403,8 @@ var rooms = map[string]map[string]string{
 		"pool":             "messages and ids",
 	},
 	"internal/ui": {
+		"adapter":                         "why nobody is asked",
+		"adapter/wire":                    "why nobody answered",
 		"branch":                          "histories",
 		"chatctx":                         "the front door",
 		"chatctx/approval":                "which rules fit",
