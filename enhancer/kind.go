@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/chatctx/chatctx/internal/plural"
 )
 
 // Kind is what a tool output is.
@@ -149,15 +151,15 @@ func describeKind(kind Kind, content string) string {
 	case JSON:
 		return describeJSON(content)
 	case Log:
-		return fmt.Sprintf("log of %d lines", lines(content))
+		return fmt.Sprintf("log of %s", plural.Count(lines(content), "line"))
 	case Error:
 		return "error: " + clip(firstLine(content), 100)
 	case Binary:
 		return "binary content"
 	case YAML:
-		return fmt.Sprintf("YAML of %d lines", lines(content))
+		return fmt.Sprintf("YAML of %s", plural.Count(lines(content), "line"))
 	}
-	return fmt.Sprintf("text of %d lines, begins: %s", lines(content), clip(firstLine(content), 60))
+	return fmt.Sprintf("text of %s, begins: %s", plural.Count(lines(content), "line"), clip(firstLine(content), 60))
 }
 
 func lines(content string) int {
@@ -218,7 +220,7 @@ func describeJSON(content string) string {
 		n++
 	}
 	if text[0] == '{' {
-		return fmt.Sprintf("JSON object with %d fields", n)
+		return fmt.Sprintf("JSON object with %s", plural.Count(n, "field"))
 	}
-	return fmt.Sprintf("JSON array of %d items", n)
+	return fmt.Sprintf("JSON array of %s", plural.Count(n, "item"))
 }

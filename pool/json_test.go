@@ -192,3 +192,30 @@ func TestTimeAndHashJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestReadJSONKeepsWhatIsUnknown: at every level, by its place, and in no field of the message.
+func TestReadJSONKeepsWhatIsUnknown(t *testing.T) {
+	text := `{"role":"assistant","a/b":1,"content":[{"type":"text","text":"x","tone":"dry"},{"type":"odd","tone":"kept"}],"tool_calls":[{"id":"c","tool_name":"t","arguments":{"free":1},"rank":[2]}],"metadata":{"mood":null},"a/b":2}`
+	var m pool.Message
+	unknown, err := m.ReadJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"/a~1b": "1", "/a~1b+": "2", "/content/0/tone": `"dry"`, "/tool_calls/0/rank": "[2]", "/metadata/mood": "null"}
+	for at, raw := range want {
+		if string(unknown[at]) != raw {
+			t.Errorf("at %s is %s, want %s", at, unknown[at], raw)
+		}
+	}
+	if len(unknown) != len(want) || m.Text() != "x" || string(m.Calls[0].Arguments) != `{"free":1}` {
+		t.Errorf("%v, %+v", unknown, m)
+	}
+	if m.UnmarshalJSON([]byte(text)) == nil {
+		t.Error("UnmarshalJSON takes unknown keys")
+	}
+	for _, bad := range []string{`{"role":"user"}`, `{"role":"user","content":"a","content":"b"}`, `{"role":1,"content":""}`, `[`} {
+		if _, err := m.ReadJSON([]byte(bad)); !errors.Is(err, pool.ErrInvalid) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

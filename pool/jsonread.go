@@ -20,25 +20,36 @@ import (
 // or has half of a surrogate pair. It ignores the fields of a place (turn, position …). Raw JSON is kept byte for byte. It does not call Validate.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	e := Entry{Message: &Message{}}
-	if err := unmarshal(data, &e); err != nil {
+	if err := new(reader).entry(data, &e); err != nil {
 		return err
 	}
 	*m = *e.Message
 	return nil
 }
 
+// ReadJSON is UnmarshalJSON for what a later version may have written, or somebody else: what stands under keys that are not known here is no error.
+// It is returned, by JSON Pointers, and is not in m.
+func (m *Message) ReadJSON(data []byte) (unknown map[string]json.RawMessage, err error) {
+	e := Entry{Message: &Message{}}
+	r := reader{unknown: map[string]json.RawMessage{}}
+	if err := r.entry(data, &e); err != nil {
+		return nil, err
+	}
+	*m = *e.Message
+	return r.unknown, nil
+}
+
 // UnmarshalJSON is Message.UnmarshalJSON plus the fields of the place.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	got := Entry{Message: &Message{}}
-	if err := unmarshal(data, &got); err != nil {
+	if err := new(reader).entry(data, &got); err != nil {
 		return err
 	}
 	*e = got
 	return nil
 }
 
-func unmarshal(data []byte, e *Entry) error {
-	var r reader
+func (r *reader) entry(data []byte, e *Entry) error {
 	data = bytes.TrimSpace(data)
 	if !json.Valid(data) {
 		return r.invalid("it is not valid JSON")
@@ -61,7 +72,7 @@ func unmarshal(data []byte, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := readObject(&r, data, e, entryFields, "exact", "extra"); err != nil {
+	if err := readObject(r, data, e, entryFields, "exact", "extra"); err != nil {
 		return err
 	}
 	if e.Role == "" {
@@ -89,6 +100,8 @@ type reader struct {
 	cursor
 	exact map[string]string
 	extra map[string][]byte
+	// unknown takes what stands under unknown keys; nil: they are refused.
+	unknown map[string]json.RawMessage
 }
 
 func (r *reader) into(value []byte, v any) error {
@@ -114,6 +127,9 @@ func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []fi
 		if i < 0 && slices.Contains(skip, name) {
 			return nil
 		}
+		if i < 0 && r.unknown != nil {
+			return r.putAside(name, value)
+		}
 		if i < 0 {
 			return r.invalid("unknown key %q; it may have %s", name, namesOf(fields))
 		}
@@ -134,6 +150,18 @@ func readObject[T any, P extensible[T]](r *reader, data []byte, v P, fields []fi
 		return err
 	}
 	return setExtra(r, v, rec)
+}
+
+// putAside keeps what stands under an unknown key.
+func (r *reader) putAside(name string, value []byte) error {
+	back := r.enterName(name)
+	at := string(r.path)
+	r.leave(back)
+	for r.unknown[at] != nil { // the key stands twice
+		at += "+"
+	}
+	r.unknown[at] = bytes.Clone(value)
+	return nil
 }
 
 // takeExtra returns the CBOR map put aside for this place, or nil.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -92,7 +93,7 @@ func (c *cursorChat) emit(r *reading, id string) error {
 		}
 	}
 	if missing > 0 {
-		r.warn(at, "%d messages of its list are not in the file", missing)
+		r.warn(at, "the file does not have %s of its list", plural.Count(missing, "message"))
 	}
 	if len(t.records) == 0 {
 		return nil // a chat that was begun and never used

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -117,7 +118,7 @@ func (r *reading) unasked(all ...*groups) {
 			}
 		}
 		if rows > 0 {
-			r.warn(place{}, "%d rows of the table %s belong to nothing that is there, and are left out: %s", rows, g.name, show.Clip(strings.Join(keys, ", "), 200))
+			r.warn(place{}, "%s of the table %s, left out since what they belong to is not there: %s", plural.Count(rows, "row"), g.name, show.Clip(strings.Join(keys, ", "), 200))
 		}
 	}
 }

@@ -195,6 +195,7 @@ type importer struct {
 	report   *Report
 	sink     func(*chatctx.Incoming) error
 	native   func(chatctx.Native) (nativeTarget, error)
+	below    func(child, parent chatctx.ID, task *chatctx.Task) (bool, error)
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	known    func(chatctx.SourceLink, pool.Hash) (bool, error)
@@ -456,7 +457,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 	}
 	im.report.Files++
 	r := &reading{ctx: im.ctx, format: fm.name, file: f, head: h, db: h.db, buf: c.Reader, onDisk: func() (string, func(), error) { return im.onDisk(f, c) }, limits: im.limits, report: im.report, finished: im.opts.finished,
-		sink: im.sink, native: im.native, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
+		sink: im.sink, native: im.native, below: im.below, artifact: im.artifact, settings: im.settings, unchanged: im.unchanged()}
 	im.beginNote()
 	if err := im.shelved(r, fm.read); err != nil || fm.name == nativeName {
 		im.passing = nil

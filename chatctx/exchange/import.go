@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -28,7 +29,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, st.add)
 	im.release = st.release
-	im.native, im.artifact, im.settings, im.known = st.native, st.artifact, st.settings, st.unchanged
+	im.native, im.below, im.artifact, im.settings, im.known = st.native, st.below, st.artifact, st.settings, st.unchanged
 	im.knownFile, im.note, im.counted = st.knownFile, st.note, st.counted
 	err := im.paths(paths)
 	if err == nil {
@@ -178,6 +179,20 @@ func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
 	return &nativeStored{in, st, n.ID.String()}, nil
 }
 
+// below puts a context of the file below one that came after it, and reports whether it is there.
+func (st *storing) below(child, parent chatctx.ID, task *chatctx.Task) (done bool, err error) {
+	result := make(chan error, 1)
+	err = st.do(func() (err error) {
+		done, err = st.run.Below(st.ctx, child, parent, task)
+		result <- err
+		return nil
+	})
+	if err == nil {
+		err = <-result
+	}
+	return done, ofStore(err)
+}
+
 func (st *storing) artifact(data []byte, mediaType string) error {
 	_, err := st.store.PutArtifact(st.ctx, data, mediaType)
 	return ofStore(err)
@@ -306,11 +321,11 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 		r.Contexts++
 	}
 	if done.MoreCount > 0 {
-		r.warn(Warning{Text: fmt.Sprintf("beside %d messages of %q that are here the file has more by now, which was not taken: %s", done.MoreCount, show.Clip(done.Title, 60),
+		r.warn(Warning{Text: fmt.Sprintf("beside %s of %q, here already, the file has more by now, which was not taken: %s", plural.Count(done.MoreCount, "message"), show.Clip(done.Title, 60),
 			strings.Join(done.More, ", "))})
 	}
 	if done.Changed > 0 && len(done.ChangedOn) > 0 {
-		r.warn(Warning{Text: fmt.Sprintf("%d messages of %q say something else than what is here of them: %s", done.Changed, show.Clip(done.Title, 60),
+		r.warn(Warning{Text: fmt.Sprintf("the file has %s of %q in other words than here: %s", plural.Count(done.Changed, "message"), show.Clip(done.Title, 60),
 			branchList(done.ChangedOn))})
 	}
 	if done.Restored {

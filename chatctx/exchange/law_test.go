@@ -287,7 +287,7 @@ func leftOut(rep *Report, path string) bool {
 	key, _, _ := strings.Cut(strings.TrimPrefix(path, "."), ".")
 	key, _, _ = strings.Cut(key, "[")
 	for _, w := range rep.Warnings {
-		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) || strings.Contains(w.Text, "rows of the table "+key+" ") {
+		if _, list, ok := strings.Cut(w.Text, "left out: "); ok && slices.Contains(strings.Split(list, ", "), key) || strings.Contains(w.Text, " of the table "+key+",") {
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // The store's own export: JSON Lines, each an object with one member that says what the line is.
 //
-//	chatctx   first: the format's version; with it the store's settings where the whole store is exported
+//	chatctx   first: the format's version, and how many contexts follow; with it the store's settings where the whole store is exported
 //	context   begins a context
 //	branch    begins a branch of it; its history begins as another's does, as far as like says, and goes on with
 //	message   a message, new in this context, with all that chatctx knows of it, or
@@ -35,6 +35,7 @@ const (
 
 type nativeHeader struct {
 	Version  int                        `json:"chatctx"`
+	Contexts int                        `json:"contexts,omitempty"` // how many the file has
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 }
 

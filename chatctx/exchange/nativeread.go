@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -34,7 +34,7 @@ func detectNative(h *head) bool {
 // readNative reads the store's own export. A context is taken whole or, where a line of it is damaged or missing, not at all.
 func readNative(r *reading) error {
 	r.limits.Line = max(r.limits.Line, r.limits.Item) // pictures stand on one line
-	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, skipped: r.report.Skipped}
+	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
 		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // a line before this one could not be read
 		n.skipped = r.report.Skipped
@@ -42,6 +42,10 @@ func readNative(r *reading) error {
 	})
 	if err == nil {
 		err = n.unfinished(place{})
+	}
+	if err == nil {
+		n.strayed()
+		n.missing()
 	}
 	return err
 }
@@ -52,11 +56,17 @@ type nativeReader struct {
 	target   nativeTarget // of the present context; nil: none, or one that is given up
 	title    string
 	id       chatctx.ID
-	whole    map[chatctx.ID]bool // contexts that came in from this file
-	inside   bool                // a context has begun
-	spoiled  bool                // something of the present context is missing
-	messages int                 // of the present context
-	skipped  int                 // on the report so far
+	whole    map[chatctx.ID]bool          // contexts that came in from this file
+	begun    place                        // where the present context does
+	inside   bool                         // a context has begun
+	spoiled  bool                         // something of the present context is missing
+	messages int                          // of the present context
+	skipped  int                          // on the report so far
+	contexts int                          // that the file says it has
+	came     int                          // that have begun so far
+	children map[chatctx.ID][]nativeChild // by their parents
+	strange  map[string]int               // keys of the present context's messages that are not known
+	out      outside
 	// batch are messages that the target does not have yet, with the calls that followed them. loose: it is one message, on no branch.
 	batch []*chatctx.Message
 	calls []chatctx.NativeCall
@@ -69,28 +79,38 @@ func (n *nativeReader) line(at place, v value) error {
 	if v.has(nativeName) {
 		return n.header(at, v)
 	}
-	for kind, x := range v.members() {
-		if kind == "context" {
-			return n.begin(at, x)
+	kind, x := "", value{}
+	var beside []string
+	for k := range v.members() {
+		if x.d == nil {
+			kind, x = k, v.get(k)
+		} else {
+			beside = append(beside, k)
 		}
-		if kind == "message" || kind == "loose" {
-			n.messages++
-		}
-		if !n.inside {
-			if kind == "message" || kind == "loose" {
-				n.r.skip(1, at, "a message outside of any context is left out")
-			}
-			return nil
-		}
-		if n.spoiled || n.target == nil {
-			if kind == "end" {
-				return n.unfinished(at)
-			}
-			return nil
-		}
-		return n.spoil(at, n.member(at, kind, x))
 	}
-	return nil
+	if x.d == nil {
+		return nil
+	}
+	if len(beside) > 0 {
+		n.r.warn(at, "beside the %s, and left out: %s", show.Clip(kind, 40), show.Clip(strings.Join(beside, ", "), 500))
+	}
+	if kind == "context" {
+		return n.begin(at, x)
+	}
+	if !n.inside {
+		n.stray(at, kind)
+		return nil
+	}
+	if kind == "message" || kind == "loose" {
+		n.messages++
+	}
+	if n.spoiled || n.target == nil {
+		if kind == "end" {
+			return n.unfinished(at)
+		}
+		return nil
+	}
+	return n.spoil(at, n.member(at, kind, x))
 }
 
 // spoil gives the present context up for an error that is the file's; one that is not ends the reading.
@@ -109,17 +129,13 @@ func (n *nativeReader) header(at place, v value) error {
 	if version > nativeVersion {
 		return fmt.Errorf("an export of version %d, this program reads up to %d: update chatctx", version, nativeVersion)
 	}
-	s := v.get("settings")
-	if !s.is(objectKind) {
-		return nil
-	}
-	var set map[string]json.RawMessage
-	err := json.Unmarshal(s.keep(), &set)
-	if _, held := settings.HoldAll(set); len(held) > 0 {
+	h, err := decoded[nativeHeader](n.r, at, "first line", v)
+	n.contexts += max(h.Contexts, 0)
+	if _, held := settings.HoldAll(h.Settings); len(held) > 0 {
 		n.r.warn(at, "the file's settings of a store are held back: %s; chatctx config --accept shows and takes them", strings.Join(held, ", "))
 	}
-	if err == nil && len(set) > 0 && n.r.settings != nil {
-		err = n.r.settings(set)
+	if err == nil && len(h.Settings) > 0 && n.r.settings != nil {
+		err = n.r.settings(h.Settings)
 	}
 	return n.spoil(at, err)
 }
@@ -128,13 +144,18 @@ func (n *nativeReader) begin(at place, v value) error {
 	if err := n.unfinished(at); err != nil {
 		return err
 	}
+	n.strayed()
+	n.came++
+	n.begun = at
 	n.inside, n.spoiled, n.messages, n.target = true, false, 0, nil
 	n.title = show.Clip(v.get("title").str(), 60)
-	var c nativeContext
-	err := json.Unmarshal(v.keep(), &c)
-	if parent := idOf(c.Parent); parent != (chatctx.ID{}) && !n.whole[parent] {
-		n.r.warn(at, "the context %q is a sub-context of one that is not in the file before it: it stands alone", n.title)
-		c.Parent, c.Task = nil, nil
+	c, err := decoded[nativeContext](n.r, at, "context", v)
+	if parent := idOf(c.Parent); parent != (chatctx.ID{}) {
+		before := n.whole[parent]
+		n.children[parent] = append(n.children[parent], nativeChild{c.ID, n.title, at, taskIn(c.Task), !before})
+		if !before { // it may come
+			c.Parent, c.Task = nil, nil
+		}
 	}
 	n.r.warnHeld(n.title, c.Settings)
 	if n.id = c.ID; err == nil {
@@ -149,8 +170,8 @@ func (n *nativeReader) begin(at place, v value) error {
 
 // unfinished reports the present context where it did not come to its end.
 func (n *nativeReader) unfinished(at place) error {
-	if n.inside {
-		n.r.skipContext(n.messages, at, "the context %q is damaged or not complete and is left out", n.title)
+	if n.kept(at); n.inside {
+		n.r.skipContext(n.messages, n.begun, "the context %q is damaged or not complete and is left out", n.title)
 	}
 	n.inside, n.spoiled, n.target, n.batch, n.calls, n.size = false, false, nil, nil, nil, 0
 	n.skipped = n.r.report.Skipped
@@ -160,11 +181,11 @@ func (n *nativeReader) unfinished(at place) error {
 func (n *nativeReader) member(at place, kind string, v value) error {
 	switch kind {
 	case "message", "loose":
-		return n.message(v, kind == "loose")
+		return n.message(at, v, kind == "loose")
 	case "call":
-		return n.call(v)
+		return n.call(at, v)
 	case "artifact":
-		return n.artifact(v)
+		return n.artifact(at, v)
 	}
 	if err := n.flush(); err != nil {
 		return err
@@ -172,21 +193,21 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	ctx := n.r.ctx
 	switch kind {
 	case "branch":
-		return n.branch(v)
+		return n.branch(at, v)
 	case "again":
-		ids, err := decoded[[]chatctx.ID](v)
+		ids, err := decoded[[]chatctx.ID](n.r, at, kind, v)
 		if err != nil {
 			return err
 		}
 		return n.target.Again(ctx, ids)
 	case "tag":
-		t, err := decoded[nativeTag](v)
+		t, err := decoded[nativeTag](n.r, at, kind, v)
 		if err != nil {
 			return err
 		}
 		return n.target.Tag(t.Name, t.Message)
 	case "mark":
-		m, err := decoded[nativeMark](v)
+		m, err := decoded[nativeMark](n.r, at, kind, v)
 		if err == nil {
 			n.target.Mark(m.Message, m.Mark)
 		}
@@ -198,14 +219,8 @@ func (n *nativeReader) member(at place, kind string, v value) error {
 	return nil
 }
 
-func decoded[T any](v value) (T, error) {
-	var x T
-	err := json.Unmarshal(v.raw(), &x)
-	return x, err
-}
-
-func (n *nativeReader) branch(v value) error {
-	b, err := decoded[nativeBranch](v)
+func (n *nativeReader) branch(at place, v value) error {
+	b, err := decoded[nativeBranch](n.r, at, "branch", v)
 	if err != nil {
 		return err
 	}
@@ -221,9 +236,9 @@ func (n *nativeReader) branch(v value) error {
 	return n.target.Branch(n.r.ctx, out)
 }
 
-func (n *nativeReader) message(v value, loose bool) error {
-	m := &chatctx.Message{}
-	if err := m.UnmarshalJSON(v.raw()); err != nil {
+func (n *nativeReader) message(at place, v value, loose bool) error {
+	m, err := n.aMessage(at, v)
+	if err != nil {
 		return err
 	}
 	if n.size >= batchBytes || loose || n.loose {
@@ -237,8 +252,8 @@ func (n *nativeReader) message(v value, loose bool) error {
 	return nil
 }
 
-func (n *nativeReader) call(v value) error {
-	c, err := decoded[nativeCall](v)
+func (n *nativeReader) call(at place, v value) error {
+	c, err := decoded[nativeCall](n.r, at, "call", v)
 	if err != nil {
 		return err
 	}
@@ -260,8 +275,8 @@ func (n *nativeReader) flush() error {
 	return n.target.Append(n.r.ctx, batch, calls)
 }
 
-func (n *nativeReader) artifact(v value) error {
-	a, err := decoded[nativeArtifact](v)
+func (n *nativeReader) artifact(at place, v value) error {
+	a, err := decoded[nativeArtifact](n.r, at, "artifact", v)
 	if err != nil {
 		return err
 	}
@@ -275,12 +290,12 @@ func (n *nativeReader) artifact(v value) error {
 }
 
 func (n *nativeReader) end(at place, v value) error {
-	e, err := decoded[nativeEnd](v)
+	e, err := decoded[nativeEnd](n.r, at, "end", v)
 	if err != nil {
 		return err
 	}
 	if e.Messages != n.messages {
-		return fmt.Errorf("the context has %d messages, %d are there", e.Messages, n.messages)
+		return fmt.Errorf("the context has %s, %d came", plural.Count(e.Messages, "message"), n.messages)
 	}
 	if err := n.target.finish(n.r.ctx); err != nil {
 		return err
@@ -289,6 +304,9 @@ func (n *nativeReader) end(at place, v value) error {
 		n.r.warn(at, "the context %q has the ids of other contexts' messages: copies of them are in it, %d new ones", n.title, many)
 	}
 	n.inside, n.whole[n.id] = false, true
+	if err := n.adopt(n.id, 0); err != nil {
+		return err
+	}
 	return n.unfinished(at)
 }
 

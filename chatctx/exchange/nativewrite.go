@@ -18,6 +18,7 @@ func writeNative(ctx context.Context, x *Writing) error {
 	n := &nativeWriter{Writing: x, sent: map[pool.Hash]bool{}}
 	header := nativeHeader{Version: nativeVersion}
 	if x.Context != nil {
+		header.Contexts = 1
 		if err := n.raw(header); err != nil {
 			return err
 		}
@@ -33,9 +34,6 @@ func writeNative(ctx context.Context, x *Writing) error {
 			header.Settings = nil
 		}
 	}
-	if err := n.raw(header); err != nil {
-		return err
-	}
 	var all []*chatctx.ContextInfo
 	for info, err := range x.Store.Contexts(ctx, chatctx.ListOptions{}) {
 		if err != nil {
@@ -44,6 +42,10 @@ func writeNative(ctx context.Context, x *Writing) error {
 		if len(chosen) == 0 || slices.Contains(chosen, info.ID) {
 			all = append(all, info)
 		}
+	}
+	header.Contexts = len(all)
+	if err := n.raw(header); err != nil {
+		return err
 	}
 	for _, id := range parentsFirst(all) {
 		c, err := x.Store.Context(ctx, id.String())
@@ -325,6 +327,6 @@ func (n *nativeWriter) named(v *chatctx.NativeView, h *histories) error {
 	return nil
 }
 
-func sortedIDs(m map[chatctx.ID]string) []chatctx.ID {
+func sortedIDs[V any](m map[chatctx.ID]V) []chatctx.ID {
 	return slices.SortedFunc(maps.Keys(m), func(a, b chatctx.ID) int { return bytes.Compare(a[:], b[:]) })
 }

@@ -47,8 +47,9 @@ type reading struct {
 	limits Limits
 	report *Report
 	sink   func(*chatctx.Incoming) error
-	// Where what only the store's own export holds goes; artifact and settings are nil where nothing is stored.
+	// Where what only the store's own export holds goes; all but native are nil where nothing is stored.
 	native   func(chatctx.Native) (nativeTarget, error)
+	below    func(child, parent chatctx.ID, task *chatctx.Task) (bool, error) // for a child that came before its parent
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	// unchanged tells whether the store has a conversation exactly as a record of that digest made it, and puts it on the report; nil

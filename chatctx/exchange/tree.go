@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -73,7 +74,7 @@ func (t *tree) link() {
 		}
 	}
 	if missing > 0 {
-		t.r.warn(t.at, "%d messages name a parent that is not in the file; they begin paths of their own", missing)
+		t.r.warn(t.at, "the file does not have the parent of %s; each begins a path of its own", plural.Count(missing, "message"))
 	}
 }
 
@@ -118,7 +119,7 @@ func (t *tree) cutCycles() {
 		}
 	}
 	if cut > 0 {
-		t.r.warn(t.at, "%d cycles of parents were cut", cut)
+		t.r.warn(t.at, "of parents, %s had to be cut", plural.Count(cut, "cycle"))
 	}
 }
 

@@ -9,14 +9,14 @@ import (
 const HeldPrefix = "held."
 
 // Hold gives the settings of somebody else's file as they may be stored: those that are not harmless, not known or not valid stand under HeldPrefix until
-// a person accepts them. held are their names.
+// a person accepts them. held are their names. Where the file itself has a setting under both names, the one that it holds back is held under the prefix twice.
 func Hold(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
 	for name, value := range from {
 		if out == nil {
 			out = make(map[string]json.RawMessage, len(from))
 		}
 		if row, _ := Lookup(name); !row.Harmless || Check(name, value) != nil {
-			bare := strings.TrimPrefix(name, HeldPrefix)
+			bare := bareName(from, name)
 			held = append(held, bare)
 			name = HeldPrefix + bare
 		}
@@ -31,10 +31,22 @@ func HoldAll(from map[string]json.RawMessage) (out map[string]json.RawMessage, h
 		if out == nil {
 			out = make(map[string]json.RawMessage, len(from))
 		}
-		bare := strings.TrimPrefix(name, HeldPrefix)
+		bare := bareName(from, name)
 		out[HeldPrefix+bare], held = value, append(held, bare)
 	}
 	return out, sorted(held)
+}
+
+// bareName is a setting's name without the prefix, unless the place has a value in force for what that is about.
+func bareName(of map[string]json.RawMessage, name string) string {
+	root := name
+	for strings.HasPrefix(root, HeldPrefix) {
+		root = strings.TrimPrefix(root, HeldPrefix)
+	}
+	if _, both := of[root]; both {
+		return name
+	}
+	return strings.TrimPrefix(name, HeldPrefix)
 }
 
 // Held are those of a place's settings that are held back, under their own names.
@@ -48,17 +60,15 @@ func Held(of map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// Said are a place's settings as the file said them that brought them: an export has what is held back under its own name, unless the place has
-// a value for that in force.
+// Said are a place's settings as the file said them that brought them: an export has what is held back under its own name, or, where the place has
+// a value for that in force, beside it as it is here.
 func Said(of map[string]json.RawMessage) map[string]json.RawMessage {
 	if of == nil {
 		return nil
 	}
-	out := Held(of)
+	out := make(map[string]json.RawMessage, len(of))
 	for name, value := range of {
-		if !strings.HasPrefix(name, HeldPrefix) {
-			out[name] = value
-		}
+		out[bareName(of, name)] = value
 	}
 	return out
 }

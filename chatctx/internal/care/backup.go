@@ -12,6 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/kv/boltkv"
+	"github.com/chatctx/chatctx/internal/plural"
 )
 
 // Backup writes a copy of one state of the store while other programs go on. The copy is a store. It returns ErrInvalid if the engine keeps no file, and
@@ -130,7 +131,7 @@ func Sound(ctx context.Context, s *record.Store) error {
 		}
 	})
 	if err == nil && first != nil {
-		err = record.Damaged("a check finds %d problems, the first: %s: %s", n, first.Where, first.Text)
+		err = record.Damaged("a check finds %s, the first: %s: %s", plural.Count(n, "problem"), first.Where, first.Text)
 	}
 	return err
 }

@@ -285,6 +285,7 @@ type ImportRun struct {
 	group uint64
 	files []ImportedFile           // to be noted
 	made  map[pool.ID]bool         // contexts that came in by their ids
+	fresh map[pool.ID]bool         // those of them that were not there before
 	tasks map[pool.ID]*record.Task // the tasks of those that are sub-contexts
 	// spans has the ids of the contexts that were there when the first one came in by its ids, and of those that came in since.
 	spans   map[pool.ID]span

@@ -10,7 +10,6 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // Links between conversations. A link to something that is not known yet is noted in the source bucket and made when that arrives, so that the order of
@@ -146,28 +145,39 @@ func putBelow(st *journal.StoreTxn, children []pool.ID, parent pool.ID) error {
 		if circle, err := below(st.Tx, parent, id); err != nil || circle {
 			return err
 		}
-		if err := setParent(st, id, parent); err != nil {
+		if err := setParent(st, id, parent, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// parentField is the CBOR key of ContextRecord.Parent.
-const parentField = 3
+// parentFields are the keys of a context's record for its parent and its task.
+var parentFields = map[uint64]bool{3: true, 20: true}
 
-func setParent(st *journal.StoreTxn, id, parent pool.ID) error {
+// setParent puts a context below another, with a task where it has one there.
+func setParent(st *journal.StoreTxn, id, parent pool.ID, task *record.Task) error {
 	child, err := journal.BeginAt(st.Store, st.Tx, id)
 	if err != nil {
 		return err
 	}
-	was, err := pool.Marshal(child.Rec.Parent)
+	if child.Rec.Parent = parent; task != nil {
+		child.Rec.Task = task
+	}
+	now, err := record.EncodeRecord(child.Rec)
 	if err != nil {
 		return err
 	}
-	child.Rec.Parent = parent
-	st.Changes = append(st.Changes, journal.ContextChange(id, map[uint64]cbor.RawMessage{parentField: was}))
+	was, err := record.ChangedFields(child.RecRaw, now, parentFields)
+	if err != nil {
+		return err
+	}
+	st.Changes = append(st.Changes, journal.ContextChange(id, was))
 	st.Subjects = append(st.Subjects, child)
+	if err := st.Tx.Delete(record.RecentBucket, record.RecentKey(child.Rec.Updated, id)); err != nil {
+		return err
+	}
+	child.Now, child.Rec.Updated = child.Rec.Updated, 0 // where it stands is no change of what it says: Finish puts it back where it was
 	return child.PutRecord()
 }
 

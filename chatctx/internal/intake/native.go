@@ -15,6 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/plural"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
 )
@@ -216,7 +217,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if n.Shared > 0 {
 		like := i.named(n.Like)
 		if like == nil || i.length(like) < n.Shared {
-			return record.Invalidf("branch %q begins with %d messages of the branch %q, which has not that many", n.Name, n.Shared, n.Like)
+			return record.Invalidf("branch %q begins with %s of the branch %q, which has not that many", n.Name, plural.Count(n.Shared, "message"), n.Like)
 		}
 		b.Pieces = branch.Slice(like.Pieces, 0, n.Shared)
 	}
@@ -496,7 +497,7 @@ func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 		i.run.brought(i.context.ID, slices.Concat(slices.Collect(maps.Values(i.more.known)), i.more.in.Loose))
 	}
 	if err == nil && below {
-		i.run.remember(i.context.ID, task, i.renamed)
+		i.run.remember(i.context.ID, i.more == nil, task, i.renamed)
 	}
 	return res, err
 }

@@ -80,6 +80,35 @@ func (r *ImportRun) bound(n *Native) (alone bool) {
 	return false
 }
 
+// Below puts a context that this run made below one of the same file that came after it, with what the file says of its task, as bound leaves it. It reports whether the
+// context is there then.
+func (r *ImportRun) Below(ctx context.Context, child, parent pool.ID, task *record.Task) (done bool, err error) {
+	n := Native{ID: child, Parent: parent, Task: task}
+	if r.bound(&n) {
+		return false, nil
+	}
+	err = r.update(ctx, func(st *journal.StoreTxn) error {
+		done = false
+		rec, _, err := record.GetContext(st.Tx, child)
+		if err != nil || rec == nil {
+			return err
+		}
+		if !r.fresh[child] {
+			done = rec.Parent == parent
+			return nil
+		}
+		if circle, err := below(st.Tx, parent, child); err != nil || circle {
+			return err
+		}
+		done = true
+		return setParent(st, child, parent, n.Task)
+	})
+	if done && err == nil && n.Task != nil {
+		r.tasks[child] = n.Task
+	}
+	return done, err
+}
+
 // cameIn reports whether a file brought the context into the store. A context that was made here takes no sub-contexts from a file, since what it allows
 // would hold for them.
 func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
@@ -100,11 +129,11 @@ func cameIn(tx kv.Tx, id pool.ID, rec *record.ContextRecord) (bool, error) {
 }
 
 // remember keeps, for its sub-contexts, a context that this run brought in or that an earlier run of the same file did.
-func (r *ImportRun) remember(id pool.ID, task *record.Task, renamed map[pool.ID]pool.ID) {
+func (r *ImportRun) remember(id pool.ID, fresh bool, task *record.Task, renamed map[pool.ID]pool.ID) {
 	if r.made == nil {
-		r.made, r.tasks, r.renamed = map[pool.ID]bool{}, map[pool.ID]*record.Task{}, map[pool.ID]map[pool.ID]pool.ID{}
+		r.made, r.fresh, r.tasks, r.renamed = map[pool.ID]bool{}, map[pool.ID]bool{}, map[pool.ID]*record.Task{}, map[pool.ID]map[pool.ID]pool.ID{}
 	}
-	r.made[id], r.renamed[id] = true, renamed
+	r.made[id], r.fresh[id], r.renamed[id] = true, r.fresh[id] || fresh, renamed
 	if task != nil {
 		r.tasks[id] = task
 	}

@@ -1,0 +1,224 @@
+package exchange
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/plural"
+)
+
+// What a file of the store's own format says and this program has no place for: a later version wrote it, or somebody by hand. Of a message it is kept beside it; of all else,
+// which is the store's, the report names it.
+
+// decoded reads a line of a kind. The report names the keys that the type has no field for, and those that stand twice.
+func decoded[T any](r *reading, at place, kind string, v value) (x T, err error) {
+	s := strays{}
+	raw := s.known(v, reflect.TypeFor[T](), kind)
+	if len(s.unknown) > 0 {
+		r.warn(at, "keys that this program does not know, which are left out: %s", show.Clip(strings.Join(s.unknown, ", "), 500))
+	}
+	if len(s.twice) > 0 {
+		r.warn(at, "keys that stand more than once, of which the last one counts: %s", show.Clip(strings.Join(s.twice, ", "), 500))
+	}
+	if v.broken() {
+		r.repaired(at, "half characters or bytes that are not UTF-8 were replaced")
+	}
+	return x, json.Unmarshal(raw, &x)
+}
+
+// strays are the members of a value that the type which it is read into has no field for, and those of which a later one counts.
+type strays struct{ unknown, twice []string }
+
+// known is the value without them. Names count in their very letters.
+func (s *strays) known(v value, t reflect.Type, path string) json.RawMessage {
+	found := len(s.unknown) + len(s.twice)
+	var out json.RawMessage
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return s.known(v, t.Elem(), path)
+	case t.Kind() == reflect.Slice && v.is(arrayKind):
+		i := 0
+		for it := range v.items() {
+			out = append(append(out, ','), s.known(it, t.Elem(), path+"["+strconv.Itoa(i)+"]")...)
+			i++
+		}
+		out = listOf(out)
+	case t.Kind() == reflect.Struct && v.is(objectKind):
+		out = s.members(v, t, path)
+	}
+	if len(s.unknown)+len(s.twice) == found {
+		return v.raw()
+	}
+	return out
+}
+
+func (s *strays) members(v value, t reflect.Type, path string) json.RawMessage {
+	fields, last := map[string]reflect.Type{}, map[string]uint32{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = t.Field(i).Type
+	}
+	for k, x := range v.members() {
+		last[k] = x.i
+	}
+	w := objectWriter{b: []byte{'{'}}
+	for k, x := range v.members() {
+		at := path + "." + k
+		switch {
+		case fields[k] == nil:
+			s.unknown = append(s.unknown, at)
+		case last[k] != x.i:
+			s.twice = append(s.twice, at)
+		default:
+			if len(w.b) > 1 {
+				w.b = append(w.b, ',')
+			}
+			w.b = append(append(append(w.b, jsonText(k)...), ':'), s.known(x, fields[k], at)...)
+		}
+	}
+	return append(w.b, '}')
+}
+
+// lastOnly is a value without the members of which a later one of the same name counts.
+func lastOnly(v value) json.RawMessage {
+	var out json.RawMessage
+	switch v.kind() {
+	case arrayKind:
+		for it := range v.items() {
+			out = append(append(out, ','), lastOnly(it)...)
+		}
+		out = listOf(out)
+	case objectKind:
+		last := map[string]uint32{}
+		for k, x := range v.members() {
+			last[k] = x.i
+		}
+		w := objectWriter{}
+		for k, x := range v.members() {
+			if last[k] == x.i {
+				w.addRaw(k, lastOnly(x))
+			}
+		}
+		out = w.done()
+	}
+	if out == nil {
+		return v.raw()
+	}
+	return out
+}
+
+// aMessage reads a message. What stands in it under unknown keys is kept beside it; of a key that stands twice the last counts.
+func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
+	m := &chatctx.Message{}
+	unknown, err := m.ReadJSON(v.raw())
+	if once := lastOnly(v); err != nil && len(once) != len(v.raw()) {
+		if unknown, err = m.ReadJSON(once); err == nil {
+			n.r.warn(at, "keys stand more than once in the message, the last one counts")
+		}
+	}
+	if err != nil || len(unknown) == 0 {
+		return m, err
+	}
+	more := objectWriter{}
+	for _, key := range slices.Sorted(maps.Keys(unknown)) {
+		more.addRaw(key, unknown[key])
+		n.strange[key]++
+	}
+	m.Meta.ProviderData = withData(m.Meta.ProviderData, nativeName, joined(m.Meta.ProviderData[nativeName], more.done()))
+	return m, nil
+}
+
+// kept reports what was kept beside the messages of the present context.
+func (n *nativeReader) kept(at place) {
+	if len(n.strange) == 0 {
+		return
+	}
+	keys := slices.Sorted(maps.Keys(n.strange))
+	n.r.warn(at, "of the context %q, messages have keys that this program does not know, which are kept in their provider data: %s", n.title, show.Clip(strings.Join(keys, ", "), 500))
+	clear(n.strange)
+}
+
+// outside are lines in a row that belong to no context.
+type outside struct {
+	first, last int
+	kinds       map[string]int
+}
+
+// stray notes a line that belongs to no context.
+func (n *nativeReader) stray(at place, kind string) {
+	if n.out.kinds == nil {
+		n.out = outside{first: at.line, kinds: map[string]int{}}
+	}
+	n.out.last = at.line
+	n.out.kinds[kind]++
+}
+
+// strayed reports the lines that belong to no context.
+func (n *nativeReader) strayed() {
+	if n.out.kinds == nil {
+		return
+	}
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(n.out.kinds)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", n.out.kinds[k], show.Clip(k, 40)))
+	}
+	n.r.skip(n.out.kinds["message"]+n.out.kinds["loose"], atLine(n.out.first), "from here to line %d %s in no context, and left out: %s", n.out.last,
+		map[bool]string{true: "a line is", false: "lines are"}[n.out.first == n.out.last], strings.Join(kinds, ", "))
+	n.out, n.skipped = outside{}, n.r.report.Skipped
+}
+
+// nativeChild is a context of the file that names a parent.
+type nativeChild struct {
+	id    chatctx.ID
+	title string
+	at    place
+	task  *chatctx.Task
+	alone bool // its parent has not come
+}
+
+// adopt puts below a context that came in the children that came before it, and has those below them follow what it allows.
+func (n *nativeReader) adopt(parent chatctx.ID, depth int) error {
+	for i := range n.children[parent] {
+		c := &n.children[parent][i]
+		if depth == 0 && !c.alone || depth > 1000 || n.r.below == nil {
+			continue
+		}
+		done, err := n.r.below(c.id, parent, c.task)
+		if err != nil {
+			return err
+		}
+		if done {
+			c.alone = false
+			if err := n.adopt(c.id, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// missing reports the contexts that stand alone since their parents do not count, and that fewer contexts came than the file says.
+func (n *nativeReader) missing() {
+	for _, parent := range sortedIDs(n.children) {
+		for _, c := range n.children[parent] {
+			switch {
+			case !c.alone || !n.whole[c.id]:
+			case !n.whole[parent]:
+				n.r.warn(c.at, "the context %q is a sub-context of one that is not in the file: it stands alone", c.title)
+			case n.r.below != nil:
+				n.r.warn(c.at, "the context %q is a sub-context of one that was made here: it stands alone, and what that one allows does not hold for it", c.title)
+			}
+		}
+	}
+	if gone := n.contexts - n.came; gone > 0 {
+		n.r.warn(place{}, "the file says that it has %s, %d came: its end is missing", plural.Count(n.contexts, "context"), n.came)
+		n.r.report.SkippedContexts += gone
+	}
+}
