@@ -395,19 +395,9 @@ func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOpt
 // SettleDead is Settle for all branches of the context. Those that were made for answers (ForkForReply) of which nothing had come go.
 func (c *ChatContext) SettleDead(ctx context.Context) error {
 	var dead []ID
-	err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
-		dead = nil
-		return tx.Scan(record.ClaimBucket, kv.Prefix(c.ID[:]), func(key, _ []byte) error {
-			if len(key) != 2*len(ID{}) {
-				return nil // a call's
-			}
-			on := ID(key[len(c.ID):])
-			claim, err := view.ClaimOf(tx, c.ID, on)
-			if claim != nil && claim.Dead(c.store.at.Now()) {
-				dead = append(dead, on)
-			}
-			return err
-		})
+	err := c.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+		dead, err = c.dead(tx)
+		return err
 	})
 	for _, on := range dead {
 		if err == nil {

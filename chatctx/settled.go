@@ -5,23 +5,60 @@ import (
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/journal"
+	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Settled is the context as Settle would leave it: what came of a reply on a branch ("" the active one) whose program has died stands at the end of the branch, unfinished. It is for reading: nothing is written, the branch's
-// revision is the one that it has, and changes fail with ErrReadOnly.
-func (c *ChatContext) Settled(branchName string) *ChatContext {
+// Settled returns the context as Settle would leave its branches: what came of a reply whose program has died stands at the end of its branch, unfinished. It is for reading: nothing is written, each branch has the revision that it
+// has, and changes fail with ErrReadOnly. It is c itself if no program died.
+func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
+	var dead []ID
+	err := c.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
+		dead, err = c.dead(tx)
+		return err
+	})
+	if err != nil || len(dead) == 0 {
+		return c, err
+	}
 	at := *c.store.at
-	at.DB = &settledDB{DB: at.DB, of: c, branch: branchName}
-	return &ChatContext{ID: c.ID, store: &Store{&at}}
+	at.DB = &settledDB{DB: at.DB, of: c}
+	return &ChatContext{ID: c.ID, store: &Store{&at}}, nil
 }
 
-// settledDB is an engine whose Views see a branch settled.
+// Present takes a branch as it is now, "" for the active one, from a context like the one of Settled.
+func (c *ChatContext) Present(ctx context.Context, branchName string) (*ChatContext, *Snapshot, error) {
+	s, err := c.Snapshot(ctx, branchName)
+	if err != nil || s.Claim == nil || !s.Claim.Dead(c.store.at.Now()) {
+		return c, s, err
+	}
+	if c, err = c.Settled(ctx); err == nil {
+		s, err = c.Snapshot(ctx, branchName)
+	}
+	return c, s, err
+}
+
+// dead finds the branches with a reply whose program has died.
+func (c *ChatContext) dead(tx kv.Tx) (dead []ID, err error) {
+	now := c.store.at.Now()
+	err = tx.Scan(record.ClaimBucket, kv.Prefix(c.ID[:]), func(key, _ []byte) error {
+		if len(key) != 2*len(ID{}) {
+			return nil // a call's
+		}
+		on := ID(key[len(c.ID):])
+		claim, err := view.ClaimOf(tx, c.ID, on)
+		if claim != nil && claim.Dead(now) {
+			dead = append(dead, on)
+		}
+		return err
+	})
+	return dead, err
+}
+
+// settledDB is an engine whose Views see a context settled.
 type settledDB struct {
 	kv.DB
-	of     *ChatContext
-	branch string
+	of *ChatContext
 }
 
 func (d *settledDB) Update(context.Context, func(kv.RwTx) error) error { return kv.ErrReadOnly }
@@ -29,27 +66,30 @@ func (d *settledDB) Update(context.Context, func(kv.RwTx) error) error { return 
 func (d *settledDB) View(ctx context.Context, fn func(kv.Tx) error) error {
 	return d.DB.View(ctx, func(tx kv.Tx) error {
 		settled := kv.Overlay(tx)
-		if err := d.settle(settled); err != nil {
+		dead, err := d.of.dead(tx)
+		for _, on := range dead {
+			if err == nil {
+				err = d.settle(settled, on)
+			}
+		}
+		if err != nil {
 			return err
 		}
 		return fn(settled)
 	})
 }
 
-// settle is what Settle writes, but for the revision.
-func (d *settledDB) settle(tx kv.RwTx) error {
-	s := d.of.store.at
-	t, err := journal.BeginAt(s, tx, d.of.ID)
+// settle writes what Settle writes, but for the revision.
+func (d *settledDB) settle(tx kv.RwTx, on ID) error {
+	t, err := journal.BeginAt(d.of.store.at, tx, d.of.ID)
 	if err != nil {
 		return err
 	}
-	if t.Target, err = t.Branch(d.branch); err != nil {
+	l, err := t.Load(on)
+	if err != nil || l == nil || l.Removed != 0 {
 		return err
 	}
-	holder, err := view.ClaimOf(tx, t.ID, t.Target.ID)
-	if err != nil || holder == nil || !holder.Dead(s.Now()) {
-		return err
-	}
+	t.Target = l.Branch
 	before := t.Target.Revision
 	if _, _, err := settleReply(t, t.Target); err != nil {
 		return err

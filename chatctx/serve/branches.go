@@ -27,7 +27,7 @@ func branchMethods() []*method {
 }
 
 func listBranches(r *request, in *conversation) (list[contract.Branch], error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, err := r.settled(in.Context)
 	if err != nil {
 		return list[contract.Branch]{}, err
 	}
@@ -175,7 +175,7 @@ func readTree(r *request, in *treeParams) (shownTree, error) {
 	if err != nil {
 		return out, err
 	}
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, err := r.settled(in.Context)
 	if err != nil {
 		return out, err
 	}

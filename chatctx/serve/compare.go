@@ -36,7 +36,7 @@ type compareParams struct {
 }
 
 func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, err := r.settled(in.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func countTokens(r *request, in *tokensParams) (sized, error) {
 	if err != nil {
 		return sized{}, err
 	}
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, err := r.settled(in.Context)
 	if err != nil {
 		return sized{}, err
 	}

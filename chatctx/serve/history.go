@@ -105,7 +105,7 @@ type diffParams struct {
 }
 
 func diff(r *request, in *diffParams) (contract.Difference, error) {
-	c, err := r.store.Context(r.ctx, in.Context)
+	c, err := r.settled(in.Context)
 	if err != nil {
 		return contract.Difference{}, err
 	}

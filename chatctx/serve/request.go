@@ -160,21 +160,42 @@ func (r *request) revisionOf(context, branch string) (uint64, error) {
 	return info.Revision, nil
 }
 
-// snapshot takes the branch as it is now. What a dead program left of a reply is put on it first; a store that cannot be written is read as it is.
+// settled is a conversation with what programs that died left of replies. Nothing is written.
+func (r *request) settled(ref string) (*chatctx.ChatContext, error) {
+	c, err := r.store.Context(r.ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return c.Settled(r.ctx)
+}
+
+// snapshot takes the branch as it is now, with what a program that died left of a reply. Nothing is written.
 func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.store.Context(r.ctx, t.Context)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := c.Snapshot(r.ctx, t.Branch)
-	if err == nil && s.Claim != nil && s.Claim.Dead(r.store.Now()) {
-		_, _ = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{}) // whoever writes next tries again
-		s, err = c.Snapshot(r.ctx, t.Branch)
-	}
+	c, s, err := c.Present(r.ctx, t.Branch)
 	if err == nil {
 		r.revision = &s.Info.Revision
 	}
 	return c, s, err
+}
+
+// snapshotToChange is snapshot for what goes on from the end of the branch: what a program that died left of a reply is put there first.
+func (r *request) snapshotToChange(t target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
+	c, err := r.store.Context(r.ctx, t.Context)
+	if err != nil {
+		return nil, nil, err
+	}
+	claim, err := c.Running(r.ctx, t.Branch)
+	if err == nil && claim != nil && claim.Dead(r.store.Now()) {
+		_, err = c.Settle(r.ctx, t.Branch, chatctx.SettleOptions{})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.snapshot(t)
 }
 
 // commit makes what fill puts into a batch on the branch: one transaction, one operation.

@@ -190,7 +190,7 @@ func (r *request) sending(at target, in *asked) (*sending, error) {
 	if err := r.maySet(in.Settings); err != nil {
 		return nil, err
 	}
-	c, snap, err := r.snapshot(at)
+	c, snap, err := r.snapshotToChange(at)
 	if err != nil {
 		return nil, err
 	}

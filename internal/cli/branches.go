@@ -109,7 +109,7 @@ func doSwitch(r *run) error {
 }
 
 func doBranchLs(r *run) error {
-	c, err := r.conversation()
+	c, err := r.settled()
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func doEdit(r *run) error {
 
 // doTree draws the branches, or gives them as JSON.
 func doTree(r *run) error {
-	c, err := r.conversation()
+	c, err := r.settled()
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func doCompare(r *run) error {
 	if r.is("markdown") && r.is("html") || (r.is("markdown") || r.is("html")) && r.json() {
 		return usagef("compare writes --markdown, --html or --json, one of them")
 	}
-	c, err := r.conversation()
+	c, err := r.settled()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // doDiff compares two branches.
 func doDiff(r *run) error {
 	a, b := r.arg(0), r.arg(1)
-	c, err := r.conversation()
+	c, err := r.settled()
 	if err != nil {
 		return err
 	}

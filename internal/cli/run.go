@@ -171,13 +171,16 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := c.Snapshot(r.ctx, r.branchName())
-	if err != nil || s.Claim == nil || !s.Claim.Dead(r.st.Now()) {
-		return c, s, err
+	return c.Present(r.ctx, r.branchName())
+}
+
+// settled opens the store for reading and takes the conversation with what programs that died left of answers. It writes nothing.
+func (r *run) settled() (*chatctx.ChatContext, error) {
+	c, err := r.conversation()
+	if err != nil {
+		return nil, err
 	}
-	c = c.Settled(r.branchName())
-	s, err = c.Snapshot(r.ctx, r.branchName())
-	return c, s, err
+	return c.Settled(r.ctx)
 }
 
 // snapshotToChange is snapshot for a command that changes what it read: what a program that died left of an answer is put on the branch first.
