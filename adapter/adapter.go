@@ -53,7 +53,7 @@ type Piece struct {
 }
 
 // ErrNoModel: the settings name no model.
-var ErrNoModel = errors.New("no model is set: config model=NAME, or --model NAME")
+var ErrNoModel = errors.New("no model is set: the setting model names one")
 
 // ErrProvider: there is no provider of that name.
 var ErrProvider = errors.New("no provider")

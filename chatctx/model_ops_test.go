@@ -483,6 +483,9 @@ func (r *run) finishReply(c *convo) error {
 	if op := r.commit(t, done.Operation, (*change).do); op != nil {
 		p.group, p.last = op.group, uint64(len(c.ops))
 	}
+	if more {
+		p.group = 0 // what somebody asked meanwhile has an answer of its own
+	}
 	if p.partial = nil; done.Held != (e.GoOn || more) {
 		r.fail("the claim is held: %t, want %t", done.Held, e.GoOn || more)
 	}

@@ -606,6 +606,9 @@ func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 		return nil, err
 	}
 	r.made(&out.Committed)
+	if len(out.FromQueue) > 0 {
+		r.group = nil // the answer to what somebody asked meanwhile is a command of its own
+	}
 	return out, nil
 }
 

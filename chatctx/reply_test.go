@@ -158,6 +158,37 @@ func TestReplyAndQueue(t *testing.T) {
 	wantTexts(t, a, "main", "one", "1", "two", "three", "2, 3")
 }
 
+// TestUndoTakesOneAnswer: the answer to what was asked while another one came is a command of its own.
+func TestUndoTakesOneAnswer(t *testing.T) {
+	s, err := chatctx.OpenMemory(chatctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := s.New(t.Context(), chatctx.NewContext{Title: "T"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := begin(t, c, user("one"))
+	begin(t, c, user("two"))
+	for _, text := range []string{"1", "2", "and more of 2"} {
+		goOn := chatctx.Ending{Messages: answer(text), GoOn: text == "2"}
+		if _, err := begun.Reply.Finish(t.Context(), goOn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, left := range [][]string{{"one", "1", "two"}, {"one"}} {
+		if _, err := s.Undo(t.Context(), "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		wantTexts(t, c, "main", left...)
+	}
+	if q := queued(t, c); len(q) != 1 || q[0] != "two" {
+		t.Errorf("queue %q", q)
+	}
+	checkClean(t, s)
+}
+
 func TestUndoOfQueue(t *testing.T) {
 	a, b, _ := twoPrograms(t)
 	begun := begin(t, a, user("one"))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"sync"
 
 	"github.com/chatctx/chatctx/pool"
@@ -85,9 +86,15 @@ func (s *Stream) Read(out func(Delta)) (*pool.Message, error) {
 	return m, s.err
 }
 
+// stoppedEarly is said of a reply that was not waited for.
+const stoppedEarly = "it was stopped before its end"
+
 // why is the error for the message itself: without what to do about it.
 func (s *Stream) why() string {
 	var e *Error
+	if errors.Is(s.err, context.Canceled) {
+		return stoppedEarly
+	}
 	if errors.As(s.err, &e) {
 		return e.text()
 	}
@@ -119,16 +126,19 @@ func (s *Stream) step(e Event, err error, out func(Delta)) {
 func (s *Stream) brokenOff(err error) error {
 	e := &Error{Kind: Incomplete, Provider: s.provider, Status: 200, Nothing: s.partial() == nil}
 	var syntax *json.SyntaxError
+	var op *net.OpError
 	switch cause := s.cause(); {
 	case cause != nil:
 		e.Err, e.Message = cause, cause.Error()
-		if cause == context.Canceled {
-			e.Message = "it was stopped before its end"
+		if errors.Is(cause, context.Canceled) {
+			e.Message = stoppedEarly
 		}
-	case err == io.EOF:
+	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
 		e.Message = "the connection was closed before the reply's end"
 	case errors.As(err, &syntax):
 		e.Message = "an event of the reply could not be read"
+	case errors.As(err, &op):
+		e.Err, e.Message = err, redact(op.Err.Error(), s.key)
 	default:
 		e.Err, e.Message = err, redact(err.Error(), s.key)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // A reply that runs looks whether it still has its claim every lookAfter, and every saveEvery times it renews it and stores what has
-// come: every two seconds.
+// come: every two seconds. The first words are stored at the first look after they came, so that an interrupt soon after the beginning loses none but the last.
 const (
 	lookAfter = 500 * time.Millisecond
 	saveEvery = 4
@@ -52,6 +52,7 @@ type keeper struct {
 	id     chatctx.ID // of the message to be
 	begun  pool.Time
 	stream atomic.Pointer[wire.Stream]
+	saved  bool // something of it is stored
 }
 
 func (k *keeper) read(ctx context.Context, show func(wire.Delta)) (*chatctx.Message, error) {
@@ -89,10 +90,13 @@ func (k *keeper) keep(ctx context.Context, ticks func() (<-chan time.Time, func(
 }
 
 // look gives ErrStopped if the claim is gone, and chatctx.ErrClosed if the store is. Other errors, of a file that is held by somebody for long, may pass.
-func (k *keeper) look(ctx context.Context, save bool) error {
+func (k *keeper) look(ctx context.Context, renew bool) error {
 	err := k.reply.Held(ctx)
-	if err == nil && save {
-		err = k.reply.Save(ctx, k.partial())
+	if err == nil && (renew || !k.saved) {
+		if m := k.partial(); renew || m != nil {
+			err = k.reply.Save(ctx, m)
+			k.saved = m != nil && err == nil
+		}
 	}
 	switch {
 	case errors.Is(err, chatctx.ErrNotFound):

@@ -5,7 +5,7 @@
 //   - the user's messages are durable before anything is sent;
 //   - one reply runs on a branch at a time, by a claim that other processes see. Messages that come meanwhile wait in the queue,
 //     stand on the branch once the reply does, and are then answered;
-//   - what has come of a reply is stored every two seconds, and the whole reply in one transaction. A crash leaves an unfinished
+//   - what has come of a reply is stored half a second after the first words and then every two seconds, and the whole reply in one transaction. A crash leaves an unfinished
 //     message, put on the branch by whoever next touches it. A cancelled context keeps what came in the same way;
 //   - a program that takes the claim away (chatctx interrupt) stops the reply within a second, and nothing more of it is stored.
 package turn

@@ -370,25 +370,42 @@ func ticks(turn *Turn) chan time.Time {
 	return times
 }
 
-// What has come is stored at every fourth look; a crash then leaves it for whoever comes next.
+// What has come is stored at the first look after the first words, and at every fourth look; a crash then leaves it for whoever comes next.
 func TestPartialIsStored(t *testing.T) {
-	var turn *Turn
-	stored := make(chan struct{})
-	p := newProvider(t, begins("Once upon", nil), says("The end."))
-	turn = newTurn(t, p)
+	t.Run("the first words", func(t *testing.T) { partialIsStored(t, "Once upon", 2) })
+	t.Run("later words", func(t *testing.T) { partialIsStored(t, "Once upon a time", 2, saveEvery-1) })
+}
+
+// partialIsStored lets so many looks pass after each two words of the reply. The last of them is taken when the one before has been dealt with.
+func partialIsStored(t *testing.T, text string, looks ...int) {
+	words := strings.SplitAfterN(text, "upon", len(looks))
+	stored, more := make(chan struct{}), make(chan struct{}, len(looks))
+	p := newProvider(t, func(w *writer, r *http.Request) {
+		w.begin()
+		for _, piece := range words {
+			w.words(piece)
+			<-more
+		}
+		<-r.Context().Done()
+	}, says("The end."))
+	turn := newTurn(t, p)
 	times := ticks(turn)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	came := 0
 	turn.Show = func(e Event) {
 		if e.Delta == nil {
 			return
 		}
-		go func() {
-			for range saveEvery + 1 { // the last is taken when the fourth has been dealt with
+		came++
+		go func(n int) {
+			for range looks[n-1] {
 				times <- time.Time{}
 			}
-			close(stored)
-		}()
+			if more <- struct{}{}; n == len(looks) {
+				close(stored)
+			}
+		}(came)
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -398,10 +415,10 @@ func TestPartialIsStored(t *testing.T) {
 	<-stored
 	want(t, turn.Context, "user: Tell")
 	m, err := turn.Context.Settle(t.Context(), "main", chatctx.SettleOptions{Force: true}) // as if this program had died
-	if err != nil || m.Text() != "Once upon" || !m.Unfinished || m.Meta.Provider != "anthropic" {
+	if err != nil || m.Text() != text || !m.Unfinished || m.Meta.Provider != "anthropic" {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	select { // the fifth look finds that the claim is gone, or the sixth
+	select { // the last look finds that the claim is gone, or the one after it
 	case times <- time.Time{}:
 		err = <-done
 	case err = <-done:
@@ -409,12 +426,12 @@ func TestPartialIsStored(t *testing.T) {
 	if !errors.Is(err, chatctx.ErrStopped) {
 		t.Fatalf("%v", err)
 	}
-	want(t, turn.Context, "user: Tell", "assistant: Once upon*")
+	want(t, turn.Context, "user: Tell", "assistant: "+text+"*")
 	turn.Show, turn.tick = nil, nil
 	if _, err := turn.Send(t.Context(), user("Go on")); err != nil {
 		t.Fatal(err)
 	}
-	want(t, turn.Context, "user: Tell", "assistant: Once upon*", "user: Go on", "assistant: The end.")
+	want(t, turn.Context, "user: Tell", "assistant: "+text+"*", "user: Go on", "assistant: The end.")
 }
 
 func TestInterrupt(t *testing.T) {

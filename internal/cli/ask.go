@@ -218,7 +218,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	case failed != nil:
 		return withHint(talkHint(failed), "the message is on the branch; "+r.askAgainHint(again))
 	case open.all() > 0:
-		return &waitsError{open}
+		return &waitsError{waits: open}
 	}
 	return nil
 }

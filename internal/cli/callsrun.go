@@ -209,7 +209,7 @@ func (r *run) stillWaiting(report *approval.Report) error {
 		r.note("%s %s waits for %s", callName(w.Call), clean(w.Call.Tool), w.Why)
 		open.add(w.Call.WaitsFor())
 	}
-	return &waitsError{open}
+	return &waitsError{waits: open}
 }
 
 func (r *run) runNamed(st *chatctx.Store) error {

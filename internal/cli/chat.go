@@ -3,11 +3,15 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
+
+	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/turn"
@@ -23,7 +27,7 @@ type chat struct {
 	mu       sync.Mutex
 	context  *chatctx.ChatContext
 	branch   string
-	stops    map[int]context.CancelFunc // of the answers that come
+	stops    map[int]context.CancelFunc // of the answers that come, and of the command that runs
 	next     int
 	question *asking    // about calls that wait; nil for none
 	news     news       // what others add
@@ -77,19 +81,14 @@ func (s *chat) fromPipe() error {
 
 // unanswered is the error of messages that this chat leaves in a queue where nobody answers them.
 func (s *chat) unanswered() error {
-	ctx := context.WithoutCancel(s.r.ctx)
+	r := *s.r
+	r.unsaid = s.nowUnsaid()
 	var all error
 	for at, c := range s.said {
-		claim, err := c.Running(ctx, at.branch)
-		if err != nil || claim != nil && !claim.Dead(s.r.st.Now()) {
-			continue // whoever answers there goes on with them
+		if wait := r.stranded(c, at.branch); wait != "" {
+			why := fmt.Errorf("%s in the queue of branch %q and nobody answers there", wait, clean(at.branch))
+			all = errors.Join(all, &hinted{&partialError{why, "all else is on the branch"}, "to have an answer: " + r.toAsk("send --continue", c, at.branch)})
 		}
-		queued, err := c.Queued(ctx, at.branch)
-		if err != nil || len(queued) == 0 {
-			continue
-		}
-		why := fmt.Errorf("%s in the queue of branch %q and nobody answers there", map[bool]string{true: "a message waits", false: count(len(queued), "message") + " wait"}[len(queued) == 1], clean(at.branch))
-		all = errors.Join(all, &hinted{&partialError{why, "all else is on the branch"}, "to have an answer: chatctx send --continue --branch " + quote(at.branch)})
 	}
 	return all
 }
@@ -164,22 +163,18 @@ func (s *chat) onBranch() string {
 // say sends a message, or none to answer what the branch ends with, and does not wait for the answer. Where one comes already on the
 // branch, the message is queued and that one goes on with it.
 func (s *chat) say(msgs ...*chatctx.Message) {
-	ctx, cancel := context.WithCancel(s.r.ctx)
+	ctx, ended := s.stoppable()
 	s.news.mine(msgs)
 	s.mu.Lock()
-	id := s.next
-	s.next++
-	s.stops[id] = cancel
 	c, branch := s.context, s.branch
 	s.said[spot{c.ID, branch}] = c
 	s.mu.Unlock()
 	s.answers.Go(func() {
-		defer cancel()
 		err := s.answer(ctx, c, branch, msgs)
 		s.mu.Lock()
-		delete(s.stops, id)
 		s.failed = err
 		s.mu.Unlock()
+		ended()
 		s.catchUp()
 		if err != nil && s.term != nil {
 			s.complain(err)
@@ -215,10 +210,13 @@ func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string
 	default:
 		t.Show = r.con.happens
 		out, err := t.Send(ctx, msgs...)
-		if out != nil && !out.Queued {
+		switch {
+		case out == nil:
+			return r.notSaid(err, msgs)
+		case !out.Queued:
 			r.answeredApart(t, out)
 		}
-		return err
+		return r.asksAgain(t, out, err)
 	}
 	s.setFront(c, branch)
 	err := s.speak(&r, t, msgs)
@@ -256,7 +254,23 @@ func (s *chat) setFront(c *chatctx.ChatContext, branch string) {
 	s.shown = spot{c.ID, branch}
 }
 
-// stop ends the answers that come, and reports whether there were any.
+// stoppable is a context for something that stop ends; ended is to be called when it is over.
+func (s *chat) stoppable() (ctx context.Context, ended func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithCancel(s.r.ctx)
+	id := s.next
+	s.next++
+	s.stops[id] = cancel
+	return ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.stops, id)
+		cancel()
+	}
+}
+
+// stop ends the answers that come and the command that runs, and reports whether there were any.
 func (s *chat) stop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,10 +301,12 @@ func (s *chat) command(line string) {
 	was := s.place()
 	quiet := s.news.quiet()
 	con := s.console(s.r.ctx)
-	err = execute(s.r.ctx, con, append(s.shared(p), args...))
+	ctx, ended := s.stoppable()
+	err = execute(ctx, con, slices.Concat(s.shared(p), args[:len(p.path)], s.whom(p), args[len(p.path):]))
 	if closeErr := con.out.close(); err == nil {
 		err = closeErr
 	}
+	ended()
 	s.follow(p, was, err)
 	s.seen()
 	quiet()
@@ -354,6 +370,24 @@ func (s *chat) shared(p *parsed) []string {
 		add("context", s.conversation().ID.String())
 		if on == onBranch {
 			add("branch", s.onBranch())
+		}
+	}
+	return flags
+}
+
+// whom are the flags that have a command ask whom this chat asks, where it says nobody itself.
+func (s *chat) whom(p *parsed) (flags []string) {
+	asks := slices.ContainsFunc(p.command().flags, func(f urfave.Flag) bool { return f.Names()[0] == "provider" })
+	says := slices.ContainsFunc(p.own, func(f string) bool { return strings.HasPrefix(f, "--model") || strings.HasPrefix(f, "--provider") })
+	if !asks || says || p.help {
+		return nil
+	}
+	r := *s.r
+	r.unsaid = s.nowUnsaid()
+	for key, value := range r.asked() {
+		var name string
+		if json.Unmarshal(value, &name) == nil {
+			flags = append(flags, "--"+key+"="+name)
 		}
 	}
 	return flags

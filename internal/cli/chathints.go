@@ -8,10 +8,11 @@ import (
 // commandLine is a command as it is typed in a shell, with the flag that names the store.
 var commandLine = regexp.MustCompile(`\bchatctx (?:--store (?:"[^"]*"|'[^']*'|\S+) )?([a-z]+)\b`)
 
-// slashed puts commands in a text as they are typed in this chat: without the store, and without the conversation where that is this one.
+// slashed puts commands in a text as they are typed in this chat: without the store, and without the conversation and the branch where that is this one.
 func (s *chat) slashed(text string) string {
 	here := s.conversation().ID.String()
 	text = strings.ReplaceAll(text, " --context "+here, "")
+	text = regexp.MustCompile(` --branch `+regexp.QuoteMeta(quote(s.onBranch()))+`(\s|$)`).ReplaceAllString(text, "$1")
 	return commandLine.ReplaceAllStringFunc(text, func(line string) string {
 		if name := commandLine.FindStringSubmatch(line)[1]; findCommand(allCommands(), name) != nil {
 			return "/" + name

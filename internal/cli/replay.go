@@ -183,7 +183,7 @@ func (r *run) replayAll(p *turn.Replay, askers []*asker, system *string) error {
 	case failed != nil:
 		return talkHint(failed)
 	case open.all() > 0:
-		return &waitsError{open}
+		return &waitsError{waits: open}
 	}
 	return nil
 }

@@ -246,6 +246,32 @@ func (r *run) again(rest string) string {
 	return line
 }
 
+// toAsk is a command line that asks a model for what a branch ends with: with the conversation and the branch where another one would be asked without, and with who is asked
+// where this command line says it. In a chat the flags that go without saying there are taken off again.
+func (r *run) toAsk(rest string, c *chatctx.ChatContext, branchName string) string {
+	ctx := context.WithoutCancel(r.ctx)
+	line := r.onStore(rest)
+	if given := r.flagOnly("context", "CHATCTX_CONTEXT"); given != "" && r.con.hint == nil {
+		line += " --context " + quote(given)
+	} else if bare, err := r.st.Context(ctx, os.Getenv("CHATCTX_CONTEXT")); err != nil || bare.ID != c.ID {
+		line += " --context " + c.ID.String()
+	}
+	if info, err := c.Info(ctx); r.con.hint != nil || err != nil || info.Active != branchName {
+		line += " --branch " + quote(branchName)
+	}
+	if r.con.hint != nil {
+		return r.con.hint(line)
+	}
+	asked := r.asked()
+	for _, key := range []string{"provider", "model"} {
+		var value string
+		if json.Unmarshal(asked[key], &value) == nil && !strings.Contains(rest, " --"+key) {
+			line += " --" + key + " " + quote(value)
+		}
+	}
+	return line
+}
+
 // flagOnly is a flag's value where it does not come from the environment.
 func (r *run) flagOnly(name, env string) string {
 	if v := r.shared(name); v != os.Getenv(env) {

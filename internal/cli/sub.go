@@ -240,7 +240,7 @@ func (r *run) runSub(child *chatctx.ChatContext) error {
 		if err != nil {
 			return err
 		}
-		return &waitsError{open}
+		return &waitsError{waits: open}
 	}
 	if err := r.subEnded(child, out.Ended, out.Summary); err != nil {
 		return err

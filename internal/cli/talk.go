@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -275,7 +276,7 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 	out, err := t.Send(r.ctx, msgs...)
 	v.end()
 	if out == nil {
-		return nil, talkHint(err)
+		return nil, r.notSaid(talkHint(err), msgs)
 	}
 	calls, open, openErr := r.openAfter(out)
 	if err == nil {
@@ -287,23 +288,57 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 	switch {
 	case err == nil && open.all() > 0:
 		r.tellWaiting(calls)
-		return out, &waitsError{open}
+		return out, &waitsError{open, r.toAsk("send --continue", t.Context, out.Branch)}
 	case err == nil && out.Request != nil && compacted:
 		r.tidied(t, out)
 	}
 	if err == nil {
 		return out, refusal(out.Reply())
 	}
-	return out, r.asksAgain(out, talkHint(err))
+	return out, r.asksAgain(t, out, talkHint(err))
 }
 
-// asksAgain says how to go on where a provider gave no answer: the message is stored, and is not to be sent a second time.
-func (r *run) asksAgain(out *turn.Outcome, err error) error {
-	var provider *wire.Error
-	if len(out.Asked) == 0 || out.Reply() != nil || !errors.As(err, &provider) {
+// asksAgain says how to go on where no answer came: the message is stored, and is not to be sent a second time; what waits in the queue stays there.
+func (r *run) asksAgain(t *turn.Turn, out *turn.Outcome, err error) error {
+	if err == nil {
+		return nil
+	}
+	again := r.toAsk("send --continue", t.Context, out.Branch)
+	if wait := r.stranded(t.Context, out.Branch); wait != "" {
+		r.note("%s in the queue of %s: the next message that is sent there takes along what waits, or now: %s", wait, clean(out.Branch), again)
+	}
+	switch {
+	case len(out.Asked) == 0 || out.Reply() != nil:
+		return err
+	case r.ctx.Err() != nil:
+		return &partialError{err, "the message is on the branch without an answer; to ask again: " + again}
+	}
+	return withHint(err, "the message is on the branch; to ask again: "+again)
+}
+
+// notSaid says how to have a message back that was typed in a chat and not stored.
+func (r *run) notSaid(err error, msgs []*chatctx.Message) error {
+	if r.con.live == nil || len(msgs) == 0 {
 		return err
 	}
-	return withHint(err, "the message is on the branch; to ask again: "+r.again("send --continue"))
+	return withHint(err, "the message was not stored; the key Up brings it back")
+}
+
+// stranded says how many messages wait in the queue of a branch where nobody answers, "" for none.
+func (r *run) stranded(c *chatctx.ChatContext, branchName string) string {
+	ctx := context.WithoutCancel(r.ctx)
+	claim, err := c.Running(ctx, branchName)
+	if err != nil || claim != nil && !claim.Dead(r.st.Now()) {
+		return "" // whoever answers there goes on with them
+	}
+	queued, err := c.Queued(ctx, branchName)
+	switch {
+	case err != nil || len(queued) == 0:
+		return ""
+	case len(queued) == 1:
+		return "a message waits"
+	}
+	return count(len(queued), "message") + " wait"
 }
 
 // withHint adds a line to the hint of an error.
@@ -453,6 +488,10 @@ func refusal(m *chatctx.Message) error {
 // closing is the line after an answer.
 func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
+		if out.Holder.PID == os.Getpid() {
+			r.note("queued: it goes on %s, and is asked, when the answer has come that is on its way there", clean(out.Branch))
+			return
+		}
 		r.note("queued: %s (process %d) waits for an answer on %s and will ask this next", clean(out.Holder.Program), out.Holder.PID, clean(out.Branch))
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
@@ -19,6 +20,9 @@ func talkHint(err error) error {
 	}
 	if errors.As(err, &provider) && provider.Kind == wire.Authentication && provider.Status == 0 {
 		return &hinted{err, "put the key into the environment: export " + provider.KeyName + "=…\nor, for a server of your own: chatctx config base_url=http://…"}
+	}
+	if errors.Is(err, adapter.ErrNoModel) {
+		return &hinted{err, "chatctx config --default model=NAME sets it for all conversations, without --default for this branch; --model NAME is for one command"}
 	}
 	return err
 }

@@ -193,7 +193,13 @@ func (s *fakeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "hang":
 		io.WriteString(w, p.begin+p.words(text))
 		w.(http.Flusher).Flush()
-		close(hanging)
+		s.mu.Lock()
+		select {
+		case <-hanging: // another one has said its words already
+		default:
+			close(hanging)
+		}
+		s.mu.Unlock()
 		<-r.Context().Done()
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -65,10 +66,13 @@ func waiting(n int) string {
 }
 
 // waitsError: calls are open, and the model is not asked again before each has its result.
-type waitsError struct{ waits }
+type waitsError struct {
+	waits
+	goOn string // the command that asks it then, "" for send --continue on whatever branch
+}
 
 func (e *waitsError) Error() string {
-	return e.waits.String() + ": the answer goes on with send --continue once they have results"
+	return e.waits.String() + ": the answer goes on with " + cmp.Or(e.goOn, "send --continue") + " once they have results"
 }
 
 // waitsFor is what a call waits for. One that a rule decides waits for whoever applies the rule.
