@@ -1,5 +1,5 @@
-// Package compare shows how answers differ: which words changed, and what each answer took. It reads through the front door and never changes a store; the command line, the
-// terminal program and the page draw what it gives.
+// Package compare shows how answers differ: which words changed, and what each answer took. It reads through the front door and never changes a store. The
+// command line, the terminal program and the page draw its results.
 package compare
 
 import (
@@ -19,37 +19,37 @@ import (
 // Table is a comparison with its texts and figures.
 type Table struct {
 	Context  chatctx.ID      `json:"context"`
-	Ancestor *chatctx.Entry  `json:"ancestor"` // the last message that all share; nil for none
+	Ancestor *chatctx.Entry  `json:"ancestor"` // the last message that all share; nil: none
 	Columns  []Column        `json:"columns"`
 	Turns    []*ComparedTurn `json:"turns"`
 }
 
-// Column is one of the histories.
+// Column is one of the compared histories.
 type Column struct {
 	Ref      chatctx.Ref `json:"ref"`
 	Branch   string      `json:"branch"`
-	Messages int         `json:"messages"` // of the branch that count
+	Messages int         `json:"messages"` // of the branch, up to the compared place
 }
 
-// ComparedTurn is a turn of each history, a cell for each column.
+// ComparedTurn is one turn of each history, with a cell for each column.
 type ComparedTurn struct {
 	Turn  int    `json:"turn"`
 	Cells []Cell `json:"cells"`
 }
 
-// Cell is what one history has in a turn. It is empty where that ended before.
+// Cell is what one history has in a turn. It is empty if the history ended before.
 type Cell struct {
 	Messages []*chatctx.Entry `json:"messages"`
 	Text     string           `json:"text"`
-	// Edits lead from the first column's text to this one; none in the first column, and where the two have little in common.
+	// Edits lead from the first column's text to this one. There are none in the first column, or if the two texts have little in common.
 	Edits   []Edit   `json:"edits,omitempty"`
-	Figures *Figures `json:"figures"` // nil where no assistant speaks
+	Figures *Figures `json:"figures"` // nil if the cell has no assistant's message
 }
 
-// alikeEnough is the share of a text from which on changed words are worth marking.
+// alikeEnough is the share of common text from which on changed words are marked.
 const alikeEnough = 0.4
 
-// Of compares histories of a context. For branchName and refs holds what ChatContext.Compare says.
+// Of compares histories of a context. branchName and refs are as in ChatContext.Compare.
 func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...chatctx.Ref) (*Table, error) {
 	found, err := c.Compare(ctx, branchName, refs...)
 	if err != nil {
@@ -83,7 +83,8 @@ func Of(ctx context.Context, c *chatctx.ChatContext, branchName string, refs ...
 	return t, nil
 }
 
-// Marked is the text of a cell in stretches: those of the kind New are not in the first column's. Of two columns the first is marked too: what the second has not is Gone.
+// Marked returns the text of a cell in stretches; those of the kind New are not in the first column's text. With two columns, the first one is marked too:
+// its stretches that the second lacks are Gone.
 func (t *ComparedTurn) Marked(column int) []Edit {
 	cell, edits, leave := t.Cells[column], t.Cells[column].Edits, Gone
 	if column == 0 && len(t.Cells) == 2 {
@@ -104,8 +105,8 @@ func (t *ComparedTurn) Marked(column int) []Edit {
 	return out
 }
 
-// Text is what messages say, as plain text: words as they are, a line each call and each result. Thinking is left out. Where more than one role speaks, each
-// message begins with its own.
+// Text returns what messages say as plain text: words as they are, and a line for each call and each result. It leaves out thinking. If several roles
+// speak, each message begins with its role.
 func Text(entries []*chatctx.Entry) string {
 	mixed := false
 	for _, e := range entries {

@@ -11,24 +11,26 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Figures are what an answer took and how it ended: of all its assistant's messages together, model and end of the last one. What no message says is nil or empty.
+// Figures says what an answer took and how it ended: the sums over its assistant's messages, and the model and end of the last one. What no message says is
+// nil or empty.
 type Figures struct {
 	Model      string   `json:"model"`
 	Provider   string   `json:"provider"`
 	Input      *int64   `json:"input_tokens"`
 	Output     *int64   `json:"output_tokens"`
 	Reasoning  *int64   `json:"reasoning_tokens"`
-	Cost       *int64   `json:"cost_nano"` // in 10⁻⁹ of the currency; nil where a price or the usage is not known
+	Cost       *int64   `json:"cost_nano"` // in 10⁻⁹ of the currency; nil if a price or the usage is unknown
 	Currency   string   `json:"currency,omitempty"`
-	Seconds    *float64 `json:"seconds"` // from each request to its last word
+	Seconds    *float64 `json:"seconds"` // the sum of the times from each request to its last word
 	Finish     string   `json:"finish_reason"`
 	Refused    bool     `json:"refused"` // the model or its provider declined
 	Unfinished bool     `json:"unfinished"`
-	Waiting    int      `json:"waiting"` // calls that nobody has answered
+	Waiting    int      `json:"waiting"` // calls without an answer
 	Error      string   `json:"error,omitempty"`
 }
 
-// FiguresOf adds up the figures of messages, at prices of which nil are those of the table; nil where none of them is an assistant's.
+// FiguresOf adds up the figures of messages at the given prices; nil prices mean those of the table. It returns nil if none of the messages is an
+// assistant's.
 func FiguresOf(entries []*chatctx.Entry, prices *cost.Prices) *Figures {
 	var f *Figures
 	known := true
@@ -48,7 +50,7 @@ func FiguresOf(entries []*chatctx.Entry, prices *cost.Prices) *Figures {
 	return f
 }
 
-// pay adds what a reply cost, and reports whether that is known and of one currency with the others.
+// pay adds the cost of a reply. It reports whether that is known and has the same currency as the others.
 func (f *Figures) pay(reply *cost.Reply) bool {
 	if reply == nil || !reply.Known() || f.Currency != "" && f.Currency != reply.Price.Currency {
 		return false
@@ -83,7 +85,7 @@ func plus[N int64 | float64](a, b *N) *N {
 	return &sum
 }
 
-// Words are the figures for people, the most telling first. What is not known is left out.
+// Words returns the figures as words for people, the most telling first, without those that are unknown.
 func (f *Figures) Words() []string {
 	if f == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// Kind says on which side a stretch of text is.
+// Kind says on which sides a stretch of text is.
 type Kind string
 
 // The kinds: on both sides, only on the first, only on the second.
@@ -23,11 +23,11 @@ type Edit struct {
 	Text string `json:"text"`
 }
 
-// maxWords bounds what is compared word by word: a comparison of all with all is not for more.
+// maxWords bounds the texts that are compared word by word, since the comparison takes quadratic time.
 const maxWords = 20_000
 
-// Words compares two texts word by word. Between two stretches that are the same, what is gone stands before what is new. Texts of more than 20,000 words together
-// are not taken apart. The same texts always give the same edits.
+// Words compares two texts word by word. Between two common stretches, what is gone comes before what is new. Texts of more than 20,000 words together are
+// not compared by words. The same texts always give the same edits.
 func Words(a, b string) []Edit {
 	var v vocabulary
 	ra, rb := v.encode(a), v.encode(b)
@@ -44,7 +44,7 @@ func Words(a, b string) []Edit {
 	return grouped(edits)
 }
 
-// Alike is how much of the longer text the two have in common, from 0 to 1.
+// Alike returns the share of the longer text that both have in common, from 0 to 1.
 func Alike(edits []Edit) float64 {
 	n := map[Kind]int{}
 	for _, e := range edits {
@@ -56,7 +56,7 @@ func Alike(edits []Edit) float64 {
 	return 1
 }
 
-// grouped puts what is gone before what is new between two stretches that are the same.
+// grouped puts what is gone before what is new between two common stretches.
 func grouped(edits []Edit) []Edit {
 	var out []Edit
 	var gone, added strings.Builder
@@ -84,7 +84,7 @@ func grouped(edits []Edit) []Edit {
 	return out
 }
 
-// vocabulary writes each word as one character, since characters are what the library compares.
+// vocabulary encodes each word as one character, since the library compares characters.
 type vocabulary struct {
 	index map[string]rune
 	words []string
@@ -115,7 +115,7 @@ func (v *vocabulary) decode(text string) string {
 	return b.String()
 }
 
-// wordRune stands for a word; the surrogates, which no string can hold, are left out.
+// wordRune returns the character for a word. It skips the surrogates, which no string can hold.
 func wordRune(i int) rune {
 	if i += 1; i >= 0xd800 {
 		i += 0x800
@@ -131,7 +131,7 @@ func wordIndex(c rune) int {
 	return i - 1
 }
 
-// The classes of characters: those of one class that follow each other belong together, but for the single ones.
+// The classes of characters. Adjacent characters of one class form a word, except single ones.
 const (
 	single = iota
 	letter
@@ -153,7 +153,7 @@ func classOf(c rune) int {
 	return single
 }
 
-// split cuts text into words, runs of white space, and single other characters.
+// split cuts text into words, runs of white space, and other single characters.
 func split(s string) []string {
 	var out []string
 	start, last := 0, -1

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// heads are the columns' names: the branch, and the reference where that says more.
+// heads returns the names of the columns.
 func (t *Table) heads() []string {
 	var heads []string
 	for i := range t.Columns {
@@ -16,7 +16,7 @@ func (t *Table) heads() []string {
 	return heads
 }
 
-// Head is what a column is called: its branch, and the reference where that is about another place than the branch's end.
+// Head returns the name of a column: its branch, and the reference if another column has the same branch.
 func (t *Table) Head(column int) string {
 	c := t.Columns[column]
 	name, ref := c.Branch, strings.TrimPrefix(string(c.Ref), "branch:")
@@ -28,7 +28,7 @@ func (t *Table) Head(column int) string {
 	return name
 }
 
-// WriteMarkdown writes the comparison to read: a heading each turn, below it one for each column. New words are bold, gone ones struck.
+// WriteMarkdown writes the comparison as Markdown: a heading for each turn, and below it one for each column. New words are bold, gone ones struck out.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "# %s\n", strings.Join(escapedAll(t.heads(), markdownEscape), " · "))
@@ -57,7 +57,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// marked puts Markdown's marks around a stretch, line by line: a mark does not reach over a line's end, nor begin or end with a space.
+// marked puts Markdown's marks around each line of a stretch. A mark cannot span lines, nor begin or end with a space.
 func marked(e Edit) string {
 	mark := map[Kind]string{Gone: "~~", New: "**"}[e.Kind]
 	if mark == "" {
@@ -81,7 +81,7 @@ func escapedAll(all []string, escape func(string) string) []string {
 	return out
 }
 
-// markdownEscape is text on one line that Markdown shows as it is.
+// markdownEscape returns text on one line that Markdown shows unchanged.
 func markdownEscape(s string) string {
 	var b strings.Builder
 	for _, c := range strings.Join(strings.Fields(s), " ") {
@@ -105,7 +105,7 @@ body{margin:0;padding:1rem;background:var(--paper);color:var(--ink);font:1rem/1.
 th,td{border:1px solid var(--line);padding:.5rem .7rem;vertical-align:top;text-align:left;min-width:16rem;white-space:pre-wrap;overflow-wrap:anywhere}
 .figures{color:var(--quiet);font-size:.85rem;white-space:normal}ins{background:var(--new);text-decoration:none}del{background:var(--gone)}`
 
-// WriteHTML writes the comparison as one page that needs nothing from elsewhere and runs no script: a column each history, a row each turn.
+// WriteHTML writes the comparison as one page without external resources or scripts: a column for each history, a row for each turn.
 func (t *Table) WriteHTML(w io.Writer) error {
 	b := &strings.Builder{}
 	title := html.EscapeString(strings.Join(t.heads(), " · "))
