@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FromJSON gives the texts of a JSON value as they read: strings and names without quotes and escapes, numbers and literals as they stand, a space between. What
-// is no JSON comes out as it is.
+// FromJSON returns the texts of a JSON value separated by spaces: strings and names without quotes and escapes, numbers and literals as they are. Text that
+// is no JSON is returned unchanged.
 func FromJSON(raw []byte) string {
 	var b strings.Builder
 	b.Grow(len(raw))
@@ -30,7 +30,7 @@ func FromJSON(raw []byte) string {
 	return b.String()
 }
 
-// unquote writes the string that begins at i, and gives where it ends.
+// unquote writes the string that begins at i, and returns its end.
 func unquote(b *strings.Builder, raw []byte, i int) int {
 	for i < len(raw) && raw[i] != '"' {
 		if raw[i] != '\\' || i+1 == len(raw) {
@@ -54,7 +54,7 @@ func unquote(b *strings.Builder, raw []byte, i int) int {
 	return min(i+1, len(raw))
 }
 
-// escaped reads a \u escape, or two that are one character, and its length.
+// escaped decodes a \u escape, or two that form one character, and returns its length.
 func escaped(raw []byte) (rune, int) {
 	r, ok := hex4(raw)
 	if !ok {

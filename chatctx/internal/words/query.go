@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Phrase is one or more words that stand next to each other. With Prefix the last one is the beginning of a word.
+// Phrase is one or more adjacent words. With Prefix the last one is the beginning of a word.
 type Phrase struct {
 	Words  []string
 	Prefix bool
 }
 
-// Query asks for texts that have all of its phrases.
+// Query matches texts that have all of its phrases.
 type Query []Phrase
 
-// Parse reads what somebody typed: words, "phrases in quotes", and beginnings* . What is one word there and several here (os.path, 東京) is a phrase.
+// Parse parses a search: words, "phrases in quotes", and beginnings*. A word of the search that is several words here (os.path, 東京) becomes a phrase.
 func Parse(text string) Query { return parse(text, NewSegmenter()) }
 
 func parse(text string, s *Segmenter) Query {
@@ -42,7 +42,7 @@ func parse(text string, s *Segmenter) Query {
 	return q
 }
 
-// AsVersion is a query in which each phrase of numbers begins with the letter v: 1.2.3 as v1.2.3. ok is false where it has none.
+// AsVersion returns a query in which each phrase of numbers begins with the letter v: 1.2.3 becomes v1.2.3. ok is false if there is no such phrase.
 func (q Query) AsVersion() (out Query, ok bool) {
 	for _, p := range q {
 		if len(p.Words) > 1 && strings.Trim(strings.Join(p.Words, ""), "0123456789") == "" {
@@ -53,7 +53,7 @@ func (q Query) AsVersion() (out Query, ok bool) {
 	return out, ok
 }
 
-// AsBeginnings is a query in which each phrase may end with the beginning of a word: parse as parse*. ok is false where it asks for that already.
+// AsBeginnings returns a query in which the last word of each phrase may be a beginning: parse becomes parse*. ok is false if that changes nothing.
 func (q Query) AsBeginnings() (out Query, ok bool) {
 	for _, p := range q {
 		ok = ok || !p.Prefix
@@ -76,7 +76,7 @@ func phrase(text string, s *Segmenter) Phrase {
 	return p
 }
 
-// Match is where something was found in a text, in bytes.
+// Match is the place of a match in a text, in bytes.
 type Match struct{ From, To int }
 
 // Finder looks for a query in the texts of one message after the other. It is for one goroutine.
@@ -88,16 +88,16 @@ type Finder struct {
 	window  []place
 }
 
-// place is a word of the text with where it stands.
+// place is a word of the text and its place.
 type place struct {
 	bytes    []byte
 	from, to int
 }
 
-// NewFinder makes a Finder.
+// NewFinder returns a Finder for q.
 func NewFinder(q Query) *Finder { return newFinder(q, NewSegmenter()) }
 
-// NewExactFinder makes a Finder of what somebody typed, accents and vowel marks as they are: café is not cafe.
+// NewExactFinder returns a Finder for a search with accents and vowel marks: café does not match cafe.
 func NewExactFinder(text string) *Finder { return newFinder(parse(text, newMarked()), newMarked()) }
 
 func newFinder(q Query, s *Segmenter) *Finder {
@@ -110,7 +110,7 @@ func newFinder(q Query, s *Segmenter) *Finder {
 	return f
 }
 
-// Plain reports whether what is looked for is ASCII, as which it stands exactly in every text of ASCII that has it.
+// Plain reports whether the query is ASCII. If so, every ASCII text that matches does so exactly.
 func (f *Finder) Plain() bool {
 	for _, p := range f.query {
 		for _, w := range p.Words {
@@ -122,7 +122,7 @@ func (f *Finder) Plain() bool {
 	return true
 }
 
-// ASCII reports whether text is that.
+// ASCII reports whether text is ASCII.
 func ASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -132,7 +132,7 @@ func ASCII(text string) bool {
 	return true
 }
 
-// Begin forgets what was found: another message comes.
+// Begin starts a new message.
 func (f *Finder) Begin() {
 	clear(f.found)
 	f.left = len(f.query)
@@ -141,7 +141,7 @@ func (f *Finder) Begin() {
 // All reports whether every phrase was found since Begin.
 func (f *Finder) All() bool { return f.left == 0 }
 
-// Text looks in one text of the message and gives the first place where a phrase stands, if any does.
+// Text searches one text of the message and returns the first match of any phrase in it.
 func (f *Finder) Text(text string) (first Match, ok bool) {
 	n := 0
 	f.segment.Each(text, func(w []byte, from, to int) bool {
@@ -164,7 +164,7 @@ func (f *Finder) Text(text string) (first Match, ok bool) {
 	return first, ok
 }
 
-// ends reports whether a phrase ends with the word number n, and where it begins.
+// ends reports whether a phrase ends with word number n, and where it begins.
 func (f *Finder) ends(p *Phrase, n int) (int, bool) {
 	k := len(p.Words)
 	if n < k {

@@ -1,8 +1,9 @@
-// Package words cuts texts into words and finds words, phrases and beginnings in them. Search and its index share it, so that they agree about what a word is.
+// Package words cuts texts into words and finds words, phrases and beginnings in them. Search and the index both use it, so that they agree on what a word
+// is.
 //
-// A word is a run of letters, digits and marks, after Unicode's case folding and NFKC, without accents and vowel marks (cafe is café); Unicode's own rules (UAX 29) cut what is not ASCII first. Scripts that
-// are written without spaces (Han, kana, Thai …) and symbols give a word for each character, so that any part of such a text is found as a phrase. All else only
-// stands between words: don't is the two words don and t, and os.path the words os and path.
+// A word is a run of letters, digits and marks, after Unicode's case folding and NFKC, without accents and vowel marks (café is cafe). Text beyond ASCII is
+// first cut by Unicode's rules (UAX 29). Scripts that are written without spaces (Han, kana, Thai …) and symbols give a word for each character, so that
+// any part of such a text is found as a phrase. All other characters only separate words: don't is the words don and t, os.path the words os and path.
 package words
 
 import (
@@ -15,23 +16,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Version counts the changes of what a word is. An index of another version is made anew.
+// Version counts the changes of the definition of a word. An index of another version is built anew.
 const Version = 2
 
-// Segmenter cuts texts. It keeps buffers, so it is for one goroutine.
+// Segmenter cuts texts into words. It keeps buffers, so it is for one goroutine.
 type Segmenter struct {
 	buf    []byte
 	fold   cases.Caser
-	folded map[string]string // what was folded lately
+	folded map[string]string // cache of folded words
 	marked bool              // accents and vowel marks stay
 }
 
-// NewSegmenter makes a Segmenter.
+// NewSegmenter returns a new Segmenter.
 func NewSegmenter() *Segmenter {
 	return &Segmenter{fold: cases.Fold(), folded: map[string]string{}}
 }
 
-// newMarked makes a Segmenter that leaves accents and vowel marks on.
+// newMarked returns a Segmenter that keeps accents and vowel marks.
 func newMarked() *Segmenter {
 	s := NewSegmenter()
 	s.marked = true
@@ -39,10 +40,10 @@ func newMarked() *Segmenter {
 }
 
 const (
-	between = iota // a byte of ASCII between words
-	within         // a lower letter or a digit
+	between = iota // an ASCII byte between words
+	within         // a lower-case letter or a digit
 	upper
-	beyond // of a character that is not ASCII
+	beyond // a byte of a character beyond ASCII
 )
 
 var class = func() (t [256]uint8) {
@@ -59,7 +60,7 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// Each calls fn for each word of text, folded, with where it stands, until fn returns false. The word lives until fn returns.
+// Each calls fn for each word of text, folded, with its place, until fn returns false. The word is valid until fn returns.
 func (s *Segmenter) Each(text string, fn func(word []byte, from, to int) bool) {
 	for i := 0; i < len(text); {
 		if class[text[i]] == between {
@@ -98,7 +99,7 @@ func lower(b []byte) {
 	}
 }
 
-// unicode cuts a stretch that is not all ASCII and has no ASCII between words.
+// unicode cuts a stretch that is not all ASCII and contains no ASCII separators.
 func (s *Segmenter) unicode(text string, at int, fn func(word []byte, from, to int) bool) bool {
 	state := -1
 	for len(text) > 0 {
@@ -112,7 +113,7 @@ func (s *Segmenter) unicode(text string, at int, fn func(word []byte, from, to i
 	return true
 }
 
-// part takes the words out of what lies between two of Unicode's word boundaries.
+// part finds the words between two of Unicode's word boundaries.
 func (s *Segmenter) part(part string, at int, fn func(word []byte, from, to int) bool) bool {
 	start := -1
 	end := func(to int) bool {
@@ -124,7 +125,7 @@ func (s *Segmenter) part(part string, at int, fn func(word []byte, from, to int)
 		start = -1
 		return len(word) == 0 || fn(append(s.buf[:0], word...), at+from, at+to)
 	}
-	alone := false // the word that has begun takes no more letters
+	alone := false // the current word takes no more letters
 	for i, r := range part {
 		switch {
 		case unicode.Is(unicode.M, r):
@@ -150,14 +151,14 @@ func (s *Segmenter) part(part string, at int, fn func(word []byte, from, to int)
 	return end(len(part))
 }
 
-// unspaced are the scripts that put no spaces between words.
+// unspaced lists the scripts that put no spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Bopomofo, unicode.Yi, unicode.So}
 
 func standsAlone(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unspaced...) || r >= 0xA6 && r < 0x0E00 && unicode.Is(unicode.So, r)
 }
 
-// maxFolded bounds the memory of words that were folded.
+// maxFolded bounds the cache of folded words.
 const maxFolded = 8192
 
 func (s *Segmenter) folding(word string) string {
@@ -176,7 +177,8 @@ func (s *Segmenter) folding(word string) string {
 	return w
 }
 
-// bare takes off the accents of letters and the vowel marks of Hebrew and Arabic, which people leave out when they type. Marks of other scripts are letters of their own.
+// bare removes the accents of letters and the vowel marks of Hebrew and Arabic, which people leave out when they type. Marks of other scripts are letters
+// of their own.
 func bare(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x300 && r <= 0x36f || r >= 0x591 && r <= 0x5c7 && unicode.Is(unicode.Mn, r) || r >= 0x64b && r <= 0x65f || r == 0x670 {
@@ -186,7 +188,7 @@ func bare(word string) string {
 	}, norm.NFD.String(word))
 }
 
-// Fold is a text as its words are folded.
+// Fold returns a text folded as words are.
 func Fold(text string) string {
 	return norm.NFKC.String(bare(cases.Fold().String(norm.NFKC.String(text))))
 }
