@@ -1,9 +1,9 @@
-// Package cost says what replies cost: what a provider reported of their tokens, times the prices of their model.
+// Package cost computes what replies cost: the tokens that a provider reported, times the prices of their model.
 //
-// Money is counted in whole numbers of 10⁻⁹ of a currency and rounded once a reply, so sums are exact. Prices come from a table with
-// source and date (PriceTable), or from the setting prices, which wins. A model without a price costs an unknown sum, never nothing: sums
-// say how many replies they leave out. Prices are those of the model's maker for single requests; what a plan, a batch, another host
-// of the model or a tool of the provider's costs is not in them.
+// Money is counted in whole units of 10⁻⁹ of a currency and rounded once for each reply, so sums are exact. Prices come from a table with source and date
+// (PriceTable), or from the setting prices, which takes precedence. A model without a price has an unknown cost, never none: sums say how many replies they
+// leave out. Prices are those of the model's maker for single requests. They do not include what a plan, a batch, another host of the model or a tool of
+// the provider costs.
 //
 // It reads stores and never changes them.
 //
@@ -21,10 +21,10 @@ import (
 // Money is an amount in units of 10⁻⁹ of a currency.
 type Money int64
 
-// Unit is one of a currency.
+// Unit is one unit of a currency, such as one dollar.
 const Unit Money = 1e9
 
-// String is the amount as a decimal number, with two digits behind the point or as many as it has: 12.50, 0.0123.
+// String returns the amount as a decimal number with at least two digits behind the point: 12.50, 0.0123.
 func (m Money) String() string {
 	sign, n := "", uint64(m)
 	if m < 0 {
@@ -37,7 +37,7 @@ func (m Money) String() string {
 	return sign + strconv.FormatUint(n/uint64(Unit), 10) + "." + behind
 }
 
-// Short is the amount for people: to the cent from ten on, to a hundredth of that below, and as it is where that is nothing.
+// Short returns the amount for people: rounded to a hundredth from ten on, to a ten-thousandth below, and not rounded if that gives zero.
 func (m Money) Short() string {
 	step := Unit / 100
 	if m > -10*Unit && m < 10*Unit {
@@ -53,7 +53,7 @@ func (m Money) Short() string {
 	return rounded.String()
 }
 
-// plus adds, and stays at the largest amount where the sum is larger: figures of a file may say anything.
+// plus adds amounts. It stops at the largest amount, since the figures of a file may be anything.
 func (m Money) plus(more Money) Money {
 	if sum := m + more; more <= 0 || sum > m {
 		return sum
@@ -61,7 +61,7 @@ func (m Money) plus(more Money) Money {
 	return math.MaxInt64
 }
 
-// perMillion is a sum of counts times prices for a million, to be rounded once.
+// perMillion is a sum of counts times prices per million, to be rounded once.
 type perMillion struct{ high, low uint64 }
 
 func (s *perMillion) add(n int64, price Money) {
@@ -74,7 +74,7 @@ func (s *perMillion) add(n int64, price Money) {
 	s.high += high + carry
 }
 
-// money is the sum, rounded to the nearest.
+// money returns the sum, rounded to the nearest unit.
 func (s *perMillion) money() Money {
 	const million = 1_000_000
 	low, carry := bits.Add64(s.low, million/2, 0)
@@ -89,7 +89,7 @@ func (s *perMillion) money() Money {
 	return Money(q)
 }
 
-// parseMoney reads a decimal number exactly. More than nine digits behind the point are refused, as is what is over a billion.
+// parseMoney parses a decimal number exactly. It refuses more than nine digits on either side of the point.
 func parseMoney(s string) (Money, error) {
 	whole, behind, _ := strings.Cut(s, ".")
 	if whole == "" || len(whole) > 9 || len(behind) > 9 || strings.Trim(whole+behind, "0123456789") != "" {

@@ -14,18 +14,18 @@ import (
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
-// Price is what a million tokens cost.
+// Price has prices for a million tokens.
 type Price struct {
 	Input, CacheRead, CacheWrite, CacheWriteHour, Output Money
-	// Over is the input from which on a request costs what Long says, all of it; 0: there is no such.
+	// Over is the input in tokens above which the whole request has the prices Long; 0 means that there are none.
 	Over     int64
 	Long     *Price
 	Currency string
-	Source   string // who says so
-	Date     string // when that was read
+	Source   string // where the price was found
+	Date     string // when it was read there
 }
 
-// Of is what a usage costs, rounded once.
+// Of returns the cost of a usage, rounded once.
 func (p *Price) Of(u Usage) Money {
 	if p.Long != nil && u.All() > p.Over {
 		p = p.Long
@@ -39,13 +39,13 @@ func (p *Price) Of(u Usage) Money {
 	return sum.money()
 }
 
-// Prices are the prices of models: those of a setting over those of PriceTable. The zero value, and nil, are the table alone.
+// Prices has the prices of models: those of a setting, before those of PriceTable. The zero value and nil have only the table.
 type Prices struct {
-	own map[string]*Price // by a model's name, or by the beginning of names and a *
+	own map[string]*Price // by a model's name, or by the beginning of names followed by *
 }
 
-// Of is the price of a model as it was at a time, of which the zero is now; nil where none is known. The table is for models where their maker, or a host at his prices, answers: what
-// ollama answers is in no table.
+// Of returns the price of a model at a time, zero meaning now; nil if it is unknown. The table applies if the model's maker answers, or a host at the
+// maker's prices; a model that ollama runs is not in it.
 func (p *Prices) Of(provider, model string, at time.Time) *Price {
 	base := tokens.ForModel(model).Base
 	if own := p.ownOf(base); own != nil {
@@ -81,7 +81,7 @@ func (p *Prices) ownOf(base string) *Price {
 		start, open := strings.CutSuffix(name, "*")
 		length := 2 * len(start)
 		if !open {
-			length++ // a name counts before one with a * that is as long
+			length++ // a name precedes one of the same length with a *
 		}
 		if fits := !open && named(base, name) || open && strings.HasPrefix(base, start); fits && length > longest {
 			longest, found = length, price
@@ -90,7 +90,7 @@ func (p *Prices) ownOf(base string) *Price {
 	return found
 }
 
-// named reports whether a model is the one with a name, or a dated or otherwise marked edition of it. gpt-5-mini is none of gpt-5.
+// named reports whether a model has this name, or is a dated or otherwise marked edition of it. gpt-5-mini is no edition of gpt-5.
 func named(base, name string) bool {
 	rest, ok := strings.CutPrefix(base, name)
 	if !ok || rest == "" {
@@ -111,13 +111,13 @@ func named(base, name string) bool {
 	return true
 }
 
-// Parse reads the setting prices: an object by models' names, each with prices for a million tokens like
+// Parse parses the setting prices: an object from models' names to prices for a million tokens, such as
 //
 //	{"gpt-4o": {"input": 2.5, "output": 10, "cache_read": 1.25}, "llama*": {"input": 0, "output": 0, "currency": "EUR"}}
 //
-// or such prices alone, which are then for every model, or the path of a file with one of both. A name counts for its dated editions too, and with a * for all names that begin like it; the
-// longest wins. cache_read and cache_write are those of the input where they are left out, cache_write_1h is cache_write. over, with long, says what requests cost whose input has more tokens. nil
-// and null give the table alone.
+// or such prices alone, for every model, or the path of a file with one of both. A name also stands for its dated editions, and with a * for all names that
+// begin with it; the longest match wins. cache_read and cache_write default to input, cache_write_1h to cache_write. over and long give the prices of
+// requests with more input tokens than over. nil and null give the table alone.
 func Parse(setting json.RawMessage) (*Prices, error) {
 	if len(setting) == 0 || string(setting) == "null" {
 		return nil, nil
@@ -154,7 +154,7 @@ func Parse(setting json.RawMessage) (*Prices, error) {
 	return p, nil
 }
 
-// largest is the size of a file of prices that is still read.
+// largest is the size of the largest file of prices that is read, in bytes.
 const largest = 1 << 20
 
 func readFile(path string) (json.RawMessage, error) {
@@ -171,7 +171,7 @@ func readFile(path string) (json.RawMessage, error) {
 	return os.ReadFile(path)
 }
 
-// priceJSON is a price as it is set.
+// priceJSON is a price as the setting has it.
 type priceJSON struct {
 	Input          *json.Number    `json:"input"`
 	Output         *json.Number    `json:"output"`

@@ -12,39 +12,40 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// By is what the groups of a report have in common.
+// By is what the replies of a group have in common.
 type By string
 
 // The ways to group replies.
 const (
 	ByNothing By = ""
 	ByContext By = "context"
-	ByBranch  By = "branch" // on which a reply was written; a fork shows it too, and has not paid for it
+	ByBranch  By = "branch" // the branch on which a reply was written; a fork shows it too but has not paid for it
 	ByModel   By = "model"
 	ByDay     By = "day"
 	ByKind    By = "kind"
 )
 
-// Grouping are all of them.
+// Grouping lists the ways to group, except ByNothing.
 var Grouping = []By{ByContext, ByBranch, ByModel, ByDay, ByKind}
 
-// Query says which replies are summed up, and how. The zero Query is the whole store in one sum.
+// Query says which replies are added up, and how they are grouped. The zero Query is one sum over the whole store.
 type Query struct {
-	Since    time.Time  // those that were complete at or after it; those of unknown time are then left out
-	Until    time.Time  // those before it
-	Context  chatctx.ID // those of one conversation
+	Since    time.Time  // replies that were complete at or after it; without those of unknown time
+	Until    time.Time  // replies before it
+	Context  chatctx.ID // replies of one conversation
 	By       By
-	Location *time.Location // whose days; nil is time.Local
+	Location *time.Location // the time zone of days; nil means time.Local
 	Prices   *Prices
 }
 
-// Sums are what replies took and cost together.
+// Sums is what replies took and cost together.
 type Sums struct {
 	Replies int `json:"replies"`
 	Usage
-	// Cost by currency, of the replies whose cost is known.
+	// Cost has the sum for each currency, over the replies whose cost is known.
 	Cost map[string]Money `json:"cost_nano"`
-	// Estimated are those of the replies whose figures a file's program made; WithoutUsage have none, and Unpriced are of models without a price: neither is in Cost.
+	// Estimated counts the replies whose figures another program estimated. WithoutUsage counts those without figures, Unpriced those of models without a
+	// price; neither are in Cost.
 	Estimated    int `json:"estimated"`
 	WithoutUsage int `json:"without_usage"`
 	Unpriced     int `json:"unpriced"`
@@ -70,33 +71,33 @@ func (s *Sums) add(r *Reply) {
 	s.Usage.add(&r.Usage)
 }
 
-// Group is a part of the replies, and what they have in common; the fields of other groupings are empty.
+// Group is a part of the replies and what they have in common. The fields of other groupings are empty.
 type Group struct {
 	Context  chatctx.ID
 	Title    string
 	Trashed  bool
-	Branch   string // "" where the branch is gone
+	Branch   string // "" if the branch is gone
 	Removed  bool
 	Provider string
 	Model    string
-	Day      string // 2026-01-31, "" where the time is unknown
+	Day      string // 2026-01-31; "" if the time is unknown
 	Kind     string
 	Sums
 }
 
-// Report is what was spent.
+// Report is the result of Spent.
 type Report struct {
 	Sums
 	Groups []*Group // the dearest first, days in order
 	Kinds  []*Group
-	// Unpriced are the models that have no price, with what they took.
+	// Unpriced lists the models without a price, with what they took.
 	Unpriced []*Group
-	// Damaged messages could not be read.
+	// Damaged counts the messages that could not be read.
 	Damaged int
 }
 
-// Spent sums up what the replies of a store cost, each once: a copy, in whatever conversation, and what was imported a second time cost nothing again. What is in the trash, was rewound away or lies on a
-// removed branch counts; what gc or purge took is not there any more. It reads the whole store in short transactions.
+// Spent adds up what the replies of a store cost, each once: copies, in any conversation, and repeated imports do not count again. Replies in the trash, on
+// removed branches or rewound away count; those that gc or purge removed are gone. It reads the whole store in short transactions.
 func Spent(ctx context.Context, store *chatctx.Store, q Query) (*Report, error) {
 	s := &spending{query: q, out: &Report{}, seen: map[string]bool{}, kinds: map[string]*Group{}, unpriced: map[string]*Group{}, groups: map[string]*Group{}}
 	if s.query.Location == nil {
@@ -120,12 +121,12 @@ func Spent(ctx context.Context, store *chatctx.Store, q Query) (*Report, error) 
 	return s.out, nil
 }
 
-// spending is a sum under way.
+// spending is a sum in the making.
 type spending struct {
 	query                   Query
 	out                     *Report
-	seen                    map[string]bool // names of replies that count already
-	copies                  []found         // looked at last: what they are copies of comes first
+	seen                    map[string]bool // names of replies that were counted
+	copies                  []found         // counted last, since their originals come first
 	groups, kinds, unpriced map[string]*Group
 }
 
@@ -158,7 +159,7 @@ func (s *spending) conversation(ctx context.Context, store *chatctx.Store, info 
 	return nil
 }
 
-// take counts a reply that does not count yet.
+// take counts a reply unless it was counted already.
 func (s *spending) take(info *chatctx.ContextInfo, f *chatctx.Fact) {
 	again := false
 	for _, name := range names(&f.Facts) {
@@ -180,7 +181,7 @@ func (s *spending) take(info *chatctx.ContextInfo, f *chatctx.Fact) {
 	}
 }
 
-// names are what a reply is known by: its id, that of what it is a copy of, and where it came from.
+// names returns what identifies a reply: its id, that of its original, and its source.
 func names(f *pool.Facts) []string {
 	list := []string{string(f.ID[:])}
 	if f.CopiedFrom != nil {
@@ -195,7 +196,7 @@ func names(f *pool.Facts) []string {
 	return list
 }
 
-// group is the group of a reply.
+// group returns the group of a reply.
 func (s *spending) group(info *chatctx.ContextInfo, f *chatctx.Fact, r *Reply) Group {
 	switch s.query.By {
 	case ByContext:
@@ -214,7 +215,7 @@ func (s *spending) group(info *chatctx.ContextInfo, f *chatctx.Fact, r *Reply) G
 	return Group{Kind: r.Kind}
 }
 
-// of finds a group in a set, or puts it there.
+// of finds a group in a set, or adds it.
 func (s *spending) of(set map[string]*Group, g Group) *Group {
 	key := strings.Join([]string{string(g.Context[:]), g.Branch, g.Provider, g.Model, g.Day, g.Kind}, "\x00")
 	if set[key] == nil {
@@ -223,7 +224,7 @@ func (s *spending) of(set map[string]*Group, g Group) *Group {
 	return set[key]
 }
 
-// sorted are the groups of a set: days in order, else the dearest first, of those that cost the same, or nothing that is known, the larger.
+// sorted returns the groups of a set: days in order, others by cost, the largest first, and by size if their costs are equal or unknown.
 func (s *spending) sorted(set map[string]*Group) []*Group {
 	out := make([]*Group, 0, len(set))
 	for _, g := range set {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// row is a line of the table: a model, and what a million of its tokens cost in dollars.
+// row is a line of the table: a model and its prices for a million tokens in dollars.
 type row struct {
 	Model  string
-	Until  string // the day from which on another line counts; "" for none
-	Prices string // input, output, cache read, cache write, cache write for an hour; what is left out is as Parse says
-	Over   int64  // the input from which on Long counts
+	Until  string // the first day on which another line applies; "": none
+	Prices string // input, output, cache read, cache write, cache write for an hour; missing ones default as in Parse
+	Over   int64  // the input above which Long applies
 	Long   string
 	Source string
 	Date   string // when the source was read
@@ -25,7 +25,7 @@ func (r *row) price() *Price {
 	return p
 }
 
-// dollars reads prices of the table.
+// dollars parses the prices of a row.
 func dollars(s string) *Price {
 	var n []Money
 	for _, word := range strings.Fields(s) {
@@ -46,8 +46,8 @@ func dollars(s string) *Price {
 	return p
 }
 
-// collected is a list of the makers' prices that others read and keep, the rest are the makers' own pages. Cache prices of Anthropic's are 0.1, 1.25 and 2 times
-// the input's.
+// collected is a list of the makers' prices that others maintain; the other sources are the makers' own pages. Anthropic's cache prices are 0.1, 1.25 and 2
+// times the input's.
 const (
 	collected       = "github.com/simonw/llm-prices"
 	openaiPrices    = "developers.openai.com/api/docs/pricing"
@@ -55,7 +55,7 @@ const (
 	geminiPrices    = "ai.google.dev/gemini-api/docs/pricing"
 )
 
-// PriceTable is what the makers of models ask for a single request. The longest name that fits a model wins.
+// PriceTable has the makers' prices for single requests. The longest name that matches a model wins.
 var PriceTable = []row{
 	{"claude-3-haiku", "", "0.25 1.25 0.025 0.3125 0.5", 0, "", anthropicPrices, "2025-04"},
 	{"claude-3-opus", "", "15 75 1.5 18.75 30", 0, "", anthropicPrices, "2025-04"},
@@ -134,7 +134,7 @@ var PriceTable = []row{
 	{"deepseek-v4-pro", "", "1.74 3.48 0.145", 0, "", collected, "2026-08"},
 }
 
-// Models are the models of the table, each once.
+// Models lists the models of the table, each once.
 func Models() []string {
 	var names []string
 	for i := range PriceTable {

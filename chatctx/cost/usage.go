@@ -7,17 +7,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Usage is what a reply took, in tokens, each of them in one place: what was read from the cache or written to it is not in Input. Reasoning is a part of Output.
+// Usage is the number of tokens that a reply took. Each token counts in one place: tokens that were read from the cache or written to it are not in Input.
+// Reasoning is a part of Output.
 type Usage struct {
 	Input          int64 `json:"input_tokens"`
 	CacheRead      int64 `json:"cache_read_tokens"`
 	CacheWrite     int64 `json:"cache_write_tokens"`
-	CacheWriteHour int64 `json:"cache_write_1h_tokens"` // written to be kept for an hour
+	CacheWriteHour int64 `json:"cache_write_1h_tokens"` // written to stay in the cache for an hour
 	Output         int64 `json:"output_tokens"`
 	Reasoning      int64 `json:"reasoning_tokens"`
 }
 
-// All is the whole input, cached or not.
+// All returns the whole input, cached or not.
 func (u *Usage) All() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.CacheWriteHour }
 
 func (u *Usage) add(more *Usage) {
@@ -29,20 +30,20 @@ func (u *Usage) add(more *Usage) {
 	u.Reasoning += more.Reasoning
 }
 
-// Origin says whose figures a usage has.
+// Origin says where the figures of a usage come from.
 type Origin string
 
 // The origins of figures.
 const (
-	Reported  Origin = "reported"  // the provider's
-	Estimated Origin = "estimated" // those of the program that a file is from, which does not say that a provider gave them
-	Missing   Origin = "missing"   // none, or not for input and output both
+	Reported  Origin = "reported"  // from the provider
+	Estimated Origin = "estimated" // from the program that wrote a file and that does not attribute them to a provider
+	Missing   Origin = "missing"   // none, or not both input and output
 )
 
 // most is the largest count that is believed.
 const most = 1 << 40
 
-// UsageOf reads what a message says of its usage.
+// UsageOf returns the usage that a message states.
 func UsageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
 	count := func(n *int64) int64 {
 		if n == nil {
@@ -64,7 +65,7 @@ func UsageOf(m *pool.Metadata, imported bool) (Usage, Origin) {
 	return u, Reported
 }
 
-// hourOf is how many of the tokens that were written to the cache stay there for an hour, which Anthropic says apart.
+// hourOf returns how many of the tokens written to the cache stay there for an hour, which Anthropic reports separately.
 func hourOf(usage json.RawMessage) int64 {
 	var u struct {
 		Created struct {
@@ -77,25 +78,25 @@ func hourOf(usage json.RawMessage) int64 {
 	return max(u.Created.Hour, 0)
 }
 
-// Reply is what a reply of a model took and cost.
+// Reply is what a model's reply took and cost.
 type Reply struct {
 	Usage
 	Origin          Origin
 	Provider, Model string
-	Kind            string    // reply; summary, digest or title for what a model was asked apart from the conversation
+	Kind            string    // reply; summary, digest or title for requests apart from the conversation
 	At              time.Time // when it was complete; zero: unknown
-	// Price is nil where none is known of the model. Cost is then 0 and says nothing; so it is where Origin is Missing.
+	// Price is nil if the model's is unknown. Cost then is 0 and means nothing, as it does if Origin is Missing.
 	Price *Price
 	Cost  Money
 }
 
-// Known reports whether Cost says what the reply cost.
+// Known reports whether Cost is the cost of the reply.
 func (r *Reply) Known() bool { return r.Price != nil && r.Origin != Missing }
 
 // AnswerKind is the Kind of a reply in a conversation.
 const AnswerKind = "reply"
 
-// Reply is what a message took and cost; nil for one that is not known to be a model's.
+// Reply returns what a message took and cost, or nil if it is not known to be a model's.
 func (p *Prices) Reply(m *pool.Message) *Reply {
 	return p.reply(&pool.Facts{Role: m.Role, Meta: m.Meta, Created: m.Created, Kind: m.Kind, Source: m.Source})
 }
