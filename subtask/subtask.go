@@ -1,10 +1,10 @@
 // Package subtask runs sub-contexts: a context starts a child for a task, the child talks with a model on its own, and comes back with one summary.
 //
-// A task is in one of these states: running; waiting, while calls of it are open; returned, failed or abandoned when it has ended. Its end and the message on the parent branch
-// are one transaction, so that the parent has the summary once or not at all, whatever dies. A child that has ended goes to the trash, unless it is to be
-// kept; one whose parent or parent branch is gone says so, and loses nothing.
+// A task is in one of these states: running; waiting, while some of its calls are open; and in the end returned, failed or abandoned. Its end and the
+// message on the parent branch are one transaction, so that the parent has the summary once or not at all, whatever dies. A child that has ended goes to
+// the trash, unless it is to be kept. A child whose parent or parent branch is gone says so, and loses nothing.
 //
-// Its calls are in the parent's queue of open calls, with their origin; rules of the parent hold for it unless it was started with rules of its own.
+// Its calls are in the parent's queue of open calls, with their origin. The parent's rules hold for it unless it was started with rules of its own.
 package subtask
 
 import (
@@ -22,29 +22,31 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Options of Start. Only Goal is needed.
+// Options are options of Start. Only Goal is needed.
 type Options struct {
-	Goal  string // what is to be done; the child's first message
-	Title string // "": from the goal
-	// System is its system prompt. Settings win over the parent branch's, which it takes along: model, provider, mode …
+	Goal  string // what the task is; the child's first message
+	Title string // "": made from the goal
+	// System is the child's system prompt. Settings take precedence over those of the parent branch, which the child inherits: model, provider, mode …
 	System   string
 	Settings map[string]json.RawMessage
-	// Tools, if not nil, are its tools in place of copies of the parent's. OwnRules: the parent's rules do not hold.
+	// Tools, if not nil, replaces the copies of the parent's tools. OwnRules: the parent's rules do not hold.
 	Tools    []chatctx.Tool
 	OwnRules bool
-	// Limits: how many levels of tasks there may be, counted from the first context that is no task; rounds with the model; tokens. 0: DefaultDepth, no limit, no limit.
+	// MaxDepth limits the levels of tasks, counted from the first context that is no task; 0 means DefaultDepth. MaxRounds limits the rounds with the model
+	// and MaxTokens the tokens; 0 means no limit.
 	MaxDepth, MaxRounds int
 	MaxTokens           int64
-	Keep                bool // do not move it to the trash when it has ended
+	Keep                bool // do not move it to the trash when it ends
 }
 
-// DefaultDepth is how many levels of tasks there may be.
+// DefaultDepth is the default number of levels of tasks.
 const DefaultDepth = chatctx.DefaultDepth
 
-// ErrLimit: a task reached its limit of rounds or tokens.
+// ErrLimit means that a task reached its limit of rounds or tokens.
 var ErrLimit = errors.New("the task's limit is reached")
 
-// Start makes a sub-context of a branch ("" the active one). With call, which is claimed and runs, it answers that call. The child has the goal as its first message, and nothing was sent.
+// Start makes a sub-context of a branch ("" means the active one). If call is given, which must be claimed and running, the child answers it. The child has
+// the goal as its first message; Start sends nothing.
 func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, o Options, call *chatctx.CallClaim) (*chatctx.ChatContext, error) {
 	if strings.TrimSpace(o.Goal) == "" {
 		return nil, chatctx.Invalid("a task needs a goal")
@@ -53,10 +55,10 @@ func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, 
 	if err != nil {
 		return nil, err
 	}
-	// As with any nearer place: another address or provider takes along nothing of the parent's, its key least of all.
+	// As between any two places of settings, another address or provider inherits nothing of the parent's, least of all its key.
 	all := settings.InForce(have, o.Settings)
 	for name, value := range o.Settings {
-		all[name] = value // also what is no setting: that is refused below
+		all[name] = value // also unknown settings, which are refused below
 	}
 	n := chatctx.NewTask{Tools: o.Tools, Call: call}
 	n.NewContext = chatctx.NewContext{Title: o.Title, System: o.System, Settings: all, Messages: []*chatctx.Message{pool.NewText(pool.User, o.Goal)}}
@@ -74,7 +76,7 @@ func Start(ctx context.Context, parent *chatctx.ChatContext, branchName string, 
 	return parent.StartTask(ctx, branchName, n)
 }
 
-// inherited are the settings of the parent's branch that are not the store's anyway.
+// inherited returns the settings of the parent's branch that differ from the store's.
 func inherited(ctx context.Context, parent *chatctx.ChatContext, branchName string) (map[string]json.RawMessage, error) {
 	inForce, err := parent.Effective(ctx, branchName)
 	if err != nil {
@@ -92,24 +94,25 @@ func inherited(ctx context.Context, parent *chatctx.ChatContext, branchName stri
 	return inForce, nil
 }
 
-// Runner runs tasks. Its fields are asked by several goroutines where several tasks run.
+// Runner runs tasks. If several tasks run, several goroutines call its functions.
 type Runner struct {
-	// Turn says how a child is asked: which client, which tools run; nil: a turn.Turn with the tools that are kept.
+	// Turn says how a child talks: with which client, and which tools run. nil means a turn.Turn with the stored tools.
 	Turn func(child *chatctx.ChatContext) *turn.Turn
-	// Summary says what a task that has come to its end returns; nil: Answer.
+	// Summary makes the summary that a finished task returns; nil means Answer.
 	Summary Summariser
 }
 
-// Outcome is what a Run came to.
+// Outcome is the result of Run.
 type Outcome struct {
 	State   string // one of chatctx's Task… constants
 	Ended   *chatctx.TaskEnded
 	Summary string
-	Waiting int // calls that are open
+	Waiting int // number of open calls
 }
 
-// Run lets a child talk with the model until it stops, and returns its summary to the parent. It goes on wherever the child stands. Where calls wait for a person it says so (TaskWaiting) and
-// ends; run it again later. A limit of the task ends it as failed; another error leaves it running, and is returned.
+// Run lets a child talk with the model until it stops, and returns its summary to the parent. It continues from the child's present state. If calls wait
+// for a person, the outcome is TaskWaiting; call Run again later. Reaching a limit of the task ends it as failed. Another error leaves the task running,
+// and Run returns the error.
 func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome, error) {
 	info, err := child.TaskInfo(ctx)
 	if err != nil {
@@ -135,7 +138,7 @@ func (r *Runner) Run(ctx context.Context, child *chatctx.ChatContext) (*Outcome,
 	return r.giveBack(ctx, child)
 }
 
-// send asks until the model stops; an Outcome says why the task does not return now.
+// send asks the model until it stops. A non-nil Outcome says why the task does not return now.
 func (r *Runner) send(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo, rounds int, spent int64) (*Outcome, error) {
 	t := r.turn(child)
 	if err := bound(t, info, rounds, spent); err != nil {
@@ -163,7 +166,8 @@ func (r *Runner) turn(child *chatctx.ChatContext) *turn.Turn {
 	return &turn.Turn{Context: child, Calls: r.Calls(child, e.Calls)}
 }
 
-// Calls is what a turn.Turn's Calls field takes where a context may have sub-contexts: those below go on first, so that the answers to the calls that started them are there.
+// Calls wraps run for a turn.Turn's field Calls in a context that may have sub-contexts: these go on first, so that the calls that started them get their
+// answers.
 func (r *Runner) Calls(parent *chatctx.ChatContext, run func(context.Context, string, *chatctx.Message, []string) (bool, error)) func(context.Context, string, *chatctx.Message, []string) (bool, error) {
 	return func(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (bool, error) {
 		if _, err := r.CarryOn(ctx, parent, branchName); err != nil {
@@ -173,15 +177,16 @@ func (r *Runner) Calls(parent *chatctx.ChatContext, run func(context.Context, st
 	}
 }
 
-// Carried is a task that CarryOn went on with. Err: its run broke off, and the task can be run again.
+// Carried is a task with which CarryOn went on. With Err its run failed, and the task can run again.
 type Carried struct {
 	Task    *chatctx.TaskInfo
 	Outcome *Outcome
 	Err     error
 }
 
-// CarryOn goes on with the tasks that a branch ("" the active one) started and that have begun, and with what lies below them, the deepest first: calls that are decided by now run, and a task that comes to its end returns. One that
-// another program runs is left to it. The error is for what kept it from looking, or ctx's.
+// CarryOn goes on with the tasks that a branch ("" means the active one) has started and that have begun, and with their own tasks, the deepest first:
+// calls that were decided by now run, and a finished task returns. It leaves tasks alone that another program runs. Its error is what kept it from looking,
+// or ctx's.
 func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) ([]Carried, error) {
 	b, err := parent.Branch(ctx, branchName)
 	if err != nil {
@@ -218,7 +223,8 @@ func (r *Runner) CarryOn(ctx context.Context, parent *chatctx.ChatContext, branc
 	return out, nil
 }
 
-// begun reports whether a task was set going here: the call that started it runs for it, or somebody ran it. What a file says of one sets nothing going.
+// begun reports whether a task was begun here: the call that started it runs for it, or somebody ran it. A task that only a file describes does not start
+// by itself.
 func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskInfo) (bool, error) {
 	if info.Message != (chatctx.ID{}) {
 		call, err := child.Store().Call(ctx, info.Parent.String(), "", chatctx.CallRef(fmt.Sprintf("%s:%d", info.Message, info.Index)))
@@ -235,7 +241,7 @@ func begun(ctx context.Context, child *chatctx.ChatContext, info *chatctx.TaskIn
 	return false, nil
 }
 
-// bound puts what is left of the task's limits into a turn.
+// bound sets the rest of the task's limits in a turn.
 func bound(t *turn.Turn, info *chatctx.TaskInfo, rounds int, spent int64) error {
 	if info.MaxRounds > 0 {
 		if rounds >= info.MaxRounds {
@@ -252,7 +258,7 @@ func bound(t *turn.Turn, info *chatctx.TaskInfo, rounds int, spent int64) error 
 	return nil
 }
 
-// soFar counts what a task has used: rounds with the model, and tokens.
+// soFar counts the rounds with the model and the tokens that a task has used.
 func soFar(ctx context.Context, child *chatctx.ChatContext) (rounds int, spent int64, err error) {
 	snap, err := child.Snapshot(ctx, "")
 	if err != nil {
@@ -275,7 +281,7 @@ func soFar(ctx context.Context, child *chatctx.ChatContext) (rounds int, spent i
 	return rounds, spent, nil
 }
 
-// finished reports whether the child's branch ends with a whole answer: then a task that died before it returned only has to return.
+// finished reports whether the child's branch ends with a complete answer. Then a task whose program died only has to return.
 func finished(ctx context.Context, child *chatctx.ChatContext) (bool, error) {
 	snap, err := child.Snapshot(ctx, "")
 	if err != nil || snap.Len() == 0 {
@@ -296,7 +302,7 @@ func (r *Runner) fail(ctx context.Context, child *chatctx.ChatContext, why error
 	return &Outcome{State: chatctx.TaskFailed, Ended: ended, Summary: why.Error()}, nil
 }
 
-// giveBack returns the summary.
+// giveBack returns the summary to the parent.
 func (r *Runner) giveBack(ctx context.Context, child *chatctx.ChatContext) (*Outcome, error) {
 	text, err := r.Summary.of(ctx, child)
 	if err != nil {
@@ -319,12 +325,12 @@ func (s Summariser) of(ctx context.Context, child *chatctx.ChatContext) (string,
 	return s(ctx, child)
 }
 
-// Given is a summary that somebody wrote.
+// Given returns a Summariser for a fixed text.
 func Given(text string) Summariser {
 	return func(context.Context, *chatctx.ChatContext) (string, error) { return text, nil }
 }
 
-// Answer is the child's last answer; where that says nothing, its Digest.
+// Answer returns the child's last answer, or its Digest if the answer has no text.
 func Answer(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 	snap, err := child.Snapshot(ctx, "")
 	if err != nil {
@@ -342,7 +348,7 @@ func Answer(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 	return Digest(ctx, child)
 }
 
-// Digest is the deterministic digest of the child's history.
+// Digest returns the deterministic digest of the child's history.
 func Digest(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 	d, err := child.Draft(ctx, "")
 	if err != nil {
@@ -351,10 +357,10 @@ func Digest(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 	return enhancer.Digest(d.Messages), nil
 }
 
-// mostSummed bounds how much of a history a model is asked to sum up, in bytes; of a longer one the end counts.
+// mostSummed is how many bytes of a history a model summarises: of a longer one, its end.
 const mostSummed = 200 << 10
 
-// ByModel lets a model sum the child's history up.
+// ByModel returns a Summariser that lets a model summarise the child's history.
 func ByModel(c enhancer.Completer) Summariser {
 	return func(ctx context.Context, child *chatctx.ChatContext) (string, error) {
 		d, err := child.Draft(ctx, "")
@@ -382,7 +388,7 @@ func ByModel(c enhancer.Completer) Summariser {
 	}
 }
 
-// Abandon ends a task that is not to go on, and those that it started. Their calls are cancelled, and the call that started it fails with the reason.
+// Abandon ends a task that must not go on, and the tasks that it started. Their calls are cancelled, and the call that started it fails with the reason.
 func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*chatctx.TaskEnded, error) {
 	below, err := List(ctx, child, ListOptions{})
 	if err != nil {
@@ -403,7 +409,8 @@ func Abandon(ctx context.Context, child *chatctx.ChatContext, reason string) (*c
 	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskAbandoned, Summary: reason})
 }
 
-// Return ends a task with a summary. branchName is the parent's branch that takes it; "": the one that it was started from. keep: it does not go to the trash.
+// Return ends a task with a summary. branchName is the branch of the parent that gets it; "" means the one from which the task was started. keep: it does
+// not go to the trash.
 func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser, branchName string, keep bool) (*chatctx.TaskEnded, error) {
 	text, err := summary.of(ctx, child)
 	if err != nil {
@@ -412,13 +419,13 @@ func Return(ctx context.Context, child *chatctx.ChatContext, summary Summariser,
 	return child.EndTask(ctx, chatctx.TaskEnd{State: chatctx.TaskReturned, Summary: text, Branch: branchName, Keep: keep})
 }
 
-// ListOptions say which tasks List gives. The zero ListOptions are those of the context itself that are not in the trash.
+// ListOptions says which tasks List returns. The zero value means those of the context itself that are not in the trash.
 type ListOptions struct {
-	Deep  bool // those of its children too
-	Ended bool // those in the trash too
+	Deep  bool // also the tasks of tasks
+	Ended bool // also those in the trash
 }
 
-// List gives the tasks of a context, the last changed first.
+// List returns the tasks of a context, the last changed first.
 func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*chatctx.TaskInfo, error) {
 	var out []*chatctx.TaskInfo
 	for _, trash := range []bool{false, true} {
@@ -435,7 +442,7 @@ func List(ctx context.Context, parent *chatctx.ChatContext, o ListOptions) ([]*c
 			}
 			task, err := child.TaskInfo(ctx)
 			if errors.Is(err, chatctx.ErrInvalid) {
-				continue // a context with a parent that is no task, as an import makes them
+				continue // a context that an import put below another, and no task
 			}
 			if err != nil {
 				return nil, err
@@ -461,8 +468,8 @@ var Tool = chatctx.Tool{
 		`"title":{"type":"string","description":"a few words"}},"required":["goal"]}`),
 }
 
-// Spawn is how Tool is run on a parent's branch: it starts the task, runs it, and leaves the answer to it. A task that waits for a person, or whose run breaks off, goes on
-// by another Run; the call runs until then.
+// Spawn returns the function that runs Tool on a parent's branch: it starts the task, runs it, and lets the task answer the call. A task that waits for a
+// person, or whose run fails, goes on with another Run; until then the call runs.
 func (r *Runner) Spawn(parent *chatctx.ChatContext, o Options) approval.Function {
 	return func(ctx context.Context, in approval.Invocation) (pool.Result, error) {
 		var a struct{ Goal, Title string }
