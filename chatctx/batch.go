@@ -17,9 +17,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Batch collects changes and makes them as one operation, in one transaction, when it is committed. References are resolved
-// in that transaction, each step seeing what those before it did. Commit returns what the steps made. A Batch is filled by one goroutine and committed once: of
-// several who commit it one does, and the others get ErrInvalid.
+// Batch collects changes, and Commit makes them as one operation, in one transaction. References are resolved in that transaction, so each step sees the
+// effects of the steps before it. Commit returns what the steps made. One goroutine fills a Batch; it is committed once: if several goroutines commit it,
+// one succeeds and the others get ErrInvalid.
 type Batch struct {
 	mu      sync.Mutex // held by Commit
 	store   *Store
@@ -32,13 +32,13 @@ type Batch struct {
 	prepare []func() error // run once, before the transaction
 	state   batchState
 	keys    []string    // of the appends that have one
-	fresh   map[ID]bool // the ids that messages of the batch got here: nothing can be stored under them
+	fresh   map[ID]bool // new ids of the batch's messages, under which nothing can be stored yet
 	group   *journal.Group
-	calls   []CallRef // that are decided; they are settled first
+	calls   []CallRef // calls that the batch decides; they are settled first
 	rules   *triedRules
 }
 
-// step is one change of a batch. The key, of an append, is what makes it happen once.
+// step is one change of a batch. key, of an append, makes it happen once.
 type step struct {
 	what string
 	key  string
@@ -46,7 +46,7 @@ type step struct {
 	do   func(*journal.Txn, *Step) error
 }
 
-// batchState is how far a batch has come.
+// batchState is the progress of a batch.
 type batchState int
 
 const (
@@ -55,32 +55,32 @@ const (
 	committed
 )
 
-// Begin starts a batch on a context ("" the current one) and a branch, by its name or its id ("" the active one).
+// Begin starts a batch on a context ("" means the current one) and a branch, by name or id ("" means the active one).
 func (s *Store) Begin(contextRef, branchName string) *Batch {
 	return &Batch{store: s, context: contextRef, branch: branchName}
 }
 
-// Begin starts a batch on a branch, "" for the active one.
+// Begin starts a batch on a branch; "" means the active one.
 func (c *ChatContext) Begin(branchName string) *Batch {
 	return c.store.Begin(c.ID.String(), branchName)
 }
 
-// step adds a step; the first names the operation.
+// step adds a step. The first one names the operation.
 func (b *Batch) step(what string, do func(*journal.Txn, *Step) error) {
 	b.steps = append(b.steps, step{what: what, do: do})
 }
 
-// Len is the number of steps so far: the place in Committed.Steps of the next one.
+// Len returns the number of steps so far, which is the place of the next one in Committed.Steps.
 func (b *Batch) Len() int { return len(b.steps) }
 
-// Name says what the operation is called on the journal, in place of its first step.
+// Name sets the operation's name on the journal, instead of that of the first step.
 func (b *Batch) Name(what string) { b.what = what }
 
-// Expect makes Commit fail with ErrConflict where the branch is no longer at this revision.
+// Expect makes Commit fail with ErrConflict unless the branch is at this revision.
 func (b *Batch) Expect(revision uint64) { b.expect = &revision }
 
-// Together makes later batches parts of one command with this one: Undo takes them back together. A batch is tied to itself where
-// only replies follow (Reply.Together); nil ties it to none. It returns the batch.
+// Together makes this batch a part of one command with another, so that Undo undoes them together. Pass the batch itself if only replies follow
+// (Reply.Together); nil changes nothing. It returns the batch.
 func (b *Batch) Together(with *Batch) *Batch {
 	if with == nil {
 		return b
@@ -92,10 +92,11 @@ func (b *Batch) Together(with *Batch) *Batch {
 	return b
 }
 
-// Commit makes the changes. Either all of them are stored, durably, or none. A second Commit does nothing and gives ErrInvalid, unless the first one
-// stored nothing.
+// Commit makes the changes. Either all of them are stored, durably, or none. After a Commit that stored something, another one does nothing and returns
+// ErrInvalid.
 //
-// While an answer is being written on a branch (BeginReply), its history only grows at its end and the branch stays: other changes of it are an ErrConflict, as are Undo and Redo of such.
+// While an answer is being written on a branch (BeginReply), its history may only grow at its end, and the branch must stay. Other changes of the branch
+// fail with ErrConflict, as do Undo and Redo of such changes.
 func (b *Batch) Commit(ctx context.Context) (*Committed, error) {
 	if b.store == nil {
 		return nil, record.Invalidf("a batch is begun with Begin")
@@ -183,8 +184,8 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 	return t, done, err
 }
 
-// fetch brings what the batch is going to read whatever it finds, at once: the context, the branch where it is known which, what the last batch on it leads to, and what
-// stands under the ids of its messages.
+// fetch reads at once what the batch will read in any case: the context, the branch if its id is known, what the last batch on it led to, and what is
+// stored under the ids of its messages.
 func (b *Batch) fetch(tx kv.Tx) error {
 	var id ID
 	if len(b.context) != 36 || id.UnmarshalText([]byte(b.context)) != nil {
@@ -202,10 +203,10 @@ func (b *Batch) fetch(tx kv.Tx) error {
 	return view.Together(b.store.at, tx, id, keys...)
 }
 
-// switchStep is what the step of Switch is called.
+// switchStep is the name of Switch's step.
 const switchStep = "switch"
 
-// again is what the batch made when it was committed before, nil if it was not: its appends have keys, and all of these are known.
+// again returns the result of the batch's appends if their keys are all known because it was committed before, else nil.
 func (b *Batch) again(t *journal.Txn) (*Committed, error) {
 	if len(b.keys) == 0 {
 		return nil, nil
@@ -224,9 +225,9 @@ func (b *Batch) again(t *journal.Txn) (*Committed, error) {
 	return &Committed{What: t.What, Context: t.ID, Title: t.Rec.Title, Branch: t.Target.Name, Revision: t.Target.Revision, Again: true, Steps: made}, nil
 }
 
-// Append adds messages at the end of the branch. They get ids, and their calls a state, if they have none. An id names one message for good: one that the branch
-// holds already stays where it is, one that the context has elsewhere is put on the branch as a fork would hold it, and one with another content
-// is an ErrConflict. Ids of other contexts are for Copies.
+// Append adds messages at the end of the branch. Messages without an id get one, and their calls get a state. An id names one message for good: a message
+// that the branch holds already stays where it is, one that the context has elsewhere is put on the branch as a fork would hold it, and one with another
+// content is an ErrConflict. For messages of other contexts use AppendOptions.Copies.
 func (b *Batch) Append(messages ...*Message) { b.AppendWith(AppendOptions{}, messages...) }
 
 // AppendWith is Append with options. A batch whose appends have keys that are all known does nothing.
@@ -246,7 +247,7 @@ func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
 	b.steps = append(b.steps, step{what: "append", key: o.Key, msgs: messages, do: a.Step})
 }
 
-// ready prepares messages for being stored.
+// ready prepares messages for storage.
 func (b *Batch) ready(msgs []*Message) {
 	b.prepare = append(b.prepare, func() error {
 		var without []*Message
@@ -276,7 +277,7 @@ func (b *Batch) history(what string, do func(*journal.Txn, *Step) error) {
 	})
 }
 
-// Insert puts messages before another. Their ids are treated as Append treats them.
+// Insert puts messages before another. It treats their ids as Append does.
 func (b *Batch) Insert(before Ref, messages ...*Message) {
 	b.ready(messages)
 	b.history("insert", func(t *journal.Txn, s *Step) error {
@@ -291,34 +292,34 @@ func (b *Batch) Insert(before Ref, messages ...*Message) {
 	})
 }
 
-// Committed says what a batch did.
+// Committed is the result of a batch.
 type Committed = journal.Committed
 
-// Step is what one step of a batch did. A field that has nothing to do with the kind of step is zero.
+// Step is the result of one step of a batch. Fields that do not concern the kind of step are zero.
 type Step = journal.Step
 
-// Placement is where a message stands. Known: it stood there before.
+// Placement is the place of a message on a branch. Known: it was there before.
 type Placement = journal.Placement
 
-// MostKey is how many bytes the key of an append may have, of UTF-8.
+// MostKey is the longest key of an append, in bytes of UTF-8.
 const MostKey = journal.MostKey
 
-// AppendOptions of AppendWith. Expect, if not nil, is the revision that the branch must have (else ErrConflict). Key makes the append
-// happen once: a second one with the same key within 24 hours gives what the first made. Copies gives a message whose id this context does not have an
-// id of its own, and notes the other one as what it is a copy of.
+// AppendOptions are options of AppendWith. Expect, if not nil, is the revision that the branch must have, else the append fails with ErrConflict. Key makes
+// the append happen once: a second one with the same key within 24 hours returns what the first made. Copies gives a message whose id this context does not
+// have an id of its own, and records the original as CopiedFrom.
 type AppendOptions = journal.AppendOptions
 
-// EditOptions of Edit. Name "" takes main.2, main.3 … ; KeepRest carries what followed along; Stay does not go on in the new branch.
+// EditOptions are options of Edit. Name "" means main.2, main.3 …; KeepRest also takes the messages that followed; Stay leaves the active branch as it is.
 type EditOptions = journal.EditOptions
 
-// ForkOptions of Fork. At is the last message that the new branch has, "" the head; where it stands on another branch alone, that one is forked. Stay does not go on in the
-// new branch.
+// ForkOptions are options of Fork. At is the last message of the new branch, "" the head; if only another branch holds it, that one is forked. Stay leaves
+// the active branch as it is.
 type ForkOptions struct {
 	At   Ref
 	Stay bool
 }
 
-// Fork makes a branch with everything up to a message, and goes on in it.
+// Fork makes a branch with everything up to a message, and makes it the active one.
 func (b *Batch) Fork(name string, o ForkOptions) {
 	b.step("fork", func(t *journal.Txn, s *Step) error {
 		if err := branch.CheckNewName(name); err != nil {
@@ -340,8 +341,9 @@ func (b *Batch) Fork(name string, o ForkOptions) {
 	})
 }
 
-// ForkForReply is Fork with Stay for an answer alone: the branch is claimed for the Reply, which may be used once the batch is committed. Where the reply ends and nothing came, the branch goes, unless something else was done on it;
-// where its program dies before anything did, SettleDead takes it away.
+// ForkForReply is Fork with Stay for a single answer: the branch is claimed for the Reply, which can be used once the batch is committed. If the reply ends
+// without a message, the branch is removed, unless something else was done on it. If its program dies before anything was stored, SettleDead removes the
+// branch.
 func (b *Batch) ForkForReply(name string, at Ref) *Reply {
 	b.Fork(name, ForkOptions{At: at, Stay: true})
 	fork, r, claim := b.steps[len(b.steps)-1].do, &Reply{Branch: name, store: b.store}, b.store.at.NewClaim()
@@ -360,7 +362,7 @@ func (b *Batch) ForkForReply(name string, at Ref) *Reply {
 	return r
 }
 
-// Edit makes a branch with everything before ref and a copy of that message with its text replaced, its other parts kept.
+// Edit makes a branch with everything before ref and a copy of that message with another text; its other parts stay, except thinking.
 func (b *Batch) Edit(ref Ref, text string, o EditOptions) {
 	b.texts("edit", &text)
 	b.step("edit", func(t *journal.Txn, s *Step) error {
@@ -385,7 +387,7 @@ func (b *Batch) Rewind(ref Ref) {
 	})
 }
 
-// Drop takes messages off the branch; with a call go its results. Each Ref may be a range.
+// Drop removes messages from the branch, and with a call its results. A Ref may be a range.
 func (b *Batch) Drop(refs ...Ref) {
 	b.history("drop", func(t *journal.Txn, s *Step) error {
 		for _, ref := range refs {
@@ -419,10 +421,10 @@ func (b *Batch) Clear() {
 	})
 }
 
-// InterruptOptions of Interrupt. Question removes the user's message too.
+// InterruptOptions are options of Interrupt. Question also removes the user's message.
 type InterruptOptions struct{ Question bool }
 
-// Interrupt removes the unfinished turn but keeps the user's message. A finished turn stays. Whoever works on a reply there is told to stop.
+// Interrupt removes the unfinished turn but keeps the user's message. A finished turn stays. A reply that is being written there is stopped.
 func (b *Batch) Interrupt(o InterruptOptions) {
 	b.prepare = append(b.prepare, func() error { return b.store.stopReply(b.context, b.branch) })
 	b.history("interrupt", func(t *journal.Txn, s *Step) error {
@@ -430,7 +432,7 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 		if err != nil {
 			return err
 		}
-		if claim != nil { // another than the one that was stopped
+		if claim != nil { // not the one that was stopped
 			return record.Conflict("a reply of %s began on branch %q meanwhile: interrupt once more", claim.Program, t.Target.Name)
 		}
 		start, finished, err := t.LastTurn(t.Target)
@@ -446,7 +448,8 @@ func (b *Batch) Interrupt(o InterruptOptions) {
 	})
 }
 
-// Pick appends messages of another branch, in that branch's order; a call takes its results along, and what this branch holds already is copied. Each Ref may be a range.
+// Pick appends messages of another branch, in that branch's order, and with a call its results. Messages that this branch holds already are copied. A Ref
+// may be a range.
 func (b *Batch) Pick(from string, refs ...Ref) {
 	b.history("pick", func(t *journal.Txn, s *Step) error {
 		src, err := t.Branch(from)
@@ -465,20 +468,21 @@ func (b *Batch) Pick(from string, refs ...Ref) {
 	})
 }
 
-// TakeOptions of Take. KeepRest carries what came after the answer that gives way.
+// TakeOptions are options of Take. KeepRest keeps the messages after the answer that is replaced.
 type TakeOptions = journal.TakeOptions
 
-// Take puts the whole answer in which ref's message stands where the branch has its own answer to the same user's message, or at the branch's end where it has none. What
-// the branch had from there on goes to a new branch, which the step names in Beside. Calls without a result wait again in the copy that is taken. An answer that the branch
-// has already changes nothing. ErrConflict where the branch does not hold that user's message, or somebody waits for an answer on it.
+// Take puts the whole answer to which ref's message belongs in the place of the branch's own answer to the same user's message, or at the branch's end if
+// it has none. What the branch had from there on goes to a new branch, which the step names in Beside. Calls without a result wait again in the copy.
+// Taking an answer that the branch has already changes nothing. It is an ErrConflict if the branch does not hold that user's message, or an answer is being
+// written on it.
 func (b *Batch) Take(ref Ref, o TakeOptions) {
 	b.history("take", func(t *journal.Txn, s *Step) error { return t.TakeAnswer(ref, o, s) })
 }
 
-// MergeOptions of Merge. Summary, if not "", is the text of one message that stands for the other branch's and links to where it came from.
+// MergeOptions are options of Merge. Summary, if not "", is the text of one message that stands for those of the other branch and links to its origin.
 type MergeOptions struct{ Summary string }
 
-// Merge appends what from holds since the common ancestor.
+// Merge appends the messages that from holds after the common ancestor.
 func (b *Batch) Merge(from string, o MergeOptions) {
 	var message *Message
 	if o.Summary != "" {
@@ -505,7 +509,7 @@ func (b *Batch) Merge(from string, o MergeOptions) {
 	})
 }
 
-// Switch makes a branch the active one. A part of its name, without regard to case, is enough where no other branch has it.
+// Switch makes a branch the active one. A part of its name that no other branch has is enough, ignoring case.
 func (b *Batch) Switch(name string) {
 	b.step(switchStep, func(t *journal.Txn, _ *Step) error {
 		to, err := t.BranchLike(name)
@@ -517,7 +521,8 @@ func (b *Batch) Switch(name string) {
 	})
 }
 
-// RemoveBranch removes a branch; what it alone holds stays until gc, so that undo can bring it back. The active and the last one stay (ErrConflict).
+// RemoveBranch removes a branch. What it alone holds stays until gc, so that undo can bring it back. The active branch and the last one cannot be removed
+// (ErrConflict).
 func (b *Batch) RemoveBranch(name string) {
 	b.step("branch rm", func(t *journal.Txn, _ *Step) error {
 		if err := record.Named("branch", name); err != nil {
@@ -554,7 +559,7 @@ func (b *Batch) RenameBranch(name, to string) {
 	})
 }
 
-// Tag gives a message a second name, unique in the context; a name that is in use for another message is a conflict.
+// Tag gives a message a name that is unique in the context. It is an ErrConflict if another message has the name.
 func (b *Batch) Tag(name string, ref Ref) {
 	b.step("tag", func(t *journal.Txn, _ *Step) error {
 		if err := branch.CheckNewName(name); err != nil {
@@ -596,7 +601,7 @@ func (b *Batch) Untag(name string) {
 	})
 }
 
-// Mark marks a message, usually pinned or excluded; "" takes the mark away.
+// Mark marks a message, usually pinned or excluded; "" removes the mark.
 func (b *Batch) Mark(ref Ref, mark string) {
 	b.step("mark", func(t *journal.Txn, _ *Step) error {
 		if err := record.CheckKey("a mark", mark); err != nil {
@@ -619,7 +624,7 @@ func (b *Batch) Mark(ref Ref, mark string) {
 	})
 }
 
-// SetTitle names the context.
+// SetTitle sets the title of the context.
 func (b *Batch) SetTitle(title string) {
 	b.texts("title", &title)
 	b.step("rename", func(t *journal.Txn, _ *Step) error {
@@ -633,7 +638,7 @@ func (b *Batch) SetTitle(title string) {
 	})
 }
 
-// Label gives the context a label. A label that it already has changes nothing.
+// Label gives the context a label. If it has the label already, nothing changes.
 func (b *Batch) Label(label string) {
 	b.step("label", func(t *journal.Txn, _ *Step) (err error) {
 		n := len(t.Rec.Labels)
@@ -643,7 +648,7 @@ func (b *Batch) Label(label string) {
 	})
 }
 
-// Unlabel takes a label off the context. It fails with ErrNotFound where the context does not have the label.
+// Unlabel removes a label from the context. It is an ErrNotFound if the context does not have the label.
 func (b *Batch) Unlabel(label string) {
 	b.step("label rm", func(t *journal.Txn, _ *Step) error {
 		rest := record.WithoutLabel(t.Rec.Labels, label)
@@ -655,12 +660,12 @@ func (b *Batch) Unlabel(label string) {
 	})
 }
 
-// SetSystem sets the branch's system prompt; "" takes it away.
+// SetSystem sets the branch's system prompt; "" removes it.
 func (b *Batch) SetSystem(text string) {
 	b.prompt("system", text, func(to *branch.Branch) *string { return &to.System })
 }
 
-// SetPrompt sets the branch's user prompt; "" takes it away.
+// SetPrompt sets the branch's user prompt; "" removes it.
 func (b *Batch) SetPrompt(text string) {
 	b.prompt("prompt", text, func(to *branch.Branch) *string { return &to.Prompt })
 }
@@ -680,12 +685,12 @@ func (b *Batch) prompt(what, text string, field func(*branch.Branch) *string) {
 	})
 }
 
-// SetSettings sets settings of the branch; a null value takes a key away.
+// SetSettings sets settings of the branch; null removes a key.
 func (b *Batch) SetSettings(set map[string]json.RawMessage) {
 	b.settings(set, func(t *journal.Txn) *map[string]json.RawMessage { return &t.Target.Settings }, func(t *journal.Txn) { t.Touch(t.Target) })
 }
 
-// SetContextSettings sets settings of the context, which hold on every branch that has none of its own; a null value takes a key away.
+// SetContextSettings sets settings of the context, which hold on every branch without its own value; null removes a key.
 func (b *Batch) SetContextSettings(set map[string]json.RawMessage) {
 	b.settings(set, func(t *journal.Txn) *map[string]json.RawMessage { return &t.Rec.Settings }, func(t *journal.Txn) { t.OnContext = true })
 }
@@ -713,7 +718,7 @@ func (b *Batch) SetTokens(tokens branch.Tokens) {
 	})
 }
 
-// SetContextData sets what a program keeps under its name on the context; null takes it away.
+// SetContextData sets a program's data on the context under a name; null removes them.
 func (b *Batch) SetContextData(name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.step("data", func(t *journal.Txn, _ *Step) error {
@@ -724,7 +729,7 @@ func (b *Batch) SetContextData(name string, v json.RawMessage) {
 	})
 }
 
-// SetBranchData sets what a program keeps under its name on the branch; null takes it away.
+// SetBranchData sets a program's data on the branch under a name; null removes them.
 func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.step("data", func(t *journal.Txn, _ *Step) error {
@@ -737,7 +742,7 @@ func (b *Batch) SetBranchData(name string, v json.RawMessage) {
 	})
 }
 
-// SetMessageData sets what a program keeps under its name on a message; null takes it away.
+// SetMessageData sets a program's data on a message under a name; null removes them.
 func (b *Batch) SetMessageData(ref Ref, name string, v json.RawMessage) {
 	b.value("data", &v)
 	b.rewrite("data", ref, func(m *Message) error {
@@ -785,7 +790,8 @@ func (b *Batch) rewrite(what string, ref Ref, fn func(*Message) error) {
 	})
 }
 
-// SetSessions sets the sessions of the branch, the current one last. ErrInvalid if they name positions that the branch does not have, or a summary that is not stored.
+// SetSessions sets the sessions of the branch, the current one last. It is an ErrInvalid if they name positions that the branch does not have, or a summary
+// that is not stored.
 func (b *Batch) SetSessions(sessions []branch.Session) {
 	b.prepare = append(b.prepare, func() (err error) {
 		sessions, err = b.store.at.Sessions(sessions)
@@ -803,7 +809,7 @@ func (b *Batch) PutLoose(m *Message) {
 	b.step("loose", func(t *journal.Txn, _ *Step) error { return t.StoreLoose(m) })
 }
 
-// texts has the embedder's hook see texts, before the batch's transaction.
+// texts passes texts through the embedder's hook, before the batch's transaction.
 func (b *Batch) texts(kind string, texts ...*string) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.Texts(kind, texts...) })
 }
@@ -813,7 +819,7 @@ func (b *Batch) value(kind string, raw *json.RawMessage) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.Value(kind, raw) })
 }
 
-// values is value for each of a map.
+// values is value for each value of a map.
 func (b *Batch) values(kind string, m *map[string]json.RawMessage) {
 	b.prepare = append(b.prepare, func() error { return b.store.at.Values(kind, m) })
 }

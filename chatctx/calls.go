@@ -13,18 +13,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Call is a call of a stored message as it is now. A call that came answered has no Since and no Decisions.
+// Call is a call of a stored message in its present state. A call that came with its answer has no Since and no Decisions.
 type Call = record.Call
 
-// CallRef names a call: MESSAGE:INDEX, the message as a Ref names one and the index counted from 1; or the provider's id, where that is unique.
+// CallRef names a call: MESSAGE:INDEX, where MESSAGE is a Ref and INDEX counts from 1, or the provider's id if that is unique.
 type CallRef = record.CallRef
 
-// CallState names the state of a call on record: pending/none, approved/running, denied/none …
+// CallState names a state of a call: pending/none, approved/running, denied/none …
 func CallState(status pool.Status, execution pool.Execution) string {
 	return record.CallState(status, execution)
 }
 
-// What an open call waits for: see Call.WaitsFor.
+// What an open call may wait for: see Call.WaitsFor.
 const (
 	WaitsForPerson  = record.WaitsForPerson
 	WaitsForProgram = record.WaitsForProgram
@@ -32,23 +32,23 @@ const (
 	WaitsForResult  = record.WaitsForResult
 )
 
-// Decision is one step in the life of a call, on record. From and To are what CallState gives.
+// Decision is one recorded step in the life of a call. From and To are values of CallState.
 type Decision = record.Decision
 
-// The kinds of whoever takes a step with a call.
+// The kinds of decision makers.
 const (
 	ByPerson    = record.ByPerson
 	ByRule      = record.ByRule      // named by its id
 	ByInherited = record.ByInherited // a rule of a parent context, named by its id
 	ByImport    = record.ByImport
 	ByExpiry    = record.ByExpiry
-	ByCancel    = record.ByCancel // a person too, who gave the call up
+	ByCancel    = record.ByCancel // a person who gave the call up
 	ByProgram   = record.ByProgram
-	ByCheck     = record.ByCheck // a program that found that the call cannot be run
+	ByCheck     = record.ByCheck // a program that found that the call cannot run
 )
 
-// Call finds a call. With contextRef it is looked for in that context, read on a branch ("" the active one); without, first in the current context and
-// then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
+// Call finds a call. With contextRef it looks in that context, reading the reference on the named branch ("" means the active one). Without, it looks in
+// the current context first and then in all others. Errors to test for: ErrNotFound, ErrAmbiguous.
 func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref CallRef) (*Call, error) {
 	return toolcall.ReadCall(ctx, s.at, contextRef, branchName, ref)
 }
@@ -56,33 +56,33 @@ func (s *Store) Call(ctx context.Context, contextRef, branchName string, ref Cal
 // CallFilter narrows a list of open calls.
 type CallFilter = toolcall.CallFilter
 
-// Calls gives the open calls of all contexts, oldest first: those that wait for a decision, for being run, or for a word about what became of them. Nothing is written: a call whose time is over or whose program died
-// is shown as that, and SettleCalls puts it on record. Judge says what the rules say of one. Calls are read in short transactions.
+// Calls returns the open calls of all contexts, oldest first: those that wait for a decision, wait to be run, run, or are uncertain. It reads in short
+// transactions and writes nothing: an expiry or a crash shows at once, and SettleCalls records it. Judge returns what the rules say of a call.
 func (s *Store) Calls(ctx context.Context, f CallFilter) iter.Seq2[*Call, error] {
 	return toolcall.Calls(ctx, s.at, f)
 }
 
-// OpenCalls gives the open calls that a branch ("" the active one) holds, in the order of its history, like Store.Calls.
+// OpenCalls returns the open calls of a branch ("" means the active one) in the order of its history, as Store.Calls does.
 func (c *ChatContext) OpenCalls(ctx context.Context, branchName string) ([]*Call, error) {
 	return toolcall.OpenCalls(ctx, c.at(), branchName)
 }
 
-// SettleCalls puts on record what time or a crash has brought to the calls of a branch ("" the active one). In a store that cannot be written it does nothing.
+// SettleCalls records expiries and crashes for the calls of a branch ("" means the active one). In a read-only store it does nothing.
 func (c *ChatContext) SettleCalls(ctx context.Context, branchName string) error {
 	return toolcall.SettleBranch(ctx, c.at(), branchName)
 }
 
-// Judge says what the rules say of a call now. Nothing is written.
+// Judge returns what the rules now say of a call. It writes nothing.
 func (s *Store) Judge(ctx context.Context, c *Call) (*Ruling, error) {
 	return toolcall.Judge(ctx, s.at, c)
 }
 
-// Judge says what the rules would say of a call of a tool on a branch, "" the active one.
+// Judge returns what the rules would say of a call of a tool on a branch; "" means the active one.
 func (c *ChatContext) Judge(ctx context.Context, branchName, tool string, arguments json.RawMessage) (*Ruling, error) {
 	return toolcall.Ask(ctx, c.store.at, c.ID, branchName, Question{Tool: tool, Arguments: arguments})
 }
 
-// ApplyRules lets the rules decide about a call that waits for a decision. An ask may give it a time to expire. What somebody else decided meanwhile stays.
+// ApplyRules lets the rules decide about a waiting call. A rule that asks may set a time at which the call expires. A decision that came first stays.
 func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
 	r, err := s.Judge(ctx, c)
 	if err != nil || r.Rule == nil || c.Status != pool.Pending || c.Branch == "" {
@@ -110,22 +110,22 @@ func (s *Store) ApplyRules(ctx context.Context, c *Call) (*Ruling, error) {
 	return r, nil
 }
 
-// CallStep is one step in the life of a call: its beginning, with From "", or a decision.
+// CallStep is one step in the life of a call: its beginning, whose From is "", or a decision.
 type CallStep = toolcall.CallStep
 
-// CallLog gives all steps of the calls that ever waited in a context, or with the zero id in all of them, oldest first. The last step of each call leads to its present state: where time or a crash has brought it
-// there, and nobody has written that yet, the step says what. Nothing is written.
+// CallLog returns all steps of the calls that ever waited in a context, or in all contexts for the zero id, oldest first. A call's last step leads to its
+// present state: an expiry or crash that is not recorded yet is included. CallLog writes nothing.
 func (s *Store) CallLog(ctx context.Context, context ID) ([]*CallStep, error) {
 	return toolcall.CallLog(ctx, s.at, context)
 }
 
-// Verdict says what is decided about a call, and who decides.
+// Verdict is a decision about a call.
 type Verdict = toolcall.Verdict
 
-// Decide adds a decision about a call that waits for one. A cancellation (Denied, ByCancel) may also take back an approval, as long as nobody has begun to run the call. A
-// denial appends a tool message that says so to the branch; an expiry appends none once the call's turn is no longer the last. Commit gives an ErrConflict that names
-// the state where the call cannot be decided so: of several who try, one wins; and one that names the rule where the call would be approved against a rule that denies it.
-// Its step has the call as it is then.
+// Decide adds a decision about a waiting call. A cancellation (Denied, ByCancel) may also take back an approval, as long as nobody has begun to run the
+// call. A denial appends a tool message that says so to the branch; an expiry does so only while the call is in the last turn. Commit fails with an
+// ErrConflict that names the call's state if that does not allow the decision, so of several decisions one wins. It fails with an ErrConflict that names
+// the rule if a rule denies the call that would be approved. The step has the call in its new state.
 func (b *Batch) Decide(ref CallRef, v Verdict) {
 	denial := &Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "call", IsError: true}}
 	b.prepare = append(b.prepare, v.Check)
@@ -158,7 +158,7 @@ func (b *Batch) Decide(ref CallRef, v Verdict) {
 	})
 }
 
-// ExpireCall sets when a call that waits for a decision counts as denied; zero: never.
+// ExpireCall sets the time at which a call that waits for a decision is denied; zero means never.
 func (b *Batch) ExpireCall(ref CallRef, at pool.Time) {
 	b.settle(ref)
 	b.step("expire", func(t *journal.Txn, _ *Step) error {
@@ -179,28 +179,29 @@ func (b *Batch) ExpireCall(ref CallRef, at pool.Time) {
 	})
 }
 
-// settle has a call settled before the batch's transaction, if that is due then.
+// settle settles a call before the batch's transaction, if it is due.
 func (b *Batch) settle(ref CallRef) {
 	if b.calls = append(b.calls, ref); len(b.calls) == 1 {
 		b.prepare = append(b.prepare, func() error { return toolcall.SettleNamed(b.store.at, b.context, b.branch, b.calls) })
 	}
 }
 
-// ClaimOptions of ClaimCall.
+// ClaimOptions are options of ClaimCall.
 type ClaimOptions = toolcall.ClaimOptions
 
-// CallClaim is the right to run a call. It lasts while it is renewed and its process lives; after that the call is uncertain.
+// CallClaim is the right to run a call. It lasts while its owner renews it and its process lives; then the call is uncertain.
 type CallClaim = toolcall.CallClaim
 
-// Claim says who works on something: a branch's reply, a call. It is dead, and its work is settled by whoever next touches it, when
-// the process is gone on the same host since the same boot, or when it was not renewed for ClaimLife.
+// Claim says who works on something: a branch's reply or a call. It is dead, and the next program that touches its work settles that, if its process is
+// gone from the same host, if that host was restarted (both as far as can be known), or if it was not renewed for ClaimLife.
 type Claim = record.Claim
 
-// ClaimLife is how long a claim holds without being renewed.
+// ClaimLife is how long a claim lasts without renewal.
 const ClaimLife = record.ClaimLife
 
-// ClaimCall makes a call running, durably, before its tool is started: of several who try, one gets it. ErrConflict, with the state, for the others and for
-// calls that may not be run. The rules decide about a call that waits, and an approved one that a rule denies by now is not given. The context and the call are named as in Store.Call.
+// ClaimCall durably marks a call as running before its tool starts. If several programs try, one gets it; the others get ErrConflict with the call's state,
+// as does a claim of a call that may not run. Rules decide about a waiting call first, and an approved call that a rule denies by now cannot be claimed.
+// The context and the call are named as in Store.Call.
 func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, ref CallRef, o ClaimOptions) (*CallClaim, error) {
 	c, err := s.Call(ctx, contextRef, branchName, ref)
 	if err != nil {
@@ -218,16 +219,16 @@ func (s *Store) ClaimCall(ctx context.Context, contextRef, branchName string, re
 	return toolcall.ClaimCall(ctx, s.at, contextRef, branchName, ref, o)
 }
 
-// ClaimOf is the claim of a call that another process took, by its token. Whether it is still held, Renew and Resolve say.
+// ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
 func (s *Store) ClaimOf(c *Call, token ID, hold time.Duration) *CallClaim {
 	return toolcall.ClaimOf(s.at, c, token, hold)
 }
 
-// Answer is how a call ended. Of Text, JSON and Parts in Result the first that a Result has counts; its RequestID is filled in.
+// Answer is the outcome of a call. Of Parts, JSON and Text in Result the first that is not empty counts; RequestID and Tool are filled in.
 type Answer = toolcall.Answer
 
-// ResolveCall answers a call that runs, or that is uncertain: it is done, or failed where the result is an error, and its result goes to the end of the branch, in one
-// transaction. ErrConflict, with the state, for calls that wait or were answered, and for those that another program runs.
+// ResolveCall answers a running or uncertain call. In one transaction the call becomes done, or failed if the result is an error, and the result goes to
+// the end of the branch. It returns ErrConflict with the state if the call waits, was answered, or runs under a claim whose token the answer does not have.
 func (s *Store) ResolveCall(ctx context.Context, contextRef, branchName string, ref CallRef, a Answer) (*Committed, error) {
 	return toolcall.ResolveCall(ctx, s.at, contextRef, branchName, ref, a)
 }

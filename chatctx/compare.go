@@ -13,30 +13,30 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// MaxCompared is how many histories one comparison takes at most.
+// MaxCompared is the largest number of histories in one comparison.
 const MaxCompared = 32
 
-// Comparison is how several histories go on from what all of them have in common.
+// Comparison is how several histories continue after what all of them share.
 type Comparison struct {
-	Ancestor *Entry // the last message that all share; nil for none
+	Ancestor *Entry // the last message that all share; nil: none
 	Columns  []*ComparedHistory
 	Turns    []*ComparedTurn
 }
 
 // ComparedHistory is one of the histories: a branch up to a message.
 type ComparedHistory struct {
-	Ref    Ref // as it was asked for
+	Ref    Ref // as requested
 	Branch string
 	Len    int // how many messages of the branch count
 }
 
-// ComparedTurn is a turn of each history: what the columns hold of it beyond the ancestor. A column that has no such turn has no messages.
+// ComparedTurn is a turn of each history: the messages of each column after the ancestor. A column without such a turn has no messages.
 type ComparedTurn struct {
 	Turn  int // its number, as in u3 and a3
 	Cells [][]*Entry
 }
 
-// compared is a history that is to be compared, with its branch.
+// compared is a history to compare, with its branch.
 type compared struct {
 	*ComparedHistory
 	on *branch.Branch
@@ -44,9 +44,9 @@ type compared struct {
 
 func (c *compared) pieces() []branch.Piece { return branch.Slice(c.on.Pieces, 0, c.Len) }
 
-// Compare puts histories beside each other, turn by turn from their common ancestor: the branches up to the messages that refs name, which are read on the branch
-// branchName ("" the active one). With one ref it compares that branch with it. Without any it compares the answers to the branch's last user message, its own first, each once:
-// ErrNotFound where there are not two of them.
+// Compare compares histories turn by turn from their common ancestor: the branches up to the messages that refs name. References are read on the branch
+// branchName ("" means the active one). With one ref it compares that branch with it. Without any it compares the answers to the branch's last user
+// message, the branch's own first, each once; it returns ErrNotFound if there are not two.
 func (c *ChatContext) Compare(ctx context.Context, branchName string, refs ...Ref) (*Comparison, error) {
 	var out *Comparison
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -90,7 +90,7 @@ func (x comparing) histories(refs []Ref) ([]*compared, error) {
 	return all, nil
 }
 
-// whole is the branch up to the message that ref names; an empty branch can be named too.
+// whole returns the branch up to the message that ref names. ref may also name an empty branch.
 func (x comparing) whole(ref Ref) (*branch.Branch, int, error) {
 	b, err := branch.Find(x.Tx, x.ID, strings.TrimPrefix(string(ref), "branch:"))
 	if err != nil || b != nil && b.Len() == 0 {
@@ -99,7 +99,8 @@ func (x comparing) whole(ref Ref) (*branch.Branch, int, error) {
 	return x.LocateThere(x.b, ref)
 }
 
-// siblings are the answers to the branch's last user message, each as the branch that has it: the branch itself first, then in the order they were made.
+// siblings returns the answers to the branch's last user message, each as the branch that has it: the branch itself first, the others in the order in which
+// they were made.
 func (x comparing) siblings() ([]*compared, error) {
 	begins, _, err := x.TurnOf(x.b, x.b.Len())
 	if err != nil {
@@ -133,7 +134,7 @@ func rank(first bool) int {
 	return 0
 }
 
-// addSibling adds a branch that shares the branch's history up to and with the message at begins and answers that in its own way.
+// addSibling adds a branch that shares the branch's history up to and including the message at begins and has an answer of its own.
 func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([]*compared, error) {
 	if on.Len() <= begins || len(all) == MaxCompared {
 		return all, nil

@@ -22,19 +22,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ChatContext is one conversation with all its branches. It holds nothing but its id and its store.
+// ChatContext is one conversation with all its branches. It has only its id and its store.
 type ChatContext struct {
 	ID    ID
 	store *Store
 }
 
-// Store is the store that the context lies in.
+// Store returns the store of the context.
 func (c *ChatContext) Store() *Store { return c.store }
 
-// MainBranch is the branch that every context begins with.
+// MainBranch is the branch with which every context begins.
 const MainBranch = record.MainBranch
 
-// NewContext is what a new context begins with.
+// NewContext describes a new context.
 type NewContext = journal.NewContext
 
 // New makes a context with the branch main.
@@ -59,8 +59,9 @@ func (s *Store) New(ctx context.Context, n NewContext) (*ChatContext, error) {
 	return &ChatContext{ID: id, store: s}, nil
 }
 
-// Context finds a context, in the trash or not: by its title, else by its id, a beginning or ending of at least four digits of it, or a part of its title without
-// regard to case; "" is the current one. Errors to test for: ErrNotFound, and ErrAmbiguous if several fit. A program that keeps ids passes them whole: then one record is read.
+// Context finds a context: the current one for "", else by its whole id, its title, or a part of its id (the first or last digits, four at least) or of its
+// title, ignoring case. Of contexts whose titles fit equally well, those outside the trash take precedence. Errors to test for: ErrNotFound, and
+// ErrAmbiguous if several fit. Programs that keep ids should pass the whole id: then one record is read.
 func (s *Store) Context(ctx context.Context, ref string) (*ChatContext, error) {
 	id, err := view.Find(ctx, s.at, ref)
 	if err != nil {
@@ -84,13 +85,13 @@ type ContextInfo struct {
 	ParentGone       bool
 	Settings         map[string]json.RawMessage
 	AppData          map[string]json.RawMessage
-	Labels           []string // in order
-	// Revision goes up with each change of the conversation itself, undo included: its title, labels, tags, marks, settings, rules, tools and active branch. Branches have
-	// their own.
+	Labels           []string // sorted
+	// Revision grows with each change of the conversation itself, undo included: its title, labels, tags, marks, settings, rules, tools and active branch.
+	// Branches have revisions of their own.
 	Revision uint64
 }
 
-// The labels that lists know: what is pinned stands first, what is archived is left out.
+// The labels with a meaning in lists: pinned contexts come first, archived ones are left out.
 const (
 	Pinned   = "pinned"
 	Archived = "archived"
@@ -118,7 +119,7 @@ func infoOf(s *record.Store, tx kv.Tx, id ID, rec *record.ContextRecord) (*Conte
 	return info, err
 }
 
-// Info reads what there is to say about the context.
+// Info reads the description of the context.
 func (c *ChatContext) Info(ctx context.Context) (*ContextInfo, error) {
 	var info *ContextInfo
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) (err error) {
@@ -130,19 +131,19 @@ func (c *ChatContext) Info(ctx context.Context) (*ContextInfo, error) {
 
 // ListOptions narrow a list of contexts.
 type ListOptions struct {
-	Word         string    // in the title, in any case
+	Word         string    // in the title, ignoring case
 	Since, Until pool.Time // last changed
 	Trash        bool      // those in the trash instead
 	Parent       ID        // only children of this context
 	Labels       []string  // only those that have all of these
 	Empty        bool      // only those without a message
 	Untitled     bool      // only those without a title of their own: none, or one made from the first message
-	Orderly      bool      // what is pinned first, and what is archived only where Labels asks for it or in the trash
-	// After, if not nil, is a context of the list as it was given: only those that come after it. What stands before it is not read.
+	Orderly      bool      // pinned contexts first; archived ones only if Labels asks for them, or in the trash
+	// After, if not nil, is a context of an earlier list: only those after it are returned. Those before it are not read.
 	After *ContextInfo
 }
 
-// within is the part of the index of last changes that a list can be in.
+// within returns the part of the index of last changes that may have contexts of the list.
 func (o *ListOptions) within() kv.Range {
 	var r kv.Range
 	if o.Since > 0 {
@@ -175,13 +176,14 @@ func (o *ListOptions) takesLabels(info *ContextInfo) bool {
 	return !o.Orderly || o.Trash || slices.Contains(o.Labels, Archived) || !slices.Contains(info.Labels, Archived)
 }
 
-// How many contexts are read in one transaction: of a list's beginning, which may be all that somebody looks at, and at most.
+// Numbers of contexts that one transaction reads: at the beginning of a list, which may be all that the caller looks at, and at most.
 const (
 	firstPage = 64
 	listBatch = 256
 )
 
-// Contexts gives contexts, last changed first. They are read in short transactions: one that changes meanwhile is given once, as it is then.
+// Contexts returns contexts, the last changed first. They are read in short transactions; one that changes meanwhile is returned once, in its state at that
+// time.
 func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextInfo, error] {
 	return func(yield func(*ContextInfo, error) bool) {
 		fold := cases.Fold()
@@ -226,12 +228,12 @@ func (s *Store) Contexts(ctx context.Context, o ListOptions) iter.Seq2[*ContextI
 	}
 }
 
-// unsteady is how far the clocks of writers may be apart, or go back, while a list is read: those that change meanwhile are looked for from that long before its newest one. A clock may
-// also stand still for some milliseconds, as on Windows; then ids alone order what was changed.
+// unsteady is how far the clocks of writers may differ, or go back, while a list is read: contexts that change meanwhile are looked for from that long
+// before the newest one of the list. A clock may also stand still for some milliseconds, as on Windows; then ids alone order the changes.
 const unsteady = pool.Time(time.Minute / time.Microsecond)
 
-// pages gives contexts in the list's order, a page at a time, so that a reader of the first ones reads no more. Those that change while it is read move to where it
-// has been, and are given at its end.
+// pages gives contexts in the list's order, a page at a time, so that a caller who wants only the first ones reads no more. Contexts that change meanwhile
+// move to a part of the list that was read already; they are given at its end.
 func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInfo) bool) error {
 	given := map[ID]bool{}
 	each := func(ids []ID, order func(a, b *ContextInfo) int) (more bool, err error) {
@@ -243,7 +245,7 @@ func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInf
 		for _, info := range infos {
 			given[info.ID] = true
 			if !give(info) {
-				return false, nil // nobody is there any more to be told of an error
+				return false, nil // the caller has stopped, so nobody would get an error
 			}
 		}
 		return err == nil, err
@@ -285,7 +287,7 @@ func (s *Store) pages(ctx context.Context, o *ListOptions, give func(*ContextInf
 	return err
 }
 
-// listed are the contexts that may be on a list, in its order. Those with a label are found by it.
+// listed returns the contexts that may be on a list, in its order.
 func (s *Store) listed(ctx context.Context, o *ListOptions) ([]ID, error) {
 	in := *o
 	var pinned map[ID]bool
@@ -296,7 +298,7 @@ func (s *Store) listed(ctx context.Context, o *ListOptions) ([]ID, error) {
 		}
 	}
 	if len(pinned) > 0 {
-		in.After = nil // it stands where its last change does not say
+		in.After = nil // its last change does not give its place in the list
 	}
 	ids, err := view.RecentIn(ctx, s.at, in.within())
 	for _, l := range o.Labels {
@@ -319,10 +321,12 @@ func (s *Store) listed(ctx context.Context, o *ListOptions) ([]ID, error) {
 	return ids, nil
 }
 
-// fewLabelled is of how many contexts at most a list by labels begins with the labels: of more it begins with the last changes, among which they soon come.
+// fewLabelled is the largest number of contexts with a label for which a list by labels starts from the labels. Above it, the list starts from the last
+// changes, among which labelled contexts come soon.
 const fewLabelled = 2000
 
-// withLabels are the contexts that have all labels, in the list's order. few is false where the first label has so many that the list is better begun elsewhere.
+// withLabels returns the contexts that have all labels, in the list's order. few is false if the first label has so many that the list should start from
+// the last changes.
 func (s *Store) withLabels(ctx context.Context, o *ListOptions) (infos []*ContextInfo, few bool, err error) {
 	var ids []ID
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -363,7 +367,7 @@ func (s *Store) withLabels(ctx context.Context, o *ListOptions) (infos []*Contex
 	}), true, nil
 }
 
-// labelled are the contexts that have a label.
+// labelled returns the contexts that have a label.
 func (s *Store) labelled(ctx context.Context, label string) (map[ID]bool, error) {
 	var out map[ID]bool
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -378,7 +382,7 @@ func (s *Store) labelled(ctx context.Context, label string) (map[ID]bool, error)
 	return out, err
 }
 
-// Labels are the labels that contexts have, in the trash or not, each with how many have it.
+// Labels returns the labels of all contexts, in the trash or not, with the number of contexts that have each.
 func (s *Store) Labels(ctx context.Context) (map[string]int, error) {
 	var out map[string]int
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -422,7 +426,7 @@ func (s *Store) infos(ctx context.Context, ids []ID) ([]*ContextInfo, error) {
 	return out, err
 }
 
-// fetchInfos brings what infoOf reads of contexts, in as many steps as one thing leads to another.
+// fetchInfos reads at once what infoOf reads of contexts, in as few steps as possible.
 func fetchInfos(s *record.Store, tx kv.Tx, ids []ID) error {
 	keys := []kv.Key{{Bucket: record.MetaBucket, Key: record.MetaCurrent}}
 	for i := range ids {
@@ -452,7 +456,7 @@ func fetchInfos(s *record.Store, tx kv.Tx, ids []ID) error {
 	return kv.Fetch(tx, keys...)
 }
 
-// Use makes a context the current one: the store's, or this person's where Options.Place keeps that.
+// Use makes a context the current one: the store's, or this person's if Options.Place keeps that.
 func (s *Store) Use(ctx context.Context, ref string) (*ContextInfo, error) {
 	if s.at.Place != nil {
 		return s.usePlace(ctx, ref)
@@ -488,12 +492,13 @@ func (s *Store) usePlace(ctx context.Context, ref string) (*ContextInfo, error) 
 	return info, s.at.Place.Use(info.ID)
 }
 
-// Trash moves contexts to the trash with all that lie below them, as one operation. Each has to be named (else ErrInvalid): "" is not the current one here. Nothing of them is lost. What Commit says of one context it says of the last.
+// Trash moves contexts to the trash with all contexts below them, as one operation. Nothing of them is lost. Each must be named: "" is an ErrInvalid here.
+// The result's Context and Title are those of the last one.
 func (s *Store) Trash(ctx context.Context, refs ...string) (*Committed, error) {
 	return s.trash(ctx, "rm", s.at.Now(), refs)
 }
 
-// Restore takes contexts out of the trash with those below them that went there together with them, as one operation.
+// Restore takes contexts out of the trash, with those below them that were trashed together with them, as one operation.
 func (s *Store) Restore(ctx context.Context, refs ...string) (*Committed, error) {
 	return s.trash(ctx, "restore", 0, refs)
 }
@@ -521,7 +526,7 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 				if there {
 					return record.Conflict("%q is %s already", t.Rec.Title, map[bool]string{true: "out of the trash", false: "in the trash"}[at == 0])
 				}
-			} else if there { // somebody was faster
+			} else if there { // another program was faster
 				continue
 			}
 			if err := st.Trash(t, at); err != nil {
@@ -539,7 +544,8 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 	return done, nil
 }
 
-// withThoseBelow gives the contexts that refs name, each once, and after those named all that lie below them and are in the trash since the same moment, or out of it.
+// withThoseBelow returns the contexts that refs name, each once, and after these all contexts below them: with trash those that were trashed at the same
+// time, else those that are not in the trash.
 func (s *Store) withThoseBelow(ctx context.Context, refs []string, trash bool) (all []ID, named int, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
 		all = nil
@@ -588,17 +594,17 @@ type BranchInfo struct {
 	ID             ID
 	Name           string
 	Active         bool
-	Revision       uint64 // goes up with each change, undo included: one number never names two states
+	Revision       uint64 // grows with each change, undo included: one number never names two states
 	Messages       int
-	Head           ID     // zero on an empty branch
-	From           string // what the branch is called that it was forked from; "" where it is of none, or of one that is gone
+	Head           ID     // zero if the branch is empty
+	From           string // the name of the branch from which it was forked; "" if it is no fork or that branch is gone
 	At             ID     // the last message that both shared then
 	Created        pool.Time
 	System, Prompt string // the branch's system prompt and user prompt
 	Settings       map[string]json.RawMessage
 	AppData        map[string]json.RawMessage
 	Sessions       []branch.Session
-	Tokens         *branch.Tokens // figures that a program set; nil for none
+	Tokens         *branch.Tokens // figures that a program set; nil: none
 }
 
 func branchInfo(b *view.BranchInfo) *BranchInfo {
@@ -606,7 +612,7 @@ func branchInfo(b *view.BranchInfo) *BranchInfo {
 		System: b.SystemText, Prompt: b.PromptText, Settings: b.Settings, AppData: b.AppData, Sessions: b.Sessions, Tokens: b.Tokens}
 }
 
-// Branches are all branches, in the order they were made, main first.
+// Branches returns all branches in the order in which they were made; of those made in one operation main comes first.
 func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 	var out []*BranchInfo
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -620,7 +626,7 @@ func (c *ChatContext) Branches(ctx context.Context) ([]*BranchInfo, error) {
 	return out, err
 }
 
-// Branch is one branch; "" is the active one.
+// Branch returns one branch; "" means the active one.
 func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, error) {
 	snap, err := c.Snapshot(ctx, name)
 	if err != nil {
@@ -629,7 +635,7 @@ func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, err
 	return snap.Info, nil
 }
 
-// Effective are the settings in force on a branch: the store's, the context's, the branch's, later ones winning.
+// Effective returns the settings in force on a branch: the store's, the context's and the branch's, where the later ones take precedence.
 func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -643,8 +649,8 @@ func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[str
 	return out, err
 }
 
-// Ignored says which settings of a branch, its context and the store are not in force, since this version does not know them, they cannot have their values or count for nothing where they are. Each is a
-// *settings.Error of package settings.
+// Ignored returns which settings of a branch, its context and the store are not in force, because this version does not know them, their values are not
+// possible, or they do not count in their place. Each error is a *settings.Error of package settings.
 func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, error) {
 	var out []error
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -659,7 +665,7 @@ func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, 
 	return out, err
 }
 
-// Tags are the context's tags: name to message.
+// Tags returns the context's tags: name to message.
 func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 	out := map[string]ID{}
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) error {
@@ -671,7 +677,7 @@ func (c *ChatContext) Tags(ctx context.Context) (map[string]ID, error) {
 	return out, err
 }
 
-// Marks are the context's marked messages: pinned or excluded.
+// Marks returns the marks of the context's messages: pinned or excluded.
 func (c *ChatContext) Marks(ctx context.Context) (map[ID]string, error) {
 	var out map[ID]string
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
@@ -681,7 +687,7 @@ func (c *ChatContext) Marks(ctx context.Context) (map[ID]string, error) {
 	return out, err
 }
 
-// Message reads one message of the context. ErrNotFound where it is not there.
+// Message reads one message of the context. It returns ErrNotFound if the context does not have it.
 func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 	var m *Message
 	err := view.At(ctx, c.at(), func(tx kv.Tx, _ *record.ContextRecord) (err error) {
@@ -696,12 +702,12 @@ func (c *ChatContext) Message(ctx context.Context, id ID) (*Message, error) {
 	return m, err
 }
 
-// Append adds messages at the end of a branch, "" for the active one. See Batch.Append.
+// Append adds messages at the end of a branch; "" means the active one. See Batch.Append.
 func (c *ChatContext) Append(ctx context.Context, branchName string, messages ...*Message) (*Committed, error) {
 	b := c.Begin(branchName)
 	b.Append(messages...)
 	return b.Commit(ctx)
 }
 
-// TitleFrom makes a title from the first line of a text: at most 60 characters, no control characters. It is "" where nothing is left.
+// TitleFrom makes a title from the first line of a text: at most 60 characters, without control characters. It may be "".
 func TitleFrom(text string) string { return view.TitleFrom(text) }

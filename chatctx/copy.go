@@ -13,8 +13,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Copy makes a new context with everything of another but its journal: a deep copy, whose messages have ids of their own and name what they are copies of. Calls that
-// wait there wait in the copy too, undecided. An empty title takes the other's.
+// Copy makes a new context with everything of another except its journal. Its messages have ids of their own and name their originals. Calls that wait
+// there also wait in the copy, undecided. An empty title means the other's.
 func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, error) {
 	if err := s.at.Texts("title", &title); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Store) Copy(ctx context.Context, ref, title string) (*ChatContext, erro
 	return &ChatContext{ID: id, store: s}, nil
 }
 
-// copier copies a context; branches and ids say what each branch and message became, home where each message stands.
+// copier copies a context. branches and ids map each branch and message to its copy, home maps each place.
 type copier struct {
 	t        *journal.Txn
 	from     view.Reader
@@ -83,7 +83,8 @@ func copyContext(st *journal.StoreTxn, from, id ID, title string) error {
 	return st.Made(t, false)
 }
 
-// lineage makes the copies of branches name copies, once all are there, and forgets the branch that every context begins with where the other has none of that name.
+// lineage links the copies of branches to each other once all exist, and removes the branch main that every context has, unless the original has a branch
+// of that name.
 func (c *copier) lineage(infos []*view.BranchInfo, active ID) error {
 	hasMain := false
 	for _, info := range infos {
@@ -97,7 +98,7 @@ func (c *copier) lineage(infos []*view.BranchInfo, active ID) error {
 	return c.t.Unmake(c.t.Target)
 }
 
-// copyOf is the id of a branch's copy, the zero id where it has none.
+// copyOf returns the id of a branch's copy, the zero id if it has none.
 func (c *copier) copyOf(id ID) ID {
 	if b := c.branches[id]; b != nil {
 		return b.ID
@@ -134,14 +135,14 @@ func (c *copier) branch(info *view.BranchInfo) error {
 		}
 		s.Digests = slices.Clone(s.Digests)
 		for i := range s.Digests {
-			s.Digests[i].Message = ID{} // nothing was paid for the copy
+			s.Digests[i].Message = ID{} // the copy cost nothing
 		}
 		b.Sessions = append(b.Sessions, s)
 	}
 	return nil
 }
 
-// pieces copies those entries that are not copied yet into the branch's segment, and gives the history.
+// pieces copies the entries that are not copied yet into the branch's segment, and returns the history.
 func (c *copier) pieces(b *branch.Branch, from []branch.Piece) ([]branch.Piece, error) {
 	var out []branch.Piece
 	for _, p := range from {
@@ -179,7 +180,7 @@ func (c *copier) entry(b *branch.Branch, at pool.Home) (pool.Home, error) {
 	return pool.Home{Segment: p.Segment, Position: p.From}, err
 }
 
-// message reads a message and makes it one of its own.
+// message reads a message and gives it a new id.
 func (c *copier) message(id ID) (*Message, error) {
 	m, err := pool.Get(c.from.Tx, c.from.ID, id)
 	if err != nil {
@@ -200,7 +201,7 @@ func (c *copier) message(id ID) (*Message, error) {
 	return m, nil
 }
 
-// loose copies a message that stands on no branch.
+// loose copies a message that is on no branch.
 func (c *copier) loose(id ID) (ID, error) {
 	if id == (ID{}) {
 		return id, nil
@@ -248,7 +249,7 @@ func (c *copier) named() error {
 	return nil
 }
 
-// rules copies the rules, each with the copy of what it is about.
+// rules copies the rules, each with the copy of its subject.
 func (c *copier) rules() error {
 	all, err := view.RulesOf(c.from.Tx, c.from.ID)
 	if err != nil {

@@ -22,10 +22,10 @@ func countKeys(id ID, encoding string, ids []ID) [][]byte {
 	return keys
 }
 
-// scanFrom is how many counts are asked for when it is quicker to read all that the context has.
+// scanFrom is the number of counts above which it is quicker to read all counts of the context.
 const scanFrom = 256
 
-// Counts gives the token counts that are kept for messages in an encoding, 0 for each that has none.
+// Counts returns the stored token counts of messages in an encoding, 0 if there is none.
 func (c *ChatContext) Counts(ctx context.Context, encoding string, ids []ID) ([]int, error) {
 	out := make([]int, len(ids))
 	err := c.store.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -57,7 +57,7 @@ func (c *ChatContext) scanCounts(tx kv.Tx, encoding string, ids []ID, out []int)
 	return err
 }
 
-// SetCounts keeps token counts, one for each message (else ErrInvalid). On a store that can only be read it does nothing.
+// SetCounts stores token counts, one for each message (else ErrInvalid). In a read-only store it does nothing.
 func (c *ChatContext) SetCounts(ctx context.Context, encoding string, ids []ID, counts []int) error {
 	if len(counts) != len(ids) {
 		return record.Invalidf("%d counts for %d messages: each has one", len(counts), len(ids))

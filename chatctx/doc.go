@@ -13,22 +13,22 @@
 // The names of conversations and branches are arguments everywhere, and "" is the current one: the store's current conversation, the conversation's active branch. A message
 // is named by a [Ref].
 //
-//   - A [Batch] collects changes and makes them in one transaction, all or none; [Committed] says what each step made.
-//   - A [Snapshot] reads a branch as it was at one moment, and holds nothing.
-//   - A [Draft] is what a request to a model is made of. Packages enhancer and adapter make a request of it.
+//   - A [Batch] collects changes and makes them in one transaction, all or none; [Committed] has the result of each step.
+//   - A [Snapshot] reads a branch as it was at one moment, and holds no lock or file.
+//   - A [Draft] is the material of a request to a model. Packages enhancer and adapter make a request of it.
 //   - A [Reply] is the right to answer on a branch, which one program has at a time. Package turn asks a model and stores its answer.
 //   - A [Call] is a tool call of a message. It waits for a decision ([Batch.Decide]) by a person or a rule, is claimed by the program that runs it ([Store.ClaimCall]), and is
 //     answered once ([CallClaim.Resolve]). Package approval applies rules and runs tools.
 //   - A task ([ChatContext.StartTask]) is a conversation that does something for another one and returns to it. Package subtask runs it.
-//   - [Store.Maintenance] is care of the file: check, gc, purge, backup, repair.
+//   - [Store.Maintenance] takes care of the file: check, gc, purge, backup, repair.
 //
-// What had returned without an error is on the disk. Methods of a Store may be called by many goroutines, and other programs may use the file at the same time: a
-// change that does not fit what is there by now is an [ErrConflict], and [Store.Watch] tells of what others do.
+// A change that returned without an error is on the disk. Many goroutines may use a Store at the same time, and other programs may use the file: a change that
+// does not fit the present state is an [ErrConflict], and [Store.Watch] reports the changes of others.
 //
-// This package is the front door; the rooms behind it are in chatctx/internal. A type that is declared as another one, such as Call = record.Call, is defined in the room of
-// that name, where its fields can be read:
+// This package is the front door; the rooms behind it are in chatctx/internal. A type that is an alias, such as Call = record.Call, is defined in the room of that
+// name, where its fields can be read:
 //
 //	go doc github.com/chatctx/chatctx/chatctx/internal/record.Call
 //
-// docs/embedding.md has three whole programs.
+// docs/embedding.md has three complete programs.
 package chatctx

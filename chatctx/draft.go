@@ -18,32 +18,34 @@ type Draft struct {
 	Branch   string
 	Revision uint64
 	Settings map[string]json.RawMessage // in force
-	// Ignored says which settings of the branch, the context and the store are not in force, since this version does not know them or they cannot have their values.
+	// Ignored lists the settings of the branch, the context and the store that are not in force, because this version does not know them or their values
+	// are not possible.
 	Ignored []error
 	System  string // the branch's system prompt
 	Prompt  string // the branch's user prompt
-	// Summary stands for what came before Messages: the summary of the session before. Nil: none.
+	// Summary stands for what came before Messages: the summary of the previous session. Nil: none.
 	Summary *DraftMessage
-	// Messages are those of the current session, in order, after the pinned and the system messages from before it.
+	// Messages are those of the current session, in order, preceded by the pinned and the system messages from before it.
 	Messages []*DraftMessage
 	Tools    []Tool
-	Session  branch.Session // the current one; its ID is zero where the branch was never compacted
+	Session  branch.Session // the current session; its ID is zero if the branch was never compacted
 	Notes    []Note
-	// Artifact reads the bytes of an image, a document, an output that was put aside.
+	// Artifact reads the bytes of an image, a document or an output that was stored as an artifact.
 	Artifact func(pool.Hash) ([]byte, error)
 }
 
-// DraftMessage is a message of a draft. The Message it points to belongs to the draft alone; slices inside it are shared with nobody else.
+// DraftMessage is a message of a draft. Its Message belongs to the draft alone and shares no slices with others.
 type DraftMessage struct {
 	Entry
 	State  string // in, pruned, digested, summarised, pinned, excluded, trimmed
-	Step   string // which enhancer set State last
+	Step   string // the enhancer that set State last
 	Pinned bool
-	Tokens int  // counted; 0: not yet
+	Tokens int  // 0: not counted yet
 	Cache  bool // a cache breakpoint stands after it
-	// Leads: a system message from before the session's start that begins the branch. A set system prompt is sent in its place.
+	// Leads: a system message from before the session's start that begins the branch. If a system prompt is set, that is sent instead.
 	Leads bool
-	// Left: it goes to no provider where it stands, whatever it says: a result without its call, a system message that says what an earlier one says. Who counts finds out.
+	// Left: it goes to no provider, whatever State says: a result without its call, or a system message that repeats an earlier one. The step that counts
+	// tokens finds this out.
 	Left bool
 }
 
@@ -52,10 +54,10 @@ type Note struct {
 	Step          string // the enhancer's name, or adapter
 	Message       ID     // zero: the draft as a whole
 	What          string
-	Before, After int // tokens, where a step counts them
+	Before, After int // tokens, if the step counts them
 }
 
-// Draft reads one consistent snapshot of a branch, "" for the active one.
+// Draft reads one consistent snapshot of a branch; "" means the active one.
 func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, error) {
 	d := &Draft{Context: c.ID, Artifact: func(h pool.Hash) ([]byte, error) {
 		data, _, err := c.store.Artifact(ctx, h)

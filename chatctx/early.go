@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// keepEarly puts what stands before the session's start and outlives a summary in front of the draft's messages: the pinned messages, with a call its results and with a
-// result its call, and the system messages.
+// keepEarly puts what precedes the session's start but outlives a summary in front of the draft's messages: the system messages and the pinned messages,
+// the latter with the results of their calls, or the call of their result.
 func (d *Draft) keepEarly(ctx context.Context, snap *Snapshot, marked map[ID]string, start int) error {
 	if start <= 1 {
 		return nil
@@ -43,8 +43,8 @@ func (d *Draft) keepEarly(ctx context.Context, snap *Snapshot, marked map[ID]str
 	return nil
 }
 
-// systemMessages adds those of some messages from the branch's beginning that are system text: sent, shown, not excluded, and neither injected nor a summary. leads says
-// which of them begin the branch.
+// systemMessages adds the messages from the branch's beginning that are system text: sent, shown, not excluded, and neither injected nor a summary. leads
+// marks those that begin the branch.
 func (s *Snapshot) systemMessages(ctx context.Context, ids []ID, marked map[ID]string, into map[int]*Entry) (leads map[int]bool, err error) {
 	var positions []int
 	leads, leading := map[int]bool{}, true

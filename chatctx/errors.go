@@ -4,25 +4,26 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 )
 
-// Errors that a caller may test with errors.Is.
+// Errors to test for with errors.Is.
 var (
-	// ErrNotFound: a reference names nothing. The error is a *RefError.
+	// ErrNotFound means that a reference names nothing. The error is a *RefError.
 	ErrNotFound = record.ErrNotFound
-	// ErrAmbiguous: a reference names several. The error is a *RefError with Candidates.
+	// ErrAmbiguous means that a reference names several things. The error is a *RefError with Candidates.
 	ErrAmbiguous = record.ErrAmbiguous
-	// ErrConflict: the change does not fit what is there: an old revision, a name that is taken, an undo that others stand on,
-	// a call that was decided already. The error is a *ConflictError.
+	// ErrConflict means that a change does not fit the store's state: an old revision, a name in use, an undo on which later changes stand, a call that was
+	// decided already. The error is a *ConflictError.
 	ErrConflict = record.ErrConflict
-	// ErrInvalid: an argument that can never be right: a bad name, a message without a role.
+	// ErrInvalid means that an argument can never be right: a bad name, a message without a role.
 	ErrInvalid = record.ErrInvalid
-	// ErrEmpty: the branch has no message for what was asked.
+	// ErrEmpty means that the branch has no message for the request.
 	ErrEmpty = record.ErrEmpty
-	// ErrPurged: messages were removed for good while they were being read.
+	// ErrPurged means that messages were purged while they were being read.
 	ErrPurged = record.ErrPurged
-	// ErrStopped says that a claim on a reply or a call has ended: the work was finished, an interrupt stopped it, or another program took it over after this one had not renewed it.
+	// ErrStopped means that a claim on a reply or a call has ended: the work was finished, an interrupt stopped it, or another program took it over because
+	// it was not renewed.
 	ErrStopped = record.ErrStopped
 
-	// ErrTaken is an ErrStopped: the claim on a call is another's by now, or has ended. What became of the call is not for who held it to say.
+	// ErrTaken is an ErrStopped: the claim on a call has ended or is another program's. The former holder cannot say how the call ended.
 	ErrTaken = record.ErrTaken
 )
 
@@ -31,26 +32,26 @@ var (
 	ErrNotExist = record.ErrNotExist // there is no file
 	ErrNotOurs  = record.ErrNotOurs  // the file is another program's
 	ErrTooNew   = record.ErrTooNew   // a newer version of this program wrote it
-	ErrTooOld   = record.ErrTooOld   // a version wrote it that this one does not read any more
-	ErrDamaged  = record.ErrDamaged  // what is in it cannot be read or does not fit together
-	ErrLocked   = record.ErrLocked   // others held it for longer than Options.Wait
+	ErrTooOld   = record.ErrTooOld   // an older version wrote it, which this one no longer reads
+	ErrDamaged  = record.ErrDamaged  // its contents cannot be read or are inconsistent
+	ErrLocked   = record.ErrLocked   // other programs held it for longer than Options.Wait
 	ErrReadOnly = record.ErrReadOnly // the file or its user may not write
 	ErrClosed   = record.ErrClosed   // this program has closed the store
 )
 
-// RefError is a reference that names nothing or too much.
+// RefError is the error for a reference that names nothing or several things.
 type RefError = record.RefError
 
-// NotFound makes the error for a reference that names nothing.
+// NotFound returns the error for a reference that names nothing.
 func NotFound(kind, ref string) error { return record.NotFound(kind, ref) }
 
-// Ambiguous makes the error for a reference that names all of candidates.
+// Ambiguous returns the error for a reference that names all of candidates.
 func Ambiguous(kind, ref string, candidates []string) error {
 	return record.Ambiguous(kind, ref, candidates)
 }
 
-// ConflictError says what does not fit, and what to do.
+// ConflictError is an ErrConflict whose text says what does not fit and what to do.
 type ConflictError = record.ConflictError
 
-// Invalid makes an ErrInvalid that says what is wrong.
+// Invalid returns an ErrInvalid with a text.
 func Invalid(format string, args ...any) error { return record.Invalid(format, args...) }

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// RevisionError says that a branch, or with Branch "" a conversation, is at another revision than was expected. It is an ErrConflict.
+// RevisionError means that a branch, or with Branch "" a conversation, is at the revision Is and not at the expected Not. It is an ErrConflict.
 type RevisionError struct {
 	Branch  string
 	Is, Not uint64
@@ -23,18 +23,18 @@ func (e *RevisionError) Error() string {
 	return fmt.Sprintf("the branch %q is at revision %d, not %d: read it again", e.Branch, e.Is, e.Not)
 }
 
-// Unwrap gives ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *RevisionError) Unwrap() error { return ErrConflict }
 
-// Expecting is the store for one request: its first operation on a conversation is made only while a branch of it, or with "" the conversation itself, is at a
-// revision, else it fails with a *RevisionError. What the request does after that operation is not bound to it.
+// Expecting returns the store for one request. The request's first operation on a conversation is made only while a branch of it, or with "" the
+// conversation itself, is at a revision; else it fails with a *RevisionError. Later operations of the request do not depend on it.
 func (s *Store) Expecting(contextRef, branchName string, revision uint64) *Store {
 	at := *s.at
 	at.DB = &expecting{DB: at.DB, store: s.at, context: contextRef, branch: branchName, revision: revision}
 	return &Store{&at}
 }
 
-// expecting is an engine whose transactions write only while something is at a revision, until one of them has made an operation.
+// expecting is an engine whose transactions only write while something is at a revision, until one of them has made an operation.
 type expecting struct {
 	kv.DB
 	store           *record.Store
@@ -47,7 +47,7 @@ func (e *expecting) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	if e.made.Load() {
 		return e.DB.Update(ctx, fn)
 	}
-	made := false // by the run of fn that counts
+	made := false // in the run of fn that was committed
 	err := e.DB.Update(ctx, func(tx kv.RwTx) error {
 		made = false
 		id, was, err := e.check(tx)
@@ -67,7 +67,7 @@ func (e *expecting) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	return err
 }
 
-// check fails where the revision is another, and gives the conversation as it is.
+// check returns a *RevisionError if the revision is another, else the conversation.
 func (e *expecting) check(tx kv.Tx) (ID, *record.ContextRecord, error) {
 	id, err := view.ResolveContext(e.store, tx, e.context)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 // Fact is what is known about a message, without its text.
 type Fact struct {
 	pool.Facts
-	// Branch is the name of the branch that the message was written on, or whose session it is the summary or a digest of. "" where that is gone without a trace.
+	// Branch is the branch on which the message was written, or in whose session it is the summary or a digest; "" if nothing of that branch is left.
 	Branch  string
 	Removed bool // the branch was removed
 }
 
-// factBatch is how many messages are looked at in one transaction.
+// factBatch is how many messages one transaction reads.
 const factBatch = 1000
 
-// Facts gives what is known of each message of the context, by id: also of those that were rewound away or dropped, those of removed branches, and summaries. Messages are read in
-// short transactions. One that is damaged comes as nil with its error, and the rest follows.
+// Facts returns what is known of each message of the context, by id, including those that were rewound away or dropped, those of removed branches, and
+// summaries. Messages are read in short transactions. A damaged message is nil with its error, and the others follow.
 func (c *ChatContext) Facts(ctx context.Context) iter.Seq2[*Fact, error] {
 	return func(yield func(*Fact, error) bool) {
 		of, err := c.writers(ctx)
@@ -65,7 +65,7 @@ func (c *ChatContext) Facts(ctx context.Context) iter.Seq2[*Fact, error] {
 	}
 }
 
-// writers say which branch wrote a segment or has a loose message.
+// writers maps segments to the branches that write them, and loose messages to the branches that have them.
 type writers struct {
 	segments map[uint64]*branch.Branch
 	loose    map[ID]*branch.Branch
@@ -90,7 +90,7 @@ func (c *ChatContext) writers(ctx context.Context) (*writers, error) {
 	return w, err
 }
 
-// has notes that a branch has a loose message. A fork has those of the branch that it is from: the older one counts.
+// has records that a branch has a loose message. A fork has those of its origin: the older branch counts.
 func (w *writers) has(b *branch.Branch, id ID) {
 	if was := w.loose[id]; id != (ID{}) && (was == nil || b.Created < was.Created) {
 		w.loose[id] = b

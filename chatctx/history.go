@@ -12,11 +12,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Snapshot is a branch as it was at one moment. It holds nothing: no file, no lock, no memory to speak of; entries and messages never change, so the
-// branch's pieces are enough. Writers do not change it and are not held up by it.
+// Snapshot is a branch as it was at one moment. It holds no file, no lock and little memory: entries and messages never change, so the branch's pieces are
+// enough. Writers neither change nor wait for it.
 type Snapshot struct {
 	Info *BranchInfo
-	// Claim is who works on a reply on the branch, nil for nobody. One that is dead waits for Settle.
+	// Claim is the claim on the branch's reply, nil if there is none. A dead claim waits for Settle.
 	Claim  *Claim
 	ctx    *ChatContext
 	branch *branch.Branch
@@ -26,7 +26,7 @@ func (c *ChatContext) snapshot(b *view.BranchInfo) *Snapshot {
 	return &Snapshot{Info: branchInfo(b), ctx: c, branch: &b.Branch}
 }
 
-// Snapshot takes a branch as it is now, "" for the active one.
+// Snapshot returns a branch as it is now; "" means the active one.
 func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapshot, error) {
 	var snap *Snapshot
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) (err error) {
@@ -36,7 +36,7 @@ func (c *ChatContext) Snapshot(ctx context.Context, branchName string) (*Snapsho
 	return snap, err
 }
 
-// take is Snapshot in a transaction; what also names of the branch comes along.
+// take is Snapshot in a transaction. It also fetches the keys that also returns.
 func (c *ChatContext) take(tx kv.Tx, rec *record.ContextRecord, branchName string, also func(*branch.Branch) []kv.Key) (*Snapshot, error) {
 	b, err := view.BranchOf(tx, c.ID, rec, branchName)
 	if err != nil {
@@ -55,16 +55,16 @@ func (c *ChatContext) take(tx kv.Tx, rec *record.ContextRecord, branchName strin
 	return snap, err
 }
 
-// Shown is what is shown of a branch at one moment.
+// Shown is what a program shows of a branch at one moment.
 type Shown struct {
 	*Snapshot
 	Tail   []*Entry      // its last messages
-	Left   *Entry        // what a program that died left of a reply, as Settle would put it at the end; nil for nothing
-	Queued []*Entry      // what waits for its place after the reply that runs
+	Left   *Entry        // what a dead program left of a reply, as Settle would put it at the end; nil: nothing
+	Queued []*Entry      // messages that wait for their place after the running reply
 	Marks  map[ID]string // of all messages of the context
 }
 
-// Look takes a branch as it is now, "" for the active one, with its last messages and what belongs to its end. It writes nothing.
+// Look returns a branch as it is now ("" means the active one) with its last messages and what belongs to its end. It writes nothing.
 func (c *ChatContext) Look(ctx context.Context, branchName string, last int) (*Shown, error) {
 	var out *Shown
 	keys := append(view.BranchKeys(c.ID, branchName), view.TagsKey(c.ID), view.MarksKey(c.ID))
@@ -118,11 +118,12 @@ func (s *Shown) read(tx kv.Tx, from int) error {
 	return err
 }
 
-// Len is the number of messages.
+// Len returns the number of messages.
 func (s *Snapshot) Len() int { return s.Info.Messages }
 
-// Entries gives the messages at positions from to to, both included, counted from 1; backwards where from is after to. 0 for to is the last. Messages are read
-// in batches, a short transaction each, and nothing is held between them, so the caller may take its time. ErrDamaged where a message is missing.
+// Entries returns the messages at positions from to to, both included and counted from 1, or backwards if from is after to. A to of 0 means the last.
+// Messages are read in batches, each in a short transaction, and nothing is held between them, so the caller may take its time. It returns ErrDamaged if a
+// message is missing.
 func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		if to <= 0 || to > s.Len() && from <= to {
@@ -158,7 +159,7 @@ func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, 
 	}
 }
 
-// Page is Entries as a slice.
+// Page returns Entries as a slice.
 func (s *Snapshot) Page(ctx context.Context, from, to int) ([]*Entry, error) {
 	var out []*Entry
 	for e, err := range s.Entries(ctx, from, to) {
@@ -170,7 +171,7 @@ func (s *Snapshot) Page(ctx context.Context, from, to int) ([]*Entry, error) {
 	return out, nil
 }
 
-// Tail is the last n messages.
+// Tail returns the last n messages.
 func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
 	if n <= 0 || s.Len() == 0 {
 		return nil, nil
@@ -178,7 +179,7 @@ func (s *Snapshot) Tail(ctx context.Context, n int) ([]*Entry, error) {
 	return s.Page(ctx, max(s.Len()-n+1, 1), s.Len())
 }
 
-// Turns is the number of turns on the branch.
+// Turns returns the number of turns on the branch.
 func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	n := 0
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -197,7 +198,7 @@ func (s *Snapshot) read(ctx context.Context, from, to int) ([]*Entry, error) {
 	return page, err
 }
 
-// IDs are the ids of the whole history, in order.
+// IDs returns the ids of the whole history, in order.
 func (s *Snapshot) IDs(ctx context.Context) ([]ID, error) {
 	var ids []ID
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -236,7 +237,7 @@ func (s *Snapshot) Find(ctx context.Context, ref Ref) (*Entry, error) {
 	return e, err
 }
 
-// Place is Find for a message that the branch has to hold: else the error, a *RefError, says which branch has it.
+// Place is like Find for a message that the branch must hold. If it does not, the error is a *RefError that names a branch that does.
 func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
 	e, err := s.Find(ctx, ref)
 	if err != nil || e.Position > 0 {
@@ -247,8 +248,8 @@ func (s *Snapshot) Place(ctx context.Context, ref Ref) (*Entry, error) {
 	})
 }
 
-// Locate resolves a reference as Find does, without reading the message: its id, its position, 0 where the branch does not hold it, and about how many bytes of memory it
-// takes.
+// Locate resolves a reference like Find, without reading the message. It returns the message's id, its position, 0 if the branch does not hold it, and
+// about how many bytes of memory it takes.
 func (s *Snapshot) Locate(ctx context.Context, ref Ref) (id ID, position, size int, err error) {
 	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
 		if id, position, err = (view.Reader{Tx: tx, ID: s.ctx.ID}).Find(s.branch, ref); err != nil {
@@ -262,8 +263,8 @@ func (s *Snapshot) Locate(ctx context.Context, ref Ref) (id ID, position, size i
 	return id, position, size, err
 }
 
-// Within is how far Entries may read from a position on towards another one, so that the messages take about most bytes of memory: the last position, and the bytes.
-// The first message counts whatever it takes.
+// Within returns how far Entries may read from one position towards another so that the messages take about most bytes of memory: the last position, and
+// the bytes. The first message always counts.
 func (s *Snapshot) Within(ctx context.Context, from, to, most int) (last, size int, err error) {
 	err = s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) error {
 		lo, hi := max(min(from, to), 1), min(max(from, to), s.Len())
@@ -288,14 +289,15 @@ func (s *Snapshot) Within(ctx context.Context, from, to, most int) (last, size i
 	return last, size, err
 }
 
-// Stretch is what a range names: the positions From to To of a branch. To is less than From where the range is empty.
+// Stretch is the result of a range: the positions From to To of a branch. To is less than From if the range is empty.
 type Stretch struct {
 	Snapshot *Snapshot
 	From, To int
 }
 
-// Range resolves A..B: what comes after A up to and with B, on B's branch. Either end may be missing: then it is the beginning of the branch or its head. What A names need not
-// stand on B's branch: then the range begins where that branch leaves A's history. nil for a reference that is no range.
+// Range resolves A..B: the messages after A up to and including B, on B's branch. Either end may be missing: then it is the beginning of the branch or its
+// head. A need not be on B's branch: if it is on another, the range begins where B's branch leaves A's history. It returns nil if the reference is no
+// range.
 func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
 	var out *Stretch
 	err := view.At(ctx, s.ctx.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -319,7 +321,7 @@ func (s *Snapshot) Range(ctx context.Context, ref Ref) (*Stretch, error) {
 // Difference is what two branches do not share.
 type Difference struct {
 	A, B         string
-	Ancestor     *Entry // the last message of the common beginning, nil for none
+	Ancestor     *Entry // the last message of the common beginning; nil: none
 	OnlyA, OnlyB []*Entry
 }
 
@@ -359,7 +361,7 @@ func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error
 	return d, err
 }
 
-// without are the entries whose messages the others do not have: a merge may have brought one further on.
+// without returns the entries whose messages are not among others: a merge may have brought one further on.
 func without(entries, others []*Entry) []*Entry {
 	there := make(map[ID]bool, len(others))
 	for _, e := range others {
@@ -374,14 +376,15 @@ func without(entries, others []*Entry) []*Entry {
 	return own
 }
 
-// TreeBranch shows how a branch stands to the others: it leaves the branch Leaves, a number of the list counted from 1, after Shared messages; 0 and 0 where it shares none.
+// TreeBranch shows how a branch relates to the others: it leaves the branch Leaves, a number of the list counted from 1, after Shared messages. Both are 0
+// if it shares none.
 type TreeBranch struct {
 	BranchInfo
 	Leaves int
 	Shared int
 }
 
-// Tree gives the branches in an order in which each leaves an earlier one of the list: the one with which it shares most, or the earliest of several.
+// Tree returns the branches in an order in which each leaves an earlier one of the list: the one with which it shares most, or the earliest of several.
 func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 	var out []*TreeBranch
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -412,7 +415,7 @@ func (c *ChatContext) Tree(ctx context.Context) ([]*TreeBranch, error) {
 	return out, err
 }
 
-// Tokens are the figures of a branch: those that were set, else the last reply's; zero after clear.
+// Tokens returns the figures of a branch: those that were set, else the last reply's; zero after Clear.
 func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tokens, error) {
 	var out branch.Tokens
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -430,7 +433,7 @@ func (c *ChatContext) Tokens(ctx context.Context, branchName string) (branch.Tok
 	return out, err
 }
 
-// lastTokens are the figures of the last reply, zero where it has none. It looks no further back than maxResults messages.
+// lastTokens returns the figures of the last reply, zero if it has none. It looks back no further than view.MaxResults messages.
 func lastTokens(tx kv.Tx, id ID, b *branch.Branch) (branch.Tokens, error) {
 	n := b.Len()
 	for i := n - 1; i >= max(0, n-view.MaxResults); i-- {

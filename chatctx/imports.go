@@ -7,30 +7,30 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Incoming is one conversation on its way in, as a tree. Nodes stand after their parents.
+// Incoming is a conversation to import, as a tree. Nodes stand after their parents.
 type Incoming = intake.Incoming
 
-// Node is a message of the tree. Parent is the number of the node above it, counted from 1; 0 for a root.
+// Node is a message of the tree. Parent is the number of its parent node, counted from 1; 0 means that it is a root.
 type Node = intake.Node
 
-// NodeLink names an imported message; the zero one none.
+// NodeLink names an imported message; the zero value names none.
 type NodeLink = intake.NodeLink
 
-// IncomingBranch ends at the node Leaf, a number counted from 1; 0 for an empty one.
+// IncomingBranch is a branch that ends at the node Leaf, a number counted from 1; 0 means an empty branch.
 type IncomingBranch = intake.IncomingBranch
 
 // SourceLink names an imported conversation.
 type SourceLink = intake.SourceLink
 
-// Imported says what became of an Incoming.
+// Imported is the result of importing an Incoming.
 type Imported = intake.Imported
 
-// Import stores conversations in one transaction. See ImportRun for several.
+// Import stores conversations in one transaction. For several calls that one undo takes back see ImportRun.
 func (s *Store) Import(ctx context.Context, in []*Incoming) ([]Imported, error) {
 	return intake.Import(ctx, s.at, in)
 }
 
-// ImportRun makes the imports of one command, which one undo takes back.
+// ImportRun makes the imports of one command. One undo takes them all back.
 type ImportRun = intake.ImportRun
 
 // ImportRun begins the imports of one command.
@@ -38,23 +38,23 @@ func (s *Store) ImportRun() *ImportRun {
 	return intake.NewImportRun(s.at)
 }
 
-// Known counts the messages of a conversation that the store has already, and says whether it has the conversation. Nothing is written.
+// Known counts the messages of a conversation that the store has already, and reports whether it has the conversation. It writes nothing.
 func (s *Store) Known(ctx context.Context, in *Incoming) (messages int, has bool, err error) {
 	return intake.Known(ctx, s.at, in)
 }
 
-// Unchanged tells whether a conversation was imported with that digest of its record, and is there: then importing it adds nothing.
-// Known, in what it gives, is 0: only the file knows how many messages it has.
+// Unchanged reports whether a conversation was imported with that digest of its record and is still there: then importing it adds nothing. Known in its
+// result is 0, since only the file tells how many messages it has.
 func (s *Store) Unchanged(ctx context.Context, from SourceLink, digest pool.Hash) (Imported, bool, error) {
 	return intake.Unchanged(ctx, s.at, from, digest)
 }
 
-// ImportedFile is a file that was imported to its end. Importing it again adds nothing as long as its conversations are as that import left them.
+// ImportedFile is a file that was imported completely. Importing it again adds nothing as long as its conversations are as that import left them.
 type ImportedFile = intake.ImportedFile
 
-// KnownFile finds what was noted of a file and the contexts of its conversations, in order. It gives nil where the file has to be read: it was not
-// noted, or a conversation is gone, in the trash or was imported in another version since. f has the name, size and reader; sum gives
-// the SHA-256 and is called only when there is one of that name and size.
+// KnownFile returns what was noted of a file and the contexts of its conversations, in order. It returns nil if the file must be read: it was not noted, or
+// one of its conversations is gone, is in the trash, or was imported in another version since. f has the name, size and reader; sum returns the SHA-256 and
+// is called only if a file of that name and size was noted.
 func (s *Store) KnownFile(ctx context.Context, f ImportedFile, sum func() (pool.Hash, error)) (*ImportedFile, []Imported, error) {
 	return intake.KnownFile(ctx, s.at, f, sum)
 }

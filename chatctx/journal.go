@@ -11,45 +11,48 @@ import (
 // Operation is an entry of a journal.
 type Operation = journal.Operation
 
-// Operations gives a context's journal, newest first; "" is the current context.
+// Operations returns a context's journal, newest first; "" means the current context.
 func (s *Store) Operations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
 	return journal.Operations(ctx, s.at, contextRef)
 }
 
-// Changed is a value that an operation put in the place of another.
+// Changed is a value that an operation replaced.
 type Changed = journal.Changed
 
-// AllOperations gives a context's journal, newest first, and among it those of the store's own operations that were about this context or about no other, or that this person made while it was the current one.
+// AllOperations returns a context's journal, newest first, merged with those operations of the store that concerned this context or no context in
+// particular, or that this person made while it was the current one.
 func (s *Store) AllOperations(ctx context.Context, contextRef string) iter.Seq2[*Operation, error] {
 	return journal.AllOperations(ctx, s.at, contextRef)
 }
 
-// StoreOperations gives the store's own journal, newest first.
+// StoreOperations returns the store's own journal, newest first.
 func (s *Store) StoreOperations(ctx context.Context) iter.Seq2[*Operation, error] {
 	return journal.StoreOperations(ctx, s.at)
 }
 
-// Undone says what was taken back or brought back.
+// Undone is the result of an undo or redo.
 type Undone = journal.Undone
 
-// Undo takes back the operation op, or with "" the newest that holds on the branch, or on its context or in the store where that came after. An operation of the store that another user of a server made is taken back only by its name. What one command
-// made as several operations is taken back together. ErrConflict where something newer stands on it, where what it made is about a call that runs or an answer that is being written stands on it, and where it breaks an example that is kept with a rule; ErrNotFound where there is nothing to take back.
+// Undo undoes the operation op, or with "" the newest in force on the branch, or on its context or the store if that came later. An operation of the store
+// that another user of a server made is undone only by its name. Several operations that one command made are undone together. It returns ErrConflict if
+// something newer stands on the operation, if it concerns a running call, if an answer is being written on its messages, or if the undo would break an
+// example of a rule; and ErrNotFound if there is nothing to undo.
 func (s *Store) Undo(ctx context.Context, contextRef, branchName, op string) (*Undone, error) {
 	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
 		return journal.Undo(ctx, s.at, contextRef, branchName, op, k.Around)
 	})
 }
 
-// Redo brings back what the newest undo took away on the branch or on the context, as long as nothing else was done there since; else what this person's newest in the store did.
-// Where the undo took a whole branch away, it is redone on that branch's name or on the branch that it had been forked from. ErrConflict where a later undo
-// stands on it; ErrNotFound where there is nothing to bring back.
+// Redo redoes the newest undo on the branch or on the context, as long as nothing else was done there since; else this person's newest undo in the store.
+// If the undo removed a whole branch, it is redone by that branch's name or on the branch from which that was forked. It returns ErrConflict if a later
+// undo stands on it, and ErrNotFound if there is nothing to redo.
 func (s *Store) Redo(ctx context.Context, contextRef, branchName string) (*Undone, error) {
 	return s.keeping(ctx, func(k *toolcall.Kept) (*Undone, error) {
 		return journal.Redo(ctx, s.at, contextRef, branchName, k.Around)
 	})
 }
 
-// keeping runs an undo or a redo so that the examples of rules hold after it, like with any other change of rules.
+// keeping runs an undo or redo so that the examples of rules hold afterwards, as with any other change of rules.
 func (s *Store) keeping(ctx context.Context, do func(*toolcall.Kept) (*Undone, error)) (*Undone, error) {
 	var done *Undone
 	broken, err := toolcall.Keeping(s.at, func(k *toolcall.Kept) error {

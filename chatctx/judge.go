@@ -6,14 +6,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 )
 
-// What a rule may do.
+// The effects of a rule.
 const (
 	Allow = record.Allow
 	Deny  = record.Deny
 	Ask   = record.Ask
 )
 
-// A Judge decides about calls by rules, and knows the language of their conditions. Package approval has one.
+// A Judge decides about calls by rules and knows the language of their conditions. Package approval has one.
 type (
 	Judge    = record.Judge
 	Question = record.Question
@@ -21,7 +21,7 @@ type (
 	RuleNote = record.RuleNote
 )
 
-// ParseExample reads an example of what rules have to decide: TOOL ARGUMENTS => EFFECT. Without arguments the call has none.
+// ParseExample parses an example of a rule, TOOL ARGUMENTS => EFFECT. The arguments may be missing.
 func ParseExample(s string) (tool string, arguments json.RawMessage, effect string, err error) {
 	return record.ParseExample(s)
 }

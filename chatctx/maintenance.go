@@ -12,47 +12,49 @@ import (
 // Maintenance takes care of the file as a whole.
 type Maintenance struct{ store *Store }
 
-// Maintenance gives the care of the store.
+// Maintenance returns the functions that take care of the store's file.
 func (s *Store) Maintenance() *Maintenance { return &Maintenance{s} }
 
-// Problem is something that Check found. Invariant is the number in docs/design.md, 0 for a fault of the file itself.
+// Problem is a fault that Check found. Invariant is its number in docs/design.md, 0 for a fault of the file itself.
 type Problem = care.Problem
 
-// CheckOptions of Check. Full also reads every page of the file and the bytes of every artifact.
+// CheckOptions are options of Check. Full also reads every page of the file and the bytes of every artifact.
 type CheckOptions struct{ Full bool }
 
-// Check reads the store, a context in each transaction, and calls problem for what breaks an invariant of docs/design.md. The error is for what kept it from reading on; a store that is only broken gives problems and no error.
+// Check reads the store, a context in each transaction, and calls problem for each fault by the invariants of docs/design.md. It returns an error only if
+// it cannot read on; a damaged store gives problems and no error.
 func (m *Maintenance) Check(ctx context.Context, o CheckOptions, problem func(Problem)) error {
 	return care.Check(ctx, m.store.at, o.Full, problem)
 }
 
-// Stats are sizes, in bytes, and counts.
+// Stats has sizes in bytes, and counts.
 type Stats = care.Stats
 
-// Stats counts what the store holds. A store in memory has no sizes.
+// Stats counts what the store holds. On an engine without sizes, such as memory, the sizes are zero.
 func (m *Maintenance) Stats(ctx context.Context) (*Stats, error) {
 	return care.Measure(ctx, m.store.at)
 }
 
-// ContextSpace is what one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several contexts
-// share counts in each.
+// ContextSpace is the space that one context takes: keys and values of its records, and the artifacts that its messages refer to. An artifact that several
+// contexts share counts in each.
 type ContextSpace = care.ContextSpace
 
-// SpaceByContext reads what each context takes, the largest first. It reads all keys of the store, a context in each transaction.
+// SpaceByContext returns the space of each context, the largest first. It reads all keys of the store, a context in each transaction.
 func (m *Maintenance) SpaceByContext(ctx context.Context) ([]*ContextSpace, error) {
 	return care.SpaceByContext(ctx, m.store.at)
 }
 
-// GCOptions say what GC may remove. A field that is zero removes nothing.
+// GCOptions says what GC may remove. A zero field removes nothing.
 type GCOptions = care.GCOptions
 
-// Collected says what GC removed, or would remove. Bytes count keys and values.
+// Collected is what GC removed or would remove. Bytes counts keys and values.
 type Collected = care.Collected
 
-// GC removes what no branch, no kept operation, no tag, mark, session or queue needs: contexts whose time in the trash is over, old operations, then the removed branches
-// and the messages that only those could bring back, and artifacts that nothing refers to. Each context is one transaction. The freed pages are used again; Vacuum gives them back.
+// GC removes what is no longer needed: contexts whose time in the trash is over, old operations, then removed branches and messages that only those
+// operations could bring back, and artifacts without a reference. A message is needed by a branch, a kept operation, a tag, a mark, a session or the queue;
+// what says only what a title or a digest took stays too. Each context is one transaction. The store uses the freed pages again; Vacuum gives them back.
 //
-// What programs that died left of answers is put on its branches first, or these go where nothing had come.
+// First GC puts what dead programs left of answers on their branches, or removes branches made for answers of which nothing had come. A dry run does not.
 func (m *Maintenance) GC(ctx context.Context, o GCOptions) (*Collected, error) {
 	for info, err := range m.store.Contexts(ctx, ListOptions{}) {
 		if err == nil && !o.DryRun {
@@ -65,130 +67,137 @@ func (m *Maintenance) GC(ctx context.Context, o GCOptions) (*Collected, error) {
 	return care.GC(ctx, m.store.at, o)
 }
 
-// Purged says what a purge removed, or would remove.
+// Purged is what a purge removed or would remove.
 type Purged = care.Purged
 
-// PurgeDue reports whether a purge or redaction was cut short: its records are gone, and their bytes are still in the file. Open finishes it unless the store is opened to read, or there is no room for the new file.
+// PurgeDue reports whether a purge or redaction is unfinished: its records are gone, but their bytes are still in the file. Open finishes it, unless it
+// opens the store to read only or there is no room for the new file.
 func (m *Maintenance) PurgeDue(ctx context.Context) (bool, error) {
 	return care.PurgeDue(ctx, m.store.at)
 }
 
-// PurgeOptions of PurgeContext, PurgeBranch and PurgeMessages. DryRun only says what would go.
+// PurgeOptions are options of PurgeContext, PurgeBranch and PurgeMessages. With DryRun they only return what they would remove.
 type PurgeOptions struct{ DryRun bool }
 
-// PurgeContext removes a context for good: its messages, branches, decisions, journal, and artifacts that nothing else refers to. Then the file is written
-// anew, so that the bytes are gone. It has to be named: "" is ErrInvalid. One line on the store's journal stays that says that it was done.
+// PurgeContext removes a context for good: its messages, branches, decisions and journal, and artifacts that nothing else refers to. Then it rewrites the
+// file, so that the bytes are gone. The context must be named: "" is an ErrInvalid. One line on the store's journal stays and says that there was a purge.
 func (m *Maintenance) PurgeContext(ctx context.Context, ref string, o PurgeOptions) (*Purged, error) {
 	return care.PurgeContext(ctx, m.store.at, ref, o.DryRun)
 }
 
-// PurgeBranch removes a branch for good, with the messages that no other branch holds. The context's history of undo goes with it: what it could bring back is gone.
-// The active branch is not purged (ErrConflict).
+// PurgeBranch removes a branch for good, with the messages that no other branch holds, and the context's undo history, since that could bring them back. It
+// refuses the active branch (ErrConflict).
 func (m *Maintenance) PurgeBranch(ctx context.Context, contextRef, name string, o PurgeOptions) (*Purged, error) {
 	return care.PurgeBranch(ctx, m.store.at, contextRef, name, o.DryRun)
 }
 
-// PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. The contexts' history of undo goes with
-// them, sessions that summarise them are opened again, and a title that was made from one is taken away.
+// PurgeMessages removes messages for good from every branch of their context, with their copies there and in other contexts. It also drops the undo history
+// of these contexts, reopens sessions that summarise the messages, and removes a title that was made from one.
 func (m *Maintenance) PurgeMessages(ctx context.Context, contextRef, branchName string, refs []Ref, o PurgeOptions) (*Purged, error) {
 	return care.PurgeMessages(ctx, m.store.at, contextRef, branchName, refs, o.DryRun)
 }
 
-// Secret is something in a text that is to go, in bytes, and what it is: the name of a rule or an expression.
+// Secret is a part of a text to redact. From and To are byte offsets; What is the name of the rule or the expression that found it.
 type Secret = care.Secret
 
-// RedactOptions of Redact.
+// RedactOptions are options of Redact.
 type RedactOptions = care.RedactOptions
 
 // Redaction is a secret that was found. Shown is its beginning.
 type Redaction = care.Redaction
 
-// Redacted says what Redact did, or would do.
+// Redacted is what Redact did or would do.
 type Redacted = care.Redacted
 
-// RedactedMark stands in place of redacted text.
+// RedactedMark replaces redacted text.
 const RedactedMark = record.RedactedMark
 
-// Redact puts a mark in the place of secrets in everything that is stored: it is the one thing that changes messages. Parts that a provider has signed, and its own blocks, would no longer be taken back: they
-// stay and are named. The contexts' history of undo goes, since it may hold what was redacted, and the file is written anew, so that the bytes are gone.
+// Redact replaces secrets by a mark in everything that is stored; it is the only operation that changes messages. Some secrets stay and are named with the
+// reason: those in parts that a provider has signed and in its own blocks, which the provider would not accept changed, and those in names by which other
+// records are found. The undo history of the contexts goes, since it may hold secrets, and the file is rewritten, so that the bytes are gone.
 func (m *Maintenance) Redact(ctx context.Context, o RedactOptions) (*Redacted, error) {
 	return care.Redact(ctx, m.store.at, o)
 }
 
-// RepairOptions of Repair.
+// RepairOptions are options of Repair.
 type RepairOptions = care.RepairOptions
 
-// Mended is something that Repair did, or would do. Invariant is a number of docs/design.md, 0 for the file itself.
+// Mended is something that Repair did or would do. Invariant is its number in docs/design.md, 0 for the file itself.
 type Mended = care.Mended
 
-// Repaired says what Repair did.
+// Repaired is the result of Repair.
 type Repaired = care.Repaired
 
-// Repair makes every invariant hold again, as far as what is left allows, after a backup. A context is one transaction. What is readable stays; what has lost its place comes onto the
-// branch recovered; what cannot be read is in the backup alone. Where the pages themselves cannot be read it fails with ErrDamaged: Salvage reads what it can into a new file.
+// Repair makes every invariant hold again, as far as possible, after a backup. All records are mended in one transaction. Readable records stay; messages
+// that have lost their place come onto the branch recovered; what cannot be read is in the backup alone. If the pages themselves cannot be read, it fails
+// with ErrDamaged; then Salvage reads what it can into a new file.
 func (m *Maintenance) Repair(ctx context.Context, o RepairOptions) (*Repaired, error) {
 	return care.Repair(ctx, m.store.at, o)
 }
 
-// Vacuum writes the file anew without free space. Other programs wait or go on with the new file. ErrInvalid on an engine that keeps no file.
+// Vacuum rewrites the file without free space, and finishes a purge that was cut short. Other programs wait or go on with the new file. It returns
+// ErrInvalid if the engine keeps no file.
 func (m *Maintenance) Vacuum(ctx context.Context) error {
 	return care.Vacuum(ctx, m.store.at)
 }
 
-// Backup writes a copy of the store, one state of it, while others go on. The copy is a store. ErrInvalid on an engine that keeps no file.
+// Backup writes a copy of one state of the store while other programs go on. The copy is a store. It returns ErrInvalid if the engine keeps no file, and
+// ErrConflict while a purge is unfinished, since the copy would have the purged bytes.
 func (m *Maintenance) Backup(ctx context.Context, w io.Writer) error {
 	return care.Backup(ctx, m.store.at, w)
 }
 
-// Restored says what Restore did. Kept is where the store that was there before lies now, "" where there was none.
+// Restored is the result of Restore. Kept is the new name of the store that was at path before, "" if there was none.
 type Restored = care.Restored
 
-// Restore puts a copy of a backup in the place of the store at path, or where there is none yet. The backup is read whole first: one with a problem is refused
-// (ErrDamaged). What was at path before, whole or not, is kept beside it. Whoever uses the store goes on with the restored one.
+// Restore puts a copy of a backup in the place of the store at path, or at path if there is none. It first checks the whole backup and refuses one with a
+// problem (ErrDamaged). It keeps the file that was at path, whole or not, beside it. Programs that use the store go on with the restored one.
 func Restore(ctx context.Context, path, backup string) (*Restored, error) {
 	return care.Restore(ctx, path, backup)
 }
 
-// CopyOptions of CopyStore.
+// CopyOptions are options of CopyStore.
 type CopyOptions = care.CopyOptions
 
-// Copied says what CopyStore did.
+// Copied is the result of CopyStore.
 type Copied = care.Copied
 
-// CopyStore makes at to, a file or a URL, a store with everything that the one at from has: journal, undo, search index and all; claims end. The target is not there yet, or is an empty store, or what an earlier
-// copy of the same store began, which is then gone on with: ErrConflict for anything else. In the end a full check finds nothing and both sides have one digest. Unless o.Keep is set, the old store opens no more
-// from the beginning of the copy on and says where it went.
+// CopyStore copies the store at from to a store at to, each a file or a URL, with its journal, undo, search index and everything else; claims end in the
+// copy. The target must not exist, be an empty store, or be an unfinished copy of the same store, which CopyStore then continues; else it returns
+// ErrConflict. At the end it checks the copy in full and compares the digests of both. Unless co.Keep is set, the original refuses to open from the
+// beginning of the copy on and says where the store went.
 func CopyStore(ctx context.Context, from, to string, o Options, co CopyOptions) (*Copied, error) {
 	return care.CopyStore(ctx, from, to, o, co)
 }
 
-// Salvaged says what Salvage read.
+// Salvaged is the result of Salvage.
 type Salvaged = care.Salvaged
 
-// Salvage reads whatever can still be read of the file from, however broken, into a new store at to, which must not be there (ErrConflict): contexts, branches, messages,
-// prompts, calls and artifacts. What was removed may come back with them. The journal does not come along, nor do tags, marks, rules and tools.
+// Salvage reads everything that can still be read of the file from, however broken, into a new store at to, which must not exist (ErrConflict): contexts,
+// branches, messages, prompts, calls and artifacts. Removed ones may come back with them. The journal, tags, marks, rules and tools are not read.
 func Salvage(ctx context.Context, from, to string, o Options) (*Salvaged, error) {
 	return care.Salvage(ctx, from, to, o)
 }
 
-// Index puts all that waits into the search index, in portions, and calls progress, if it is not nil, after each with how many documents are done.
+// Index puts all waiting documents into the search index, in portions. After each portion it calls progress, if that is not nil, with the number of
+// documents done.
 func (m *Maintenance) Index(ctx context.Context, progress func(done int)) error {
 	return find.Index(ctx, m.store.at, progress)
 }
 
-// Reindex makes the search index anew from what the store holds. Others go on meanwhile; until it is done searches look through everything. One that breaks off is
-// to be begun again.
+// Reindex builds the search index anew from the store. Other programs can go on; until it is done, their searches read everything. If it is interrupted, it
+// has to be started again from the beginning.
 func (m *Maintenance) Reindex(ctx context.Context, progress func(done int)) error {
 	return find.Reindex(ctx, m.store.at, progress)
 }
 
-// IndexState says how far the search index is. Waiting counts the documents that are not in it yet, up to 10,000.
+// IndexState is the state of the search index: whether it is complete, and how many documents wait for it, counted up to 10,000.
 type IndexState struct {
 	Whole   bool
 	Waiting int
 }
 
-// IndexState reads how far the search index is.
+// IndexState reads the state of the search index.
 func (m *Maintenance) IndexState(ctx context.Context) (state IndexState, err error) {
 	state.Whole, state.Waiting, err = find.Indexed(ctx, m.store.at)
 	return state, err

@@ -9,36 +9,36 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// NativeFormat is the name of that format in reports.
+// NativeFormat is the name of the format of exported contexts in reports.
 const NativeFormat = intake.NativeFormat
 
 // Native describes a context on its way between stores.
 type Native = intake.Native
 
-// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which came before it, and what
-// Append and Again add.
+// NativeBranch describes a branch of it. Its history is the first Shared messages of the branch Like, which was begun before it, and then what Append and
+// Again add.
 type NativeBranch = intake.NativeBranch
 
 // NativeCall is the state of a call, with the decisions about it.
 type NativeCall = intake.NativeCall
 
-// NativeImport takes one context in: Branch, then its messages by Append and Again, then the next branch; Loose, Tag and Mark at any
-// place after that; Finish at the end. Until then what is there of the context lies in the trash, where one that is given up
-// stays; another import of it goes on from there. It is used by one goroutine.
+// NativeImport takes in one context. Call Branch, then Append and Again for its messages, then the same for the next branch; Loose, Tag and Mark may be
+// called any time after that, and Finish at the end. Until then an unfinished context lies in the trash, where it stays if the import is given up; another
+// import of it continues there. One goroutine uses a NativeImport.
 //
 // A context that the store has already gets what is new: messages, branches, the rest of branches. That is held in memory until Finish.
 type NativeImport = intake.NativeImport
 
-// NativeView is a context as it is at one moment. Branches are in the order they were made.
+// NativeView is a context as it is at one moment. Branches are in the order in which they were made.
 type NativeView struct {
 	Context  Native
 	Branches []*Snapshot
 	Tags     map[string]ID
 	Marks    map[ID]string
-	Calls    []NativeCall // those that were open in this store at some time
+	Calls    []NativeCall // calls that were open in this store at some time
 }
 
-// NativeView reads all of the context but its messages, which the snapshots of its branches give.
+// NativeView reads everything of the context except its messages, which the snapshots of its branches give.
 func (c *ChatContext) NativeView(ctx context.Context) (*NativeView, error) {
 	v := &NativeView{}
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {

@@ -18,22 +18,21 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Reply is the right to answer on a branch. One program has it at a time; it lasts while it is renewed by Save. Its methods may be
-// called by several goroutines.
+// Reply is the right to answer on a branch. One program has it at a time; it lasts while Save renews it. Several goroutines may use it at the same time.
 type Reply struct {
 	Context ID
 	Branch  string // its name when the reply began; a rename does no harm
 	store   *Store
 	id      ID // of the branch
 	token   ID
-	mu      sync.Mutex // of what follows, and held while something is stored as the reply's
-	// group has the operations that this reply made one after the other, with nothing else on the branch in between; last is the newest of them. next is the group
-	// of what is being stored: it takes group's place only once something was.
+	mu      sync.Mutex // guards the fields below; also held while something is stored as the reply's
+	// group has the operations that this reply has made without anything else on the branch in between; last is the newest of them. next is the group of
+	// what is being stored: it replaces group only once something was stored.
 	group, next *journal.Group
 	last        uint64
 }
 
-// Together makes what the reply ends with a part of one command with a batch that was committed: Undo takes them back together.
+// Together makes the end of the reply a part of one command with a committed batch, so that Undo undoes them together.
 func (r *Reply) Together(with *Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +41,7 @@ func (r *Reply) Together(with *Batch) {
 	}
 }
 
-// join makes an operation part of the command that the reply is of: the question, and the answer right after it.
+// join makes an operation a part of the reply's command: the question, and the answer right after it.
 func (r *Reply) join(t *journal.Txn) {
 	if r.next = r.group; r.next == nil || t.Target.Last != r.last && !r.follows(t) {
 		r.next = journal.NewGroup()
@@ -50,7 +49,7 @@ func (r *Reply) join(t *journal.Txn) {
 	r.next.Join(t)
 }
 
-// follows reports whether what was done last on the branch is a part of the same command.
+// follows reports whether the last operation on the branch is a part of the same command.
 func (r *Reply) follows(t *journal.Txn) bool {
 	first := r.group.Begun(r.Context)
 	if first == 0 {
@@ -60,7 +59,7 @@ func (r *Reply) follows(t *journal.Txn) bool {
 	return err == nil && op != nil && op.Group == first
 }
 
-// made notes an operation that was stored.
+// made records an operation that was stored.
 func (r *Reply) made(done *Committed) {
 	if done.Operation != "" {
 		r.group = r.next
@@ -69,21 +68,22 @@ func (r *Reply) made(done *Committed) {
 	}
 }
 
-// Begun says how a reply began. Its last step says what became of the messages.
+// Begun is the result of BeginReply. Its last step says where the messages are.
 type Begun struct {
 	Committed
-	// Reply is nil where somebody else is answering already: the messages then wait in the queue, and Holder is who that is.
+	// Reply is nil if another program is answering already: then the messages wait in the queue, and Holder is that program's claim.
 	Reply  *Reply
 	Holder *Claim
-	// Settled is what had come of a reply whose program died: it is on the branch now, unfinished. Nil: nothing.
+	// Settled is what had arrived of a reply whose program died: it is on the branch now, unfinished. Nil: nothing.
 	Settled *Message
-	// FromQueue are messages that waited since an earlier reply: they stand on the branch now, before the new ones.
+	// FromQueue lists messages that waited since an earlier reply: they are on the branch now, before the new ones.
 	FromQueue []Placement
 }
 
-// BeginReply claims the branch ("" the active one) for a reply and appends messages, the user's, in one transaction. What a dead program left
-// there is settled first. If a reply runs already, the messages are queued; without any, that is an ErrConflict. Where the key of o is known, they are neither appended
-// nor queued again: Again says so, Placed where they went (Position 0: into the queue), and the claim is had all the same, unless a reply runs.
+// BeginReply claims the branch ("" means the active one) for a reply and appends messages, usually the user's, in one transaction. It first settles what a
+// dead program left there. If a reply runs already, the messages are queued; without messages that is an ErrConflict. If the key of o is known, the
+// messages are neither appended nor queued again: Again is set, Placed says where they are (Position 0: in the queue), and the branch is claimed all the
+// same, unless a reply runs.
 func (c *ChatContext) BeginReply(ctx context.Context, branchName string, o AppendOptions, messages ...*Message) (*Begun, error) {
 	err := o.CheckKey()
 	if err == nil {
@@ -171,7 +171,8 @@ func startReply(t *journal.Txn, msgs []*Message, claim *Claim, out *Begun, made 
 
 func replyKey(t *journal.Txn, b *branch.Branch) []byte { return record.Under(t.ID, b.ID[:]...) }
 
-// settleReply ends a reply that nobody works on: what had come of it goes to the end of the branch, unfinished. bare: the branch was made for it, and has nothing.
+// settleReply ends a reply that nobody works on: what had arrived goes to the end of the branch, unfinished. bare: the branch was made for the reply and
+// has nothing.
 func settleReply(t *journal.Txn, b *branch.Branch) (m *Message, bare bool, err error) {
 	claim, err := view.ClaimOf(t.Tx, t.ID, b.ID)
 	if err != nil {
@@ -199,7 +200,7 @@ func leave(t *journal.Txn, b *branch.Branch) error {
 	return t.Remove(b)
 }
 
-// settlePartial puts what was saved of a reply at the end of the branch, unfinished; nil where nothing was.
+// settlePartial puts what was saved of a reply at the end of the branch, unfinished; it returns nil if nothing was saved.
 func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	key := replyKey(t, b)
 	raw, err := t.Tx.Get(record.PartialBucket, key)
@@ -213,14 +214,14 @@ func settlePartial(t *journal.Txn, b *branch.Branch) (*Message, error) {
 	if err := t.Tx.Delete(record.PartialBucket, key); err != nil {
 		return nil, err
 	}
-	if has, err := pool.Has(t.Tx, t.ID, m.ID); has || err != nil { // the whole of it was stored already
+	if has, err := pool.Has(t.Tx, t.ID, m.ID); has || err != nil { // the complete message was stored already
 		return nil, err
 	}
 	_, err = t.Append(b, []*Message{m})
 	return m, err
 }
 
-// queue puts messages aside until the reply that runs is done, but for those that wait or stand on the branch already.
+// queue makes messages wait until the running reply is done, except those that wait already or are on the branch.
 func queue(t *journal.Txn, msgs []*Message) ([]Placement, error) {
 	if len(msgs) == 0 {
 		return nil, record.Conflict("a reply runs on branch %q already: wait for it, or chatctx interrupt", t.Target.Name)
@@ -255,7 +256,7 @@ func queue(t *journal.Txn, msgs []*Message) ([]Placement, error) {
 	return out, nil
 }
 
-// queueable stores a message that is to wait, if it is not there, and says where the branch holds it, if it does.
+// queueable stores a message that will wait, unless it is stored, and returns where the branch holds it, if it does.
 func queueable(t *journal.Txn, m *Message) (Placement, error) {
 	was, err := t.Stored(m)
 	if err != nil {
@@ -267,15 +268,15 @@ func queueable(t *journal.Txn, m *Message) (Placement, error) {
 	return t.Standing(t.Target, was)
 }
 
-// unqueue puts the messages that wait at the end of the branch.
+// unqueue puts the waiting messages at the end of the branch.
 func unqueue(t *journal.Txn, b *branch.Branch) ([]Placement, error) {
 	keys, ids, err := queuedOn(t.Tx, t.ID, b.ID)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	t.Touch(b) // also where all of them stand on it by now
+	t.Touch(b) // even if all of them are on it by now
 	var placed []Placement
-	for i, id := range ids { // one by one: each came by itself, and its calls wait as where it is the last
+	for i, id := range ids { // one by one: each came by itself, and its calls wait as if it were the last
 		m, err := t.Get(id)
 		if err != nil {
 			return nil, err
@@ -297,7 +298,7 @@ func queueKey(ctx, branchID ID) kv.Key {
 	return kv.In(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)))
 }
 
-// queuedOn gives the keys and messages of a branch's queue, oldest first.
+// queuedOn returns the keys and messages of a branch's queue, oldest first.
 func queuedOn(tx kv.Tx, ctx, branchID ID) (keys [][]byte, ids []ID, err error) {
 	err = tx.Scan(record.QueuedBucket, kv.Prefix(record.Under(ctx, branchID[:]...)), func(key, value []byte) error {
 		if len(value) != len(ID{}) {
@@ -321,7 +322,7 @@ func queueOf(tx kv.Tx, ctx ID, ids []ID) (out []*Entry, err error) {
 	return out, err
 }
 
-// leftOn is what settleReply would put at the end of a branch, nil for nothing.
+// leftOn returns what settleReply would put at the end of a branch, nil for nothing.
 func leftOn(tx kv.Tx, ctx ID, b *branch.Branch) (*Entry, error) {
 	raw, err := tx.Get(record.PartialBucket, record.Under(ctx, b.ID[:]...))
 	if raw == nil || err != nil {
@@ -342,7 +343,7 @@ func leftOn(tx kv.Tx, ctx ID, b *branch.Branch) (*Entry, error) {
 	return &Entry{Message: m, Position: b.Len() + 1, Parent: parent, Turn: fmt.Sprintf("a%d", turns), Session: view.SessionAt(b, b.Len()+1)}, err
 }
 
-// unfinished is the message that a record of what had come of a reply becomes.
+// unfinished returns the message that the saved part of a reply becomes.
 func unfinished(raw []byte) (*Message, error) {
 	m := &Message{}
 	err := pool.Decode(raw, m)
@@ -353,7 +354,7 @@ func unfinished(raw []byte) (*Message, error) {
 	return m, err
 }
 
-// Queued gives the messages that wait for a place on the branch, oldest first.
+// Queued returns the messages that wait for a place on the branch, oldest first.
 func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
 	var out []*Entry
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -371,7 +372,7 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 	return out, err
 }
 
-// Running says who works on a reply on the branch. Without anybody it is nil. A dead claim is returned too: Settle puts what it left on the branch.
+// Running returns the claim on the branch's reply, nil if there is none. It also returns a dead claim: Settle puts what that left on the branch.
 func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
 	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		b, err := view.BranchOf(tx, c.ID, rec, branchName)
@@ -384,15 +385,16 @@ func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Cl
 	return claim, err
 }
 
-// SettleOptions of Settle. Force ends a reply that runs too; its program then stops within a second.
+// SettleOptions are options of Settle. Force also ends a running reply; its program then stops within a second.
 type SettleOptions struct{ Force bool }
 
-// Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. The message is nil where nothing had arrived.
+// Settle ends a reply on the branch whose program has died: what had arrived becomes an unfinished message at the end of the branch. It returns that
+// message, nil if nothing had arrived.
 func (c *ChatContext) Settle(ctx context.Context, branchName string, o SettleOptions) (*Message, error) {
 	return c.settle(ctx, branchName, false, func(claim *Claim) bool { return o.Force || claim.Dead(c.store.at.Now()) })
 }
 
-// SettleDead is Settle for all branches of the context. Those that were made for answers (ForkForReply) of which nothing had come go.
+// SettleDead is Settle for all branches of the context. It removes branches that were made for answers (ForkForReply) of which nothing had arrived.
 func (c *ChatContext) SettleDead(ctx context.Context) error {
 	var dead []ID
 	err := c.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -407,7 +409,7 @@ func (c *ChatContext) SettleDead(ctx context.Context) error {
 	return err
 }
 
-// settle ends the reply on a branch if its claim is one to be ended. away: a branch that was made for it and has nothing goes.
+// settle ends the reply on a branch if ends accepts its claim. away: a branch that was made for the reply and has nothing is removed.
 func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, ends func(*Claim) bool) (*Message, error) {
 	var m *Message
 	err := c.store.at.DB.Update(view.Lane(ctx, c.store.at, c.ID), func(tx kv.RwTx) error {
@@ -434,7 +436,7 @@ func (c *ChatContext) settle(ctx context.Context, branchName string, away bool, 
 	return m, err
 }
 
-// settled does something; where an answer of a program that died has to be put on a branch first, it does that, and then does it again.
+// settled calls do. If the answer of a dead program must first be put on a branch, it does that and calls do again.
 func (s *Store) settled(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -449,7 +451,7 @@ func (s *Store) settled(ctx context.Context, do func() error) error {
 	}
 }
 
-// at begins an operation on the branch that the reply is for, if the claim still holds.
+// at begins an operation on the reply's branch, if the claim still holds.
 func (r *Reply) at(tx kv.RwTx) (*journal.Txn, error) {
 	t, err := journal.BeginAt(r.store.at, tx, r.Context)
 	if err != nil {
@@ -478,14 +480,14 @@ func (r *Reply) held(tx kv.Tx) error {
 	return err
 }
 
-// Held is nil while the claim is this reply's, else ErrStopped.
+// Held returns nil while this reply has the claim, else ErrStopped.
 func (r *Reply) Held(ctx context.Context) error {
 	return r.store.at.DB.View(ctx, func(tx kv.Tx) error { return r.held(tx) })
 }
 
-// Save renews the claim and, if partial is not nil, stores what has come of the reply so far, so that a crash does not lose it. It has to be a message as Append takes
-// one (else ErrInvalid), but that arguments of a call may have come in part: they are kept as a JSON string until they are whole, and a call without its tool's name is left out. ErrStopped
-// where the claim is gone.
+// Save renews the claim and, if partial is not nil, stores what has arrived of the reply so far, so that a crash does not lose it. partial must be a
+// message as for Append (else ErrInvalid), except that the arguments of a call may be incomplete: they are kept as a JSON string until they are complete. A
+// call without a tool's name is left out. Save returns ErrStopped if the claim is gone.
 func (r *Reply) Save(ctx context.Context, partial *Message) error {
 	var raw []byte
 	if partial != nil {
@@ -511,8 +513,8 @@ func (r *Reply) Save(ctx context.Context, partial *Message) error {
 	})
 }
 
-// encodePartial makes a message of what has come: without what is not in a record, images that were not stored yet, and with calls that can be read. The hook gets a
-// copy, since the message goes on growing.
+// encodePartial encodes what has arrived as a message, without what a record cannot hold and images that are not stored yet, and with calls that can be
+// read. The hook gets a copy, since the message goes on growing.
 func (s *Store) encodePartial(m *Message) ([]byte, error) {
 	c := *m
 	c.Calls = partialCalls(m.Calls)
@@ -541,13 +543,13 @@ func (s *Store) encodePartial(m *Message) ([]byte, error) {
 	return pool.Encode(own)
 }
 
-// partialCalls are the calls that have a name so far, arguments that are not whole as a string.
+// partialCalls returns the calls that have a name so far, with incomplete arguments as a string.
 func partialCalls(calls []pool.Call) []pool.Call {
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c pool.Call) bool { return c.Tool == "" })
 	for i := range calls {
 		c := &calls[i]
 		if c.Arguments != nil && !json.Valid(c.Arguments) {
-			c.Arguments, _ = json.Marshal(string(c.Arguments)) // a string has no error
+			c.Arguments, _ = json.Marshal(string(c.Arguments)) // encoding a string cannot fail
 		}
 		if c.Raw != nil && !json.Valid(c.Raw) {
 			c.Raw = nil
@@ -556,31 +558,31 @@ func partialCalls(calls []pool.Call) []pool.Call {
 	return calls
 }
 
-// Ending is what a reply ends with, or goes on after.
+// Ending is the end of a reply, or of one of its requests.
 type Ending struct {
-	Messages []*Message // the reply, whole or not; results of tools
-	// Loose messages lie in the pool and on no branch; Sessions name them. They are stored where these are.
+	Messages []*Message // the reply, complete or not; results of tools
+	// Loose has messages for the pool that are on no branch, to which Sessions refer. They are stored only if Sessions is.
 	Loose []*Message
-	// Sessions, if not nil, are the branch's sessions as the request used them. Where the branch was compacted or pruned meanwhile, that stands.
+	// Sessions, if not nil, replaces the branch's sessions as the request used them. If the branch was compacted or pruned meanwhile, its own stay.
 	Sessions []branch.Session
-	// Provider and Request are what LastRequest gives from now on; "" changes nothing.
+	// Request is what LastRequest returns for Provider from now on; a Provider of "" changes nothing.
 	Provider string
 	Request  []byte
 	GoOn     bool // keep the claim: another request follows
-	// Stop leaves what waits in the queue there.
+	// Stop leaves the queued messages in the queue.
 	Stop bool
 }
 
-// Ended says what Finish made. Its step says where the messages went.
+// Ended is the result of Finish. Its step says where the messages are.
 type Ended struct {
 	Committed
-	// FromQueue are messages that waited for this reply and stand on the branch now. The claim is kept for them.
+	// FromQueue lists messages that waited for this reply and are on the branch now. The claim is kept for them.
 	FromQueue []Placement
 	Held      bool
 }
 
-// Finish appends messages and ends the reply, or goes on with it, in one transaction. ErrStopped where the claim is gone: nothing
-// is stored then. A reply that ends without messages leaves what Save stored of it, unfinished.
+// Finish appends messages and ends the reply, or goes on with it, in one transaction. If the claim is gone, it stores nothing and returns ErrStopped. A
+// reply that ends without messages leaves what Save stored of it, unfinished.
 func (r *Reply) Finish(ctx context.Context, e Ending) (*Ended, error) {
 	if err := r.store.at.Ready(e.Messages); err != nil {
 		return nil, err
@@ -666,7 +668,8 @@ func (r *Reply) finish(tx kv.RwTx, e *Ending) (*Ended, error) {
 	return out, err
 }
 
-// release ends the claim unless it is kept, and what was saved of the reply. A branch that was made for it goes where nothing came.
+// release ends the claim unless it is kept, and removes what was saved of the reply. If the branch was made for the reply and nothing came, the branch is
+// removed.
 func (r *Reply) release(t *journal.Txn, keep, came bool) error {
 	if keep {
 		return t.Tx.Delete(record.PartialBucket, replyKey(t, t.Target))
@@ -681,7 +684,7 @@ func (r *Reply) release(t *journal.Txn, keep, came bool) error {
 	return err
 }
 
-// LastRequest is what Finish stored for a provider on the branch, nil for nothing.
+// LastRequest returns what Finish stored for a provider on the branch, nil for nothing.
 func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider string) (raw []byte, err error) {
 	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		b, err := view.BranchOf(tx, c.ID, rec, branchName)
@@ -695,7 +698,7 @@ func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider stri
 	return raw, err
 }
 
-// stopReply ends the reply that runs on a branch, if one does: what had come of it is then on the branch, as an operation of its own.
+// stopReply ends the reply that runs on a branch, if there is one: what had arrived of it goes to the branch, as an operation of its own.
 func (s *Store) stopReply(contextRef, branchName string) error {
 	ctx := context.Background()
 	c, err := s.Context(ctx, contextRef)

@@ -13,20 +13,21 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Rule says what is to be done with calls that wait. A Judge applies it.
+// Rule says what to do with waiting calls. A Judge applies it.
 type Rule = record.Rule
 
 // Condition is a condition on a call's arguments.
 type Condition = record.Condition
 
-// RuleScope says where a rule holds: a call, else a branch, else the context.
+// RuleScope says where a rule holds: for a call, else on a branch, else in the context.
 type RuleScope struct {
-	Branch bool    // on the batch's branch alone
-	Call   CallRef // for this call alone
+	Branch bool    // on the batch's branch only
+	Call   CallRef // for this call only
 }
 
-// AddRule adds a rule to the context, readied by the store's Judge. Its step has the rule as it was stored: with who made it, when and its scope, and an id where r has none. A default takes the place of the one of
-// its scope. ErrConflict where it breaks an example that is kept with a rule; a deny and a default never do, and their step names the examples.
+// AddRule adds a rule to the context, prepared by the store's Judge. The step has the rule as it was stored: with its maker, time and scope, and with an id
+// if r has none. A default replaces the default of its scope. It is an ErrConflict if it breaks an example of a rule, except for a deny and a default:
+// their step lists the broken examples.
 func (b *Batch) AddRule(r Rule, scope RuleScope) {
 	if r.ID == (ID{}) {
 		r.ID = pool.NewID()
@@ -56,7 +57,7 @@ func (b *Batch) AddRule(r Rule, scope RuleScope) {
 	})
 }
 
-// scoped says where a rule holds.
+// scoped sets where a rule holds.
 func (b *Batch) scoped(tx kv.Tx, id ID, r *Rule, scope RuleScope) error {
 	r.Context = id
 	if !scope.Branch && scope.Call == "" {
@@ -86,8 +87,8 @@ func (b *Batch) scoped(tx kv.Tx, id ID, r *Rule, scope RuleScope) error {
 	return err
 }
 
-// RemoveRule takes a rule of the context away. ErrNotFound where the reference (an id, a unique beginning or ending) names none; ErrConflict where an example that is kept with another rule would break. Its step
-// has the rule.
+// RemoveRule removes a rule of the context. It is an ErrNotFound if the reference (an id, or a unique beginning or ending of one) names none, and an
+// ErrConflict if an example of another rule would break. The step has the rule.
 func (b *Batch) RemoveRule(ref string) {
 	at := b.changesRules(func(tx kv.Tx, id ID) ([]toolcall.RuleChange, error) { return removal(tx, id, ref) })
 	b.step("rules rm", func(t *journal.Txn, s *Step) error {
@@ -111,7 +112,7 @@ func removal(tx kv.Tx, id ID, ref string) ([]toolcall.RuleChange, error) {
 	return []toolcall.RuleChange{{Remove: r.ID}}, nil
 }
 
-// readyRule has the store's Judge ready a rule.
+// readyRule lets the store's Judge prepare a rule.
 func readyRule(s *record.Store, r *Rule) error {
 	if s.Judge == nil {
 		return Invalid("a rule cannot be checked: open the store with Options.Judge")
@@ -119,7 +120,7 @@ func readyRule(s *record.Store, r *Rule) error {
 	return s.Judge.Rule(r)
 }
 
-// putRule stores a rule. A default takes the place of the one of its scope.
+// putRule stores a rule. A default replaces the default of its scope.
 func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *Rule) error {
 	if r.Default {
 		all, err := view.RulesOf(tx, r.Context)
@@ -142,7 +143,7 @@ func putRule(tx kv.Tx, put func(bucket string, key, value []byte) error, r *Rule
 	return put(record.RuleBucket, view.RuleKey(r.Context, r.ID), raw)
 }
 
-// triedRules are changes of rules that were tried before the transaction that makes them.
+// triedRules are changes of rules that are tried before the transaction that makes them.
 type triedRules struct {
 	store   *record.Store
 	changes []func(kv.Tx, ID) ([]toolcall.RuleChange, error)
@@ -151,10 +152,10 @@ type triedRules struct {
 	checked bool
 }
 
-// BrokenExample is an example that rules do not hold to.
+// BrokenExample is an example that the rules no longer satisfy.
 type BrokenExample = record.Broken
 
-// try finds out what the changes break. Where only rules that deny come, what they break is noted and no error.
+// try finds out what the changes break. If they only add rules that deny, broken examples are recorded and are no error.
 func (t *triedRules) try(s *record.Store, contextRef string) (err error) {
 	t.checked = true
 	var all []toolcall.RuleChange
@@ -165,7 +166,7 @@ func (t *triedRules) try(s *record.Store, contextRef string) (err error) {
 	})
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrAmbiguous) {
 		t.checked = false
-		return nil // the transaction says so
+		return nil // the transaction reports it
 	}
 	if err == nil {
 		err = toolcall.Unbroken(all, broken)
@@ -193,10 +194,10 @@ func (t *triedRules) all(tx kv.Tx, contextRef string) ([]toolcall.RuleChange, er
 	return all, err
 }
 
-// storeRules stands for the rules for all contexts where else a context is named.
+// storeRules stands for the rules of the store where otherwise a context is named.
 const storeRules = "\x00store"
 
-// same refuses to go on where somebody changed rules since they were tried. It looks once.
+// same returns ErrConflict if somebody changed rules since they were tried. It checks once.
 func (t *triedRules) same(tx kv.Tx) error {
 	if !t.checked {
 		return nil
@@ -209,7 +210,7 @@ func (t *triedRules) same(tx kv.Tx) error {
 	return err
 }
 
-// changesRules notes a change of rules, to be tried before the transaction together with the batch's others.
+// changesRules records a change of rules, to be tried before the transaction together with the batch's other changes.
 func (b *Batch) changesRules(change func(kv.Tx, ID) ([]toolcall.RuleChange, error)) *triedRules {
 	if b.rules == nil {
 		b.rules = &triedRules{store: b.store.at}
@@ -236,7 +237,7 @@ func (s *Store) AddRule(ctx context.Context, r Rule) (*Committed, error) {
 	})
 }
 
-// RemoveRule takes a rule for all contexts away, like Batch.RemoveRule.
+// RemoveRule removes a rule for all contexts, like Batch.RemoveRule.
 func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) {
 	change := func(tx kv.Tx, id ID) ([]toolcall.RuleChange, error) { return removal(tx, id, ref) }
 	return s.ruleOperation(ctx, "rules rm", change, func(t *journal.StoreTxn) (*Rule, error) {
@@ -248,7 +249,7 @@ func (s *Store) RemoveRule(ctx context.Context, ref string) (*Committed, error) 
 	})
 }
 
-// ruleOperation changes a rule for all contexts, and gives it with the step.
+// ruleOperation changes a rule for all contexts; the result's step has it.
 func (s *Store) ruleOperation(ctx context.Context, what string, change func(kv.Tx, ID) ([]toolcall.RuleChange, error), do func(*journal.StoreTxn) (*Rule, error)) (*Committed, error) {
 	tried := &triedRules{store: s.at, changes: []func(kv.Tx, ID) ([]toolcall.RuleChange, error){change}}
 	if err := tried.try(s.at, storeRules); err != nil {
@@ -268,11 +269,11 @@ func (s *Store) ruleOperation(ctx context.Context, what string, change func(kv.T
 	return done, err
 }
 
-// RuleDifference is a call on record about which rules would decide otherwise.
+// RuleDifference is a recorded call that the rules would decide differently after a change.
 type RuleDifference = toolcall.Differs
 
-// DiffRules tells of the calls on record, of all contexts, that would be decided otherwise with a rule more or less, and writes nothing. add is readied like one that is added and holds for the context, or with the zero one for
-// all; nil with the id of a rule that goes.
+// DiffRules calls tell for each recorded call, of all contexts, that would be decided differently with one rule more or less. It writes nothing. add is a
+// rule to add, prepared as by AddRule, which holds for its Context or, if that is zero, for all; nil to remove the rule with the id remove.
 func (s *Store) DiffRules(ctx context.Context, add *Rule, remove ID, tell func(RuleDifference) error) error {
 	changes := []toolcall.RuleChange{{Remove: remove}}
 	if add != nil {
@@ -284,7 +285,7 @@ func (s *Store) DiffRules(ctx context.Context, add *Rule, remove ID, tell func(R
 	return toolcall.DiffRules(ctx, s.at, func(kv.Tx) ([]toolcall.RuleChange, error) { return changes, nil }, tell)
 }
 
-// FindRule finds a rule that is kept with a context, or with the zero id with the store. Errors to test for: ErrNotFound, ErrAmbiguous.
+// FindRule finds a rule of a context, or of the store for the zero id. Errors to test for: ErrNotFound, ErrAmbiguous.
 func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *Rule, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
 		r, err = findRule(tx, context, ref)
@@ -293,7 +294,7 @@ func (s *Store) FindRule(ctx context.Context, context ID, ref string) (r *Rule, 
 	return r, err
 }
 
-// findRule finds a rule of a context, or with the zero id of the store.
+// findRule finds a rule of a context, or of the store for the zero id.
 func findRule(tx kv.Tx, ctx ID, ref string) (*Rule, error) {
 	all, err := view.RulesOf(tx, ctx)
 	if err != nil {
@@ -317,9 +318,9 @@ func findRule(tx kv.Tx, ctx ID, ref string) (*Rule, error) {
 	return nil, Ambiguous("rule", ref, words)
 }
 
-// Rules are the rules that are kept with a context, with those above it: of its parent contexts, unless it was made to take none, and of the store. Of the parent of a context that is no
-// task (Info.Parent without one, as an import links them) those that allow are left out.
-// Those that hold no more are left out. The zero id gives the store's alone.
+// Rules returns the rules that hold in a context: its own, those of its parent contexts, unless it has OwnRules, and those of the store. If a context is no
+// task but only names a parent, as imports do, the rules of that parent that allow are left out. Expired rules are left out. The zero id means the store's
+// rules alone.
 func (s *Store) Rules(ctx context.Context, context ID) ([]*Rule, error) {
 	var out []*Rule
 	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {

@@ -7,17 +7,17 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/find"
 )
 
-// SearchOptions say what to look for. A zero field does not narrow.
+// SearchOptions is a query. A zero field does not narrow it.
 type SearchOptions = find.SearchOptions
 
-// Hit is something that was found.
+// Hit is a search result.
 type Hit = find.Hit
 
-// HitBranch is a branch that holds a message, at a position from 1, or whose prompt was found, at 0.
+// HitBranch is a branch that holds a message, with its position from 1, or a branch whose prompt was found, with position 0.
 type HitBranch = find.HitBranch
 
-// Search gives what fits, in short transactions. It finds everything that was stored before it began: what the index does not have yet it reads. ErrInvalid for a query
-// without words and an expression that cannot be read.
+// Search returns the hits, reading in short transactions. It finds everything that was stored before it began: documents that are not in the index yet it
+// reads. It returns ErrInvalid for a query without words and for a regular expression that does not compile.
 func (s *Store) Search(ctx context.Context, o SearchOptions) iter.Seq2[*Hit, error] {
 	return find.Search(ctx, s.at, o)
 }

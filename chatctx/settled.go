@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Settled returns the context as Settle would leave its branches: what came of a reply whose program has died stands at the end of its branch, unfinished. It is for reading: nothing is written, each branch has the revision that it
-// has, and changes fail with ErrReadOnly. It is c itself if no program died.
+// Settled returns the context as Settle would leave its branches: what had arrived of a reply whose program has died is at the end of its branch, unfinished.
+// It is for reading: nothing is written, branches have their present revisions, and changes fail with ErrReadOnly. If no program died, it is c itself.
 func (c *ChatContext) Settled(ctx context.Context) (*ChatContext, error) {
 	var dead []ID
 	err := c.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -79,7 +79,7 @@ func (d *settledDB) View(ctx context.Context, fn func(kv.Tx) error) error {
 	})
 }
 
-// settle writes what Settle writes, but for the revision.
+// settle writes what Settle does, except the revision.
 func (d *settledDB) settle(tx kv.RwTx, on ID) error {
 	t, err := journal.BeginAt(d.of.store.at, tx, d.of.ID)
 	if err != nil {

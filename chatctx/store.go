@@ -17,7 +17,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ID names a context, a message or a branch.
+// ID identifies a context, a message or a branch.
 type ID = pool.ID
 
 // Message is a message; see package pool.
@@ -26,36 +26,37 @@ type Message = pool.Message
 // Entry is a message at its place on a branch.
 type Entry = pool.Entry
 
-// Ref names a message on a branch: its id, a unique prefix or ending (4 or more) of that, a tag, @ (the head), @-2 (two before
-// the head), @3 (the third from the start).
+// Ref names a message: its id or a unique beginning or ending of it (4 digits or more), a tag, a turn's label (u3, a3), a branch's name (its head), @ (the
+// head of the branch on which it is read), @-2 (two before the head), @3 (the third message), or BRANCH@… with any of these. tag:, branch: and id: before
+// it say which is meant.
 type Ref = record.Ref
 
-// RefTo is the reference to an id.
+// RefTo returns the reference to an id.
 func RefTo(id ID) Ref { return record.RefTo(id) }
 
-// Short is an id as people see it: its last 8 hex digits, since ids made within a second share their beginning.
+// Short returns an id as people see it: its last 8 hex digits, since ids made within a second begin alike.
 func Short(id ID) string { return record.Short(id) }
 
-// Store is an open store. Its methods may be called by many goroutines, and other processes may use the same file.
+// Store is an open store. Many goroutines may use it at the same time, and other processes may use the same file.
 type Store struct{ at *record.Store }
 
-// Program is what stands on the journal as who did it, By the person who decides.
+// Program is the name recorded on the journal as the one that acted.
 func (s *Store) Program() string { return s.at.Program }
 
 // By is the person in whose name this store decides.
 func (s *Store) By() string { return s.at.Person }
 
-// As is the store in the hands of who calls themselves name, as somebody does whom a server lets in: beside everything that is recorded through it stands the name, in
-// brackets after the program's or the person's, and as claimed beside a decision. Nobody checks it. It is closed with the store.
+// As returns the store in the hands of a user who calls themselves name, such as one whom a server lets in. The name is recorded with everything that is
+// done through it: in brackets after the program's or the person's, and as claimed with a decision. It is not checked. It closes with the store.
 func (s *Store) As(name string) *Store { return &Store{s.at.As(name)} }
 
-// User is, on a store that a server keeps, who the server takes this program for, a slash, and the user who started it; "" on others.
+// User is, for a store on a server, the server's user, a slash, and the user who started this program; "" for others.
 func (s *Store) User() string { return s.at.User }
 
-// Now is the time by which the store judges: the server's where one keeps it, else that of Options.Clock.
+// Now returns the store's time: that of the server that keeps it, else of Options.Clock.
 func (s *Store) Now() pool.Time { return s.at.Now() }
 
-// ID is the store's own, made with it: a copy of the file has the same.
+// ID returns the id of the store, made with it: a copy of the file has the same.
 func (s *Store) ID(ctx context.Context) (id ID, err error) {
 	if s.at.ID != (ID{}) {
 		return s.at.ID, nil
@@ -71,10 +72,10 @@ func (s *Store) ID(ctx context.Context) (id ID, err error) {
 	return id, err
 }
 
-// DB is the engine. What is written to it past this package is nobody's promise.
+// DB returns the engine. Writing to it directly may break the store.
 func (s *Store) DB() kv.DB { return s.at.DB }
 
-// Settings are the defaults that all contexts of the store share.
+// Settings returns the defaults that all contexts of the store share.
 func (s *Store) Settings(ctx context.Context) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -84,7 +85,7 @@ func (s *Store) Settings(ctx context.Context) (map[string]json.RawMessage, error
 	return out, err
 }
 
-// SetSettings sets the store's defaults; a null value takes a key away.
+// SetSettings sets the store's defaults; null removes a key.
 func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage) (*Committed, error) {
 	if err := s.at.Values("setting", &set); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (s *Store) SetSettings(ctx context.Context, set map[string]json.RawMessage)
 	})
 }
 
-// Artifact reads an artifact's bytes and media type. ErrNotFound where there is none of that hash.
+// Artifact reads an artifact's bytes and media type. It returns ErrNotFound if there is none with that hash.
 func (s *Store) Artifact(ctx context.Context, h pool.Hash) (data []byte, mediaType string, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
 		has, err := pool.HasArtifact(tx, h)
@@ -118,8 +119,9 @@ func (s *Store) Artifact(ctx context.Context, h pool.Hash) (data []byte, mediaTy
 	return data, mediaType, err
 }
 
-// ArtifactParts gives an artifact some 4 MB at a time, each read in a short transaction: head is called once with what it is before the first part. ErrNotFound where there
-// is none of that hash; ErrDamaged, after the last part, where the bytes are not those that were stored.
+// ArtifactParts writes an artifact some 4 MB at a time, each part read in a short transaction. Before the first part it calls head once with the artifact's
+// description to get the writer. It returns ErrNotFound if there is no artifact with that hash, and ErrDamaged, after the last part, if the bytes are not
+// those that were stored.
 func (s *Store) ArtifactParts(ctx context.Context, h pool.Hash, head func(pool.ArtifactInfo) (io.Writer, error)) (info pool.ArtifactInfo, err error) {
 	read := func(do func(kv.Tx) error) {
 		if err == nil {
@@ -160,7 +162,7 @@ func (s *Store) ArtifactParts(ctx context.Context, h pool.Hash, head func(pool.A
 	return info, err
 }
 
-// PutArtifact stores bytes under their hash. What nothing refers to after a day is collected by gc.
+// PutArtifact stores bytes under their hash. If nothing refers to them after a day, gc removes them.
 func (s *Store) PutArtifact(ctx context.Context, data []byte, mediaType string) (h pool.Hash, err error) {
 	if textual(mediaType) && utf8.Valid(data) {
 		text := string(data)

@@ -14,13 +14,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// DefaultDepth is how many levels of sub-contexts there may be where nobody says so.
+// DefaultDepth is the default limit of the levels of sub-contexts.
 const DefaultDepth = record.DefaultDepth
 
-// Task is what makes a context a sub-context: what it is to do for its parent, and how far it has come. Package subtask runs it.
+// Task makes a context a sub-context: it says what the context does for its parent and how far it has come. Package subtask runs it.
 type Task = record.Task
 
-// The states of a task. One that runs and whose calls wait is shown as waiting.
+// The states of a task. A running task whose calls wait is shown as waiting.
 const (
 	TaskRunning   = record.TaskRunning
 	TaskWaiting   = record.TaskWaiting
@@ -33,13 +33,13 @@ const (
 type NewTask struct {
 	NewContext
 	Task
-	// Tools, if not nil, are the tools in place of copies of the parent's.
+	// Tools, if not nil, replaces the copies of the parent's tools.
 	Tools []Tool
 	// Call is the claim of the call that starts it, nil for none. The call then runs until the task ends, whatever becomes of this process.
 	Call *CallClaim
 }
 
-// StartTask makes a sub-context of a context, from one of its branches ("" the active one). It does not become the current context.
+// StartTask makes a sub-context of a context, from one of its branches ("" means the active one). It does not become the current context.
 func (c *ChatContext) StartTask(ctx context.Context, branchName string, n NewTask) (*ChatContext, error) {
 	if err := n.NewContext.Ready(c.store.at); err != nil {
 		return nil, err
@@ -114,17 +114,17 @@ func startTask(st *journal.StoreTxn, parent *journal.Txn, id ID, n *NewTask) err
 	return st.Made(t, false)
 }
 
-// TaskInfo is a sub-context as it is now.
+// TaskInfo is a sub-context in its present state.
 type TaskInfo struct {
 	*ContextInfo
 	Task
 	State      string // as stored, or TaskWaiting
 	Open       int    // its calls that wait or run
-	ParentGone bool   // the parent was removed for good, or lies in the trash
-	BranchGone bool   // the branch that it was started from is there no more
+	ParentGone bool   // the parent was removed for good, or is in the trash
+	BranchGone bool   // the branch from which it was started no longer exists
 }
 
-// TaskInfo says how far a sub-context has come. ErrInvalid for a context that is none.
+// TaskInfo returns the state of a sub-context. It returns ErrInvalid if the context is none.
 func (c *ChatContext) TaskInfo(ctx context.Context) (*TaskInfo, error) {
 	var out *TaskInfo
 	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
@@ -147,7 +147,7 @@ func (c *ChatContext) TaskInfo(ctx context.Context) (*TaskInfo, error) {
 	return out, err
 }
 
-// lookUp looks at the parent.
+// lookUp checks the parent.
 func (i *TaskInfo) lookUp(tx kv.Tx, rec *record.ContextRecord) error {
 	parent, _, err := record.GetContext(tx, rec.Parent)
 	if err != nil {
@@ -161,7 +161,7 @@ func (i *TaskInfo) lookUp(tx kv.Tx, rec *record.ContextRecord) error {
 	return err
 }
 
-// openIn counts the open calls that a context's branches hold.
+// openIn counts the open calls on a context's branches.
 func openIn(tx kv.Tx, id ID) (int, error) {
 	n := 0
 	err := branch.List(tx, id, func(b *branch.Branch) error {
@@ -175,15 +175,15 @@ func openIn(tx kv.Tx, id ID) (int, error) {
 // TaskEnd is how a task ends.
 type TaskEnd struct {
 	State   string // TaskReturned, TaskFailed or TaskAbandoned
-	Summary string // what the parent gets; of a task that did not return, why
-	// Branch of the parent takes the summary, in place of the one that the task was started from; "": that one.
+	Summary string // what the parent gets; for a task that did not return, the reason
+	// Branch is the parent's branch that gets the summary; "" means the one from which the task was started.
 	Branch string
-	Keep   bool // do not move it to the trash, also where the task does not say so
+	Keep   bool // do not move it to the trash, even if the task does not say so
 }
 
-// TaskEnded is what the end of a task made.
+// TaskEnded is the result of EndTask.
 type TaskEnded struct {
-	Parent    Committed // on the parent's journal; Operation "" where it got no message
+	Parent    Committed // on the parent's journal; Operation is "" if it got no message
 	Child     Committed // on the store's
 	Message   ID        // zero: none
 	Position  int
@@ -191,9 +191,10 @@ type TaskEnded struct {
 	CallState string // of the call that started it; "": none
 }
 
-// EndTask ends the task. Calls of one that is abandoned are cancelled, and it goes to the trash, as one that returned does. The message on the parent branch and the child's end are one transaction. Where a call started the task, the summary is its result; else a task that returned
-// puts a user's message there that names it, and one that did not puts nothing. ErrConflict where it has ended already, and where parent or branch are gone: then nothing is lost, and a task may
-// return to another branch, or be abandoned.
+// EndTask ends the task. If it is abandoned, its calls are cancelled; it then goes to the trash, as a task that returned does, unless it is kept. The
+// message on the parent branch and the child's end are one transaction. If a call started the task, the summary is its result; else a task that returned
+// adds a user's message there that names it, and any other adds nothing. It returns ErrConflict if the task has ended already, or if the parent or its
+// branch is gone: then nothing is lost, and the task can return to another branch or be abandoned.
 func (c *ChatContext) EndTask(ctx context.Context, e TaskEnd) (*TaskEnded, error) {
 	if err := c.store.at.Texts("summary", &e.Summary); err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func (c *ChatContext) EndTask(ctx context.Context, e TaskEnd) (*TaskEnded, error
 	return out, nil
 }
 
-// endMessage is what the parent gets.
+// endMessage returns the message that the parent gets.
 func (c *ChatContext) endMessage(ctx context.Context, e *TaskEnd) (*Message, error) {
 	if e.State != TaskReturned && e.State != TaskFailed && e.State != TaskAbandoned {
 		return nil, record.Invalidf("a task does not end as %q", e.State)
@@ -280,7 +281,7 @@ func (s *Store) endTask(st *journal.StoreTxn, id ID, e *TaskEnd, m *Message, out
 	return st.Trash(child, st.Now)
 }
 
-// giveUp cancels the calls of a task, as an operation of its own, and gives the task as it is then.
+// giveUp cancels the calls of a task, as an operation of its own, and returns the task's new state.
 func giveUp(s *Store, st *journal.StoreTxn, id ID, reason string) (*journal.Txn, error) {
 	t, err := journal.BeginAt(s.at, st.Tx, id)
 	if err != nil {
@@ -329,7 +330,7 @@ func (s *Store) tellParent(st *journal.StoreTxn, child *journal.Txn, e *TaskEnd,
 	if t.Target, err = taskBranch(t, child, e.Branch); err != nil {
 		return err
 	}
-	if m.Result != nil { // its call was answered otherwise: the summary is told all the same
+	if m.Result != nil { // its call was answered otherwise: the summary is reported all the same
 		m.Role, m.Content, m.Result = pool.User, []pool.Part{{Type: pool.TextPart, Text: "The task \"" + child.Rec.Title + "\" returned:\n" + e.Summary}}, nil
 	}
 	placed, err := t.Append(t.Target, []*Message{m})
@@ -344,7 +345,7 @@ func (s *Store) tellParent(st *journal.StoreTxn, child *journal.Txn, e *TaskEnd,
 	return err
 }
 
-// taskBranch is the parent's branch that takes a summary.
+// taskBranch returns the parent's branch that gets a summary.
 func taskBranch(t *journal.Txn, child *journal.Txn, name string) (*branch.Branch, error) {
 	if name != "" {
 		return t.Branch(name)

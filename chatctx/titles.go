@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 )
 
-// Titles gives conversations titles that a model made. Each is an operation of the store's own, durable when Give returns, and all are one group: undo takes them back together.
-// The zero value is not usable; it is for one goroutine.
+// Titles gives conversations titles that a model made. Each is an operation of the store's own, durable when Give returns, and all are one group, which one
+// undo takes back. Only Store.Titles makes a usable Titles; it is for one goroutine.
 type Titles struct {
 	store *Store
 	first uint64 // the first operation of the group
@@ -20,8 +20,8 @@ type Titles struct {
 // Titles begins a group of titles.
 func (s *Store) Titles() *Titles { return &Titles{store: s} }
 
-// Give gives a conversation without a title of its own one, and stores the message that says what that took, which lies in the pool and on no branch; nil for none. ErrConflict where the conversation
-// has got a title meanwhile, ErrInvalid for a title that cannot be one.
+// Give gives a title to a conversation without one of its own. It also stores paid, the message that records what the title took, in the pool but on no
+// branch; nil means none. It returns ErrConflict if the conversation has got a title meanwhile, and ErrInvalid if the title is not allowed.
 func (t *Titles) Give(ctx context.Context, contextRef, title string, paid *Message) (*Committed, error) {
 	s := t.store.at
 	if err := s.Texts("title", &title); err != nil {

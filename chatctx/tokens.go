@@ -12,21 +12,22 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Token lets a program in that speaks to one that serves the store (package serve). The secret is kept nowhere: the store has its hash, and no export has that.
+// Token lets a program use a store through one that serves it (package serve). The secret is stored nowhere: the store has its hash, which no export
+// includes.
 type Token = record.Token
 
 // tokenPrefix begins every secret, so that a search for secrets finds one that was left somewhere.
 const tokenPrefix = "chatctx_"
 
-// NewSecret makes a secret that cannot be guessed.
+// NewSecret returns a new secret that cannot be guessed.
 func NewSecret() string {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// AddToken makes a token and gives its secret, this once. ErrInvalid for a name that is empty, not UTF-8 or has control characters, ErrConflict for one that is taken.
-// It is on no journal: to take it back is RemoveToken.
+// AddToken makes a token and returns its secret, which cannot be read again. It returns ErrInvalid for a name that is empty, not UTF-8 or has control
+// characters, and ErrConflict for one in use. It is on no journal: RemoveToken takes it back.
 func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (secret string, err error) {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 100 {
 		return "", Invalid("a token needs a name of at most 100 characters, none of them a control character")
@@ -50,7 +51,7 @@ func (s *Store) AddToken(ctx context.Context, name string, scopes []string) (sec
 	return secret, err
 }
 
-// tokenKey is the key of the token of a name, nil for none.
+// tokenKey returns the key of the token with a name, nil if there is none.
 func tokenKey(tx kv.Tx, name string) (found []byte, err error) {
 	err = eachToken(tx, func(key []byte, t *Token) {
 		if t.Name == name {
@@ -78,7 +79,7 @@ func eachToken(tx kv.Tx, fn func(key []byte, t *Token)) error {
 	return err
 }
 
-// Tokens are all tokens, by name.
+// Tokens returns all tokens, by name.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	var all []Token
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -89,12 +90,12 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-// WatchTokens gives a value some time, at most 300 ms, after the tokens may have changed, until ctx ends.
+// WatchTokens sends a value within 300 ms after the tokens may have changed, until ctx ends.
 func (s *Store) WatchTokens(ctx context.Context) (<-chan struct{}, error) {
 	return s.at.DB.Watch(ctx, record.TokenBucket, nil)
 }
 
-// TokenOf finds the token of a secret. ErrNotFound where there is none.
+// TokenOf returns the token of a secret. It returns ErrNotFound if there is none.
 func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 	t := &Token{}
 	hash := sha256.Sum256([]byte(secret))
@@ -111,7 +112,7 @@ func (s *Store) TokenOf(ctx context.Context, secret string) (*Token, error) {
 	return t, nil
 }
 
-// RemoveToken takes a token away: whoever has its secret is let in no more. ErrNotFound where there is none of that name.
+// RemoveToken removes a token: its secret is no longer accepted. It returns ErrNotFound if there is none with that name.
 func (s *Store) RemoveToken(ctx context.Context, name string) error {
 	return s.at.DB.Update(ctx, func(tx kv.RwTx) error {
 		key, err := tokenKey(tx, name)

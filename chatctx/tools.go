@@ -12,13 +12,13 @@ import (
 // Tool is a tool that a model may call.
 type Tool = record.Tool
 
-// Remote is a tool that an MCP server offers, as it said when it was added.
+// Remote is a tool of an MCP server, as the server described it when it was added.
 type Remote = record.Remote
 
-// KeptTool is a tool as it is kept, and where.
+// KeptTool is a stored tool with its scope.
 type KeptTool = record.KeptTool
 
-// PutTool adds a tool to the context, or replaces the one of that name.
+// PutTool adds a tool to the context, or replaces the one with that name.
 func (b *Batch) PutTool(tool Tool) {
 	b.prepare = append(b.prepare, func() error { return tool.Ready(b.store.at) })
 	b.step("tools add", func(t *journal.Txn, _ *Step) error {
@@ -31,7 +31,7 @@ func (b *Batch) PutTool(tool Tool) {
 	})
 }
 
-// RemoveTool takes a tool away from the context. ErrNotFound where the context has none of that name.
+// RemoveTool removes a tool from the context. It is an ErrNotFound if the context has none with that name.
 func (b *Batch) RemoveTool(name string) {
 	b.step("tools rm", func(t *journal.Txn, _ *Step) error {
 		key := record.Under(t.ID, []byte(name)...)
@@ -61,7 +61,7 @@ func (s *Store) PutTool(ctx context.Context, tool Tool) (*Committed, error) {
 	})
 }
 
-// RemoveTool takes a tool for all contexts away.
+// RemoveTool removes a tool for all contexts.
 func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error) {
 	return journal.StoreOperation(ctx, s.at, "tools rm", func(t *journal.StoreTxn) error {
 		key := record.Under(ID{}, []byte(name)...)
@@ -76,7 +76,8 @@ func (s *Store) RemoveTool(ctx context.Context, name string) (*Committed, error)
 	})
 }
 
-// Tools are the tools of a context and of the store, by name; a context's own wins. The zero id gives the store's alone. MCP servers are given as such.
+// Tools returns the tools of a context and of the store, by name; a context's own take precedence. The zero id means the store's alone. An MCP server is
+// returned as one tool.
 func (s *Store) Tools(ctx context.Context, context ID) ([]KeptTool, error) {
 	var out []KeptTool
 	err := s.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -87,7 +88,7 @@ func (s *Store) Tools(ctx context.Context, context ID) ([]KeptTool, error) {
 	return out, err
 }
 
-// Offered are the tools that a draft of the context has: those of MCP servers one by one.
+// Offered returns the tools that a draft of the context has, each tool of an MCP server by itself.
 func (s *Store) Offered(ctx context.Context, context ID) ([]Tool, error) {
 	var out []Tool
 	err := s.at.DB.View(ctx, func(tx kv.Tx) (err error) {
@@ -97,7 +98,7 @@ func (s *Store) Offered(ctx context.Context, context ID) ([]Tool, error) {
 	return out, err
 }
 
-// copyTools puts the tools of one context with another.
+// copyTools copies the tools of one context to another.
 func copyTools(tx kv.RwTx, from, to ID) error {
 	type pair struct{ name, value []byte }
 	var all []pair

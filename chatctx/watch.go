@@ -14,21 +14,23 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Change is what Watch tells of: an operation on a branch, on a context, or on the store.
+// Change is a change that Watch reports: an operation on a branch, on a context, or on the store.
 type Change struct {
 	Context   ID     // zero: the store
-	Branch    string // "" where the change is not on one branch
+	Branch    string // "" if the change is not on one branch
 	Kind      string // the operation's What: append, fork, undo …; or Replaced
 	Operation string
-	// Err, if not nil, says why the watch could not look; all else is zero then. It goes on, and with the next change it tells of all since.
+	// Err, if not nil, says why the watch could not look; the other fields are zero then. The watch goes on, and reports all changes since with the next
+	// one.
 	Err error
 }
 
-// Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is as it was at some time before.
+// Replaced is the Kind of a Change that is no operation: another file was put in the place of this one, as restore-from does, and the context or store is
+// in some earlier state.
 const Replaced = "replaced"
 
-// Watch tells of changes, also by other processes, within 300 ms; those of one context in the order they were made. The channel is closed when ctx
-// ends; until then it has to be read.
+// Watch reports changes, also those of other processes, within 300 ms; those of one context in the order in which they were made. The channel is closed
+// when ctx ends; until then the caller must read it.
 func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	signal, changed, err := s.changed(ctx)
 	if err != nil {
@@ -63,7 +65,8 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	return out, nil
 }
 
-// changed tells of changes of contexts, and by the function of which, where the engine says so: nil where any may have changed, or where missed asks for all.
+// changed signals changes of contexts. Its function returns which contexts changed, if the engine knows; nil if any may have changed, or if missed asks for
+// all.
 func (s *Store) changed(ctx context.Context) (signal <-chan struct{}, which func(missed bool) ([]ID, bool), err error) {
 	n, is := s.at.DB.(kv.Namer)
 	if !is {
@@ -84,29 +87,30 @@ func (s *Store) changed(ctx context.Context) (signal <-chan struct{}, which func
 	}, err
 }
 
-// watcher remembers how far it has seen each context.
+// watcher remembers how far it has read each context.
 type watcher struct {
 	store   *Store
-	seen    map[ID]pool.Time // the time in recent
+	seen    map[ID]pool.Time // the time in the bucket recent
 	next    map[ID]uint64    // the next operation
 	newest  pool.Time        // of those times
 	started bool
-	// named are the contexts that changed; nil where nobody says which. missed: the last look failed.
+	// named lists the contexts that changed; nil if that is unknown. missed: the last look failed.
 	named  []ID
 	missed bool
 }
 
-// lookBack is how far before the newest change that it has seen a watcher looks for others: a program that waited to store something stores it with an earlier time.
+// lookBack is how far before the newest change it has seen a watcher looks for others: a program that waited before it stored something stores it with an
+// earlier time.
 const lookBack = pool.Time(5 * time.Minute / time.Microsecond)
 
-// look is what one look at the store found. It counts as seen once it was had without an error.
+// look is the result of one look at the store. It counts as seen once it has succeeded.
 type look struct {
 	changes []Change
 	seen    map[ID]pool.Time
 	next    map[ID]uint64
 }
 
-// news finds the operations since the last call; the first call only looks.
+// news returns the operations since the last call; the first call only looks.
 func (w *watcher) news(ctx context.Context) ([]Change, error) {
 	var l look
 	err := w.store.at.DB.View(ctx, func(tx kv.Tx) error {
@@ -134,8 +138,8 @@ func (w *watcher) news(ctx context.Context) ([]Change, error) {
 	return l.changes, nil
 }
 
-// touched gives the contexts whose time of last change is another than before, those that were changed first before others. It reads no further back than lookBack says, but
-// for the first time, and where the newest change is older than one that was seen: another file was put in place, or the newest context is gone.
+// touched returns the contexts whose time of last change differs from before, the earliest first. It reads no further back than lookBack, except the first
+// time, and if the newest change is older than one seen before: then another file was put in place, or the newest context is gone.
 func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 	if w.started && w.named != nil {
 		return w.touchedOf(tx, l)
@@ -152,7 +156,7 @@ func (w *watcher) touched(tx kv.Tx, l *look) ([]ID, error) {
 	return out, err
 }
 
-// touchedOf is touched where it is known which contexts changed.
+// touchedOf is touched if it is known which contexts changed.
 func (w *watcher) touchedOf(tx kv.Tx, l *look) ([]ID, error) {
 	keys := make([][]byte, len(w.named))
 	for i, id := range w.named {
@@ -174,7 +178,7 @@ func (w *watcher) touchedOf(tx kv.Tx, l *look) ([]ID, error) {
 	return out, err
 }
 
-// changed is touched for a part of the index, last changed first, with the newest time there.
+// changed is touched for a part of the index, the last changed first, with the newest time there.
 func (w *watcher) changed(tx kv.Tx, l *look, within kv.Range) (out []ID, newest pool.Time, err error) {
 	err = tx.Scan(record.RecentBucket, within, func(key, _ []byte) error {
 		at, id := pool.Time(binary.BigEndian.Uint64(key)), ID(key[8:])
@@ -188,7 +192,7 @@ func (w *watcher) changed(tx kv.Tx, l *look, within kv.Range) (out []ID, newest 
 	return out, newest, err
 }
 
-// since adds the operations of a journal that are new, oldest first; of the first look only the newest one's number.
+// since adds the new operations of a journal, oldest first. The first look only records the number of the newest one.
 func (w *watcher) since(tx kv.Tx, id ID, l *look) error {
 	r := kv.Prefix(id[:])
 	r.From, r.Reverse = record.OperationKey(id, w.next[id]), !w.started
@@ -217,7 +221,7 @@ func (w *watcher) since(tx kv.Tx, id ID, l *look) error {
 	})
 }
 
-// wentBack reports whether a journal that was seen has fewer operations by now: another file was put in place.
+// wentBack reports whether a journal has fewer operations than were seen before: another file was put in place.
 func (w *watcher) wentBack(tx kv.Tx, id ID) (bool, error) {
 	if !w.started || w.next[id] == 0 {
 		return false, nil

@@ -13,18 +13,18 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// ModelWindow is what a server said that a model takes there.
+// ModelWindow is the context window that a server reported for a model.
 type ModelWindow struct {
-	Tokens int  // 0: nobody has asked
-	Sure   bool // the server runs the model so; else it may be less
+	Tokens int  // 0: unknown
+	Sure   bool // the server runs the model with this window; else it may be smaller
 }
 
-// ModelWindow is what SetModelWindow stored for a model at a server.
+// ModelWindow returns what SetModelWindow stored for a model at a server.
 func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelWindow, err error) {
 	err = s.at.DB.View(ctx, func(tx kv.Tx) error {
 		raw, err := tx.Get(record.MetaBucket, windowKey(server, model))
 		digits, unsure := strings.CutSuffix(string(raw), "?")
-		if n, bad := strconv.Atoi(digits); bad == nil && n > 0 { // what cannot be read is asked again
+		if n, bad := strconv.Atoi(digits); bad == nil && n > 0 { // an unreadable value is asked for again
 			w = ModelWindow{n, !unsure}
 		}
 		return err
@@ -32,7 +32,7 @@ func (s *Store) ModelWindow(ctx context.Context, server, model string) (w ModelW
 	return w, err
 }
 
-// SetModelWindow remembers what a server says that a model takes. It is no operation: there is nothing to take back.
+// SetModelWindow stores what a server reports of a model. It is no operation, so it cannot be undone.
 func (s *Store) SetModelWindow(ctx context.Context, server, model string, w ModelWindow) error {
 	for _, word := range []string{server, model} {
 		if err := record.CheckKey("the name of a server or a model", word); err != nil {
@@ -46,7 +46,7 @@ func (s *Store) SetModelWindow(ctx context.Context, server, model string, w Mode
 	return s.at.DB.Update(ctx, func(tx kv.RwTx) error { return tx.Put(record.MetaBucket, windowKey(server, model), []byte(value)) })
 }
 
-// windowKey has no name in it: it may be one that nobody else is to read.
+// windowKey hashes the names, since they may be private.
 func windowKey(server, model string) []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", server, model))
 	return append(slices.Clone(record.MetaWindow), hex.EncodeToString(sum[:16])...)
