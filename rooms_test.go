@@ -235,8 +235,10 @@ var rooms = map[string]map[string]string{
 		"mvdan.cc/sh/v3/syntax":                          "reads shell texts",
 	},
 	"chatctx/exchange/internal/exchangetest": {
-		"chatctx": "the front door",
-		"pool":    "messages and ids",
+		"chatctx":           "the front door",
+		"chatctx/kv/kvtest": "each change runs twice",
+		"chatctx/kv/memkv":  "the memory engine",
+		"pool":              "messages and ids",
 	},
 	"chatctx/exchange/internal/show": {
 		"chatctx": "the front door",

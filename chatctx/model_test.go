@@ -14,6 +14,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
 	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/internal/pgtest"
 	"github.com/chatctx/chatctx/internal/testkit"
@@ -159,7 +160,7 @@ func play(dir string, file bool, seeds []int64) (wrong string, log []string) {
 		defer os.RemoveAll(d)
 		r.path = filepath.Join(d, "model.db")
 	} else {
-		r.db = memkv.New()
+		r.db = kvtest.Twice{DB: memkv.New()}
 	}
 	for i := range r.stores {
 		r.open(i, false)

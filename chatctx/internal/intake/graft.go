@@ -466,7 +466,7 @@ func importOne(st *journal.StoreTxn, in *Incoming) (Imported, error) {
 			return Imported{}, err
 		}
 		if rec != nil {
-			return importMore(st, in, key, src)
+			return importMore(st, in.again(), key, src)
 		}
 	}
 	return importNew(st, in, key)
@@ -758,6 +758,13 @@ func (g *graft) takeName(name string, first bool) (*branch.Branch, error) {
 		}
 	}
 	return g.t.Create(name, nil)
+}
+
+// again copies what importMore changes, so that a second run of the transaction begins with the file's messages and not with those of the store.
+func (in *Incoming) again() *Incoming {
+	out := *in
+	out.Nodes = slices.Clone(in.Nodes)
+	return &out
 }
 
 // importMore adds what is new to a known conversation.

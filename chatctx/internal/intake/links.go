@@ -190,6 +190,7 @@ func linkCopy(st *journal.StoreTxn, in *Incoming, context pool.ID, n *Node) erro
 	if err != nil {
 		return err
 	}
+	n.Message.CopiedFrom = nil // an earlier run of the transaction may have set it
 	if of, ok := record.ParseSourceNode(at); ok {
 		n.Message.CopiedFrom = &of.Message
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
+	"github.com/chatctx/chatctx/chatctx/kv/memkv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -17,10 +19,14 @@ const Hostile = `</script><script>document.title='owned'</script><img src=x oner
 // OnePixel is a PNG of one pixel.
 const OnePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 
-// MemoryStore opens a store in memory that is closed when the test ends.
+// MemoryStore opens a store in memory that is closed when the test ends. In a test, not in a benchmark, each change runs twice.
 func MemoryStore(t testing.TB) *chatctx.Store {
 	t.Helper()
-	s, err := chatctx.OpenMemory(chatctx.Options{})
+	db := memkv.New()
+	if _, is := t.(*testing.T); is {
+		db = kvtest.Twice{DB: db}
+	}
+	s, err := chatctx.OpenDB(db, chatctx.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
