@@ -12,27 +12,25 @@ import (
 	"time"
 )
 
-// Driver is an engine that is chosen by the scheme of a URL. Its package registers it, so a program has the engines whose
-// packages it imports.
+// Driver is an engine that is chosen by the scheme of a URL. Its package registers it, so a program has the engines whose packages it imports.
 type Driver struct {
-	// Open opens a database that Init made. Its errors are ErrNotExist, ErrNotOurs, ErrTooNew, ErrAway, fs.ErrPermission where
-	// the user has no rights, what OpenOptions.Check returned, or the engine's own.
+	// Open opens a database that Init made. Its errors are ErrNotExist, ErrNotOurs, ErrTooNew, ErrAway, fs.ErrPermission if the user lacks a right, the
+	// error of OpenOptions.Check, or the engine's own.
 	Open func(ctx context.Context, url string, o OpenOptions) (DB, error)
-	// Init makes a database and has fill write what belongs into a new one; both are there afterwards, or neither. One that is
-	// there already gives fs.ErrExist.
+	// Init makes a database, and fill writes its first records; afterwards both exist, or neither. If there is a database already, it returns fs.ErrExist.
 	Init func(ctx context.Context, url string, fill func(RwTx) error) error
 }
 
-// OpenOptions say how a database is opened by its URL.
+// OpenOptions are options of Open.
 type OpenOptions struct {
-	ReadOnly bool          // refuses every Update with ErrReadOnly
-	Wait     time.Duration // bounds how long a transaction waits for others; 0: 5 s
+	ReadOnly bool          // refuse every Update with ErrReadOnly
+	Wait     time.Duration // the longest wait of a transaction for others; 0: 5 s
 	Program  string        // the name that others see; "": the executable's
 	Check    func(Tx) error
-	Checks   []Key // what Check reads: it is brought along
+	Checks   []Key // the records that Check reads, to be fetched with it
 }
 
-// known names the packages of this module that bring an engine along.
+// known maps schemes to the packages of this module that register their engines.
 var known = map[string]string{
 	"postgres":   "github.com/chatctx/chatctx/chatctx/kv/pgkv",
 	"postgresql": "github.com/chatctx/chatctx/chatctx/kv/pgkv",
@@ -43,7 +41,7 @@ var drivers = struct {
 	of map[string]Driver
 }{of: map[string]Driver{}}
 
-// Register makes a driver known for a scheme, in lower case. It panics if the scheme has one already.
+// Register registers a driver for a scheme in lower case. It panics if the scheme has one already.
 func Register(scheme string, d Driver) {
 	drivers.Lock()
 	defer drivers.Unlock()
@@ -53,7 +51,7 @@ func Register(scheme string, d Driver) {
 	drivers.of[scheme] = d
 }
 
-// Scheme is the scheme of a URL in lower case, "" where the text is the path of a file.
+// Scheme returns the scheme of a URL in lower case, "" if the text is the path of a file.
 func Scheme(text string) string {
 	scheme, _, is := strings.Cut(text, "://")
 	if !is || scheme == "" || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+") != "" {
@@ -97,7 +95,7 @@ func driver(url string) (Driver, error) {
 	return Driver{}, fmt.Errorf("no engine opens %s:// stores; this program has: %s", scheme, have)
 }
 
-// Shown is a URL as it may be shown to others: without its passwords.
+// Shown returns a URL without its passwords, to be shown to others.
 func Shown(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -117,26 +115,24 @@ func Shown(text string) string {
 	return strings.ReplaceAll(u.String(), "%2A%2A%2A", "***")
 }
 
-// Clock is what an engine offers whose clock all its users share.
+// Clock is implemented by engines whose users all share one clock.
 type Clock interface {
-	// Now is the server's time. It seldom asks the server: what it answers is right to within a tenth of a second or the time
-	// that an answer of the server takes, whichever is longer.
+	// Now returns the server's time. It seldom asks the server: it is accurate to a tenth of a second or to the time of a round trip, whichever is longer.
 	Now(ctx context.Context) (time.Time, error)
 }
 
-// ErrAway: the server that keeps the database does not answer.
+// ErrAway means that the server that keeps the database does not answer.
 var ErrAway = errors.New("the store's server cannot be reached")
 
 type laneKey struct{}
 
-// WithLane says that the Updates under ctx mostly meet others of the same lane, a conversation for example. An engine whose
-// writers do not wait for each other by themselves has those of one lane run one after another, which spares them from
-// running again. It changes nothing of what an Update does.
+// WithLane says that the Updates under ctx mostly meet others of the same lane, for example a conversation. An engine whose writers do not wait for each
+// other runs those of one lane one after the other, so that they need not run again. It does not change the effect of an Update.
 func WithLane(ctx context.Context, lane string) context.Context {
 	return context.WithValue(ctx, laneKey{}, lane)
 }
 
-// Lane is what WithLane said, or "".
+// Lane returns the lane that WithLane set, or "".
 func Lane(ctx context.Context) string {
 	lane, _ := ctx.Value(laneKey{}).(string)
 	return lane

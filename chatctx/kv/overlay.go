@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Overlay is a transaction that reads tx and keeps what is written to itself: it shows what a change would lead to. It ends with tx.
+// Overlay returns a transaction that reads tx and keeps its own writes: it shows the effect of a change. It ends with tx.
 func Overlay(tx Tx) RwTx { return &overlay{tx, map[string]map[string][]byte{}} }
 
 type overlay struct {
 	Tx
-	own map[string]map[string][]byte // by bucket and key; nil where a key was removed
+	own map[string]map[string][]byte // by bucket and key; nil if the key was removed
 }
 
 func (o *overlay) Fetch(keys []Key) error { return Fetch(o.Tx, keys...) }
@@ -45,7 +45,7 @@ func (o *overlay) Scan(bucket string, r Range, fn func(key, value []byte) error)
 		stopped = stopped || err != nil
 		return err
 	}
-	// before tells of the own keys that come before one of tx, all of them for nil.
+	// before passes on the own keys that come before a key of tx, or all of them for nil.
 	before := func(key []byte) error {
 		for len(own) > 0 && (key == nil || r.Reverse && own[0] > string(key) || !r.Reverse && own[0] < string(key)) {
 			next := own[0]
