@@ -16,18 +16,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// defaultSchema keeps the store where the URL names none.
+// defaultSchema is the schema of a store whose URL names none.
 const defaultSchema = "chatctx"
 
-// defaultConns is how many connections a process opens at most where the URL does not say.
+// defaultConns is the largest number of connections of a process whose URL does not set it.
 const defaultConns = 8
 
-// address is a URL taken apart.
+// address is a parsed URL.
 type address struct {
 	config *pgxpool.Config
 	schema string
-	// pooled: the URL turns the statement cache off, as for a pooler that hands a connection on after each transaction. Nothing
-	// is kept in the session then.
+	// pooled: the URL turns the statement cache off, as for a pooler that passes a connection on after each transaction. Then nothing is kept in the
+	// session.
 	pooled bool
 	secret []string // never shown
 }
@@ -56,7 +56,7 @@ func parse(text string) (*address, error) {
 		if a.schema, err = schemaName(path); err != nil {
 			return nil, err
 		}
-		delete(params, "search_path") // names are written out, so that poolers need not pass it on
+		delete(params, "search_path") // names are written in full, so poolers need not pass it on
 	}
 	a.pooled = c.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement
 	if c.ConnectTimeout == 0 {
@@ -68,7 +68,7 @@ func parse(text string) (*address, error) {
 	return a, nil
 }
 
-// severalHosts: pgx tries one host with and without TLS, which are fallbacks too.
+// severalHosts reports whether a URL has several hosts. pgx tries one host with and without TLS, which are fallbacks too.
 func severalHosts(c *pgx.ConnConfig) bool {
 	for _, f := range c.Fallbacks {
 		if f.Host != c.Host || f.Port != c.Port {
@@ -78,7 +78,7 @@ func severalHosts(c *pgx.ConnConfig) bool {
 	return false
 }
 
-// schemaName takes the one name of a search path.
+// schemaName parses a search path with one name.
 func schemaName(path string) (string, error) {
 	name := strings.TrimSpace(path)
 	if unquoted, ok := strings.CutPrefix(name, `"`); ok {
@@ -102,7 +102,7 @@ func (a *address) hide(secrets ...string) {
 	}
 }
 
-// parseError takes the URL out of pgx's message.
+// parseError removes the URL from pgx's message.
 func (a *address) parseError(err error) error {
 	cause := err
 	for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {
@@ -122,7 +122,7 @@ func (a *address) scrub(text string) string {
 	return text
 }
 
-// clean gives err with no password in its text.
+// clean returns err without passwords in its text.
 func (a *address) clean(err error) error {
 	if text := err.Error(); a.scrub(text) != text {
 		return &cleaned{a.scrub(text), err}
@@ -141,13 +141,13 @@ func (c *cleaned) Unwrap() error { return c.err }
 func (a *address) user() string { return a.config.ConnConfig.User }
 func (a *address) name() string { return a.config.ConnConfig.Database }
 
-// table is the full name of a table, quoted.
+// table returns the full name of a table, quoted.
 func (a *address) table(name string) string { return pgx.Identifier{a.schema, name}.Sanitize() }
 
-// settings hold for each session, or for each transaction behind a pooler. They are never less than what the URL asks for.
+// settings are those of each session, or of each transaction behind a pooler. Those in the URL take precedence.
 func (a *address) settings(wait time.Duration) [][2]string {
 	all := [][2]string{
-		// A scan of the whole table would count as a read of every record: writers would conflict without cause.
+		// A scan of the whole table would count as a read of every record, so writers would conflict without cause.
 		{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"},
 		{"plan_cache_mode", "force_generic_plan"}, {"jit", "off"},
 		{"lock_timeout", milliseconds(wait)},
@@ -169,11 +169,11 @@ const (
 	idleLimit      = 5 * time.Minute
 )
 
-// limit bounds a round trip: what the server may take for a statement, and something for the network. A server that is frozen, or cut off, is given up then.
+// limit bounds a round trip: the server's time for a statement, and some for the network. After it, a frozen or unreachable server is given up.
 func (a *address) limit() time.Duration {
 	most := statementLimit
 	if text := a.config.ConnConfig.RuntimeParams["statement_timeout"]; text != "" {
-		if own, known := duration(text); !known || own == 0 { // the server reads it
+		if own, known := duration(text); !known || own == 0 { // the server will parse it
 			most = 24 * time.Hour
 		} else {
 			most = own
@@ -182,7 +182,7 @@ func (a *address) limit() time.Duration {
 	return most + 10*time.Second
 }
 
-// duration reads a time as PostgreSQL writes one: a number of milliseconds, or of units.
+// duration parses a time as PostgreSQL writes it: a number of milliseconds, or with a unit.
 func duration(text string) (d time.Duration, known bool) {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(n) * time.Millisecond, true
@@ -203,7 +203,7 @@ func (a *address) settle(ctx context.Context, c *pgx.Conn, wait time.Duration) e
 	return err
 }
 
-// settingsCall sends the settings of a transaction.
+// settingsCall returns the call that sends the settings of a transaction.
 func (a *address) settingsCall(wait time.Duration) statement {
 	var calls []string
 	for _, s := range a.settings(wait) {

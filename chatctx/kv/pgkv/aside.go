@@ -9,25 +9,30 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// An Update does not scan: PostgreSQL notes each page of the index that a scan goes over, and whoever writes there meanwhile runs again. Where a range has a guard
-// (kv.Guarded), the transaction steps aside. In one trip it ends, a reading transaction scans, and it begins anew and reads by key all that it had read, with the guard. If
-// that is what it was, and the guard what the scan saw, nothing came between, and the Update goes on as if it had scanned itself.
+// An Update avoids scans: PostgreSQL notes each index page that a scan reads, and a transaction that writes there meanwhile has to run again. If a range
+// has a guard (kv.Guarded), the transaction steps aside. In one round trip it ends, a reading transaction scans, and it begins again and reads by key
+// everything that it had read, with the guard. If all of that is unchanged, and the guard is as the scan saw it, nothing came between, and the Update goes
+// on as if it had scanned itself.
 //
-// A guard is a record that changes with the range. What an Update changes without it is noted by a stamp beside it, in the bucket without a name.
+// A guard is a record that changes with the range. If an Update changes the range without the guard, it writes a stamp beside it, in the bucket without a
+// name.
+//
+// errMoved: something came between a scan and its transaction.
 
 // errMoved: something came between a scan and the transaction that it was for.
 var errMoved = errors.New("pgkv: what was scanned has changed meanwhile")
 
-// mostRead is how many bytes a transaction reads again for a scan; one that has read more scans itself.
+// mostRead is how many bytes a transaction reads again for a scan. One that has read more scans itself.
 const mostRead = 1 << 20
 
 // Guard implements kv.Guarded.
 func (d *database) Guard(of func(bucket string, r kv.Range) *kv.Key) { d.guard = of }
 
-// stampOf is where changes are noted that leave a guard as it is.
+// stampOf returns the place of the stamp for changes that leave a guard unchanged.
 func stampOf(guard *kv.Key) place { return place{"", guard.Bucket + "/" + string(guard.Key)} }
 
-// guards are the places that change with a range, none where the transaction has to scan itself: it has the table to itself, it erases, or it has sent writes, scanned or read much.
+// guards returns the places that change with a range. It returns none if the transaction must scan itself: it has the table to itself, it erases, or it has
+// sent writes, scanned or read much.
 func (s *session) guards(bucket string, r kv.Range) []place {
 	if !s.aside || s.hold || s.erases || s.stays || s.readSize > mostRead {
 		return nil
@@ -43,7 +48,7 @@ func (s *session) guards(bucket string, r kv.Range) []place {
 	return places
 }
 
-// byKey are the calls that read places, and the places in the order of the calls.
+// byKey returns the calls that read places, and the places of each call.
 func (s *session) byKey(places []place) (calls []call, of [][]place) {
 	slices.SortFunc(places, place.compare)
 	for len(places) > 0 {
@@ -61,7 +66,7 @@ func (s *session) byKey(places []place) (calls []call, of [][]place) {
 	return calls, of
 }
 
-// valuesOf are what the calls of byKey gave.
+// valuesOf returns the values that the calls of byKey returned.
 func valuesOf(of [][]place, results []result) map[place][]byte {
 	values := map[place][]byte{}
 	for i, places := range of {
@@ -75,7 +80,7 @@ func valuesOf(of [][]place, results []result) map[place][]byte {
 	return values
 }
 
-// scanAside has other calls run in a reading transaction, and more in the one that begins anew.
+// scanAside runs scans in a reading transaction, and more in the one that begins again.
 func (s *session) scanAside(guards []place, scans []call, more []call) (scanned, read []result, err error) {
 	if s.failed != nil {
 		return nil, nil, s.failed
@@ -147,7 +152,7 @@ func (s *session) noteRead(p place, data []byte) {
 	}
 }
 
-// withOwn puts what the transaction has written and not sent into what a scan gave. last is the last key of the range that was read, nil where all of it was.
+// withOwn merges the transaction's unsent writes into the rows of a scan. last is the last key of the range that was read, nil if all of it was.
 func (s *session) withOwn(bucket string, r kv.Range, rows [][][]byte, last []byte) [][][]byte {
 	if last != nil && r.Reverse {
 		r.From = last
@@ -178,7 +183,7 @@ func (s *session) withOwn(bucket string, r kv.Range, rows [][][]byte, last []byt
 	return rows
 }
 
-// stamp notes the changes that leave their guards as they are.
+// stamp notes the changes that leave their guards unchanged.
 func (s *session) stamp() {
 	if s.db.guard == nil || len(s.wrote) == 0 {
 		return

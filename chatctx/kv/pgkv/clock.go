@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// clock knows the server's time from its last answer and the time since then. Every transaction that begins when that is some
-// seconds old asks again in the same round trip.
+// clock computes the server's time from its last answer and the time since then. A transaction that begins when the answer is some seconds old asks again
+// in the same round trip.
 type clock struct {
 	mu     sync.Mutex
-	server time.Time // its time at
-	at     time.Time // this one, halfway between question and answer
+	server time.Time // its time at the moment
+	at     time.Time // halfway between question and answer
 	known  bool
 }
 
 const (
-	clockFresh = 10 * time.Second // after which transactions ask
-	clockGood  = 60 * time.Second // after which Now asks
+	clockFresh = 10 * time.Second // then transactions ask again
+	clockGood  = 60 * time.Second // then Now asks again
 )
 
-// age is how old the last answer is. A machine that slept counts its sleep only in the wall clock; one whose clock was set has
-// a wrong one: the longer counts.
+// age returns how old the last answer is. A machine that slept counts its sleep only in the wall clock, and a clock that was set is wrong, so the longer of
+// both counts.
 func (c *clock) age() time.Duration {
 	if !c.known {
 		return time.Hour
@@ -38,7 +38,7 @@ func (c *clock) stale() bool {
 	return c.age() > clockFresh
 }
 
-// heard looks for the answer to a call of now among the first results of what was sent then.
+// heard finds the answer to a call of now among the first results.
 func (c *clock) heard(sent time.Time, calls []call, results []result) {
 	for i, call := range calls {
 		if call.name == "now" && i < len(results) && len(results[i].rows) == 1 {

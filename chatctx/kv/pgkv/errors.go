@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// SQLSTATE codes that pgkv tells apart.
+// SQLSTATE codes that pgkv distinguishes.
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
@@ -31,7 +31,7 @@ const (
 	notNullViolation     = "23502"
 )
 
-// code is the SQLSTATE of an error of the server, "" for any other.
+// code returns the SQLSTATE of a server's error, "" for any other error.
 func code(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -40,24 +40,24 @@ func code(err error) string {
 	return ""
 }
 
-// fatal: the server ended the connection with this error.
+// fatal reports whether the server ended the connection with this error.
 func fatal(pg *pgconn.PgError) bool {
 	return pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC" || pg.Severity == "FATAL" || pg.Severity == "PANIC"
 }
 
-// conflict: the transaction was rolled back since another one came between, and may be run again.
+// conflict reports whether the transaction was rolled back because another one came between, and can run again.
 func conflict(err error) bool {
 	c := code(err)
 	return c == serializationFailure || c == deadlockDetected || errors.Is(err, errMoved)
 }
 
-// ending: the server is going down or coming up.
+// ending reports whether the server is shutting down or starting.
 func ending(err error) bool {
 	c := code(err)
 	return c == adminShutdown || c == crashShutdown || c == cannotConnectNow
 }
 
-// explain makes one of the seam's errors of an error of the server or the network, with what to do. Others stay as they are.
+// explain turns an error of the server or the network into one of package kv's, with advice. Others stay as they are.
 func (d *database) explain(err error) error {
 	var connect *pgconn.ConnectError
 	if errors.Is(err, kv.ErrAway) {

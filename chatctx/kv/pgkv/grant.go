@@ -19,7 +19,10 @@ import (
 //	writer  reads and changes records
 //	reader  reads records
 //
-// What a role may not do the server itself refuses, whatever program asks.
+// The server itself refuses what a role may not do, whatever program asks.
+//
+// roleName returns the name of a store's role. Roles belong to the whole server, so the name contains the database and the schema; a name that is too long
+// ends with a hash.
 
 // roleName is the role of a store. Roles belong to the whole server, so database and schema stand in the name; one that would be too long ends with a hash.
 func (d *database) roleName(role kv.Role) string {
@@ -66,7 +69,7 @@ func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
 	return d.told(ctx, err)
 }
 
-// rolesSQL makes the store's roles with their rights, where they are not there yet.
+// rolesSQL makes the store's roles with their rights, unless they exist.
 func (d *database) rolesSQL(me string) string {
 	var sql strings.Builder
 	owner, writer, reader := d.role(kv.RoleOwner), d.role(kv.RoleWriter), d.role(kv.RoleReader)
@@ -76,7 +79,7 @@ func (d *database) rolesSQL(me string) string {
 	}
 	schema := pgx.Identifier{d.schema}.Sanitize()
 	records, connections := d.table("kv"), d.table("connection")
-	// Who makes the owner's role its member may give it what is his.
+	// A member of the owner's role may give it his objects.
 	fmt.Fprintf(&sql, "grant %s to %s; ", owner, pgx.Identifier{me}.Sanitize())
 	fmt.Fprintf(&sql, "grant create on database %s to %s; ", pgx.Identifier{d.name()}.Sanitize(), owner)
 	for _, what := range []string{"schema " + schema, "table " + records, "table " + d.table(rewrittenPart), "table " + d.table(restPart), "table " + connections} {
@@ -103,7 +106,7 @@ func (d *database) memberSQL(role kv.Role, user string) string {
 
 func (d *database) role(role kv.Role) string { return pgx.Identifier{d.roleName(role)}.Sanitize() }
 
-// literal is a text in SQL.
+// literal returns a text as an SQL literal.
 func literal(text string) string {
 	if strings.Contains(text, `\`) {
 		return " E'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(text) + "'"

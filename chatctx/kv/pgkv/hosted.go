@@ -33,7 +33,7 @@ func (d *database) Instead(of kv.Care) string {
 	return ""
 }
 
-// reached is the address of the database for PostgreSQL's own programs, without a password. They ask for it or find it as this one did.
+// reached returns the address of the database for PostgreSQL's own programs, without a password: they ask for it or find it as this program did.
 func (d *database) reached() string {
 	c := d.config.ConnConfig
 	q := url.Values{}
@@ -50,10 +50,10 @@ func (d *database) reached() string {
 	return u.String()
 }
 
-// pattern is the schema's name as PostgreSQL's programs take one: in quotes, so that nothing in it means more.
+// pattern returns the schema's name as PostgreSQL's programs expect it: quoted, so that no character has a special meaning.
 func (d *database) pattern() string { return pgx.Identifier{d.schema}.Sanitize() }
 
-// Space implements kv.Sized. Free is what PostgreSQL's statistics say of rows that are dead, in proportion.
+// Space implements kv.Sized. Free is estimated from the share of dead rows in PostgreSQL's statistics.
 func (d *database) Space(ctx context.Context) (kv.Space, error) {
 	if err := d.begin(ctx); err != nil {
 		return kv.Space{}, err

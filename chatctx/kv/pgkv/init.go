@@ -13,15 +13,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// version is that of the tables. It stands in the table kv, in the bucket without a name, which nobody else can write to.
+// version is the version of the tables. It is stored in the table kv, in the bucket without a name, to which nobody else can write.
 const version = 1
 
 var versionKey = []byte("pgkv")
 
-// oldestServer is the oldest version of PostgreSQL that this is tested with.
+// oldestServer is the oldest version of PostgreSQL with which pgkv is tested.
 const oldestServer = 15
 
-// checkVersion says whether the tables are ones that this program knows.
+// checkVersion returns an error if this program does not know the version of the tables.
 func (d *database) checkVersion(tx *reader) error {
 	data, err := tx.get("", versionKey)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *database) notOurs() error {
 	return fmt.Errorf("%w: schema %s of database %s holds something else", kv.ErrNotOurs, d.schema, d.name())
 }
 
-// identify tells what is there where no store could be read: nothing, something else, or what the user may not see.
+// identify explains why no store could be read: nothing is there, something else, or something that the user may not see.
 func (d *database) identify(ctx context.Context, err error) error {
 	switch code(err) {
 	case undefinedColumn, "42883", "42804", "42P18": // a table kv of another form
@@ -75,9 +75,9 @@ func (d *database) identify(ctx context.Context, err error) error {
 	return err
 }
 
-// rewritten are the buckets of a store whose few records are written again with each change. They have a part of the table to themselves, with so much room on each page
-// that a record which is written again stays there and the index need not change: PostgreSQL notes what a transaction reads by pages of the index, so each change of one
-// makes others run again.
+// rewritten lists the buckets whose few records are written again with each change. They have a part of the table of their own, with so much free space on
+// each page that a rewritten record stays there and the index does not change: PostgreSQL notes reads by index pages, so each change of a page makes other
+// transactions run again.
 var rewritten = []string{"", "branch", "claim", "context", "meta", "partial"}
 
 // The parts of the table kv.
@@ -86,7 +86,7 @@ const (
 	restPart      = "kv_rest"
 )
 
-// tables makes a store's tables.
+// tables returns the statements that make a store's tables.
 func (a *address) tables() []string {
 	var buckets []string
 	for _, b := range rewritten {
@@ -100,8 +100,8 @@ func (a *address) tables() []string {
 	}
 }
 
-// Init makes the schema of the URL, where it is not there, and in it a store's tables, and has fill write what belongs into a new
-// one; all of it or nothing. Its errors are those of kv.Driver.
+// Init makes the schema of the URL, if it does not exist, and in it a store's tables, and fill writes the first records; all of it or nothing. Its errors
+// are those of kv.Driver.
 func Init(ctx context.Context, url string, fill func(kv.RwTx) error) error {
 	d, err := connect(ctx, url, Options{})
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *database) build(ctx context.Context, fill func(kv.RwTx) error) error {
 		s.end()
 	}()
 	schema := pgx.Identifier{d.schema}.Sanitize()
-	results, err := s.ask(do(plain("begin")), // each statement sees what others made before it
+	results, err := s.ask(do(plain("begin")), // each statement sees what others did before it
 		do(plain("select pg_advisory_xact_lock(hashtext('chatctx init ' || $1::text))"), []byte(d.schema)),
 		do(plain("select (select count(*) from pg_namespace where nspname = $1::text), (select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1::text)"), []byte(d.schema)))
 	if err != nil {

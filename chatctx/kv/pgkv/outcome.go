@@ -11,10 +11,12 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv"
 )
 
-// Each connection has a row of its own, in which each of its Updates writes an id with its last statements. Whoever lost a
-// connection sets a fence on that row from another one: the server makes it wait for an Update that has reached the row already,
-// and no Update of that connection can commit behind the fence. So the id that stands there then tells the outcome for good,
-// whether the old connection's process on the server still runs or not.
+// Each connection has a row of its own, in which each of its Updates writes an id with its last statements. A program that lost a connection sets a fence
+// on that row from another one: the server makes it wait for an Update that has reached the row already, and no Update of the old connection can commit
+// after the fence. So the id in the row then gives the outcome for good, whether or not the old connection's process on the server still runs.
+//
+// outcome finds out what became of an Update whose commit was not answered. It returns nil if the Update was stored, the error lost if it was not, and
+// kv.ErrUnknownOutcome if no server could be asked in time.
 
 // outcome finds out what became of an Update whose commit was not answered: nil, the error lost where nothing of it was stored, or
 // kv.ErrUnknownOutcome where no server could be asked in time.
@@ -37,7 +39,7 @@ func (d *database) outcome(ctx context.Context, link, update [16]byte, lost erro
 	}
 }
 
-// fence reads the id in the row of a connection, and ends its use.
+// fence reads the id in the row of a connection, and ends the connection's use of it.
 func (d *database) fence(ctx context.Context, id [16]byte, deadline time.Time) (last []byte, err error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()

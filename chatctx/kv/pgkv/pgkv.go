@@ -1,26 +1,25 @@
-// Package pgkv is the kv engine for a PostgreSQL server, version 15 or newer, that many machines use at the same time.
+// Package pgkv is the kv engine for a PostgreSQL server, version 15 or newer, that many machines can use at the same time.
 //
-// A program that imports it opens stores by URL, with all that libpq knows: TLS modes, several hosts, PGPASSWORD, .pgpass, a
-// service file.
+// A program that imports it opens stores by URL, with everything that libpq supports: TLS modes, several hosts, PGPASSWORD, .pgpass, a service file.
 //
 //	postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA
 //
-// The schema (chatctx where the URL names none) holds two tables: kv with bucket, key and value, and connection, by which the
-// outcome of a commit is found out whose answer was lost. Init makes them; nothing else ever changes a table's form.
+// The schema (chatctx if the URL names none) has two tables: kv with bucket, key and value, and connection, which tells the outcome of a commit whose
+// answer was lost. Init makes them; nothing else changes their form.
 //
-// What a program notices of it, beside what package kv promises:
+// Beyond the contract of package kv:
 //
-//   - A View reads the state at its first read, and an Update likewise. Neither makes others wait; an Update that another one
-//     came between runs again. Updates of one lane (kv.WithLane) queue instead.
-//   - Reads that are asked for one by one cost a round trip each. Writes are kept and go out with the commit.
-//   - An Update returns nil or an error other than kv.ErrUnknownOutcome only when it is certain which it is. After a lost
-//     connection it asks a server, for as long as Options.Outcome says.
-//   - A server that does not answer is kv.ErrAway: at once in Open, after Options.Wait later, since it may be starting again.
+//   - A View sees the state at its first read, as does an Update. Neither makes others wait; an Update runs again if another one came between. Updates of
+//     one lane (kv.WithLane) queue instead.
+//   - Each single read costs a round trip. Writes are kept and sent with the commit.
+//   - If an Update returns nil or an error other than kv.ErrUnknownOutcome, the outcome is certain. After a lost connection it asks a server, for at most
+//     Options.Outcome.
+//   - A server that does not answer is kv.ErrAway: at once in Open, later after Options.Wait, since it may be restarting.
 //   - The keys of a bucket are smaller than in a file: MaxKey.
 //
-// Poolers: with PgBouncer in session mode all works. In transaction mode the URL needs default_query_exec_mode=exec; then
-// statements are parsed each time, Watch polls instead of listening, and Updates of a lane in different processes queue less
-// strictly. PgBouncer has to pass on no setting. Statement mode does not work.
+// Poolers: with PgBouncer in session mode everything works. In transaction mode the URL needs default_query_exec_mode=exec; then statements are parsed each
+// time, Watch polls instead of listening, and Updates of a lane in different processes queue less strictly. PgBouncer need not pass any setting on.
+// Statement mode does not work.
 package pgkv
 
 import (
@@ -38,23 +37,22 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// MaxKey is how many bytes a bucket's name and a key may have together: what fits into a page of an index.
+// MaxKey is the largest size in bytes of a bucket's name and a key together: what fits on an index page.
 const MaxKey = 2600
 
-// Options of Open. The zero Options are those of the driver.
+// Options are options of Open. The zero Options are those of the driver.
 type Options struct {
 	// ReadOnly refuses every Update with kv.ErrReadOnly.
 	ReadOnly bool
-	// Wait bounds how long a transaction waits for a connection or for a record that another one holds; 0 is 5 seconds.
+	// Wait bounds how long a transaction waits for a connection or for a record that another one holds; 0 means 5 seconds.
 	Wait time.Duration
-	// Outcome bounds how long an Update whose connection broke asks for a server, to find out whether it was stored or to run
-	// again; 0 is 30 seconds.
+	// Outcome bounds how long an Update whose connection broke asks for a server, to find out whether it was stored or to run again; 0 means 30 seconds.
 	Outcome time.Duration
-	// Program is the application_name where the URL has none; "" is the executable's.
+	// Program is the application_name if the URL has none; "" means the executable's name.
 	Program string
-	// Check looks whether the database is what the caller takes it for. Open runs it, and returns its error.
+	// Check decides whether the database is what the caller expects. Open runs it and returns its error.
 	Check func(kv.Tx) error
-	// Checks are the records that Check reads; they come in the same round trip as what Open itself reads.
+	// Checks names the records that Check reads; they are fetched in the same round trip as those that Open itself reads.
 	Checks []kv.Key
 }
 
@@ -69,7 +67,7 @@ func init() {
 	kv.Register("postgresql", d)
 }
 
-// database is one Open.
+// database is the result of one Open.
 type database struct {
 	*address
 	Options
@@ -90,7 +88,7 @@ type database struct {
 	active sync.WaitGroup
 }
 
-// Open connects to the database at url. It is a kv.Clock. For its errors see kv.Driver.
+// Open connects to the database at url. The database is a kv.Clock. For its errors see kv.Driver.
 func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
 	d, err := connect(ctx, url, o)
 	if err != nil {
@@ -113,7 +111,7 @@ func Open(ctx context.Context, url string, o Options) (kv.DB, error) {
 	return d, nil
 }
 
-// connect makes the pool, which connects when somebody needs it.
+// connect makes the pool, which connects at the first use.
 func connect(ctx context.Context, url string, o Options) (*database, error) {
 	a, err := parse(url)
 	if err != nil {
@@ -135,7 +133,7 @@ func connect(ctx context.Context, url string, o Options) (*database, error) {
 		}
 		return a.settle(ctx, conn, d.wait)
 	}
-	// A connection that broke while nobody used it is noticed by the first statement, which is sent again then.
+	// The first statement notices a connection that broke while it was idle, and is then sent again.
 	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, a.parseError(err)
@@ -167,7 +165,7 @@ func (d *database) View(ctx context.Context, fn func(kv.Tx) error) error {
 	tx := &reader{session: s, page: viewPage}
 	defer func() {
 		tx.ended = true
-		d.active.Go(s.end) // the caller does not wait for the server to hear of the end
+		d.active.Go(s.end) // the caller does not wait for the server to learn of the end
 	}()
 	if err := fn(tx); err != nil {
 		if s.failed != nil && errors.Is(err, s.failed) {
@@ -178,7 +176,7 @@ func (d *database) View(ctx context.Context, fn func(kv.Tx) error) error {
 	return d.told(ctx, s.failed)
 }
 
-// told is an error of the engine as the caller gets it.
+// told returns an error of the engine as the caller gets it.
 func (d *database) told(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -189,7 +187,7 @@ func (d *database) told(ctx context.Context, err error) error {
 	return d.explain(err)
 }
 
-// acquire takes a connection out of the pool. A server that was there before may be just starting again: that is waited for.
+// acquire takes a connection from the pool. If the server answered before, it may be restarting, so acquire waits for it.
 func (d *database) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// statements are those of one database.
+// statements has the statements of one database.
 type statements struct {
 	get, many, put, delete, sweep  statement
 	scan                           [2][2]statement // [reverse][with an upper bound]
@@ -55,27 +55,27 @@ func (a *address) statements() statements {
 	return s
 }
 
-// session is one transaction on one connection, which it takes when it first needs it.
+// session is one transaction on one connection, which it takes at its first use.
 type session struct {
 	db     *database
 	ctx    context.Context
 	begin  statement
-	hold   bool // no other transaction may write from its begin on
+	hold   bool // no other transaction may write from the beginning on
 	conn   *pgxpool.Conn
 	begun  bool
 	locked int64 // the advisory lock that it has, 0 for none
 	known  known
-	// aside: it may step aside for a scan. stays: not any more, since it has sent writes or scanned. read is what it has read by key.
+	// aside: it may step aside for a scan. stays: it may not any more, since it has sent writes or scanned. read is what it has read by key.
 	aside    bool
 	stays    bool
 	read     map[place][]byte
 	readSize int
-	pages    map[string]map[string]*page // the beginnings of ranges that were fetched, by bucket and rangeName
+	pages    map[string]map[string]*page // fetched beginnings of ranges, by bucket and rangeName
 	wrote    []watch.Key
-	// emptied is what is swept after the commit. A transaction that erases leaves nothing to sweep.
+	// emptied is swept after the commit. A transaction that erases leaves nothing to sweep.
 	emptied []emptied
 	erases  bool
-	failed  error // the first failure of the engine: nothing can be read or written any more
+	failed  error // the first failure of the engine: no more reads or writes are possible
 }
 
 func (d *database) newSession(ctx context.Context, begin statement) *session {
@@ -83,7 +83,7 @@ func (d *database) newSession(ctx context.Context, begin statement) *session {
 		erases: slices.Contains(kv.LongPurposes, kv.Purpose(ctx))}
 }
 
-// askAfter sends calls after the writes that wait, which they are to see.
+// askAfter sends calls after the unsent writes, so that they see these.
 func (s *session) askAfter(calls ...call) ([]result, error) {
 	if s.failed != nil {
 		return nil, s.failed
@@ -98,7 +98,7 @@ func (s *session) askAfter(calls ...call) ([]result, error) {
 	return results[len(results)-len(calls):], nil
 }
 
-// ask sends calls, the first ones with the begin, and gives their results.
+// ask sends calls, the first ones with the begin, and returns their results.
 func (s *session) ask(calls ...call) (results []result, err error) {
 	if s.failed != nil {
 		return nil, s.failed
@@ -116,8 +116,7 @@ func (s *session) ask(calls ...call) (results []result, err error) {
 	return results[len(results)-len(calls):], nil
 }
 
-// first begins the transaction with its first calls. A connection may have been lost while nobody used it: then it begins anew
-// on a fresh one, once.
+// first begins the transaction with its first calls. A connection may have been lost while it was idle: then first tries once more on a new one.
 func (s *session) first(calls []call) ([]result, error) {
 	for try := 0; ; try++ {
 		fresh := s.conn == nil
@@ -142,11 +141,11 @@ func (s *session) first(calls []call) ([]result, error) {
 	}
 }
 
-// head is what a transaction begins with.
+// head returns the calls that begin a transaction.
 func (s *session) head() []call {
 	head := []call{do(s.begin)}
 	if s.hold {
-		// Before all that reads, even settings: the snapshot has to be younger than the lock.
+		// Before anything that reads, even settings: the snapshot must be younger than the lock.
 		head = append(head, do(plain("set local lock_timeout = "+milliseconds(s.db.wait))), do(s.db.sql.hold))
 	}
 	if s.db.pooled {
@@ -167,7 +166,7 @@ func (s *session) drop() {
 	s.conn, s.begun, s.locked = nil, false, 0
 }
 
-// end rolls back what was not committed and gives the connection back.
+// end rolls back what was not committed and returns the connection to the pool.
 func (s *session) end() {
 	if s.conn == nil {
 		return
@@ -189,13 +188,13 @@ func (s *session) end() {
 	s.conn = nil
 }
 
-// fewGone is up to how many deletes are made in two steps. A DELETE reads the index, and so notes its page as read, which makes
-// others run again that write to it; where every append takes one record out of a common bucket and puts another one in, each
-// would meet all others. So the transaction sets the value to NULL, and what is so empty is swept away after the commit.
+// fewGone is the largest number of deletes that are made in two steps. A DELETE reads the index and so notes its page as read, which makes transactions
+// that write to the page run again; since every append takes one record out of a common bucket and puts another one in, appends would all conflict. So the
+// transaction sets the value to NULL, and the empty records are swept after the commit.
 const fewGone = 64
 
-// writes are the calls that write what waits, in the order of their keys, so that two transactions that write the same records
-// wait for each other in the same order.
+// writes returns the calls for the unsent writes, in the order of their keys, so that two transactions that write the same records wait for each other in
+// the same order.
 func (s *session) writes() []call {
 	dirty := s.known.dirty()
 	gone := map[string][][]byte{}
@@ -234,13 +233,13 @@ func (s *session) writes() []call {
 	return calls
 }
 
-// emptied are records that a transaction set to NULL.
+// emptied has records that a transaction set to NULL.
 type emptied struct {
 	bucket string
 	keys   [][]byte
 }
 
-// place is where a value stands.
+// place is the place of a value.
 type place struct{ bucket, key string }
 
 func (p place) compare(q place) int {
@@ -250,23 +249,23 @@ func (p place) compare(q place) int {
 	return strings.Compare(p.key, q.key)
 }
 
-// value is what a transaction knows of a place: data is nil where there is none.
+// value is what a transaction knows of a place: data is nil if there is no record.
 type value struct {
 	data  []byte
 	dirty bool // not sent to the server yet
 }
 
-// known is all that a transaction has read by key or written, as far as it keeps it.
+// known is what a transaction has read by key or written, as far as it keeps that.
 type known struct {
 	of      map[place]*value
 	size    int
-	waiting int // the size of what is dirty
+	waiting int // the size of the dirty values
 }
 
 const (
 	knownLimit   = 8 << 20
 	waitingLimit = 4 << 20
-	smallValue   = 512 << 10 // larger ones are not kept once they are read
+	smallValue   = 512 << 10 // larger values are not kept after they were read
 )
 
 func (k *known) set(p place, data []byte, dirty bool) {
@@ -285,7 +284,7 @@ func (k *known) set(p place, data []byte, dirty bool) {
 	}
 }
 
-// clean notes that everything was sent.
+// clean records that everything was sent.
 func (k *known) clean() {
 	if k.waiting > 0 {
 		for _, v := range k.of {
@@ -296,7 +295,7 @@ func (k *known) clean() {
 	k.forget()
 }
 
-// forget makes room where much is known, of all but what is not sent yet.
+// forget makes room if much is known, by dropping everything that was sent.
 func (k *known) forget() {
 	if k.size <= knownLimit {
 		return
@@ -325,7 +324,7 @@ func (k *known) dirty() []place {
 	return out
 }
 
-// after is the first key behind key.
+// after returns the first key after key.
 func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
 
 var _ kv.Tx = (*reader)(nil)

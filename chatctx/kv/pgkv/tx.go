@@ -10,8 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// Pages of a scan begin small, since most end early, and grow. An Update begins smaller still: whatever it reads may make it
-// run again.
+// Pages of a scan begin small, since most scans end early, and grow. An Update begins smaller still: whatever it reads may make it run again.
 const (
 	viewPage   = 64
 	updatePage = 8
@@ -20,7 +19,7 @@ const (
 	manyKeys   = 512
 )
 
-// reader is what one function of a View sees of a session.
+// reader is the view that one function of a View has of a session.
 type reader struct {
 	*session
 	page  int
@@ -61,7 +60,7 @@ func (s *session) learn(p place, data []byte) {
 	}
 }
 
-// GetMany reads the keys that are not known yet page by page, each before the callbacks of its keys.
+// GetMany reads the unknown keys page by page, each page before the callbacks of its keys.
 func (t *reader) GetMany(bucket string, keys [][]byte, fn func(i int, value []byte) error) error {
 	if t.ended {
 		return kv.ErrEnded
@@ -106,10 +105,10 @@ func (s *session) many(bucket string, keys [][]byte) ([][]byte, error) {
 	return values, nil
 }
 
-// mostFetched is how many records of a range Fetch brings.
+// mostFetched is how many records of a range Fetch reads.
 const mostFetched = 512
 
-// Fetch brings records that are going to be read, in one round trip.
+// Fetch reads records that will be needed, in one round trip.
 func (t *reader) Fetch(keys []kv.Key) error {
 	if t.ended {
 		return kv.ErrEnded
@@ -148,7 +147,7 @@ func (t *reader) Fetch(keys []kv.Key) error {
 	return nil
 }
 
-// fetch asks for records by key, and for the beginnings of ranges after them.
+// fetch asks for records by key, and then for the beginnings of ranges.
 func (s *session) fetch(byKey []call, ranges []kv.Key, limit int) ([]result, error) {
 	var scans []call
 	var guards []place
@@ -172,7 +171,7 @@ func (s *session) fetch(byKey []call, ranges []kv.Key, limit int) ([]result, err
 	return append(read, scanned...), err
 }
 
-// learnMany notes what a question for some keys gave.
+// learnMany records the answer to a question for some keys.
 func (s *session) learnMany(bucket string, keys [][]byte, answer result) map[string][]byte {
 	found := map[string][]byte{}
 	for _, row := range answer.rows {
@@ -188,10 +187,10 @@ func (s *session) learnMany(bucket string, keys [][]byte, answer result) map[str
 type page struct {
 	rows  [][][]byte
 	limit int
-	last  []byte // the last key that was read, nil where all were
+	last  []byte // the last key that was read, nil if all were
 }
 
-// pageOf is a page of which the server gave the rows.
+// pageOf makes a page of the rows from the server.
 func (s *session) pageOf(bucket string, r kv.Range, rows [][][]byte, limit int) *page {
 	p := &page{rows: rows, limit: limit}
 	if len(rows) >= limit {
@@ -253,7 +252,7 @@ func (t *reader) Scan(bucket string, r kv.Range, fn func(key, value []byte) erro
 	return nil
 }
 
-// scan is the call for the first records of a range.
+// scan returns the call for the first records of a range.
 func (s *session) scan(bucket string, r kv.Range, limit int) call {
 	reverse := 0
 	if r.Reverse {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// mostTries bounds how often an Update runs. It cannot lose to others from holdFrom on, where it has the table to itself.
+	// mostTries bounds how often an Update runs. From holdFrom on it has the table to itself and cannot lose to others.
 	mostTries = 12
 	holdFrom  = 3
 )
@@ -36,11 +36,11 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 		return err
 	}
 	defer leave()
-	var away time.Time // when it gives up on a server that was lost
+	var away time.Time // the time at which it gives up on a lost server
 	for try := 0; ; try++ {
 		err, mine := d.attempt(ctx, fn, lane, try)
 		switch {
-		case err == nil || mine || errors.Is(err, kv.ErrUnknownOutcome): // to run it again could store it twice
+		case err == nil || mine || errors.Is(err, kv.ErrUnknownOutcome): // running it again might store it twice
 			return err
 		case ctx.Err() != nil:
 			return d.told(ctx, err)
@@ -68,7 +68,7 @@ func (d *database) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	}
 }
 
-// updateError: a right that lacks is one to write.
+// updateError takes a missing right for one to write.
 func (d *database) updateError(ctx context.Context, err error) error {
 	if code(err) == insufficientRights {
 		return fmt.Errorf("%w: %w", kv.ErrReadOnly, d.explain(err))
@@ -78,13 +78,13 @@ func (d *database) updateError(ctx context.Context, err error) error {
 
 func isLost(err error) bool { return errors.Is(err, errLost) }
 
-// unreachable: no connection could be made.
+// unreachable reports whether no connection could be made.
 func unreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	return errors.As(err, &connect) || errors.Is(err, kv.ErrAway)
 }
 
-// pause waits a time that grows with the tries and differs between writers.
+// pause waits for a random time that grows with the tries.
 func pause(ctx context.Context, try int) {
 	most := min(2*time.Millisecond<<min(try, 10), 200*time.Millisecond)
 	select {
@@ -96,7 +96,7 @@ func pause(ctx context.Context, try int) {
 // attempt runs fn once and commits. mine says that the error is fn's own.
 func (d *database) attempt(ctx context.Context, fn func(kv.RwTx) error, lane string, try int) (err error, mine bool) {
 	s := d.newSession(ctx, d.sql.beginUpdate)
-	if s.erases { // others see what for, as in pg_stat_activity
+	if s.erases { // others see the purpose, as in pg_stat_activity
 		s.begin.sql += " -- " + kv.Purpose(ctx)
 	}
 	tx := &writer{reader{session: s, page: updatePage}}
@@ -120,7 +120,7 @@ func (d *database) attempt(ctx context.Context, fn func(kv.RwTx) error, lane str
 	return s.finish(), false
 }
 
-// queue waits for the other processes' Updates of the lane, before the transaction begins: its snapshot must be a later one.
+// queue waits for the lane's Updates of other processes before the transaction begins, so that its snapshot is later than these.
 func (s *session) queue(lane string) error {
 	conn, err := s.db.acquire(s.ctx)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *session) queue(lane string) error {
 	return err
 }
 
-// finish commits what the function wrote. If the connection breaks meanwhile it finds out what became of it.
+// finish commits the function's writes. If the connection breaks meanwhile, it finds out the outcome.
 func (s *session) finish() error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *session) finish() error {
 		calls = append(calls, do(s.db.sql.unlock, int8(s.locked)))
 	}
 	l, sent := s.link(), time.Now()
-	// Once it is sent, its answer is waited for: a commit that is given up would be of unknown outcome.
+	// Once the commit is sent, its answer is awaited: a commit that is given up has an unknown outcome.
 	results, err := l.run(context.WithoutCancel(s.ctx), s.db.limit(), calls...)
 	if err == nil && results[committed].tag != "COMMIT" {
 		err = fmt.Errorf("pgkv: the server answered the commit with %s", results[committed].tag)
@@ -198,11 +198,11 @@ type lanes struct {
 }
 
 type lane struct {
-	turn  chan struct{} // holds a value while somebody is in it
+	turn  chan struct{} // holds a value while somebody is in the lane
 	users int
 }
 
-// enter waits for the lane; who leaves lets in whoever has waited longest.
+// enter waits for the lane. leave admits the one that has waited longest.
 func (l *lanes) enter(ctx context.Context, name string) (leave func(), err error) {
 	if name == "" {
 		return func() {}, nil

@@ -15,22 +15,21 @@ import (
 	"github.com/chatctx/chatctx/chatctx/kv/internal/watch"
 )
 
-// What an Update wrote is told to other processes after its commit, by one sender a process: a NOTIFY within the transaction
-// would have all commits of the database wait for each other. A program that is killed in between tells nobody, so listeners
-// look for themselves from time to time.
+// After its commit, one sender for each process tells other processes what an Update wrote: a NOTIFY within the transaction would make all commits of the
+// database wait for each other. A program that is killed in between tells nobody, so listeners look for themselves from time to time.
 
 const (
-	// toldKey is how much of a key others are told: a conversation's id.
+	// toldKey is how many bytes of a key others are told: a conversation's id.
 	toldKey = 16
-	// mostTold is the size of a notification, of which PostgreSQL takes less than 8,000 bytes.
+	// mostTold bounds a notification; PostgreSQL takes less than 8,000 bytes.
 	mostTold = 7900
-	// slowPoll is how often all watchers of a listening process look for what nobody told them.
+	// slowPoll is how often all watchers of a listening process look for changes that nobody told them.
 	slowPoll = 30 * time.Second
-	// fastPoll is how often a process asks whether anything was written where it cannot listen.
+	// fastPoll is how often a process that cannot listen asks whether anything was written.
 	fastPoll = 200 * time.Millisecond
 )
 
-// notice is what is told of some commits. Keys is nil where it would be too much: anything may have changed.
+// notice tells of some commits. Keys is nil if there are too many: anything may have changed.
 type notice struct {
 	From string              `json:"from"`
 	Keys map[string][][]byte `json:"keys,omitempty"`
@@ -44,7 +43,7 @@ func (a *address) channel() string {
 // news sends notices.
 type news struct {
 	d    *database
-	from string // names this process's to its own listener, which passes them over
+	from string // marks this process's notices for its own listener, which ignores them
 
 	mu      sync.Mutex
 	keys    map[place]struct{}
@@ -62,7 +61,7 @@ func newNews(d *database) *news {
 	return n
 }
 
-// tell wakes the watchers of this process, has the others told, and what was emptied swept.
+// tell wakes the watchers of this process, and has the others told and the emptied records swept.
 func (d *database) tell(wrote []watch.Key, gone []emptied) {
 	if len(wrote) == 0 {
 		return
@@ -83,7 +82,7 @@ func (d *database) tell(wrote []watch.Key, gone []emptied) {
 	}
 }
 
-// send tells what there is until there is no more. What cannot be sent now is left for the next time, and to the slow poll.
+// send sends notices until there are none. What cannot be sent now is left for the next time and for the slow poll.
 func (n *news) send() {
 	for {
 		keys, sweep := n.take()
@@ -118,7 +117,7 @@ func (n *news) send() {
 	}
 }
 
-// take gives what is to be told and swept, nil where nothing is: then the sender ends.
+// take returns what is to be told and swept, nil if nothing is: then the sender ends.
 func (n *news) take() (keys map[place]struct{}, sweep map[string][][]byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -154,18 +153,18 @@ func (n *news) close() {
 // ears is the listener of a process. It has a connection of its own while somebody watches.
 type ears struct {
 	mu   sync.Mutex
-	now  *listening // nil where nothing listens
+	now  *listening // nil if nothing listens
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
 // listening is one run of the listener.
 type listening struct {
-	ready chan struct{} // closed once the first connection listens, or failed to
+	ready chan struct{} // closed once the first connection listens or has failed
 	err   error         // why it failed
 }
 
-// Watch implements kv.DB. It returns once the server tells of changes.
+// Watch implements kv.DB. It returns once the server reports changes.
 func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (c <-chan struct{}, err error) {
 	err = d.watch(ctx, func(watched context.Context) (err error) {
 		c, err = d.hub.Add(watched, bucket, prefix)
@@ -174,7 +173,7 @@ func (d *database) Watch(ctx context.Context, bucket string, prefix []byte) (c <
 	return c, err
 }
 
-// WatchNames implements kv.Namer. What a slow poll or a new connection may have missed has no name.
+// WatchNames implements kv.Namer. Changes that only a slow poll or a new connection finds have no names.
 func (d *database) WatchNames(ctx context.Context, bucket string, prefix []byte) (c <-chan struct{}, changed func() ([][]byte, bool), err error) {
 	err = d.watch(ctx, func(watched context.Context) (err error) {
 		c, changed, err = d.hub.AddNames(watched, bucket, prefix)
@@ -231,14 +230,14 @@ func (e *ears) close() {
 	e.done.Wait()
 }
 
-// listen hears until nobody watches any more or the database is closed, over one connection after the other.
+// listen listens until nobody watches any more or the database is closed, over one connection after the other.
 func (d *database) listen(ctx context.Context, l *listening) {
 	heard := false
 	for try := 0; ; try++ {
 		err := d.hear(ctx, func() {
 			try = 0
 			if heard {
-				d.hub.All() // nobody knows what happened while there was no connection
+				d.hub.All() // changes without a connection are unknown
 				return
 			}
 			heard = true
@@ -260,7 +259,7 @@ func (d *database) listen(ctx context.Context, l *listening) {
 	}
 }
 
-// deaf notes that nothing listens any more.
+// deaf records that nothing listens any more.
 func (d *database) deaf() {
 	d.ears.mu.Lock()
 	defer d.ears.mu.Unlock()
@@ -300,8 +299,7 @@ func (d *database) hear(ctx context.Context, listening func()) error {
 	}
 }
 
-// look has all watchers look for themselves, and says whether there are any. Where there are none the listener ends: a Watch that
-// comes from then on starts another one.
+// look makes all watchers look for themselves, and reports whether there are any. If not, the listener ends; a later Watch starts another one.
 func (d *database) look() bool {
 	e := &d.ears
 	e.mu.Lock()
@@ -332,7 +330,7 @@ func (d *database) heard(text string) {
 	d.hub.Near(keys)
 }
 
-// poll asks whether the server wrote anything at all, of whatever database.
+// poll asks whether the server wrote anything at all, in any database.
 func (d *database) poll(ctx context.Context, l *link, listening func()) error {
 	last := ""
 	tick := time.NewTicker(fastPoll)

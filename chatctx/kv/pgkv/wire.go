@@ -13,8 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statements go to the server as pipelines: any number of them, and the answers, in one round trip. A statement with a name is
-// prepared in the same trip in which a connection first uses it.
+// Statements go to the server as pipelines: any number of them, and the answers, in one round trip. A named statement is prepared in the round trip in
+// which a connection first uses it.
+//
+// statement is one of the few statements of a database. Parameters and results are binary.
 
 // statement is one of the few that a database uses. Parameters and results are binary.
 type statement struct{ name, sql string }
@@ -29,7 +31,7 @@ type call struct {
 
 func do(s statement, args ...[]byte) call { return call{s, args} }
 
-// result is what one call gave.
+// result is the result of one call.
 type result struct {
 	rows [][][]byte
 	tag  string
@@ -38,14 +40,14 @@ type result struct {
 // link is a connection and what pgkv knows of it.
 type link struct {
 	conn     *pgconn.PgConn
-	id       [16]byte // names its row in the table connection
+	id       [16]byte // the key of its row in the table connection
 	prepared map[string]bool
-	unnamed  bool // statements are not prepared: another one's backend may run the next transaction
+	unnamed  bool // statements are not prepared, since another backend may run the next transaction
 }
 
 const linkKey = "chatctx"
 
-// newLink notes what is known of a new connection.
+// newLink returns the link of a new connection.
 func newLink(c *pgx.Conn, unnamed bool) *link {
 	l := &link{conn: c.PgConn(), prepared: map[string]bool{}, unnamed: unnamed}
 	rand.Read(l.id[:])
@@ -57,11 +59,11 @@ func linkOf(c *pgx.Conn) *link { return c.PgConn().CustomData()[linkKey].(*link)
 
 var binaryFormat = []int16{pgtype.BinaryFormatCode}
 
-// errLost: the connection broke, so it is not known what the server did of what was sent.
+// errLost means that the connection broke, so it is unknown what the server did with the last calls.
 var errLost = errors.New("the connection to the server was lost")
 
-// run sends the calls in one pipeline and collects their results. After an error of the server the later calls had no effect,
-// and the connection can be used again; errLost says that it cannot.
+// run sends the calls in one pipeline and collects their results. After an error of the server the later calls had no effect, and the connection can be
+// used again; after errLost it cannot.
 func (l *link) run(ctx context.Context, limit time.Duration, calls ...call) ([]result, error) {
 	sent, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -141,7 +143,7 @@ func (l *link) take(p *pgconn.Pipeline, isCall bool, results *[]result) error {
 	return err
 }
 
-// encodeArray makes a one-dimensional array of PostgreSQL's binary form; nil is NULL.
+// encodeArray encodes a one-dimensional array in PostgreSQL's binary form; nil is NULL.
 func encodeArray(elem uint32, items [][]byte) []byte {
 	size := 20
 	for _, item := range items {
