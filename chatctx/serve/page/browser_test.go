@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,6 +134,23 @@ func (r *reader) keep(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errors = append(r.errors, text)
+}
+
+// met waits for an error of the console that a test provokes, which then is none.
+func (r *reader) met(text string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); r.do() {
+		r.mu.Lock()
+		i := slices.IndexFunc(r.errors, func(e string) bool { return strings.Contains(e, text) })
+		if i >= 0 {
+			r.errors = slices.Delete(r.errors, i, i+1)
+		}
+		r.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+	}
+	r.t.Errorf("the console never says %q", text)
 }
 
 // check fails where the page met an error or the store breaks an invariant.

@@ -61,6 +61,11 @@ async function stream(path, body, told, signal) {
   }
 }
 
+// mayNotify tells whether the person allowed notifications.
+export function mayNotify() {
+  return "Notification" in window && Notification.permission === "granted" && "locks" in navigator;
+}
+
 export const api = {
   contexts: (parameters) => get("/contexts", parameters),
   context: (context) => get(inside(context)),
@@ -133,10 +138,11 @@ export const api = {
   places: async () => (await get("/places")).items,
   importPlaces: (tools, told) => stream("/places/import", { tools }, (event, p) => event === "progress" && p.total && told(p.read / p.total)),
 
-  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself. A page that nobody sees listens to
-  // nothing, since a browser has few connections to a server; when it is seen again it is told what it missed.
+  // changes calls back with every change that anybody makes; reset says that some may have been missed. It connects again by itself. Of the pages that nobody sees one
+  // listens, if it may notify, and no other, since a browser has few connections to a server; when a page is seen again it is told what it missed.
   changes(told) {
     let source;
+    let hiding;
     let last = "";
     const take = (e, change) => ((last = JSON.parse(e.data).cursor), change && told(change));
     const listen = () => {
@@ -144,10 +150,25 @@ export const api = {
       for (const event of ["ready", "cursor"]) source.addEventListener(event, (e) => take(e));
       source.addEventListener("change", (e) => take(e, JSON.parse(e.data)));
       source.addEventListener("reset", (e) => take(e, { reset: true }));
-      source.onerror = () => source.readyState === EventSource.CLOSED && !document.hidden && setTimeout(listen, 2000);
+      const mine = source;
+      source.onerror = () => mine.readyState === EventSource.CLOSED && setTimeout(() => mine === source && listen(), 2000);
     };
-    document.addEventListener("visibilitychange", () => (source?.close(), document.hidden || listen()));
-    addEventListener("pagehide", () => source?.close(), { once: true });
-    if (!document.hidden) listen();
+    const end = () => {
+      hiding?.abort();
+      source?.close();
+      source = null;
+    };
+    const turn = () => {
+      end();
+      if (!document.hidden) return listen();
+      if (!mayNotify()) return;
+      hiding = new AbortController();
+      const { signal } = hiding;
+      const seen = new Promise((yes) => signal.addEventListener("abort", yes));
+      navigator.locks.request("notify", { signal }, () => (listen(), seen)).catch(() => {}); // it was seen before its turn came
+    };
+    document.addEventListener("visibilitychange", turn);
+    addEventListener("pagehide", end, { once: true });
+    turn();
   },
 };

@@ -1,9 +1,9 @@
-import { api } from "./api.js";
+import { api, mayNotify } from "./api.js";
 import { Calls } from "./calls.js";
 import { Conversation } from "./conversation.js";
 import { Conversations } from "./conversations.js";
 import { ask, box } from "./dialog.js";
-import { button, el, hidden, notice, replace, say } from "./dom.js";
+import { button, el, focusOn, hidden, notice, replace, say } from "./dom.js";
 import { Compare, Figures, History, Trash } from "./places.js";
 
 const views = [["", "Conversations"], ["calls", "Approvals"], ["history", "History"], ["figures", "Figures"], ["trash", "Trash"]];
@@ -33,9 +33,17 @@ class App {
     this.file = el("input", { type: "file", multiple: true, class: "unseen", tabindex: -1, "aria-label": "Files to import", onchange: () => this.run(() => this.import([...this.file.files])) });
     replace(document.getElementById("tools"), this.file, button("New", () => this.run(() => this.create())), button("Import", () => this.file.click()), button("?", () => this.help(), { "aria-label": "Keys" }));
     const menu = document.getElementById("menu");
-    const side = document.getElementById("side");
-    menu.onclick = () => menu.setAttribute("aria-expanded", String(side.classList.toggle("shown")));
+    menu.onclick = () => this.showSide(menu.getAttribute("aria-expanded") !== "true");
     document.body.append(el("datalist", { id: "models" }));
+  }
+
+  // showSide shows the conversations on a screen that has no room beside them, or the rest again.
+  showSide(yes) {
+    const side = document.getElementById("side");
+    const had = side.contains(document.activeElement);
+    side.classList.toggle("shown", yes);
+    document.getElementById("menu").setAttribute("aria-expanded", String(yes));
+    if (had && !side.checkVisibility()) focusOn(null);
   }
 
   async start() {
@@ -62,7 +70,7 @@ class App {
       if (a.dataset.view === (view === "c" || view === "compare" ? "" : view)) a.setAttribute("aria-current", "page");
       else a.removeAttribute("aria-current");
     }
-    document.getElementById("side").classList.remove("shown");
+    this.showSide(false);
     switch (view) {
       case "c":
         await this.conversation.open(rest[0], rest[1], Number(rest[2]) || undefined);
@@ -136,7 +144,9 @@ class App {
       lines.append(el("p", { class: "bad" }, hidden(error.message)));
     }
     await this.list.load();
-    if (!this.view && !document.querySelector("dialog")) await this.route();
+    const goOn = () => this.view || this.run(() => this.route());
+    if (dialog.isConnected) dialog.addEventListener("close", goOn);
+    else goOn();
   }
 
   // changed is called with what another program did, or this page.
@@ -154,8 +164,8 @@ class App {
   }
 
   tell(call) {
-    say("A call waits for you");
-    if ("Notification" in window && Notification.permission === "granted" && document.hidden) new Notification("A call waits", { body: call.tool_name });
+    say(`A call waits for you: ${hidden(call.tool_name)}`);
+    if (mayNotify() && !document.hasFocus()) new Notification("A call waits", { body: call.tool_name });
   }
 
   waiting(n) {
@@ -186,8 +196,8 @@ class App {
   }
 
   help() {
-    const keys = [["j, k, PageDown, PageUp", "next, previous message"], ["Home, End", "first, last"], ["← →", "the other ways at a fork"], ["f e r t", "fork, edit, retry, tag"], ["u", "undo"], [".", "more"], ["Ctrl-Enter", "send"],
-      ["/", "search"], ["In the tree: arrows, Enter, Space", "walk and fold, open, mark for comparing"], ["+ −", "zoom the tree"]];
+    const keys = [["/  w  n", "search, write, the newest notice"], ["j, k, PageDown, PageUp", "next, previous message"], ["Home, End", "first, last"], ["← →", "the other ways at a fork"], ["f e r t", "fork, edit, retry, tag"], ["u", "undo"], [".", "more"], ["Ctrl-Enter", "send"],
+      ["In the tree: arrows, Enter, Space", "walk and fold, open, mark for comparing"], ["+ −", "zoom the tree"]];
     box("Keys", el("table", {}, el("tbody", {}, keys.map(([k, does]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, does))))));
   }
 }
@@ -208,8 +218,10 @@ async function filesOf(transfer) {
 
 const app = (window.app = new App());
 addEventListener("keydown", (e) => {
-  if (e.target.matches("input, textarea, select") || document.querySelector("dialog")) return;
-  if (e.key === "/") e.preventDefault(), app.list.input.focus();
+  if (e.key === "Escape") app.showSide(false);
+  if (e.target.matches("input, textarea, select") || document.querySelector("dialog") || e.ctrlKey || e.metaKey || e.altKey) return;
+  const to = { "/": () => (app.showSide(true), app.list.input), w: () => app.conversation.writer.text, n: () => document.querySelector("#notices .notice:last-child button") }[e.key]?.();
+  if (to?.checkVisibility()) e.preventDefault(), to.focus();
   if (e.key === "?") app.help();
 });
 app.run(() => app.start());

@@ -1,6 +1,6 @@
 import { api } from "./api.js";
 import { ask } from "./dialog.js";
-import { ago, button, el, hidden, notice, replace, say } from "./dom.js";
+import { ago, button, el, focusOn, hidden, notice, replace, say } from "./dom.js";
 import { argumentsOf } from "./message.js";
 
 const pageSize = 20; // calls that are read at once: each with everything that is to be seen of it
@@ -14,10 +14,10 @@ export class Calls {
   async open() {
     const [pending, approved, all] = await Promise.all([this.read("pending"), this.read("approved"), api.pending()]);
     this.app.waiting(all.length);
-    const queue = (state, { calls, next }, acts) => [el("div", { class: "queue" }, calls.map((c) => this.call(c, acts(c)))), next ? button("Show more", () => this.more(state, calls.length)) : null];
-    replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", {}, "Calls that wait"),
+    const queue = (state, { calls, next }, acts) => [el("div", { class: "queue", "data-state": state }, calls.map((c) => this.call(c, acts(c)))), next ? button("Show more", () => this.more(state, calls.length)) : null];
+    replace(this.root, el("section", { class: "view", "aria-label": "Approvals" }, el("h1", { tabindex: -1 }, "Calls that wait"),
       pending.calls.length ? queue("pending", pending, (c) => this.deciding(c)) : el("p", { class: "soft" }, "No call waits for you."),
-      approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), queue("approved", approved, (c) => [this.act("Run", () => this.run(c), { class: "main" }), this.act("Deny…", () => this.deny(c))])] : null,
+      approved.calls.length ? [el("h2", {}, "Approved, and run by nobody yet"), queue("approved", approved, (c) => [this.act(c, "Run", () => this.run(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c))])] : null,
       "Notification" in window && Notification.permission === "default" ? button("Notify me of new ones", () => Notification.requestPermission()) : null));
   }
 
@@ -43,12 +43,22 @@ export class Calls {
     });
   }
 
-  act(text, run, props) {
-    return button(text, () => this.app.run(async () => (await run(), await this.open())), props);
+  // act is a button for a call. The focus never goes from it to the button of another call, which who presses Enter twice would decide: when the call has gone from its
+  // queue, it goes to the call that stands there now as a whole.
+  act(c, text, run, props) {
+    const key = keyOf(c);
+    return button(text, (e) => this.app.run(async () => {
+      const queue = e.target.closest(".queue").dataset.state;
+      const at = [...e.target.closest(".queue").children].findIndex((o) => o.dataset.key === key);
+      await run();
+      await this.open();
+      const now = [...(this.root.querySelector(`.queue[data-state="${queue}"]`)?.children ?? [])];
+      if (!now.some((o) => o.dataset.key === key)) focusOn(now[at] ?? now.at(-1) ?? this.root.querySelector("h1"));
+    }), { ...props, "data-key": `${key} ${c.approval_status}` });
   }
 
   deciding(c) {
-    return [this.act("Approve", () => this.approve(c), { class: "main" }), this.act("Deny…", () => this.deny(c)), this.act("Change…", () => this.change(c)), this.act("Always…", () => this.always(c))];
+    return [this.act(c, "Approve", () => this.approve(c), { class: "main" }), this.act(c, "Deny…", () => this.deny(c)), this.act(c, "Change…", () => this.change(c)), this.act(c, "Always…", () => this.always(c))];
   }
 
   // run runs a call with the tool that is kept, and lets the model go on where it was the last that the branch waited for.
@@ -66,7 +76,7 @@ export class Calls {
   }
 
   call(c, acts) {
-    return el("article", { "aria-label": `Call of ${c.tool_name}`, "data-call": c.call },
+    return el("article", { "aria-label": `Call of ${hidden(c.tool_name)}`, tabindex: -1, "data-key": keyOf(c) },
       el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
         el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, hidden(c.title ?? c.branch))),
       c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
@@ -107,6 +117,11 @@ export class Calls {
       { yes: "Approve always", text: "A rule that denies still holds over this one." });
     if (answer) await api.approve(c, { always: Number(answer.n) });
   }
+}
+
+// keyOf names a call among those of all conversations.
+function keyOf(c) {
+  return [c.context, c.branch, c.call].join(" ");
 }
 
 // shown are calls with everything that a person has to see; one that cannot be read is told of and hides no other.

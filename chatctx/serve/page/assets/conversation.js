@@ -406,9 +406,8 @@ class Writer {
   // stream shows answers as they come, a column for each branch that is written.
   async stream(run, names) {
     this.stop = new AbortController();
-    this.stopButton.disabled = false;
-    this.sendButton.disabled = true;
-    this.view.answers.replaceChildren();
+    this.runs(true);
+    replace(this.view.answers);
     this.asked = names;
     const columns = new Map();
     try {
@@ -417,20 +416,28 @@ class Writer {
       if (done.answers.some((a) => a.waiting)) notice("A call waits for you.", { name: "Look at it", run: () => this.view.app.go({ view: "calls" }) });
     } catch (error) {
       if (error.name !== "AbortError") names = null;
+      else say("Stopped");
       throw error;
     } finally {
       this.stop = null;
-      this.stopButton.disabled = true;
-      this.sendButton.disabled = false;
-      if (columns.size < 2 && names) this.view.answers.replaceChildren();
+      this.runs(false);
+      if (columns.size < 2 && names) replace(this.view.answers);
       else if (columns.size) this.view.answers.prepend(this.closing(inOrder(columns).map(([branch]) => branch)));
       await this.view.changed();
     }
   }
 
+  // runs says whether answers come. A button that cannot be pressed any more gives the focus on.
+  runs(yes) {
+    const [on, off] = yes ? [this.stopButton, this.sendButton] : [this.sendButton, this.stopButton];
+    on.disabled = false;
+    if (document.activeElement === off) (yes ? on : this.text).focus();
+    off.disabled = true;
+  }
+
   closing(branches) {
     return el("div", { class: "line" }, branches.length > 1 ? button("Compare", () => this.view.app.go({ view: "compare", context: this.view.context, refs: branches }), { class: "main" }) : null,
-      button("Close the answers", () => this.view.answers.replaceChildren()));
+      button("Close the answers", () => (replace(this.view.answers), this.text.focus())));
   }
 
   column(columns, branch) {
@@ -457,12 +464,12 @@ class Writer {
       c.due ??= requestAnimationFrame(() => ((c.due = null), rendered(c.text, c.said)));
     }
     if (event === "retry") c.title.textContent += ` · asked again in ${Math.ceil(e.seconds)} s`;
-    if (event === "failed") c.section.append(el("p", { class: "bad" }, hidden(e.error.message)));
+    if (event === "failed") c.section.append(el("p", { class: "bad" }, hidden(e.error.message))), say(`No answer on ${hidden(e.branch)}: ${hidden(e.error.message)}`);
     if (event === "message" && e.message.role === "assistant") {
       cancelAnimationFrame(c.due);
       c.text.classList.remove("running");
       replace(c.text, body(e.message));
-      say(`The answer on ${e.branch} is there`);
+      say(`The answer on ${hidden(e.branch)} is there`);
     }
   }
 

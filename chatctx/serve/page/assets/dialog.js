@@ -1,4 +1,18 @@
-import { button, el } from "./dom.js";
+import { button, el, focusOn } from "./dom.js";
+
+// open shows a dialog until it is closed. The browser puts the focus back where it was; where that has gone, it goes to what took its place.
+function open(dialog) {
+  const from = document.activeElement;
+  const list = from?.closest("row-list");
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (document.activeElement !== document.body) return;
+    if (list?.isConnected && list.count) list.focusRow(list.current);
+    else focusOn(from);
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
 
 // ask shows a dialog with fields and gives their values, null where it was left. A field is {name, label, value, kind: text | long | choice | tick, choices, hint}.
 export function ask(title, fields, { yes = "OK", text, danger } = {}) {
@@ -12,12 +26,8 @@ export function ask(title, fields, { yes = "OK", text, danger } = {}) {
     const form = el("form", { method: "dialog" }, el("h2", { text: title }), text ? el("p", { text }) : null, rows,
       el("div", { class: "acts" }, button("Cancel", () => box.close()), el("button", { type: "submit", value: "yes", class: danger ? "bad" : "main" }, yes)));
     const box = el("dialog", { "aria-label": title }, form);
-    box.addEventListener("close", () => {
-      box.remove();
-      resolve(box.returnValue === "yes" ? Object.fromEntries([...inputs].map(([n, i]) => [n, i.type === "checkbox" ? i.checked : i.value])) : null);
-    });
-    document.body.append(box);
-    box.showModal();
+    open(box);
+    box.addEventListener("close", () => resolve(box.returnValue === "yes" ? Object.fromEntries([...inputs].map(([n, i]) => [n, i.type === "checkbox" ? i.checked : i.value])) : null));
     inputs.values().next().value?.focus();
   });
 }
@@ -37,8 +47,7 @@ function inputOf(f) {
 
 // box shows elements in a dialog that closes with Escape.
 export function box(title, ...children) {
-  const dialog = el("dialog", { "aria-label": title, onclose: () => dialog.remove() }, el("h2", { text: title }), children, el("div", { class: "acts" }, button("Close", () => dialog.close())));
-  document.body.append(dialog);
-  dialog.showModal();
+  const dialog = el("dialog", { "aria-label": title }, el("h2", { text: title }), children, el("div", { class: "acts" }, button("Close", () => dialog.close())));
+  open(dialog);
   return dialog;
 }

@@ -13,10 +13,27 @@ export function el(tag, props = {}, ...children) {
   return e;
 }
 
-// replace puts children in the place of everything inside e.
+// replace puts children in the place of everything inside e. The focus stays at the control that it was at, or at the new one of the same name; where there is none it goes to
+// what is around, and never back to the beginning of the page.
 export function replace(e, ...children) {
+  const had = document.activeElement;
+  const inside = e.contains(had) && had !== e;
+  const at = inside ? named(e, had).indexOf(had) : -1;
   e.replaceChildren(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  if (inside) focusOn(had.isConnected ? had : (named(e, had)[at] ?? e));
   return e;
+}
+
+// named are the controls inside e that are called as control is.
+export function named(e, control) {
+  const name = (c) => [c.tagName, c.dataset.key, c.title || (c.getAttribute("aria-label") ?? c.textContent)].join(" ");
+  return [...e.querySelectorAll("button, a, input, select, textarea, summary, [tabindex]")].filter((c) => name(c) === name(control));
+}
+
+// focusOn puts the focus on an element, or on what is around it where it takes none.
+export function focusOn(e) {
+  e?.focus({ preventScroll: true });
+  if (document.activeElement !== e) (e?.parentElement?.closest("[tabindex]") ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
 // button makes a button with a name for screen readers where its text is a sign.
@@ -24,22 +41,30 @@ export function button(text, onclick, props = {}) {
   return el("button", { type: "button", onclick, ...props }, text);
 }
 
-let speaker;
-
-// say lets a screen reader say text, once.
+// say lets a screen reader say text, after what was said before.
 export function say(text) {
-  speaker ??= document.getElementById("said");
-  speaker.textContent = "";
-  requestAnimationFrame(() => (speaker.textContent = text));
+  const speaker = document.getElementById("said");
+  speaker.append(el("p", { text }));
+  if (speaker.childElementCount > 5) speaker.firstChild.remove();
 }
 
-// notice shows text for a while, with an action that takes back what it tells of.
+const mostNotices = 4;
+
+// notice shows text for a while, with an action that takes back what it tells of. It stays as long as the focus is in it, which then goes back to where it came from.
 export function notice(text, action) {
-  const line = el("div", { class: "notice" }, text);
-  if (action) line.append(button(action.name, () => (line.remove(), action.run())));
-  line.append(button("×", () => line.remove(), { "aria-label": "Close" }));
-  document.getElementById("notices").append(line);
-  setTimeout(() => line.remove(), 12000);
+  let from;
+  const line = el("div", { class: "notice", onfocusin: (e) => line.contains(e.relatedTarget) || (from = e.relatedTarget) }, text);
+  const leave = () => {
+    if (line.contains(document.activeElement)) focusOn(from?.isConnected ? from : null);
+    line.remove();
+  };
+  const expire = () => (line.contains(document.activeElement) ? setTimeout(expire, 5000) : line.remove());
+  if (action) line.append(button(action.name, () => (leave(), action.run())));
+  line.append(button("×", leave, { "aria-label": "Close" }));
+  const all = document.getElementById("notices");
+  all.append(line);
+  if (all.childElementCount > mostNotices) all.firstChild.remove();
+  setTimeout(expire, action ? 60000 : 12000);
   say(text);
 }
 

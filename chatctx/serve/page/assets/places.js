@@ -53,7 +53,7 @@ export class History {
   // open shows the journal of a conversation, or with null that of the store.
   async open(where) {
     const list = await api.operations(where?.context);
-    const act = (name, run) => button(name, () => this.app.run(async () => (await run(), await this.open(where))));
+    const act = (name, run, operation) => button(name, () => this.app.run(async () => (await run(), await this.open(where))), { "data-key": operation });
     replace(this.root, el("section", { class: "view", "aria-label": "History" }, el("h1", {}, where ? "What was done in this conversation" : "What was done with the store"),
       where ? el("p", {}, act("Undo the last", () => api.undo(where)), " ", act("Redo", () => api.redo(where)), " ", button("The store's", () => this.app.run(() => this.open(null)))) : null,
       el("table", {}, el("thead", {}, el("tr", {}, ["When", "What", "Branches", "By", "Undo"].map((t) => el("th", {}, t)))), el("tbody", {}, list.items.map((o) => this.line(o, where, act))))));
@@ -63,8 +63,8 @@ export class History {
     const context = o.context ?? where?.context;
     const branch = o.branches?.[0] ?? where?.branch;
     return el("tr", { class: o.undone ? "soft" : null }, el("td", { title: o.at ?? "" }, ago(o.at)), el("td", {}, hidden(o.about ? `${o.what}: ${o.about}` : o.what)), el("td", {}, hidden((o.branches ?? []).join(", "))),
-      el("td", {}, hidden(o.by ?? "")), el("td", {}, o.undone ? "undone" : o.operation.startsWith("s") ? act(o.undoes && o.what === "undo" ? "Redo" : "Undo", () => api.undoStore(o.operation))
-        : context && branch ? act("Undo", () => api.undo({ context, branch }, o.operation)) : null));
+      el("td", {}, hidden(o.by ?? "")), el("td", {}, o.undone ? "undone" : o.operation.startsWith("s") ? act(o.undoes && o.what === "undo" ? "Redo" : "Undo", () => api.undoStore(o.operation), o.operation)
+        : context && branch ? act("Undo", () => api.undo({ context, branch }, o.operation), o.operation) : null));
   }
 }
 

@@ -1,4 +1,4 @@
-import { el } from "./dom.js";
+import { el, focusOn, named } from "./dom.js";
 
 // Heights are the heights of rows: measured ones, and a guess for the others. Sum and find take O(log n), as sums of a Fenwick tree.
 class Heights {
@@ -51,6 +51,11 @@ class Heights {
 const page = 50; // rows that one request brings
 const beyond = 600; // pixels that are drawn above and below the view
 
+// reachable says whether Tab comes to a row and to what is in it: else whoever walks through the page would walk through each row.
+function reachable(e, yes) {
+  for (const c of e ? [e, ...e.querySelectorAll("button, a, summary")] : []) c.tabIndex = yes ? 0 : -1;
+}
+
 // row-list shows the rows that are seen of any number of rows, and asks for no others.
 //
 //   count          how many rows there are
@@ -62,6 +67,7 @@ const beyond = 600; // pixels that are drawn above and below the view
 class RowList extends HTMLElement {
   setup({ count, fetch, draw, guess = 60, follow = false, role = "feed", item = "article" }) {
     Object.assign(this, { fetch, drawRow: draw, follow, itemRole: item });
+    const had = this.contains(document.activeElement);
     if (count) this.setAttribute("role", role); // a list without items is none
     else this.removeAttribute("role");
     this.rows = new Map();
@@ -82,6 +88,8 @@ class RowList extends HTMLElement {
     };
     this.onkeydown = (e) => this.key(e);
     this.current = Math.min(this.current ?? 0, Math.max(count - 1, 0));
+    this.lost = had && count ? { row: follow ? count - 1 : this.current } : null;
+    if (had && !count) focusOn(null);
     this.place(0);
     if (follow) this.show(count - 1, "end");
     else this.draw();
@@ -211,11 +219,16 @@ class RowList extends HTMLElement {
       const has = e.contains(focused);
       const old = this.rows.has(i) && (e.waits || e.generation !== this.generation);
       if (i >= this.count || old || ((i < from || i >= to) && !has)) {
-        if (has) this.lost = i;
+        if (has) this.lost = { row: i, control: focused };
         this.sizes.unobserve(e);
         e.remove();
         this.live.delete(i);
       }
+    }
+    if (this.lost?.row >= this.count) {
+      this.lost = null;
+      if (this.count) this.focusRow(this.count - 1);
+      else focusOn(null);
     }
     let next = this.space.firstChild;
     for (const i of this.wanted(from, to)) {
@@ -225,14 +238,22 @@ class RowList extends HTMLElement {
         this.space.insertBefore(e, next);
         this.live.set(i, e);
         this.sizes.observe(e);
-        if (this.lost === i) e.focus({ preventScroll: true }), (this.lost = undefined);
+        if (this.lost?.row === i) this.find(e);
       }
       next = e.nextSibling;
     }
   }
 
+  // find gives the focus to the row that came in the place of the one that had it: to the control of the same name, where it was at one.
+  find(e) {
+    const control = this.lost.control;
+    this.lost = null;
+    if (document.activeElement === document.body) focusOn((control && named(e, control)[0]) ?? e);
+  }
+
   wanted(from, to) {
     const all = new Set([...this.live.keys()]);
+    if (this.lost) all.add(this.lost.row);
     for (let i = from; i < to; i++) all.add(i);
     return [...all].sort((a, b) => a - b);
   }
@@ -253,18 +274,16 @@ class RowList extends HTMLElement {
       e.setAttribute("aria-posinset", i + 1);
       e.setAttribute("aria-setsize", this.count);
     }
-    e.tabIndex = i === this.current ? 0 : -1;
+    reachable(e, i === this.current);
     e.addEventListener("focusin", () => this.select(i));
     return e;
   }
 
   select(i) {
     if (i === this.current) return;
-    const old = this.live.get(this.current);
-    if (old) old.tabIndex = -1;
+    reachable(this.live.get(this.current), false);
     this.current = i;
-    const e = this.live.get(i);
-    if (e) e.tabIndex = 0;
+    reachable(this.live.get(i), true);
   }
 
   // show brings row i into the view, and keeps it there. Heights are guesses until rows are drawn.

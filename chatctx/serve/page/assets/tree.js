@@ -131,7 +131,9 @@ export class Tree {
       this.open.delete(b.row);
       if (row.of) i -= row.position - b.shared;
     }
-    this.list.renew(this.count()).then(() => this.list.focusRow(i));
+    this.list.renew(this.count());
+    this.list.select(i);
+    this.list.focusRow(i); // without waiting: who goes on meanwhile is not fetched back
   }
 
   zoom(factor) {

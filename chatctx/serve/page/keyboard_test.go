@@ -1,0 +1,344 @@
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/pool"
+)
+
+// focused says what has the focus, "" for nothing, and what is wrong with that for who has the keyboard alone.
+const focused = `(() => { const e = document.activeElement; if (!e || e === document.body) return {name: "", fault: "nothing has the focus"};
+	const name = (e.getAttribute("aria-label") ?? e.closest("label")?.firstChild.textContent ?? e.innerText).trim(), box = e.getBoundingClientRect();
+	const seen = e.checkVisibility() && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+	return {name, fault: !seen ? "it is not in the view" : !e.matches(":focus-visible") || getComputedStyle(e).outlineStyle === "none" ? "nothing shows the focus" : ""}; })()`
+
+type focus struct{ Name, Fault string }
+
+// keys presses keys as a person does: a key writes its letter unless the page takes it for something else.
+func (r *reader) keys(keys string, with ...chromedp.Modifier) {
+	r.t.Helper()
+	r.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, one := range keys {
+			all := kb.Encode(one)
+			down, up := all[0], all[len(all)-1]
+			if len(all) == 3 && len(with) == 0 {
+				down.Text, down.UnmodifiedText = all[1].Text, all[1].UnmodifiedText
+			}
+			for _, e := range []*input.DispatchKeyEventParams{down, up} {
+				chromedp.KeyModifiers(with...)(e)
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+// tab presses Tab until what is called so has the focus. Everything on the way has to show that it has it.
+func (r *reader) tab(name string) {
+	r.t.Helper()
+	var way []string
+	for range 150 {
+		r.keys(kb.Tab)
+		f := value[focus](r, focused)
+		if f.Name != "" && f.Fault != "" {
+			r.t.Errorf("%q has the focus: %s", f.Name, f.Fault)
+		}
+		if f.Name == name {
+			return
+		}
+		way = append(way, f.Name)
+	}
+	r.t.Fatalf("Tab does not come to %q but to %q", name, way)
+}
+
+// enter goes to what is called so and presses Enter.
+func (r *reader) enter(name string) {
+	r.t.Helper()
+	r.tab(name)
+	r.keys(kb.Enter)
+}
+
+// keeps waits until what is shown is true, and then for something to have the focus that shows it.
+func (r *reader) keeps(expression string) {
+	r.t.Helper()
+	r.until(expression)
+	r.until(focused + `.fault === ""`)
+}
+
+// on waits until what is called so has the focus.
+func (r *reader) on(name string) {
+	r.t.Helper()
+	r.keeps(fmt.Sprintf("%s.name === %s", focused, quoted(name)))
+}
+
+// said waits for a screen reader to be told a text.
+func (r *reader) said(text string) {
+	r.t.Helper()
+	r.until(`document.querySelector("[aria-live=polite]").textContent.includes(` + quoted(text) + `)`)
+}
+
+// chooses answers the next dialog for files with a path.
+func (r *reader) chooses(path string) (done func()) {
+	r.t.Helper()
+	call := func(what func(context.Context, *chromedp.Target) error) { r.t.Helper(); r.do(chromedp.Func(what)) }
+	call(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true})
+		return err
+	})
+	opened := chromedp.Events(r.ctx, page.FileChooserOpened)
+	return func() {
+		r.t.Helper()
+		for e, err := range opened {
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			call(func(ctx context.Context, target *chromedp.Target) error {
+				_, err := cdp.Call(ctx, target, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: []string{path}, BackendNodeID: e.BackendNodeID})
+				return err
+			})
+			return
+		}
+	}
+}
+
+// With the keyboard alone: import, find, fork, ask two models, compare, take, undo.
+func TestExploringByKeyboard(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) { provider(t, s) })
+	r.sees("This store is empty")
+	chosen := r.chooses(chatGPT(t))
+	r.enter("Import files")
+	chosen()
+	r.sees("1 conversations, 2 messages new")
+	r.enter("Open")
+	r.keeps(`document.querySelector("main").innerText.includes("The answer is in the harbour")`)
+
+	r.keys("/")
+	r.on("Search")
+	r.keys("harb")
+	r.until(`document.querySelector("#side mark")?.textContent === "harbour"`)
+	r.keys(kb.Tab + kb.Tab + kb.Enter) // past the label
+	r.on("assistant, message 2")
+
+	r.keys("k")
+	r.on("user, message 1")
+	r.keys("j" + kb.Tab)
+	r.on("Fork")
+	r.keys(kb.Enter)
+	r.on("Name of the branch")
+	r.keys(kb.Escape)
+	r.on("Fork") // where it was
+	r.keys(kb.Enter)
+	r.on("Name of the branch")
+	r.keys("a", chromedp.ModifierCtrl)
+	r.keys("aside" + kb.Enter)
+	r.keeps(`document.querySelector("main select").value === "aside"`)
+
+	r.keys("w")
+	r.on("Message")
+	r.keys("What is your name?" + kb.Tab)
+	r.on("Models")
+	r.keys("a", chromedp.ModifierCtrl)
+	r.keys("red,blue")
+	r.enter("Send")
+	r.keeps(`document.querySelectorAll(".columns section").length === 2 && document.querySelector(".columns").innerText.includes("Compare")`)
+	r.said("The answer on red is there")
+	r.said("The answer on blue is there")
+	r.enter("Compare")
+	r.keeps(`document.querySelector("td ins.added")?.textContent === "blue"`)
+	r.tab("Take this answer")
+	r.enter("Take this answer")
+	r.keeps(`[...document.querySelectorAll("main article")].some((a) => a.innerText.includes("My name is blue."))`)
+	r.said("red has this answer now")
+	r.keys("n")
+	r.on("Undo")
+	r.keys(kb.Enter)
+	r.keeps(`[...document.querySelectorAll("main article")].some((a) => a.innerText.includes("My name is red."))`)
+	r.said("Undone")
+	r.keys("n" + kb.Enter)
+	r.keeps(`!document.querySelector("#notices").contains(document.activeElement)`)
+}
+
+// With the keyboard alone: a call waits, is looked at, changed, approved, runs.
+func TestACallWaitsByKeyboard(t *testing.T) {
+	var c *chatctx.ChatContext
+	r := open(t, func(s *chatctx.Store) {
+		c = newContext(t, s, "Sea", user("Look"))
+		provider(t, s)
+		if _, err := s.PutTool(t.Context(), chatctx.Tool{Name: "look", Command: []string{"echo", "seen:", "{at}"}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.sees("Look")
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) {
+		b.Append(&chatctx.Message{Role: pool.Assistant, Calls: []pool.Call{{ID: "a", Tool: "look", Arguments: json.RawMessage(`{"at":"sea"}`)}, {ID: "b", Tool: "look", Arguments: json.RawMessage(`{"at":"sky"}`)}}})
+	})
+	r.said("A call waits for you: look")
+	r.enter("Approvals2")
+	r.sees("No rule decides this call.")
+	r.enter("Change…")
+	r.on("Arguments, as JSON")
+	r.keys("a", chromedp.ModifierCtrl)
+	r.keys(`{"at":"land"}`)
+	r.enter("Approve these")
+	r.on("Call of look")
+	if at := value[string](r, `document.activeElement.innerText`); !strings.Contains(at, "sky") {
+		t.Errorf("the focus is on %s", at)
+	}
+	r.enter("Deny…")
+	r.on("Reason, which the model is told")
+	r.keys("too high" + kb.Enter)
+	r.on("Calls that wait")
+	r.sees("No call waits for you.")
+	call, err := r.store.Call(t.Context(), c.ID.String(), "main", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(call.RunArguments()) != `{"at":"land"}` || call.Status != pool.Approved {
+		t.Errorf("the call runs with %s and is %s", call.RunArguments(), call.Status)
+	}
+	r.enter("Run")
+	r.on("Calls that wait")
+	r.said("look has run")
+	r.keys("n" + kb.Enter)
+	r.keeps(`document.querySelector("main").innerText.includes("My name is plain.")`)
+	r.said("The answer on main is there")
+}
+
+// With the keyboard alone: the tree is walked, two places are compared, the window is looked at; whatever others write meanwhile, the focus stays.
+func TestWalkingByKeyboard(t *testing.T) {
+	r := open(t, trip(t))
+	r.sees("To Rome.")
+	c, err := r.store.Context(t.Context(), "A trip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tab("assistant, message 2")
+	r.keys(kb.Tab)
+	r.on("The way before")
+	r.keys(kb.Tab + kb.Tab)
+	r.on("Fork")
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Append(user("And when?")) })
+	r.until(`document.querySelectorAll("main article").length === 3`)
+	r.said("1 new messages")
+	r.on("Fork")
+	if at := value[string](r, `document.activeElement.closest("article").innerText`); !strings.Contains(at, "To Rome.") {
+		t.Errorf("the focus is in %q", at)
+	}
+	r.keys(kb.Tab + kb.Tab)
+	r.on("Retry")
+	r.keys(kb.Enter)
+	r.on("Models, with commas between")
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Rewind("@1") }) // the row goes while its dialog is open
+	r.until(`document.querySelectorAll("main article").length === 1`)
+	r.keys(kb.Escape)
+	r.on("user, message 1")
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Append(assistant("To Rome."), user("And when?")) })
+	r.until(`document.querySelectorAll("main article").length === 3`)
+	r.keys(kb.End)
+	r.on("user, message 3")
+	commit(t, c.Begin("main"), func(b *chatctx.Batch) { b.Rewind("@2") })
+	r.on("assistant, message 2")
+
+	r.tab("main  2")
+	r.keys(" " + kb.ArrowDown)
+	r.on("paris  +1")
+	r.keys(" ")
+	r.until(`document.querySelectorAll("[role=treeitem][aria-selected=true]").length === 2`)
+	r.keys(kb.ArrowRight + kb.ArrowDown)
+	r.on("2 assistant: To Paris.")
+	r.keys(kb.ArrowLeft)
+	r.on("paris  +1")
+	r.keys("+")
+	r.on("paris  +1")
+	r.keys(kb.Enter)
+	r.keeps(`document.querySelector("main select").value === "paris"`)
+	r.enter("Compare")
+	r.keeps(`document.querySelector("main").innerText.includes("Side by side: main@2, paris@2")`)
+
+	r.enter("History")
+	r.sees("What was done in this conversation")
+	r.enter("Undo the last")
+	r.on("Undo the last")
+	r.enter("Redo")
+	r.on("Redo")
+	r.enter("Conversations")
+	r.keeps(`document.querySelector("main select").value`)
+
+	r.until(`document.querySelector(".write button[title]")?.innerText.endsWith("tokens")`)
+	r.enter(value[string](r, `document.querySelector(".write button[title]").innerText`))
+	r.sees("What the next request takes")
+	r.until(`document.querySelector("dialog row-list [role=listitem]")?.innerText.startsWith("1 user: in, ")`)
+	r.accessible("what becomes of messages")
+	r.tab(value[string](r, `document.querySelector("dialog row-list [role=listitem]").innerText`))
+	r.keys(kb.ArrowDown)
+	r.keeps(`document.activeElement.innerText.startsWith("2 assistant: in, ")`)
+	r.keys(kb.Escape)
+	r.keeps(`!document.querySelector("dialog") && document.activeElement.title === "What becomes of each message"`)
+}
+
+// On a small screen the conversations open over the rest and go again, and the focus with them.
+func TestSmallScreenByKeyboard(t *testing.T) {
+	r := open(t, trip(t))
+	r.size(360, 800)
+	r.sees("To Rome.")
+	r.tab("Conversations")
+	r.keys(kb.Enter)
+	r.until(`document.querySelector("#side").checkVisibility() && document.querySelector("#menu").getAttribute("aria-expanded") === "true"`)
+	r.tab("Search")
+	r.keys(kb.Escape)
+	r.keeps(`!document.querySelector("#side").checkVisibility() && document.querySelector("#menu").getAttribute("aria-expanded") === "false"`)
+	r.keys("/")
+	r.on("Search")
+	r.keys(kb.Tab + kb.Enter)
+	r.keeps(`!document.querySelector("#side").checkVisibility() && document.querySelector("main").innerText.includes("To Rome.")`)
+	r.enter("Tree")
+	r.on("Tree")
+	r.tab("main  2")
+	r.keys(kb.ArrowDown + kb.Enter)
+	r.keeps(`document.querySelector("main select").value === "paris"`)
+}
+
+// What goes wrong is said, by who asks and by the page, and where there is something to do about it.
+func TestErrorsAreSaid(t *testing.T) {
+	r := open(t, func(s *chatctx.Store) {
+		newContext(t, s, "Sea", user("Look"))
+		if _, err := s.SetSettings(t.Context(), map[string]json.RawMessage{"base_url": json.RawMessage(`"http://127.0.0.1:1/v1"`), "model": json.RawMessage(`"plain"`), "retries": json.RawMessage(`0`)}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.sees("Look")
+	r.keys("w")
+	r.on("Message")
+	r.keys("Hello")
+	r.keys(kb.Enter, chromedp.ModifierCtrl)
+	r.said("connection refused")
+	r.on("Message")
+	r.tab("Models")
+	r.keys("a", chromedp.ModifierCtrl)
+	r.keys("red,blue" + kb.Enter)
+	r.enter("Send")
+	r.said("No answer on red: ")
+	r.said("No answer on blue: ")
+	r.keeps(`!document.querySelector("form .main").disabled`)
+	r.enter("Settings")
+	r.on("A KEY=VALUE a line; a line taken away takes the setting away")
+	r.keys("nonsense=1\n")
+	r.enter("Save")
+	r.said("nonsense")
+	r.on("Settings")
+	r.met("status of 400")
+}
