@@ -11,6 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
 	"github.com/chatctx/chatctx/chatctx/kv"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // MaxCompared is the largest number of histories in one comparison.
@@ -62,6 +63,43 @@ func (c *ChatContext) Compare(ctx context.Context, branchName string, refs ...Re
 		return err
 	})
 	return out, err
+}
+
+// CompareSize is about how many bytes of memory the messages take that Compare reads.
+func (c *ChatContext) CompareSize(ctx context.Context, branchName string, refs ...Ref) (int, error) {
+	size := 0
+	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := view.BranchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		x := comparing{view.Reader{Tx: tx, ID: c.ID}, b}
+		all, err := x.histories(refs)
+		if err != nil {
+			return err
+		}
+		shared, err := x.shared(all)
+		size = 0
+		for _, h := range all {
+			if err == nil {
+				err = addSizes(tx, c.ID, h.on, shared, h.Len, &size)
+			}
+		}
+		return err
+	})
+	return size, err
+}
+
+// addSizes adds about how many bytes the messages take that a branch has after the first ones, up to and with the one at position to.
+func addSizes(tx kv.Tx, id ID, b *branch.Branch, first, to int, size *int) error {
+	ids, err := branch.IDs(tx, id, branch.Slice(b.Pieces, first, to))
+	if err != nil {
+		return err
+	}
+	return pool.Sizes(tx, id, ids, func(_, n int) error {
+		*size += n
+		return nil
+	})
 }
 
 // comparing reads what Compare needs in one transaction.
@@ -157,15 +195,24 @@ func (x comparing) addSibling(all []*compared, on *branch.Branch, begins int) ([
 	return append(all, c), nil
 }
 
-// compare reads what the histories do not share.
-func (x comparing) compare(all []*compared) (*Comparison, error) {
+// shared is how many messages all histories begin with.
+func (x comparing) shared(all []*compared) (int, error) {
 	shared := all[0].Len
 	for _, c := range all[1:] {
 		n, err := branch.Shared(x.Tx, x.ID, all[0].pieces(), c.pieces())
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		shared = min(shared, n)
+	}
+	return shared, nil
+}
+
+// compare reads what the histories do not share.
+func (x comparing) compare(all []*compared) (*Comparison, error) {
+	shared, err := x.shared(all)
+	if err != nil {
+		return nil, err
 	}
 	out := &Comparison{}
 	if shared > 0 {

@@ -3,6 +3,7 @@ package chatctx
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/chatctx/chatctx/branch"
@@ -139,7 +140,11 @@ func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, 
 			if back {
 				a, b = max(hi-view.EntryBatch+1, lo), hi
 			}
-			page, err := s.read(ctx, a, b)
+			most := batchBytes
+			if back {
+				most = math.MaxInt // it would end before the first that is wanted
+			}
+			page, err := s.read(ctx, a, b, most)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -148,7 +153,7 @@ func (s *Snapshot) Entries(ctx context.Context, from, to int) iter.Seq2[*Entry, 
 				slices.Reverse(page)
 				hi = a - 1
 			} else {
-				lo = b + 1
+				lo = a + len(page)
 			}
 			for _, e := range page {
 				if !yield(e, nil) {
@@ -189,10 +194,13 @@ func (s *Snapshot) Turns(ctx context.Context) (int, error) {
 	return n, err
 }
 
-func (s *Snapshot) read(ctx context.Context, from, to int) ([]*Entry, error) {
+// batchBytes is how large a batch of Entries gets, with the message that makes it so.
+const batchBytes = 4 << 20
+
+func (s *Snapshot) read(ctx context.Context, from, to, most int) ([]*Entry, error) {
 	var page []*Entry
 	err := s.ctx.store.at.DB.View(ctx, func(tx kv.Tx) (err error) {
-		page, err = view.ReadEntries(tx, s.ctx.ID, s.branch, from, to)
+		page, err = view.ReadSome(tx, s.ctx.ID, s.branch, from, to, most)
 		return err
 	})
 	return page, err
@@ -325,10 +333,9 @@ type Difference struct {
 	OnlyA, OnlyB []*Entry
 }
 
-// Diff compares the histories of two branches.
-func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error) {
-	var d *Difference
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
+// between reads two branches and how many messages both begin with.
+func (c *ChatContext) between(ctx context.Context, a, b string, fn func(tx kv.Tx, left, right *branch.Branch, n int) error) error {
+	return view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
 		left, err := view.BranchOf(tx, c.ID, rec, a)
 		if err != nil {
 			return err
@@ -341,6 +348,27 @@ func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error
 		if err != nil {
 			return err
 		}
+		return fn(tx, left, right, n)
+	})
+}
+
+// DiffSize is about how many bytes of memory the messages take that Diff reads.
+func (c *ChatContext) DiffSize(ctx context.Context, a, b string) (size int, err error) {
+	err = c.between(ctx, a, b, func(tx kv.Tx, left, right *branch.Branch, n int) error {
+		size = 0
+		err := addSizes(tx, c.ID, left, n, left.Len(), &size)
+		if err == nil {
+			err = addSizes(tx, c.ID, right, n, right.Len(), &size)
+		}
+		return err
+	})
+	return size, err
+}
+
+// Diff compares the histories of two branches.
+func (c *ChatContext) Diff(ctx context.Context, a, b string) (*Difference, error) {
+	var d *Difference
+	err := c.between(ctx, a, b, func(tx kv.Tx, left, right *branch.Branch, n int) (err error) {
 		d = &Difference{A: left.Name, B: right.Name}
 		if n > 0 {
 			page, err := view.ReadEntries(tx, c.ID, left, n, n)

@@ -206,17 +206,25 @@ func GetMany(tx kv.Tx, ctx ID, ids []ID, fn func(i int, m *Message) error) error
 	return GetManyWith(tx, ctx, ids, nil, fn)
 }
 
-// manyAtOnce is how many messages are in memory at once while their contents are read.
-const manyAtOnce = 256
+// How many messages are in memory at once while their contents are read: so many, of so many bytes and one more.
+const (
+	manyAtOnce  = 256
+	bytesAtOnce = 4 << 20
+)
 
 // GetManyWith is like GetMany and also fetches what fn reads for a message: also returns the keys.
 func GetManyWith(tx kv.Tx, ctx ID, ids []ID, also func(*Message) []kv.Key, fn func(i int, m *Message) error) error {
-	for from := 0; from < len(ids); from += manyAtOnce {
+	for from := 0; from < len(ids); {
 		page := ids[from:min(from+manyAtOnce, len(ids))]
 		msgs, errs := make([]*Message, len(page)), make([]error, len(page))
 		var keys []kv.Key
+		size, read := 0, len(page)
 		err := tx.GetMany(Bucket, keysOf(ctx, page), func(i int, value []byte) error {
-			if value == nil {
+			if size > bytesAtOnce {
+				read = i
+				return kv.ErrStop
+			}
+			if size += len(value); value == nil {
 				return nil
 			}
 			msgs[i] = &Message{ID: page[i]}
@@ -232,7 +240,7 @@ func GetManyWith(tx kv.Tx, ctx ID, ids []ID, also func(*Message) []kv.Key, fn fu
 		if err == nil {
 			err = kv.Fetch(tx, keys...)
 		}
-		for i, m := range msgs {
+		for i, m := range msgs[:read] {
 			if err == nil {
 				err = errs[i]
 			}
@@ -249,6 +257,7 @@ func GetManyWith(tx kv.Tx, ctx ID, ids []ID, also func(*Message) []kv.Key, fn fu
 				return err
 			}
 		}
+		from += read
 	}
 	return nil
 }

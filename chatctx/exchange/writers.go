@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"iter"
 	"strings"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -70,22 +71,31 @@ func (x *Writing) line(v json.RawMessage) {
 	x.Out.WriteByte('\n')
 }
 
-// sent gives the messages of the branch that go to a provider; with Options.Hidden the others too.
-func (x *Writing) sent(ctx context.Context) ([]*chatctx.Entry, *chatctx.Snapshot, error) {
-	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
-	if err != nil {
-		return nil, nil, err
-	}
-	var out []*chatctx.Entry
-	for e, err := range snap.Entries(ctx, 1, 0) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if !e.Unsent || x.Options.Hidden {
-			out = append(out, e)
+// sent gives the messages of a branch that go to a provider; with Options.Hidden the others too.
+func (x *Writing) sent(ctx context.Context, snap *chatctx.Snapshot) iter.Seq2[*chatctx.Entry, error] {
+	return func(yield func(*chatctx.Entry, error) bool) {
+		for e, err := range snap.Entries(ctx, 1, 0) {
+			if (err != nil || !e.Unsent || x.Options.Hidden) && !yield(e, err) {
+				return
+			}
 		}
 	}
-	return out, snap, nil
+}
+
+// listed writes a list item by item, so that no more than one of them is in memory: what stands before it, then what each gives to add, then what stands after it.
+func (x *Writing) listed(before string, each func(add func(json.RawMessage)) error, after string) error {
+	x.Out.WriteString(before)
+	next := "["
+	err := each(func(item json.RawMessage) {
+		x.Out.WriteString(next)
+		x.Out.Write(item)
+		next = ","
+	})
+	if next == "[" {
+		x.Out.WriteString(next)
+	}
+	x.Out.WriteString("]" + after + "\n")
+	return err
 }
 
 // arguments are a call's, {} for none.
@@ -278,23 +288,26 @@ func resultText(r *pool.Result) string {
 
 // writeOpenAI writes a branch as one line {messages}, as fine-tuning files and requests of Chat Completions have it.
 func writeOpenAI(ctx context.Context, x *Writing) error {
-	entries, snap, err := x.sent(ctx)
+	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
 	if err != nil {
 		return err
 	}
-	list := []json.RawMessage{}
-	if snap.Info.System != "" {
-		list = append(list, jsonObject(field{"role", "system"}, field{"content", snap.Info.System}))
-	}
-	for _, e := range entries {
-		m, err := x.openAIMessage(ctx, e.Message)
-		if err != nil {
-			return err
+	return x.listed(`{"messages":`, func(add func(json.RawMessage)) error {
+		if snap.Info.System != "" {
+			add(jsonObject(field{"role", "system"}, field{"content", snap.Info.System}))
 		}
-		list = append(list, m)
-	}
-	x.line(jsonObject(field{"messages", list}))
-	return nil
+		for e, err := range x.sent(ctx, snap) {
+			if err != nil {
+				return err
+			}
+			m, err := x.openAIMessage(ctx, e.Message)
+			if err != nil {
+				return err
+			}
+			add(m)
+		}
+		return nil
+	}, "}")
 }
 
 func (x *Writing) openAIMessage(ctx context.Context, m *chatctx.Message) (json.RawMessage, error) {
@@ -343,61 +356,95 @@ func callText(c *pool.Call) string {
 
 // writeAnthropic writes a branch as the system text and messages of a request.
 func writeAnthropic(ctx context.Context, x *Writing) error {
-	entries, snap, err := x.sent(ctx)
+	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
 	if err != nil {
 		return err
 	}
-	system := snap.Info.System
-	for len(entries) > 0 && entries[0].Role == pool.System {
-		if system != "" {
-			system += "\n\n"
+	system, model := snap.Info.System, ""
+	leading := 0
+	first := true // nothing but system messages came
+	for e, err := range x.sent(ctx, snap) {
+		if err != nil {
+			return err
 		}
-		system += entries[0].Text()
-		entries = entries[1:]
-	}
-	list := []json.RawMessage{}
-	for i := 0; i < len(entries); {
-		content := []json.RawMessage{}
-		role := "user"
-		for ; i < len(entries) && entries[i].Result != nil; i++ { // results of one reply go into one message
-			b, err := x.toolResultOf(ctx, entries[i].Result)
-			if err != nil {
-				return err
+		if first = first && e.Role == pool.System; first {
+			leading++
+			if system != "" {
+				system += "\n\n"
 			}
-			content = append(content, b)
+			system += e.Text()
 		}
-		if len(content) == 0 {
-			if content, err = x.blocksOf(ctx, entries[i].Message); err != nil {
-				return err
-			}
-			if entries[i].Role == pool.Assistant {
-				role = "assistant"
-			}
-			i++
-		}
-		list = append(list, jsonObject(field{"role", role}, field{"content", content}))
-	}
-	model := ""
-	for _, e := range entries {
-		if e.Meta.Provider == anthropicProvider {
+		if !first && e.Meta.Provider == anthropicProvider {
 			model = firstOf(e.Meta.Model, model)
 		}
 	}
-	x.line(jsonObject(field{"model", firstOf(model, "claude")}, field{"max_tokens", 4096}, field{"system", orNil(system)}, field{"messages", list}))
+	head := jsonObject(field{"model", firstOf(model, "claude")}, field{"max_tokens", 4096}, field{"system", orNil(system)})
+	return x.listed(string(head[:len(head)-1])+`,"messages":`, func(add func(json.RawMessage)) error { return x.anthropicMessages(ctx, snap, leading, add) }, "}")
+}
+
+// anthropicMessages writes the messages after the leading ones. Results of one reply go into one message.
+func (x *Writing) anthropicMessages(ctx context.Context, snap *chatctx.Snapshot, leading int, add func(json.RawMessage)) error {
+	var results []json.RawMessage
+	put := func(role string, content []json.RawMessage) {
+		add(jsonObject(field{"role", role}, field{"content", content}))
+	}
+	for e, err := range x.sent(ctx, snap) {
+		if err != nil {
+			return err
+		}
+		if leading > 0 {
+			leading--
+			continue
+		}
+		if e.Result != nil {
+			b, err := x.toolResultOf(ctx, e.Result)
+			if err != nil {
+				return err
+			}
+			results = append(results, b)
+			continue
+		}
+		if len(results) > 0 {
+			put("user", results)
+			results = nil
+		}
+		content, err := x.blocksOf(ctx, e.Message)
+		if err != nil {
+			return err
+		}
+		role := "user"
+		if e.Role == pool.Assistant {
+			role = "assistant"
+		}
+		put(role, content)
+	}
+	if len(results) > 0 {
+		put("user", results)
+	}
 	return nil
 }
 
 // writeShareGPT writes a branch as a list of one conversation.
 func writeShareGPT(ctx context.Context, x *Writing) error {
-	entries, snap, err := x.sent(ctx)
+	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
 	if err != nil {
 		return err
 	}
-	list := []json.RawMessage{}
-	say := func(from, value string) {
-		list = append(list, jsonObject(field{"from", from}, field{"value", value}))
+	end := "}]"
+	if snap.Info.System != "" {
+		end = `,"system":` + string(jsonText(snap.Info.System)) + end
 	}
-	for _, e := range entries {
+	return x.listed(`[{"conversations":`, func(add func(json.RawMessage)) error { return x.shareGPTMessages(ctx, snap, add) }, end)
+}
+
+func (x *Writing) shareGPTMessages(ctx context.Context, snap *chatctx.Snapshot, add func(json.RawMessage)) error {
+	say := func(from, value string) {
+		add(jsonObject(field{"from", from}, field{"value", value}))
+	}
+	for e, err := range x.sent(ctx, snap) {
+		if err != nil {
+			return err
+		}
 		switch {
 		case e.Result != nil:
 			say("observation", resultText(e.Result))
@@ -414,6 +461,5 @@ func writeShareGPT(ctx context.Context, x *Writing) error {
 			say("human", e.Text())
 		}
 	}
-	x.line(jsonList([]json.RawMessage{jsonObject(field{"conversations", list}, field{"system", orNil(snap.Info.System)})}))
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 func compareMethods() []*method {
 	const at = "/contexts/{context}/branches/{branch}"
 	return []*method{
-		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches).reads(),
+		define("compare", "GET "+at+"/compare", Read, "histories side by side, turn by turn, with changed words and figures", compareBranches),
 		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
 		define("tokens", "GET "+at+"/tokens", Read, "how large the next request is, of how much, and what becomes of each message", countTokens),
 		define("bill", "GET "+at+"/bill", Read, "what a send would cost, each model, with the provider's cache and without; nothing is sent", billFor),
@@ -43,6 +43,13 @@ func compareBranches(r *request, in *compareParams) (*compare.Table, error) {
 	refs := make([]chatctx.Ref, len(in.With))
 	for i, ref := range in.With {
 		refs[i] = chatctx.Ref(ref)
+	}
+	size, err := c.CompareSize(r.ctx, in.Branch, refs...)
+	if err == nil {
+		err = r.holdWhole(size)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return compare.Of(r.ctx, c, in.Branch, refs...)
 }

@@ -23,7 +23,7 @@ func fileMethods() []*method {
 		define("import", "POST /import", Write, "bring uploaded files in; tells how far it is", importUploads).stream(),
 		define("places", "GET /places", Admin, "what tools of the server's machine keep, and where", listPlaces),
 		define("places.import", "POST /places/import", Admin, "bring in what tools keep; tells how far it is", importPlaces).stream(),
-		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes().reads(),
+		define("export", "GET /contexts/{context}/export", Read, "write a conversation out", export).bytes(),
 		define("export.formats", "GET /export/formats", Read, "the formats that can be written", exportFormats),
 	}
 }

@@ -17,7 +17,7 @@ func historyMethods() []*method {
 		define("history.interrupt", "POST "+at+"/interrupt", Write, "stop an answer, and take the unfinished turn off a branch", interrupt),
 		define("history.pick", "POST "+at+"/pick", Write, "put messages of another branch at the end of this one", pick),
 		define("history.merge", "POST "+at+"/merge", Write, "bring what another branch holds since the common ancestor", merge),
-		define("diff", "GET "+in+"/diff", Read, "what two branches do not share", diff).reads(),
+		define("diff", "GET "+in+"/diff", Read, "what two branches do not share", diff),
 		define("marks.set", "POST "+at+"/marks", Write, "pin messages, exclude them, or take that back", setMarks),
 		define("marks.list", "GET "+in+"/marks", Read, "the marked messages", listMarks),
 		define("tags.list", "GET "+in+"/tags", Read, "the tags", listTags),
@@ -106,6 +106,13 @@ type diffParams struct {
 
 func diff(r *request, in *diffParams) (contract.Difference, error) {
 	c, err := r.settled(in.Context)
+	if err != nil {
+		return contract.Difference{}, err
+	}
+	size, err := c.DiffSize(r.ctx, in.A, in.B)
+	if err == nil {
+		err = r.holdWhole(size)
+	}
 	if err != nil {
 		return contract.Difference{}, err
 	}

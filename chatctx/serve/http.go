@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -93,7 +95,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 	if err == nil && !who.May(m.scope) {
 		err = &refusal{http.StatusForbidden, "forbidden", m.name + " needs the scope " + string(m.scope)}
 	}
-	r.Body = &movingBody{r.Body, http.NewResponseController(w)}
+	r.Body = &movingBody{ReadCloser: r.Body, conn: http.NewResponseController(w), limits: &s.limits, whole: m.name != "uploads.add"}
 	ctx, stop := contextOf(r.Context(), s.ctx)
 	defer stop()
 	req := s.request(ctx, r, who)
@@ -127,7 +129,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 // request is a request of HTTP.
 func (s *Server) request(ctx context.Context, r *http.Request, who Caller) *request {
 	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, room: &room{most: mostTold, of: s.room}}
-	req.lease, req.came = &lease{room: s.room, patience: s.limits.patience}, &lease{room: s.bodies, patience: s.limits.patience}
+	req.lease, req.came = &lease{room: s.room, patience: s.limits.patience}, &lease{room: s.shorts, patience: s.limits.patience}
 	if who.Name != "" {
 		req.store = s.store.As(who.Name)
 	}
@@ -206,6 +208,9 @@ func whole(req *request, body io.Reader, length int64, most int) ([]byte, error)
 		return nil, errLarge
 	}
 	if length > freely && req.came != nil {
+		if 2*length > small {
+			req.came.room = req.server.bodies
+		}
 		if err := req.came.want(req.ctx, 2*int(length)); err != nil {
 			return nil, err
 		}
@@ -218,6 +223,10 @@ func whole(req *request, body io.Reader, length int64, most int) ([]byte, error)
 			return nil, errLarge
 		}
 		if n > freely && req.came != nil && 2*n > req.came.held {
+			if 2*n > small && req.came.room != req.server.bodies {
+				req.came.free()
+				req.came.room = req.server.bodies
+			}
 			if err := req.came.is(2*n, false); err != nil {
 				return nil, err
 			}
@@ -231,16 +240,32 @@ func whole(req *request, body io.Reader, length int64, most int) ([]byte, error)
 	}
 }
 
-// movingBody is a body of which something has to come within the time for that.
+// movingBody is a body of which something has to come within the time for that. One that comes whole into memory, and holds room there, has to come at a rate too.
 type movingBody struct {
 	io.ReadCloser
-	conn *http.ResponseController
+	conn   *http.ResponseController
+	limits *limits
+	begun  time.Time // when it was first read
+	whole  bool
+	came   int // bytes
 }
 
 func (b *movingBody) Read(p []byte) (int, error) {
-	_ = b.conn.SetReadDeadline(time.Now().Add(stallTime))
+	now := time.Now()
+	if b.begun.IsZero() {
+		b.begun = now
+	}
+	end := now.Add(stallTime)
+	if last := b.begun.Add(b.limits.grace + time.Duration(b.came)*time.Second/time.Duration(b.limits.rate)); b.whole && last.Before(end) {
+		end = last
+	}
+	_ = b.conn.SetReadDeadline(end)
 	n, err := b.ReadCloser.Read(p)
 	_ = b.conn.SetReadDeadline(time.Time{})
+	b.came += n
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = &refusal{http.StatusRequestTimeout, "too_slow", "the body comes too slowly: a file goes in parts by uploads.add, which may take longer"}
+	}
 	return n, err
 }
 

@@ -47,7 +47,6 @@ type method struct {
 	scope  Scope
 	does   string
 	shape  shape
-	wide   bool // it reads whole histories
 	upload bool // the request's body is bytes; its other fields are the query's
 	fields []field
 	in     reflect.Type
@@ -82,9 +81,6 @@ func (m *method) stream() *method { m.shape = events; return m }
 
 // bytes says that a method writes bytes.
 func (m *method) bytes() *method { m.shape = content; return m }
-
-// reads says that a method reads whole histories.
-func (m *method) reads() *method { m.wide = true; return m }
 
 // takesBytes says that a method reads bytes.
 func (m *method) takesBytes() *method { m.upload = true; return m }

@@ -183,13 +183,13 @@ func (s *Server) run(r *request, m *method, in any) outcome {
 	return outcome{revision: r.revision, raw: raw, err: err}
 }
 
-// pages is the room that a request takes before it runs, in pages of answers. What others than those that read answer is small.
+// pages is the room that a request takes before it runs, in pages of answers. What others than those that read answer is small; what gives bytes has some of them at a time.
 func (m *method) pages() int {
 	switch {
 	case m.verb != http.MethodGet || m.shape == events:
 		return 0
-	case m.wide:
-		return 4
+	case m.shape == content:
+		return 2
 	}
 	return 1
 }

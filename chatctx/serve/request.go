@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -104,6 +106,14 @@ func (c *contextChange) expected() (context, branch string, revision **uint64) {
 func (r *request) hold(size int) error {
 	r.size = size
 	return r.lease.want(r.ctx, max(2*size, r.server.limits.page))
+}
+
+// holdWhole is hold for messages that make one answer, of which there is no next page.
+func (r *request) holdWhole(size int) error {
+	if most := 4 * r.server.limits.page; size > most {
+		return &refusal{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("what differs has %d MB, and an answer holds %d MB: name places on the branches (BRANCH@POSITION) to compare less, or read them with messages.list", size>>20, most>>20)}
+	}
+	return r.hold(size)
 }
 
 // expect has a change made only at a revision that is expected.
@@ -263,7 +273,7 @@ func kindOf(err error) (code int, kind string, status int) {
 }
 
 // codes are those of refusals.
-var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
+var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_slow": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
 
 // statuses are the HTTP statuses of kinds.
 var statuses = map[string]int{"usage": 400, "not_found": 404, "empty": 404, "ambiguous": 409, "conflict": 409, "exists": 409, "too_long": 413,

@@ -10,7 +10,8 @@ import (
 // Room in a server.
 const (
 	waiting  = 16        // pages of answers that may wait to be read, in all
-	mostHeld = 128 << 20 // bytes of requests, with what becomes of them
+	mostHeld = 128 << 20 // bytes of requests, with what becomes of them; of those that are small a quarter more
+	small    = 16 << 20  // bytes that a small request holds
 	freely   = 64 << 10  // bytes of a request that need no room
 )
 

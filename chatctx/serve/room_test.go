@@ -2,9 +2,12 @@ package serve
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -84,14 +87,117 @@ func TestLargeRequestsHaveRoom(t *testing.T) {
 	text := func(n int) object {
 		return object{"messages": []object{{"role": "user", "content": strings.Repeat("x", n)}}}
 	}
-	a.server.bodies.most = 1 << 20
-	a.server.bodies.add(1 << 19)
+	a.server.shorts.most = 1 << 20
+	a.server.shorts.add(1 << 19)
 	a.want(a.do(503, "POST", main+"/messages", text(1<<19)), "busy", "error", "kind")
 	a.want(a.do(503, "POST", "/artifacts", []byte(strings.Repeat("x", 1<<19))), "busy", "error", "kind")
 	a.post(main+"/messages", text(freely/2))
-	a.server.bodies.add(-1 << 19)
+	a.server.shorts.add(-1 << 19)
 	a.post(main+"/messages", text(1<<18))
-	if a.server.bodies.used != 0 {
-		t.Errorf("%d bytes are still counted", a.server.bodies.used)
+	if a.server.shorts.used != 0 {
+		t.Errorf("%d bytes are still counted", a.server.shorts.used)
 	}
+}
+
+// sendsSlowly sends the head of a request with a large body, and a little of the body.
+func (a *api) sendsSlowly(path string, length int) net.Conn {
+	a.t.Helper()
+	conn, err := net.Dial("tcp", a.http.Listener.Addr().String())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"mess", base, path, a.token, length)
+	return conn
+}
+
+// TestBodiesThatComeSlowly: who sends 64 MB and does not go on holds up no small request, and is told to go before long.
+func TestBodiesThatComeSlowly(t *testing.T) {
+	a := start(t, Options{})
+	a.server.limits.patience = 10 * time.Millisecond
+	_, main := a.context("Slow")
+	a.sendsSlowly(main+"/messages", mostBody)
+	used := func() int { a.server.bodies.mu.Lock(); defer a.server.bodies.mu.Unlock(); return a.server.bodies.used }
+	for deadline := time.Now().Add(time.Minute); used() != 2*mostBody; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes of room are held", used())
+		}
+	}
+	a.post(main+"/messages", object{"messages": []object{{"role": "user", "content": strings.Repeat("x", 1<<20)}}})
+	a.want(a.do(503, "POST", main+"/messages", object{"messages": []object{{"role": "user", "content": strings.Repeat("x", small)}}}), "busy", "error", "kind")
+	a.want(a.get(main), 1, "messages")
+
+	b := start(t, Options{})
+	_, main = b.context("Slow")
+	b.server.limits.grace = 10 * time.Millisecond
+	conn := b.sendsSlowly(main+"/messages", mostBody)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, _ := io.ReadAll(res.Body); res.StatusCode != 408 || !strings.Contains(string(raw), `"too_slow"`) {
+		t.Errorf("who is slow gets %d %s", res.StatusCode, raw)
+	}
+	conn = b.sendsSlowly("/uploads", mostBody) // into a file, and holds no room
+	conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a slow upload is answered: %v", err)
+	}
+	b.server.bodies.mu.Lock()
+	defer b.server.bodies.mu.Unlock()
+	if b.server.bodies.used != 0 {
+		t.Errorf("%d bytes are still counted", b.server.bodies.used)
+	}
+}
+
+// TestExportOfALargeConversation: it comes a piece at a time, in every format that is written line by line or message by message.
+func TestExportOfALargeConversation(t *testing.T) {
+	const size, bar = 100, 60 // MB
+	store, err := chatctx.Open(filepath.Join(t.TempDir(), "s.db"), chatctx.Options{Create: true, Program: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := over(t, store, Options{})
+	id, main := a.context("Large")
+	c, err := store.Context(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*pool.Message
+	for i := range size {
+		all = append(all, pool.NewText([]pool.Role{pool.User, pool.Assistant}[i%2], strings.Repeat("a line\n", 1<<20/7)))
+	}
+	if _, err := c.Append(t.Context(), "main", all...); err != nil {
+		t.Fatal(err)
+	}
+	all = nil
+	for _, format := range []string{"chatctx", "anthropic-messages", "claude-code"} {
+		req, err := http.NewRequest("GET", a.http.URL+base+"/contexts/"+id+"/export?branch=main&format="+format, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+a.token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, most, n := heap(), 0, 0
+		for buf := make([]byte, 4<<20); ; {
+			k, err := io.ReadFull(res.Body, buf)
+			if n += k; n>>20%16 == 0 {
+				most = max(most, heap())
+			}
+			if err != nil {
+				break
+			}
+		}
+		res.Body.Close()
+		if n < size<<20 || most-before > bar {
+			t.Errorf("%s: %d MB came, %d MB were in use, and %d before", format, n>>20, most, before)
+		}
+	}
+	a.post(main+"/fork", object{"name": "other", "at": "@1"})
+	a.want(a.do(413, "GET", main+"/compare?with=main&with=other", nil), "too_large", "error", "kind")
+	a.want(a.do(413, "GET", "/contexts/"+id+"/diff?a=main&b=other", nil), "too_large", "error", "kind")
+	a.want(a.get(main+"/compare?with=main@3&with=other"), "main@3", "columns", 0, "ref")
 }

@@ -49,6 +49,7 @@ type Server struct {
 	guests  guests
 	room    *room // of answers that wait to be read
 	bodies  *room // of requests that came whole
+	shorts  *room // of those of them that are small, which so do not wait for large ones
 
 	ctx    context.Context // of what goes on beside requests
 	end    context.CancelFunc
@@ -68,12 +69,14 @@ type limits struct {
 	uploads     int64 // bytes that wait for imports, in all
 
 	patience time.Duration // how long a request waits for room
+	grace    time.Duration // how long a body may take to come that holds room, and longer as it comes
+	rate     int           // bytes of it that come in a second, after that
 }
 
 // New makes a handler that speaks for a store, which stays the caller's. Close ends what it began.
 func New(store *chatctx.Store, o Options) *Server {
-	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20, connections: 512, ofOne: 128, requests: 1000, uploads: 16 << 30, patience: 10 * time.Second}}
-	s.room, s.bodies = &room{most: waiting * s.limits.page}, &room{most: mostHeld}
+	s := &Server{store: store, options: o, limits: limits{line: 16 << 20, page: 4 << 20, connections: 512, ofOne: 128, requests: 1000, uploads: 16 << 30, patience: 10 * time.Second, grace: 10 * time.Second, rate: 256 << 10}}
+	s.room, s.bodies, s.shorts = &room{most: waiting * s.limits.page}, &room{most: mostHeld}, &room{most: mostHeld / 4}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.route()
 	return s

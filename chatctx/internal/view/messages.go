@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -109,6 +110,11 @@ func stretch(b *branch.Branch, from, to int) []branch.Piece {
 
 // ReadEntries reads the messages at positions from to to of a branch, both included and counted from 1, with calls in their present state.
 func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.Entry, error) {
+	return ReadSome(tx, id, b, from, to, math.MaxInt)
+}
+
+// ReadSome is ReadEntries that ends with the message that makes them more than most bytes.
+func ReadSome(tx kv.Tx, id pool.ID, b *branch.Branch, from, to, most int) ([]*pool.Entry, error) {
 	if err := kv.Fetch(tx, EntriesKeys(id, b, from, to)...); err != nil {
 		return nil, err
 	}
@@ -144,6 +150,9 @@ func ReadEntries(tx kv.Tx, id pool.ID, b *branch.Branch, from, to int) ([]*pool.
 		e.Turn = turnName(m, turns)
 		parent = m.ID
 		out = append(out, e)
+		if most -= m.Weight(); most < 0 {
+			return kv.ErrStop
+		}
 		return nil
 	})
 	return out, err

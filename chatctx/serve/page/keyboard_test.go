@@ -189,6 +189,7 @@ func TestACallWaitsByKeyboard(t *testing.T) {
 	r.said("A call waits for you: look")
 	r.enter("Approvals2")
 	r.sees("No rule decides this call.")
+	r.sees("Sea · main")
 	r.enter("Change…")
 	r.on("Arguments, as JSON")
 	r.keys("a", chromedp.ModifierCtrl)

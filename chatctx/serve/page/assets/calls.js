@@ -78,7 +78,7 @@ export class Calls {
   call(c, acts) {
     return el("article", { "aria-label": `Call of ${hidden(c.tool_name)}`, tabindex: -1, "data-key": keyOf(c) },
       el("div", {}, el("strong", {}, hidden(c.tool_name)), " ", el("span", { class: "soft", title: c.since ?? "" }, ago(c.since)), " ",
-        el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, hidden(c.title ?? c.branch))),
+        el("a", { href: `#/c/${c.context}/${encodeURIComponent(c.branch)}` }, `${hidden(c.title || "untitled")} · ${hidden(c.branch)}`)),
       c.origin ? el("p", { class: "soft" }, `For the task: ${hidden(c.origin.goal)}`) : null,
       argumentsOf(c.effective_arguments ?? c.arguments, Infinity),
       c.effective_arguments ? el("details", {}, el("summary", {}, "What the model asked for"), argumentsOf(c.arguments, Infinity)) : null,
@@ -124,9 +124,11 @@ function keyOf(c) {
   return [c.context, c.branch, c.call].join(" ");
 }
 
-// shown are calls with everything that a person has to see; one that cannot be read is told of and hides no other.
+// shown are calls with everything that a person has to see, and the titles of their conversations; one that cannot be read is told of and hides no other.
 async function shown(calls) {
-  const read = await Promise.allSettled(calls.map((c) => api.call(c)));
+  const titles = new Map();
+  const titleOf = (context) => titles.get(context) ?? titles.set(context, api.context(context).then((c) => c.title)).get(context);
+  const read = await Promise.allSettled(calls.map(async (c) => ({ ...(await api.call(c)), title: await titleOf(c.context) })));
   for (const r of read) if (r.status === "rejected") notice(r.reason.message);
   return read.filter((r) => r.status === "fulfilled").map((r) => r.value);
 }
