@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,7 +268,7 @@ func TestSqueezedDigestIsUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if model.calls == 0 {
-		t.Skip("nothing was over after the digests")
+		t.Fatal("nothing was over after the digests")
 	}
 	calls := model.calls
 	raw.Session = w.d.Session
@@ -276,6 +277,61 @@ func TestSqueezedDigestIsUsedAgain(t *testing.T) {
 	}
 	if model.calls != calls || sent(raw) != sent(w.d) {
 		t.Errorf("the model was asked %d times, then %d", calls, model.calls)
+	}
+}
+
+// A digest stands for the messages that it was made of and no others: where one of them is excluded afterwards, or another one stands there, the rest is sent as it is.
+func TestADigestOfOtherMessagesIsNotUsed(t *testing.T) {
+	w := newWriter(4)
+	for range 12 {
+		w.user(w.words(40))
+		w.assistant(w.words(200))
+	}
+	o := options(1700)
+	o.KeepBlocks = 4
+	raw := fresh(w.d)
+	if _, err := Standard(o, nil, nil).Run(t.Context(), w.d); err != nil {
+		t.Fatal(err)
+	}
+	made := w.d.Session.Digests
+	if len(made) == 0 {
+		t.Fatal("no digest was made")
+	}
+	o.Budget = 1_000_000 // there is room for all
+	send := func(change func(d *chatctx.Draft)) (digests, sent int) {
+		d := fresh(raw)
+		d.Session.Digests = slices.Clone(made)
+		change(d)
+		if _, err := Standard(o, nil, nil).Run(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range d.Messages {
+			if m.Kind == "digest" {
+				digests++
+			}
+		}
+		return digests, len(d.Messages)
+	}
+	all := len(raw.Messages)
+	if digests, n := send(func(*chatctx.Draft) {}); digests != len(made) || n >= all {
+		t.Fatalf("the same messages: %d digests of %d, %d messages", digests, len(made), n)
+	}
+	for name, change := range map[string]func(d *chatctx.Draft){
+		"excluded": func(d *chatctx.Draft) { d.Messages[made[0].From].State = Excluded },
+		"replaced": func(d *chatctx.Draft) { d.Messages[made[0].From].Message.ID = pool.NewID() },
+		"changed":  func(d *chatctx.Draft) { d.Session.Digests[0].Of[0] ^= 1 },
+	} {
+		digests, n := send(change)
+		want := all
+		if name == "excluded" {
+			want--
+		}
+		for _, g := range made[1:] {
+			want -= g.To - g.From
+		}
+		if digests != len(made)-1 || n != want {
+			t.Errorf("%s: %d digests of %d, %d messages, want %d", name, digests, len(made), n, want)
+		}
 	}
 }
 

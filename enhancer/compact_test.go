@@ -126,6 +126,35 @@ func TestCompactAndUndo(t *testing.T) {
 	}
 }
 
+// At the share of the budget exactly no compaction is due, and one token over it one is; nor is one at the limits of messages and turns.
+func TestCompactionIsDueOverTheShare(t *testing.T) {
+	d := turns(20).d
+	o := options(0)
+	w := o.Window(nil)
+	if err := w.Measure(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	used := Used(w, d)
+	o.CompactAt = 0.5
+	for budget, want := range map[int]bool{2*used + 1: false, 2 * used: false, 2*used - 1: true} {
+		o.Budget, w.Budget = budget, budget
+		if got := Due(w, o, d); got != want {
+			t.Errorf("%d tokens of %d, due over half: %v", used, budget, got)
+		}
+	}
+	o.Budget, w.Budget = 0, 0
+	for over, want := range map[int]bool{0: false, 1: true} {
+		o.CompactMessages, o.CompactTurns = len(d.Messages)-over, 0
+		if got := Due(w, o, d); got != want {
+			t.Errorf("%d messages, at most %d: due %v", len(d.Messages), o.CompactMessages, got)
+		}
+		o.CompactMessages, o.CompactTurns = 0, 20-over
+		if got := Due(w, o, d); got != want {
+			t.Errorf("20 turns, at most %d: due %v", o.CompactTurns, got)
+		}
+	}
+}
+
 func TestSecondCompactionGivesTheFirstAlong(t *testing.T) {
 	c := conversation(t, 20)
 	o := options(0)
