@@ -36,9 +36,17 @@ func (r *MediaRules) side() int {
 	return r.ImageSide
 }
 
+// imageBytes is what an image is scaled down to: the limit of one, and no more than half of what all of a request may have.
+func (r *MediaRules) imageBytes() int {
+	if half := r.Bytes / 2; half > 0 && (r.ImageBytes == 0 || r.ImageBytes > half) {
+		return half
+	}
+	return r.ImageBytes
+}
+
 // fit scales an image down that is over the limits, and says what it did, "" for nothing. The part that it is from stays as it is. What cannot be decoded stays, too.
 func (m *Media) fit(rules *MediaRules) string {
-	side, limit := rules.side(), rules.ImageBytes
+	side, limit := rules.side(), rules.imageBytes()
 	over := side > 0 && max(m.width, m.height) > side || limit > 0 && len(m.Data) > limit
 	if !over || m.width == 0 || m.height == 0 || m.width > mostPixels/m.height {
 		return ""
@@ -165,6 +173,9 @@ func means(line []uint64, pix []uint8, sw, w int) {
 // scaledImages keeps the newest images that were scaled down, by the SHA-256 of what they are from: each stands in every request of its branch.
 var scaledImages = imageCache{most: 64 << 20}
 
+// entrySize is what an entry takes beside its image, about.
+const entrySize = 256
+
 type imageCache struct {
 	most int // bytes
 
@@ -210,10 +221,10 @@ func (c *imageCache) put(new *cachedImage) {
 		return // somebody else made it meanwhile
 	}
 	c.byKey[new.key] = c.order.PushFront(new)
-	c.size += len(new.data)
+	c.size += len(new.data) + entrySize
 	for c.size > c.most {
 		last := c.order.Remove(c.order.Back()).(*cachedImage)
 		delete(c.byKey, last.key)
-		c.size -= len(last.data)
+		c.size -= len(last.data) + entrySize
 	}
 }

@@ -91,6 +91,9 @@ func TestImagesOverTheLimitsAreScaledDown(t *testing.T) {
 			t.Errorf("%s: changed %v, said %q", name, changed, m.scaled)
 		}
 	}
+	if m := send(asPNG(t, noise), &MediaRules{Images: strict.Images, Bytes: 120_000}, ""); m.left != "" || m.scaled == "" || len(m.Data) > 60_000 {
+		t.Errorf("over half of what all may have: %q, %q, %d bytes", m.left, m.scaled, len(m.Data))
+	}
 	if m := send(asPNG(t, picture(900, 300)), strict, "false"); m.left == "" || m.scaled != "" {
 		t.Errorf("switched off: %q, %q", m.left, m.scaled)
 	}
@@ -152,11 +155,11 @@ func TestOrientationStays(t *testing.T) {
 
 // The newest images are kept, and no more than there is room for.
 func TestImageCache(t *testing.T) {
-	c := imageCache{most: 1000}
+	c := imageCache{most: 3*(300+entrySize) + 100}
 	for i := range 20 {
 		c.put(&cachedImage{imageKey{side: i}, scaled{data: make([]byte, 300)}, true})
 	}
-	if len(c.byKey) != 3 || c.size != 900 || c.order.Len() != 3 || c.byKey[imageKey{side: 19}] == nil {
+	if len(c.byKey) != 3 || c.size != 3*(300+entrySize) || c.order.Len() != 3 || c.byKey[imageKey{side: 19}] == nil {
 		t.Errorf("%d images, %d bytes", len(c.byKey), c.size)
 	}
 }
