@@ -243,6 +243,26 @@ func TestCompactionRunsWhileTheConversationGoesOn(t *testing.T) {
 	}
 }
 
+// The history is as it was, and another program compacted it while the summary was made: its session stays, and this one is refused.
+func TestTwoCompactionsAtOnce(t *testing.T) {
+	c := conversation(t, 30)
+	o := options(0)
+	o.CompactKeep = 1500
+	model := &answers{text: "so far"}
+	model.do = func() {
+		model.do = nil
+		if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Compact(t.Context(), c, "", o, Request{Completer: model}); !errors.Is(err, chatctx.ErrConflict) {
+		t.Errorf("somebody else compacted meanwhile: %v", err)
+	}
+	if s, err := c.Snapshot(t.Context(), ""); err != nil || len(s.Info.Sessions) != 2 {
+		t.Errorf("%v: %d sessions, want 2", err, len(s.Info.Sessions))
+	}
+}
+
 func TestPinnedMessagesOutliveCompaction(t *testing.T) {
 	c := conversation(t, 20)
 	o := options(0)
