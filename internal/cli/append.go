@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// A batch of append ends at so many messages or bytes, or when no further line is there yet.
+// A batch of append ends at so many messages or bytes, or if the next line has not arrived yet.
 const (
 	batchMessages = 1000
 	batchBytes    = 4 << 20
@@ -27,9 +27,9 @@ type appender struct {
 	stored int            // messages added
 	known  int            // messages that were there, or whose key was known
 	mended int            // half characters in their JSON that were replaced
-	line   int            // the last line that is stored
-	first  *chatctx.Batch // which the others are one operation with
-	newest string         // the newest operation of them: to undo that undoes all
+	line   int            // the last stored line
+	first  *chatctx.Batch // the others join its operation
+	newest string         // the newest of their operations: undoing it undoes all
 	last   *chatctx.Committed
 }
 
@@ -65,7 +65,7 @@ func (a *appender) store(batch []*chatctx.Message, numbers []int) error {
 		a.mended += m.MakeWhole()
 	}
 	ref, name := a.r.contextRef(), a.r.branchName()
-	if a.last != nil { // the same branch to the end, whatever others switch to meanwhile
+	if a.last != nil { // the same branch to the end, even if others switch meanwhile
 		ref, name = a.last.Context.String(), a.last.Branch
 	}
 	b := a.r.st.Begin(ref, name)
@@ -106,16 +106,16 @@ func (a *appender) report(c *chatctx.Committed) {
 			a.r.printJSON(p)
 		}
 	}
-	a.r.con.out.flush() // a reader that has gone is no reason to stop storing
+	a.r.con.out.flush() // if nobody reads the output any more, storing goes on
 }
 
 // lines reads messages from JSON lines.
 type lines struct {
 	in    *bufio.Reader
-	limit int // bytes of a line
-	most  int // messages of a batch
+	limit int // bytes in a line
+	most  int // messages in a batch
 	n     int // the number of the line read last
-	// mended are the half characters that were replaced.
+	// mended counts the half characters that were replaced.
 	mended int
 }
 
@@ -123,8 +123,8 @@ func newLines(in io.Reader, limit, most int) *lines {
 	return &lines{in: bufio.NewReaderSize(in, 1<<20), limit: limit, most: most}
 }
 
-// batch reads messages until one of the limits is reached, or the next line has not come yet. With an error it gives the
-// messages before it; io.EOF is the end.
+// batch reads messages until one of the limits is reached, or the next line has not arrived yet. With an error it returns the messages before it; io.EOF is
+// the end.
 func (l *lines) batch() (batch []*chatctx.Message, numbers []int, err error) {
 	bytesRead := 0
 	for len(batch) < l.most && bytesRead < batchBytes {
@@ -139,7 +139,7 @@ func (l *lines) batch() (batch []*chatctx.Message, numbers []int, err error) {
 			continue
 		}
 		m := new(chatctx.Message)
-		if utf8.Valid(line) { // half characters are replaced, as in an import; bytes that are no text are refused
+		if utf8.Valid(line) { // half characters are replaced, as in an import; other invalid bytes are refused
 			whole, mended := jsontree.Whole(line)
 			line, l.mended = whole, l.mended+mended
 		}
@@ -151,13 +151,13 @@ func (l *lines) batch() (batch []*chatctx.Message, numbers []int, err error) {
 	return batch, numbers, nil
 }
 
-// ready reports whether a whole line is there without waiting.
+// ready reports whether a whole line can be read without waiting.
 func (l *lines) ready() bool {
 	have, _ := l.in.Peek(l.in.Buffered())
 	return bytes.IndexByte(have, '\n') >= 0
 }
 
-// next reads a line of any length up to the limit, without its end. The last line may lack the newline.
+// next reads a line up to the limit, without its end. The last line may lack the newline.
 func (l *lines) next() ([]byte, error) {
 	var line []byte
 	l.n++

@@ -11,16 +11,16 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// parsed is a command line taken apart, before the values of flags are looked at.
+// parsed is a command line split into its parts, before the values of flags are parsed.
 type parsed struct {
-	path   []*command // the command, after those that it stands under; empty when none was named
-	shared []string   // flags that other commands have too, as --name=value, in the order they came
-	own    []string   // the command's own flags, in the same way
+	path   []*command // the command, after those above it; empty if none was named
+	shared []string   // flags that other commands have too, as --name=value, in their original order
+	own    []string   // the command's own flags, in the same form
 	args   []string
 	help   bool
 }
 
-// command is the one that was named, nil for none.
+// command returns the named command, nil if there is none.
 func (p *parsed) command() *command {
 	if len(p.path) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (p *parsed) command() *command {
 	return p.path[len(p.path)-1]
 }
 
-// name is the command as it is typed: "branch ls".
+// name returns the command as it is typed: "branch ls".
 func (p *parsed) name() string {
 	names := make([]string, len(p.path))
 	for i, c := range p.path {
@@ -37,7 +37,7 @@ func (p *parsed) name() string {
 	return strings.Join(names, " ")
 }
 
-// typed is the command line again, without store, conversation and the shared flags named without, and with more flags.
+// typed returns the command line again, without the store, the conversation and the shared flags in without, and with more flags.
 func (p *parsed) typed(more string, without ...string) string {
 	words, without := []string{p.name()}, append(without, "context")
 	add := func(kept []string, flags []urfave.Flag, without []string) {
@@ -59,7 +59,7 @@ func (p *parsed) typed(more string, without ...string) string {
 	return strings.Join(words, " ")
 }
 
-// flagTyped is how one types a flag that was kept as --name=value.
+// flagTyped returns a flag that was kept as --name=value as it is typed.
 func flagTyped(all []urfave.Flag, kept string) string {
 	name, value, _ := strings.Cut(kept, "=")
 	for _, f := range all {
@@ -74,18 +74,18 @@ func flagTyped(all []urfave.Flag, kept string) string {
 	return quote(kept)
 }
 
-// splitter takes a command line apart. Flags may stand anywhere, which the flag package below urfave/cli does not know: it
-// ends the flags at the first argument and takes what follows as arguments without a word.
+// splitter splits a command line. Flags may stand anywhere; the flag package below urfave/cli would take all words after the first argument for arguments
+// without a warning.
 type splitter struct {
 	table []*command
 	out   parsed
-	seen  map[string]bool // shared flags by name, to be held against the command once it is known
+	seen  map[string]bool // shared flags by name, to be checked once the command is known
 	rest  []string
-	bare  int      // how many of the arguments stand before a --
-	empty []string // the flags that were given an empty value
+	bare  int      // number of arguments before a --
+	empty []string // flags that were given an empty value
 }
 
-// split takes args apart by the commands of table.
+// split splits args by the commands of table.
 func split(table []*command, args []string) (*parsed, error) {
 	s := &splitter{table: table, rest: args, seen: map[string]bool{}}
 	for len(s.rest) > 0 {
@@ -93,7 +93,7 @@ func split(table []*command, args []string) (*parsed, error) {
 		s.rest = s.rest[1:]
 		var err error
 		switch {
-		case a == "--" && s.out.command() == nil && len(s.rest) > 0: // it ends the flags of no command yet
+		case a == "--" && s.out.command() == nil && len(s.rest) > 0: // -- ends flags only after a command
 			a, s.rest = s.rest[0], s.rest[1:]
 			err = s.word(a)
 		case a == "--":
@@ -114,7 +114,7 @@ func split(table []*command, args []string) (*parsed, error) {
 	return &s.out, s.finish()
 }
 
-// looksLikeFlag tells flags from arguments: "-" is standard input, and text such as "- first" is text.
+// looksLikeFlag distinguishes flags from arguments: "-" is standard input, and text such as "- first" is text.
 func looksLikeFlag(a string) bool {
 	if len(a) < 2 || a[0] != '-' {
 		return false
@@ -163,8 +163,8 @@ func (s *splitter) helpHint() string {
 	return strings.Join(strings.Fields("chatctx help "+s.out.name()), " ") + " lists what there is"
 }
 
-// flags are those that may stand here, the command's own ones and the shared ones. Before the command is known these are
-// the ones that any command may have.
+// flags returns the flags that may stand here: the command's own and the shared ones. Before the command is known these are the ones that any command may
+// have.
 func (s *splitter) flags() (own, shared []urfave.Flag) {
 	c := s.out.command()
 	if c == nil {
@@ -173,7 +173,7 @@ func (s *splitter) flags() (own, shared []urfave.Flag) {
 	return c.flags, sharedFlags(c.scope)
 }
 
-// find gives the flag of a name. A command's own flag hides a shared one.
+// find returns the flag with a name. A command's own flag hides a shared one.
 func (s *splitter) find(dash, name string) (found urfave.Flag, isOwn bool, err error) {
 	own, shared := s.flags()
 	var names []string
@@ -229,7 +229,7 @@ func (s *splitter) short(letters string) error {
 	return nil
 }
 
-// shortError names the whole of a long flag that was written with one dash.
+// shortError completes an error for a long flag that was written with one dash.
 func (s *splitter) shortError(err error, whole string) error {
 	if utf8.RuneCountInString(whole) == 1 {
 		return err
@@ -243,7 +243,7 @@ func (s *splitter) shortError(err error, whole string) error {
 	return &usageError{fmt.Sprintf("no flag -%s", whole), "did you mean --" + whole + "?"}
 }
 
-// add keeps a flag; one that takes a value and has none yet takes the next word, whatever that begins with.
+// add keeps a flag. If it needs a value and has none yet, the next word is the value, whatever it begins with.
 func (s *splitter) add(f urfave.Flag, own bool, value string, has bool) error {
 	name := f.Names()[0]
 	switch {
@@ -268,7 +268,7 @@ func (s *splitter) add(f urfave.Flag, own bool, value string, has bool) error {
 	return nil
 }
 
-// finish holds the flags that came before the command against it.
+// finish checks the flags that came before the command.
 func (s *splitter) finish() error {
 	c := s.out.command()
 	if c == nil || s.out.help {
@@ -289,8 +289,8 @@ func (s *splitter) finish() error {
 	return c.checkArgs(s.out.name(), s.out.args)
 }
 
-// checkEmpty refuses flags and arguments that are there and empty: a variable that a shell script forgot to set must not mean the current
-// conversation, or all of them. The words of a command that stand behind -- are passed on as they are.
+// checkEmpty refuses empty flags and arguments: a variable that a shell script forgot to set must not mean the current conversation, or all of them. The
+// words of a command behind -- are passed on unchanged.
 func (s *splitter) checkEmpty(c *command) error {
 	hint := "a variable that is not set? leave it out for the default"
 	for _, name := range s.empty {
@@ -316,7 +316,7 @@ func takesValue(f urfave.Flag) bool {
 	return ok && d.TakesValue()
 }
 
-// valueWord is the word for a flag's value: what stands between backquotes in its usage.
+// valueWord returns the word for a flag's value, which its usage has in backquotes.
 func valueWord(f urfave.Flag) string {
 	d, ok := f.(urfave.DocGenerationFlag)
 	if !ok || !d.TakesValue() {
@@ -337,7 +337,7 @@ func sameLetters(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// suggest names the candidate that is most like word, or else gives the hint.
+// suggest names the candidate most like word, or else returns the hint.
 func suggest(word string, candidates []string, before, hint string) string {
 	best, score := "", 0.8
 	for _, c := range candidates {

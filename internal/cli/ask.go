@@ -14,10 +14,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
-// maxAsked bounds how many answers one command asks for: each of them is a request that is paid for.
+// maxAsked bounds how many answers one command asks for, since each is a request that costs money.
 const maxAsked = 32
 
-// manyFlags ask several models, or one several times.
+// manyFlags are the flags to ask several models, or one several times.
 func manyFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.StringFlag{Name: "models", Usage: "ask all of these `MODELS` at once, with commas between them, each on a new branch"},
@@ -26,7 +26,7 @@ func manyFlags() []urfave.Flag {
 	}
 }
 
-// many reports whether the command line asks for answers on branches of their own, of several models or several of one.
+// many reports whether the command line asks for answers on branches of their own: of several models, or several answers of one.
 func (r *run) many() bool {
 	return r.name == "ask" || r.given("models") || r.given("n") || r.given("set") || len(r.flags.StringSlice("model")) > 1
 }
@@ -41,7 +41,7 @@ func doAsk(r *run) error {
 	return doSend(r)
 }
 
-// askAgain has the last user message of the branch answered once more by each model.
+// askAgain lets each model answer the last user message of the branch again.
 func (r *run) askAgain() error {
 	c, name, err := r.talk()
 	if err != nil {
@@ -54,14 +54,14 @@ func (r *run) askAgain() error {
 	return r.askMany(r.turn(c, name), nil, chatctx.RefTo(question.ID))
 }
 
-// asker is one of those who answer: a turn with settings of its own, which asks on the branch for the answer.
+// asker is one of those that answer: a turn with settings of its own, on the branch for its answer.
 type asker struct {
 	*turn.Turn
 	label string
 }
 
-// askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer on a new branch from there, or from the message at. The
-// active branch stays as it is.
+// askMany asks several models at once. The message, if there is one, goes on the turn's branch; each answer goes on a new branch from there, or from the
+// message at. The active branch stays.
 func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 	askers, err := r.askers(t)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 				r.answeredApart(a.Turn, a.Outcome)
 				a.Err = refusal(a.Outcome.Reply())
 			}
-			if a.Err == nil || r.ctx.Err() != nil { // askedAll says what is kept of one that was stopped
+			if a.Err == nil || r.ctx.Err() != nil { // askedAll says what is kept of a stopped answer
 				return
 			}
 			a.Err = fmt.Errorf("%s: %w", labels[a.Turn], a.Err)
@@ -92,7 +92,7 @@ func (r *run) askMany(t *turn.Turn, m *chatctx.Message, at chatctx.Ref) error {
 	return r.askedAll(answers)
 }
 
-// models are those that the command line names; one empty name, the branch's own, where it names none.
+// models returns the models that the command line names, or one empty name, for the branch's own, if it names none.
 func (r *run) models() ([]string, error) {
 	named := r.flags.StringSlice("model")
 	if r.given("models") {
@@ -115,7 +115,7 @@ func (r *run) models() ([]string, error) {
 	return models, nil
 }
 
-// askers are who is asked, with names for their branches that are free.
+// askers returns whom to ask, with free names for their branches.
 func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	times := 1
 	if r.given("n") {
@@ -157,7 +157,7 @@ func (r *run) askers(t *turn.Turn) ([]*asker, error) {
 	return all, nil
 }
 
-// settingsOf reads --set MODEL:KEY=VALUE, by model.
+// settingsOf parses --set MODEL:KEY=VALUE, by model.
 func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage, error) {
 	out := map[string]map[string]json.RawMessage{}
 	for _, s := range r.flags.StringSlice("set") {
@@ -183,7 +183,7 @@ func (r *run) settingsOf(models []string) (map[string]map[string]json.RawMessage
 	return out, nil
 }
 
-// askedAll says what came of all.
+// askedAll reports all results.
 func (r *run) askedAll(answers []*turn.Answer) error {
 	var failed error
 	var done, kept, again []string
@@ -195,7 +195,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 		if a.Err != nil {
 			failed = errors.Join(failed, a.Err)
 			again = append(again, modelOf(a.Turn))
-			continue // what was refused is on its branch, and is no answer
+			continue // the refusal is on its branch, but is no answer
 		}
 		done = append(done, quote(a.Branch))
 		if a.Outcome.Waiting > 0 {
@@ -223,7 +223,7 @@ func (r *run) askedAll(answers []*turn.Answer) error {
 	return nil
 }
 
-// keptText says what an ask leaves that was stopped: the names of the branches with answers, whole and unfinished.
+// keptText says what a stopped ask leaves: the names of the branches with answers, complete and unfinished.
 func keptText(done, kept []string) string {
 	var parts []string
 	if len(done) > 0 {
@@ -238,13 +238,13 @@ func keptText(done, kept []string) string {
 	return strings.Join(parts, "; ")
 }
 
-// modelOf is the model that a turn was told to ask, "" for the branch's own.
+// modelOf returns the model that a turn was told to ask, "" for the branch's own.
 func modelOf(t *turn.Turn) (name string) {
 	_ = json.Unmarshal(t.Settings["model"], &name)
 	return name
 }
 
-// askAgainHint is the command that asks those models again that gave no answer.
+// askAgainHint returns the command that asks those models again that gave no answer.
 func (r *run) askAgainHint(models []string) string {
 	slices.Sort(models)
 	models = slices.DeleteFunc(slices.Compact(models), func(m string) bool { return m == "" })

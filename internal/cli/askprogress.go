@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
-// watched shows on one line of a terminal how far those are who were asked. Each of them tells it from a goroutine of its own.
+// watched shows the progress of all askers on one line of a terminal. Each asker reports from a goroutine of its own.
 type watched struct {
 	r      *run // nil: nobody watches
 	mu     sync.Mutex
@@ -20,7 +20,7 @@ type watched struct {
 	next   time.Time
 }
 
-// watching has turns tell how far they are, where somebody looks.
+// watching makes turns report their progress, if somebody watches.
 func (r *run) watching(turns []*turn.Turn, labels map[*turn.Turn]string) *watched {
 	w := &watched{turns: turns, labels: labels, state: map[*turn.Turn]string{}, words: map[*turn.Turn]int{}}
 	if !r.con.errs || r.json() {
@@ -33,7 +33,7 @@ func (r *run) watching(turns []*turn.Turn, labels map[*turn.Turn]string) *watche
 	return w
 }
 
-// saw takes in what happens to one that was asked.
+// saw records an event of an asker.
 func (w *watched) saw(t *turn.Turn, e turn.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *watched) saw(t *turn.Turn, e turn.Event) {
 	}
 }
 
-// ended takes the line away while print prints an answer, and puts it back while others are awaited.
+// ended removes the line while print prints an answer, and restores it while others are awaited.
 func (w *watched) ended(a *turn.Answer, print func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// attach puts files behind a message's text, the images first.
+// attach appends files to a message's text, the images first.
 func attach(m *chatctx.Message, images, files []string) error {
 	for _, path := range images {
 		b, err := readFile(path)
@@ -35,7 +35,7 @@ func attach(m *chatctx.Message, images, files []string) error {
 	return nil
 }
 
-// signatures are the beginnings of contents that are known without a look at the name.
+// signatures are the beginnings of contents whose type does not depend on the name.
 var signatures = []struct {
 	offset int
 	magic  string
@@ -55,7 +55,7 @@ var signatures = []struct {
 	{0, "PK\x03\x04", "application/zip"},
 }
 
-// mediaType tells what bytes are: by their beginning, else by the name's ending, but a name alone makes nothing an image.
+// mediaType determines a media type by the beginning of the bytes, else by the name's ending; but a name alone makes nothing an image.
 func mediaType(b []byte, name string) string {
 	byName, _, _ := mime.ParseMediaType(mime.TypeByExtension(strings.ToLower(filepath.Ext(name))))
 	for _, s := range signatures {

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// triedJSON is what was said of a turn.
+// triedJSON is the verdict on a turn.
 type triedJSON struct {
 	Turn int  `json:"turn"`
 	Good bool `json:"good"`
@@ -32,7 +32,7 @@ type bisectJSON struct {
 type bisecting struct {
 	r    *run
 	snap *chatctx.Snapshot
-	cmd  []string // that judges; nil: a person does
+	cmd  []string // the command that judges; nil: a person does
 	in   *bufio.Reader
 	out  bisectJSON
 }
@@ -75,7 +75,7 @@ func doBisect(r *run) error {
 	return b.report(bad)
 }
 
-// turns are the first and the last turn of a stretch.
+// turns returns the first and last turn of a stretch.
 func (b *bisecting) turns(s *chatctx.Stretch) (first, last int, err error) {
 	if s.To < s.From {
 		return 0, 0, chatctx.NotFound("turn in the range", b.r.arg(0))
@@ -96,7 +96,7 @@ func (b *bisecting) turns(s *chatctx.Stretch) (first, last int, err error) {
 	return first, last, nil
 }
 
-// search finds the first bad turn, 0 where the last one is good. What stands before the first counts as good.
+// search finds the first bad turn, 0 if the last one is good. Everything before the first counts as good.
 func (b *bisecting) search(first, last int) (int, error) {
 	good, err := b.good(last)
 	if err != nil || good {
@@ -116,7 +116,7 @@ func (b *bisecting) search(first, last int) (int, error) {
 	return last, nil
 }
 
-// good asks about the branch up to the end of a turn.
+// good judges the branch up to the end of a turn.
 func (b *bisecting) good(turn int) (bool, error) {
 	end, err := b.end(turn)
 	if err != nil {
@@ -133,10 +133,10 @@ func (b *bisecting) good(turn int) (bool, error) {
 	return good, err
 }
 
-// end is the last message of a turn.
+// end returns the last message of a turn.
 func (b *bisecting) end(turn int) (*chatctx.Entry, error) {
 	e, err := b.snap.Place(b.r.ctx, chatctx.Ref(fmt.Sprintf("branch:%s@a%d", b.snap.Info.Name, turn)))
-	if errors.Is(err, chatctx.ErrNotFound) { // nobody has answered
+	if errors.Is(err, chatctx.ErrNotFound) { // there is no answer
 		return b.snap.Place(b.r.ctx, chatctx.Ref(fmt.Sprintf("branch:%s@u%d", b.snap.Info.Name, turn)))
 	}
 	return e, err

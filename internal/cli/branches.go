@@ -45,7 +45,7 @@ func branchCommands() []*command {
 	}
 }
 
-// branchLine is a branch in branch ls and show.
+// branchLine prints a branch in branch ls and show.
 func (r *run) branchLine(b *chatctx.BranchInfo) {
 	mark := " "
 	if b.Active {
@@ -65,7 +65,7 @@ func (r *run) branchLine(b *chatctx.BranchInfo) {
 	r.printf("%s %s  %s\n", mark, pad(cut(oneLine(b.Name), 40), 16), r.paint(dim, head+from))
 }
 
-// forked reports a branch that was made.
+// forked reports a new branch.
 func (r *run) forked(c *chatctx.Committed, stay bool) error {
 	f := c.Last()
 	at := "its beginning"
@@ -188,7 +188,7 @@ func doEdit(r *run) error {
 	return r.forked(c, false)
 }
 
-// doTree draws the branches, or gives them as JSON.
+// doTree draws the branches, or prints them as JSON.
 func doTree(r *run) error {
 	c, err := r.settled()
 	if err != nil {

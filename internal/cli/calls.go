@@ -124,10 +124,10 @@ func callWatches() []*command {
 	}
 }
 
-// callName is how text names a call.
+// callName is a call's name in text.
 func callName(c *chatctx.Call) string { return fmt.Sprintf("%s:%d", short(c.Message), c.Index) }
 
-// callState is a call's state in words.
+// callState returns a call's state in words.
 func callState(c *chatctx.Call) string {
 	if c.Execution == "" || c.Execution == pool.NotRun {
 		return string(c.Status)
@@ -135,7 +135,7 @@ func callState(c *chatctx.Call) string {
 	return string(c.Execution)
 }
 
-// callStore opens the store to let rules decide; one that cannot be written is read as it is.
+// callStore opens the store so that rules can decide. A store that cannot be written is opened to read.
 func (r *run) callStore() (*chatctx.Store, error) {
 	st, err := r.writer()
 	if errors.Is(err, chatctx.ErrReadOnly) || errors.Is(err, fs.ErrPermission) {
@@ -144,7 +144,7 @@ func (r *run) callStore() (*chatctx.Store, error) {
 	return st, err
 }
 
-// callFilter is what the flags of ls and watch say.
+// callFilter reads the filter from the flags of ls and watch.
 func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 	if r.contextRef() != "" || r.branchName() != "" {
 		c, err := st.Context(r.ctx, r.contextRef())
@@ -174,7 +174,7 @@ func (r *run) callFilter(st *chatctx.Store) (f chatctx.CallFilter, err error) {
 	return f, nil
 }
 
-// openCalls opens the store for a list of calls, and reads which calls it is to have.
+// openCalls opens the store for a list of calls, and reads its filter.
 func (r *run) openCalls(command string) (st *chatctx.Store, f chatctx.CallFilter, err error) {
 	if r.given("n") && r.flags.Int("n") < 1 {
 		return nil, f, usagef("%s -n needs a number from 1 on", command)
@@ -201,7 +201,7 @@ func doCallsLs(r *run) error {
 			return err
 		}
 		if v.Effect != "" && v.Effect != chatctx.Ask && f.State == contract.CallStates["pending"] {
-			continue // the rules decide: it waits for nobody
+			continue // the rules decide it, so it waits for nobody
 		}
 		if err := r.emit(v, func() { r.judgedLine(st, c, v, titles) }); err != nil {
 			return err
@@ -216,7 +216,7 @@ func doCallsLs(r *run) error {
 	return nil
 }
 
-// judgedCall is a call with what the rules say of it. Nothing is written.
+// judgedCall is a call with what the rules say of it. It writes nothing.
 func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 	v := callToJSON(c)
 	if err := r.origin(st, c, &v); err != nil || c.Status != pool.Pending {
@@ -232,7 +232,7 @@ func (r *run) judgedCall(st *chatctx.Store, c *chatctx.Call) (callJSON, error) {
 	return v, nil
 }
 
-// origin fills in where a sub-context's call comes from.
+// origin sets where a sub-context's call comes from.
 func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
 	from, known := r.origins[c.Context]
 	if !known {
@@ -260,7 +260,7 @@ func (r *run) origin(st *chatctx.Store, c *chatctx.Call, v *callJSON) error {
 	return nil
 }
 
-// judgedLine prints a call on one line. One that the rules decide is not shown as waiting.
+// judgedLine prints a call on one line. A call that the rules decide is not shown as waiting.
 func (r *run) judgedLine(st *chatctx.Store, c *chatctx.Call, v callJSON, titles map[chatctx.ID]string) {
 	state := callState(c)
 	if v.Rule != nil && v.Effect != chatctx.Ask {
@@ -272,7 +272,7 @@ func (r *run) judgedLine(st *chatctx.Store, c *chatctx.Call, v callJSON, titles 
 	}
 }
 
-// callLine prints a call on one line, with where it comes from.
+// callLine prints a call on one line, with its origin.
 func (r *run) callLine(st *chatctx.Store, c *chatctx.Call, titles map[chatctx.ID]string) {
 	r.callLineIn(st, c, callState(c), titles)
 }

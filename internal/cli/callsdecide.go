@@ -29,7 +29,7 @@ func doCallsCancel(r *run) error {
 	return r.decide(chatctx.Verdict{Status: pool.Denied, Kind: chatctx.ByCancel}, "cancelled")
 }
 
-// decide takes one decision about all calls that the command line names.
+// decide makes one decision about all calls that the command line names.
 func (r *run) decide(v chatctx.Verdict, done string) error {
 	v.Name, v.Reason = r.flag("by"), r.flag("reason")
 	for _, text := range []string{v.Name, v.Reason} {
@@ -57,7 +57,7 @@ func (r *run) decide(v chatctx.Verdict, done string) error {
 	return d.named()
 }
 
-// decider takes decisions, together in each context: one undo takes them back.
+// decider makes decisions, together in each context, so that one undo takes them back.
 type decider struct {
 	r       *run
 	st      *chatctx.Store
@@ -66,10 +66,10 @@ type decider struct {
 	groups  map[chatctx.ID]*chatctx.Batch
 	decided int
 	order   []chatctx.ID                      // the contexts in which something was decided
-	last    map[chatctx.ID]*chatctx.Committed // in each of them: its undo takes back all that was decided there
+	last    map[chatctx.ID]*chatctx.Committed // in each of them: undoing it undoes all decisions there
 }
 
-// named decides the calls that were named, those of a context all or none.
+// named decides the named calls, those of a context all or none.
 func (d *decider) named() error {
 	var order []chatctx.ID
 	calls := map[chatctx.ID][]*chatctx.Call{}
@@ -94,10 +94,10 @@ func (d *decider) named() error {
 	return d.report()
 }
 
-// manyAtOnce is how many calls are decided in one transaction.
+// manyAtOnce is how many calls one transaction decides.
 const manyAtOnce = 200
 
-// all decides all calls that wait and that the flags take. One that somebody else decides meanwhile is left to them.
+// all decides all waiting calls that the flags select. A call that somebody else decides meanwhile stays as decided.
 func (d *decider) all() error {
 	f, err := d.r.callFilter(d.st)
 	if err == nil && !d.r.is("everywhere") {
@@ -136,7 +136,7 @@ func (d *decider) all() error {
 	return d.report()
 }
 
-// onThisBranch is the context and the branch that a command is about where it names neither.
+// onThisBranch returns the context and branch of a command that names neither.
 func (r *run) onThisBranch(st *chatctx.Store) (chatctx.ID, string, error) {
 	c, err := st.Context(r.ctx, r.contextRef())
 	if err != nil {
@@ -204,7 +204,7 @@ func (d *decider) report() error {
 	return nil
 }
 
-// undoOf is the command that takes a change back whatever context is current then.
+// undoOf returns the command that undoes a change whatever context is current then.
 func (r *run) undoOf(c *chatctx.Committed) string {
 	return r.onStore("undo " + c.Operation + " --context " + short(c.Context))
 }

@@ -43,7 +43,7 @@ func doCallsShow(r *run) error {
 	})
 }
 
-// printRuling says what the rules say of a call that waits, and why.
+// printRuling prints what the rules say of a waiting call, and why.
 func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
 	if c.Status != pool.Pending {
 		return
@@ -53,7 +53,7 @@ func (r *run) printRuling(st *chatctx.Store, c *chatctx.Call) {
 	}
 }
 
-// printArguments shows what a call would do: all of its arguments, and below them a diff where they change a file.
+// printArguments prints what a call would do: all of its arguments, and a diff if they change a file.
 func (r *run) printArguments(c *chatctx.Call) {
 	if c.Effective != nil {
 		r.printf("proposed:\n%s\nto be run with:\n", pretty(c.Arguments))
@@ -81,11 +81,11 @@ func (r *run) printLineDiff(before, after string) {
 	}
 }
 
-// reviewer goes through the calls that wait.
+// reviewer goes through the waiting calls.
 type reviewer struct {
 	r       *run
 	st      *chatctx.Store
-	line    func(prompt string) (string, error) // asks for a line; io.EOF where none comes any more
+	line    func(prompt string) (string, error) // asks for a line; io.EOF if there are no more
 	takes   func(*chatctx.Call) bool            // nil: all
 	editor  bool                                // arguments may be edited in the person's editor
 	reason  string                              // for the next decision
@@ -123,7 +123,7 @@ func doCallsReview(r *run) error {
 	return err
 }
 
-// all asks about the calls that a filter takes and that no rule decides, one after the other, and says about how many.
+// all asks about each call that a filter selects and that no rule decides, and returns how many there were.
 func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 	for c, err := range v.st.Calls(v.r.ctx, f) {
 		if err != nil {
@@ -137,7 +137,7 @@ func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 			return seen, err
 		}
 		if j.Effect != chatctx.Ask {
-			continue // the rules decide
+			continue // the rules decide it
 		}
 		seen++
 		if more, err := v.one(c, j); err != nil || !more {
@@ -147,7 +147,7 @@ func (v *reviewer) all(f chatctx.CallFilter) (seen int, err error) {
 	return seen, nil
 }
 
-// one asks about one call until it is decided or skipped. more: there may be another.
+// one asks about one call until it is decided or skipped. It returns more if the review goes on.
 func (v *reviewer) one(c *chatctx.Call, j *chatctx.Ruling) (more bool, err error) {
 	r := v.r
 	v.reason = ""
@@ -200,7 +200,7 @@ func (v *reviewer) ask(prompt string) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// decide takes a decision, with rules that are made by it; that somebody else was faster is told, and no end of the review.
+// decide makes a decision, together with new rules. If somebody else was faster, it says so and the review goes on.
 func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...chatctx.Rule) error {
 	verdict.Name, verdict.Reason = v.r.flag("by"), v.reason
 	b := v.st.Begin(c.Context.String(), c.Branch)
@@ -228,7 +228,8 @@ func (v *reviewer) decide(c *chatctx.Call, verdict chatctx.Verdict, rules ...cha
 	return v.r.emit(j, func() { v.r.printf("%s is %s\n", callName(now), callState(now)) })
 }
 
-// always allows calls like this one by a rule, and this call. What the rule covers is chosen, the narrowest first. done: the call is decided.
+// always allows calls like this one by a rule, and this call. The person chooses what the rule covers, the narrowest first. It returns done if the call is
+// decided.
 func (v *reviewer) always(c *chatctx.Call, j *chatctx.Ruling, arguments json.RawMessage) (done bool, err error) {
 	q := j.Question
 	if arguments != nil {
@@ -252,7 +253,7 @@ func (v *reviewer) always(c *chatctx.Call, j *chatctx.Ruling, arguments json.Raw
 	return true, v.decide(c, chatctx.Verdict{Status: pool.Approved, Arguments: arguments}, *rule)
 }
 
-// edited is edit; arguments that cannot be used are told, and those before them stay.
+// edited is edit, but reports unusable arguments and keeps those before.
 func (v *reviewer) edited(c *chatctx.Call, arguments json.RawMessage) json.RawMessage {
 	changed, err := v.edit(c, arguments)
 	if err != nil {

@@ -110,10 +110,10 @@ func doCallsResolve(r *run) error {
 	return r.answeredCall(done)
 }
 
-// ownAllowed are tools of the program's that need no decision.
+// ownAllowed are tools of the program itself that need no decision.
 var ownAllowed = map[string]bool{enhancer.ArtifactTool.Name: true}
 
-// executor runs calls of a context with the tools that are kept and those of the program. It ends with the command.
+// executor returns an executor for a context with the stored tools and those of the program. It ends with the command.
 func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	dir, _ := os.Getwd()
 	e := &approval.Executor{Context: c, Dir: dir, Helper: r.con.helper, Functions: r.ownTools(c), Allowed: ownAllowed}
@@ -124,7 +124,7 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 		r.executors.telling.Lock()
 		defer r.executors.telling.Unlock()
 		if r.name == "calls run" {
-			_ = r.answeredCall(ev.Answered) // where the reader has gone the command's own calls say so
+			_ = r.answeredCall(ev.Answered) // if the reader has gone, the command itself reports it
 			return
 		}
 		r.note("%s %s is %s", callName(ev.Call), clean(ev.Call.Tool), callState(ev.Call))
@@ -133,11 +133,12 @@ func (r *run) executor(c *chatctx.ChatContext) *approval.Executor {
 	return e
 }
 
-// executors are those that a command made, which end with it. Tasks that run at once, and requests that a server answers, make them at the same time.
+// executors are the executors of a command, which end with it. Tasks that run at the same time, and requests that a server answers, add to them at the same
+// time.
 type executors struct {
 	mu      sync.Mutex
 	all     []*approval.Executor
-	telling sync.Mutex // what they did, one after the other
+	telling sync.Mutex // orders the reports of what they did
 }
 
 func (x *executors) add(e *approval.Executor) {
@@ -174,7 +175,7 @@ func doCallsRun(r *run) error {
 		return err
 	}
 	e := r.executor(c)
-	e.Limit, e.Timeout, e.Show = r.flags.Int("limit"), r.flags.Duration("timeout"), nil // its report has them
+	e.Limit, e.Timeout, e.Show = r.flags.Int("limit"), r.flags.Duration("timeout"), nil // the report has them
 	went, err := r.carryOn(r.ctx, c, name)
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func doCallsRun(r *run) error {
 	return r.stillWaiting(report)
 }
 
-// stillWaiting says which calls are open after a run.
+// stillWaiting returns an error that names the calls that are open after a run.
 func (r *run) stillWaiting(report *approval.Report) error {
 	if len(report.Waiting) == 0 {
 		return nil
@@ -245,7 +246,7 @@ func (r *run) runOne(st *chatctx.Store, ref string) error {
 	return r.answeredCall(a)
 }
 
-// deniedError: a call that was waited for was decided against.
+// deniedError means that an awaited call was denied.
 type deniedError struct{ call *chatctx.Call }
 
 func (e *deniedError) Error() string {
@@ -256,7 +257,7 @@ func (e *deniedError) Error() string {
 	return s
 }
 
-// elsewhereError: a call ended before it came here, and so was approved by nobody here. It is an ErrConflict.
+// elsewhereError means that a call had ended before this command got it, so nobody approved it here. It is an ErrConflict.
 type elsewhereError struct{ call *chatctx.Call }
 
 func (e *elsewhereError) Error() string {
@@ -265,7 +266,7 @@ func (e *elsewhereError) Error() string {
 
 func (e *elsewhereError) Unwrap() error { return chatctx.ErrConflict }
 
-// undecidedError: nobody decided in the time that was given.
+// undecidedError means that nobody decided within the time limit.
 type undecidedError struct {
 	call *chatctx.Call
 	time time.Duration
@@ -294,7 +295,7 @@ func doCallsWait(r *run) error {
 	if err != nil {
 		return err
 	}
-	if d := r.flags.Duration("timeout"); d > 0 { // a server may take longer to listen than somebody wants to wait
+	if d := r.flags.Duration("timeout"); d > 0 { // a server may take longer to listen than the person wants to wait
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
@@ -316,7 +317,7 @@ func doCallsWait(r *run) error {
 	return nil
 }
 
-// ruled lets the rules decide about a call, and its time, and gives it as it is then.
+// ruled lets the rules, or an expiry, decide about a call, and returns its new state.
 func (r *run) ruled(st *chatctx.Store, c *chatctx.Call) (*chatctx.Call, error) {
 	cc, err := st.Context(r.ctx, c.Context.String())
 	if err != nil {
@@ -337,7 +338,7 @@ func (r *run) ruled(st *chatctx.Store, c *chatctx.Call) (*chatctx.Call, error) {
 	return st.Call(r.ctx, c.Context.String(), c.Branch, c.Ref())
 }
 
-// decided waits until a call is decided, or its time is over.
+// decided waits until a call is decided or its time is over.
 func (r *run) decided(ctx context.Context, st *chatctx.Store, c *chatctx.Call, changes <-chan chatctx.Change) (*chatctx.Call, error) {
 	for {
 		now, err := r.ruled(st, c)

@@ -19,23 +19,23 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// chat is a session: messages go to the model, lines that begin with a slash are commands. Both may run while an answer comes.
+// chat is a session: messages go to the model, lines that begin with a slash are commands. Both may run while an answer arrives.
 type chat struct {
 	r    *run
-	term *ui.Prompt // nil where nobody types
+	term *ui.Prompt // nil if there is no terminal
 
 	mu       sync.Mutex
 	context  *chatctx.ChatContext
 	branch   string
-	stops    map[int]context.CancelFunc // of the answers that come, and of the command that runs
+	stops    map[int]context.CancelFunc // of the answers under way, and of the running command
 	next     int
-	question *asking    // about calls that wait; nil for none
+	question *asking    // about waiting calls; nil if there is none
 	news     news       // what others add
 	shown    spot       // of the answer that holds front
-	front    sync.Mutex // held by the answer that shows while it comes; others show when they are whole
+	front    sync.Mutex // held by the answer that is shown as it arrives; others are shown when they are complete
 	answers  sync.WaitGroup
-	failed   error                         // the last answer's, for the exit code where nobody is at the terminal
-	unsaid   map[string]bool               // flags of the command line that a command has put something in the place of
+	failed   error                         // the last answer's, for the exit code if there is no terminal
+	unsaid   map[string]bool               // flags of the command line that a command has replaced
 	said     map[spot]*chatctx.ChatContext // where this chat said something
 }
 
@@ -63,7 +63,7 @@ func doChat(r *run) error {
 	return s.fromPipe()
 }
 
-// fromPipe takes a line at a time, and its answer before the next.
+// fromPipe takes one line after the other, each after the answer to the one before.
 func (s *chat) fromPipe() error {
 	in := bufio.NewScanner(s.r.con.in)
 	in.Buffer(nil, maxText)
@@ -79,7 +79,7 @@ func (s *chat) fromPipe() error {
 	return errors.Join(in.Err(), s.failed, s.unanswered())
 }
 
-// unanswered is the error of messages that this chat leaves in a queue where nobody answers them.
+// unanswered returns an error for messages that this chat leaves in a queue where nobody answers them.
 func (s *chat) unanswered() error {
 	r := *s.r
 	r.unsaid = s.nowUnsaid()
@@ -116,7 +116,7 @@ func (s *chat) take(line string) (quit bool) {
 	return false
 }
 
-// console is a console of its own for something that runs in the chat.
+// console returns a separate console for something that runs in the chat.
 func (s *chat) console(ctx context.Context) *console {
 	c := *s.r.con
 	c.in, c.inTTY, c.tty, c.errs = strings.NewReader(""), false, false, false
@@ -135,7 +135,7 @@ func (s *chat) complain(err error) {
 	s.ready()
 }
 
-// ready shows where a message goes that is typed now.
+// ready shows where the next message goes.
 func (s *chat) ready() {
 	if s.term == nil {
 		return
@@ -160,8 +160,8 @@ func (s *chat) onBranch() string {
 	return s.branch
 }
 
-// say sends a message, or none to answer what the branch ends with, and does not wait for the answer. Where one comes already on the
-// branch, the message is queued and that one goes on with it.
+// say sends a message, or none to answer what the branch ends with, without waiting for the answer. If an answer is arriving on the branch already, the
+// message is queued and that answer's program goes on with it.
 func (s *chat) say(msgs ...*chatctx.Message) {
 	ctx, ended := s.stoppable()
 	s.news.mine(msgs)
@@ -187,14 +187,14 @@ func (s *chat) say(msgs ...*chatctx.Message) {
 func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string, msgs []*chatctx.Message) error {
 	r := *s.r
 	r.ctx, r.con, r.unsaid = ctx, s.console(ctx), s.nowUnsaid()
-	r.con.out.ctx = s.r.ctx // what came is shown also when the answer is stopped
+	r.con.out.ctx = s.r.ctx // what arrived is shown even if the answer is stopped
 	r.con.happens = func(e turn.Event) { s.happens(c, branch, e) }
 	t := r.turn(c, branch)
 	here := s.inFront(c, branch)
 	switch {
 	case s.front.TryLock():
 		defer s.front.Unlock()
-	case here: // it is queued, or its turn comes as soon as the one in front has said its last word
+	case here: // it is queued, or its turn comes when the answer in front has ended
 		turns := sync.OnceFunc(s.front.Lock)
 		mine := false
 		r.con.happens = func(e turn.Event) {
@@ -223,14 +223,14 @@ func (s *chat) answer(ctx context.Context, c *chatctx.ChatContext, branch string
 	return errors.Join(err, r.con.out.close())
 }
 
-// nowUnsaid are the flags of the command line that do not count any more.
+// nowUnsaid returns the flags of the command line that no longer count.
 func (s *chat) nowUnsaid() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.unsaid)
 }
 
-// unsay has settings that a command sets count before the command line's: a model with its provider.
+// unsay makes settings that a command sets count before those of the command line; a model counts with its provider.
 func (s *chat) unsay(p *parsed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *chat) unsay(p *parsed) {
 	}
 }
 
-// inFront reports whether the answer that shows while it comes is one on a branch.
+// inFront reports whether the answer that is shown as it arrives is one on a branch.
 func (s *chat) inFront(c *chatctx.ChatContext, branch string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +254,7 @@ func (s *chat) setFront(c *chatctx.ChatContext, branch string) {
 	s.shown = spot{c.ID, branch}
 }
 
-// stoppable is a context for something that stop ends; ended is to be called when it is over.
+// stoppable returns a context for something that stop ends. Call ended when it is over.
 func (s *chat) stoppable() (ctx context.Context, ended func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +270,7 @@ func (s *chat) stoppable() (ctx context.Context, ended func()) {
 	}
 }
 
-// stop ends the answers that come and the command that runs, and reports whether there were any.
+// stop ends the answers under way and the running command, and reports whether there were any.
 func (s *chat) stop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,7 +322,7 @@ func (s *chat) command(line string) {
 	s.ready()
 }
 
-// show prints a text of the chat's own.
+// show prints a text of the chat itself.
 func (s *chat) show(text string) {
 	con := s.console(s.r.ctx)
 	fmt.Fprint(con.out, text)
@@ -332,7 +332,7 @@ func (s *chat) show(text string) {
 	s.ready()
 }
 
-// picked lets the person choose where a command that goes elsewhere does not say whereto.
+// picked lets the person choose the target of a command that moves elsewhere but names none.
 func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	if s.term == nil || p.name() != "use" && p.name() != "switch" {
 		return p, args, nil
@@ -356,7 +356,7 @@ func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
 	return p, args, err
 }
 
-// shared are the flags that put a command on this conversation.
+// shared returns the flags that make a command work on this conversation.
 func (s *chat) shared(p *parsed) []string {
 	var flags []string
 	given := strings.Join(p.shared, " ")
@@ -375,7 +375,7 @@ func (s *chat) shared(p *parsed) []string {
 	return flags
 }
 
-// whom are the flags that have a command ask whom this chat asks, where it says nobody itself.
+// whom returns the flags that make a command ask the model of this chat, unless it names one.
 func (s *chat) whom(p *parsed) (flags []string) {
 	asks := slices.ContainsFunc(p.command().flags, func(f urfave.Flag) bool { return f.Names()[0] == "provider" })
 	says := slices.ContainsFunc(p.own, func(f string) bool { return strings.HasPrefix(f, "--model") || strings.HasPrefix(f, "--provider") })
@@ -399,7 +399,7 @@ func (s *chat) conversation() *chatctx.ChatContext {
 	return s.context
 }
 
-// standing is where a chat could go on: the store's current conversation, and the active branch of the chat's own.
+// standing is where a chat may go on: the store's current conversation, and the active branch of the chat's own.
 type standing struct {
 	current chatctx.ID
 	active  string
@@ -415,7 +415,7 @@ func (s *chat) place() (at standing) {
 	return at
 }
 
-// follow goes on where a command went: to another conversation, or to another branch.
+// follow follows a command to another conversation or branch.
 func (s *chat) follow(p *parsed, was standing, err error) {
 	now, name := s.place(), p.name()
 	moves := name == "use" || name == "new" || name == "import" && now.current != was.current
@@ -448,7 +448,7 @@ func (s *chat) moveTo(id chatctx.ID) {
 	s.context, s.branch = c, info.Active
 }
 
-// answerEdit asks for an answer where an edit left the branch with a question.
+// answerEdit asks for an answer if an edit left the branch with a question.
 func (s *chat) answerEdit() {
 	_, last, err := s.r.question(s.conversation(), s.onBranch())
 	if err == nil && last {
@@ -458,8 +458,8 @@ func (s *chat) answerEdit() {
 	s.ready()
 }
 
-// chatWords makes a command line of what stands after the slash: words, which may be in quotes. Where a command ends with a text, the
-// rest of the line is that text, as it is.
+// chatWords makes a command line of the text after the slash: words, which may be quoted. If a command ends with a text, the rest of the line is that text,
+// unchanged.
 func chatWords(line string) []string {
 	name, rest, _ := strings.Cut(line, " ")
 	if rest = strings.TrimSpace(rest); name == "model" && rest != "" {
@@ -498,7 +498,7 @@ func chatWords(line string) []string {
 	return words
 }
 
-// cutWords parts a line at white space. A word that begins with a quote ends with the same.
+// cutWords splits a line at white space. A word that begins with a quote ends with the same.
 func cutWords(line string) (words []string, starts []int) {
 	for i := 0; i < len(line); {
 		if line[i] == ' ' || line[i] == '\t' || line[i] == '\n' {

@@ -12,13 +12,13 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-// asking is a chat's question about calls that wait: while it stands the lines that are typed answer it, but for commands.
+// asking is a chat's question about waiting calls: until it is answered, typed lines answer it, except commands.
 type asking struct {
 	lines chan string
 	done  <-chan struct{}
 }
 
-// answersQuestion gives a line to the question that stands, and reports whether one does.
+// answersQuestion gives a line to the present question, and reports whether there is one.
 func (s *chat) answersQuestion(line string) bool {
 	s.mu.Lock()
 	q := s.question
@@ -34,7 +34,8 @@ func (s *chat) answersQuestion(line string) bool {
 	}
 }
 
-// speak asks the model, and where calls wait for a person it asks about them in place and goes on. One question stands at a time; calls of another branch wait for /calls.
+// speak asks the model. If calls wait for a person, it asks about them in place and goes on. There is one question at a time; calls of another branch wait
+// for /calls.
 func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
 	for {
 		err := r.speak(t, msgs...)
@@ -50,7 +51,7 @@ func (s *chat) speak(r *run, t *turn.Turn, msgs []*chatctx.Message) error {
 	}
 }
 
-// decideCalls asks about the calls that wait on a branch and in what lies below, and reports whether all of them are decided.
+// decideCalls asks about the calls that wait on a branch and in its sub-contexts, and reports whether all of them are decided.
 func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +84,7 @@ func (s *chat) decideCalls(ctx context.Context, t *turn.Turn) (decided bool, err
 	return err == nil && ctx.Err() == nil && seen > 0 && v.decided == seen, err
 }
 
-// askOnly makes a question the one that stands; false where one stands already.
+// askOnly makes q the present question. It returns false if there is one already.
 func (s *chat) askOnly(q *asking) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,7 @@ func (s *chat) asked() {
 	s.term.SetLabel(s.label())
 }
 
-// cutLast parts the last line of a text from those before it.
+// cutLast separates the last line of a text from those before it.
 func cutLast(text string) (above, last string, more bool) {
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		return text[:i], text[i+1:], true

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// commandLine is a command as it is typed in a shell, with the flag that names the store.
+// commandLine matches a command as it is typed in a shell, with the flag that names the store.
 var commandLine = regexp.MustCompile(`\bchatctx (?:--store (?:"[^"]*"|'[^']*'|\S+) )?([a-z]+)\b`)
 
-// slashed puts commands in a text as they are typed in this chat: without the store, and without the conversation and the branch where that is this one.
+// slashed writes the commands in a text as they are typed in this chat: without the store, and without this conversation and branch.
 func (s *chat) slashed(text string) string {
 	here := s.conversation().ID.String()
 	text = strings.ReplaceAll(text, " --context "+here, "")
@@ -21,7 +21,7 @@ func (s *chat) slashed(text string) string {
 	})
 }
 
-// inSlashes is an error whose hint is typed in this chat.
+// inSlashes returns an error whose hint is typed in this chat.
 func (s *chat) inSlashes(err error) error {
 	hint := hintFor(err)
 	if s.term == nil || hint == "" {

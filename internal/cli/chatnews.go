@@ -7,16 +7,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// news tells what others put on the branch of a chat from what the chat put there itself.
+// news distinguishes what others put on the branch of a chat from what the chat put there itself.
 type news struct {
 	mu   sync.Mutex
 	own  map[chatctx.ID]bool
-	on   spot // what was seen: of this branch
-	at   int  // so many messages
-	busy int  // commands of the chat that run: they show what they do
+	on   spot // the branch for which the following holds
+	at   int  // number of messages seen
+	busy int  // running commands of the chat, which show themselves what they do
 }
 
-// mine notes messages of the chat. Those that have no id get one.
+// mine records messages of the chat. Those without an id get one.
 func (n *news) mine(msgs []*pool.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -31,7 +31,7 @@ func (n *news) mine(msgs []*pool.Message) {
 	}
 }
 
-// quiet tells nothing until the function that it gives is called.
+// quiet stops the reports until the returned function is called.
 func (n *news) quiet() (end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +43,7 @@ func (n *news) quiet() (end func()) {
 	}
 }
 
-// watch tells from now on what others add to the branch of the chat.
+// watch starts to report what others add to the branch of the chat.
 func (s *chat) watch() error {
 	changes, err := s.r.st.Watch(s.r.ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *chat) watch() error {
 	return nil
 }
 
-// catchUp tells what others added, unless something of the chat is on its way, which catches up at its end.
+// catchUp reports what others added, unless something of the chat is under way, which catches up at its end.
 func (s *chat) catchUp() {
 	s.mu.Lock()
 	c, branch, idle := s.context, s.branch, len(s.stops) == 0
@@ -69,14 +69,14 @@ func (s *chat) catchUp() {
 	}
 }
 
-// seen takes what is on the branch as known.
+// seen takes everything on the branch as known.
 func (s *chat) seen() {
 	s.mu.Lock()
 	c, branch := s.context, s.branch
 	s.mu.Unlock()
 	snap, err := c.Snapshot(s.r.ctx, branch)
 	if err != nil {
-		return // it is told where it matters
+		return // the error is reported where it matters
 	}
 	n := &s.news
 	n.mu.Lock()
@@ -84,7 +84,7 @@ func (s *chat) seen() {
 	n.on, n.at = spot{c.ID, branch}, snap.Len()
 }
 
-// tell shows what others added to a branch of the chat since the last time. talking: an answer of the chat is on its way, whose results of tools are its own.
+// tell shows what others added to a branch of the chat since the last time. talking: an answer of the chat is under way, so results of tools are its own.
 func (s *chat) tell(c *chatctx.ChatContext, branch string, talking bool) {
 	n := &s.news
 	n.mu.Lock()
@@ -111,5 +111,5 @@ func (s *chat) tell(c *chatctx.ChatContext, branch string, talking bool) {
 		r.printMessage(e, "", r.is("thinking"))
 	}
 	n.at = snap.Len()
-	_ = r.con.out.close() // a prompt takes all
+	_ = r.con.out.close() // a prompt takes everything
 }

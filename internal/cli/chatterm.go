@@ -14,7 +14,7 @@ import (
 
 // atTerminal runs the chat with line editing and a history. A line can be edited while an answer is written above it.
 func (s *chat) atTerminal() error {
-	s.seen() // as long as nothing can be typed
+	s.seen() // before anything can be typed
 	history := openTyped()
 	p := ui.StartPrompt(s.r.ctx, ui.PromptOptions{
 		In: s.r.con.stdin(), Out: s.r.con.out.w, Color: s.r.con.color, Label: s.label(), History: history.lines(), Complete: s.completions, Stop: s.stop, Editor: editorOf,
@@ -66,7 +66,7 @@ Keys:
   Ctrl-C          stops, or clears
 `
 
-// happens takes what happens to an answer of this chat.
+// happens handles an event of an answer of this chat.
 func (s *chat) happens(c *chatctx.ChatContext, branch string, e turn.Event) {
 	switch {
 	case e.Message != nil:
@@ -82,7 +82,7 @@ func (s *chat) happens(c *chatctx.ChatContext, branch string, e turn.Event) {
 	}
 }
 
-// completions are what can stand in place of the last word of a command.
+// completions returns what may replace the last word of a command.
 func (s *chat) completions(before string) (from int, list []ui.Completion) {
 	line := before[1:]
 	words, starts := cutWords(line)
@@ -115,7 +115,7 @@ func (s *chat) completions(before string) (from int, list []ui.Completion) {
 	return starts[last] + 1, list
 }
 
-// chatWord is a word as it is typed in a chat: in quotes where it has white space.
+// chatWord quotes a word for a chat if it has white space.
 func chatWord(w string) string {
 	switch {
 	case !strings.ContainsAny(w, " \t\n"):

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// filterFlags choose contexts by what they are, in ls and in place of names.
+// filterFlags select contexts by their properties, in ls and in place of names.
 func filterFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.StringSliceFlag{Name: "label", Usage: "only those with the `LABEL`; may be given again"},
@@ -25,14 +25,14 @@ func (r *run) filtered() bool {
 	return slices.ContainsFunc(filterFlags(), func(f urfave.Flag) bool { return r.given(f.Names()[0]) })
 }
 
-// filter reads the filters.
+// filter parses the filters.
 func (r *run) filter() (o chatctx.ListOptions, err error) {
 	o = chatctx.ListOptions{Labels: r.flags.StringSlice("label"), Empty: r.is("empty"), Untitled: r.is("untitled"), Orderly: true}
 	o.Until, err = when(r.flag("older-than"), time.Now())
 	return o, err
 }
 
-// listed gives the contexts that fit, in the order of ls.
+// listed yields the contexts that fit, in the order of ls.
 func (r *run) listed(o chatctx.ListOptions, yield func(*chatctx.ContextInfo) error) error {
 	var has map[chatctx.ID]bool
 	if words := r.flag("words"); words != "" {
@@ -58,7 +58,7 @@ func (r *run) listed(o chatctx.ListOptions, yield func(*chatctx.ContextInfo) err
 	return nil
 }
 
-// chosen are the contexts that arguments name, each once, or, without any, those that fit the filters. trash: also those in the trash by name.
+// chosen returns the contexts that arguments name, each once, or without arguments those that fit the filters. Names also find contexts in the trash.
 func (r *run) chosen(names []string) ([]*chatctx.ContextInfo, error) {
 	if len(names) > 0 && r.filtered() {
 		return nil, usagef("%s takes names or filters, not both", r.name)
@@ -89,7 +89,7 @@ func (r *run) chosen(names []string) ([]*chatctx.ContextInfo, error) {
 	return all, nil
 }
 
-// withThoseBelow adds the contexts that lie below those of all and go into the trash with them.
+// withThoseBelow adds the contexts below those of all, which go into the trash with them.
 func (r *run) withThoseBelow(all []*chatctx.ContextInfo) ([]*chatctx.ContextInfo, error) {
 	chosen := map[chatctx.ID]bool{}
 	for _, info := range all {
@@ -110,7 +110,7 @@ func (r *run) withThoseBelow(all []*chatctx.ContextInfo) ([]*chatctx.ContextInfo
 	return all, nil
 }
 
-// needsNames refuses a command line that chooses no context.
+// needsNames refuses a command line that selects no context.
 func (r *run) needsNames(names []string, example string) error {
 	if len(names) == 0 && !r.filtered() {
 		return &usageError{r.name + " needs the CTX, or a filter", example}
@@ -118,7 +118,7 @@ func (r *run) needsNames(names []string, example string) error {
 	return nil
 }
 
-// wouldDo says what a command would do to contexts, a line each.
+// wouldDo prints what a command would do to contexts, a line for each.
 func (r *run) wouldDo(all []*chatctx.ContextInfo, what string) error {
 	for _, info := range all {
 		err := r.emit(struct {

@@ -8,30 +8,30 @@ import (
 	urfave "github.com/urfave/cli/v3"
 )
 
-// scope is what a command works on; it decides which flags it takes beside its own.
+// scope is what a command works on; it determines the flags that the command has beside its own.
 type scope int
 
 const (
-	onProgram scope = iota // nothing but the program
+	onProgram scope = iota // only the program
 	onStore                // the store
 	onContext              // a context: --context
 	onBranch               // a branch of a context: --context and --branch
 )
 
-// command is all there is to know of a command. The package comment says how it is written.
+// command describes a command. The package comment explains its fields.
 type command struct {
 	name    string
 	args    string        // "REF [TEXT|-]": how many arguments, and what they are
 	does    string        // one line, for lists
-	more    string        // what else there is to say, for its own help
+	more    string        // further text for its own help
 	table   func() string // a table below that, or nil
 	flags   []urfave.Flag
 	scope   scope
 	paged   bool   // long output goes through the pager on a terminal
-	json    string // the fields of the object that --json prints, "" where the command has no subcommand and prints nothing
+	json    string // the fields of the object that --json prints; "" if the command only has subcommands and prints nothing
 	example string // lines to type
 	hidden  bool
-	// mayBeEmpty are the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG).
+	// mayBeEmpty lists the flags that may be given and empty (--result), and the argument that may be empty behind a -- (ARG).
 	mayBeEmpty []string
 	do         func(*run) error // nil: only its subcommands do something
 	subs       []*command
@@ -43,7 +43,7 @@ type group struct {
 	commands []*command
 }
 
-// commandTable is every command, in the order of the help. A new group is one line here.
+// commandTable lists every command, in the order of the help. A new group is one line here.
 func commandTable() []group {
 	table := []group{
 		{"Contexts", contextCommands()},
@@ -79,7 +79,7 @@ func allCommands() []*command {
 	return all
 }
 
-// listsAlone lets a command, typed as name, that has a list among those below it show that where nothing more is typed.
+// listsAlone makes a command with a list subcommand show that list if nothing more is typed. name is the command as typed.
 func (c *command) listsAlone(name string) {
 	for _, sub := range c.subs {
 		list := name + " " + sub.name
@@ -90,7 +90,7 @@ func (c *command) listsAlone(name string) {
 	}
 }
 
-// globalFlags are those of every command, before it or after it.
+// globalFlags are the flags of every command, before it or after it.
 func globalFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.StringFlag{Name: "store", Usage: "the store's `FILE`, or postgres://…; else CHATCTX_STORE, else chatctx/chats.db in the data folder", Sources: urfave.EnvVars("CHATCTX_STORE")},
@@ -98,7 +98,7 @@ func globalFlags() []urfave.Flag {
 	}
 }
 
-// conversationFlags are those of every command that reads or changes a conversation.
+// conversationFlags are the flags of every command that reads or changes a conversation.
 func conversationFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.StringFlag{Name: "context", Usage: "the context `CTX`; else CHATCTX_CONTEXT, else the current one", Sources: urfave.EnvVars("CHATCTX_CONTEXT")},
@@ -106,7 +106,7 @@ func conversationFlags() []urfave.Flag {
 	}
 }
 
-// sharedFlags are those that every command of a scope takes beside its own.
+// sharedFlags are the flags that every command of a scope has beside its own.
 func sharedFlags(on scope) []urfave.Flag {
 	switch on {
 	case onBranch:
@@ -124,7 +124,7 @@ type argument struct {
 	many     bool
 }
 
-// arguments reads command.args.
+// arguments parses command.args.
 func (c *command) arguments() []argument {
 	var list []argument
 	for _, w := range strings.Fields(c.args) {
@@ -140,7 +140,7 @@ func (c *command) arguments() []argument {
 	return list
 }
 
-// argumentAt is the word for the argument at i, "argument" for one too many.
+// argumentAt returns the word for the argument at i, "argument" for one too many.
 func (c *command) argumentAt(i int) string {
 	list := c.arguments()
 	switch n := len(list); {

@@ -60,7 +60,7 @@ func doCompare(r *run) error {
 	})
 }
 
-// pen writes styles as the terminal has them.
+// pen writes styles as the terminal supports them.
 func (r *run) pen() screen.Pen { return screen.Pen{Styles: r.con.color, Color: r.con.color} }
 
 func doTake(r *run) error {

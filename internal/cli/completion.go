@@ -28,11 +28,11 @@ func doCompletion(r *run) error {
 	return r.emit(map[string]string{"shell": r.arg(0), "script": script}, func() { r.printf("%s", script) })
 }
 
-// candidate is a word that can stand in a place, and a hint on it.
+// candidate is a word that may stand in a place, with a hint.
 type candidate struct{ word, hint string }
 
-// doComplete prints candidates for the last of its arguments, which are the words of a command line after its name: a line
-// each, word and hint with a tab between. It fails silently: a completion must not disturb a command line.
+// doComplete prints candidates for the last of its arguments, which are the words of a command line after its name: a line for each, with a tab between
+// word and hint. It fails silently, since a completion must not disturb a command line.
 func doComplete(r *run) error {
 	words := r.args
 	if len(words) == 0 {
@@ -44,7 +44,7 @@ func doComplete(r *run) error {
 	return nil
 }
 
-// candidates are the words that can stand after before and begin with last.
+// candidates returns the words that may follow before and begin with last.
 func (r *run) candidates(before []string, last string) []candidate {
 	p, wanting := splitUnfinished(before)
 	switch {
@@ -73,7 +73,7 @@ func (r *run) candidates(before []string, last string) []candidate {
 	return begin(r.words(p, last), last)
 }
 
-// splitUnfinished takes apart a command line that is being typed. wanting is the flag that waits for its value.
+// splitUnfinished splits a command line that is being typed. wanting is the flag that needs a value next.
 func splitUnfinished(before []string) (p *parsed, wanting urfave.Flag) {
 	s := &splitter{table: allCommands(), rest: before, seen: map[string]bool{}}
 	for len(s.rest) > 0 {
@@ -99,7 +99,7 @@ func splitUnfinished(before []string) (p *parsed, wanting urfave.Flag) {
 	return &s.out, nil
 }
 
-// flagsHere are the flags that may stand after the words so far.
+// flagsHere returns the flags that may follow the words so far.
 func flagsHere(p *parsed) []urfave.Flag {
 	if c := p.command(); c != nil {
 		return append(slices.Clone(c.flags), sharedFlags(c.scope)...)
@@ -107,7 +107,7 @@ func flagsHere(p *parsed) []urfave.Flag {
 	return sharedFlags(onBranch)
 }
 
-// words are the commands or arguments that may come next.
+// words returns the commands or arguments that may come next.
 func (r *run) words(p *parsed, last string) []candidate {
 	c := p.command()
 	under := allCommands()
@@ -138,7 +138,7 @@ func (r *run) words(p *parsed, last string) []candidate {
 	return append(list, r.values(p, places[at].word, last)...)
 }
 
-// begin keeps the candidates that begin with a prefix, in any case.
+// begin keeps the candidates with a prefix, ignoring case.
 func begin(list []candidate, prefix string) []candidate {
 	var out []candidate
 	for _, c := range list {
@@ -149,10 +149,10 @@ func begin(list []candidate, prefix string) []candidate {
 	return out
 }
 
-// manyCandidates is how many names are offered at most.
+// manyCandidates bounds how many names are offered.
 const manyCandidates = 200
 
-// fixedWords are the words that can stand in some places.
+// fixedWords returns the fixed words for some places.
 func fixedWords(word string) []string {
 	switch word {
 	case "ROLE":
@@ -175,7 +175,7 @@ func fixedWords(word string) []string {
 	return nil
 }
 
-// values are the candidates for a word of a command's arguments or a flag's value, of which last is typed already.
+// values returns the candidates for a word of a command's arguments or a flag's value, of which last is typed already.
 func (r *run) values(p *parsed, word, last string) []candidate {
 	var list []candidate
 	for _, w := range fixedWords(word) {
@@ -226,7 +226,7 @@ func (r *run) values(p *parsed, word, last string) []candidate {
 	return nil
 }
 
-// after puts what stands up to the last separator before each candidate.
+// after puts the text up to the last separator before each candidate.
 func after(last, separator string, list []candidate) []candidate {
 	i := strings.LastIndex(last, separator)
 	if i < 0 {
@@ -279,7 +279,7 @@ func (r *run) labelNames() []candidate {
 	return list
 }
 
-// toolNames are the tools of the context and of all contexts.
+// toolNames returns the tools of the context and of all contexts.
 func (r *run) toolNames() []candidate {
 	c, err := r.conversation()
 	if err != nil {
@@ -296,7 +296,7 @@ func (r *run) toolNames() []candidate {
 	return list
 }
 
-// ruleNames are the rules of the context and of the store.
+// ruleNames returns the rules of the context and of the store.
 func (r *run) ruleNames() []candidate {
 	c, err := r.conversation()
 	if err != nil {
@@ -313,7 +313,7 @@ func (r *run) ruleNames() []candidate {
 	return list
 }
 
-// operationNumbers are the newest operations that can still be taken back.
+// operationNumbers returns the newest operations that can still be undone.
 func (r *run) operationNumbers() []candidate {
 	st, err := r.reader()
 	if err != nil {
@@ -331,7 +331,7 @@ func (r *run) operationNumbers() []candidate {
 	return list
 }
 
-// modelNames are the models whose prices are known, and the one that the branch asks.
+// modelNames returns the models with known prices, and the one that the branch asks.
 func (r *run) modelNames() []candidate {
 	var list []candidate
 	if c, err := r.conversation(); err == nil {
@@ -346,7 +346,7 @@ func (r *run) modelNames() []candidate {
 	return list
 }
 
-// settingValues are the settings, each with the words that it can be.
+// settingValues returns the settings, each with its possible words.
 func settingValues(models []candidate) []candidate {
 	var list []candidate
 	for i := range settings.Table {

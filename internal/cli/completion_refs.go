@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// references are the candidates for a message or a range: tags, branches, and what the messages of the branch are called. What stands before .. or up to an @ stays as it is.
+// references returns the candidates for a message or a range: tags, branches, and names of the branch's messages. Text before .. or up to an @ stays.
 func (r *run) references(last string) []candidate {
 	if i := strings.LastIndex(last, ".."); i >= 0 {
 		return after(last, "..", r.references(last[i+2:]))
@@ -19,7 +19,7 @@ func (r *run) references(last string) []candidate {
 	return slices.Concat(r.tagNames(), r.branchNames(), r.messageLabels(), r.messageNames(false))
 }
 
-// places are the messages of a branch by their place on it, "" for the branch that the command works on: BRANCH@u1, BRANCH@a1, BRANCH@-1.
+// places returns the messages of a branch by their place ("" means the command's branch): BRANCH@u1, BRANCH@a1, BRANCH@-1.
 func (r *run) places(name string) []candidate {
 	on := *r
 	if name != "" {
@@ -33,7 +33,7 @@ func (r *run) places(name string) []candidate {
 			list = append(list, candidate{at, "the head: " + told(entries[0])})
 		}
 		if name == "" {
-			break // @u1 is not a place on the active branch: u1 is
+			break // @u1 is no place on the active branch, u1 is
 		}
 		list = append(list, candidate{at + c.word, c.hint})
 	}
@@ -45,10 +45,10 @@ func (r *run) places(name string) []candidate {
 	return list
 }
 
-// messageLabels are the labels of the newest turns of the branch.
+// messageLabels returns the labels of the newest turns of the branch.
 func (r *run) messageLabels() []candidate { return labelled(r.newest()) }
 
-// labelled are the labels of turns among entries, the newest first. A label stands for the last message of an answer.
+// labelled returns the labels of turns among entries, the newest first. A label stands for the last message of an answer.
 func labelled(entries []*chatctx.Entry) []candidate {
 	var list []candidate
 	seen := map[string]bool{}
@@ -61,10 +61,10 @@ func labelled(entries []*chatctx.Entry) []candidate {
 	return list
 }
 
-// told are the first words of a message with what it is.
+// told returns the first words of a message with its turn and role.
 func told(e *chatctx.Entry) string { return e.Turn + " " + string(e.Role) + ": " + preview(e.Message) }
 
-// newest are the newest messages of the branch, the newest first. It only reads: what a dead program left is for others to settle.
+// newest returns the newest messages of the branch, the newest first. It only reads, and settles nothing.
 func (r *run) newest() []*chatctx.Entry {
 	c, err := r.conversation()
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *run) newest() []*chatctx.Entry {
 	return list
 }
 
-// messageNames are the ids of the newest messages of the branch, or the calls in them.
+// messageNames returns the ids of the newest messages of the branch, or the calls in them.
 func (r *run) messageNames(calls bool) []candidate {
 	var list []candidate
 	for _, e := range r.newest() {

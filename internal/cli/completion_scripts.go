@@ -1,7 +1,6 @@
 package cli
 
-// completionScripts ask the program itself (__complete) for every word, so that they know the names in the store and never
-// go stale.
+// completionScripts ask the program itself (__complete) for every word, so that they know the names in the store and never go stale.
 var completionScripts = map[string]string{
 	"bash": `# bash completion for chatctx
 _chatctx() {

@@ -17,7 +17,7 @@ import (
 	"github.com/chatctx/chatctx/internal/ui"
 )
 
-// console is where a command line reads and writes, and what the other end can show.
+// console is where a command line reads and writes, with the abilities of the other end.
 type console struct {
 	in       io.Reader
 	out      *output
@@ -26,18 +26,18 @@ type console struct {
 	tty      bool // standard output is a terminal
 	errs     bool // standard error is a terminal
 	color    bool
-	plain    bool                // no characters beyond ASCII for drawing
+	plain    bool                // draw with ASCII only
 	width    int                 // columns
-	barShown bool                // a progress bar stands on the present line of standard error
-	restore  func()              // gives the terminals back as they were
-	told     *sync.Map           // settings that were said not to be in force
-	live     *ui.Prompt          // a line is typed below what is printed, as in a chat; nil: none
-	hint     func(string) string // puts what is to be typed into the words that are typed here; nil: as they are
-	happens  func(turn.Event)    // is told what happens to an answer; nil: nobody
-	helper   []string            // how this program is started to hold what a tool starts; nil: not at all
+	barShown bool                // a progress bar is on the present line of standard error
+	restore  func()              // restores the terminals
+	told     *sync.Map           // settings that were reported as not in force
+	live     *ui.Prompt          // a line is edited below the output, as in a chat; nil: none
+	hint     func(string) string // rewrites what is to be typed as it is typed here; nil: unchanged
+	happens  func(turn.Event)    // gets the events of an answer; nil: nobody
+	helper   []string            // how this program is started to hold the processes of a tool; nil: not at all
 }
 
-// newConsole looks at the three streams and the environment.
+// newConsole inspects the three streams and the environment.
 func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *console {
 	c := &console{told: &sync.Map{}, in: &interruptible{ctx: ctx, r: in}, err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
 	restoreOut, obeys := ansi(out)
@@ -61,7 +61,7 @@ func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *conso
 	return c
 }
 
-// stdin is standard input for another program: the file itself where it is one.
+// stdin is standard input for another program: the file itself if it is one.
 func (c *console) stdin() io.Reader {
 	if i, ok := c.in.(*interruptible); ok {
 		return i.r
@@ -72,7 +72,7 @@ func (c *console) stdin() io.Reader {
 // asks reports whether there is somebody to ask.
 func (c *console) asks() bool { return c.inTTY && c.errs }
 
-// page sends what is printed from now on through the pager, where there is a terminal and a pager.
+// page sends all further output through the pager, if there is a terminal and a pager.
 func (c *console) page() {
 	if c.tty && os.Getenv("TERM") != "dumb" {
 		c.out.pager = pagerCommand()
@@ -103,7 +103,7 @@ func isTerminal(stream any) bool {
 	return ok && f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// columns is the width to keep: the terminal's, else what COLUMNS says, else 80.
+// columns returns the width to use: the terminal's, else that of COLUMNS, else 80.
 func columns(out io.Writer) int {
 	if isTerminal(out) {
 		if w, _, err := term.GetSize(int(out.(*os.File).Fd())); err == nil && w >= 20 {
@@ -116,14 +116,13 @@ func columns(out io.Writer) int {
 	return 80
 }
 
-// output is standard output, buffered. After its first error it writes nothing more and keeps the error. An interrupt
-// ends a write that nobody reads.
+// output is buffered standard output. After its first error it writes nothing more and keeps the error. An interrupt ends a write that nobody reads.
 type output struct {
 	ctx   context.Context
 	w     io.Writer
 	buf   *bufio.Writer
 	err   error
-	pager *pagerSpec // started with the first bytes, so that an error without output shows none
+	pager *pagerSpec // started with the first bytes, so that an error without output starts none
 	page  *pagerProcess
 }
 
@@ -133,7 +132,7 @@ func newOutput(ctx context.Context, w io.Writer) *output {
 	return o
 }
 
-// Write buffers p. It never fails before the output is flushed; loops ask stopped.
+// Write buffers p. It never fails before the output is flushed; loops check stopped.
 func (o *output) Write(p []byte) (int, error) { return o.buf.Write(p) }
 
 func (o *output) flush() error {
@@ -143,10 +142,10 @@ func (o *output) flush() error {
 	return o.err
 }
 
-// stopped reports whether it is of no use to go on printing.
+// stopped reports whether further output is useless.
 func (o *output) stopped() bool { return o.err != nil }
 
-// close flushes, waits for the pager, and gives the error that was kept.
+// close flushes, waits for the pager, and returns the error that was kept.
 func (o *output) close() error {
 	err := o.flush()
 	if o.page != nil {
@@ -158,7 +157,7 @@ func (o *output) close() error {
 	return err
 }
 
-// lineWriter gives on whole lines, of several writers.
+// lineWriter passes on whole lines from several writers.
 type lineWriter struct {
 	print func(string)
 	mu    sync.Mutex
@@ -176,7 +175,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end gives on a line that has no end.
+// end passes on a line without an end.
 func (l *lineWriter) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,7 +207,7 @@ func (s sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// interruptible is a reader whose Read ends when ctx does, also one that waits for input.
+// interruptible is a reader whose Read ends when ctx does, even while it waits for input.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader
@@ -226,7 +225,7 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// await runs f and leaves it alone when ctx ends first.
+// await runs f, and abandons it if ctx ends first.
 func await(ctx context.Context, f func() (int, error)) (int, error) {
 	type result struct {
 		n   int

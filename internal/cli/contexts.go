@@ -127,7 +127,7 @@ func copyContext(r *run) error {
 	return r.newContext(c)
 }
 
-// newContext reports a context that was made.
+// newContext reports a new context.
 func (r *run) newContext(c *chatctx.ChatContext) error {
 	info, err := c.Info(r.ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *run) newContext(c *chatctx.ChatContext) error {
 	})
 }
 
-// noteOther says that this shell works on another context than the one that became the current one.
+// noteOther says that this shell works on another context than the new current one.
 func (r *run) noteOther(current chatctx.ID) {
 	other := os.Getenv("CHATCTX_CONTEXT")
 	if other == "" {
@@ -207,7 +207,7 @@ func (r *run) nothingListed(o chatctx.ListOptions) string {
 	return "no contexts yet\n" + firstSteps
 }
 
-// contextLine is a context in ls: current or not, id, last change, title, and what is in it.
+// contextLine prints a context in ls: current or not, id, last change, title, and what is in it.
 func (r *run) contextLine(i *chatctx.ContextInfo) {
 	mark := " "
 	if i.Current {
@@ -220,13 +220,13 @@ func (r *run) contextLine(i *chatctx.ContextInfo) {
 	if title == "" {
 		title = "(no title)"
 	}
-	if r.con.tty { // what goes to another program is whole
+	if r.con.tty { // output to another program is not shortened
 		end, title = cut(end, max(r.con.width-before-room-2, 8)), cut(title, room)
 	}
 	r.printf("%s %s  %s  %s  %s\n", mark, r.paint(yellow, short(i.ID)), pad(moment(i.Updated), 16), pad(title, room), r.paint(dim, end))
 }
 
-// when reads a moment: a date, a time, or how long before now.
+// when parses a moment: a date, a time, or how long before now.
 func when(s string, now time.Time) (pool.Time, error) {
 	if s == "" {
 		return 0, nil

@@ -71,7 +71,7 @@ func quoted(list []cost.By) []string {
 	return out
 }
 
-// storePrices are the prices that the store's settings, or the environment, say.
+// storePrices returns the prices of the store's settings, or of the environment.
 func (r *run) storePrices(st *chatctx.Store) (*cost.Prices, error) {
 	own, err := st.Settings(r.ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *run) printCost(q *cost.Query, report *cost.Report) {
 	}
 }
 
-// amounts are the sums by currency, "?" where nothing is known of any reply.
+// amounts returns the sums by currency, "?" if no reply's cost is known.
 func amounts(s *cost.Sums) string {
 	var out []string
 	for _, currency := range slices.Sorted(maps.Keys(s.Cost)) {
@@ -151,7 +151,7 @@ func modelName(g *cost.Group) string {
 	return clean(g.Model + " of " + g.Provider)
 }
 
-// costLine is a group's line behind its amount.
+// costLine returns a group's line after its amount.
 func costLine(by cost.By, g *cost.Group) string {
 	name := ""
 	switch by {

@@ -67,7 +67,7 @@ func byTurn(list []*chatctx.Entry) [][]*chatctx.Entry {
 	return turns
 }
 
-// diffTurn compares a turn of each side, message by message; one of them may be missing.
+// diffTurn compares a turn of each side, message by message; either may be missing.
 func (r *run) diffTurn(a, b []*chatctx.Entry) {
 	name := ""
 	for _, side := range [][]*chatctx.Entry{a, b} {
@@ -103,7 +103,7 @@ func (r *run) signed(sign, style, text string) {
 	}
 }
 
-// alike is the share of a text from which on two versions are shown in one, with the changed words marked.
+// alike is the share of common text from which on two versions are shown as one, with the changed words marked.
 const alike = 0.4
 
 // diffMessage compares two messages of one role.
@@ -130,7 +130,7 @@ func (r *run) diffMessage(a, b *chatctx.Entry) {
 	}
 }
 
-// markWords puts the marks of what was taken away and added into one text: colours, or [-words-] and {+words+}.
+// markWords marks removed and added words in one text: by colours, or as [-words-] and {+words+}.
 func (r *run) markWords(edits []compare.Edit) string {
 	var b strings.Builder
 	for _, e := range edits {
@@ -140,7 +140,7 @@ func (r *run) markWords(edits []compare.Edit) string {
 		}
 		for i, text := range strings.Split(e.Text, "\n") {
 			if i > 0 {
-				b.WriteByte('\n') // each line by itself, so that a pager that cuts at lines keeps the colours
+				b.WriteByte('\n') // each line by itself, so that a pager that splits lines keeps the colours
 			}
 			b.WriteString(r.pen().Paint(screen.EditStyle[e.Kind], text))
 		}

@@ -16,7 +16,7 @@ type billJSON struct {
 	contract.Bill
 }
 
-// billFields are those of billJSON, for help.
+// billFields are the fields of billJSON, for help.
 const billFields = "with --dry-run, a line each model: dry_run, " + contract.BillFields
 
 // drySend says what sending a message would cost, and sends and stores nothing.

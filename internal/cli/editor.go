@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// editedText opens the message that the first argument names in the person's editor and gives what they made of it. An
-// unchanged text is an error: nothing is to be done then.
+// editedText opens the message that the first argument names in the person's editor and returns the new text. An unchanged text is an error, since there is
+// nothing to do then.
 func (r *run) editedText() (string, error) {
 	editor, err := chosenEditor()
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *run) editedText() (string, error) {
 	return text, validText(text)
 }
 
-// chosenEditor is the command in VISUAL, else in EDITOR, nil where neither is set.
+// chosenEditor returns the command in VISUAL, else in EDITOR, nil if neither is set.
 func chosenEditor() ([]string, error) {
 	for _, variable := range []string{"VISUAL", "EDITOR"} {
 		if line := strings.TrimSpace(os.Getenv(variable)); line != "" {
@@ -53,8 +53,8 @@ func chosenEditor() ([]string, error) {
 	return nil, nil
 }
 
-// runEditor lets an editor change text, in a file that only this person can read. Editors end a file with a line end: one that the
-// text did not have is taken off.
+// runEditor lets an editor change text, in a file that only this person can read. Editors end a file with a line end: one that the text did not have is
+// removed.
 func (r *run) runEditor(editor []string, text string) (string, error) {
 	f, err := os.CreateTemp("", "chatctx-*.md")
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	exitInterrupted = contract.Interrupted
 )
 
-// exitCodes says what the codes mean, for the docs. Those of commands that send and decide are part of the same promise.
+// exitCodes explains the codes, for the docs. Those of commands that send and decide are part of the same promise.
 var exitCodes = []struct {
 	code  int
 	means string
@@ -53,10 +53,10 @@ var exitCodes = []struct {
 	{exitInterrupted, "interrupted"},
 }
 
-// usageError is a command line that cannot be meant.
+// usageError is a command line that makes no sense.
 type usageError struct {
 	text string
-	hint string // what to type instead, "" for none
+	hint string // what to type instead; "": none
 }
 
 func (e *usageError) Error() string { return e.text }
@@ -71,7 +71,7 @@ type hinted struct {
 
 func (e *hinted) Unwrap() error { return e.error }
 
-// partialError is work that was done in part: what err stopped, and what is there nevertheless.
+// partialError is work that was done in part: err stopped it, and done says what is there nevertheless.
 type partialError struct {
 	err  error
 	done string
@@ -80,7 +80,7 @@ type partialError struct {
 func (e *partialError) Error() string { return e.err.Error() + "; " + e.done }
 func (e *partialError) Unwrap() error { return e.err }
 
-// damageFound is what check returns after it has listed the problems.
+// damageFound is the error of check after it has listed the problems.
 type damageFound struct{ problems int }
 
 func (e *damageFound) Error() string {
@@ -88,13 +88,13 @@ func (e *damageFound) Error() string {
 }
 
 var (
-	// errBroken: whoever read our output has gone. No error for the person.
+	// errBroken means that the reader of our output has gone. It is no error for the person.
 	errBroken = errors.New("the reader of the output has gone")
-	// errExists: a file is in the way.
+	// errExists means that a file is in the way.
 	errExists = errors.New("is there already")
 )
 
-// classify gives the exit code of an error and its kind in JSON: of those of this package here, of the library's in contract.
+// classify returns the exit code of an error and its kind in JSON: here for the errors of this package, in contract for the library's.
 func classify(err error) (code int, kind string) {
 	var usage *usageError
 	var partial *partialError

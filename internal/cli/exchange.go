@@ -51,7 +51,7 @@ chatctx import --watch claude-code codex`},
 	}
 }
 
-// exportFormats lists what can be written.
+// exportFormats lists the formats that can be written.
 func exportFormats() string {
 	var list []string
 	for _, f := range exchange.ExportFormats() {
@@ -60,7 +60,7 @@ func exportFormats() string {
 	return "Formats: " + strings.Join(list, ", ") + "."
 }
 
-// exportFormat is the format that the flags ask for, by name or by the file's ending.
+// exportFormat returns the format that the flags ask for, by name or by the file's ending.
 func (r *run) exportFormat() string {
 	if f := r.flag("format"); f != "" {
 		return f
@@ -103,7 +103,8 @@ func doExport(r *run) error {
 	})
 }
 
-// exportChosen puts the contexts that the command line names, or that fit its filters, into the options. done: it was only to say which.
+// exportChosen puts the contexts that the command line names, or that fit its filters, into the options. It returns done if the command was only to list
+// them.
 func (r *run) exportChosen(o *exchange.ExportOptions) (done bool, err error) {
 	if o.All || r.flags.IsSet("context") {
 		return false, usagef("export takes names or filters, --context or --all: one of them")
@@ -212,8 +213,8 @@ func importPaths(r *run) error {
 	return nil
 }
 
-// importOperation names the operation that takes back an import that began at a time, and the command for it: the store's operation where it made contexts, the context's own
-// where it added to one that was there. "" where no single one does.
+// importOperation returns the operation of an import that began at since, and the command to undo it: the store's operation if it made contexts, the
+// context's own if it added to one. Both are "" if no single operation does it.
 func (r *run) importOperation(rep *exchange.Report, since time.Time) (operation, undo string) {
 	isImport := func(ops iter.Seq2[*chatctx.Operation, error]) string {
 		for op, err := range ops { // the newest alone
@@ -224,7 +225,7 @@ func (r *run) importOperation(rep *exchange.Report, since time.Time) (operation,
 		}
 		return ""
 	}
-	ctx := context.WithoutCancel(r.ctx) // an import that was stopped is taken back like any other
+	ctx := context.WithoutCancel(r.ctx) // an import that was stopped is undone like any other
 	if id := isImport(r.st.StoreOperations(ctx)); id != "" {
 		operation, undo = id, "undo "+id
 	}
@@ -263,7 +264,7 @@ func firstWarning(rep *exchange.Report) string {
 	return ": " + strings.TrimPrefix(w.File+": "+w.Text, ": ")
 }
 
-// importFrom reads and stores. Where there is no store yet, one is made only if there is something to put into it.
+// importFrom reads and stores. If there is no store yet, one is made only if there is something to put into it.
 func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	defer frugal()()
 	path, err := r.storePath()
@@ -293,11 +294,11 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	return exchange.Import(r.ctx, st, src.paths, src.options)
 }
 
-// importMemory is what the program takes, about, before the collector works harder: of a session with very many messages some 150 MB are in use, and without a limit as much again
-// would lie there uncollected.
+// importMemory is about the memory in bytes above which the garbage collector works harder: a session with very many messages needs some 150 MB, and
+// without a limit as much again would wait for collection.
 const importMemory = 220 << 20
 
-// frugal sets that limit where nobody gave one (GOMEMLIMIT), and gives what takes it back.
+// frugal sets that limit unless there is one (GOMEMLIMIT), and returns the function that takes it back.
 func frugal() (done func()) {
 	was := debug.SetMemoryLimit(-1)
 	if was == math.MaxInt64 {
@@ -306,7 +307,7 @@ func frugal() (done func()) {
 	return func() { debug.SetMemoryLimit(was) }
 }
 
-// anythingIn looks for a first conversation. What it reads of standard input is kept in a file and read again by who comes next.
+// anythingIn looks for a first conversation. What it reads from standard input is kept in a file for the next reader.
 func (r *run) anythingIn(src *importSource) (rep *exchange.Report, found bool, err error) {
 	o := src.options
 	o.Progress = nil
@@ -349,14 +350,14 @@ func (r *run) useImported(rep *exchange.Report) error {
 // shownContexts is how many contexts of an import are listed for a person.
 const shownContexts = 12
 
-// printReport prints what came of an import.
+// printReport prints the result of an import.
 func (r *run) printReport(rep *exchange.Report, undo string, dry bool) {
 	did := "imported"
 	if dry {
 		did = "would import"
 	}
 	if rep.Outcome() == exchange.Nothing {
-		return // the error says it all
+		return // the error says everything
 	}
 	r.printf("%s %s in %s, %s, from %s\n", did, count(rep.Messages, "message"), count(rep.Contexts, "context"), count(rep.Branches, "new branch"), count(rep.Files, "file"))
 	for _, n := range []struct {
@@ -413,7 +414,7 @@ func warningText(w exchange.Warning) string {
 	return where + ": " + clean(w.Text)
 }
 
-// progress gives the function that shows how far an import is, on a terminal; nil elsewhere.
+// progress returns the function that shows the progress of an import on a terminal; nil elsewhere.
 func (r *run) progress() func(exchange.Progress) {
 	if !r.con.errs || r.json() {
 		return nil
@@ -443,7 +444,7 @@ func progressLine(p exchange.Progress) string {
 	return fmt.Sprintf("[%s%s] %3.0f%%  %s", strings.Repeat("=", done), strings.Repeat(" ", slots-done), share*100, line)
 }
 
-// endProgress takes the bar off the terminal.
+// endProgress removes the bar from the terminal.
 func (r *run) endProgress() {
 	if r.con.barShown {
 		fmt.Fprint(r.con.err, "\r\x1b[K")

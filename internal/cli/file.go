@@ -42,7 +42,7 @@ chatctx backup --check ~/chats-copy.db`},
 	}
 }
 
-// problemJSON is something that check found.
+// problemJSON is a fault that check found.
 type problemJSON struct {
 	Invariant int    `json:"invariant"`
 	Where     string `json:"where"`
@@ -74,7 +74,7 @@ func doCheck(r *run) error {
 	return err
 }
 
-// checkJSON is what check found.
+// checkJSON is the result of check.
 type checkJSON struct {
 	OK       bool          `json:"ok"`
 	Problems []problemJSON `json:"problems"`
@@ -97,7 +97,7 @@ func (r *run) printProblems(problems []problemJSON) {
 	}
 }
 
-// checkBackup reads a backup whole.
+// checkBackup reads a whole backup.
 func checkBackup(r *run) error {
 	st, err := chatctx.Open(r.arg(0), chatctx.Options{ReadOnly: true, IdleHold: -1, Program: "chatctx"})
 	if err != nil {
@@ -150,7 +150,7 @@ func doBackup(r *run) error {
 	})
 }
 
-// mayWrite looks before anything is read whether a file may be written: where one is in the way it asks.
+// mayWrite checks, before anything is read, whether a file may be written. If a file is in the way, it asks.
 func (r *run) mayWrite(target string) error {
 	st, err := os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +193,7 @@ func kindOf(mode fs.FileMode) string {
 	return "something of the system's"
 }
 
-// writeFile writes a file whole or not at all, and gives its size. It writes over another file only where the person said so.
+// writeFile writes a file completely or not at all, and returns its size. It replaces another file only if the person said so.
 func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err error) {
 	dir, unfinished := filepath.Dir(target), "."+filepath.Base(target)+".unfinished-"
 	leftover.Remove(dir, unfinished)
@@ -205,7 +205,7 @@ func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err
 		if err != nil {
 			f.Close()
 		}
-		os.Remove(f.Name()) // gone already where it was renamed
+		os.Remove(f.Name()) // no longer there if it was renamed
 	}()
 	if err = fill(f); err != nil {
 		return 0, err
@@ -217,7 +217,7 @@ func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err
 		return 0, err
 	}
 	if _, statErr := os.Lstat(target); errors.Is(statErr, fs.ErrNotExist) {
-		// A link, unlike a rename, does not write over a file that came meanwhile.
+		// A link, unlike a rename, does not replace a file that came meanwhile.
 		if err = os.Link(f.Name(), target); err == nil {
 			return n, nil
 		}
@@ -229,7 +229,7 @@ func (r *run) writeFile(target string, fill func(io.Writer) error) (n int64, err
 	return n, err
 }
 
-// spaceJSON is what a context takes.
+// spaceJSON is the space that a context takes.
 type spaceJSON struct {
 	Context    chatctx.ID `json:"context"`
 	Title      string     `json:"title"`

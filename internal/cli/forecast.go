@@ -7,7 +7,8 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 )
 
-// foresee is the branch's next request as far as the draft, and what it takes; a branch that cannot be made to fit takes what is left of it, and over says why.
+// foresee makes the branch's next request up to the draft, and says what it takes. If the branch cannot be made to fit, it is the request with what is
+// left, and over says why.
 func (r *run) foresee(t *turn.Turn) (req *turn.Request, over, err error) {
 	if req, err = t.Fit(r.ctx); req != nil {
 		r.notInForce(req.Draft.Ignored)

@@ -11,7 +11,7 @@ import (
 	urfave "github.com/urfave/cli/v3"
 )
 
-// flagText is a flag as the help shows it: its name with the word for its value, and what it is for.
+// flagText returns a flag as the help shows it: its name with the word for its value, and its usage.
 func flagText(f urfave.Flag) (name, usage string) {
 	name = f.Names()[0]
 	if utf8.RuneCountInString(name) == 1 {
@@ -34,14 +34,14 @@ func upper(s string) string {
 	return string(unicode.ToUpper(c)) + s[n:]
 }
 
-// The width that help keeps to, and where what is said of a command or a flag begins.
+// The width of help texts, and the columns where the descriptions of commands and flags begin.
 const (
 	helpWidth     = 80
 	commandColumn = 32
 	flagColumn    = 22
 )
 
-// filled breaks text between words into lines of at most helpWidth, the first of which begins with first and the others with rest.
+// filled breaks text between words into lines of at most helpWidth. The first line begins with first and the others with rest.
 func filled(text, first, rest string) string {
 	var b strings.Builder
 	line, empty := first, true
@@ -58,7 +58,7 @@ func filled(text, first, rest string) string {
 	return b.String() + line + "\n"
 }
 
-// listed is a name and what is said of it, which begins at a column, on the next line where the name is too long for that.
+// listed returns a name with its description, which begins at a column, or on the next line if the name is too long.
 func listed(name, text string, column int) string {
 	name = "  " + name
 	rest := strings.Repeat(" ", column)
@@ -78,7 +78,7 @@ func indent(s, with string) string {
 	return b.String()
 }
 
-// welcome is what chatctx says when no command is given: where the person is, or what to type first.
+// welcome is the output of chatctx without a command: where the person is, or what to type first.
 func welcome(ctx context.Context, con *console, p *parsed) error {
 	status := &parsed{path: []*command{findCommand(allCommands(), "status")}, shared: p.shared}
 	path := storeOf(p)
@@ -94,7 +94,7 @@ func welcome(ctx context.Context, con *console, p *parsed) error {
 	return nil
 }
 
-// storeOf is the store that a command line without a command names.
+// storeOf returns the store that a command line without a command names.
 func storeOf(p *parsed) string {
 	for _, f := range p.shared {
 		if path, ok := strings.CutPrefix(f, "--store="); ok {

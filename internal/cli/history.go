@@ -46,7 +46,7 @@ func historyCommands() []*command {
 	}
 }
 
-// moved reports a changed history; what says what was done to it.
+// moved reports a changed history. format says what was done to it.
 func (r *run) moved(c *chatctx.Committed, format string, args ...any) error {
 	m := c.Last()
 	head := "it is empty now"
@@ -173,7 +173,7 @@ func (r *run) dryRunDrop() error {
 	})
 }
 
-// named are the messages of the branch that a REF or a range names.
+// named returns the messages of the branch that a REF or a range names.
 func (r *run) named(snap *chatctx.Snapshot, ref string) ([]*chatctx.Entry, error) {
 	part, err := snap.Range(r.ctx, chatctx.Ref(ref))
 	switch {
@@ -277,7 +277,7 @@ func doTagRm(r *run) error {
 	return r.made(c, tagJSON{Where: whereOf(c), Tag: r.arg(0)}, "took the tag %s away in %s", clean(r.arg(0)), titled(c.Title, c.Context))
 }
 
-// dryRunInterrupt counts what interrupt would take off.
+// dryRunInterrupt counts the messages that interrupt would take off.
 func (r *run) dryRunInterrupt() error {
 	return r.dryRunHistory(func(snap *chatctx.Snapshot) (int, error) {
 		n := 0

@@ -87,7 +87,7 @@ func (r *run) operationLine(o *chatctx.Operation) {
 	}
 }
 
-// aboutOperation is what an operation was about: its first words, and what it put in the place of what.
+// aboutOperation says what an operation was about: its first words, and the values that it replaced.
 func aboutOperation(o *chatctx.Operation) string {
 	var words []string
 	if o.About != "" {
@@ -132,7 +132,7 @@ func doRedo(r *run) error {
 	return r.undone(u, "did again: took back")
 }
 
-// undone reports what was taken back, whose it was and how to have it again.
+// undone reports what was undone, whose it was and how to redo it.
 func (r *run) undone(u *chatctx.Undone, did string) error {
 	what := ""
 	if o := u.Undid; o != nil {

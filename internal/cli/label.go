@@ -20,7 +20,7 @@ func doLabelRm(r *run) error {
 	return r.relabel("take the label off", func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Unlabel(label) })
 }
 
-// relabel changes the labels of the contexts that the command line chooses, but for those where nothing would change.
+// relabel changes the labels of the contexts that the command line selects, except those where nothing would change.
 func (r *run) relabel(what string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
 	if err := r.needsNames(r.args[1:], "chatctx label add work holiday"); err != nil {
 		return err

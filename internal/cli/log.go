@@ -11,10 +11,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// aroundMost is how many messages --around shows before and after, where -n does not say.
+// aroundMost is how many messages --around shows before and after without -n.
 const aroundMost = 5
 
-// doLog prints the branch's messages, or those that the flags choose.
+// doLog prints the branch's messages, or those that the flags select.
 func doLog(r *run) error {
 	l := &logPrinter{r: r, hidden: r.is("hidden") || r.json(), full: r.is("thinking"), reverse: r.is("reverse")}
 	if err := l.filters(); err != nil {
@@ -32,7 +32,7 @@ func doLog(r *run) error {
 	return err
 }
 
-// begin prints what the flags choose of the branch as it is.
+// begin prints what the flags select of the branch as it is.
 func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
 	r := l.r
 	shown, err := c.Look(r.ctx, r.branchName(), l.ahead())
@@ -66,7 +66,7 @@ func (l *logPrinter) begin(c *chatctx.ChatContext) (*chatctx.Stretch, error) {
 	return part, l.all(part)
 }
 
-// ahead is how many messages from the end on are read at once with what else is shown: those that were asked for, and some more, since hidden ones do not count.
+// ahead is how many of the last messages are read at once with everything else: the requested ones, and some more, since hidden ones do not count.
 func (l *logPrinter) ahead() int {
 	if l.r.given("around") || len(l.r.args) > 0 || l.last == 0 || l.last > 200 {
 		return 0
@@ -86,14 +86,14 @@ type logPrinter struct {
 	grep    *regexp.Regexp
 	marks   map[chatctx.ID]string
 	sent    []sentLine
-	tail    []*chatctx.Entry // the last messages of the branch, as far as they were read already
-	broken  *chatctx.Entry   // what a program that died left of a reply: it comes behind the branch's messages
-	queued  []*chatctx.Entry // wait for their place after the reply that runs
+	tail    []*chatctx.Entry // the last messages of the branch, if they were read already
+	broken  *chatctx.Entry   // what a dead program left of a reply: it follows the branch's messages
+	queued  []*chatctx.Entry // messages that wait for their place after the running reply
 	left    int              // hidden messages left out
 	printed int
 }
 
-// filters reads the flags that choose messages.
+// filters reads the flags that select messages.
 func (l *logPrinter) filters() (err error) {
 	r := l.r
 	if l.last, err = r.most(); err != nil {
@@ -121,7 +121,7 @@ func (l *logPrinter) filters() (err error) {
 	return nil
 }
 
-// stretch is what the range or --around chooses, else the whole branch.
+// stretch returns the range or what --around selects, else the whole branch.
 func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
 	r := l.r
 	ref := r.arg(0)
@@ -150,7 +150,7 @@ func (l *logPrinter) stretch(snap *chatctx.Snapshot) (*chatctx.Stretch, error) {
 	return part, nil
 }
 
-// all prints what was chosen. The last ones are found backwards, reading no more than that needs.
+// all prints what was selected. The last ones are found backwards, without reading more than needed.
 func (l *logPrinter) all(part *chatctx.Stretch) error {
 	if part.To < part.From && l.broken == nil && len(l.queued) == 0 {
 		l.r.note("nothing lies in that range")
@@ -200,7 +200,7 @@ func (l *logPrinter) all(part *chatctx.Stretch) error {
 	return l.end()
 }
 
-// forwards gives the messages that were chosen.
+// forwards yields the selected messages.
 func (l *logPrinter) forwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, error] {
 	return func(yield func(*chatctx.Entry, error) bool) {
 		if part.From <= part.To {
@@ -216,7 +216,7 @@ func (l *logPrinter) forwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, e
 	}
 }
 
-// backwards gives the messages that were chosen, the last one first.
+// backwards yields the selected messages, the last one first.
 func (l *logPrinter) backwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, error] {
 	return func(yield func(*chatctx.Entry, error) bool) {
 		if l.broken != nil && !yield(l.broken, nil) {
@@ -243,7 +243,7 @@ func (l *logPrinter) backwards(part *chatctx.Stretch) iter.Seq2[*chatctx.Entry, 
 	}
 }
 
-// fits reports whether a message is one of those that were asked for.
+// fits reports whether a message is selected.
 func (l *logPrinter) fits(e *chatctx.Entry) bool {
 	if l.role != "" && e.Role != l.role || l.since > 0 && e.Created < l.since || l.grep != nil && !l.finds(e) {
 		return false
@@ -255,7 +255,7 @@ func (l *logPrinter) fits(e *chatctx.Entry) bool {
 	return true
 }
 
-// finds reports whether the pattern fits in a message's words, its calls or its result.
+// finds reports whether the pattern matches a message's words, its calls or its result.
 func (l *logPrinter) finds(e *chatctx.Entry) bool {
 	if l.grep.MatchString(e.Text()) {
 		return true
@@ -276,7 +276,7 @@ func (l *logPrinter) print(e *chatctx.Entry) error {
 }
 
 func (l *logPrinter) show(e *chatctx.Entry) error {
-	if l.printed++; l.printed == 1 && l.last > 0 { // what stands before the last ones is not shown
+	if l.printed++; l.printed == 1 && l.last > 0 { // the messages before the last ones are not shown
 		l.sent = slices.DeleteFunc(l.sent, func(s sentLine) bool { return s.from < e.Position })
 	}
 	return l.r.emit(e, func() {
@@ -287,7 +287,7 @@ func (l *logPrinter) show(e *chatctx.Entry) error {
 	})
 }
 
-// saySent says what goes to the model from a position on, and what was not said before it.
+// saySent prints what goes to the model from a position on, and what was not printed before it.
 func (l *logPrinter) saySent(position int) {
 	for len(l.sent) > 0 && l.sent[0].from <= position && !l.reverse {
 		l.r.printf("%s\n\n", l.r.paint(dim, "—— "+l.sent[0].text+" ——"))
@@ -295,7 +295,7 @@ func (l *logPrinter) saySent(position int) {
 	}
 }
 
-// queue prints what waits for its place.
+// queue prints the queued messages.
 func (l *logPrinter) queue() error {
 	for _, e := range l.queued {
 		if err := l.print(e); err != nil {

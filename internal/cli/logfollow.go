@@ -6,10 +6,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// mostRemembered is of how many messages at the end a log that follows knows which they were.
+// mostRemembered is of how many messages at the end a following log knows the ids.
 const mostRemembered = 1000
 
-// follow prints what the flags choose and goes on with what is added to the branch, until it is interrupted.
+// follow prints what the flags select and continues with what is added to the branch, until it is interrupted.
 func (l *logPrinter) follow(c *chatctx.ChatContext) error {
 	r := l.r
 	r.con.out.pager = nil
@@ -57,11 +57,11 @@ func (l *logPrinter) follow(c *chatctx.ChatContext) error {
 // follower knows how far a log was printed.
 type follower struct {
 	*logPrinter
-	at  int          // so many messages
+	at  int          // number of messages printed
 	ids []chatctx.ID // of the last ones
 }
 
-// remember notes which messages stand from a position on.
+// remember records the messages from a position on.
 func (f *follower) remember(snap *chatctx.Snapshot, from int) error {
 	for e, err := range snap.Entries(f.r.ctx, from, snap.Len()) {
 		if err != nil {
@@ -73,7 +73,7 @@ func (f *follower) remember(snap *chatctx.Snapshot, from int) error {
 	return nil
 }
 
-// goOn prints what was added, after a word on what was taken off.
+// goOn prints what was added, after a note on what was taken off.
 func (f *follower) goOn(c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
 	r := f.r
 	same, err := f.same(snap)
@@ -107,7 +107,7 @@ func (f *follower) goOn(c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
 	return nil
 }
 
-// same is up to which position the branch is as it was printed.
+// same returns the position up to which the branch is as it was printed.
 func (f *follower) same(snap *chatctx.Snapshot) (int, error) {
 	at := min(f.at, snap.Len())
 	first := f.at - len(f.ids) // the position before the first that is remembered

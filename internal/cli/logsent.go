@@ -11,11 +11,11 @@ import (
 
 // sentLine says between two messages what goes to the model.
 type sentLine struct {
-	from int // the position that it stands before
+	from int // the position before which it stands
 	text string
 }
 
-// sessionLines say where sessions begin and what of the branch goes to the model: what the last session has, and what stands for the rest.
+// sessionLines say where sessions begin and what of the branch goes to the model: the messages of the last session, and what stands for the rest.
 func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot) (lines []sentLine) {
 	sessions := snap.Info.Sessions
 	if len(sessions) == 0 {
@@ -23,7 +23,7 @@ func (l *logPrinter) sessionLines(c *chatctx.ChatContext, snap *chatctx.Snapshot
 	}
 	o, err := l.r.windowOptions(c, snap.Info.Name)
 	if err != nil {
-		return nil // a setting that is wrong is for those who ask to say
+		return nil // a wrong setting is reported by the commands that use it
 	}
 	for i, s := range sessions {
 		if i < len(sessions)-1 {

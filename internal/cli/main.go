@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/approval"
 )
 
-// Main runs one command line, without the program's name, and gives the exit code.
+// Main runs one command line, without the program's name, and returns the exit code.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if len(args) > 0 && args[0] == reapWord {
 		return approval.Reap(args[1:])
@@ -37,10 +37,10 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return code
 }
 
-// reapWord is the command that this program starts itself with, to hold the processes of a tool. Nobody types it.
+// reapWord is the command with which this program starts itself to hold the processes of a tool. Nobody types it.
 const reapWord = "__reap"
 
-// helper is how this program starts itself to run a tool.
+// helper returns how this program starts itself to run a tool.
 func helper() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -51,7 +51,7 @@ func helper() []string {
 
 // execute runs one command line on a console. A program that reads commands while it runs calls it for each.
 func execute(ctx context.Context, con *console, args []string) error {
-	if len(args) == 1 && args[0] == "--version" { // what everybody tries first
+	if len(args) == 1 && args[0] == "--version" { // what many people try first
 		args = []string{"version"}
 	}
 	p, err := split(allCommands(), args)
@@ -69,8 +69,8 @@ func execute(ctx context.Context, con *console, args []string) error {
 	return runCommand(ctx, con, p)
 }
 
-// runCommand lets urfave/cli read the values of the flags and does the command. The shared flags stand before the command's
-// name there and its own after it, so that a command may have a flag that is called like a shared one.
+// runCommand lets urfave/cli parse the values of the flags and runs the command. It puts the shared flags before the command's name and its own after it,
+// so that a command may have a flag with the name of a shared one.
 func runCommand(ctx context.Context, con *console, p *parsed) error {
 	cmd := p.command()
 	usage := func(_ context.Context, _ *urfave.Command, err error, _ bool) error {
@@ -79,7 +79,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 	leaf := &urfave.Command{
 		Name:                      p.name(),
 		HideHelp:                  true,
-		DisableSliceFlagSeparator: true, // of its own flags: a value may hold commas
+		DisableSliceFlagSeparator: true, // of its own flags: a value may contain commas
 		Flags:                     cmd.flags,
 		OnUsageError:              usage,
 		Action: func(ctx context.Context, c *urfave.Command) error {
@@ -109,7 +109,7 @@ func runCommand(ctx context.Context, con *console, p *parsed) error {
 	return app.Run(ctx, line)
 }
 
-// unreadable is how urfave/cli says that the value of a flag cannot be read, with what Go's parser says of it.
+// unreadable matches urfave/cli's error for a flag's value that cannot be parsed, with that of Go's parser.
 var unreadable = regexp.MustCompile(`^invalid value ("(?:[^"\\]|\\.)*") for flag -(\S+): (.*)$`)
 
 // badValue words an error about a flag's value for people.
@@ -134,7 +134,7 @@ func badValue(err error) string {
 	return fmt.Sprintf("%s%s takes %s, not %s", dash, m[2], kind, m[1])
 }
 
-// wantsJSON looks for --json where a command line could not be read.
+// wantsJSON looks for --json in a command line that could not be parsed.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

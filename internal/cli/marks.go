@@ -33,7 +33,7 @@ type marksJSON struct {
 	Messages []markJSON `json:"messages"`
 }
 
-// mark gives the messages that the arguments name a mark, or takes one away: only messages that have the mark only are touched then.
+// mark marks the messages that the arguments name, or removes a mark; then it only touches messages that have the mark only.
 func (r *run) mark(mark, only, done string) error {
 	c, snap, err := r.snapshotToChange()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *run) mark(mark, only, done string) error {
 	return r.made(done2, v, "%s: %s of %s", done, count(len(v.Messages), "message"), placed(done2))
 }
 
-// listMarks prints the marked messages of the branch, a line each.
+// listMarks prints the marked messages of the branch, a line for each.
 func (r *run) listMarks() error {
 	c, snap, err := r.snapshot()
 	if err != nil {

@@ -89,7 +89,7 @@ func doAdd(r *run) error {
 	return r.made(c, line, "added %s as #%d to %s", short(line.Message), line.Position, placed(c))
 }
 
-// errEmptyText: a message without anything in it.
+// errEmptyText is the error for an empty message.
 var errEmptyText = &usageError{"the text is empty", "nothing was stored"}
 
 // newMessage makes the message that add's arguments and flags describe. It opens no store.
@@ -130,8 +130,7 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 	return m, nil
 }
 
-// somewhere opens the store and makes sure that there is a context to add to: without --context, where there is none, one
-// is made.
+// somewhere opens the store and makes sure that there is a context to add to: without --context, it makes one if there is none.
 func (r *run) somewhere() error {
 	other := r.branchName() != "" && r.branchName() != chatctx.MainBranch
 	if r.contextRef() != "" || other {
@@ -172,7 +171,7 @@ func doAppend(r *run) error {
 	}
 	a := &appender{r: r, lines: newLines(in, maxText, batchMessages)}
 	if r.flag("key") != "" {
-		a.lines.most = 1 // each line is known by a key of its own
+		a.lines.most = 1 // each line has a key of its own
 	}
 	if r.given("expect") {
 		n := r.flags.Uint64("expect")
@@ -189,7 +188,7 @@ func doAppend(r *run) error {
 	return r.appended(a)
 }
 
-// appended says what an append made, in text; its JSON was printed line by line.
+// appended reports an append in text; its JSON was printed line by line.
 func (r *run) appended(a *appender) error {
 	if r.json() || a.last == nil {
 		r.note("no messages there, nothing was stored")

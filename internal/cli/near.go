@@ -24,10 +24,10 @@ func (r *run) explained(err error) error {
 	return err
 }
 
-// mostKnown bounds how many names are looked through for one that is like what was typed.
+// mostKnown bounds how many names are searched for one like the typed one.
 const mostKnown = 10000
 
-// known are the names that a reference of a kind can be, and the words of titles.
+// known returns the names that a reference of a kind can have, and the words of titles.
 func (r *run) known(kind string) []string {
 	var names []string
 	if kind == "context" {

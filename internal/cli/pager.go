@@ -10,13 +10,13 @@ import (
 // pagerSpec is a pager that may be started.
 type pagerSpec struct{ command []string }
 
-// pagerProcess is a pager that runs.
+// pagerProcess is a running pager.
 type pagerProcess struct {
 	in  io.WriteCloser
 	cmd *exec.Cmd
 }
 
-// pagerCommand is what PAGER says, else less where it is installed. An empty PAGER and cat mean none.
+// pagerCommand returns the pager of PAGER, else less if it is installed. An empty PAGER and cat mean none.
 func pagerCommand() *pagerSpec {
 	p, set := os.LookupEnv("PAGER")
 	if !set {
@@ -31,7 +31,7 @@ func pagerCommand() *pagerSpec {
 	}
 	words, err := commandOf("PAGER", p)
 	if err != nil {
-		return nil // what it was to show comes without
+		return nil // the output is shown without a pager
 	}
 	return &pagerSpec{words}
 }
@@ -45,7 +45,7 @@ func (p *pagerSpec) start(out io.Writer) *pagerProcess {
 		cmd.Env = append(cmd.Env, "LESS=FRX")
 	}
 	if os.Getenv("LESSCHARSET") == "" {
-		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8") // what comes is, whatever the system's code page
+		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8") // the output is UTF-8, whatever the system's code page
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil || cmd.Start() != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// place keeps in files of the person's own where that person is in a store that many share: a folder by the store's id, in it a file
-// with the id of the current context, and for each context that has another active branch than its own a file with that branch's id.
+// place keeps, in the person's own files, where that person is in a store that many share: a folder by the store's id, in it a file with the id of the
+// current context, and for each context with another active branch than its own a file with that branch's id.
 type place struct {
 	dir string
 	err error // why there is no folder
 }
 
-// placeOf is the Place of a store.
+// placeOf returns the Place of a store.
 func placeOf(store pool.ID) chatctx.Place {
 	dir, err := stateDir()
 	return &place{filepath.Join(dir, "places", store.String()), err}
 }
 
-// stateDir is chatctx in the folder for what programs note of a user's doings.
+// stateDir is chatctx's folder for the state of a user's programs.
 func stateDir() (string, error) {
 	dir, err := userDir("XDG_STATE_HOME", "state")
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *place) read(name string) (pool.ID, error) {
 	return id, nil
 }
 
-// write puts a whole file in the place of the one before, so that two commands of one person do not mix theirs.
+// write replaces a file as a whole, so that two commands of one person do not mix theirs.
 func (p *place) write(name string, id pool.ID) error {
 	if p.err != nil {
 		return p.err

@@ -29,7 +29,7 @@ chatctx completion powershell | Out-String | Invoke-Expression`,
 	}
 }
 
-// versionJSON says which program this is.
+// versionJSON identifies this program.
 type versionJSON struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -39,7 +39,7 @@ type versionJSON struct {
 	Arch     string `json:"arch"`
 }
 
-// programVersion reads what the Go tool put into the program.
+// programVersion reads what the Go tool stored in the program.
 func programVersion() versionJSON {
 	v := versionJSON{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -112,7 +112,7 @@ type flagJSON struct {
 	Usage string `json:"usage"`
 }
 
-// helpJSON describes a command and those under it; without one, all.
+// helpJSON describes a command and its subcommands, or all commands.
 func helpJSON(p *parsed, under []*command) commandJSON {
 	j := commandJSON{Command: p.name(), Usage: "chatctx [--store FILE] COMMAND [flags] [arguments]", Flags: []flagJSON{}}
 	shared := globalFlags()
@@ -141,7 +141,7 @@ func findCommand(table []*command, name string) *command {
 	return nil
 }
 
-// printHelp prints what there is to say about a command, or the list of all.
+// printHelp prints the help of a command, or the list of all.
 func printHelp(w io.Writer, p *parsed) error {
 	c := p.command()
 	if c == nil {

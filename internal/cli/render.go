@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// header is the line above a message: where it stands, who said it, when, with which model.
+// header is the line above a message: where it is, who said it, when, with which model.
 func (r *run) header(e *chatctx.Entry, mark string) string {
 	var b strings.Builder
 	switch {
@@ -44,7 +44,7 @@ func roleStyle(role pool.Role) string {
 	return cyan
 }
 
-// renders reports whether what messages say is rendered: on a terminal that can show it.
+// renders reports whether messages are rendered: on a terminal that supports it.
 func (r *run) renders() bool { return (r.con.tty && !r.con.plain || r.con.live != nil) && !r.asIs }
 
 // printMessage prints a message as log shows it.

@@ -23,7 +23,7 @@ func repairCommand() *command {
 chatctx repair --from broken.db --store rescued.db`}
 }
 
-// repairedJSON is what repair did, or would do.
+// repairedJSON is what repair did or would do.
 type repairedJSON struct {
 	DryRun bool          `json:"dry_run"`
 	Backup *string       `json:"backup"`

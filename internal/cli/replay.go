@@ -31,7 +31,7 @@ chatctx bisect u2..@`},
 	}
 }
 
-// replayJSON is what a replay with one model came to.
+// replayJSON is the result of a replay with one model.
 type replayJSON struct {
 	Branch    string `json:"branch"`
 	Model     string `json:"model"`
@@ -84,7 +84,7 @@ func doReplay(r *run) error {
 	return r.replayAll(p, askers, system)
 }
 
-// toReplay reads what is to be asked again.
+// toReplay reads the questions to ask again.
 func (r *run) toReplay(snap *chatctx.Snapshot) (*turn.Replay, error) {
 	from := 1
 	if ref := r.flag("from"); ref != "" {
@@ -101,7 +101,8 @@ func (r *run) toReplay(snap *chatctx.Snapshot) (*turn.Replay, error) {
 	return turn.ReadReplay(r.ctx, snap, from)
 }
 
-// replayBill says about what a replay costs: each request has what stands before its question, as long as it was, and the answers are as long as the old ones.
+// replayBill says about what a replay costs: each request has the messages before its question, at their original length, and answers are as long as the
+// old ones.
 func (r *run) replayBill(p *turn.Replay, a *asker, snap *chatctx.Snapshot) error {
 	probe := *a.Turn
 	probe.Branch = snap.Info.Name

@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// requested makes the request of the branch that the flags name, reading only.
+// requested makes the request of the branch that the flags name. It only reads.
 func (r *run) requested() (*turn.Request, error) {
 	c, snap, err := r.snapshot()
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *run) requested() (*turn.Request, error) {
 	return req, talkHint(err)
 }
 
-// repairJSON is what an adapter did to a message; no message: to the request as a whole.
+// repairJSON is what an adapter did to a message; without a message, to the request as a whole.
 type repairJSON struct {
 	Message *chatctx.ID `json:"message"`
 	What    string      `json:"what"`
@@ -66,7 +66,7 @@ func (r *run) checkRequest(req *turn.Request) error {
 		Model    string          `json:"model"`
 		Body     json.RawMessage `json:"body"`
 		Repairs  []repairJSON    `json:"repairs"`
-		// Summaries say what each part of the summary that the request begins with stands for.
+		// Summaries says what each part of the request's first summary stands for.
 		Summaries []enhancer.Stands `json:"summaries"`
 	}{req.Provider, req.Model, req.Body, []repairJSON{}, summaryParts(req.Draft)}
 	for _, n := range req.Repairs {
@@ -166,7 +166,8 @@ func doExplain(r *run) error {
 	return nil
 }
 
-// summarised are all messages of the branch: those that the summary stands for, the summary, and those of the session, whose place is theirs on the branch.
+// summarised returns all messages of the branch: those for which the summary stands, the summary, and those of the session, each with its position on the
+// branch.
 func (r *run) summarised(req *turn.Request) ([]*chatctx.DraftMessage, error) {
 	d, in := req.Draft, map[int]*chatctx.DraftMessage{}
 	for _, m := range req.Report.Messages {
@@ -193,7 +194,7 @@ func (r *run) summarised(req *turn.Request) ([]*chatctx.DraftMessage, error) {
 	return out, nil
 }
 
-// beforeSession are the messages before a request's session, counted; in are those of them that the request holds.
+// beforeSession returns the messages before a request's session, with token counts. in has those of them that the request contains.
 func (r *run) beforeSession(req *turn.Request, in map[int]*chatctx.DraftMessage) ([]*chatctx.DraftMessage, error) {
 	c, snap, err := r.snapshot()
 	if err != nil {
@@ -307,7 +308,7 @@ func doModels(r *run) error {
 	return r.listModels(name, client)
 }
 
-// allModels lists the models of every provider that can be reached, and is an error only where that is none.
+// allModels lists the models of every provider that can be reached. It is an error only if none can.
 func (r *run) allModels(settings map[string]json.RawMessage) error {
 	var failed error
 	listed := false
@@ -330,7 +331,7 @@ func (r *run) allModels(settings map[string]json.RawMessage) error {
 	return nil
 }
 
-// modelSettings are the settings of the conversation, as far as there is one.
+// modelSettings returns the settings of the conversation, if there is one.
 func (r *run) modelSettings() (map[string]json.RawMessage, error) {
 	c, err := r.conversation()
 	if errors.Is(err, chatctx.ErrNotExist) || errors.Is(err, chatctx.ErrNotFound) && r.contextRef() == "" {

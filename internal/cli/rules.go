@@ -21,7 +21,7 @@ const rulesHelp = "A rule holds at once in every program. Deny beats ask, and as
 	"ARGUMENT is a name: options.path goes into an object, paths[*] is each element, {} all arguments; a name with a dot, and the name tool, is quoted. " +
 	"An allow holds where its conditions surely do: for each element and command, to the letter. A deny or ask holds where they possibly do: for one of them, whatever its case. A deny of which it cannot be told asks."
 
-// ruleFlags are those that describe a rule.
+// ruleFlags are the flags that describe a rule.
 func ruleFlags(store urfave.Flag) []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.StringSliceFlag{Name: "when", Usage: "a `CONDITION`: \"path under /srv\"; may be given again, all have to hold"},
@@ -61,7 +61,7 @@ func ruleCommands() []*command {
 	}
 }
 
-// newRule is the rule that the command line describes.
+// newRule makes the rule that the command line describes.
 func (r *run) newRule() (*chatctx.Rule, error) {
 	rule := &chatctx.Rule{Effect: r.arg(0), Tool: r.arg(1), After: r.flags.Duration("after"), Mode: r.flag("mode"), Reason: r.flag("reason"), Examples: r.flags.StringSlice("example")}
 	for _, text := range append(append(r.flags.StringSlice("when"), r.flags.StringSlice("unless")...), append(rule.Examples, rule.Tool, rule.Reason, rule.Mode)...) {
@@ -93,7 +93,7 @@ func (r *run) newRule() (*chatctx.Rule, error) {
 	return rule, approval.Rules{}.Rule(rule)
 }
 
-// conditions reads what --when and --unless say. Where the name of an argument is quoted it may hold spaces.
+// conditions parses --when and --unless. A quoted name of an argument may contain spaces.
 func conditions(texts []string) ([]chatctx.Condition, error) {
 	var out []chatctx.Condition
 	for _, s := range texts {
@@ -161,7 +161,7 @@ func (r *run) noteBroken(all []chatctx.BrokenExample) {
 	}
 }
 
-// differenceJSON is a call that would be decided otherwise.
+// differenceJSON is a call that would be decided differently.
 type differenceJSON struct {
 	callJSON
 	Before withoutJSON `json:"before"`
@@ -215,7 +215,7 @@ func doRulesDiff(r *run) error {
 	return err
 }
 
-// scopeRule says where a rule would hold that is only tried.
+// scopeRule sets where a rule that is only tried would hold.
 func (r *run) scopeRule(st *chatctx.Store, rule *chatctx.Rule, context chatctx.ID) error {
 	rule.Context = context
 	if r.is("here") {
@@ -280,7 +280,7 @@ func doRulesLs(r *run) error {
 	return nil
 }
 
-// rules are those that the flags name.
+// rules returns the rules that the flags name.
 func (r *run) rules() ([]*chatctx.Rule, error) {
 	if r.is("store") {
 		st, err := r.reader()

@@ -19,7 +19,7 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// run is one command while it is done: its arguments and flags, and what all commands share.
+// run is one running command: its arguments and flags, and what all commands share.
 type run struct {
 	ctx   context.Context
 	con   *console
@@ -30,16 +30,15 @@ type run struct {
 	args  []string
 	wait  time.Duration // for a file that others hold; 0: the library's default
 	st    *chatctx.Store
-	// override are shared flags as --name=value that count before the command line's own: completion runs on those of the
-	// line that is being typed.
+	// override has shared flags as --name=value that count before the command line's own: completion uses those of the line that is being typed.
 	override []string
-	// unsaid are flags that no longer count: a chat that was told otherwise since.
+	// unsaid has flags that no longer count, because a chat has replaced them.
 	unsaid    map[string]bool
 	executors *executors
-	// origins are those of the sub-contexts whose calls were shown.
+	// origins has the origins of the sub-contexts whose calls were shown.
 	origins map[chatctx.ID]*originJSON
-	asIs    bool // messages are printed as they are, on a terminal too
-	carried bool // the sub-contexts of the branch went on already
+	asIs    bool // messages are printed unchanged, even on a terminal
+	carried bool // the sub-contexts of the branch have gone on already
 }
 
 func (r *run) json() bool                   { return r.flags.Bool("json") }
@@ -51,7 +50,7 @@ func (r *run) branchName() string           { return r.shared("branch") }
 func (r *run) stopped() bool                { return r.con.out.stopped() || r.ctx.Err() != nil }
 func (r *run) paint(style, s string) string { return r.con.paint(style, s) }
 
-// arg is the argument at i, "" where there is none.
+// arg returns the argument at i, "" if there is none.
 func (r *run) arg(i int) string {
 	if i < len(r.args) {
 		return r.args[i]
@@ -59,7 +58,7 @@ func (r *run) arg(i int) string {
 	return ""
 }
 
-// shared is the value of a flag that commands share. A command's own flag of that name (config --store) is another one.
+// shared returns the value of a shared flag. A command's own flag of that name (config --store) is another one.
 func (r *run) shared(name string) string {
 	for i := len(r.override) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(r.override[i], "--"+name+"="); ok {
@@ -75,7 +74,7 @@ func (r *run) shared(name string) string {
 	return ""
 }
 
-// storePath is the file that the store is in.
+// storePath returns the file of the store, or its URL.
 func (r *run) storePath() (string, error) {
 	if p := r.shared("store"); p != "" {
 		return p, nil
@@ -92,7 +91,7 @@ func defaultStore() (string, error) {
 	return filepath.Join(dir, "chats.db"), nil
 }
 
-// userDir is chatctx in the folder of the user that a variable names: else in that of the system, ~/.local/NAME where it has none.
+// userDir is chatctx's folder in the user's folder that a variable names, else in that of the system, ~/.local/NAME if it has none.
 func userDir(variable, name string) (string, error) {
 	dir := os.Getenv(variable)
 	if !filepath.IsAbs(dir) {
@@ -117,7 +116,7 @@ func (r *run) reader() (*chatctx.Store, error) { return r.open(chatctx.Options{R
 // writer opens the store to change it.
 func (r *run) writer() (*chatctx.Store, error) { return r.open(chatctx.Options{}) }
 
-// creator opens the store to change it and makes it where there is none.
+// creator opens the store to change it and makes it if there is none.
 func (r *run) creator() (*chatctx.Store, error) { return r.open(chatctx.Options{Create: true}) }
 
 func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
@@ -126,7 +125,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A command reads several times in a row: with nothing in between it would wait for its turn beside a busy program each time.
+	// A command reads several times in a row: if it let the file go in between, it would wait for its turn beside a busy program each time.
 	o.IdleHold, o.Wait, o.Program, o.Judge = time.Millisecond, r.wait, "chatctx", approval.Rules{}
 	if isURL(path) {
 		return r.openURL(path, o)
@@ -146,7 +145,7 @@ func (r *run) open(o chatctx.Options) (*chatctx.Store, error) {
 	return st, nil
 }
 
-// close lets the store go, if it was opened.
+// close closes the store, if it was opened.
 func (r *run) close() {
 	r.executors.close()
 	if r.st != nil {
@@ -165,7 +164,7 @@ func (r *run) conversation() (*chatctx.ChatContext, error) {
 	return c, contextHint(err)
 }
 
-// snapshot opens the store for reading and takes the branch that the flags name as it is now, with what a program that died left of an answer. It writes nothing.
+// snapshot opens the store for reading and returns the branch that the flags name, with what a dead program left of an answer. It writes nothing.
 func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.conversation()
 	if err != nil {
@@ -174,7 +173,7 @@ func (r *run) snapshot() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	return c.Present(r.ctx, r.branchName())
 }
 
-// settled opens the store for reading and takes the conversation with what programs that died left of answers. It writes nothing.
+// settled opens the store for reading and returns the conversation with what dead programs left of answers. It writes nothing.
 func (r *run) settled() (*chatctx.ChatContext, error) {
 	c, err := r.conversation()
 	if err != nil {
@@ -183,7 +182,7 @@ func (r *run) settled() (*chatctx.ChatContext, error) {
 	return c.Settled(r.ctx)
 }
 
-// snapshotToChange is snapshot for a command that changes what it read: what a program that died left of an answer is put on the branch first.
+// snapshotToChange is snapshot for a command that changes what it read: it first puts what a dead program left of an answer on the branch.
 func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.conversation()
 	if err != nil {
@@ -195,7 +194,7 @@ func (r *run) snapshotToChange() (*chatctx.ChatContext, *chatctx.Snapshot, error
 	return r.snapshot()
 }
 
-// most is the flag -n, 0 where it is not given.
+// most returns the flag -n, 0 if it is not given.
 func (r *run) most() (int, error) {
 	n := r.flags.Int("n")
 	if r.given("n") && n < 1 {
@@ -204,7 +203,7 @@ func (r *run) most() (int, error) {
 	return n, nil
 }
 
-// change makes what fill puts into a batch on the branch that the flags name: one transaction, one operation.
+// change makes the changes that fill puts into a batch on the branch that the flags name: one transaction, one operation.
 func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	st, err := r.writer()
 	if err != nil {
@@ -216,7 +215,7 @@ func (r *run) change(fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	return c, contextHint(err)
 }
 
-// made reports a change: v as JSON, or text with how to take the change back.
+// made reports a change: v as JSON, or text with how to undo the change.
 func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) error {
 	return r.emit(v, func() {
 		r.printf(format+"\n", args...)
@@ -228,7 +227,7 @@ func (r *run) made(c *chatctx.Committed, v any, format string, args ...any) erro
 	})
 }
 
-// onStore is another command line on the same store as this one.
+// onStore returns another command line on this command's store.
 func (r *run) onStore(rest string) string {
 	line := "chatctx"
 	if p := r.flagOnly("store", "CHATCTX_STORE"); p != "" {
@@ -237,7 +236,7 @@ func (r *run) onStore(rest string) string {
 	return line + " " + rest
 }
 
-// again is another command line on the same store and conversation as this one.
+// again returns another command line on this command's store and conversation.
 func (r *run) again(rest string) string {
 	line := r.onStore(rest)
 	if c := r.flagOnly("context", "CHATCTX_CONTEXT"); c != "" {
@@ -246,8 +245,8 @@ func (r *run) again(rest string) string {
 	return line
 }
 
-// toAsk is a command line that asks a model for what a branch ends with: with the conversation and the branch where another one would be asked without, and with who is asked
-// where this command line says it. In a chat the flags that go without saying there are taken off again.
+// toAsk returns a command line that asks a model to answer what a branch ends with. It names the conversation and the branch if another one would be asked
+// without, and the model if this command line does. In a chat the flags that are implied there are removed.
 func (r *run) toAsk(rest string, c *chatctx.ChatContext, branchName string) string {
 	ctx := context.WithoutCancel(r.ctx)
 	line := r.onStore(rest)
@@ -272,7 +271,7 @@ func (r *run) toAsk(rest string, c *chatctx.ChatContext, branchName string) stri
 	return line
 }
 
-// flagOnly is a flag's value where it does not come from the environment.
+// flagOnly returns a flag's value unless it comes from the environment.
 func (r *run) flagOnly(name, env string) string {
 	if v := r.shared(name); v != os.Getenv(env) {
 		return v
@@ -295,7 +294,7 @@ func (r *run) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// out is standard output for bytes that are not the program's own: on a terminal they go through safe.
+// out is standard output for foreign bytes: on a terminal they pass through safe.
 func (r *run) out(safe func(io.Writer) io.Writer) io.Writer {
 	if r.con.tty {
 		return safe(r.con.out)
@@ -303,10 +302,10 @@ func (r *run) out(safe func(io.Writer) io.Writer) io.Writer {
 	return r.con.out
 }
 
-// printf prints data. It does not fail: a loop asks stopped, and the end of the command says what went wrong.
+// printf prints data. It does not fail: a loop checks stopped, and the end of the command reports the error.
 func (r *run) printf(format string, args ...any) { fmt.Fprintf(r.con.out, format, args...) }
 
-// note prints a line for the person on standard error, after what was printed so far. Under --json it prints nothing.
+// note prints a line for the person on standard error, after the output so far. Under --json it prints nothing.
 func (r *run) note(format string, args ...any) {
 	if r.json() {
 		return
@@ -327,8 +326,7 @@ func (r *run) paintErr(style, s string) string {
 	return r.con.paint(style, s)
 }
 
-// confirm asks before something that undo cannot take back. Without --yes and without a terminal it is refused, with the
-// command to run.
+// confirm asks before something that undo cannot take back. Without --yes and without a terminal it refuses, and names the command to run.
 func (r *run) confirm(question string, otherwise error) error {
 	if r.is("yes") {
 		return nil

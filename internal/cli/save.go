@@ -15,7 +15,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// savedFile is a part that was written out.
+// savedFile is a part that was written to a file.
 type savedFile struct {
 	File      string `json:"file"`
 	MediaType string `json:"media_type"`
@@ -23,8 +23,7 @@ type savedFile struct {
 	SHA256    string `json:"sha256"`
 }
 
-// saveParts writes a message's images and files into a folder. It never writes over a file: a second one of a name gets a
-// number.
+// saveParts writes a message's images and files into a folder. It never overwrites a file: a second one of a name gets a number.
 func saveParts(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot, e *chatctx.Entry, dir string) error {
 	parts := e.Content
 	if e.Result != nil {
@@ -68,8 +67,7 @@ func saveParts(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot, e *chatct
 	})
 }
 
-// writeNew writes a file that is not there yet, under the name or the name with a number, and gives its path. What could
-// not be written whole is taken away again.
+// writeNew writes a new file, under the name or the name with a number, and returns its path. It removes a file that it could not write completely.
 func writeNew(dir, name string, b []byte) (string, error) {
 	ext := filepath.Ext(name)
 	base := strings.TrimSuffix(name, ext)
@@ -92,8 +90,8 @@ func writeNew(dir, name string, b []byte) (string, error) {
 	}
 }
 
-// fileName makes a safe name for a file: no folder, nothing hidden, nothing that a system refuses. A part without a name is called
-// after its place in the message.
+// fileName makes a safe file name: without folders, not hidden, and accepted by every system. A part without a name is named after its place in the
+// message.
 func fileName(name, mediaType string, place int) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(c rune) rune {
@@ -121,7 +119,7 @@ func fileName(name, mediaType string, place int) string {
 	return name
 }
 
-// reservedName reports the names that Windows keeps for devices. It looks past blanks at their end, and takes the small raised digits for digits.
+// reservedName reports the names that Windows keeps for devices. It ignores blanks at their end, and takes superscript digits for digits.
 func reservedName(stem string) bool {
 	s := strings.ToUpper(strings.TrimRight(stem, " "))
 	switch s {

@@ -14,10 +14,10 @@ import (
 	"github.com/chatctx/chatctx/internal/watch"
 )
 
-// machine is where programs keep their files here.
+// machine says where programs keep their files on this machine.
 func (r *run) machine() exchange.Machine {
 	m := exchange.Machine{Getenv: os.Getenv}
-	m.Home, _ = os.UserHomeDir() // "" where there is none: nothing is found in it
+	m.Home, _ = os.UserHomeDir() // "" if there is none: nothing is found in it
 	m.Config, _ = os.UserConfigDir()
 	m.Current, _ = os.Getwd()
 	switch runtime.GOOS {
@@ -33,7 +33,7 @@ func (r *run) machine() exchange.Machine {
 	return m
 }
 
-// importPlaces chooses what --scan and --watch import: the places of the tools that are named, of all with --all, and paths.
+// importPlaces selects what --scan and --watch import: the places of the named tools, of all with --all, and paths.
 func (r *run) importPlaces(found []exchange.Place) ([]string, error) {
 	var paths []string
 	for _, p := range found {
@@ -87,7 +87,7 @@ func doScan(r *run) error {
 	})
 }
 
-// doWatch imports places, and goes on with what is written there until it is stopped.
+// doWatch imports places, and continues with what is written there until it is stopped.
 func doWatch(r *run) error {
 	paths, err := r.importPlaces(r.machine().Places())
 	if err != nil {
@@ -106,7 +106,7 @@ func doWatch(r *run) error {
 	changed := make(chan string, 1000)
 	ready := make(chan struct{})
 	go func() {
-		cancel(watch.Files(ctx, paths, func() { close(ready) }, func(p string) { // what is changed while the first import runs waits
+		cancel(watch.Files(ctx, paths, func() { close(ready) }, func(p string) { // changes during the first import wait
 			select {
 			case changed <- p:
 			case <-ctx.Done():
@@ -146,7 +146,7 @@ func doWatch(r *run) error {
 	return r.watchEnded(ctx)
 }
 
-// watchEnded is how a watch ends: well where a person stopped it.
+// watchEnded returns the result of a watch: none if a person stopped it.
 func (r *run) watchEnded(ctx context.Context) error {
 	if r.ctx.Err() != nil {
 		return nil
@@ -154,7 +154,7 @@ func (r *run) watchEnded(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// followed reports what came of a file, in one line.
+// followed reports the result for a file, in one line.
 func (r *run) followed(path string, rep *exchange.Report) {
 	defer r.con.out.flush()
 	if r.json() {

@@ -68,7 +68,7 @@ func doSearch(r *run) error {
 	return nil
 }
 
-// printHits prints what is found, and gives how many that are.
+// printHits prints the hits, and returns how many there are.
 func (r *run) printHits(o chatctx.SearchOptions) (n int, err error) {
 	for h, err := range r.st.Search(r.ctx, o) {
 		if err != nil {
@@ -82,7 +82,7 @@ func (r *run) printHits(o chatctx.SearchOptions) (n int, err error) {
 	return n, nil
 }
 
-// partsOfWords is the command that looks for parts of words.
+// partsOfWords returns the command that looks for parts of words.
 func (r *run) partsOfWords(o chatctx.SearchOptions) string {
 	return r.again("search --regexp " + quote("(?i)"+regexp.QuoteMeta(strings.Trim(o.Text, `"*`))))
 }
@@ -135,7 +135,7 @@ func (r *run) searchOptions() (chatctx.SearchOptions, error) {
 	return o, nil
 }
 
-// openIndexed opens the store. Where much has come in since, it is put into a file's index first; a server's is left to those who write there.
+// openIndexed opens the store. If much has come in since, it is put into a file's index first; a server's index is left to those who write there.
 func (r *run) openIndexed() error {
 	st, err := r.caching()
 	if err != nil {
@@ -174,7 +174,7 @@ func reindex(r *run, alone bool) error {
 	})
 }
 
-// printHit prints what was found: what stands around it, where it is, and the command that goes there.
+// printHit prints a hit: its surroundings, where it is, and the command that goes there.
 func (r *run) printHit(h *chatctx.Hit) {
 	where := titled(h.Title, h.Context)
 	if h.Trashed {
@@ -208,7 +208,7 @@ func (r *run) printHit(h *chatctx.Hit) {
 	r.printf("  %s\n\n", r.paint(dim, r.again(goTo(h))))
 }
 
-// goTo is the command that shows what was found.
+// goTo returns the command that shows a hit.
 func goTo(h *chatctx.Hit) string {
 	line := "show"
 	if h.Message != nil {

@@ -55,7 +55,7 @@ chatctx serve --listen unix:/run/user/1000/chatctx.sock`,
 	}
 }
 
-// tokenJSON is a token. The secret is that of a new one.
+// tokenJSON is a token. Only a new one has the secret.
 type tokenJSON struct {
 	Token   string     `json:"token"`
 	Scopes  []string   `json:"scopes"`
@@ -120,7 +120,7 @@ func doTokenRm(r *run) error {
 	return r.emit(map[string]string{"token": r.arg(0)}, func() { r.printf("%s lets nobody in any more\n", clean(r.arg(0))) })
 }
 
-// server is a server on a store, and the address that it answers on.
+// server is a server on a store, and its address.
 type server struct {
 	*serve.Server
 	listener net.Listener
@@ -128,7 +128,7 @@ type server struct {
 	address  string // http://HOST:PORT, or unix:PATH
 }
 
-// server readies what serve and web run; files are those of the page, nil for none.
+// server prepares what serve and web run. files are those of the page, nil for none.
 func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	s := &server{}
 	if (r.flag("cert") == "") != (r.flag("key") == "") {
@@ -170,7 +170,7 @@ func (r *run) server(st *chatctx.Store, files fs.FS) (*server, error) {
 	return s, err
 }
 
-// reached is the address of a listener as a program of this machine can use it: one that listens on all addresses is called localhost.
+// reached returns the address of a listener for programs of this machine: one that listens on all addresses is called localhost.
 func reached(l net.Listener) string {
 	a, ok := l.Addr().(*net.TCPAddr)
 	if !ok || !a.IP.IsUnspecified() {
@@ -179,7 +179,7 @@ func reached(l net.Listener) string {
 	return net.JoinHostPort("localhost", strconv.Itoa(a.Port))
 }
 
-// warn says what others can do where they can reach the address.
+// warn says what others can do if they can reach the address.
 func (s *server) warn(r *run) {
 	if !serve.Beyond(s.listener) {
 		return
@@ -197,7 +197,7 @@ func (r *run) ofRequest(c *chatctx.ChatContext) (*approval.Executor, func()) {
 	own := *r // with executors that end with the request
 	own.executors = &executors{}
 	e := own.executor(c)
-	e.Show = nil // whoever asked is told by the answer
+	e.Show = nil // the answer tells the caller
 	return e, own.executors.close
 }
 
@@ -283,7 +283,7 @@ func doWeb(r *run) error {
 	return s.answer(r)
 }
 
-// openPage has the browser read a file of this user's that leads to the address, so that the address stands in no list of processes. remove takes the file away.
+// openPage makes the browser read a file of this user's that leads to the address, so that no list of processes shows the address. remove removes the file.
 func openPage(address string) (remove func(), err error) {
 	remove = func() {}
 	dir, err := os.MkdirTemp("", "chatctx-web-")

@@ -50,7 +50,7 @@ func doInit(r *run) error {
 // isURL reports whether a store is named by a URL and not by a file.
 func isURL(path string) bool { return kv.Scheme(path) != "" }
 
-// shownStore is a store's name as others may see it.
+// shownStore returns a store's name as others may see it.
 func shownStore(path string) string {
 	if isURL(path) {
 		return kv.Shown(path)
@@ -84,7 +84,7 @@ func hasPassword(text string) bool {
 	return in || u.Query().Has("password")
 }
 
-// onServer is the engine of the open store where a server keeps it, else nil.
+// onServer returns the engine of the open store if a server keeps it, else nil.
 func (r *run) onServer() kv.Hosted {
 	if r.st == nil {
 		return nil
@@ -93,7 +93,7 @@ func (r *run) onServer() kv.Hosted {
 	return h
 }
 
-// keptInFile is the error of a command that is about a file, where a server keeps the store: it says what to type instead.
+// keptInFile returns the error of a command that concerns a file if a server keeps the store: it says what to type instead.
 func (r *run) keptInFile(of kv.Care) error {
 	if on := r.onServer(); on != nil {
 		return usagef("%s", on.Instead(of))
@@ -133,7 +133,7 @@ func doGrant(r *run) error {
 	})
 }
 
-// storeName is the store's name as others may see it.
+// storeName returns the store's name as others may see it.
 func (r *run) storeName() string {
 	path, _ := r.storePath()
 	return shownStore(path)

@@ -29,7 +29,7 @@ type compactedJSON struct {
 	Tools    int    `json:"tools"`
 	Calls    int    `json:"calls"`
 	Budget   *int   `json:"budget"`
-	// Summaries say what each part of the summary stands for.
+	// Summaries says what each part of the summary stands for.
 	Summaries []enhancer.Stands `json:"summaries"`
 	Note      string            `json:"note,omitempty"`
 }
@@ -99,7 +99,7 @@ func doCompact(r *run) error {
 	return r.made(&chatctx.Committed{Operation: done.Operation, Context: c.ID, Branch: done.Branch}, v, "%s%s", done.Notice(), r.nextRequest(r.turn(c, name)))
 }
 
-// stretch reads --from and --to as positions.
+// stretch parses --from and --to as positions.
 func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to int, err error) {
 	if !r.given("from") && !r.given("to") {
 		return false, 0, 0, nil
@@ -128,7 +128,7 @@ func (r *run) stretch(c *chatctx.ChatContext, name string) (given bool, from, to
 	return true, at[0], at[1], nil
 }
 
-// compactOptions are the settings with what the flags say.
+// compactOptions returns the settings changed by the flags.
 func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Options, error) {
 	o, err := r.windowOptions(c, name)
 	if err != nil {
@@ -149,7 +149,7 @@ func (r *run) compactOptions(c *chatctx.ChatContext, name string) (enhancer.Opti
 	return o, nil
 }
 
-// compactHint says what to type where a summary failed.
+// compactHint says what to type after a summary failed.
 func compactHint(err error, model bool) error {
 	if errors.Is(err, enhancer.ErrNothingToCompact) {
 		return &hinted{err, "keep less: compact --keep-tokens 1000"}
@@ -177,7 +177,7 @@ type planJSON struct {
 	Pinned   int        `json:"pinned"`
 	Before   int        `json:"before"`
 	After    int        `json:"after"`
-	AtMost   bool       `json:"at_most"` // after is a bound, since a model is to write the summary
+	AtMost   bool       `json:"at_most"` // after is a bound, since a model will write the summary
 	By       string     `json:"by"`
 	Summary  string     `json:"summary,omitempty"`
 	Messages []goneJSON `json:"messages"`
@@ -341,7 +341,7 @@ func (r *run) searchSessions(c *chatctx.ChatContext, name string, o enhancer.Opt
 	return nil
 }
 
-// printSession prints a session, with its score in a search.
+// printSession prints a session, in a search with its score.
 func (r *run) printSession(s *enhancer.SessionInfo, score *float64) error {
 	v := sessionJSON{s.Number, idOrNull(s.ID), s.Current, s.Start, s.End, s.Messages, s.Tokens, s.Input, s.Output, s.CacheRead, s.CacheWrite, nil, stringOrNull(s.Summary), intOrNull(s.PrunedTo), score}
 	if s.Created != 0 {
@@ -373,7 +373,7 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 		cut(oneLine(what), max(r.con.width-50, 20)))
 }
 
-// resumedJSON is a session that was gone back to.
+// resumedJSON is a session that was resumed.
 type resumedJSON struct {
 	where
 	Session int  `json:"session"`

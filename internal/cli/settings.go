@@ -89,7 +89,7 @@ func (r *run) promptCommand(what string, get func(*chatctx.BranchInfo) string, s
 	return r.made(c, promptJSON{Where: whereOf(c), Text: stringOrNull(text)}, "%s the %s of %s", done, what, placed(c))
 }
 
-// ofStore: the store's settings are meant.
+// ofStore reports whether the store's settings are meant.
 func (r *run) ofStore() bool { return r.is("default") || r.is("store") }
 
 func doConfig(r *run) error {
@@ -118,7 +118,7 @@ func doConfig(r *run) error {
 	return setSettings(r, set)
 }
 
-// parseSettings reads KEY=VALUE into what to set (null takes away) and KEY into what to show.
+// parseSettings parses KEY=VALUE into what to set (null removes) and KEY into what to show.
 func parseSettings(args []string) (set map[string]json.RawMessage, show []string, err error) {
 	set = map[string]json.RawMessage{}
 	for _, a := range args {
@@ -168,8 +168,8 @@ func settingsTable() string {
 	return b.String()
 }
 
-// place is where config sets settings: the store, the context or the branch, as its flags say. A key alone goes to where the address stands that it is
-// for, since it counts nowhere else.
+// place returns where config sets settings: the store, the context or the branch, as its flags say. A key alone goes to the place of its address, since it
+// counts nowhere else.
 func (r *run) place(set map[string]json.RawMessage) (string, error) {
 	switch {
 	case r.ofStore():
@@ -243,7 +243,7 @@ func setSettings(r *run, set map[string]json.RawMessage) error {
 	return nil
 }
 
-// noteKeys says which of the keys that were set have no effect where they are, and of a new address that no key goes there.
+// noteKeys reports the keys that have no effect where they were set, and new addresses to which no key goes.
 func (r *run) noteKeys(set map[string]json.RawMessage) error {
 	r.noteKey(set)
 	for _, under := range []string{"", "compact.", "embedding."} {
@@ -265,7 +265,7 @@ func (r *run) noteKeys(set map[string]json.RawMessage) error {
 	return nil
 }
 
-// noteKey says, of a new address, that no key goes there, where one is set.
+// noteKey reports new addresses to which no key goes although one is set.
 func (r *run) noteKey(set map[string]json.RawMessage) {
 	for _, under := range []string{"", "compact.", "embedding."} {
 		address := plainValue(set[under+"base_url"])
@@ -316,7 +316,7 @@ func showSettings(r *run, keys []string) error {
 	})
 }
 
-// readSettings reads the settings of the place that the flags name, and says which of them are not in force.
+// readSettings reads the settings of the place that the flags name, and returns which of them are not in force.
 func readSettings(r *run) (*settingsJSON, []error, error) {
 	if r.ofStore() {
 		st, err := r.reader()
@@ -345,7 +345,7 @@ func readSettings(r *run) (*settingsJSON, []error, error) {
 	return &settingsJSON{Context: &c.ID, Branch: snap.Info.Name, Settings: settings.WithEnv(s, os.Getenv)}, ignored, err
 }
 
-// notInForce says once in a run of the program which settings are not in force.
+// notInForce reports settings that are not in force, each once in a run of the program.
 func (r *run) notInForce(ignored []error) {
 	for _, err := range ignored {
 		if _, told := r.con.told.LoadOrStore(err.Error(), true); !told {
@@ -354,7 +354,7 @@ func (r *run) notInForce(ignored []error) {
 	}
 }
 
-// checkEnv says which settings of the environment are not in force.
+// checkEnv reports the settings of the environment that are not in force.
 func (r *run) checkEnv() {
 	_, wrong := settings.FromEnv(os.Getenv)
 	r.notInForce(wrong)
@@ -375,7 +375,7 @@ type heldIn struct {
 	set    func(map[string]json.RawMessage) (*chatctx.Committed, error)
 }
 
-// heldPlaces are the places that the flags mean, those that a branch's settings come from where there are none.
+// heldPlaces returns the places that the flags name, or without flags those from which a branch's settings come.
 func heldPlaces(r *run) ([]heldIn, error) {
 	st, err := r.open(chatctx.Options{ReadOnly: r.is("dry-run")})
 	if err != nil {
@@ -469,7 +469,7 @@ func acceptSettings(r *run, names []string) error {
 	return nil
 }
 
-// unknownHeld are the names that are held back and were not taken, since this program cannot have them in force.
+// unknownHeld returns the names that stay held back, since this program cannot put them in force.
 func unknownHeld(places []heldIn, taken map[string]bool) []string {
 	left := map[string]bool{}
 	for _, p := range places {
@@ -482,7 +482,7 @@ func unknownHeld(places []heldIn, taken map[string]bool) []string {
 	return slices.Sorted(maps.Keys(left))
 }
 
-// noSetting is the error for a setting that has no value here: one that this program knows is only not set.
+// noSetting returns the error for a setting without a value here: one that this program knows is merely not set.
 func noSetting(r *run, key string) error {
 	known, ok := settings.Lookup(key)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
-// answeredApart prints a whole answer under its branch's name.
+// answeredApart prints a complete answer under its branch's name.
 func (r *run) answeredApart(t *turn.Turn, out *turn.Outcome) {
 	if !r.json() {
 		for i, m := range out.Replies {
@@ -56,7 +56,7 @@ func doRetry(r *run) error {
 	return errors.Join(err, t.GoTo(r.ctx))
 }
 
-// question finds the last user message of a branch, and whether nothing stands after it.
+// question finds the last user message of a branch, and reports whether it is the last message.
 func (r *run) question(c *chatctx.ChatContext, name string) (e *chatctx.Entry, last bool, err error) {
 	snap, err := c.Snapshot(r.ctx, name)
 	if err != nil {

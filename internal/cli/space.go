@@ -41,7 +41,7 @@ chatctx purge --message @-2 --yes`},
 	}
 }
 
-// age reads how long ago: 12h, 7d, 2w.
+// age parses how long ago: 12h, 7d, 2w.
 func age(s string) (time.Duration, error) {
 	now := time.Now()
 	t, err := when(s, now)
@@ -51,7 +51,7 @@ func age(s string) (time.Duration, error) {
 	return now.Sub(t.Time()), nil
 }
 
-// byteSize reads a number of bytes: 1000, 500MB, 2GiB; "" is 0.
+// byteSize parses a number of bytes: 1000, 500MB, 2GiB; "" is 0.
 func byteSize(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
@@ -67,7 +67,7 @@ func byteSize(s string) (int64, error) {
 	return int64(n * factor), nil
 }
 
-// collectedJSON is what gc took, or would take.
+// collectedJSON is what gc removed or would remove.
 type collectedJSON struct {
 	DryRun     bool           `json:"dry_run"`
 	Contexts   int            `json:"contexts"`
@@ -128,7 +128,7 @@ func doGC(r *run) error {
 	return r.collected(took, false, stats.RewriteDue)
 }
 
-// nothingGoes says why, where a plan has nothing in it.
+// nothingGoes reports whether a plan is empty, and then says why.
 func (r *run) nothingGoes(plan *chatctx.Collected) bool {
 	if plan.Contexts+plan.Messages+plan.Operations+plan.Artifacts > 0 || plan.Bytes > 0 {
 		return false
@@ -158,7 +158,7 @@ func (r *run) printPlan(what string, c *chatctx.Collected) {
 	}
 }
 
-// purgedJSON is what purge removed, or would remove.
+// purgedJSON is what purge removed or would remove.
 type purgedJSON struct {
 	DryRun     bool       `json:"dry_run"`
 	What       string     `json:"what"`
@@ -172,7 +172,7 @@ type purgedJSON struct {
 	Bytes      int64      `json:"bytes"`
 }
 
-// purger is the purge that the arguments describe.
+// purger returns the purge that the arguments describe.
 func (r *run) purger() (func(*chatctx.Store, bool) (*chatctx.Purged, error), error) {
 	ref, refs := r.contextRef(), r.flags.StringSlice("message")
 	if r.arg(0) != "" {

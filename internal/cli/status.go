@@ -43,7 +43,7 @@ type statusJSON struct {
 	over     error
 }
 
-// cacheJSON is what the last reply took from the provider's prompt cache and put into it.
+// cacheJSON is what the last reply read from the provider's prompt cache and wrote to it.
 type cacheJSON struct {
 	Read    *int64 `json:"read_tokens"`
 	Written *int64 `json:"written_tokens"`
@@ -85,7 +85,7 @@ func doStatus(r *run) error {
 	})
 }
 
-// window fills in the model and how much of its window is used.
+// window sets the model and how much of its window is used.
 func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
 	own, err := c.Effective(r.ctx, snap.Info.Name)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	s.Model, s.Provider, s.Mode = inForce["model"], inForce["provider"], inForce["mode"]
 	req, over, err := r.foresee(r.turn(c, snap.Info.Name))
 	if errors.Is(err, enhancer.ErrSetting) {
-		return nil // for the commands that use it to say
+		return nil // the commands that use it report it
 	}
 	if err != nil {
 		return err
@@ -104,10 +104,10 @@ func (s *statusJSON) window(r *run, c *chatctx.ChatContext, snap *chatctx.Snapsh
 	return nil
 }
 
-// lookback bounds how many messages are looked at for the last reply, so that the length of a branch does not count.
+// lookback bounds how many messages are searched for the last reply, so that the length of a branch does not matter.
 const lookback = 200
 
-// figures fills in the branch's tokens, those that were set or the last reply's, and the last reply's cache figures.
+// figures sets the branch's tokens, those that were set or the last reply's, and the last reply's cache figures.
 func (s *statusJSON) figures(r *run, _ *chatctx.ChatContext, snap *chatctx.Snapshot) error {
 	for e, err := range snap.Entries(r.ctx, snap.Len(), max(snap.Len()-lookback, 1)) {
 		if err != nil {
@@ -132,7 +132,7 @@ func (s *statusJSON) figures(r *run, _ *chatctx.ChatContext, snap *chatctx.Snaps
 	return nil
 }
 
-// work fills in what waits and who works.
+// work sets what waits and who works.
 func (s *statusJSON) work(r *run, c *chatctx.ChatContext, snap *chatctx.Snapshot) error {
 	_, open, err := r.openOn(c, snap.Info.Name)
 	if err != nil {
@@ -198,7 +198,7 @@ func figure(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
-// plainValue is a setting for people: text without quotes.
+// plainValue returns a setting for people: text without quotes.
 func plainValue(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -83,7 +83,7 @@ func (r *run) subLine(i *chatctx.TaskInfo) {
 	r.printf("%s\n", words)
 }
 
-// subOptions are what the flags of sub start say.
+// subOptions returns the options from the flags of sub start.
 func (r *run) subOptions() (o subtask.Options, err error) {
 	if o.Goal, err = r.text(r.arg(0)); err != nil {
 		return o, err
@@ -202,7 +202,7 @@ func doSubRun(r *run) error {
 	return r.runSub(c)
 }
 
-// carryOn goes on with the tasks below a branch, and tells what became of them.
+// carryOn goes on with the tasks below a branch, and reports what became of them.
 func (r *run) carryOn(ctx context.Context, parent *chatctx.ChatContext, branchName string) (went int, err error) {
 	all, err := r.runner().CarryOn(ctx, parent, branchName)
 	for _, c := range all {
@@ -326,7 +326,7 @@ func doSubAbandon(r *run) error {
 	return r.subEnded(c, e, "")
 }
 
-// ownTools are the tools that this program brings for a context: reading what was put aside, which needs no decision, and starting tasks.
+// ownTools returns the tools that this program offers to a context: reading stored outputs, which needs no decision, and starting tasks.
 func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
 	return map[string]approval.Function{
 		subtask.Tool.Name: r.runner().Spawn(c, subtask.Options{}),
@@ -337,7 +337,7 @@ func (r *run) ownTools(c *chatctx.ChatContext) map[string]approval.Function {
 	}
 }
 
-// known fills in what this program knows of a tool that is added by its name alone.
+// known completes a tool that is added by its name alone and that this program knows.
 func known(t *chatctx.Tool) {
 	if t.Name != subtask.Tool.Name || len(t.Command) > 0 || t.MCP {
 		return

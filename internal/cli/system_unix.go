@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// brokenPipes are what a write gives after the reader has gone.
+// brokenPipes are the errors of a write after the reader has gone.
 var brokenPipes = []error{syscall.EPIPE}
 
-// catchPipe makes a write to a closed standard output an error instead of the end of the process. The signal is caught and
-// not ignored, since a pager or an editor would inherit that.
+// catchPipe makes a write to a closed standard output an error instead of the end of the process. The signal is caught and not ignored, since a pager or an
+// editor would inherit that.
 func catchPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // defaultEditor is for people who have set none.
 const defaultEditor = "vi"
 
-// backslashQuotes: a backslash takes from the next character what it means to the shell.
+// backslashQuotes: in the shell a backslash quotes the next character.
 const backslashQuotes = true
 
-// ansi makes a terminal obey escape sequences. Terminals here always do.
+// ansi makes a terminal obey escape sequences. On this system terminals always do.
 func ansi(io.Writer) (restore func(), ok bool) { return func() {}, true }

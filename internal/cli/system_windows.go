@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// brokenPipes are what a write gives after the reader has gone: which, depends on whether it went before or during the write, and on how the pipe was made.
+// brokenPipes are the errors of a write after the reader has gone. Which one it is depends on whether the reader went before or during the write, and on
+// how the pipe was made.
 var brokenPipes = []error{windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.ERROR_PIPE_NOT_CONNECTED}
 
-// catchPipe has nothing to do: there is no such signal here.
+// catchPipe does nothing: this system has no such signal.
 func catchPipe() {}
 
 // defaultEditor is for people who have set none.
 const defaultEditor = "notepad"
 
-// backslashQuotes: a backslash parts folders here, and quotes nothing.
+// backslashQuotes: a backslash separates folders here, and quotes nothing.
 const backslashQuotes = false
 
-// ansi makes a console obey escape sequences, which it does not from the start. restore gives back what the console did before; ok is false
-// where it cannot: before Windows 10.
+// ansi makes a console obey escape sequences, which it does not by default. restore restores its mode; ok is false if it cannot, before Windows 10.
 func ansi(w io.Writer) (restore func(), ok bool) {
 	none := func() {}
 	f, isFile := w.(*os.File)

@@ -71,17 +71,17 @@ func providerFlag() urfave.Flag {
 	return &urfave.StringFlag{Name: "provider", Usage: "the `PROVIDER`: openai, openai-responses, anthropic, gemini or ollama"}
 }
 
-// modelFlags say who is asked, for this command alone.
+// modelFlags say whom to ask, for this command alone.
 func modelFlags() []urfave.Flag {
 	return []urfave.Flag{providerFlag(), &urfave.StringFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL"}}
 }
 
-// askFlags are modelFlags where several models can be asked.
+// askFlags are modelFlags for commands that can ask several models.
 func askFlags() []urfave.Flag {
 	return []urfave.Flag{providerFlag(), &urfave.StringSliceFlag{Name: "model", Usage: "the `MODEL`; else the setting model, else CHATCTX_MODEL. Given again, it asks several as --models does"}}
 }
 
-// saidFlags are those of a message that is sent to a model.
+// saidFlags are the flags of a message that is sent to a model.
 func saidFlags() []urfave.Flag {
 	return append(askFlags(),
 		&urfave.StringSliceFlag{Name: "image", Usage: "an image `FILE`, after the text; may be given again"},
@@ -90,7 +90,7 @@ func saidFlags() []urfave.Flag {
 		rawText())
 }
 
-// asked are the settings that the command line puts over the branch's.
+// asked returns the settings that the command line puts over the branch's.
 func (r *run) asked() map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
 	for _, key := range []string{"model", "provider"} {
@@ -105,7 +105,7 @@ func (r *run) asked() map[string]json.RawMessage {
 	return set
 }
 
-// turn is how a branch of a context is asked.
+// turn returns the turn of a branch.
 func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
 	e := r.executor(c)
 	return &turn.Turn{Context: c, Branch: branchName, Settings: r.asked(), Calls: func(ctx context.Context, branchName string, reply *chatctx.Message, named []string) (bool, error) {
@@ -118,7 +118,7 @@ func (r *run) turn(c *chatctx.ChatContext, branchName string) *turn.Turn {
 	}}
 }
 
-// talk finds the conversation that a command talks in, and the branch's own name.
+// talk finds the conversation in which a command talks, and the branch's own name.
 func (r *run) talk() (*chatctx.ChatContext, string, error) {
 	c, err := r.st.Context(r.ctx, r.contextRef())
 	if err != nil {
@@ -162,7 +162,7 @@ func doSend(r *run) error {
 		r.carried = true
 	}
 	if r.many() {
-		return r.askMany(t, m, "") // which finds out for each of them whether it fits
+		return r.askMany(t, m, "") // which checks for each of them whether it fits
 	}
 	if err := r.fits(t, msgs); err != nil {
 		return err
@@ -170,7 +170,7 @@ func doSend(r *run) error {
 	return r.speak(t, msgs...)
 }
 
-// sendMessage is the user's message, nil under --continue.
+// sendMessage returns the user's message, nil under --continue.
 func (r *run) sendMessage() (*chatctx.Message, error) {
 	images, files := r.flags.StringSlice("image"), r.flags.StringSlice("file")
 	empty := len(r.args) == 0 && len(images)+len(files) == 0
@@ -208,8 +208,8 @@ func (r *run) needsText() error {
 	return &usageError{r.name + " needs the text", "usage: chatctx " + r.name + " TEXT, or - for standard input; send --continue answers what the branch ends with"}
 }
 
-// saidText is the text of a message: what stands on the command line, and what comes on standard input where - asks for it or where there is nothing else. A - among
-// the files is taken out: it is the same.
+// saidText returns the text of a message: that of the command line, and standard input if - asks for it or if there is nothing else. It removes a - among
+// the files, which means the same.
 func (r *run) saidText(files *[]string) (string, error) {
 	words, input := slices.Clone(r.args), 0
 	for i, w := range words {
@@ -246,12 +246,12 @@ func (r *run) saidText(files *[]string) (string, error) {
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// fits finds out before anything is stored whether the request can be made and whether the provider takes what is attached.
+// fits checks before anything is stored whether the request can be made and whether the provider takes what is attached.
 func (r *run) fits(t *turn.Turn, msgs []*chatctx.Message) error {
 	return r.notTaken(t.Fits(r.ctx, msgs...))
 }
 
-// notTaken says what to do where a provider would not take a message as it is.
+// notTaken says what to do if a provider would not take a message as it is.
 func (r *run) notTaken(err error) error {
 	var not *turn.NotTakenError
 	if errors.As(err, &not) {
@@ -260,13 +260,13 @@ func (r *run) notTaken(err error) error {
 	return talkHint(err)
 }
 
-// speak sends, shows the answer while it comes, and reports it.
+// speak sends, shows the answer as it arrives, and reports it.
 func (r *run) speak(t *turn.Turn, msgs ...*chatctx.Message) error {
 	_, err := r.say(t, msgs...)
 	return err
 }
 
-// say is speak with what it came to, nil where nothing was stored.
+// say is speak with its outcome, nil if nothing was stored.
 func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error) {
 	compacted := r.compactFirst(t)
 	v := &voice{r: r, thinking: r.is("thinking")}
@@ -298,7 +298,7 @@ func (r *run) say(t *turn.Turn, msgs ...*chatctx.Message) (*turn.Outcome, error)
 	return out, r.asksAgain(t, out, talkHint(err))
 }
 
-// asksAgain says how to go on where no answer came: the message is stored, and is not to be sent a second time; what waits in the queue stays there.
+// asksAgain says how to go on if no answer came: the message is stored and must not be sent a second time; queued messages stay queued.
 func (r *run) asksAgain(t *turn.Turn, out *turn.Outcome, err error) error {
 	if err == nil {
 		return nil
@@ -316,7 +316,7 @@ func (r *run) asksAgain(t *turn.Turn, out *turn.Outcome, err error) error {
 	return withHint(err, "the message is on the branch; to ask again: "+again)
 }
 
-// notSaid says how to have a message back that was typed in a chat and not stored.
+// notSaid says how to get a message back that was typed in a chat and not stored.
 func (r *run) notSaid(err error, msgs []*chatctx.Message) error {
 	if r.con.live == nil || len(msgs) == 0 {
 		return err
@@ -329,7 +329,7 @@ func (r *run) stranded(c *chatctx.ChatContext, branchName string) string {
 	ctx := context.WithoutCancel(r.ctx)
 	claim, err := c.Running(ctx, branchName)
 	if err != nil || claim != nil && !claim.Dead(r.st.Now()) {
-		return "" // whoever answers there goes on with them
+		return "" // the program that answers there goes on with them
 	}
 	queued, err := c.Queued(ctx, branchName)
 	switch {
@@ -349,8 +349,8 @@ func withHint(err error, hint string) error {
 	return &hinted{err, hint}
 }
 
-// tidied says what was left out of the last request for want of room, and compacts the branch where its settings say so. The answer is there already, so a
-// failure is only told.
+// tidied says what was left out of the last request for lack of room, and compacts the branch if its settings say so. Since the answer is there already, a
+// failure is only reported.
 func (r *run) tidied(t *turn.Turn, out *turn.Outcome) {
 	o := out.Request.Options
 	if o.Notify {
@@ -371,7 +371,7 @@ func (r *run) tellCompacted(t *turn.Turn, done *enhancer.Compacted) {
 	r.note("%s%s\ntake it back: %s", done.Notice(), r.nextRequest(t), r.again("undo "+done.Operation))
 }
 
-// nextRequest says on a line of its own what the branch's next request takes, where that can be told.
+// nextRequest says on a line of its own what the branch's next request takes, if that can be told.
 func (r *run) nextRequest(t *turn.Turn) string {
 	req, _, err := r.foresee(t)
 	if err != nil {
@@ -380,8 +380,8 @@ func (r *run) nextRequest(t *turn.Turn) string {
 	return "\n  the next request: " + req.Forecast.String()
 }
 
-// compactFirst compacts a branch on which that is due before something is asked there: much was added, or an earlier compaction failed. It reports whether another may be tried after the
-// answer: a failure is told once, and stops nothing.
+// compactFirst compacts a branch that is due for it before something is asked there: much was added, or an earlier compaction failed. It reports whether
+// another may be tried after the answer; a failure is reported once and stops nothing.
 func (r *run) compactFirst(t *turn.Turn) bool {
 	req, _ := t.Fit(r.ctx)
 	if req == nil || req.Forecast == nil || !req.Forecast.Due {
@@ -397,7 +397,7 @@ func (r *run) compactFirst(t *turn.Turn) bool {
 	return err == nil
 }
 
-// answered reports what a Send came to: as JSON a line each answer, else a line for the person.
+// answered reports the outcome of a Send: as JSON a line for each answer, else a line for the person.
 func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 	if !r.json() {
 		r.closing(t, out)
@@ -439,7 +439,7 @@ func (r *run) answered(t *turn.Turn, out *turn.Outcome) error {
 	return nil
 }
 
-// entryOf is a reply as the branch has it: with the message before it, its turn and session.
+// entryOf returns a reply as the branch has it: with the message before it, its turn and session.
 func (r *run) entryOf(t *turn.Turn, out *turn.Outcome, i int) (*chatctx.Entry, error) {
 	snap, err := t.Context.Snapshot(r.ctx, out.Branch)
 	if err != nil {
@@ -456,7 +456,7 @@ func (r *run) entryOf(t *turn.Turn, out *turn.Outcome, i int) (*chatctx.Entry, e
 	return page[0], nil
 }
 
-// outcomes say in words what came of a reply that is not as it should be.
+// outcomes words the outcomes of replies that are not as they should be.
 var outcomes = map[wire.Outcome]string{
 	wire.WasRefused:  "refused by the model",
 	wire.WasFiltered: "kept back by the provider's filter",
@@ -465,7 +465,7 @@ var outcomes = map[wire.Outcome]string{
 	wire.Empty:       "empty",
 }
 
-// outcomeText says what came of a reply, with the provider's word for it; "" for one that is as it should be.
+// outcomeText words the outcome of a reply, with the provider's term for it; "" if the reply is as it should be.
 func outcomeText(m *chatctx.Message) string {
 	text := outcomes[wire.OutcomeOf(m)]
 	if text != "" && m.Meta.FinishReason != "" {
@@ -477,7 +477,7 @@ func outcomeText(m *chatctx.Message) string {
 	return text
 }
 
-// refusal is the error of a reply that was refused, nil for another.
+// refusal returns the error for a refused reply, nil for any other.
 func refusal(m *chatctx.Message) error {
 	if m == nil || !wire.OutcomeOf(m).Refused() {
 		return nil
@@ -485,7 +485,7 @@ func refusal(m *chatctx.Message) error {
 	return fmt.Errorf("%w: %s; what it said is on the branch", wire.ErrRefused, outcomeText(m))
 }
 
-// closing is the line after an answer.
+// closing prints the line after an answer.
 func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
 		if out.Holder.PID == os.Getpid() {
@@ -523,11 +523,11 @@ func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	}
 }
 
-// voice shows an answer while it comes.
+// voice shows an answer as it arrives.
 type voice struct {
 	r        *run
 	thinking bool   // show it
-	last     string // the type of the piece before
+	last     string // the type of the previous piece
 	open     bool   // the present line has words
 }
 
@@ -583,7 +583,7 @@ func (v *voice) turnTo(typ, mark string) {
 	v.last = typ
 }
 
-// message shows the calls of an answer that is stored.
+// message shows the calls of a stored answer.
 func (v *voice) message(m *chatctx.Message) {
 	v.end()
 	if v.last == pool.ThinkingPart {
@@ -595,7 +595,7 @@ func (v *voice) message(m *chatctx.Message) {
 	}
 }
 
-// end ends the present line: where an interrupt has ended the output, on the terminal's other stream.
+// end ends the present line; if an interrupt has ended the output, on the terminal's other stream.
 func (v *voice) end() {
 	if v.r.con.live != nil {
 		v.r.con.live.Said()
@@ -611,18 +611,18 @@ func (v *voice) end() {
 	v.r.con.out.flush()
 }
 
-// settle puts on the branch what came of an answer whose program has died since. A store that cannot be written is read as it is. The store is closed afterwards.
+// settle puts on the branch what had arrived of an answer whose program has died. If the store cannot be written, it does nothing. It closes the store.
 func (r *run) settle(c *chatctx.ChatContext) {
 	r.close()
 	if _, err := r.writer(); err == nil {
 		if w, err := r.st.Context(r.ctx, c.ID.String()); err == nil {
-			_, _ = w.Settle(r.ctx, r.branchName(), chatctx.SettleOptions{}) // whoever writes next tries again
+			_, _ = w.Settle(r.ctx, r.branchName(), chatctx.SettleOptions{}) // the next writer tries again
 		}
 		r.close()
 	}
 }
 
-// answering reports whether somebody waits for an answer on the branch.
+// answering reports whether an answer is being written on the branch.
 func (r *run) answering() (bool, error) {
 	c, err := r.conversation()
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// The most that is read into memory at once: a text or a line of JSON, and a file that becomes a part of a message.
+// Limits of what is read into memory at once: a text or a line of JSON, and a file that becomes a part of a message.
 const (
 	maxText = 64 << 20
 	maxFile = 256 << 20
 )
 
-// text is an argument that may be "-": standard input without its last line end (with it under --raw).
+// text returns an argument that may be "-": standard input without its last line end (with it under --raw).
 func (r *run) text(arg string) (string, error) {
 	s := arg
 	if arg == "-" {
@@ -39,7 +39,7 @@ func (r *run) text(arg string) (string, error) {
 	return s, validText(s)
 }
 
-// withoutLineEnd takes the last line end off, one of Windows too.
+// withoutLineEnd removes the last line end, LF or CRLF.
 func withoutLineEnd(s string) string {
 	if line, ok := strings.CutSuffix(s, "\n"); ok {
 		return strings.TrimSuffix(line, "\r")
@@ -47,7 +47,7 @@ func withoutLineEnd(s string) string {
 	return s
 }
 
-// validText refuses what is not UTF-8.
+// validText refuses text that is not UTF-8.
 func validText(s string) error {
 	for i, c := range s {
 		if c == utf8.RuneError {
@@ -98,12 +98,12 @@ var (
 	compact, pretty         = screen.Compact, screen.Pretty
 )
 
-// placed is how text names a branch of a context: main of “Holiday plans”.
+// placed names a branch of a context in text: main of “Holiday plans”.
 func placed(c *chatctx.Committed) string {
 	return clean(c.Branch) + " of " + titled(c.Title, c.Context)
 }
 
-// are is "is" for one thing.
+// are returns "is" for one thing, else "are".
 func are(n int) string {
 	if n == 1 {
 		return "is"
@@ -113,11 +113,11 @@ func are(n int) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-// quote makes a word that the shell at hand takes as it is.
+// quote returns a word that the present shell takes unchanged.
 func quote(s string) string { return quoteFor(s, runtime.GOOS == "windows") }
 
-// quoteFor puts a word in double quotes, which cmd, PowerShell and POSIX shells know, but where something in it means something to a POSIX shell there too.
-// No quotes keep cmd from a percent sign and PowerShell from a dollar.
+// quoteFor puts a word in double quotes, which cmd, PowerShell and POSIX shells know, unless it has a character with a meaning for a POSIX shell within
+// double quotes. No quotes keep cmd from a percent sign and PowerShell from a dollar.
 func quoteFor(s string, windows bool) string {
 	switch {
 	case plainWord.MatchString(s), windows && plainWord.MatchString(strings.ReplaceAll(s, `\`, "/")):
@@ -130,7 +130,7 @@ func quoteFor(s string, windows bool) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// contextHint says what to do where no context was named and there is none.
+// contextHint says what to do if no context was named and none is current.
 func contextHint(err error) error {
 	var ref *chatctx.RefError
 	if errors.As(err, &ref) && strings.HasPrefix(ref.Kind, "current context") {

@@ -21,7 +21,7 @@ func titleCommand() *command {
 		json: "operation, context, title, was, model; a line each; with --dry-run: dry_run, context, title, model, input_tokens, output_tokens, cost_nano, currency", example: "chatctx title --auto --all --dry-run"}
 }
 
-// untitled is a conversation that is to get a title.
+// untitled is a conversation that will get a title.
 type untitled struct {
 	info *chatctx.ContextInfo
 	*turn.Titling
@@ -56,7 +56,7 @@ func doTitle(r *run) error {
 	return r.entitle(all)
 }
 
-// toTitle makes the questions, the oldest conversation first: that keeps their order in ls.
+// toTitle makes the questions, the oldest conversation first, which keeps their order in ls.
 func (r *run) toTitle() ([]*untitled, error) {
 	var infos []*chatctx.ContextInfo
 	names := r.args
@@ -165,7 +165,7 @@ func (r *run) titleBill(all []*untitled) error {
 	return nil
 }
 
-// entitle asks for the titles one after the other, each of which is stored as it comes.
+// entitle asks for the titles one after the other, and stores each as it comes.
 func (r *run) entitle(all []*untitled) error {
 	titles := r.st.Titles()
 	var failed error
@@ -198,7 +198,7 @@ func (r *run) entitle(all []*untitled) error {
 	return talkHint(failed)
 }
 
-// entitleOne asks for a title. What an answer without one took is stored too, and counted.
+// entitleOne asks for a title. The tokens of an answer without a title are stored and counted too.
 func (r *run) entitleOne(titles *chatctx.Titles, u *untitled) (*chatctx.Committed, error) {
 	title, paid, err := u.Ask(r.ctx)
 	if err != nil && paid != nil {

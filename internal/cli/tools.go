@@ -48,7 +48,7 @@ func toolCommands() []*command {
 	}
 }
 
-// newTool is the tool that the command line describes.
+// newTool makes the tool that the command line describes.
 func (r *run) newTool() (*chatctx.Tool, error) {
 	t := &chatctx.Tool{Name: r.arg(0), Description: r.flag("description"), Command: r.args[1:], MCP: r.is("mcp"), Dir: r.flag("cwd"),
 		Timeout: r.flags.Duration("timeout"), Repeatable: r.is("repeatable"), Prune: r.flag("prune"),
@@ -86,7 +86,7 @@ func (r *run) newTool() (*chatctx.Tool, error) {
 	return t, approval.Rules{}.Tool(t)
 }
 
-// toolValues reads the variables and headers of a tool. No error says a value: it may be a secret.
+// toolValues reads the variables and headers of a tool. No error shows a value, since it may be a secret.
 func (r *run) toolValues(t *chatctx.Tool) error {
 	for _, pair := range r.flags.StringSlice("env") {
 		k, v, ok := strings.Cut(pair, "=")
@@ -140,7 +140,7 @@ func (r *run) readSchema(t *chatctx.Tool) error {
 	return nil
 }
 
-// discoverTime bounds how long an MCP server is waited for.
+// discoverTime bounds the wait for an MCP server.
 const discoverTime = 30 * time.Second
 
 func doToolsAdd(r *run) error {
@@ -181,7 +181,7 @@ func doToolsAdd(r *run) error {
 	return r.made(done, v, "added the tool %s%s", clean(t.Name), what)
 }
 
-// kept are the tools that the flags name.
+// kept returns the tools that the flags name.
 func (r *run) kept() ([]chatctx.KeptTool, error) {
 	if r.is("store") {
 		st, err := r.reader()

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// tree is a context's branches as they leave one another, with what their messages say.
+// tree is a context's branches as they leave one another, with the words of their messages.
 type tree struct {
 	*screen.Tree
 	r     *run
@@ -23,7 +23,7 @@ type tree struct {
 	err   error
 }
 
-// readTree reads how the branches stand to each other.
+// readTree reads how the branches relate.
 func readTree(r *run, c *chatctx.ChatContext) (*tree, error) {
 	info, err := c.Info(r.ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *tree) branchJSON(b *chatctx.TreeBranch) treeJSON {
 	return j
 }
 
-// entry reads the message at a place; nil where it is not to be had.
+// entry reads the message at a place; nil if it cannot be read.
 func (t *tree) entry(p screen.Place) *chatctx.Entry {
 	snap := t.snaps[p.Branch]
 	if snap == nil {
@@ -107,7 +107,7 @@ func (r *run) drawTree(t *tree) {
 	}
 }
 
-// names are the labels of the branches whose head a row is.
+// names returns the labels of the branches whose head a row is.
 func (t *tree) names(row screen.Row) []string {
 	var names []string
 	for _, i := range row.Heads {
@@ -124,8 +124,8 @@ func (t *tree) names(row screen.Row) []string {
 	return names
 }
 
-// message prints one message: its id, the names at it, its tags, who said it and how it begins, cut to the width of the
-// terminal. Names that have no room go on lines of their own.
+// message prints one message: its id, the names at it, its tags, who said it and how it begins, cut to the width of the terminal. Names without room go on
+// lines of their own.
 func (t *tree) message(row screen.Row) {
 	e := t.entry(row.Place)
 	if e == nil {
@@ -179,7 +179,7 @@ func wrapNames(names []string, first, rest int) []string {
 	return lines
 }
 
-// visible is the width of text that may hold colours.
+// visible returns the width of text that may contain colours.
 func visible(s string) int {
 	w := 0
 	for s != "" {

@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 )
 
-// typed is the file with what was typed in chats: a line each, as JSON, the oldest first.
+// typed is the file with what was typed in chats: a line for each text, as JSON, the oldest first.
 type typed struct{ path string } // "": none is kept
 
-// How much is kept, and how much there may be before the file is written anew.
+// The number of texts that are kept, and the number above which the file is rewritten.
 const (
 	keptTyped = 1000
 	mostTyped = 2 * keptTyped
 )
 
-// openTyped finds the file: what CHATCTX_HISTORY says, where an empty one means none, else history in the folder for what programs note.
+// openTyped finds the file: that of CHATCTX_HISTORY, where "" means none, else history in stateDir.
 func openTyped() *typed {
 	if path, set := os.LookupEnv("CHATCTX_HISTORY"); set {
 		return &typed{path}
@@ -29,7 +29,7 @@ func openTyped() *typed {
 	return &typed{filepath.Join(dir, "history")}
 }
 
-// lines reads what was typed. What cannot be read is left out: a chat goes without.
+// lines reads what was typed. It leaves out what it cannot read, since a chat works without.
 func (t *typed) lines() []string {
 	if t.path == "" {
 		return nil
@@ -55,7 +55,7 @@ func (t *typed) lines() []string {
 	return all
 }
 
-// write puts a whole file in the place of the one before.
+// write replaces the file as a whole.
 func (t *typed) write(all []string) {
 	f, err := os.CreateTemp(filepath.Dir(t.path), ".history.*")
 	if err != nil {
@@ -72,10 +72,10 @@ func (t *typed) write(all []string) {
 	}
 }
 
-// longestTyped bounds what is kept of one line: what is longer was pasted.
+// longestTyped bounds the lines that are kept, in bytes: a longer one was pasted.
 const longestTyped = 16000
 
-// add puts a line at the end. A file that cannot be written keeps nothing: no chat fails for that.
+// add appends a line. If the file cannot be written, nothing is kept, and no chat fails.
 func (t *typed) add(line string) {
 	if t.path == "" || len(bytes.TrimSpace([]byte(line))) == 0 || len(line) > longestTyped {
 		return

@@ -37,7 +37,7 @@ func doUI(r *run) error {
 	if err := r.con.out.flush(); err != nil {
 		return err
 	}
-	var mu sync.Mutex // answers begin beside each other
+	var mu sync.Mutex // answers begin at the same time
 	return ui.Run(r.ctx, ui.Options{
 		Store: st, In: r.con.stdin(), Out: r.con.out.w, Context: r.contextRef(), Color: r.con.color, Prices: prices, Editor: editorOf,
 		Turn: func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn {
@@ -50,7 +50,7 @@ func doUI(r *run) error {
 	})
 }
 
-// editorOf is the command with which the person edits a file.
+// editorOf returns the command with which the person edits a file.
 func editorOf(file string) (*exec.Cmd, error) {
 	editor, err := chosenEditor()
 	if err != nil {
@@ -65,7 +65,7 @@ func editorOf(file string) (*exec.Cmd, error) {
 // canPick reports whether somebody can choose from a list here.
 func (r *run) canPick() bool { return r.con.inTTY && r.con.tty && !r.con.plain && !r.json() }
 
-// errNonePicked: the person chose nothing.
+// errNonePicked means that the person chose nothing.
 var errNonePicked = errors.New("nothing was chosen, so nothing was done")
 
 // pickContext lets the person choose a conversation.

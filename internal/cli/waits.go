@@ -33,7 +33,7 @@ func (w *waits) addAll(o *waits) {
 
 func (w *waits) all() int { return w.Person + w.Program + w.Child + w.Running }
 
-// String says how many calls wait for a person, and apart from these what else is open.
+// String says how many calls wait for a person, and separately what else is open.
 func (w *waits) String() string {
 	var words []string
 	if w.Person > 0 {
@@ -65,17 +65,17 @@ func waiting(n int) string {
 	return fmt.Sprintf("%d calls wait", n)
 }
 
-// waitsError: calls are open, and the model is not asked again before each has its result.
+// waitsError means that calls are open; the model is not asked again before each has its result.
 type waitsError struct {
 	waits
-	goOn string // the command that asks it then, "" for send --continue on whatever branch
+	goOn string // the command that asks it then; "": send --continue on any branch
 }
 
 func (e *waitsError) Error() string {
 	return e.waits.String() + ": the answer goes on with " + cmp.Or(e.goOn, "send --continue") + " once they have results"
 }
 
-// waitsFor is what a call waits for. One that a rule decides waits for whoever applies the rule.
+// waitsFor returns what a call waits for. A call that a rule decides waits for a program that applies the rule.
 func (r *run) waitsFor(c *chatctx.Call) (string, error) {
 	if c.Status == pool.Pending {
 		j, err := r.st.Judge(r.ctx, c)
@@ -86,7 +86,7 @@ func (r *run) waitsFor(c *chatctx.Call) (string, error) {
 	return c.WaitsFor(), nil
 }
 
-// openOn are the open calls of a branch, and what they wait for.
+// openOn returns the open calls of a branch, and what they wait for.
 func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*chatctx.Call, w waits, err error) {
 	calls, err = c.OpenCalls(r.ctx, branchName)
 	for _, call := range calls {
@@ -100,7 +100,7 @@ func (r *run) openOn(c *chatctx.ChatContext, branchName string) (calls []*chatct
 	return calls, w, err
 }
 
-// openAfter are the open calls that an answer left.
+// openAfter returns the open calls that an answer left.
 func (r *run) openAfter(out *turn.Outcome) ([]*chatctx.Call, waits, error) {
 	if out.Waiting == 0 {
 		return nil, waits{}, nil
@@ -112,7 +112,7 @@ func (r *run) openAfter(out *turn.Outcome) ([]*chatctx.Call, waits, error) {
 	return r.openOn(c, out.Branch)
 }
 
-// tellWaiting names open calls, and for what each waits.
+// tellWaiting names open calls, and what each waits for.
 func (r *run) tellWaiting(calls []*chatctx.Call) {
 	for _, call := range calls {
 		what := "is " + callState(call)

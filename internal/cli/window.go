@@ -74,12 +74,13 @@ func compactFlags() []urfave.Flag {
 	}
 }
 
-// windowOptions are the settings of the window in force on a branch, with what the command line says of model and provider.
+// windowOptions returns the settings of the window in force on a branch, with the model and provider of the command line.
 func (r *run) windowOptions(c *chatctx.ChatContext, branchName string) (enhancer.Options, error) {
 	return r.turn(c, branchName).Options(r.ctx)
 }
 
-// caching opens the store to read it so that what is counted on the way is kept in its file. A server's, and a file that cannot be written, is opened without.
+// caching opens the store to read it so that token counts made on the way are kept in its file. A store on a server, or a file that cannot be written, is
+// opened to read only.
 func (r *run) caching() (*chatctx.Store, error) {
 	if path, err := r.storePath(); err == nil && isURL(path) {
 		return r.reader()
@@ -149,7 +150,7 @@ func doTokens(r *run) error {
 	return r.emit(v, func() { r.printTokens(&v, req.Forecast, over) })
 }
 
-// tokensOf are the figures of a request, message by message.
+// tokensOf returns the figures of a request, message by message.
 func tokensOf(req *turn.Request) tokensJSON {
 	d := req.Draft
 	of, fixed := req.Window.Shares(d)
@@ -220,7 +221,7 @@ func (r *run) bar(percent int) string {
 	return r.paint(style, strings.Repeat(filled, full)) + strings.Repeat(empty, width-full)
 }
 
-// group3 is a number with its thousands apart.
+// group3 returns a number with separated thousands.
 func group3(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

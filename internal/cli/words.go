@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// commandOf reads the command in an environment variable: words parted by blanks, where quotes hold a word together. The path of a program may have
-// blanks without quotes too, where the program is there.
+// commandOf parses the command in an environment variable: words separated by blanks, where quotes hold a word together. The path of a program may have
+// blanks without quotes if the program exists.
 func commandOf(variable, line string) ([]string, error) {
 	line = strings.TrimSpace(line)
 	program := leadingProgram(line)
@@ -21,7 +21,7 @@ func commandOf(variable, line string) ([]string, error) {
 	return words, nil
 }
 
-// leadingProgram is the shortest beginning of a line, up to a blank or the end, that names a program which is there.
+// leadingProgram returns the shortest beginning of a line, up to a blank or the end, that names an existing program.
 func leadingProgram(line string) string {
 	for i, c := range line + " " {
 		if !isBlank(c) {
@@ -36,8 +36,8 @@ func leadingProgram(line string) string {
 
 func isBlank(c rune) bool { return c == ' ' || c == '\t' }
 
-// commandWords parts a line at blanks. What stands in double quotes is one word or a part of one; so is what stands in single quotes, where these begin a word
-// or follow a "=", so that they may stand in names. Nothing else means anything.
+// commandWords splits a line at blanks. Text in double quotes is one word or a part of one; so is text in single quotes if these begin a word or follow a
+// "=", since they may also stand in names. No other character is special.
 func commandWords(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote, before rune
