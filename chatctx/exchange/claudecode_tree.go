@@ -262,7 +262,7 @@ func (c *claudeCode) merge(head, l *ccLine) {
 			head.msgs = append(head.msgs, m)
 			continue
 		}
-		last.Meta = laterMeta(last.Meta, m.Meta)
+		last.Meta = c.laterMeta(last.Meta, m.Meta)
 		for _, p := range m.Content {
 			switch {
 			case p.Type != pool.CallPart:
@@ -281,10 +281,12 @@ func (c *claudeCode) merge(head, l *ccLine) {
 }
 
 // laterMeta is what the last of a reply's lines says beside the content, with the words of an earlier one that it does not have.
-func laterMeta(was, now pool.Metadata) pool.Metadata {
+func (c *claudeCode) laterMeta(was, now pool.Metadata) pool.Metadata {
 	usage, data := was.Usage, was.ProviderData
-	if data == nil {
-		data = now.ProviderData
+	for name, raw := range now.ProviderData {
+		if more := c.r.moreWords(data[name], raw); more != nil {
+			data = withData(data, name, joined(data[name], more))
+		}
 	}
 	for name, f := range map[string]struct {
 		was string

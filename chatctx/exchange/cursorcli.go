@@ -16,6 +16,7 @@ func detectCursorCLI(h *head) bool {
 }
 
 func readCursorCLI(r *reading) error {
+	r.db.knows("meta", "key")
 	in := &chatctx.Incoming{}
 	about, err := cursorMeta(r)
 	if err != nil {

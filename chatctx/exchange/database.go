@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -25,7 +26,73 @@ import (
 // database is an SQLite database that is being read.
 type database struct {
 	*sqlite.DB
-	ended func() error // the error that ends the import, between two rows
+	ended func() error               // the error that ends the import, between two rows
+	asked map[string]map[string]bool // the columns that were asked for, of each table that was read
+}
+
+// row is a row of a table, which notes what it is asked for.
+func (d *database) row(t *sqlite.Table, r sqlite.Row) row {
+	if d.asked[t.Name] == nil {
+		d.asked[t.Name] = map[string]bool{}
+	}
+	return row{t, r, d.asked[t.Name]}
+}
+
+// knows says of columns that nothing is made of them on purpose: they repeat what others say.
+func (d *database) knows(table string, columns ...string) {
+	if d.asked[table] == nil {
+		d.asked[table] = map[string]bool{}
+	}
+	for _, c := range columns {
+		d.asked[table][c] = true
+	}
+}
+
+// unknown are the columns that nobody asked for, of tables that were read, with something in them: a later version of the program has added them.
+func (d *database) unknown(structural map[string]bool) (out []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(d.asked)) {
+		var more []int
+		t := d.Table(name)
+		if t == nil {
+			continue
+		}
+		for i, c := range t.Columns {
+			if !d.asked[name][c] && !structural[c] {
+				more = append(more, i)
+			}
+		}
+		if len(more) == 0 {
+			continue
+		}
+		for r, err := range t.Rows() {
+			if err == nil {
+				err = d.ended()
+			}
+			if err != nil {
+				return out, err
+			}
+			more = slices.DeleteFunc(more, func(i int) bool {
+				says := r.Values[i] != nil && r.Values[i] != ""
+				if says {
+					out = append(out, fmt.Sprintf("column %s of the table %s", show.Clip(t.Columns[i], 60), show.Clip(name, 60)))
+				}
+				return says
+			})
+			if len(more) == 0 {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// unknownColumns reports what a later version of the program has added to the tables that were read.
+func (r *reading) unknownColumns() error {
+	list, err := r.db.unknown(r.sieve().structural)
+	if len(list) > 0 {
+		r.warn(place{}, "not known to this program, and left out: %s", show.Clip(strings.Join(list, ", "), 1000))
+	}
+	return err
 }
 
 // has tells whether there is a table with all of these columns.
@@ -48,7 +115,7 @@ func (d *database) rows(table string) iter.Seq2[row, error] {
 			if err == nil {
 				err = d.ended()
 			}
-			if !yield(row{t, r}, err) || err != nil {
+			if !yield(d.row(t, r), err) || err != nil {
 				return
 			}
 		}
@@ -148,7 +215,7 @@ func (g *groups) of(key string) iter.Seq2[row, error] {
 			if err == nil && !found {
 				continue // deleted while it was read
 			}
-			if !yield(row{g.table, r}, err) || err != nil {
+			if !yield(g.d.row(g.table, r), err) || err != nil {
 				return
 			}
 		}
@@ -196,6 +263,7 @@ func number(v any) float64 {
 type row struct {
 	table *sqlite.Table
 	sqlite.Row
+	asked map[string]bool // its columns that were asked for
 }
 
 func (w row) value(name string) any {
@@ -203,6 +271,9 @@ func (w row) value(name string) any {
 		return nil
 	}
 	if i := w.table.Column(name); i >= 0 {
+		if !w.asked[name] {
+			w.asked[name] = true
+		}
 		return w.Values[i]
 	}
 	return nil
@@ -282,7 +353,7 @@ func (im *importer) openDatabase(f *file, c *content) (*database, func(), error)
 		done()
 		return nil, nil, err
 	}
-	return &database{DB: db, ended: im.ctx.Err}, func() { db.Close(); done() }, nil
+	return &database{DB: db, ended: im.ctx.Err, asked: map[string]map[string]bool{}}, func() { db.Close(); done() }, nil
 }
 
 // copyLog copies the log of a database that lies in an archive, where there is one.

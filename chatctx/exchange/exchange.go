@@ -463,6 +463,11 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		im.passing = nil
 		return err
 	}
+	if h.db != nil {
+		if err := r.unknownColumns(); err != nil && !errors.Is(err, sqlite.ErrDamaged) {
+			return err
+		}
+	}
 	if h.db != nil && h.db.Changed() {
 		r.warn(place{}, "another program wrote to the database while it was read: import it again")
 		im.passing = nil

@@ -20,6 +20,11 @@ func readLLM(r *reading) error {
 	if err != nil {
 		return err
 	}
+	r.db.knows("conversations", "model")
+	r.db.knows("fragments", "hash")
+	r.db.knows("tool_calls", "tool_id")
+	r.db.knows("tool_results", "tool_id")
+	r.db.knows("turns", "thread_id")
 	l := &llm{r: r, attachments: attachments}
 	if r.db.has("turns") && r.db.has("messages", "hash") {
 		if err := l.threads(); err != nil {

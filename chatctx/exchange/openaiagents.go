@@ -185,11 +185,15 @@ func reasoningText(v value) string {
 
 // readAgentsBranches reads a database whose sessions have branches: which messages each has, in which order, is in a table of its own, and what they share stands in each.
 func readAgentsBranches(r *reading) error {
+	r.db.knows("message_structure", "message_type", "user_turn_number", "branch_turn_number")
 	items, err := r.db.grouped("agent_messages", "id")
 	if err != nil {
 		return err
 	}
 	g := r.gather()
+	if err := (&rowFormat{sessions: "agent_sessions"}).readSessions(g); err != nil {
+		return r.atEnd(err, g.emit)
+	}
 	open := map[string]*agents{}
 	branch, listed := "", map[string]bool{}
 	for w, err := range r.db.sorted("message_structure", "session_id", "branch_id", "sequence_number", "message_id") {
@@ -212,7 +216,7 @@ func readAgentsBranches(r *reading) error {
 			if err != nil {
 				return r.atEnd(err, g.emit)
 			}
-			a.item(t.at.in("row "+id), id, item.asValue().get("message_data"))
+			a.item(t.at.in("row "+id), id, item.asRow("message_data").get("message_data"))
 			listed[id] = true
 		}
 	}

@@ -163,6 +163,20 @@ func (r *reading) beside(v value, m *chatctx.Message) {
 	v.taken()
 }
 
+// moreWords is what JSON says in words that other JSON does not; nil for nothing.
+func (r *reading) moreWords(have, raw json.RawMessage) json.RawMessage {
+	v, _, err := new(document).parse(raw, false)
+	if have == nil || err != nil {
+		return raw
+	}
+	s := r.sieve()
+	s.now = have
+	if v, _, err = new(document).parse(s.rest(v), false); err != nil {
+		return nil // nothing is left
+	}
+	return r.sieve().news(v)
+}
+
 // withData sets a value in what may be nil.
 func withData(data map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
 	if data == nil {

@@ -17,12 +17,18 @@ import (
 // say what to make of it as they do of files of JSON.
 
 // asValue is a row as an object. A column of JSON is that JSON, under its name without _json; the members of one named data are the row's.
-func (w row) asValue() value {
+func (w row) asValue() value { return w.asValueOf(nil) }
+
+// asValueOf is asValue of some columns, nil for all.
+func (w row) asValueOf(columns []string) value {
 	o := objectWriter{}
 	if w.table == nil {
 		return value{}
 	}
-	for _, name := range w.table.Columns {
+	if columns == nil {
+		columns = w.table.Columns
+	}
+	for _, name := range columns {
 		raw := w.object(name)
 		v, _, err := new(document).parse(raw, false)
 		if err != nil {
@@ -49,31 +55,21 @@ type rowFormat struct {
 	sessions, messages string
 	of                 string   // the column of messages with the session's id
 	order              []string // of messages
+	only               []string // the columns of messages that are known; nil: all, since what nothing is made of is kept
 	about              func(in *chatctx.Incoming, v value)
 	message            func(t *gathered, at place, v value)
 }
 
 func (f *rowFormat) read(r *reading) error {
 	g := r.gather()
-	if f.sessions != "" {
-		for w, err := range r.db.rows(f.sessions) {
-			if err != nil {
-				return r.atEnd(err, g.emit)
-			}
-			v := w.asValue()
-			t := g.of(place{what: "session " + v.pick("id|session_id").str()}, v.pick("id|session_id").str())
-			t.in.Title, t.in.Created, t.in.Updated = v.pick("title|name|description").str(), v.pick("created_at|time_created").time(), v.pick("updated_at|time_updated").time()
-			if f.about != nil {
-				f.about(&t.in, v)
-			}
-			r.about(&t.in, v)
-		}
+	if err := f.readSessions(g); err != nil {
+		return r.atEnd(err, g.emit)
 	}
 	for w, err := range r.db.sorted(f.messages, f.order...) {
 		if err != nil {
 			return r.atEnd(err, g.emit)
 		}
-		v := w.asValue()
+		v := w.asValueOf(f.only)
 		id := idText(v.pick(f.of))
 		if thread := v.get("thread_id"); thread.kind() > nullKind {
 			id = "thread " + idText(thread)
@@ -82,6 +78,23 @@ func (f *rowFormat) read(r *reading) error {
 		f.message(t, t.at.in("row "+w.str("id")), v)
 	}
 	return g.emit()
+}
+
+// readSessions begins a conversation for each session.
+func (f *rowFormat) readSessions(g *gather) error {
+	for w, err := range g.r.db.rows(f.sessions) {
+		if err != nil {
+			return err
+		}
+		v := w.asValue()
+		t := g.of(place{what: "session " + v.pick("id|session_id").str()}, v.pick("id|session_id").str())
+		t.in.Title, t.in.Created, t.in.Updated = v.pick("title|name|description").str(), v.pick("created_at|time_created").time(), v.pick("updated_at|time_updated").time()
+		if f.about != nil {
+			f.about(&t.in, v)
+		}
+		g.r.about(&t.in, v)
+	}
+	return nil
 }
 
 // below names a session's parent.
@@ -113,7 +126,7 @@ func detectAnythingDB(h *head) bool { return h.db.has("workspace_chats", "prompt
 func detectZed(h *head) bool        { return h.db.has("threads", "data_type", "data") }
 
 func readGooseDB(r *reading) error {
-	return (&rowFormat{"sessions", "messages", "session_id", []string{"created_timestamp", "id"}, below(gooseName, "parent_session_id"), func(t *gathered, at place, v value) {
+	return (&rowFormat{"sessions", "messages", "session_id", []string{"created_timestamp", "id"}, nil, below(gooseName, "parent_session_id"), func(t *gathered, at place, v value) {
 		gooseShape.next(t.thread, at, v, firstOf(v.get("message_id").str(), idText(v.get("id"))), gooseSeen)
 	}}).read(r)
 }
@@ -131,7 +144,7 @@ var crushShape = shape{role: "role", time: "created_at", model: "model", provide
 }}
 
 func readCrush(r *reading) error {
-	return (&rowFormat{"sessions", "messages", "session_id", []string{"created_at"}, below(crushName, "parent_session_id"), func(t *gathered, at place, v value) {
+	return (&rowFormat{"sessions", "messages", "session_id", []string{"created_at"}, nil, below(crushName, "parent_session_id"), func(t *gathered, at place, v value) {
 		crushShape.next(t.thread, at, v, v.get("id").str(), func(v value, msgs []*chatctx.Message) {
 			if n, _ := v.get("is_summary_message").int(); n == 1 {
 				msgs[0].Kind = summary
@@ -146,7 +159,7 @@ func readOpenCodeDB(r *reading) error {
 		return err
 	}
 	open := map[*gathered]*openCode{}
-	err = (&rowFormat{"session", "message", "session_id", []string{"time_created", "id"}, below(openCodeName, "parent_id"), func(t *gathered, at place, v value) {
+	err = (&rowFormat{"session", "message", "session_id", []string{"time_created", "id"}, nil, below(openCodeName, "parent_id"), func(t *gathered, at place, v value) {
 		o := open[t]
 		if o == nil {
 			o = &openCode{r: r, t: t.thread}
@@ -191,7 +204,7 @@ func readAgentsDB(r *reading) error {
 	if r.db.has("message_structure", "message_id", "branch_id") {
 		return readAgentsBranches(r)
 	}
-	f := &rowFormat{messages: "agent_messages", of: "session_id", order: []string{"id"}, message: func(t *gathered, at place, v value) {
+	f := &rowFormat{messages: "agent_messages", of: "session_id", order: []string{"id"}, only: []string{"id", "session_id", "message_data"}, message: func(t *gathered, at place, v value) {
 		a := open[t]
 		if a == nil {
 			a = &agents{r: r, t: t.thread}
@@ -212,7 +225,7 @@ func readAgentsDB(r *reading) error {
 }
 
 func readAnythingDB(r *reading) error {
-	return (&rowFormat{"", "workspace_chats", "workspaceId", []string{"id"}, nil, func(t *gathered, at place, v value) {
+	return (&rowFormat{"", "workspace_chats", "workspaceId", []string{"id"}, nil, nil, func(t *gathered, at place, v value) {
 		anythingTurn(t.thread, at, idText(v.get("id")), v, v.get("response"))
 	}}).read(r)
 }

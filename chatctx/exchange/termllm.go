@@ -28,12 +28,13 @@ type termLLMFork struct {
 }
 
 func readTermLLM(r *reading) error {
+	r.db.knows("session_branches", "fork_after_message_id")
 	forks := map[string]termLLMFork{}
 	for w, err := range r.db.rows("session_branches") {
 		if err != nil {
 			return err
 		}
-		v := w.asValue()
+		v := w.asRow("child_session_id", "parent_session_id", "fork_after_sequence")
 		after, _ := v.get("fork_after_sequence").int()
 		forks[idText(v.get("child_session_id"))] = termLLMFork{idText(v.get("parent_session_id")), after}
 	}
@@ -47,7 +48,7 @@ func readTermLLM(r *reading) error {
 			in.Parent = &chatctx.SourceLink{Format: termLLMName, Conversation: parent}
 		}
 	}
-	return (&rowFormat{"sessions", "messages", "session_id", []string{"sequence", "id"}, about, func(t *gathered, at place, v value) {
+	return (&rowFormat{"sessions", "messages", "session_id", []string{"sequence", "id"}, nil, about, func(t *gathered, at place, v value) {
 		from := len(t.records)
 		termLLMShape.next(t.thread, at, v, idText(v.get("sequence")), func(v value, msgs []*chatctx.Message) {
 			if role := v.get("role").str(); role == "event" || role == "developer" {

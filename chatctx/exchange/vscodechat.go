@@ -29,6 +29,8 @@ func readVSCode(r *reading) error {
 	err := r.eachLine(func(at place, v value) error {
 		if !log.apply(v) {
 			r.skip(1, at, "a change that leads nowhere")
+		} else if more := leftover(v, keys("kind", "k", "v", "i")); more != nil {
+			log.lose(more)
 		}
 		return nil
 	})
