@@ -163,3 +163,22 @@ func Moment(t pool.Time) string {
 	}
 	return t.Time().Local().Format("2006-01-02 15:04")
 }
+
+// Unjoined is text that takes as many columns on a terminal that joins emoji as on one that does not: joiners, skin tones and the sign for a coloured look are left out. A family is
+// shown as its members.
+func Unjoined(s string) string {
+	joins := func(c rune) bool { return c == '\u200d' || c == '\ufe0f' || c >= 0x1f3fb && c <= 0x1f3ff }
+	if strings.IndexFunc(s, joins) < 0 {
+		return s
+	}
+	var b strings.Builder
+	var before rune
+	for _, c := range s {
+		if joins(c) && (c == '\ufe0f' || unicode.Is(unicode.So, before)) {
+			continue
+		}
+		b.WriteRune(c)
+		before = c
+	}
+	return b.String()
+}

@@ -238,3 +238,48 @@ func TestHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareJoined: columns stand below each other whether a terminal joins emoji or not, and a family is not cut.
+func TestCompareJoined(t *testing.T) {
+	text := "Family 👩\u200d👩\u200d👧\u200d👦 and 👍🏽, ❤️ 🏳️\u200d🌈 👩🏽\u200d🚀 漢字かな交じり文が続く。한국어 e\u0301 שלום عليكم 🇩🇪 "
+	for _, method := range []ansi.Method{ansi.WcWidth, ansi.GraphemeWidth} {
+		st := asked(t)
+		c, err := st.Context(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.Begin("")
+		b.Fork("b", chatctx.ForkOptions{At: "@1", Stay: true})
+		b.Append(pool.NewText(pool.User, text))
+		if _, err := b.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Append(t.Context(), "b", pool.NewText(pool.Assistant, strings.Repeat(text, 9))); err != nil {
+			t.Fatal(err)
+		}
+		d := drive(t, Options{Store: st}, 80, 40)
+		d.take(tea.ModeReportMsg{Mode: ansi.ModeUnicodeCore, Value: map[ansi.Method]ansi.ModeSetting{ansi.WcWidth: ansi.ModeNotRecognized, ansi.GraphemeWidth: ansi.ModeReset}[method]})
+		d.press("c")
+		rows := 0
+		for _, l := range strings.Split(ansi.Strip(d.View().Content), "\n") {
+			before, _, ok := strings.Cut(l, " │ ")
+			if !ok {
+				continue
+			}
+			rows++
+			// what a terminal that joins makes of it, and one that does not: where the program does not know which it has, both are alike
+			if w := ansi.GraphemeWidth.StringWidth(before); w != 38 {
+				t.Errorf("%v: a column is %d wide: %q", method, w, l)
+			}
+			if w := ansi.WcWidth.StringWidth(before); method == ansi.WcWidth && w != ansi.GraphemeWidth.StringWidth(before) {
+				t.Errorf("a column is %d wide where nothing is joined: %q", w, l)
+			}
+			if method == ansi.GraphemeWidth && strings.Contains(l, "Family ") && !strings.Contains(l, "👩\u200d👩\u200d👧\u200d👦") {
+				t.Errorf("the family is cut: %q", l)
+			}
+		}
+		if rows < 10 {
+			t.Errorf("%d rows of columns:\n%s", rows, plain(d.model))
+		}
+	}
+}

@@ -291,8 +291,18 @@ func (m *model) complain(err error) {
 // say shows a line at the bottom until the next key.
 func (m *model) say(bad bool, text string) { m.note, m.bad = screen.OneLine(text), bad }
 
-// width measures as the renderer does.
-func (m *model) width() screen.Width { return m.method.StringWidth }
+// width measures as the renderer does what shown gives it.
+func (m *model) width() screen.Width {
+	return func(s string) int { return m.method.StringWidth(m.shown(s)) }
+}
+
+// shown is text as it goes to the terminal. One that does not say that it joins characters gets none that some join and others do not: lines would end where nobody knows.
+func (m *model) shown(s string) string {
+	if m.method == ansi.GraphemeWidth {
+		return s
+	}
+	return screen.Unjoined(s)
+}
 
 // answering reports whether a program that lives answers on the active branch.
 func (f *facts) answering() bool { return f.claim != nil && !f.claim.Dead(pool.Now()) }

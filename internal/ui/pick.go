@@ -167,6 +167,6 @@ func (p *picker) View() tea.View {
 		lines = append(lines, m.cell(screen.Dim, "nothing fits; esc gives it up", p.w))
 	}
 	v.SetContent(strings.Join(lines, "\n"))
-	v.Cursor = tea.NewCursor(min(p.method.StringWidth(head+p.filter.text[:p.filter.at]), p.w-1), 0)
+	v.Cursor = tea.NewCursor(min(m.width()(head+p.filter.text[:p.filter.at]), p.w-1), 0)
 	return v
 }

@@ -113,7 +113,7 @@ func (m *model) bottom() []string {
 // hints are as many of some hints, two spaces between them, as fit on a line whole. The last one, which says how to get out, stays when others go.
 func (m *model) hints(text string) string {
 	items := strings.Split(text, "  ")
-	for len(items) > 1 && m.method.StringWidth(strings.Join(items, "  ")) > m.w {
+	for len(items) > 1 && m.width()(strings.Join(items, "  ")) > m.w {
 		items = slices.Delete(items, max(len(items)-2, 1), max(len(items)-1, 2))
 	}
 	return m.cell(screen.Dim, strings.Join(items, "  "), m.w)

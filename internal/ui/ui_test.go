@@ -1,6 +1,7 @@
 package ui
 
 import (
+	tea "charm.land/bubbletea/v2"
 	"fmt"
 	"os"
 	"strings"
@@ -174,4 +175,41 @@ func TestBackToTheList(t *testing.T) {
 	}
 	d.press("g", "u")
 	at("Number 2")
+}
+
+// TestResizeOver resizes with each thing open that can stand over the panes or below them: it fits any size, shows what it is about, and looks as before when the size is as before.
+func TestResizeOver(t *testing.T) {
+	for name, open := range map[string][]string{
+		"keys": {"?"}, "journal": {"J"}, "calls": {"a"}, "choice": {"a", "A"}, "compare": {"m", "g", "c"}, "found": {"/", "w", "i", "enter"}, "found in all": {"S", "w", "i", "enter"},
+		"write": {"i", "l", "漢"}, "edit": {"e"}, "many": {"A", "m", "enter", "x"}, "name": {"f", "x"}, "refused": {"b", "ctrl+u", "@", "enter"}, "arguments": {"a", "e"}, "filter": {"esc", "/", "B", "o"},
+		"preview": {"enter"}, "list": {"esc"}, "note": {"m"},
+	} {
+		d := drive(t, talking(t, waitingCalls(t), nil), 80, 24)
+		d.press(open...)
+		if d.over == nil && d.question == nil && d.focus == onTree && d.note == "" {
+			t.Errorf("%s: %q opens nothing", name, open)
+		}
+		before := plain(d.model)
+		for _, size := range [][2]int{{40, 12}, {200, 50}, {40, 12}, {20, 5}, {80, 24}} {
+			d.take(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			lines := strings.Split(plain(d.model), "\n")
+			if len(lines) != size[1] {
+				t.Errorf("%s: %d lines at %v", name, len(lines), size)
+			}
+			for _, l := range lines {
+				if w := d.width()(l); w > size[0] {
+					t.Errorf("%s: a line is %d wide at %v: %q", name, w, size, l)
+				}
+			}
+			if c := d.View().Cursor; (d.question != nil || d.list.typing) && (c == nil || c.X < 0 || c.Y < 0 || c.X >= size[0] || c.Y >= size[1]) {
+				t.Errorf("%s: the cursor is at %v at %v", name, c, size)
+			}
+			if q := d.question; q != nil && size[1] > 5 && !strings.Contains(plain(d.model), q.label[:7]) {
+				t.Errorf("%s: the question is not on the screen at %v:\n%s", name, size, plain(d.model))
+			}
+		}
+		if after := plain(d.model); after != before {
+			t.Errorf("%s: the screen was\n%s\nand is\n%s", name, before, after)
+		}
+	}
 }

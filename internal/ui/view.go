@@ -112,7 +112,8 @@ func (m *model) cell(style screen.Style, s string, columns int) string {
 
 // fit cuts or fills plain text to so many columns.
 func (m *model) fit(s string, columns int) string {
-	n := m.method.StringWidth(s)
+	s = m.shown(s)
+	n := m.width()(s)
 	if n > columns {
 		s, n = m.cut(s, columns)
 	}
@@ -125,9 +126,9 @@ func (m *model) cut(s string, columns int) (string, int) {
 	if columns <= 0 {
 		return "", 0
 	}
-	used, end := 0, 0
+	used, end, width := 0, 0, m.width()
 	for g := uniseg.NewGraphemes(s); g.Next(); {
-		w := m.method.StringWidth(g.Str())
+		w := width(g.Str())
 		if used+w > columns-1 {
 			break
 		}
@@ -142,7 +143,8 @@ func (m *model) draw(l screen.Line, columns int, over screen.Style) string {
 	var b strings.Builder
 	left := columns
 	for _, s := range l {
-		n := m.method.StringWidth(s.Text)
+		s.Text = m.shown(s.Text)
+		n := m.width()(s.Text)
 		if n > left {
 			s.Text, n = m.cut(s.Text, left)
 		}
