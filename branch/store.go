@@ -53,7 +53,7 @@ func CheckName(name string) error {
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return badName("a name has no control characters, %q has", name)
+			return badName("a name has no control characters, and %q has one", name)
 		}
 	}
 	return nil

@@ -535,7 +535,7 @@ func (b *Batch) RemoveBranch(name string) {
 		if active, err := t.IsActive(gone); err != nil {
 			return err
 		} else if active && gone.ID == t.Rec.Active && b.store.at.Place != nil {
-			return record.Conflict("%q is the branch that everybody is on who has not switched, and stays", gone.Name)
+			return record.Conflict("%q is the branch of everybody who has not switched: it cannot be removed", gone.Name)
 		} else if active {
 			return record.Conflict("%q is the active branch: chatctx switch to another first", gone.Name)
 		}

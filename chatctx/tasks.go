@@ -76,11 +76,11 @@ func startTask(st *journal.StoreTxn, parent *journal.Txn, id ID, n *NewTask) err
 			task.MaxDepth = up.MaxDepth
 		}
 		if up.State != TaskRunning {
-			return record.Conflict("the sub-context %q is %s: it starts no more", parent.Rec.Title, up.State)
+			return record.Conflict("the sub-context %q is %s: it can start no other", parent.Rec.Title, up.State)
 		}
 	}
 	if task.MaxDepth > 0 && task.Depth > task.MaxDepth {
-		return record.Conflict("a sub-context here would be the %d. level, the limit is %d", task.Depth, task.MaxDepth)
+		return record.Conflict("a sub-context here would be at level %d; the limit is %d", task.Depth, task.MaxDepth)
 	}
 	if n.Call != nil {
 		task.Message, task.Index = n.Call.Call.Message, n.Call.Call.Index

@@ -324,7 +324,7 @@ func (r *reader) raw(data []byte, raw *json.RawMessage) error {
 	delete(r.exact, string(r.path))
 	*raw = json.RawMessage(exact)
 	if !bytes.Equal(bare(data), bare(*raw)) {
-		return r.invalid("its exact text is another value; take one of the two away")
+		return r.invalid("its exact text is another value; remove one of the two")
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func parseIndex(s string) (step, string, error) {
 	}
 	n, err := strconv.Atoi(word)
 	if !ok || err != nil || n < 0 || strconv.Itoa(n) != word {
-		return step{}, "", fmt.Errorf("%q is none of [0], [1] … and [*]", s)
+		return step{}, "", fmt.Errorf("%q is not one of [0], [1] … and [*]", s)
 	}
 	return step{kind: stepIndex, index: n}, rest, nil
 }

@@ -75,13 +75,13 @@ func parseCondition(source *chatctx.Condition) (*condition, error) {
 	var err error
 	if source.Op == Tool {
 		if source.Value == "" || source.Argument != "" || strings.Contains(source.Value, " ") {
-			return nil, fmt.Errorf("tool needs a pattern of tools' names, and no argument; an argument that is called tool is quoted: %q", Tool)
+			return nil, fmt.Errorf("tool needs a pattern of tool names and no argument; quote an argument named tool: %q", Tool)
 		}
 		c.names, err = parseGlob(source.Value)
 		return c, err
 	}
 	if source.Argument == "" || source.Argument == Tool {
-		return nil, fmt.Errorf("a condition needs the name of an argument; one that is called tool is quoted: %q", Tool)
+		return nil, fmt.Errorf("a condition needs the name of an argument; quote one named tool: %q", Tool)
 	}
 	if c.path, err = parsePath(source.Argument); err != nil {
 		return nil, err

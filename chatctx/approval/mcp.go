@@ -87,9 +87,9 @@ func headers(t *chatctx.Tool) (http.RoundTripper, error) {
 		v := os.Getenv(variable)
 		switch {
 		case v == "":
-			return nil, fmt.Errorf("the MCP server %s: the environment variable %s, whose value its header %s takes, is not set", t.Name, variable, name)
+			return nil, fmt.Errorf("the MCP server %s: the environment variable %s for its header %s is not set", t.Name, variable, name)
 		case strings.ContainsAny(v, "\r\n\x00"):
-			return nil, fmt.Errorf("the MCP server %s: the value of the environment variable %s is none for a header", t.Name, variable)
+			return nil, fmt.Errorf("the MCP server %s: the value of the environment variable %s cannot be a header's", t.Name, variable)
 		}
 		h.values.Set(name, v)
 	}

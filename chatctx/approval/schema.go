@@ -52,7 +52,7 @@ const schemaURL = "tool:schema"
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%s lies elsewhere: a tool's schema holds all that it needs", url)
+	return nil, fmt.Errorf("%s is elsewhere: a tool's schema has to contain everything it needs", url)
 }
 
 // CheckSchema returns an error if a model cannot be given a schema. A nil schema stands for any object.

@@ -144,7 +144,7 @@ func resolve(volume string, left []string) (string, error) {
 			continue // no link, or nothing there
 		}
 		if lies(done, procFolder, false) {
-			return "", fmt.Errorf("%s leads each program elsewhere", done)
+			return "", fmt.Errorf("%s leads to another place for each program", done)
 		}
 		if links++; links > maxLinks {
 			return "", errors.New("its links go round in circles")

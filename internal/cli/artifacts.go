@@ -84,7 +84,7 @@ func doArtifact(r *run) error {
 		v.Data = base64.StdEncoding.EncodeToString(a.Data)
 	}
 	if v.Text == nil && r.con.tty && !r.json() {
-		return &hinted{usagef("this is binary, %s: it would spoil the terminal", size(int64(a.Size))), "send it to a file: " + r.again("artifact show "+a.Key[:16]) + " > FILE"}
+		return &hinted{usagef("this is binary, %s: it would garble the terminal", size(int64(a.Size))), "send it to a file: " + r.again("artifact show "+a.Key[:16]) + " > FILE"}
 	}
 	return r.emit(v, func() {
 		switch {

@@ -105,7 +105,7 @@ func (r *run) printCost(q *cost.Query, report *cost.Report) {
 		r.note("set what a million tokens cost: chatctx config --default prices=%s", quote(string(example)))
 	}
 	if n := report.WithoutUsage; n > 0 {
-		r.note("%s without a word on what they took", count(n, "reply"))
+		r.note("%s without figures of what they took", count(n, "reply"))
 	}
 	if n := report.Estimated; n > 0 {
 		r.note("%s of imported files: the figures are their program's, not a provider's", count(n, "reply"))

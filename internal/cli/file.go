@@ -170,7 +170,7 @@ func (r *run) mayWrite(target string) error {
 		return fmt.Errorf("%s is a folder", target)
 	}
 	if !st.Mode().IsRegular() {
-		return usagef("%s is %s, and no file that a copy could take the place of: name another", target, kindOf(st.Mode()))
+		return usagef("%s is %s, which a copy cannot replace: name another", target, kindOf(st.Mode()))
 	}
 	if path, err := r.storePath(); err == nil && !isURL(path) {
 		if own, err := os.Stat(path); err == nil && os.SameFile(own, st) {

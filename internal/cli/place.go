@@ -29,7 +29,7 @@ func placeOf(store pool.ID) chatctx.Place {
 func stateDir() (string, error) {
 	dir, err := userDir("XDG_STATE_HOME", "state")
 	if err != nil {
-		return "", fmt.Errorf("no place to note where you are: %w", err)
+		return "", fmt.Errorf("no folder to note where you are: %w", err)
 	}
 	return dir, nil
 }

@@ -54,7 +54,7 @@ func doSearch(r *run) error {
 	if n == 0 && err == nil && o.Text != "" && !strings.Contains(o.Text, "*") {
 		o.Beginnings = true // parse finds parseHTTPRequest
 		if n, err = r.printHits(o); n > 0 && err == nil {
-			r.note("no whole word is so: these begin so\n  %s finds parts of words too", r.partsOfWords(o))
+			r.note("no whole word matches: these are beginnings of words\n  %s finds parts of words too", r.partsOfWords(o))
 		}
 	}
 	switch {

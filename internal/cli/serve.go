@@ -82,7 +82,7 @@ func doTokenAdd(r *run) error {
 	}
 	return r.emit(tokenJSON{Token: r.arg(0), Scopes: scopes, Secret: secret}, func() {
 		r.printf("%s\n", secret)
-		r.note("this is the only time that it is shown; take it away: %s", r.onStore("serve token rm "+quote(r.arg(0))))
+		r.note("the secret is shown only this once; remove the token: %s", r.onStore("serve token rm "+quote(r.arg(0))))
 	})
 }
 

@@ -110,7 +110,7 @@ func doGC(r *run) error {
 	if !r.json() {
 		r.printPlan("would go", plan)
 	}
-	if err := r.confirm("Remove it for good?", usagef("gc removes for good what undo and restore cannot bring back then")); err != nil {
+	if err := r.confirm("Remove it for good?", usagef("gc removes for good: undo and restore cannot bring it back")); err != nil {
 		return err
 	}
 	o.DryRun = false

@@ -265,7 +265,7 @@ func (r *run) subEnded(child *chatctx.ChatContext, e *chatctx.TaskEnded, summary
 		}
 		r.note("%s %s is %s", short(info.ID), titled(info.Title, info.ID), info.State)
 		if e.Parent.Operation != "" {
-			r.note("it is told on %s, #%d; take that back: %s", placed(&e.Parent), e.Position, r.undoOf(&e.Parent))
+			r.note("it is reported on %s, #%d; take that back: %s", placed(&e.Parent), e.Position, r.undoOf(&e.Parent))
 		}
 		if !e.Kept {
 			r.note("the sub-context lies in the trash: %s", r.again("restore "+short(info.ID)))

@@ -489,7 +489,7 @@ func refusal(m *chatctx.Message) error {
 func (r *run) closing(t *turn.Turn, out *turn.Outcome) {
 	if out.Queued {
 		if out.Holder.PID == os.Getpid() {
-			r.note("queued: it goes on %s, and is asked, when the answer has come that is on its way there", clean(out.Branch))
+			r.note("queued: it goes on %s and is asked after the answer that is on its way there", clean(out.Branch))
 			return
 		}
 		r.note("queued: %s (process %d) waits for an answer on %s and will ask this next", clean(out.Holder.Program), out.Holder.PID, clean(out.Branch))

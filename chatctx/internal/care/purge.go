@@ -495,7 +495,7 @@ func purge(ctx context.Context, s *record.Store, dry bool, fn func(kv.RwTx, *Pur
 		return out, nil
 	}
 	if err := finishPurge(ctx, s, &out.Collected); err != nil {
-		return out, fmt.Errorf("what was to go can no longer be read, but its bytes are still in the file, until the next program that opens the store to write can write it anew: %w", err)
+		return out, fmt.Errorf("the removed records can no longer be read, but their bytes are still in the file until a program that opens the store to write can rewrite it: %w", err)
 	}
 	return out, nil
 }

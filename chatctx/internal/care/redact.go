@@ -61,7 +61,7 @@ type Redacted struct {
 // bytes are gone.
 func Redact(ctx context.Context, s *record.Store, o RedactOptions) (*Redacted, error) {
 	if o.Find == nil {
-		return nil, record.Invalidf("RedactOptions.Find says what is secret, and is nil")
+		return nil, record.Invalidf("RedactOptions.Find is nil: it has to find the secrets")
 	}
 	out := &Redacted{}
 	p, err := purge(ctx, s, o.DryRun, func(tx kv.RwTx, p *Purged) error {

@@ -407,7 +407,7 @@ func (m *mender) branchRecords(c *mended) error {
 			return err
 		}
 		if pieces := c.whole(b.Pieces); !branch.Same(pieces, b.Pieces) {
-			m.say(2, where, "of %s %d cannot be found: its history goes on without", plural.Count(b.Len(), "message"), b.Len()-branch.Count(pieces))
+			m.say(2, where, "of %s %d cannot be found: its history continues without them", plural.Count(b.Len(), "message"), b.Len()-branch.Count(pieces))
 			b.Pieces, b.Sessions = pieces, nil
 		}
 		end := c.end(b.Segment)

@@ -384,7 +384,7 @@ func Index(ctx context.Context, s *record.Store, progress func(done int)) error 
 			continue
 		}
 		if errors.Is(err, errChanged) {
-			return record.Damaged("what waits for the search index is not found where it stands")
+			return record.Damaged("documents that wait for the search index are not found where they are listed")
 		}
 		if changed = 0; err != nil || !more {
 			return err

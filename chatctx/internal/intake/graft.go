@@ -66,7 +66,7 @@ func (in *Incoming) whole(i int) (*pool.Message, error) {
 	}
 	m, err := in.Contents.Get(in.Nodes[i].Message)
 	if err != nil {
-		err = fmt.Errorf("what a message of %q says cannot be read back: %w", in.Title, err)
+		err = fmt.Errorf("the contents of a message of %q cannot be read back: %w", in.Title, err)
 	}
 	return m, err
 }
@@ -171,7 +171,7 @@ func (in *Incoming) dated() pool.Time {
 func (in *Incoming) ready(s *record.Store) error {
 	for i, n := range in.Nodes {
 		if n.Message == nil || n.Parent > i || n.Parent < 0 {
-			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not stand before it", i+1, in.Conversation)
+			return record.Invalidf("node %d of conversation %q has no message, or a parent that does not come before it", i+1, in.Conversation)
 		}
 	}
 	for name, n := range in.Tags {

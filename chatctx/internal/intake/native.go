@@ -217,7 +217,7 @@ func (i *NativeImport) Branch(ctx context.Context, n NativeBranch) error {
 	if n.Shared > 0 {
 		like := i.named(n.Like)
 		if like == nil || i.length(like) < n.Shared {
-			return record.Invalidf("branch %q begins with %s of the branch %q, which has not that many", n.Name, plural.Count(n.Shared, "message"), n.Like)
+			return record.Invalidf("branch %q begins with %s of the branch %q, which has fewer", n.Name, plural.Count(n.Shared, "message"), n.Like)
 		}
 		b.Pieces = branch.Slice(like.Pieces, 0, n.Shared)
 	}
@@ -350,7 +350,7 @@ func putNativeCalls(t *journal.Txn, msgs []*pool.Message, calls []NativeCall) er
 	for _, c := range calls {
 		m := byID[c.Message]
 		if m == nil {
-			return record.Invalidf("the call %q belongs to message %s, which does not stand before it", c.CallID, c.Message)
+			return record.Invalidf("the call %q belongs to message %s, which does not come before it", c.CallID, c.Message)
 		}
 		if c.Index < 0 || c.Index >= len(m.Calls) {
 			return record.Invalidf("message %s has no call %d", c.Message, c.Index+1)
@@ -474,7 +474,7 @@ func (i *NativeImport) Mark(message pool.ID, mark string) { i.marks[message] = m
 // Finish makes the context visible, as one operation.
 func (i *NativeImport) Finish(ctx context.Context) (Imported, error) {
 	if len(i.branches) == 0 || i.named(i.context.Active) == nil {
-		return Imported{}, record.Invalidf("context %q has no branch %q, which is to be its active one", i.context.Title, i.context.Active)
+		return Imported{}, record.Invalidf("context %q has no branch %q, which should be its active one", i.context.Title, i.context.Active)
 	}
 	var res Imported
 	task, below := i.context.Task, true

@@ -248,7 +248,7 @@ func (t *Txn) fixActive() error {
 		return kv.ErrStop
 	})
 	if err == nil && !left {
-		err = record.Conflict("no branch would be left: undo first what removed the others")
+		err = record.Conflict("no branch would be left: first undo the removal of the others")
 	}
 	return err
 }

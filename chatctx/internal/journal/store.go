@@ -143,7 +143,7 @@ func (t *StoreTxn) renamed(op *record.Operation) error {
 		}
 		for _, sub := range t.Subjects {
 			if bytes.Equal(c.Key, sub.ID[:]) && sub.Rec.Renamed {
-				return record.Conflict("%q was given this title since, and keeps it", sub.Rec.Title)
+				return record.Conflict("somebody has given %q this title since, so it stays", sub.Rec.Title)
 			}
 		}
 	}

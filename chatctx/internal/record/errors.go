@@ -93,7 +93,7 @@ func Invalidf(format string, args ...any) error { return Invalid(format, args...
 // Named refuses an empty reference to something that is to be removed. Elsewhere an empty reference means the current one, which must not go by mistake.
 func Named(kind, ref string) error {
 	if ref == "" {
-		return Invalid("name the %s that is to go", kind)
+		return Invalid("name the %s to remove", kind)
 	}
 	return nil
 }

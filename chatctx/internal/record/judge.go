@@ -87,9 +87,9 @@ func ParseExample(s string) (tool string, arguments json.RawMessage, effect stri
 	case tool == "":
 		return "", nil, "", Invalidf("the example %q names no tool", s)
 	case arguments != nil && !json.Valid(arguments):
-		return "", nil, "", Invalidf("the example %q: its arguments are no JSON", s)
+		return "", nil, "", Invalidf("the example %q: its arguments are not JSON", s)
 	case effect != Allow && effect != Ask && effect != Deny:
-		return "", nil, "", Invalidf("the example %q ends in none of allow, ask, deny", s)
+		return "", nil, "", Invalidf("the example %q has to end with allow, ask or deny", s)
 	}
 	return tool, arguments, effect, nil
 }

@@ -109,7 +109,7 @@ func Unbroken(changes []RuleChange, broken []record.Broken) error {
 	if b.At != 0 {
 		when = " once rules have expired, at " + b.At.Time().UTC().Format(time.RFC3339)
 	}
-	return record.Conflict("the rules would no longer hold to an example of rule %s%s: %s, and it would be %s", record.Short(b.Rule.ID), when, b.Example, b.Is)
+	return record.Conflict("the rules would break an example of rule %s%s: %s, but it would be %s", record.Short(b.Rule.ID), when, b.Example, b.Is)
 }
 
 // trialsOf reads the examples of all rules after the change, for now and for each later time at which a rule expires.

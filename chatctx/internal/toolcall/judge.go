@@ -51,7 +51,7 @@ func judge(s *record.Store, rules []*record.Rule, q *record.Question) (*record.R
 	case len(rules) == 0:
 		return &record.Ruling{Effect: record.Ask, Why: "no rule decides"}, nil
 	case s.Judge == nil:
-		return nil, record.Invalidf("rules are kept here, and this program does not know their language: open the store with Options.Judge")
+		return nil, record.Invalidf("the store has rules, and this program does not know their language: open the store with Options.Judge")
 	}
 	return s.Judge.Judge(rules, q), nil
 }

@@ -315,7 +315,7 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 	case by.Token != (pool.ID{}):
 		return nil
 	}
-	return record.Conflict("call %s is %s by %s: only who has the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
+	return record.Conflict("call %s is %s by %s: only the holder of the claim's token can answer it", a.name(), a.Rec.State(), claim.Who())
 }
 
 // ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.

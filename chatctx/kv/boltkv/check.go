@@ -22,7 +22,7 @@ func (h *handle) CheckPages(ctx context.Context, problem func(text string)) erro
 		c := checker{ctx: ctx, r: o.f, m: m, problem: problem, use: make(map[uint64]use), deep: true}
 		for page, offset := range []int64{0, m.pageSize} {
 			if _, err := metaAt(o.f, offset); err != nil {
-				c.fault(uint64(page), "its record is spoilt: what counts is the other one, and the last change may be lost")
+				c.fault(uint64(page), "its record is damaged: the other one counts, and the last change may be lost")
 			}
 		}
 		return cmp.Or(c.run(), c.ends(o.path))

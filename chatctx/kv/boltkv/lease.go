@@ -233,7 +233,7 @@ func (l *lease) mayReplace() error {
 	if removeOpen || l.lock != nil {
 		return nil
 	}
-	return fmt.Errorf("there can be no lock file %s.lock, without which others could write meanwhile: see what is there", l.path)
+	return fmt.Errorf("the lock file %s.lock cannot be made, and without it others could write meanwhile: see what is in its place", l.path)
 }
 
 // open opens the file. It releases l.mu meanwhile.

@@ -35,7 +35,7 @@ type meta struct {
 func (m meta) size() int64 { return int64(m.pages) * m.pageSize }
 
 // errNoMeta: the file may be bbolt's, but has no valid meta record.
-var errNoMeta = errors.New("both records at its begin are spoilt")
+var errNoMeta = errors.New("both records at its beginning are damaged")
 
 // readMeta reads the meta record that counts. A record that is being written is not valid; then the other one counts.
 func readMeta(r io.ReaderAt) (meta, error) {

@@ -20,7 +20,7 @@ import (
 // errMoved: something came between a scan and its transaction.
 
 // errMoved: something came between a scan and the transaction that it was for.
-var errMoved = errors.New("pgkv: what was scanned has changed meanwhile")
+var errMoved = errors.New("pgkv: the scanned records have changed meanwhile")
 
 // mostRead is how many bytes a transaction reads again for a scan. One that has read more scans itself.
 const mostRead = 1 << 20

@@ -64,7 +64,7 @@ func (d *database) Grant(ctx context.Context, role kv.Role, user string) error {
 	}
 	_, _ = conn.Conn().PgConn().Exec(ctx, "rollback").ReadAll()
 	if code(err) == insufficientRights {
-		return fmt.Errorf("%w: to grant takes who owns the store and may make roles (createrole): %w", fs.ErrPermission, d.clean(err))
+		return fmt.Errorf("%w: only an owner of the store who may make roles (createrole) can grant: %w", fs.ErrPermission, d.clean(err))
 	}
 	return d.told(ctx, err)
 }
