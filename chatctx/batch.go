@@ -185,7 +185,7 @@ func (b *Batch) run(tx kv.RwTx) (*journal.Txn, *Committed, error) {
 }
 
 // fetch reads at once what the batch will read in any case: the context, the branch if its id is known, what the last batch on it led to, and what is
-// stored under the ids of its messages.
+// stored under its keys and the ids of its messages.
 func (b *Batch) fetch(tx kv.Tx) error {
 	var id ID
 	if len(b.context) != 36 || id.UnmarshalText([]byte(b.context)) != nil {
@@ -193,6 +193,9 @@ func (b *Batch) fetch(tx kv.Tx) error {
 	}
 	keys := append(view.BranchKeys(id, b.branch), b.store.at.Hints.Keys(id, b.branch)...)
 	for _, s := range b.steps {
+		if s.key != "" {
+			keys = append(keys, kv.Key{Bucket: record.KeyBucket, Key: record.Under(id, []byte(s.key)...)})
+		}
 		for _, m := range s.msgs {
 			if b.fresh[m.ID] {
 				continue

@@ -153,7 +153,8 @@ func filledUp(t *testing.T, url, title string, n int) {
 }
 
 // TestAppendTrips: an append to a context and a branch by their ids waits three times for the server, one to the current context five times, and those
-// that follow in a program less often.
+// that follow in a program less often, with keys and
+// expected revisions too.
 func TestAppendTrips(t *testing.T) {
 	c, direct, through := newTripsCounter(t)
 	st, err := chatctx.Open(direct, chatctx.Options{Create: true})
@@ -179,16 +180,25 @@ func TestAppendTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 3 {
+		revision := uint64(0)
+		for i := range 6 {
 			c.take()
 			b := far.Begin(test.context, test.branch)
-			b.Append(words(fmt.Sprint("words ", i)))
-			if _, err := b.Commit(t.Context()); err != nil {
+			if i%2 == 1 {
+				b.Expect(revision)
+			}
+			b.AppendWith(chatctx.AppendOptions{Key: []string{"", fmt.Sprint(test, i)}[i%2]}, words(fmt.Sprint("words ", i)))
+			done, err := b.Commit(t.Context())
+			if err != nil {
 				t.Fatal(err)
 			}
+			revision = done.Revision
 			most := test.most
 			if i == 0 {
 				most = test.first
+			}
+			if i%2 == 1 && revision%8 == 0 { // it looks for old keys
+				most++
 			}
 			if asked := c.take(); len(asked) > most {
 				t.Errorf("append %d to %q %q asks the server %d times, want %d:\n%s", i, test.context, test.branch, len(asked), most, strings.Join(asked, "\n"))

@@ -157,14 +157,32 @@ func (t *Txn) Expect(revision *uint64) error {
 	return nil
 }
 
-// keysLooked is how many keys are checked for their age when one is stored: as it is more than one, old keys go faster than new ones come.
-const keysLooked = 8
+// keysEvery says at which revisions of a branch keys are checked for their age, and keysLooked how many: as they are more than come meanwhile, old keys go faster than new ones come. At each
+// revision it would cost every append a scan.
+const (
+	keysEvery  = 8
+	keysLooked = 64
+)
 
-// Keep stores what a key made, and removes neighbouring keys that are too old.
+// Keep stores what a key made, and now and then removes neighbouring keys that are too old.
 func (t *Txn) Keep(key string, made *Step) error {
 	if key == "" || made.Again {
 		return nil
 	}
+	if made.Revision%keysEvery == 0 {
+		if err := t.dropOldKeys(key); err != nil {
+			return err
+		}
+	}
+	rec := keyRecord{At: t.Now, Branch: made.on, Revision: made.Revision}
+	for _, p := range made.Placed {
+		rec.Placed = append(rec.Placed, keptPlace{p.Message, p.Position})
+	}
+	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), rec)
+}
+
+// dropOldKeys removes those of the keys that follow one which are too old.
+func (t *Txn) dropOldKeys(key string) error {
 	var old [][]byte
 	r := kv.Prefix(t.ID[:])
 	r.From = record.Under(t.ID, []byte(key)...)
@@ -187,11 +205,7 @@ func (t *Txn) Keep(key string, made *Step) error {
 			return err
 		}
 	}
-	rec := keyRecord{At: t.Now, Branch: made.on, Revision: made.Revision}
-	for _, p := range made.Placed {
-		rec.Placed = append(rec.Placed, keptPlace{p.Message, p.Position})
-	}
-	return record.PutRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), rec)
+	return nil
 }
 
 // Group ties the operations of several batches together, so that they are undone as one command.
