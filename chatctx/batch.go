@@ -194,7 +194,7 @@ func (b *Batch) fetch(tx kv.Tx) error {
 	keys := append(view.BranchKeys(id, b.branch), b.store.at.Hints.Keys(id, b.branch)...)
 	for _, s := range b.steps {
 		if s.key != "" {
-			keys = append(keys, kv.Key{Bucket: record.KeyBucket, Key: record.Under(id, []byte(s.key)...)})
+			keys = append(keys, kv.In(record.KeyBucket, journal.KeyRange(id, s.key)))
 		}
 		for _, m := range s.msgs {
 			if b.fresh[m.ID] {

@@ -33,6 +33,13 @@ type keptPlace struct {
 	Position int     `cbor:"2,keyasint"`
 }
 
+// KeyRange holds the record of a key, and nothing else. An engine that does without scans in an Update reads a range aside (kv.Guarded); to read the record by its key, which most often is not
+// there, would meet whoever puts another context's key beside it.
+func KeyRange(id pool.ID, key string) kv.Range {
+	at := record.Under(id, []byte(key)...)
+	return kv.Range{From: at, To: append(bytes.Clone(at), 0)}
+}
+
 // Known reports whether an append of msgs with this key was made already, and puts what it made into made. An empty key is never known. It returns
 // ErrConflict if the key was used on another branch or for other messages, or if one of these has left the branch: then neither doing nothing nor appending
 // them again is what the caller wants.
@@ -44,8 +51,8 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 		return false, err
 	}
 	var rec keyRecord
-	ok, err := record.GetRecord(t.Tx, record.KeyBucket, record.Under(t.ID, []byte(key)...), &rec)
-	if err != nil || !ok || rec.At+keyLife < t.Now {
+	err := t.Tx.Scan(record.KeyBucket, KeyRange(t.ID, key), func(_, value []byte) error { return record.DecodeKept(record.KeyBucket, value, &rec) })
+	if err != nil || rec.At+keyLife < t.Now {
 		return false, err
 	}
 	b, err := view.BranchByID(t.Tx, t.ID, rec.Branch)

@@ -207,17 +207,20 @@ func BeginAt(s *record.Store, tx kv.RwTx, id pool.ID) (*Txn, error) {
 
 // Branch reads a branch by name or id; "" means the active one.
 func (t *Txn) Branch(name string) (*branch.Branch, error) {
-	id, err := t.active()
-	if name != "" {
-		id, err = branch.Lookup(t.Tx, t.ID, name)
-		if on, is := view.AsBranchID(name); is && id == (pool.ID{}) {
-			id = on
+	id, isID := view.AsBranchID(name)
+	var l *Loaded
+	var err error
+	if isID {
+		l, err = t.Load(id)
+	}
+	if l == nil && err == nil {
+		if id, err = t.active(); name != "" {
+			id, err = branch.Lookup(t.Tx, t.ID, name)
+		}
+		if err == nil {
+			l, err = t.Load(id)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	l, err := t.Load(id)
 	switch {
 	case err != nil:
 		return nil, err

@@ -146,6 +146,11 @@ func GetRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
 	if raw == nil || err != nil {
 		return false, err
 	}
+	return true, DecodeKept(bucket, raw, v)
+}
+
+// DecodeKept reads a record of a bucket into v.
+func DecodeKept(bucket string, raw []byte, v any) (err error) {
 	if _, named := v.(*map[string]json.RawMessage); !named {
 		err = pool.CheckRecord(raw, nil)
 	}
@@ -153,9 +158,9 @@ func GetRecord(tx kv.Tx, bucket string, key []byte, v any) (bool, error) {
 		err = DecMode.Unmarshal(raw, v)
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: a record in %s: %w", kv.ErrDamaged, bucket, err)
+		return fmt.Errorf("%w: a record in %s: %w", kv.ErrDamaged, bucket, err)
 	}
-	return true, nil
+	return nil
 }
 
 func RecentKey(at pool.Time, id pool.ID) []byte {

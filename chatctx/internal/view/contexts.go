@@ -209,9 +209,13 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*br
 	if name == "" {
 		return ActiveBranch(tx, id, rec)
 	}
-	b, err := branch.Find(tx, id, name)
-	if on, is := AsBranchID(name); is && b == nil && err == nil {
+	var b *branch.Branch
+	var err error
+	if on, is := AsBranchID(name); is {
 		b, err = branch.Get(tx, id, on)
+	}
+	if b == nil && err == nil {
+		b, err = branch.Find(tx, id, name)
 	}
 	if err == nil && (b == nil || b.Removed != 0) {
 		return nil, record.NotFound("branch", name)
@@ -219,19 +223,18 @@ func BranchOf(tx kv.Tx, id pool.ID, rec *record.ContextRecord, name string) (*br
 	return b, err
 }
 
-// AsBranchID reads a branch's name as an id. A branch that has that name takes precedence.
+// AsBranchID reads a branch's name as an id. A branch of that id comes before one that is called so.
 func AsBranchID(name string) (pool.ID, bool) {
 	id, err := uuid.Parse(name)
 	return id, err == nil && len(name) == 36
 }
 
-// BranchKeys names what is read to find a branch by its name or id, for kv.Fetch.
+// BranchKeys names what is read to find a branch by its name or id, for kv.Fetch. To look for an id among the names too would meet, on a server, whoever puts a record beside where it is not.
 func BranchKeys(id pool.ID, name string) []kv.Key {
-	keys := branch.NameKeys(id, name)
 	if on, is := AsBranchID(name); is {
-		keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, on)})
+		return []kv.Key{{Bucket: branch.Bucket, Key: branch.Key(id, on)}}
 	}
-	return keys
+	return branch.NameKeys(id, name)
 }
 
 // ActiveBranch returns the branch that rec has as the active one. If that is a removed branch on which this person was, it returns *record.PlaceLost.

@@ -18,7 +18,7 @@ import (
 const (
 	// mostTries bounds how often an Update runs. From holdFrom on it has the table to itself and cannot lose to others.
 	mostTries = 12
-	holdFrom  = 3
+	holdFrom  = 6
 )
 
 // Update implements kv.DB.
@@ -86,7 +86,7 @@ func unreachable(err error) bool {
 
 // pause waits for a random time that grows with the tries.
 func pause(ctx context.Context, try int) {
-	most := min(2*time.Millisecond<<min(try, 10), 200*time.Millisecond)
+	most := min(8*time.Millisecond<<min(try, 10), 200*time.Millisecond)
 	select {
 	case <-time.After(mathrand.N(most)):
 	case <-ctx.Done():
