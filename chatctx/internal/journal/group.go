@@ -51,8 +51,12 @@ func (t *Txn) Known(key string, msgs []*pool.Message, made *Step) (bool, error) 
 		return false, err
 	}
 	var rec keyRecord
-	err := t.Tx.Scan(record.KeyBucket, KeyRange(t.ID, key), func(_, value []byte) error { return record.DecodeKept(record.KeyBucket, value, &rec) })
-	if err != nil || rec.At+keyLife < t.Now {
+	ok := false
+	err := t.Tx.Scan(record.KeyBucket, KeyRange(t.ID, key), func(_, value []byte) error {
+		ok = true
+		return record.DecodeKept(record.KeyBucket, value, &rec)
+	})
+	if err != nil || !ok || rec.At+keyLife < t.Now {
 		return false, err
 	}
 	b, err := view.BranchByID(t.Tx, t.ID, rec.Branch)
