@@ -31,7 +31,7 @@ func changingKeys() []key {
 		{[]string{"u"}, inTree | inPreview, "undo", "undo what was done last on the active branch", (*model).undo},
 		{[]string{"U", "ctrl+r"}, inTree | inPreview, "", "redo", (*model).redo},
 		{[]string{"s"}, inList, "use", "make the conversation the current one for all commands", (*model).use},
-		{[]string{"c"}, inList, "", "a new conversation", (*model).create},
+		{[]string{"c"}, inList, "new", "a new conversation", (*model).create},
 		{[]string{"b"}, inList, "", "rename the conversation", (*model).rename},
 		{[]string{"D"}, inList, "", "put the conversation into the trash", (*model).trash},
 		{[]string{"u"}, inList, "", "undo what was done last in the conversation; take out of the trash what was just put there", (*model).undoInList},

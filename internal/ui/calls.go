@@ -27,6 +27,7 @@ type queue struct {
 	gone              bool // the call at the cursor was decided elsewhere, and another one stands there
 	// What the person says of the call at the cursor before the decision.
 	reason string
+	last   *waiting                   // that was approved last: g is about it
 	edited map[string]json.RawMessage // arguments in place of the proposed ones, by call
 	top    int                        // of the details
 }
@@ -171,6 +172,8 @@ func (q *queue) arrange(columns, lines int) {
 func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	c, name := q.here(), k.String()
 	switch {
+	case name == "g": // here it is not the key that goes to the beginning
+		return q.goOn(m)
 	case name == "pgdown" || name == "ctrl+d" || name == "space":
 		q.top += max(m.body()/3, 1)
 		return nil
@@ -183,7 +186,7 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	case c == nil:
 		return nil
 	}
-	if slices.Contains([]string{"y", "n", "A", "a", "g"}, name) && !q.asks(m) {
+	if slices.Contains([]string{"y", "n", "A", "a"}, name) && !q.asks(m) {
 		return nil
 	}
 	switch name {
@@ -206,8 +209,6 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 		})
 		asked.empty = true
 		asked.keeps(m, "reason "+string(c.Ref()))
-	case "g":
-		return q.goOn(m, c)
 	case "enter":
 		return q.enter(m)
 	}
@@ -243,6 +244,9 @@ func (q *queue) askArguments(m *model, c *waiting) *question {
 // decide takes a decision, with rules that are made by it; that somebody else was faster is told.
 func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx.Rule) tea.Cmd {
 	v.Name, q.deciding = m.o.By, true
+	if v.Status == pool.Approved {
+		q.last = c
+	}
 	st, ctx := m.st, m.ctx
 	return func() tea.Msg {
 		b := st.Begin(c.Context.String(), c.Branch)
@@ -286,8 +290,19 @@ func (q *queue) always(m *model, c *waiting) tea.Cmd {
 	return nil
 }
 
-// goOn runs what was approved on the call's branch, and asks the model when all results are there.
-func (q *queue) goOn(m *model, c *waiting) tea.Cmd {
+// goOn runs what was approved on the branch of the call that was approved last, else of the one at the cursor, and asks the model when all results are there.
+func (q *queue) goOn(m *model) tea.Cmd {
+	c := q.last
+	if q.deciding { // it is typed ahead
+		return m.await(func() bool { return !q.deciding || m.over != overlay(q) })
+	}
+	if c == nil {
+		c = q.here()
+	}
+	if c == nil {
+		m.say(true, "nothing was approved here")
+		return nil
+	}
 	if m.conv == nil || m.conv.c.ID != c.Context {
 		m.say(true, "open its conversation first: enter")
 		return nil

@@ -79,7 +79,7 @@ func lookingKeys() []key {
 		{[]string{"N"}, inTree | inPreview, "", "the one before", func(m *model) tea.Cmd { return m.nextFound(-1) }},
 		{[]string{"J"}, inTree | inPreview, "", "the journal: what was done, to step through", (*model).openJournal},
 		{[]string{"a"}, anywhere, "", "the calls that wait for a decision", (*model).openCalls},
-		{[]string{"?"}, anywhere, "", "these keys", func(m *model) tea.Cmd { m.over = newHelp(); return nil }},
+		{[]string{"?"}, anywhere, "", "these keys", (*model).openHelp},
 	}
 }
 
@@ -234,7 +234,12 @@ func (m *model) enterList() tea.Cmd {
 }
 
 // helpKeys are the keys as lines for `?`.
-func helpKeys() []screen.Line {
+func helpKeys(columns int, width screen.Width) []screen.Line {
+	pad := 28
+	if columns < twoPanes {
+		pad = 14
+	}
+	rest := screen.Line{{Text: strings.Repeat(" ", min(pad, columns/2))}}
 	var lines []screen.Line
 	for _, g := range keyGroups() {
 		if len(lines) > 0 {
@@ -242,7 +247,8 @@ func helpKeys() []screen.Line {
 		}
 		lines = append(lines, screen.Line{{Text: g.title, Style: screen.Bold}})
 		for _, k := range g.keys {
-			lines = append(lines, screen.Line{{Text: "  " + screen.Pad(strings.Join(k.names, " "), 26), Style: screen.Cyan}, {Text: k.does}, {Text: inWords(k.in), Style: screen.Dim}})
+			name := screen.Line{{Text: screen.Pad("  "+strings.Join(k.names, " "), pad) + " ", Style: screen.Cyan}}
+			lines = append(lines, screen.Wrap([]screen.Span{{Text: k.does}, {Text: inWords(k.in), Style: screen.Dim}}, max(columns, 1), width, name, rest)...)
 		}
 	}
 	return lines

@@ -72,13 +72,23 @@ func (s *sheet) list(m *model, line func(i int) screen.Line) []screen.Line {
 // help is the list of keys.
 type help struct {
 	sheet
+	width screen.Width
 	lines []screen.Line
 }
 
-func newHelp() *help {
-	h := &help{lines: helpKeys()}
-	h.heading, h.n, h.text = "Keys", len(h.lines), true
-	return h
+func (m *model) openHelp() tea.Cmd {
+	h := &help{width: m.width()}
+	h.heading, h.text = "Keys", true
+	m.over = h
+	return nil
+}
+
+func (h *help) arrange(columns, lines int) {
+	if columns != h.columns {
+		h.lines = helpKeys(columns, h.width)
+		h.n = len(h.lines)
+	}
+	h.sheet.arrange(columns, lines)
 }
 
 func (h *help) key(m *model, k tea.KeyPressMsg) tea.Cmd {

@@ -72,7 +72,7 @@ func (q *question) height(m *model) int {
 		return 0
 	}
 	lines, _ := q.field.lay(max(m.w-1, 1), m.width())
-	return 1 + min(len(lines), q.most(m)) + len(q.reason(m))
+	return len(q.asks(m)) + min(len(lines), q.most(m)) + len(q.reason(m))
 }
 
 // most is how many lines of the text are shown.
@@ -83,6 +83,11 @@ func (q *question) most(m *model) int {
 	return max(m.body()/2, 1)
 }
 
+// asks is the label as lines.
+func (q *question) asks(m *model) []string {
+	return m.wrapped(screen.Bold|screen.Cyan, screen.OneLine(q.label))
+}
+
 // reason is why the last answer was none.
 func (q *question) reason(m *model) []string { return m.wrapped(screen.Red, q.refused) }
 
@@ -91,7 +96,8 @@ func (q *question) draw(m *model) (out []string, x, y int) {
 	if q == nil {
 		return nil, 0, 0
 	}
-	out = append(out, m.cell(screen.Bold|screen.Cyan, screen.OneLine(q.label), m.w))
+	out = q.asks(m)
+	above := len(out)
 	lines, places := q.field.lay(max(m.w-1, 1), m.width())
 	at := q.field.cursor(places)
 	most := q.most(m)
@@ -99,7 +105,7 @@ func (q *question) draw(m *model) (out []string, x, y int) {
 	for _, l := range lines[top:min(top+most, len(lines))] {
 		out = append(out, m.fit(l, m.w))
 	}
-	return append(out, q.reason(m)...), at.x, at.y - top + 1
+	return append(out, q.reason(m)...), at.x, at.y - top + above
 }
 
 // hint says what ends the question.

@@ -225,3 +225,27 @@ func TestFollowMany(t *testing.T) {
 func conflict(format string, args ...any) error {
 	return &chatctx.ConflictError{Text: fmt.Sprintf(format, args...)}
 }
+
+// TestFollowNarrow: where there is room for one pane, an answer that comes takes it, and esc goes back to the tree.
+func TestFollowNarrow(t *testing.T) {
+	x := start(t, talking(t, asked(t), nil), 40, 12)
+	x.until("a1 assistant", "? keys")
+	x.press("i")
+	x.until("to the model on main")
+	x.press("Slowly, please", "enter")
+	x.until("One paragraph that is whole.", "And the beginning of", "answering on main")
+	x.press("x")
+	x.until("stopped; what came is kept")
+	x.press("esc")
+	x.until("a1 assistant", "a2 assistant")
+}
+
+// TestEscTwice: two of them that come as one key are two.
+func TestEscTwice(t *testing.T) {
+	d := drive(t, Options{Store: asked(t)}, 80, 24)
+	d.press("?")
+	d.take(tea.KeyPressMsg{Code: tea.KeyEscape, Mod: tea.ModAlt})
+	if d.over != nil || d.focus != onList {
+		t.Errorf("over the panes is %v, and the keys go to pane %d", d.over, d.focus)
+	}
+}

@@ -119,13 +119,13 @@ func (m *model) hints(text string) string {
 	return m.cell(screen.Dim, strings.Join(items, "  "), m.w)
 }
 
-// wrapped are words as lines of the screen, of which they take a quarter at most.
+// wrapped are words as lines of the screen, of which they take a third at most.
 func (m *model) wrapped(style screen.Style, text string) []string {
 	if text == "" {
 		return nil
 	}
 	lines := screen.Wrap([]screen.Span{{Text: text}}, max(m.w, 1), m.width(), nil, nil)
-	most := max(m.h/4, 1)
+	most := max(m.h/3, 1)
 	out := make([]string, 0, most)
 	for i, l := range lines[:min(len(lines), most)] {
 		words := l.Text()

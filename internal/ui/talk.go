@@ -131,7 +131,10 @@ func (m *model) newStream(of *asking, branch string, stop context.CancelFunc) *s
 	s := &stream{asking: of, context: m.conv.c.ID, branch: branch, stop: stop, state: "asking …"}
 	of.streams = append(of.streams, s)
 	m.streams = append(slices.DeleteFunc(m.streams, func(s *stream) bool { return !s.running() }), s)
-	m.follow, m.atEnd = of, true
+	m.follow, m.atEnd, m.focus = of, true, onTree
+	if m.panes().preview.w == 0 { // else nothing of the answer would be seen
+		m.left, m.focus = onTree, onPreview
+	}
 	return s
 }
 
@@ -308,7 +311,6 @@ func (m *model) sendOn(branch, text string) tea.Cmd {
 		return done
 	})
 	m.toNamed(branch)
-	m.focus = onTree
 	return nil
 }
 
@@ -499,7 +501,6 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 		t := m.turnOn(c, s.branch, map[string]json.RawMessage{"model": quoted(name)}, s)
 		turns, streams[t] = append(turns, t), s
 	}
-	m.focus = onTree
 	m.errands.do(func() {
 		defer cancel()
 		said, at, err := toAll(ctx, c, branch, text)

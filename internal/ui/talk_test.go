@@ -259,7 +259,9 @@ func TestAlways(t *testing.T) {
 	x.press("A")
 	x.until("Allow from now on")
 	x.press("G", "enter")
-	x.until("no call waits for a decision")
+	x.until("no call waits for a decision", "g runs what was approved")
+	x.press("g")
+	x.until("a2 assistant: I am **gpt-test**", "not answering on")
 	c, err := st.Context(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,12 @@ const (
 
 // Update does what a message means. It reads and writes no store: commands do.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if k, ok := msg.(tea.KeyPressMsg); ok && k.Keystroke() == "alt+esc" { // esc twice, faster than the terminal tells them apart
+		esc := tea.KeyPressMsg{Code: tea.KeyEscape}
+		_, first := m.Update(esc)
+		_, second := m.Update(esc)
+		return m, tea.Batch(first, second)
+	}
 	if isInput(msg) {
 		if held, cmd := m.hold(msg); held {
 			return m, m.errands.counted(cmd)
