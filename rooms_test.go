@@ -35,6 +35,7 @@ var rooms = map[string]map[string]string{
 	"internal/watch":  {"github.com/fsnotify/fsnotify": "watches files"},
 	"chatctx/secrets": {},
 	"internal/plural": {},
+	"internal/input":  {},
 	"internal/leftover": {
 		"syscall": "looks for processes",
 	},
@@ -301,6 +302,7 @@ var rooms = map[string]map[string]string{
 		"chatctx/exchange/internal/show":     "texts for people",
 		"chatctx/kv":                         "reads and writes",
 		"chatctx/settings":                   "values in force",
+		"internal/input":                     "reads pipes",
 		"internal/plural":                    "counts in words",
 		"internal/sqlite":                    "reads SQLite files",
 		"pool":                               "messages and ids",
@@ -464,6 +466,7 @@ var rooms = map[string]map[string]string{
 		"enhancer/tokens":           "counts tokens",
 		"internal/contract":         "the JSON promised",
 		"internal/jsontree":         "unwraps arguments",
+		"internal/input":            "reads pipes",
 		"internal/leftover":         "files left behind",
 		"internal/screen":           "safe text, trees",
 		"internal/ui":               "the full screen",

@@ -109,6 +109,7 @@ func anthropicMessage(t *thread, at place, id string, v value, model string) {
 	if m.Role == pool.Assistant {
 		m.Meta.Provider, m.Meta.Model = anthropicProvider, model
 		m.Meta.FinishReason = v.get("stop_reason").str()
+		m.Unfinished = v.get(unstopped).bool()
 		anthropicUsage(m, v.get("usage"))
 	}
 	msgs := blocks(m, v.get("content"), id)
@@ -143,6 +144,9 @@ func readAnthropicStream(r *reading) error {
 	}
 }
 
+// unstopped marks a message of which a stream does not have the end.
+const unstopped = "unstopped"
+
 type anthropicStream struct {
 	r          *reading
 	message    map[string]json.RawMessage
@@ -153,6 +157,7 @@ type anthropicStream struct {
 	partial    []byte
 	usage      map[string]json.RawMessage
 	stopReason json.RawMessage
+	stopped    bool
 }
 
 func (s *anthropicStream) event(at place, v value) error {
@@ -174,6 +179,8 @@ func (s *anthropicStream) event(at place, v value) error {
 		s.partial = append(s.partial, d.get("partial_json").str()...)
 	case "content_block_stop":
 		s.stop()
+	case "message_stop":
+		s.stopped = true
 	case "message_delta":
 		for k, x := range v.get("usage").members() {
 			if s.usage == nil {
@@ -216,6 +223,11 @@ func (s *anthropicStream) end() error {
 		s.stop()
 	}
 	m := s.message
+	if !s.stopped {
+		s.r.warn(place{}, "the stream ends before the message does: what came of it is kept as unfinished")
+		m[unstopped] = json.RawMessage("true")
+	}
+	s.stopped = false
 	m["content"], _ = json.Marshal(s.blocks)
 	if s.blocks == nil {
 		m["content"] = json.RawMessage("[]")

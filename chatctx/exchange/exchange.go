@@ -16,6 +16,7 @@ import (
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
+	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/sqlite"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -305,7 +306,12 @@ func (im *importer) path(p string) error {
 		return im.folder(p)
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("neither a file nor a folder")
+		in, err := input.Open(im.ctx, p)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return im.stream(p, in)
 	}
 	real, err := filepath.EvalSymlinks(p)
 	if err != nil {
@@ -323,13 +329,18 @@ func (im *importer) stdin() error {
 	if im.opts.Stdin == nil {
 		return errors.New("no standard input is given")
 	}
+	return im.stream("-", im.opts.Stdin)
+}
+
+// stream imports what can be read once.
+func (im *importer) stream(name string, in io.Reader) error {
 	used := false
-	f := &file{name: "-", path: "-", size: -1, open: func() (io.ReadCloser, error) {
+	f := &file{name: name, path: "-", size: -1, open: func() (io.ReadCloser, error) {
 		if used {
-			return nil, errors.New("standard input can be read once")
+			return nil, fmt.Errorf("%s can be read once", name)
 		}
 		used = true
-		return io.NopCloser(im.opts.Stdin), nil
+		return io.NopCloser(in), nil
 	}}
 	return im.file(f, 0, true)
 }
@@ -518,6 +529,9 @@ func (im *importer) zip(f *file, c *content, depth int) error {
 	for _, n := range a.escaping() {
 		im.report.Failed++
 		im.report.warn(Warning{File: f.name, Text: fmt.Sprintf("the member %q leads out of the archive: not read", n)})
+	}
+	if len(a.twice) > 0 {
+		im.report.warn(Warning{File: f.name, Text: "members of one name, which are read as files of their own: " + show.Clip(strings.Join(a.twice, ", "), 500)})
 	}
 	names, err := a.list()
 	if err != nil {

@@ -149,6 +149,7 @@ type archive struct {
 	name    string
 	share   float64 // of its own bytes on disk
 	members map[string]*zip.File
+	twice   []string // names that stand there again
 	limits  Limits
 }
 
@@ -178,10 +179,20 @@ func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, err
 		return nil, fmt.Errorf("a ZIP of %d members, the limit is %d", len(z.File), l.Members)
 	}
 	a := &archive{name: name, members: make(map[string]*zip.File, len(z.File)), limits: l}
+	again := map[string]int{}
 	for _, f := range z.File {
-		if f.Mode().IsRegular() && !strings.HasSuffix(f.Name, "/") {
-			a.members[f.Name] = f
+		if !f.Mode().IsRegular() || strings.HasSuffix(f.Name, "/") {
+			continue
 		}
+		called := f.Name
+		for a.members[called] != nil { // the same name again: what it holds is another file
+			again[f.Name]++
+			called = fmt.Sprintf("%s~%d%s", strings.TrimSuffix(f.Name, path.Ext(f.Name)), again[f.Name]+1, path.Ext(f.Name))
+		}
+		if called != f.Name {
+			a.twice = append(a.twice, f.Name)
+		}
+		a.members[called] = f
 	}
 	return a, nil
 }

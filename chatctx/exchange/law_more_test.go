@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chatctx/chatctx/chatctx"
 )
 
 // The law over files that were changed everywhere at once: a later version of a program adds members, a broken one writes some twice or in another order.
@@ -141,5 +143,63 @@ func TestLawOfLaterDatabases(t *testing.T) {
 	}
 	if len(z.File) < 16 {
 		t.Errorf("%d databases", len(z.File))
+	}
+}
+
+// TestMembersOfOneName: two members of a ZIP that bear one name are both read.
+func TestMembersOfOneName(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, text := range []string{"first", "second", "third"} {
+		w, err := z.Create("a.jsonl")
+		if err == nil {
+			_, err = io.WriteString(w, `{"messages":[{"role":"user","content":"`+text+` twin"}]}`+"\n")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := memoryStore(t)
+	rep, err := Import(context.Background(), s, []string{"-"}, Options{Stdin: bytes.NewReader(b.Bytes())})
+	if err != nil || rep.Contexts != 3 || rep.Outcome() != Complete || len(rep.Warnings) != 1 || !strings.Contains(rep.Warnings[0].Text, "members of one name") {
+		t.Errorf("%v %+v", err, rep)
+	}
+	checkClean(t, s)
+}
+
+// TestAStreamThatIsCut: what came of a message before its stream ended is unfinished, and the report says so.
+func TestAStreamThatIsCut(t *testing.T) {
+	whole := `event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":5}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Half a sentence"}}
+
+data: {"type":"content_block_stop","index":0}
+
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}
+
+data: {"type":"message_stop"}
+`
+	for at := range len(whole) + 1 {
+		all := []*chatctx.Incoming{}
+		rep, err := Read(context.Background(), []string{"-"}, Options{Stdin: strings.NewReader(whole[:at])}, func(in *chatctx.Incoming) error { all = append(all, in); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := at >= len(whole)-1
+		if len(all) == 0 {
+			if len(rep.Warnings) == 0 && strings.Contains(whole[:at], `data: {"`) {
+				t.Errorf("cut at %d: nothing came, and nothing is said: %+v", at, rep)
+			}
+			continue
+		}
+		if m := all[0].Nodes[0].Message; m.Unfinished == ended || (len(rep.Warnings) == 0) != ended || len(m.Meta.ProviderData) > 0 {
+			t.Errorf("cut at %d: unfinished %v, %v, %v", at, m.Unfinished, rep.Warnings, m.Meta.ProviderData)
+		}
 	}
 }

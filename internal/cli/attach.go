@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"mime"
 	"path/filepath"
@@ -13,9 +14,9 @@ import (
 )
 
 // attach appends files to a message's text, the images first.
-func attach(m *chatctx.Message, images, files []string) error {
+func attach(ctx context.Context, m *chatctx.Message, images, files []string) error {
 	for _, path := range images {
-		b, err := readFile(path)
+		b, err := readFile(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -26,7 +27,7 @@ func attach(m *chatctx.Message, images, files []string) error {
 		m.Content = append(m.Content, pool.Part{Type: pool.ImagePart, MediaType: kind, Name: filepath.Base(path), Data: b})
 	}
 	for _, path := range files {
-		b, err := readFile(path)
+		b, err := readFile(ctx, path)
 		if err != nil {
 			return err
 		}

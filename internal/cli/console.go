@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/chatctx/chatctx/chatctx/turn"
+	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/ui"
 )
 
@@ -39,7 +40,7 @@ type console struct {
 
 // newConsole inspects the three streams and the environment.
 func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *console {
-	c := &console{told: &sync.Map{}, in: &interruptible{ctx: ctx, r: in}, err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
+	c := &console{told: &sync.Map{}, in: input.New(ctx, in), err: errOut, inTTY: isTerminal(in), tty: isTerminal(out), errs: isTerminal(errOut)}
 	restoreOut, obeys := ansi(out)
 	restoreErr, _ := ansi(errOut)
 	dumb := os.Getenv("TERM") == "dumb"
@@ -63,8 +64,8 @@ func newConsole(ctx context.Context, in io.Reader, out, errOut io.Writer) *conso
 
 // stdin is standard input for another program: the file itself if it is one.
 func (c *console) stdin() io.Reader {
-	if i, ok := c.in.(*interruptible); ok {
-		return i.r
+	if i, ok := c.in.(*input.Reader); ok {
+		return i.From
 	}
 	return c.in
 }
@@ -199,52 +200,12 @@ func (s sink) Write(p []byte) (int, error) {
 		}
 		o.pager = nil
 	}
-	n, err := await(o.ctx, func() (int, error) { return o.w.Write(p) })
+	n, err := input.Await(o.ctx, func() (int, error) { return o.w.Write(p) })
 	if isBrokenPipe(err) {
 		err = errBroken
 	}
 	o.err = err
 	return n, err
-}
-
-// interruptible is a reader whose Read ends when ctx does, even while it waits for input.
-type interruptible struct {
-	ctx context.Context
-	r   io.Reader
-	mu  sync.Mutex
-}
-
-func (i *interruptible) Read(p []byte) (int, error) {
-	own := make([]byte, len(p)) // an abandoned read must not write to the caller's memory
-	n, err := await(i.ctx, func() (int, error) {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		return i.r.Read(own)
-	})
-	copy(p, own[:n])
-	return n, err
-}
-
-// await runs f, and abandons it if ctx ends first.
-func await(ctx context.Context, f func() (int, error)) (int, error) {
-	type result struct {
-		n   int
-		err error
-	}
-	if err := ctx.Err(); err != nil {
-		return 0, context.Cause(ctx)
-	}
-	done := make(chan result, 1)
-	go func() {
-		n, err := f()
-		done <- result{n, err}
-	}()
-	select {
-	case r := <-done:
-		return r.n, r.err
-	case <-ctx.Done():
-		return 0, context.Canceled
-	}
 }
 
 func isBrokenPipe(err error) bool {

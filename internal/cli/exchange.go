@@ -20,6 +20,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/exchange"
 	_ "github.com/chatctx/chatctx/chatctx/exchange/all" // every format
+	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/screen"
 	"github.com/chatctx/chatctx/pool"
 )
@@ -277,7 +278,7 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 	switch none := errors.Is(err, fs.ErrNotExist); {
 	case none && src.options.DryRun:
 		return exchange.Look(r.ctx, src.paths, src.options, func(*chatctx.Incoming) error { return nil })
-	case none:
+	case none && !slices.ContainsFunc(src.paths, isPipe): // a pipe can be read once
 		rep, found, err := r.anythingIn(src)
 		if !found || err != nil {
 			return rep, err
@@ -292,6 +293,12 @@ func (r *run) importFrom(src *importSource) (*exchange.Report, error) {
 		return nil, err
 	}
 	return exchange.Import(r.ctx, st, src.paths, src.options)
+}
+
+// isPipe reports whether a path leads to what can be read once.
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && input.Waits(info.Mode())
 }
 
 // importMemory is about the memory in bytes above which the garbage collector works harder: a session with very many messages needs some 150 MB, and

@@ -3,12 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -114,7 +115,7 @@ func (r *run) newMessage() (*chatctx.Message, error) {
 	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
-	if err := attach(m, r.flags.StringSlice("image"), r.flags.StringSlice("file")); err != nil {
+	if err := attach(r.ctx, m, r.flags.StringSlice("image"), r.flags.StringSlice("file")); err != nil {
 		return nil, err
 	}
 	if len(m.Content) == 0 && r.flag("call") == "" {
@@ -157,17 +158,14 @@ func (r *run) somewhere() error {
 
 // doAppend stores messages from JSON lines, in batches.
 func doAppend(r *run) error {
-	in := r.con.in
+	var in io.Reader = r.con.in
 	if r.arg(0) != "-" {
-		f, err := os.Open(r.arg(0))
+		f, err := input.Open(r.ctx, r.arg(0))
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		if st, err := f.Stat(); err == nil && st.IsDir() {
-			return fmt.Errorf("%s is a folder", r.arg(0))
-		}
-		in = &interruptible{ctx: r.ctx, r: f}
+		in = f
 	}
 	a := &appender{r: r, lines: newLines(in, maxText, batchMessages)}
 	if r.flag("key") != "" {

@@ -195,7 +195,7 @@ func (r *run) sendMessage() (*chatctx.Message, error) {
 	if text != "" {
 		m.Content = append(m.Content, pool.Part{Type: pool.TextPart, Text: text})
 	}
-	if err := attach(m, images, files); err != nil {
+	if err := attach(r.ctx, m, images, files); err != nil {
 		return nil, err
 	}
 	if len(m.Content) == 0 {

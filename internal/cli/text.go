@@ -1,16 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/input"
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
@@ -72,15 +73,12 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 }
 
 // readFile reads a file that becomes part of a message.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+func readFile(ctx context.Context, path string) ([]byte, error) {
+	f, err := input.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fmt.Errorf("%s is a folder", path)
-	}
 	b, err := readLimited(f, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

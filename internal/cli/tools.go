@@ -127,7 +127,7 @@ func (r *run) readSchema(t *chatctx.Tool) error {
 	if r.flag("schema") == "-" {
 		raw, err = readLimited(r.con.in, maxText)
 	} else {
-		raw, err = readFile(r.flag("schema"))
+		raw, err = readFile(r.ctx, r.flag("schema"))
 	}
 	if err != nil {
 		return err
