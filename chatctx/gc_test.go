@@ -66,6 +66,33 @@ func TestGCTakesWhatNothingNeeds(t *testing.T) {
 	})
 }
 
+// TestGCAimsAtASize: a store that is small enough keeps all, whatever its age, and of a larger one the oldest goes first.
+func TestGCAimsAtASize(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"))
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.at.Clock = func() time.Time { return now }
+	for _, title := range []string{"old", "new"} {
+		c := newContext(t, s, strings.Repeat(title+" words ", 100_000))
+		if _, err := s.Trash(t.Context(), c.ID.String()); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(48 * time.Hour)
+	}
+	stats, err := s.Maintenance().Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []struct {
+		max  int64
+		took int
+	}{{stats.Used, 0}, {stats.Used - 1, 1}, {stats.Used, 0}, {1, 1}, {1, 0}} {
+		took, err := s.Maintenance().GC(t.Context(), GCOptions{MaxSize: o.max})
+		if err != nil || took.Contexts != o.took {
+			t.Errorf("at most %d of %d bytes: took %+v, want %d contexts: %v", o.max, stats.Used, took, o.took, err)
+		}
+	}
+}
+
 // TestPurgeLeavesNoByte plants strings in everything that can hold one and looks for them in the file and beside it.
 func TestPurgeLeavesNoByte(t *testing.T) {
 	dir := t.TempDir()

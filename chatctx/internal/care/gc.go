@@ -27,7 +27,7 @@ type GCOptions struct {
 	OlderThan time.Duration
 	// KeepOperations is how many of the newest operations of each context stay at any age.
 	KeepOperations int
-	// MaxSize is the aim in bytes. If more would be in use afterwards, GC shortens OlderThan as far as needed, to a minute at the least.
+	// MaxSize is the aim in bytes. If more would be in use afterwards, GC shortens OlderThan, of a year if it is 0, as far as needed, to a minute at the least. 0: no aim.
 	MaxSize int64
 	// DryRun changes nothing: GC only returns what it would remove.
 	DryRun bool

@@ -91,15 +91,22 @@ func artifactBytes(tx kv.Tx, id pool.ID) (int64, error) {
 	return n, nil
 }
 
-// fitting returns the largest age at which GC leaves at most o.MaxSize in use, by halving o.OlderThan, or else the shortest age, a minute.
+// unlimited is the age that fitting begins with if no other is given.
+const unlimited = 365 * 24 * time.Hour
+
+// fitting returns the largest age at which GC leaves at most o.MaxSize in use, by halving o.OlderThan, or else the shortest age, a minute. If no more is in
+// use already, that is o.OlderThan, zero too.
 func fitting(ctx context.Context, s *record.Store, o GCOptions) (time.Duration, error) {
 	k, ok := s.DB.(kv.Sized)
 	if !ok || o.MaxSize <= 0 {
 		return o.OlderThan, nil
 	}
 	space, err := k.Space(ctx)
-	if err != nil {
-		return 0, err
+	if err != nil || space.Used <= o.MaxSize {
+		return o.OlderThan, err
+	}
+	if o.OlderThan == 0 {
+		o.OlderThan = unlimited
 	}
 	o.DryRun, o.OlderThan = true, max(o.OlderThan, time.Minute)
 	for {
