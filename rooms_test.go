@@ -120,6 +120,7 @@ var rooms = map[string]map[string]string{
 	},
 	"chatctx/internal/view": {
 		"internal/plural":         "counts in words",
+		"internal/jsontree":       "values made whole",
 		"branch":                  "histories",
 		"chatctx/internal/record": "records and errors",
 		"chatctx/kv":              "reads and writes",

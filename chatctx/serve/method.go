@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
+	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
 // Scope is a right that a method needs.
@@ -114,6 +115,9 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	}
 	if !json.Valid(params) {
 		return chatctx.Invalid("%s: the parameters are no JSON object", m.name)
+	}
+	if utf8.Valid(params) { // half characters are replaced, as in an import; bytes that are no text are refused
+		params, _ = jsontree.Whole(params)
 	}
 	if err := exact(params, m.in); err != nil {
 		return chatctx.Invalid("%s: %s", m.name, err)

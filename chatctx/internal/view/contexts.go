@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/chatctx/settings"
+	"github.com/chatctx/chatctx/internal/jsontree"
 	"github.com/chatctx/chatctx/pool"
 	"github.com/google/uuid"
 )
@@ -352,6 +353,7 @@ func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessa
 			delete(out, k)
 			continue
 		}
+		v, _ = jsontree.Whole(v) // strict readers take only whole values
 		changed = changed || !bytes.Equal(out[k], v)
 		out[k] = bytes.Clone(v)
 	}
