@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
@@ -353,7 +354,9 @@ func MergeValues(have, set map[string]json.RawMessage) (map[string]json.RawMessa
 			delete(out, k)
 			continue
 		}
-		v, _ = jsontree.Whole(v) // strict readers take only whole values
+		if utf8.Valid(v) { // strict readers take only whole values; bytes that are no text are refused
+			v, _ = jsontree.Whole(v)
+		}
 		changed = changed || !bytes.Equal(out[k], v)
 		out[k] = bytes.Clone(v)
 	}
