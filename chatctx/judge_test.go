@@ -283,7 +283,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 	b := c.Begin("")
 	b.AddRule(Rule{Effect: Ask, Tool: "x", Examples: []string{"rm => deny"}}, RuleScope{})
 	commit(t, b)
-	if _, err := s.Undo(t.Context(), "", "", deny.Operation); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rm => deny, and it would be ask") {
+	if _, err := s.Undo(t.Context(), "", "", deny.Operation); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rm => deny, but it would be ask") {
 		t.Errorf("undo of the deny gives %v", err)
 	}
 	if rules, err := s.Rules(t.Context(), c.ID); err != nil || len(rules) != 2 {
@@ -305,7 +305,7 @@ func TestExamplesRestOnWhatStays(t *testing.T) {
 	b = c.Begin("")
 	b.AddRule(Rule{Effect: Ask, Tool: "x", Examples: []string{"read => ask"}}, RuleScope{})
 	commit(t, b)
-	if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "read => ask, and it would be allow") {
+	if _, err := s.Redo(t.Context(), "", ""); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "read => ask, but it would be allow") {
 		t.Errorf("redo of an allow that an example speaks against gives %v", err)
 	}
 }
