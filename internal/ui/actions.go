@@ -199,6 +199,10 @@ func (m *model) mergeHere() tea.Cmd {
 func (m *model) rewindHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		on := v.nameOf(v.branchHere())
+		if v.tree.Branches[v.branchHere()].Messages == r.Position {
+			m.say(true, on+" ends here already")
+			return nil
+		}
 		return m.change(on, func(b *chatctx.Batch) { b.Rewind(chatctx.RefTo(e.ID)) }, func(c *chatctx.Committed) doneMsg {
 			return doneMsg{note: fmt.Sprintf("rewound %s by %s", c.Branch, screen.Count(c.Last().Removed, "message"))}
 		})
@@ -282,8 +286,21 @@ func (m *model) undoOne(op string) tea.Cmd {
 	}
 	c, branch := m.conv.c, m.conv.info.Active
 	return m.act(func() tea.Msg {
-		return undone("took back")(m.st.Undo(m.ctx, c.ID.String(), branch, op))
+		return undone("took back")(m.takeBack(c, branch, op))
 	})
+}
+
+// takeBack takes an operation of a conversation back. Where nothing is in force there, an undo would be of what was done to the whole store, an import for one, which nobody sees here.
+func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*chatctx.Undone, error) {
+	for o, err := range m.st.Operations(m.ctx, c.ID.String()) {
+		if err != nil {
+			return nil, err
+		}
+		if op != "" || !o.Undone && o.Undoes == "" {
+			return m.st.Undo(m.ctx, c.ID.String(), branch, op)
+		}
+	}
+	return nil, errors.New("nothing was done in this conversation that could be taken back")
 }
 
 // redo brings back what was taken back last: on the branch that it was about, which may be gone with it, else on the active one.
@@ -386,7 +403,11 @@ func (m *model) undoInList() tea.Cmd {
 		})
 	}
 	return m.inList(func(info *chatctx.ContextInfo) (string, error) {
-		u, err := m.st.Undo(m.ctx, info.ID.String(), "", "")
+		c, err := m.st.Context(m.ctx, info.ID.String())
+		if err != nil {
+			return "", err
+		}
+		u, err := m.takeBack(c, "", "")
 		if err != nil {
 			return "", err
 		}

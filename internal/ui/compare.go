@@ -43,6 +43,10 @@ func (m *model) compareHere() tea.Cmd {
 		return nil
 	case v.pinned != nil:
 		return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
+			if v.pinned.id == e.ID {
+				m.say(true, "this is the marked place; c at another one compares the two, m takes the mark away")
+				return nil
+			}
 			return m.compare(v.pinned.ref, v.placeRef(r))
 		})
 	}

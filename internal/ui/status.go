@@ -13,6 +13,9 @@ import (
 func (m *model) title() string {
 	line := screen.Line{{Text: " chatctx ", Style: screen.Bold}}
 	if v := m.conv; v != nil {
+		if v.info.Trashed != 0 {
+			line = append(line, screen.Span{Text: " in the trash: ", Style: screen.Bold})
+		}
 		line = append(line, screen.Span{Text: " " + screen.Titled(v.info.Title, v.info.ID) + " ", Style: screen.Bold},
 			screen.Span{Text: " " + screen.Count(len(v.tree.Branches), "branch") + ", " + screen.Count(v.tree.Messages(), "message")})
 	}

@@ -213,3 +213,22 @@ func TestResizeOver(t *testing.T) {
 		}
 	}
 }
+
+// TestUndoStaysHere: u takes nothing back that was done to the whole store, as the import that brought the conversation; a rewind to the end and a comparison with itself are no change.
+func TestUndoStaysHere(t *testing.T) {
+	st := bread(t)
+	d := drive(t, Options{Store: st}, 80, 24)
+	for _, step := range []struct{ keys, says string }{
+		{"u", "nothing was done in this conversation"}, {"R", "main ends here already"}, {"T", ""}, {"k", ""}, {"enter", "tagged"}, {"u", "took back"}, {"u", "nothing was done in this conversation"},
+		{"m", "is marked"}, {"c", "this is the marked place"}, {"esc", ""}, {"u", "nothing was done in this conversation"},
+	} {
+		d.press(step.keys)
+		if !strings.Contains(d.note, step.says) {
+			t.Errorf("%s says %q, not %q", step.keys, d.note, step.says)
+		}
+	}
+	info, err := d.conv.c.Info(t.Context())
+	if err != nil || info.Trashed != 0 {
+		t.Errorf("the conversation: %+v %v", info, err)
+	}
+}

@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"regexp"
+	"strings"
 
 	"github.com/chatctx/chatctx/adapter"
 	"github.com/chatctx/chatctx/adapter/wire"
@@ -30,12 +31,13 @@ var remedies = []struct {
 
 // inKeys says what went wrong for who sees this screen: what the words tell to type in a shell is a key here, where there is one.
 func (m *model) inKeys(err error) string {
+	text := err.Error()
 	for _, r := range remedies {
 		if errors.Is(err, r.err) {
-			return r.text
+			return strings.Replace(text, r.err.Error(), r.text, 1)
 		}
 	}
-	text := commandInWords.ReplaceAllStringFunc(err.Error(), func(line string) string {
+	text = commandInWords.ReplaceAllStringFunc(text, func(line string) string {
 		parts := commandInWords.FindStringSubmatch(line)
 		if key, ok := keyFor[parts[1]]; ok {
 			return key
