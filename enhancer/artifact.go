@@ -15,15 +15,15 @@ import (
 
 const pointerMark = "[EXTERNALIZED: "
 
-// keyLength is how many hex digits of its SHA-256 name an output that was put aside.
+// keyLength is the number of hex digits of its SHA-256 that name an output that was put aside.
 const keyLength = 16
 
-// pointer stands for an output that was put aside.
+// pointer returns the text that stands for an output that was put aside.
 func pointer(key, kind, summary string, size int) string {
 	return fmt.Sprintf("%s%s | %s | %s, %d bytes]", pointerMark, key, kind, clip(summary, 320), size)
 }
 
-// keyOf names an output: the beginning of the SHA-256 of its bytes, under which the store has it if it is large.
+// keyOf returns the key of an output: the beginning of the SHA-256 of its bytes, under which the store has it if it is large.
 func keyOf(content string, r *pool.Result) string {
 	if r != nil && r.SHA256 != (pool.Hash{}) {
 		return hex.EncodeToString(r.SHA256[:])[:keyLength]
@@ -32,7 +32,7 @@ func keyOf(content string, r *pool.Result) string {
 	return hex.EncodeToString(h[:])[:keyLength]
 }
 
-// partKey names an image or a document, "" for one that is only an address.
+// partKey returns the key and the size of an image or a document, "" and 0 for one that is only an address.
 func partKey(p *pool.Part) (key string, size int) {
 	switch {
 	case p.SHA256 != (pool.Hash{}):
@@ -43,7 +43,7 @@ func partKey(p *pool.Part) (key string, size int) {
 	return "", 0
 }
 
-// ArtifactTool is the tool with which a model asks for an output that was put aside. ReadArtifact answers it.
+// ArtifactTool is the tool with which a model reads an output that was put aside. ReadArtifact answers its calls.
 var ArtifactTool = chatctx.Tool{
 	Name:        "read_artifact",
 	Description: "Reads a tool output or attachment that was replaced by [EXTERNALIZED: KEY | ...]. Gives one page at a time.",
@@ -52,7 +52,7 @@ var ArtifactTool = chatctx.Tool{
 	Repeatable: true,
 }
 
-// OfferArtifacts adds ArtifactTool where the draft holds a pointer. It runs after Outputs.
+// OfferArtifacts returns an Enhancer that adds ArtifactTool if the draft holds a pointer. It runs after Outputs.
 func OfferArtifacts() Enhancer {
 	return Func("offer", func(ctx context.Context, d *chatctx.Draft) error {
 		for _, m := range d.Messages {
@@ -64,11 +64,11 @@ func OfferArtifacts() Enhancer {
 	})
 }
 
-// pageSize in bytes: below what is put aside.
+// pageSize is the size of a page in bytes, less than LargeOutput, so that a page is not put aside itself.
 const pageSize = 6 << 10
 
-// ReadArtifact answers a call of ArtifactTool: a page of the output, and how many there are. An unknown key and bad arguments are told to the model in the text,
-// failed is true then.
+// ReadArtifact answers a call of ArtifactTool: it returns one page of the output, and says how many there are. For an unknown key or bad arguments text tells
+// the model what is wrong, and failed is true.
 func ReadArtifact(ctx context.Context, from ArtifactStore, arguments json.RawMessage) (text string, failed bool, err error) {
 	var a struct {
 		Key  string `json:"key"`
@@ -88,7 +88,7 @@ func ReadArtifact(ctx context.Context, from ArtifactStore, arguments json.RawMes
 	return text, failed, nil
 }
 
-// page is one page of data, with a first line that says which of how many.
+// page returns page n of data, after a line that says which of how many pages it is.
 func page(data []byte, n int) (text string, failed bool) {
 	if !utf8.Valid(data) {
 		return fmt.Sprintf("binary content, %d bytes; it cannot be shown as text", len(data)), true
@@ -100,7 +100,7 @@ func page(data []byte, n int) (text string, failed bool) {
 	return fmt.Sprintf("[page %d of %d]\n%s", n, len(pages), pages[n-1]), false
 }
 
-// splitPages cuts a text into pages, at a line end where one is near.
+// splitPages cuts a text into pages, at a line end if one is near.
 func splitPages(text string) []string {
 	pages := []string{}
 	for len(text) > pageSize {
@@ -126,21 +126,21 @@ type Artifact struct {
 	MediaType string
 	Name      string
 	Size      int
-	Data      []byte // of an attachment: ArtifactStore.Find reads it
+	Data      []byte // nil for an attachment that List returns: ArtifactStore.Find reads it
 }
 
-// ArtifactStore keeps what is put aside. Its methods may be called by many goroutines. BranchArtifacts is the built-in one.
+// ArtifactStore keeps artifacts that are put aside. Its methods must be safe for concurrent use. BranchArtifacts is the built-in one.
 type ArtifactStore interface {
-	// Keep keeps an artifact, with its Data, before a pointer stands for it. It is called for each request in which the pointer stands, so with what it has already, too.
-	// An output that it cannot keep is sent as it is.
+	// Keep keeps an artifact, with its Data, before a pointer stands for it. It is called for each request with that pointer, so also for artifacts that it has
+	// already. If it fails, the output is sent unchanged.
 	Keep(ctx context.Context, a Artifact) error
-	// List lists what a model may ask for, each once; Data may be missing.
+	// List returns the artifacts that a model may ask for, each once; Data may be missing.
 	List(ctx context.Context) ([]Artifact, error)
-	// Find gives, with Data, all whose key begins with the given digits, of which there are four at least.
+	// Find returns, with Data, all artifacts whose key begins with the given digits. It finds nothing for fewer than four digits.
 	Find(ctx context.Context, key string) ([]Artifact, error)
 }
 
-// keep hands what is put aside to the program's store. Where that fails it is not put aside, and a note says why.
+// keep gives an artifact to the program's store and reports whether it may be put aside. If the store fails, a note says why.
 func (s *steps) keep(m *chatctx.DraftMessage, aside func() (Artifact, error)) bool {
 	if aside == nil || s.o.Artifacts == nil {
 		return true
@@ -156,7 +156,7 @@ func (s *steps) keep(m *chatctx.DraftMessage, aside func() (Artifact, error)) bo
 	return err == nil
 }
 
-// attachment is an image or a document with its bytes.
+// attachment returns a function that reads an image or a document.
 func (s *steps) attachment(p *pool.Part, tool string) func() (Artifact, error) {
 	part := *p
 	return func() (Artifact, error) {
@@ -170,8 +170,8 @@ func (s *steps) attachment(p *pool.Part, tool string) func() (Artifact, error) {
 	}
 }
 
-// BranchArtifacts is the store that a branch is: what of it is, or can be, put aside stands in its messages. Those are outputs over SmallOutput or binary, and all images
-// and documents. Keep has nothing to do.
+// BranchArtifacts returns the ArtifactStore of a branch: outputs that are larger than SmallOutput or binary, and all images and documents. Its messages hold
+// them, so Keep does nothing.
 func BranchArtifacts(c *chatctx.ChatContext, branchName string) ArtifactStore {
 	return branchArtifacts{c, branchName}
 }
@@ -232,7 +232,7 @@ func (b branchArtifacts) Find(ctx context.Context, key string) ([]Artifact, erro
 	return out, nil
 }
 
-// artifactsOf are those of one message. names gives the tools of the calls so far.
+// artifactsOf returns the artifacts of one message. names maps the calls so far to their tools.
 func artifactsOf(m *pool.Message, names map[string]string) []Artifact {
 	var out []Artifact
 	parts, tool := m.Content, ""

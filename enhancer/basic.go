@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Inject puts a text (a file, something retrieved) into the draft as a user message of kind injected, before the last user message, or at the end
-// where none is. Doing it twice puts it in once. It stays whatever the steps do.
+// Inject returns an Enhancer that puts a text (a file, something retrieved) into the draft as a pinned user message of kind injected, before the last user
+// message, or at the end if there is none. The same text is put in once.
 func Inject(name, text string) Enhancer {
 	return Func("inject", func(_ context.Context, d *chatctx.Draft) error {
 		m := made(pool.User, "injected", "<context name=\""+name+"\">\n"+text+"\n</context>")
@@ -34,7 +34,7 @@ func Inject(name, text string) Enhancer {
 	})
 }
 
-// made is a message that stands in no store, with an id that follows from what it is.
+// made returns a message that is in no store. Its id follows from its kind and text.
 func made(role pool.Role, kind, text string) *chatctx.DraftMessage {
 	m := pool.NewText(role, text)
 	m.Kind = kind
@@ -42,7 +42,7 @@ func made(role pool.Role, kind, text string) *chatctx.DraftMessage {
 	return &chatctx.DraftMessage{Entry: pool.Entry{Message: m}, State: In}
 }
 
-// idOf makes an id of texts: a UUID of version 8, the same for the same texts.
+// idOf returns an id made from texts: a UUID of version 8, the same for the same texts.
 func idOf(texts ...string) pool.ID {
 	h := sha256.New()
 	for _, t := range texts {
@@ -53,7 +53,7 @@ func idOf(texts ...string) pool.ID {
 	return id
 }
 
-// AddTools adds tool definitions; one whose name the draft has already is left out.
+// AddTools returns an Enhancer that adds tool definitions, except those whose name the draft has already.
 func AddTools(tools ...chatctx.Tool) Enhancer {
 	return Func("tools added", func(_ context.Context, d *chatctx.Draft) error {
 		for _, t := range tools {
@@ -66,7 +66,7 @@ func AddTools(tools ...chatctx.Tool) Enhancer {
 	})
 }
 
-// SetSystem sends a text in place of the branch's system prompt.
+// SetSystem returns an Enhancer that replaces the branch's system prompt by a text.
 func SetSystem(text string) Enhancer {
 	return Func("system", func(_ context.Context, d *chatctx.Draft) error {
 		if d.System != text {
@@ -77,7 +77,7 @@ func SetSystem(text string) Enhancer {
 	})
 }
 
-// Pin pins the messages with the ids, as the mark does in the store.
+// Pin returns an Enhancer that pins the messages with the ids, as the mark in the store does.
 func Pin(ids ...pool.ID) Enhancer {
 	return Func("pin", func(_ context.Context, d *chatctx.Draft) error {
 		for _, m := range d.Messages {
@@ -89,8 +89,8 @@ func Pin(ids ...pool.ID) Enhancer {
 	})
 }
 
-// Exclude leaves out the messages with the ids and those marked excluded in the store. With a call go its results and with a result goes its call, so that
-// no half is sent.
+// Exclude returns an Enhancer that leaves out the messages with the ids and those marked excluded in the store. It leaves out the results with a call, and the
+// call with a result, so that no half is sent.
 func Exclude(ids ...pool.ID) Enhancer {
 	return Func("exclude", func(_ context.Context, d *chatctx.Draft) error {
 		out := func(m *chatctx.DraftMessage) bool { return m.State == Excluded || slices.Contains(ids, m.ID) }
@@ -112,7 +112,7 @@ func Exclude(ids ...pool.ID) Enhancer {
 	})
 }
 
-// leaveOut takes the messages that which names (by index) off the draft, with a note each.
+// leaveOut removes the messages for which which(index) is true from the draft, with a note for each.
 func leaveOut(d *chatctx.Draft, step, state, why string, which func(i int) bool) {
 	kept := d.Messages[:0:0]
 	for i, m := range d.Messages {
@@ -125,8 +125,8 @@ func leaveOut(d *chatctx.Draft, step, state, why string, which func(i int) bool)
 	d.Messages = kept
 }
 
-// TrimTo keeps the last n messages and what has to stay: the messages that Trim never drops, and no half of a call and its results. It begins with a user
-// message where one is among them.
+// TrimTo returns an Enhancer that keeps the last n messages and those that must stay: the messages that Trim never drops, and both halves of a call and its
+// results. The messages begin with a user message if one is among them.
 func TrimTo(n int) Enhancer {
 	return Func("trim to", func(_ context.Context, d *chatctx.Draft) error {
 		if len(d.Messages) <= n {

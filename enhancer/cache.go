@@ -13,8 +13,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// CachePlan marks where cache breakpoints stand, for adapters whose provider has them: after the session's summary, at the prune boundary, and at the end. The one after the
-// system prompt needs no mark. It runs last.
+// CachePlan returns an Enhancer that marks the cache breakpoints, for adapters whose provider has them: after the session's summary, at the prune boundary, and
+// at the end. The one after the system prompt needs no mark. It runs last.
 func CachePlan(o Options) Enhancer {
 	return Func("cache", func(_ context.Context, d *chatctx.Draft) error {
 		if d.Summary != nil {
@@ -38,16 +38,16 @@ func CachePlan(o Options) Enhancer {
 	})
 }
 
-// Link is a stretch of a request in the order in which a provider reads it: the tools, the system prompt, the user prompt, the summary, a message.
+// Link is a piece of a request in the order in which a provider reads it: the tools, the system prompt, the user prompt, the summary, or a message.
 type Link struct {
 	Message pool.ID
 	Hash    [16]byte
 	Bytes   int
 	Tokens  int
-	Step    string // which step last changed the message; "" for none
+	Step    string // the step that last changed the message; "" for none
 }
 
-// Chain is a draft as links. Two requests share a provider's cache as far as their chains are equal.
+// Chain returns a draft as links. Two requests share a provider's cache as far as their chains are equal.
 func Chain(c *tokens.Counter, d *chatctx.Draft) []Link {
 	sizes := c.Sizes(d)
 	var out []Link
@@ -57,7 +57,7 @@ func Chain(c *tokens.Counter, d *chatctx.Draft) []Link {
 			out = append(out, Link{id, [16]byte(h[:16]), len(content), count, step})
 		}
 	}
-	tools, _ := json.Marshal(d.Tools) // definitions always encode, or count for nothing
+	tools, _ := json.Marshal(d.Tools) // definitions always encode, or else count for nothing
 	if len(d.Tools) == 0 {
 		tools = nil
 	}
@@ -75,7 +75,7 @@ func Chain(c *tokens.Counter, d *chatctx.Draft) []Link {
 	return out
 }
 
-// content is what of a message goes to a provider, as bytes.
+// content returns the bytes of a message that go to a provider.
 func content(m *pool.Message) []byte {
 	var b bytes.Buffer
 	part := func(s string) {
@@ -102,15 +102,15 @@ func content(m *pool.Message) []byte {
 	return b.Bytes()
 }
 
-// Prefix is what a request shares with the one before it.
+// Prefix is the part that a request shares with the one before it.
 type Prefix struct {
 	Bytes, Tokens int     // shared
 	Total         int     // tokens of the request
-	BrokenBy      string  // the step that changed the first link that differs; "" where the older request is the beginning of the newer one
-	Message       pool.ID // that link's
+	BrokenBy      string  // the step that changed the first link that differs; "" if the older request is the beginning of the newer one
+	Message       pool.ID // the message of that link
 	Lost          int     // tokens of the older request that came after the shared part
 	Price         *cost.Price
-	Cost          cost.Money // of sending those again instead of reading them from the cache, at Price; 0 where that is nil
+	Cost          cost.Money // of sending those again instead of reading them from the cache, at Price; 0 if that is nil
 }
 
 // Share compares a request with the one before it. price may be nil.

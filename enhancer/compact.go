@@ -13,20 +13,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ErrNothingToCompact: all that the session holds is to be kept.
+// ErrNothingToCompact means that the session holds only messages that are kept.
 var ErrNothingToCompact = errors.New("nothing to compact: the session holds no more than is kept")
 
-// Plan says where a compaction cuts. It is made from a draft as the store gives it, before any step.
+// Plan says where a compaction cuts. It is made from a draft as the store returns it, before any step.
 type Plan struct {
-	// Start is the position at which the new session begins, or what comes after a stretch.
+	// Start is the position at which the new session begins; for a stretch, the position after it.
 	Start int
-	from  int // the position at which what is summarised begins
-	// Gone are the messages that the summary stands for, Pinned those before the cut that stay (system messages too), Kept the tail.
+	from  int // the position at which the summarised messages begin
+	// Gone are the messages that the summary stands for, Pinned those before the cut that stay (also system messages), Kept the tail.
 	Gone, Pinned, Kept []*chatctx.DraftMessage
 	Before             tokens.Sizes
 	GoneTokens         int
-	KeptTokens         int // tail and pinned
-	// Room is what all summaries together may take, 0 for any: summaryShare of what the budget allows.
+	KeptTokens         int // of the tail and the pinned messages
+	// Room is what all summaries together may take, in tokens as we count: summaryShare of the limit. 0 means any.
 	Room int
 	// earlier are the summaries that the request has already.
 	earlier []part
@@ -34,18 +34,19 @@ type Plan struct {
 	stretch bool
 }
 
-// The shares that keep compaction from being for nothing. They are of a request's limit, but for leastGain, which is of the request.
+// These shares keep a compaction from being useless. They are shares of a request's limit, except leastGain, which is one of the request.
 const (
-	summaryShare = 0.4  // for all summaries; what a model writes in spite of that may be half as much again
-	tailShare    = 0.25 // the most that the setting compact.keep comes to
-	leastGain    = 0.1  // a compaction that clears less is not begun; for a stretch it is of the stretch
-	freshShare   = 0.25 // new tokens since the last compaction, before the next is due
+	summaryShare = 0.4  // for all summaries; a model that writes more than it was asked may take half as much again
+	tailShare    = 0.25 // the upper bound of the setting compact.keep
+	leastGain    = 0.1  // a compaction that clears less is not begun; for a stretch it is a share of the stretch
+	freshShare   = 0.25 // new tokens since the last compaction before the next one is due
 )
 
-// ownText is how many tokens a summary that a person wrote may have in any case: it may say what no message says, and then the request may grow.
+// ownText is the number of tokens that a person's own summary may always have: it may say what no message says, so the request may grow.
 const ownText = 1500
 
-// NoGainError: a compaction would not make the request smaller by a tenth, or the summary of a stretch would not be smaller than that by a tenth. Nothing was changed.
+// NoGainError means that a compaction would not make the request smaller by a tenth, or that the summary of a stretch would not be smaller than the stretch by
+// a tenth. Nothing was changed.
 type NoGainError struct {
 	Before, After int
 	Stretch       bool
@@ -59,9 +60,9 @@ func (e *NoGainError) Error() string {
 	return fmt.Sprintf("nothing was compacted: the request would go from %d to %d tokens, and "+what, e.Before, e.After, 100*leastGain)
 }
 
-// Due reports whether a branch is to be compacted by itself: the session has more than CompactMessages messages or CompactTurns turns, where these are set; or the provider's own
-// input count of the last reply, or where it gave none our count, is past Options.CompactAt of the budget, and since the last compaction freshShare of what a request may take is
-// new. It is asked with a draft as the store gives it.
+// Due reports whether a branch should be compacted automatically. It is true if the session has more than CompactMessages messages or CompactTurns turns, where
+// these are set. It is also true if the request (see Used) is over CompactAt of the budget and at least freshShare of the limit is new since the last
+// compaction. d is a draft as the store returns it, measured with w.
 func Due(w *Window, o Options, d *chatctx.Draft) bool {
 	if o.Off(CompactStep) {
 		return false
@@ -82,13 +83,13 @@ func turnsIn(messages []*chatctx.DraftMessage) int {
 	return n
 }
 
-// compactedKey is the name under which a session keeps how long the branch was when it began.
+// compactedKey is the name under which a session keeps the length that the branch had when it began.
 const compactedKey = "compacted_at"
 
-// arrived is how many tokens came since the session began.
+// arrived returns how many tokens came since the session began.
 func arrived(w *Window, d *chatctx.Draft) int {
 	at, n := 0, 0
-	_ = json.Unmarshal(d.Session.Data[compactedKey], &at) // what cannot be read is none
+	_ = json.Unmarshal(d.Session.Data[compactedKey], &at) // unreadable data count as none
 	for _, m := range d.Messages {
 		if m.Position > at {
 			n += w.of(d, m)
@@ -97,8 +98,8 @@ func arrived(w *Window, d *chatctx.Draft) int {
 	return w.scale(n)
 }
 
-// Used is what the branch's next request takes at least: what the provider counted for the last one with its answer, or where it said nothing
-// our count. w was measured with the draft.
+// Used returns the least that the branch's next request takes: the provider's count for the last reply and its answer, with our count of what came since, or
+// our count alone if it reported nothing. w was measured with the draft.
 func Used(w *Window, d *chatctx.Draft) int {
 	since := 0
 	for i := len(d.Messages) - 1; i >= 0; i-- {
@@ -115,9 +116,9 @@ func Used(w *Window, d *chatctx.Draft) int {
 	return w.Size(d)
 }
 
-// PlanCompaction says where to cut: the tail is what of the newest messages takes at most Options.CompactKeep tokens, or where the number of messages is what
-// makes it due, CompactKeepMessages of them. It is never cut between a call and its result, the tail begins with a user message where one is in reach, and
-// the newest message stays in any case. ErrNothingToCompact says that nothing would go.
+// PlanCompaction returns where to cut. The tail has the newest messages that take at most Options.CompactKeep tokens, or CompactKeepMessages messages if their
+// number makes the compaction due. A cut never parts a call from its result; the tail begins with a user message if one is in reach, and it always has the
+// newest message. The error is ErrNothingToCompact if no message would go.
 func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft) (*Plan, error) {
 	if err := w.Measure(ctx, d); err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func PlanCompaction(ctx context.Context, w *Window, o Options, d *chatctx.Draft)
 	return p, nil
 }
 
-// tailCut is the first index at which the tail is short enough.
+// tailCut returns the first index from which the tail is short enough.
 func tailCut(w *Window, o Options, d *chatctx.Draft, may []bool) int {
 	keepNumber, n := 0, len(d.Messages)
 	switch {
@@ -171,7 +172,7 @@ func tailCut(w *Window, o Options, d *chatctx.Draft, may []bool) int {
 	return cut
 }
 
-// keptTurns is the index at which the newest third of so many turns begins.
+// keptTurns returns the index at which the newest third of most turns begins.
 func keptTurns(messages []*chatctx.DraftMessage, most int) int {
 	left := max(most/3, 1)
 	for i, m := range slices.Backward(messages) {
@@ -184,7 +185,7 @@ func keptTurns(messages []*chatctx.DraftMessage, most int) int {
 	return 0
 }
 
-// turnStart moves a cut to the next user message, if one follows.
+// turnStart moves a cut to the next user message if there is one.
 func turnStart(messages []*chatctx.DraftMessage, may []bool, cut int) int {
 	for i := cut; i < len(messages); i++ {
 		if may[i] && startsTurn(messages[i]) {
@@ -194,38 +195,38 @@ func turnStart(messages []*chatctx.DraftMessage, may []bool, cut int) int {
 	return cut
 }
 
-// Request is how a compaction gets its summary: Text, where it is not empty; else from Completer, where it is not nil; else it is the digest that rules make.
+// Request says how a compaction gets its summary: from Text if it is not empty, else from Completer if it is not nil, else from a digest made by rules.
 type Request struct {
 	Text      string
 	Completer Completer
-	// Model and Limit are of the Completer's model: what it may be given at most in tokens; 0 takes the model's budget, or 100,000.
+	// Model is the Completer's model, and Limit what it may be given, in tokens; 0 means the model's budget, or Options.Budget, or 100,000.
 	Model string
 	Limit int
-	// Embedder, if not nil, makes the vector by which the summary can be found. Its failure does not stop the compaction.
+	// Embedder, if not nil, makes the vector by which the summary can be found. If it fails, the compaction goes on without.
 	Embedder Embedder
 }
 
-// Compacted says what a compaction did.
+// Compacted is the result of a compaction.
 type Compacted struct {
 	Operation string
 	Branch    string
 	Session   int // the number of the new session, from 1
 	Start     int // its first position
 	Summary   string
-	// By says where the summary is from: text, model or digest.
+	// By is the origin of the summary: text, model or digest.
 	By string
-	// Parts say what each part of the summary stands for: earlier summaries, and the new one. Note is what was not done as usual, "" for nothing.
+	// Parts say what each part of the summary stands for: earlier summaries, and the new one. Note says what was not done as usual; "" if nothing.
 	Parts                                   []Stands
 	Note                                    string
-	Messages                                int // that the summary stands for
+	Messages                                int // the number that the summary stands for
 	Before, After                           int // tokens of the request
 	System, SummarySize, Kept, Tools, Calls int
 	Budget                                  int
 }
 
-// Compact puts a summary in place of a branch's older messages: a new session begins with the kept tail. It is one operation, so undo brings the request back as it was; no message is
-// removed from the history. Nothing is open while the summary is made, and messages that arrive meanwhile are in the new session. A summary that fails or is empty changes nothing, nor does
-// a history that changed before the cut meanwhile (chatctx.ErrConflict).
+// Compact puts a summary in place of a branch's older messages: a new session begins with the kept tail. It is one operation, so undo restores the request, and
+// no message is removed from the history. No transaction is open while the summary is made, and messages that arrive meanwhile are in the new session. If the
+// summary fails or is empty, nothing changes; if the history before the cut changes meanwhile, the error is a chatctx.ErrConflict.
 func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, r Request) (*Compacted, error) {
 	d, err := c.Draft(ctx, branchName)
 	if err != nil {
@@ -263,7 +264,7 @@ func Compact(ctx context.Context, c *chatctx.ChatContext, branchName string, o O
 	return out, nil
 }
 
-// least is how many tokens, as we count, a compaction has to clear.
+// least returns how many tokens, as we count, a compaction must clear.
 func (p *Plan) least() float64 {
 	if p.stretch {
 		return leastGain * float64(p.GoneTokens)
@@ -271,7 +272,7 @@ func (p *Plan) least() float64 {
 	return leastGain * float64(p.Before.Total())
 }
 
-// worth refuses a compaction that clears too little. What a person wrote may be longer than what it replaces, within reason.
+// worth returns a *NoGainError for a compaction that clears too little. A person's own summary may be longer than what it replaces, within reason.
 func (p *Plan) worth(w *Window, r Request, c *Compacted) error {
 	own := !p.stretch && r.Text != "" && w.Counter.Text(r.Text) <= ownText
 	if own && (c.Budget == 0 || c.After <= w.Limit()) || float64(w.counted(c.Before-c.After)) >= p.least() {
@@ -280,7 +281,7 @@ func (p *Plan) worth(w *Window, r Request, c *Compacted) error {
 	return &NoGainError{c.Before, c.After, p.stretch}
 }
 
-// outcome says what the request takes with a summary.
+// outcome returns the figures of the request with a summary.
 func (p *Plan) outcome(w *Window, made *summary) *Compacted {
 	c := &Compacted{Start: p.Start, Summary: made.text(), By: made.by(), Parts: made.stands(), Note: made.note, Messages: len(p.Gone), Before: w.scale(p.Before.Total()), Budget: w.Budget,
 		System: w.scale(p.Before.System + p.Before.Prompt), Tools: w.scale(p.Before.Tools), Kept: w.scale(p.KeptTokens)}
@@ -299,8 +300,8 @@ func (p *Plan) outcome(w *Window, made *summary) *Compacted {
 	return c
 }
 
-// Foretell says what Compact, or CompactStretch, would make of a request: After is the size of the request, and Summary what rules would make, or the text. Where a model is to write the summary, that is
-// not asked: there is none, and After is what the request takes at most. The error is the one that there would be, a *NoGainError too.
+// Foretell returns what Compact, or CompactStretch, would do: After is the size of the request, and Summary the text or the digest by rules. If a model is to
+// write the summary, it is not asked: Summary is empty, and After is an upper bound. The error is the one that there would be, also a *NoGainError.
 func (p *Plan) Foretell(w *Window, r Request) (*Compacted, error) {
 	if r.Completer != nil && r.Text == "" {
 		c := &Compacted{Start: p.Start, By: "model", Messages: len(p.Gone), Before: w.scale(p.Before.Total()), After: p.atMost(w), Budget: w.Budget}
@@ -317,10 +318,10 @@ func (p *Plan) Foretell(w *Window, r Request) (*Compacted, error) {
 	return c, p.worth(w, r, c)
 }
 
-// tries is how often a compaction reads the branch again when somebody else wrote between reading and writing.
+// tries is how often a compaction reads the branch again after another writer changed it between reading and writing.
 const tries = 5
 
-// commitSession opens the new session. The history before its start must be what the draft saw; what came after it is in the new session.
+// commitSession opens the new session. The history before its start must be the one that the draft has; newer messages are in the new session.
 func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft, p *Plan, summary *pool.Message, next branch.Session) (*chatctx.Committed, int, error) {
 	var err error
 	for range tries {
@@ -354,7 +355,7 @@ func commitSession(ctx context.Context, c *chatctx.ChatContext, d *chatctx.Draft
 	return nil, 0, err
 }
 
-// unchanged fails with chatctx.ErrConflict where the branch is not what the draft saw before the cut.
+// unchanged returns a chatctx.ErrConflict unless the branch before the cut is the one that the draft has.
 func unchanged(ctx context.Context, snapshot *chatctx.Snapshot, d *chatctx.Draft, p *Plan) error {
 	conflict := &chatctx.ConflictError{Text: fmt.Sprintf("the branch %q changed while the summary was made; nothing was compacted: compact again", d.Branch)}
 	var current pool.ID

@@ -15,13 +15,13 @@ import (
 // HistoryMark begins every digest.
 const HistoryMark = "[HISTORY_SUMMARY]"
 
-// Digest says what matters of messages, made from their words alone: the same messages give the same text.
+// Digest returns the facts that matter in messages, found by rules alone: the same messages give the same text.
 func Digest(messages []*chatctx.DraftMessage) string {
 	f := gather(messages, nil, func(m *chatctx.DraftMessage) *pool.Message { return m.Message })
 	return strings.TrimSpace(strings.TrimPrefix(f.String(), HistoryMark))
 }
 
-// The kinds of facts, in the order in which a digest has them.
+// The kinds of facts, in their order in a digest.
 const (
 	askedKind = iota
 	decisionKind
@@ -37,8 +37,8 @@ const (
 	kindCount
 )
 
-// kinds say what a fact is worth where not all fit: the first of a kind worth, each further one less by decay. Errors lose little: one that is not in the digest cannot be asked
-// for. most is how many are kept at all.
+// kinds says what a fact is worth if not all fit: the first of a kind has worth, and each further one less, by decay. Errors lose little, since a model cannot
+// ask for one that the digest lacks. most is how many facts are kept.
 var kinds = [kindCount]struct {
 	name         string
 	worth, decay float64
@@ -57,37 +57,38 @@ var kinds = [kindCount]struct {
 	toolKind:       {"tools", 30, 1, 6},
 }
 
-// mentionWorth is what an error is worth that is only spoken of.
+// mentionWorth is the worth of an error that is only mentioned.
 const mentionWorth = 24
 
-// fact is one of a digest.
+// fact is one fact of a digest.
 type fact struct {
 	text   string
-	weight int // in how many messages it stands, or how certain an error is
-	seen   int // the message that it was seen in last
+	weight int // the number of messages that have it, or how certain an error is
+	seen   int // the last message that has it
 }
 
-// facts are what a digest holds of messages, each list in the order of the conversation, without doubles.
+// facts are those that a digest holds, each list in the order of the conversation, without duplicates.
 type facts struct {
 	messages int
 	lists    [kindCount][]fact
-	notes    []string // what a model wrote, kept as it is
+	notes    []string // texts of a model, kept unchanged
 }
 
-// How much of a conversation a digest looks at, so that its cost does not grow with the conversation: the first and the newest messages, and the beginning
-// and end of each. Errors are looked for in more of it.
+// These bounds keep the cost of a digest from growing with the conversation: it reads the first and the newest messages, and the beginning and end of each. It
+// looks for errors in more of it.
 const (
 	factBytes = 140
 	scanFirst = 8   // messages
 	scanLast  = 100 // messages
 	scanHead  = 3000
 	scanTail  = 1000
-	scanAll   = 96 << 10 // bytes
-	errorsAll = 1 << 20  // bytes that are looked through for errors, the newest first
-	errorsHit = 1000     // lines of them that are looked at closely
+	scanAll   = 96 << 10 // bytes in all
+	errorsAll = 1 << 20  // bytes that are searched for errors, the newest first
+	errorsHit = 1000     // lines of them that are examined
 )
 
-// gather collects the facts of messages. later are the messages that stay: what they refer to is worth more. whole gives a message as it was before it was made shorter.
+// gather returns the facts of messages. later are the messages that stay: facts to which they refer are worth more. whole returns a message as it was before it
+// was shortened.
 func gather(messages, later []*chatctx.DraftMessage, whole func(*chatctx.DraftMessage) *pool.Message) *facts {
 	f := &facts{messages: len(messages)}
 	g := gatherer{facts: f, room: scanAll, numbers: map[string]number{}}
@@ -111,12 +112,12 @@ func gather(messages, later []*chatctx.DraftMessage, whole func(*chatctx.DraftMe
 
 type gatherer struct {
 	*facts
-	room    int // bytes that may still be looked at
+	room    int // bytes that may still be read
 	at      int // the number of the message
 	numbers map[string]number
 }
 
-// errorsOf finds the errors in each of some messages, the newest ones first as long as they are not too much.
+// errorsOf returns the errors in each message. It begins with the newest and stops at errorsAll bytes or errorsHit lines.
 func errorsOf(messages []*chatctx.DraftMessage, whole func(*chatctx.DraftMessage) *pool.Message) [][]problem {
 	out := make([][]problem, len(messages))
 	room, lines := errorsAll, errorsHit
@@ -133,7 +134,7 @@ func errorsOf(messages []*chatctx.DraftMessage, whole func(*chatctx.DraftMessage
 	return out
 }
 
-// contentOf is a message's text for finding things in.
+// contentOf returns a message's text to look for facts in.
 func contentOf(m *pool.Message) string {
 	if m.Result != nil {
 		return outputText(messageText(m))
@@ -141,13 +142,13 @@ func contentOf(m *pool.Message) string {
 	return messageText(m)
 }
 
-// number is a plain number, which matters once it comes again.
+// number is a plain number, which matters only if it appears again.
 type number struct {
 	text string // with the word before it
 	seen int
 }
 
-// add takes the facts of one message in; of those between the first and the newest only the errors.
+// add adds the facts of one message; unless all is set, only its errors.
 func (g *gatherer) add(m *chatctx.DraftMessage, whole *pool.Message, errors []problem, all bool) {
 	if m.Kind == "digest" || m.Kind == "summary" {
 		g.merge(parseDigest(m.Text()))
@@ -179,7 +180,7 @@ func (g *gatherer) add(m *chatctx.DraftMessage, whole *pool.Message, errors []pr
 	g.named(t)
 }
 
-// said takes what people and models say in words.
+// said adds what people and models say in words.
 func (g *gatherer) said(m *chatctx.DraftMessage, content string) {
 	if m.Role == pool.User && m.Kind == "" {
 		g.put(askedKind, firstSentence(content))
@@ -187,7 +188,7 @@ func (g *gatherer) said(m *chatctx.DraftMessage, content string) {
 	prose := newText(headTail(outsideCode(content, func(s string) string { return s }, func(string) string { return "\n" }), scanHead, scanTail))
 	weight := 1
 	if m.Role == pool.User || m.Role == pool.System {
-		weight = 3 // who says what is wanted
+		weight = 3 // they say what is wanted
 	}
 	for k, find := range saidKinds {
 		if find != nil {
@@ -213,7 +214,7 @@ var saidKinds = [kindCount]func(t *text, add func(string)){
 	outcomeKind: keywords("result", "conclusion", "completed", "finished", "done", "fixed", "solved", "passed", "succeeded", "works now", "turned out", "root cause"),
 }
 
-// spoken finds where prose speaks of an error.
+// spoken finds sentences of prose about an error.
 var spoken = keywords("error", "exception", "panic", "failed", "failure", "fails", "crashes", "broken")
 
 // has reports whether a sentence is in the digest.
@@ -226,7 +227,7 @@ func (f *facts) has(said string) bool {
 	return false
 }
 
-// named takes what has a name: identifiers, paths, addresses, codes, numbers.
+// named adds everything with a name: identifiers, paths, addresses, codes, numbers.
 func (g *gatherer) named(t *text) {
 	t.identifiers(func(id string) { g.put(idKind, id) })
 	t.urls(func(url string) { g.put(urlKind, url) })
@@ -243,7 +244,7 @@ func (g *gatherer) named(t *text) {
 	})
 }
 
-// refer makes what a later message speaks of worth more.
+// refer raises the weight of facts that a later message mentions.
 func (g *gatherer) refer(text string) {
 	for _, k := range []int{pathKind, idKind, urlKind} {
 		for i := range g.lists[k] {
@@ -259,10 +260,11 @@ func (g *gatherer) refer(text string) {
 	})
 }
 
-// put adds a fact of the message at hand, or counts it again.
+// put adds a fact of the current message, or counts it again.
 func (g *gatherer) put(kind int, text string) { g.facts.put(kind, fact{oneFact(kind, text), 1, g.at}) }
 
-// put adds a fact to a list. One that is there already counts once more for each message that it stands in; of too many the one that is worth the least goes.
+// put adds a fact to a list. A fact that is there already counts once more for each message that has it. If the list is too long, the fact that is worth least
+// goes.
 func (f *facts) put(kind int, new fact) {
 	list := f.lists[kind]
 	if new.text == "" {
@@ -289,8 +291,8 @@ func (f *facts) put(kind int, new fact) {
 	f.lists[kind] = list
 }
 
-// ranked gives the places of a list's facts, the one that is worth the most first: what stands in more messages, and of the same what is newer. Of what was asked the first
-// says what it is all about.
+// ranked returns the indexes of a list's facts, the one that is worth most first: facts of more messages first, and then newer ones. The first request says
+// what the conversation is about, so it comes first.
 func ranked(kind int, list []fact) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -312,10 +314,10 @@ func ranked(kind int, list []fact) []int {
 	return order
 }
 
-// rowShown is how many identifiers of a row are kept that nobody speaks of again: row_1, row_2, …
+// rowShown is how many identifiers of a row (row_1, row_2, …) are kept if no other message mentions them.
 const rowShown = 2
 
-// inRows says which identifiers go on with such a row.
+// inRows reports for each identifier whether it is one too many of such a row.
 func inRows(list []fact) []bool {
 	out, rows := make([]bool, len(list)), map[string]int{}
 	for i, f := range list {
@@ -326,7 +328,7 @@ func inRows(list []fact) []bool {
 	return out
 }
 
-// messageText is a message's text, or its result's.
+// messageText returns a message's text, or that of its result.
 func messageText(m *pool.Message) string {
 	if r := m.Result; r != nil {
 		switch {
@@ -340,7 +342,7 @@ func messageText(m *pool.Message) string {
 	return m.Text()
 }
 
-// headTail is the beginning and the end of a text.
+// headTail returns the beginning and the end of a text, and all of it if it is short.
 func headTail(text string, head, tail int) string {
 	if len(text) <= head+tail {
 		return text
@@ -353,7 +355,7 @@ func firstSentence(text string) string {
 	return text[:sentenceEnd(text, 0)]
 }
 
-// sentenceEnd is where the sentence or line ends that goes on at i.
+// sentenceEnd returns where the sentence or line that contains i ends.
 func sentenceEnd(text string, i int) int {
 	for ; i < len(text); i++ {
 		switch c := text[i]; {
@@ -366,7 +368,7 @@ func sentenceEnd(text string, i int) int {
 	return len(text)
 }
 
-// lastSentences are the last words of an answer: where things stood.
+// lastSentences returns the last words of an answer, which say where things stood.
 func lastSentences(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= factBytes {
@@ -382,7 +384,7 @@ func lastSentences(text string) string {
 	return text[cut:]
 }
 
-// oneFact is a fact on one line, without what separates facts. An error's line stays as it is.
+// oneFact returns a fact on one line, without the separator of facts. The line of an error keeps its spaces.
 func oneFact(kind int, text string) string {
 	most := factBytes
 	if kind == errorKind {
@@ -411,7 +413,7 @@ func oneFact(kind int, text string) string {
 	return text
 }
 
-// merge takes later facts in.
+// merge adds later facts.
 func (f *facts) merge(g *facts) {
 	f.messages += g.messages
 	if len(g.lists[stateKind]) > 0 {
@@ -429,7 +431,7 @@ func (f *facts) merge(g *facts) {
 	}
 }
 
-// String is the digest: a first line, and one for each kind of fact.
+// String returns the digest: a first line, and one for each kind of fact.
 func (f *facts) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d earlier messages", HistoryMark, f.messages)
@@ -449,7 +451,7 @@ func (f *facts) String() string {
 	return b.String()
 }
 
-// parseDigest reads what String wrote; lines that it does not know are notes.
+// parseDigest parses the text that String returns; unknown lines become notes.
 func parseDigest(text string) *facts {
 	f := &facts{}
 	first, rest, _ := strings.Cut(text, "\n")
@@ -477,13 +479,13 @@ func (f *facts) parseLine(line string) {
 	}
 }
 
-// valued is a fact with what it is worth.
+// valued is a fact with its worth.
 type valued struct {
 	kind, at int
 	worth    float64
 }
 
-// byWorth are all facts, what is worth the most first.
+// byWorth returns all facts, the one that is worth most first.
 func (f *facts) byWorth() []valued {
 	var all []valued
 	for k := range f.lists {
@@ -499,7 +501,7 @@ func (f *facts) byWorth() []valued {
 	return all
 }
 
-// only are the facts that are picked, in their order.
+// only returns the picked facts, in their order.
 func (f *facts) only(picked []valued) *facts {
 	out := &facts{messages: f.messages, notes: f.notes}
 	in := map[[2]int]bool{}
@@ -516,10 +518,10 @@ func (f *facts) only(picked []valued) *facts {
 	return out
 }
 
-// packTries is how many facts are tried that are worth less than the first that does not fit.
+// packTries is how many of the less valuable facts are tried after the first one that does not fit.
 const packTries = 8
 
-// within is a digest of at most limit tokens: what is worth the most of it. At last only the first line is left.
+// within returns a digest of at most limit tokens, with the facts that are worth most. At the least only its first line is left, which may be over limit.
 func (f *facts) within(c *tokens.Counter, limit int) string {
 	fits := func(g *facts) bool { return c.Text(g.String()) <= limit }
 	if fits(f) {
@@ -551,7 +553,7 @@ func withoutFrame(text string) string {
 	return line
 }
 
-// clipped has errors of at most so many bytes; where they stand in the code stays.
+// clipped returns the facts with errors of at most most bytes; their places in the code stay.
 func (f *facts) clipped(most int) *facts {
 	out := *f
 	out.lists[errorKind] = slices.Clone(f.lists[errorKind])
@@ -565,10 +567,10 @@ func (f *facts) clipped(most int) *facts {
 	return &out
 }
 
-// pack is the digest of as many facts as fit, by what they are worth, and how many errors are not among them.
+// pack returns the digest of as many facts as fit, the most valuable first, and how many errors it lacks.
 func (f *facts) pack(fits func(*facts) bool) (text string, lost int) {
 	all := f.byWorth()
-	low, high := 0, len(all) // low facts fit, or none does
+	low, high := 0, len(all) // the first low facts fit, or none does
 	for low < high {
 		if mid := (low + high + 1) / 2; fits(f.only(all[:mid])) {
 			low = mid

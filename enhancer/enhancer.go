@@ -1,16 +1,15 @@
-// Package enhancer changes a draft on its way to a provider: it adds tools and context, and makes what is too long fit.
+// Package enhancer changes a draft on its way to a provider: it adds tools and context, and makes a draft fit that is too long.
 //
-// An Enhancer has one method and a name; a Pipeline runs some in order and records what each did. Any program can put its own between
-// those that are here: Inject, AddTools, SetSystem, TrimTo, Pin, Exclude; Prune, Outputs, History, Squeeze and Trim, which make a draft fit, in
-// this order, the cheapest first, each of them leaving alone what fits already; and Cache, which places the breakpoints of a prompt cache.
+// An Enhancer has one method and a name; a Pipeline runs several in order and records what each did. A program can put its own between those of this package.
+// Inject, AddTools, SetSystem, TrimTo, Pin and Exclude change what is sent. Prune, Outputs, History, Squeeze and Trim make a draft fit, in this order, the
+// cheapest first; each leaves a draft that fits alone. CachePlan places the breakpoints of a prompt cache.
 //
-// What holds for all of them: the store is never touched; a user message is sent whole, stands in a digest or is left out, and is never edited; a call
-// and its result stay together; what is pinned stays; the same draft gives the same bytes; doing it again changes nothing. Without a budget
-// nothing is changed.
+// All of them keep these rules: the store is never changed; a user message is sent whole, stands in a digest or is left out, and is never edited; a call and
+// its result stay together; pinned messages stay; the same draft gives the same bytes; a second run changes nothing. Without a budget nothing is shortened.
 //
-// A provider's cache holds the beginning of a request, so a change near the beginning costs the whole of it. Therefore boundaries move in jumps (a step that
-// has to clear something clears at least Window.ClearAtLeast tokens), and where they stand is kept in the draft's Session: Recall applies
-// that first, and whoever sends the request stores it with that (Changed, Sessions).
+// A provider caches the beginning of a request, so a change near the beginning costs the whole of it. Therefore boundaries move in jumps (a step that must
+// clear anything clears at least Window.ClearAtLeast tokens), and the draft's Session keeps them: Recall applies it first, and the program that sends the
+// request stores it (Changed, Sessions).
 //
 // Compaction, which begins a new session with a summary, is in this package too: Plan, Compact, Resume.
 package enhancer
@@ -25,13 +24,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Enhancer changes a draft in place. It leaves a note on the draft for what it did, and an error only where the draft cannot go on.
+// Enhancer changes a draft in place. It adds a note to the draft for each change, and returns an error only if the draft must not be sent.
 type Enhancer interface {
 	Name() string
 	Enhance(ctx context.Context, d *chatctx.Draft) error
 }
 
-// Func makes an Enhancer of a function.
+// Func returns an Enhancer with a name that calls f.
 func Func(name string, f func(ctx context.Context, d *chatctx.Draft) error) Enhancer {
 	return function{name, f}
 }
@@ -45,12 +44,12 @@ func (f function) Name() string { return f.name }
 
 func (f function) Enhance(ctx context.Context, d *chatctx.Draft) error { return f.f(ctx, d) }
 
-// IfOver is an Enhancer that a Pipeline leaves out while the draft fits the window.
+// IfOver returns an Enhancer that a Pipeline skips while the draft fits the window.
 func IfOver(e Enhancer) Enhancer { return ifOver{e} }
 
 type ifOver struct{ Enhancer }
 
-// Step is what a pipeline records of one enhancer.
+// Step is a pipeline's record of one enhancer.
 type Step struct {
 	Name          string
 	Before, After int            // tokens
@@ -58,27 +57,26 @@ type Step struct {
 	Notes         []chatctx.Note // what was dropped or replaced, and why
 }
 
-// Report is what a pipeline did.
+// Report is the result of a pipeline.
 type Report struct {
 	Steps []Step
-	// Messages are all that the draft held before, in order; State and Step of each say what became of it, also of those that the draft no longer
-	// holds.
+	// Messages are all messages that the draft had before, in order. State and Step of each say what became of it, even if the draft no longer has it.
 	Messages      []*chatctx.DraftMessage
 	Before, After int // tokens
-	Limit         int // the budget less the headroom; 0: none
-	// Rules say what each rule did, in the order in which they came to do anything.
+	Limit         int // the budget less the headroom; 0 without a budget
+	// Rules are the figures of each rule that did anything, in the order of its first use.
 	Rules []RuleFigures
-	// Paid are messages that say what a model took for digests. They belong into the pool, on no branch, where the draft's Session is stored, which names them.
+	// Paid are messages that record what a model's digests cost. Store them in the pool, on no branch, together with the draft's Session, which names them.
 	Paid []*pool.Message
 }
 
 // Pipeline runs enhancers in order.
 type Pipeline struct {
-	Window    *Window // nil: one without a budget
+	Window    *Window // nil means one without a budget
 	Enhancers []Enhancer
 }
 
-// Run runs all of them on the draft. An error names the enhancer that failed; the draft is then not to be sent.
+// Run runs all enhancers on the draft. An error names the enhancer that failed; the draft must not be sent then.
 func (p *Pipeline) Run(ctx context.Context, d *chatctx.Draft) (*Report, error) {
 	w := p.window()
 	if err := w.Measure(ctx, d); err != nil {
@@ -104,7 +102,7 @@ func (p *Pipeline) Run(ctx context.Context, d *chatctx.Draft) (*Report, error) {
 	return r, nil
 }
 
-// window is the pipeline's window, one without a budget where none was given.
+// window returns the pipeline's window, or one without a budget if there is none.
 func (p *Pipeline) window() *Window {
 	if p.Window == nil {
 		return &Window{}
@@ -115,12 +113,12 @@ func (p *Pipeline) window() *Window {
 // The states of a message in a draft.
 const (
 	In         = "in"
-	Pruned     = "pruned"     // its content is shortened, put aside or one line
+	Pruned     = "pruned"     // its content is shortened, put aside or replaced by a line
 	Digested   = "digested"   // a digest stands for it
 	Summarised = "summarised" // the session's summary stands for it
-	Pinned     = "pinned"     // in, whatever happens
+	Pinned     = "pinned"     // in, in any case
 	Excluded   = "excluded"   // left out on demand
-	Trimmed    = "trimmed"    // left out for want of room
+	Trimmed    = "trimmed"    // left out for lack of room
 )
 
 func begin(m *chatctx.DraftMessage) {
@@ -143,20 +141,20 @@ func note(d *chatctx.Draft, step string, m *chatctx.DraftMessage, state, what st
 	d.Notes = append(d.Notes, n)
 }
 
-// Completer asks a model. It is what a squeezed digest and a summary need; chatctx/turn has one.
+// Completer asks a model. Squeeze and summaries need one; package chatctx/turn has it.
 type Completer interface {
-	// Complete gives the model's answer to a prompt, of about limit tokens at most.
+	// Complete returns the model's answer to a prompt, of about limit tokens at most.
 	Complete(ctx context.Context, system, prompt string, limit int) (Answer, error)
 }
 
-// Answer is what a model said apart from a conversation, and what that took.
+// Answer is a model's answer outside of a conversation, and what it cost.
 type Answer struct {
 	Text string
-	ID   pool.ID // of the message that says what was paid; zero: a new one
+	ID   pool.ID // of the message that records the cost; zero means a new one
 	Meta pool.Metadata
 }
 
-// Paid is the message that says what an answer took. It has no words: they are in the session.
+// Paid returns the message that records what an answer cost. It has no text: that is in the session.
 func (a *Answer) Paid(kind string) *pool.Message {
 	m := &pool.Message{ID: a.ID, Role: pool.User, Kind: kind, Hidden: true, Unsent: true, Meta: a.Meta, Created: a.Meta.Completed}
 	if m.ID == (pool.ID{}) {
@@ -165,14 +163,14 @@ func (a *Answer) Paid(kind string) *pool.Message {
 	return m
 }
 
-// Once has the same asked once: who asks it again meanwhile, or later, has the first answer, whoever gave it. It is for what several requests about one history share. What failed is
-// asked again. It may be used by several goroutines.
+// Once asks each question only once: all who ask it again, meanwhile or later, get the first answer, from whichever Completer. It serves several requests about
+// one history. A question that failed is asked again. It is safe for concurrent use.
 type Once struct {
 	mu    sync.Mutex
 	asked map[[32]byte]*question
 }
 
-// By is a Completer that asks c what nobody has asked.
+// By returns a Completer that asks c each question that nobody has asked before.
 func (o *Once) By(c Completer) Completer { return &once{o, c} }
 
 type once struct {

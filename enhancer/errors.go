@@ -10,20 +10,20 @@ import (
 	"sync"
 )
 
-// compiled makes a regular expression at its first use: a program that only links this package pays nothing for them.
+// compiled returns a regular expression that is compiled at its first use, so that a program that only links this package pays nothing for it.
 func compiled(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// How telling a line is as an error.
+// These scores say how certain it is that a line reports an error.
 const (
 	noError      = 0
 	mention      = 1 // a word about an error, in prose or in code
 	plainError   = 2 // a line that reports one
-	certainError = 3 // one of a shape that nothing else has
+	certainError = 3 // a line of a shape that only errors have
 )
 
-// errorWords are what a line must hold, in small letters, to be looked at as an error.
+// errorWords are the words, in lower case, of which a line must have one to be examined.
 var errorWords = []string{"error", "exception", "panic", "fail", "fatal", "segmentation fault", "core dumped", "undefined", "denied", "no such file", "not found", "cannot ", "can't ",
 	"could not", "unable to", "refused", "timed out", "timeout", "out of memory", "killed", "exit status", "exit code", "exited with", "http", "status", "abort", "unresolved",
 	"unexpected", "conflict", "npm err!", "***", "critical", "severe", "unauthorized", "forbidden", "not ok", "errno", "sqlstate", "ora-", "not used", "mismatch", "assert", "deadlock",
@@ -32,16 +32,16 @@ var errorWords = []string{"error", "exception", "panic", "fail", "fatal", "segme
 	"econn", "etimed", "epipe", "erefused", "eai_again", "ehostun", "enetun", "[emerg]", "[crit]", "[alert]", "deadline exceeded", "no such host", "curl: (", "duplicate symbol", "data race", "breakpoint trap", "backoff", "what():", ": is a directory", ": file exists", ": read-only", ": broken pipe",
 	": no route", "resource busy", "temporarily unavailable", "too many open", "not permitted", ": name or service", "too long", "quota exceeded"}
 
-// foreignWords are the like in other languages: that something went wrong, failed, was not found or was refused.
+// foreignWords are such words in other languages: for an error, a failure, something not found or refused.
 var foreignWords = []string{"fehler", "fehlgeschlagen", "nicht gefunden", "nicht möglich", "verweigert", "existiert nicht", "existiert bereits", "erreur", "échec", "Échec", "échou", "introuvable", "aucun fichier", "impossible d", "refusé",
 	"no se pud", "no se puede", "no se encontr", "no existe", "falló", "denegad", "erro:", "não encontrad", "não foi possível", "falha", "errore", "non trovat", "impossibile", "negato",
 	"шибка", "ШИБКА", "е найден", "е удалось", "тказано в", "ет такого", "错误", "錯誤", "失败", "失敗", "找不到", "未找到", "没有那个", "拒绝", "无法", "無法", "エラー", "ません", "오류", "에러", "실패", "수 없",
 	"łąd", "ŁĄd", "nie można", "nie znaleziono", "fout:", "niet gevonden", "mislukt", "geweigerd", "hata:", "bulunamadı", "başarısız", "chyba:", "fel:", "lỗi", "Lỗi", "خطأ"}
 
-// foreignNone says in these languages that nothing was wrong.
+// foreignNone removes the phrases of these languages that say that there was no error.
 var foreignNone = strings.NewReplacer("没有错误", "", "无错误", "", "エラーなし", "", "エラーはありません", "", "오류 없음", "")
 
-// byLetter are errorWords and foreignWords by the byte that they begin with.
+// byLetter groups errorWords and foreignWords by their first byte.
 var byLetter = sync.OnceValue(func() *[256][]string {
 	var by [256][]string
 	for _, w := range slices.Concat(errorWords, foreignWords) {
@@ -50,7 +50,7 @@ var byLetter = sync.OnceValue(func() *[256][]string {
 	return &by
 })
 
-// mayReport reports whether a line is worth a look: it has one of the words, or a mark that tools give their errors. lower is the line in small letters.
+// mayReport reports whether a line should be examined: it has one of the words, or a mark that tools give their errors. lower is the line in lower case.
 func mayReport(line, lower string) bool {
 	by := byLetter()
 	for i := range len(lower) {
@@ -63,16 +63,16 @@ func mayReport(line, lower string) bool {
 	return marked(line)
 }
 
-// toolSays are lines in which a tool names itself or a place of the source: PROGRAM: FILE:LINE: …, PROGRAM: Module.function: …, FILE:LINE:COLUMN: …
+// toolSays matches lines in which a tool names itself or a place in the source: PROGRAM: FILE:LINE: …, PROGRAM: Module.function: …, FILE:LINE:COLUMN: …
 var toolSays = compiled(`^(?:[\w./+-]+: (?:[^\s:]+\.\w{1,5}:[\d(][^\s:]*(?::[\d-]+)*|\[string ".*"\]:\d+|(?:[A-Z]\w*\.)+[^\s:]+): \S|[\w./\\@+-]+\.\w{1,5}:\d+:\d+: \S|[\w./\\@+-]+\.\w{1,5}:\d+: \[[A-Z]\d{3,4}\b|e: \S+:\d+:\d+:? \S)`)
 
-// toldOnly are findings of compilers and checkers that are no errors.
+// toldOnly matches findings of compilers and checkers that are not errors.
 var toldOnly = compiled(`^(?:\S+(?: \S+)?: )?(?:warning|note|info|hint|remark|style|debug|help|In |in |from )`)
 
-// atLine is the end of a line that names a place as Perl and PHP do.
+// atLine matches the end of a line that names a place as Perl and PHP do.
 var atLine = compiled(` (?:at|in) \S*[./]\S* (?:on )?line \d+(?:, <\$?\w+> (?:line|chunk) \d+)?\.?$`)
 
-// marked reports whether a line is one of an error by how it begins or ends, whatever its words.
+// marked reports whether a line reports an error by its beginning or end, whatever its words.
 func marked(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	first, _, _ := strings.Cut(line, " ")
@@ -87,13 +87,13 @@ func marked(line string) bool {
 	return false
 }
 
-// mostWords is how many blanks a line has at most that reports something; a longer one is prose.
+// mostWords is how many blanks a line that reports something has at most; a longer one is prose.
 const mostWords = 24
 
-// labelled is a line whose label says that it reports an error: - **Error:** …, ##[error]…, ::error …, [error] …
+// labelled matches lines with a label that says error: - **Error:** …, ##[error]…, ::error …, [error] …
 var labelled = compiled(`^[\s\-*+>#]*(?:(?:\*\*|__)(?:error|failure|failed|fatal|exception|fehler|erreur|错误|エラー|오류|ошибка)(?:\*\*|__)?\s*[:：]|\[error\]|::error[ :]|failure/error: )`)
 
-// certain are shapes of errors at the beginning of a line, after a time and the like.
+// certain matches shapes of errors at the beginning of a line, after a time and the like.
 var certain = compiled(`^(?:` + strings.Join([]string{
 	`\[?(?:(?:Caused by|Uncaught|Unhandled exception|Unhandled \w+|(?:PHP )?Fatal error|Exception in thread "[^"]*"|[\w./-]+\.\w+(?::\d+)*|During handling)[.:]? +){0,2}` +
 		`(?:\(?[A-Za-z_][\w$]*(?:\.|::|\\))*[A-Z]\w*(?:Error|Exception|Panic|Fault|Interrupt|Exit|Failure|Timeout|Expired|NotFound)\b(?:\s*\[[^\]]*\])?(?::|\]?$|\s*\(|\s+at\b|@)`,
@@ -105,7 +105,7 @@ var certain = compiled(`^(?:` + strings.Join([]string{
 	`<tool_use_error>`, `(?:LINK|ld(?:\.\w+)?|collect2|clang|gcc|g\+\+|rustc|javac|tsc|cc1\w*)(?:\.exe)?: `, `(?:bash|sh|zsh|\S*/sh)(?:\.exe)?: .*: `, `Traceback: `,
 }, "|") + `)`)
 
-// phrases are what only errors have in them, in small letters.
+// phrases are parts of lines that only errors have, in lower case.
 var phrases = []string{"undefined reference to", "unresolved external", "multiple definition of", "symbol(s) not found", "cannot find -l", "core dumped", ": error: ", ": fatal error: ", ": fatal: ",
 	"level=error", "level=fatal", "level=critical", "level=panic", "panicked at", "permission denied", "no such file or directory", "command not found", "connection refused", "connection reset",
 	"connection timed out", "out of memory", "no space left", "address already in use", "access denied", "access is denied", "authentication failed", "not a git repository", "merge conflict",
@@ -114,7 +114,7 @@ var phrases = []string{"undefined reference to", "unresolved external", "multipl
 	": no route to host", "network is unreachable", "resource busy", "temporarily unavailable", "too many open files", "operation not permitted", ": name or service not known", "argument list too long",
 	"file name too long", "quota exceeded"}
 
-// shapes are those of errors within a line that holds the words before each.
+// shapes match errors within a line that has one of the words before each.
 var shapes = []struct {
 	words []string
 	shape func() *regexp.Regexp
@@ -135,7 +135,7 @@ var shapes = []struct {
 	{[]string{"ssertion"}, compiled(`[Aa]ssertion .{0,60}failed`)},
 }
 
-// anywhere is where within a line the shape of an error begins, -1 for nowhere. lower is the line in small letters.
+// anywhere returns where the shape of an error begins within a line, or -1. lower is the line in lower case.
 func anywhere(line, lower string) int {
 	for _, p := range phrases {
 		if at := strings.Index(lower, p); at >= 0 {
@@ -161,25 +161,25 @@ func containsAny(s string, words []string) bool {
 	return false
 }
 
-// reported are words of lines that say what went wrong, spoken those of lines that speak of it.
+// reported are words of lines that report an error, spokenOf those of lines that speak about one.
 var (
 	reported = []string{"failed", "failure", "fatal", "error", "cannot", "can't", "could not", "unable to", "refused", "timed out", "timeout", "denied", "forbidden", "unauthorized", "not found", "unexpected",
 		"invalid", "aborted", "mismatch", "unhandled", "uncaught", "rejected", "illegal", "crashed", "violates", "violation", "terminated", "unterminated", "not allowed", "expired", "oomkilled", "unreachable"}
 	spokenOf = []string{"error", "errors", "exception", "panic", "failed", "failure", "traceback"}
 )
 
-// hasWord reports whether a line has one of some words.
+// hasWord reports whether a line has one of the words.
 func hasWord(t *text, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return t.word(w, 0) >= 0 })
 }
 
-// failedStatus is how the number of a failed request begins after its name.
+// failedStatus are the beginnings of a failed request's status after its name.
 var failedStatus = []string{" 4", " 5", "=4", "=5", ":4", ":5", "\"4", "\"5"}
 
-// httpStatus is a status of a failed request in a log.
+// httpStatus matches the status of a failed request in a log.
 var httpStatus = compiled(`\b(?:status(?:[ _]?code)?|http|returned|responded(?: with)?)["']?[ :=]+"?[45]\d\d\b`)
 
-// withoutNothing blanks out the words that nothing was wrong: no errors, failed: 0. It gives the line and its small letters.
+// withoutNothing blanks the words that say that there was no error: no errors, failed: 0. It returns the line, and the line in lower case.
 func withoutNothing(line, lower string) (string, string) {
 	for _, stem := range []string{"err", "fail", "exception", "problem", "conflict", "fehler"} {
 		for i := 0; ; {
@@ -204,7 +204,7 @@ func withoutNothing(line, lower string) (string, string) {
 	return line, lower
 }
 
-// noneBefore reports whether one of the last two words says that there is none.
+// noneBefore reports whether one of the last two words says none.
 func noneBefore(before string) bool {
 	words := strings.Fields(before)
 	for _, w := range words[max(0, len(words)-2):] {
@@ -216,7 +216,7 @@ func noneBefore(before string) bool {
 	return false
 }
 
-// noneAfter reports whether a value follows that says that there is none, or what an error is handled by.
+// noneAfter reports whether a value that says none follows, or a word about how errors are handled.
 func noneAfter(after string) bool {
 	if strings.HasPrefix(after, "-safe") || strings.HasPrefix(after, "-free") || strings.HasPrefix(after, " handling") || strings.HasPrefix(after, " 0") {
 		return true
@@ -238,11 +238,11 @@ func noneAfter(after string) bool {
 	return false
 }
 
-// programWords are what code has and messages hardly.
+// programWords are words that are common in code and rare in messages.
 var programWords = []string{"throw", "throws", "catch", "raise", "return", "except", "def", "func", "fn", "class", "import", "export", "const", "let", "var", "type", "interface", "public", "private", "static", "async",
 	"await", "println", "printf"}
 
-// isCode reports whether a line is one of a program, which speaks of errors that may come; surely: nothing that reports an error looks like it.
+// isCode reports whether a line is one of a program, which speaks of errors that may happen; surely means that no error message looks like it.
 func isCode(line string, t *text) (code, surely bool) {
 	trimmed := strings.TrimSpace(line)
 	number := strings.TrimLeft(trimmed, "0123456789")
@@ -270,10 +270,10 @@ func isCode(line string, t *text) (code, surely bool) {
 	return false, false
 }
 
-// member is a line of an object or a type: a name, a colon, a value and a comma.
+// member matches a line of an object or a type: a name, a colon, a value and a comma.
 var member = compiled(`^\s*["']?\w+["']?\??:\s*[\w'"].*[,;]\s*$`)
 
-// callOrWord reports whether what comes after a keyword goes on as code does.
+// callOrWord reports whether the text after a keyword goes on as code does.
 func callOrWord(rest string) bool {
 	rest = strings.TrimLeft(rest, " \t")
 	return rest != "" && (wordByte(rest[0]) || strings.IndexByte(`({"'*!`, rest[0]) >= 0)
@@ -288,10 +288,10 @@ func withoutColour(line string) string {
 	return ansi().ReplaceAllString(line, "")
 }
 
-// before is what may stand before an error on its line: a time, a level, a test runner's or a container's mark.
+// before matches what may come before an error on its line: a time, a level, a test runner's or a container's mark.
 var before = compiled(`^(?:\s+|E {2,}|> |\[?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?\]?\s*|\[?\d\d:\d\d:\d\d[\d.,]*\]?\s*|\[[\w./ -]{1,30}\] |(?:stderr|stdout|Error output|err): |[\w.-]{1,24} *\| |remote: |\d+:\d+:\d+ |[!>»] )+`)
 
-// errorScore says how telling a line is as an error.
+// errorScore returns how certain it is that a line reports an error.
 func errorScore(line string) int {
 	t := newText(line)
 	if !mayReport(line, t.lower) {
@@ -334,15 +334,15 @@ func errorScore(line string) int {
 	return noError
 }
 
-// detail are lines that go with an error and say little.
+// detail matches lines that go with an error and say little.
 var detail = compiled(`^npm (?:ERR!|error) (?:path|workspace|location|command|errno|syscall|A complete log|cwd|prefix|gyp (?:stack|cwd))\b|^npm (?:ERR!|error) *$`)
 
-// problem is an error that a text reports: its line, and the frame of a stack that says where.
+// problem is an error that a text reports: its line, and the stack frame that says where.
 type problem struct {
 	line, frame string
-	own         bool     // the frame is of the user's code
-	also        []string // further places where it stands, or tests that failed too
-	more        int      // those that are not named
+	own         bool     // the frame is one of the user's code
+	also        []string // further places, or further tests that failed
+	more        int      // the number of those that are not named
 	score       int
 }
 
@@ -360,7 +360,7 @@ func (p *problem) String() string {
 	return p.line + frameMark + where
 }
 
-// alsoAt names a further place or test, or counts it where the names are long enough.
+// alsoAt names a further place or test, or counts it if the names are long enough already.
 func (p *problem) alsoAt(name string) {
 	length := 0
 	for _, have := range p.also {
@@ -375,17 +375,18 @@ func (p *problem) alsoAt(name string) {
 	}
 }
 
-// frameMark stands between an error and where it came about.
+// frameMark separates an error from its place.
 const frameMark = " @ "
 
 const (
-	problemLine  = 260     // bytes of an error's line that are kept
-	problemFrame = 160     // of a frame
-	problemAlso  = 200     // of further places and tests
-	problemScan  = 1 << 20 // of a text that is looked through
+	problemLine  = 260     // bytes of an error's line
+	problemFrame = 160     // bytes of a frame
+	problemAlso  = 200     // bytes of further places and tests
+	problemScan  = 1 << 20 // bytes of a text that are searched
 )
 
-// problems finds the errors that a text reports, in order, each shape of a line once. most is how many lines may be looked at closely, and is lowered by those that were.
+// problems returns the errors that a text reports, in order, one for each shape of a line. most is how many lines may be examined, and is lowered by those that
+// were.
 func problems(text string, most *int) []problem {
 	text = headTail(text, problemScan/2, problemScan/2)
 	p := parser{most: most, seen: map[string]int{}, looked: map[string]bool{}, rows: map[string]*row{}, failed: map[string]bool{}}
@@ -413,25 +414,25 @@ func problems(text string, most *int) []problem {
 	return p.found
 }
 
-// stackLines is how many lines after an error may belong to it, and after each frame again.
+// stackLines is how many lines after an error, and after each frame, may belong to its stack.
 const stackLines = 6
 
-// parser reads lines one by one and keeps the errors, each with its stack.
+// parser reads lines one by one and keeps the errors, each with its place.
 type parser struct {
 	found  []problem
-	seen   map[string]int // shapes, of the problem with the index
+	seen   map[string]int // the index of the problem of each shape
 	looked map[string]bool
 	rows   map[string]*row
 	failed map[string]bool // tests
 	most   *int
-	last   int    // the error whose stack may come: its index + 1
-	next   bool   // the error's words stand on the next line
-	python string // the innermost frame of a Python stack so far, which comes before its error
+	last   int    // the index + 1 of the error whose stack may follow
+	next   bool   // the error's words are on the next line
+	python string // the innermost frame so far of a Python stack, which comes before its error
 	pyOwn  bool
-	goFunc string // the function of a Go or Rust frame, whose file comes on the next line
+	goFunc string // the function of a Go or Rust frame, whose file is on the next line
 }
 
-// line takes a line and reports whether it was one of a stack.
+// line reads a line and reports whether it belongs to a stack.
 func (p *parser) line(raw string) bool {
 	line := strings.TrimRight(withoutColour(raw), "\r ")
 	if p.frame(line) {
@@ -454,7 +455,7 @@ func (p *parser) line(raw string) bool {
 		}
 		return false
 	}
-	if p.looked[shape] { // lines of one shape report the same: looking at each would take long
+	if p.looked[shape] { // lines of one shape report the same: examining each would take long
 		return false
 	}
 	p.looked[shape] = true
@@ -485,10 +486,10 @@ func (p *parser) line(raw string) bool {
 	return false
 }
 
-// atPlace is where a compiler found an error, before its words.
+// atPlace matches the place that a compiler writes before an error.
 var atPlace = compiled(`^[\w./\\@-]+\.\w{1,5}(?:\(\d+(?:,\d+)?\)|:\d+(?::\d+)?)(?:: | : | - )`)
 
-// again reports whether a line says what one before it said already. One that says it of another place adds that.
+// again reports whether an earlier line said the same. If it names another place, that is added to the earlier error.
 func (p *parser) again(text string) bool {
 	at := atPlace().FindString(text)
 	if _, ok := p.seen[shapeOf(text)]; ok {
@@ -508,22 +509,22 @@ func (p *parser) again(text string) bool {
 	return true
 }
 
-// row are lines of a test runner that each name a test that failed.
+// row is a group of a test runner's lines that each name a failed test.
 type row struct {
-	whole int    // how many stand as they are
-	at    int    // the last of them
-	group string // the beginning of the first name, which the others need not say again
+	whole int    // how many lines are kept as they are
+	at    int    // the index of the last of them
+	group string // the beginning of the first name, which the others need not repeat
 }
 
-// rowWhole is how many such lines of one mark stand as they are; of further ones the last of these has the names.
+// rowWhole is how many lines of a row are kept; the last of these gets the names of further ones.
 const rowWhole = 3
 
-// failedMark is what stands before or after the name of a test that failed.
+// failedMark matches the name of a failed test, with the mark before or after it.
 var failedMark = compiled(`^\s*(FAILED|FAIL:?|--- FAIL:|not ok|\[ +FAILED +\]|[✗✖✕×●]|rspec)\s+(?:\d+ (?:- )?)?(\S+)|^\s*(?:test )?(\S.*?)(?: \.\.\.)? (FAILED)\b`)
 
 var failedWords = []string{"FAIL", "not ok", "✗", "✖", "✕", "×", "●", "rspec"}
 
-// rowOf is the row that a line goes on with or begins, nil for none, and the name of its test.
+// rowOf returns the row to which a line belongs, nil for none, and the name of its test.
 func (p *parser) rowOf(line string) (*row, string) {
 	if !containsAny(line, failedWords) {
 		return nil, ""
@@ -550,12 +551,13 @@ var (
 	goFunction  = compiled(`^(?:created by )?[\w./*()\[\]·-]+\(.*\)$`)
 	rustFrame   = compiled(`^\s+\d+: +\S`)
 	arrowFrame  = compiled(`^\s*(?:-->|┌─) \S+:\d+:\d+`)
-	// foreign are frames of a language's library or of a package manager's folder.
+	// foreign matches frames of a language's library or of a package manager's folder.
 	foreign = compiled(`site-packages|dist-packages|/lib/python|<frozen |node:|node_modules|internal/|/usr/local/go/|/go/src/|/pkg/mod/|\bruntime[./]|/rustc/|\.cargo/|\bcore::|\bstd::|rust_begin_unwind|/vendor/|/gems/|` +
 		`\bat (?:async )?(?:java|javax|jdk|sun|com\.sun|kotlin|scala|org\.(?:spring|junit|apache|hibernate|eclipse|gradle)|io\.netty|System|Microsoft|Newtonsoft|Xunit|NUnit)\.|__libc|/libc\.|testing\.|\[internal function\]|<anonymous>$`)
 )
 
-// frame takes a line of a stack. Of each error the innermost frame of the user's code is kept, or the innermost where all are foreign.
+// frame reads a line of a stack and reports whether it is one. It keeps the innermost frame of the user's code for each error, or the innermost one if all are
+// foreign.
 func (p *parser) frame(line string) bool {
 	if pythonFrame().MatchString(line) {
 		if own := !foreign().MatchString(line); own || !p.pyOwn {
@@ -586,7 +588,7 @@ func (p *parser) frame(line string) bool {
 	return true
 }
 
-// where says where the last error came about, unless a frame nearer to it says so.
+// where sets the place of the last error, unless a nearer frame has set it.
 func (p *parser) where(frame string, foreign bool) {
 	if e := &p.found[p.last-1]; e.frame == "" || !foreign && !e.own {
 		e.frame, e.own = clipFrame(frame), !foreign
@@ -598,7 +600,7 @@ func clipFrame(line string) string {
 	return line[:runeStart(line, min(len(line), problemFrame))]
 }
 
-// around is a line, or of a long one the beginning and the end, or what stands around its error where that is in neither.
+// around returns a line, cut to most bytes: the beginning and the end, or the surroundings of its error if that is in neither.
 func around(line string, most int) string {
 	line = strings.ToValidUTF8(line, "")
 	if len(line) <= most {
@@ -612,7 +614,7 @@ func around(line string, most int) string {
 	return line[:runeStart(line, most-tail)] + "…" + line[runeStart(line, len(line)-tail):]
 }
 
-// shapeOf is a line without its numbers: lines of one shape report the same.
+// shapeOf returns a line with each number as 0: lines of one shape report the same.
 func shapeOf(line string) string {
 	b := make([]byte, 0, len(line))
 	for i := range len(line) {
@@ -628,7 +630,7 @@ func shapeOf(line string) string {
 	return string(b)
 }
 
-// outputText is a result's text for finding things in: of JSON, its texts and small values, a line each.
+// outputText returns a result's text to look for facts in: for JSON, its texts and small values, one on each line.
 func outputText(content string) string {
 	if len(content) > 4<<20 || !isJSON(content) {
 		return content
@@ -642,7 +644,7 @@ func outputText(content string) string {
 
 var errorKey = compiled(`(?i)^(?:\w*error\w*|exception|failure|fault|reason|problem)$`)
 
-// flatten writes the next value of JSON as lines. An object that a key calls an error stays in one.
+// flatten writes the next JSON value as lines. An object under a key that means an error stays on one line.
 func flatten(dec *json.Decoder, key string, b *strings.Builder) {
 	token, err := dec.Token()
 	if err != nil {
@@ -662,7 +664,7 @@ func flatten(dec *json.Decoder, key string, b *strings.Builder) {
 			}
 			flatten(dec, name, b)
 		}
-		_, _ = dec.Token() // the end of what was begun
+		_, _ = dec.Token() // the closing delimiter
 		if v == '{' && errorKey().MatchString(key) && b.Len()-before < 2*problemLine {
 			all := b.String()
 			inner := strings.Join(strings.Fields(strings.ReplaceAll(all[before:], "\n", ", ")), " ")

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// text is a stretch of a message in which facts are looked for.
+// text is a piece of a message in which facts are looked for.
 type text struct {
 	all   string
-	lower string // with small ASCII letters, at the same places
+	lower string // with ASCII letters in lower case, at the same indexes
 }
 
 func newText(all string) *text {
@@ -21,7 +21,7 @@ func newText(all string) *text {
 	return &text{all, string(b)}
 }
 
-// keywords finds the sentences that hold one of some words.
+// keywords returns a function that finds the sentences with one of the words.
 func keywords(words ...string) func(t *text, add func(string)) {
 	return func(t *text, add func(string)) {
 		var at []int
@@ -36,7 +36,7 @@ func keywords(words ...string) func(t *text, add func(string)) {
 		end := -1
 		for _, i := range at {
 			if i < end {
-				continue // the sentence is in already
+				continue // the sentence was added already
 			}
 			from, to := t.sentence(i)
 			end = to
@@ -45,7 +45,7 @@ func keywords(words ...string) func(t *text, add func(string)) {
 	}
 }
 
-// word is where w stands as a word from i on, -1 for nowhere.
+// word returns the index of w as a whole word from i on, or -1.
 func (t *text) word(w string, i int) int {
 	for {
 		at := strings.Index(t.lower[i:], w)
@@ -64,7 +64,7 @@ func wordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c >= 0x80
 }
 
-// sentence is the sentence or line around i, of at most some hundred bytes on each side.
+// sentence returns the bounds of the sentence or line around i, at most 2*factBytes on each side.
 func (t *text) sentence(i int) (from, to int) {
 	const most = 2 * factBytes
 	from = max(0, i-most)
@@ -80,7 +80,7 @@ func (t *text) sentence(i int) (from, to int) {
 	return from, to
 }
 
-// identifiers finds UUIDs, hashes, issue keys, names with numbers, and what stands after id= and the like.
+// identifiers finds UUIDs, hashes, issue keys, names with numbers, and the values after id= and the like.
 func (t *text) identifiers(add func(string)) {
 	n := 0
 	for from := 0; from < len(t.all) && n < 8*mostEach; {
@@ -116,7 +116,7 @@ func (t *text) identifiers(add func(string)) {
 	}
 }
 
-// paths finds names of files: what has a slash or a backslash in it and a beginning or an end that files have.
+// paths finds names of files: words with a slash or a backslash that begin or end as files do.
 func (t *text) paths(add func(string)) {
 	n := 0
 	for from := 0; from < len(t.all) && n < 4*mostEach; {
@@ -149,7 +149,7 @@ func isPath(w string) bool {
 	return ends || begins && last != ""
 }
 
-// numbers finds numbers of four digits and more, those with a point or after #, each also with the word before it.
+// numbers finds numbers of at least four digits, with a decimal point or after #, each also with the word before it.
 func (t *text) numbers(add func(number, inWords string)) {
 	for from := 0; from < len(t.all); {
 		c := t.all[from]
@@ -177,7 +177,7 @@ func (t *text) numbers(add func(number, inWords string)) {
 	}
 }
 
-// wordBefore is the word right before i, if there is one on its line.
+// wordBefore returns the word right before i, "" if there is none on its line.
 func (t *text) wordBefore(i int) string {
 	to := i
 	for to > 0 && (t.all[to-1] == ' ' || t.all[to-1] == ':' || t.all[to-1] == '=') {
@@ -195,7 +195,7 @@ const mostEach = 6
 
 func idByte(c byte) bool { return c < 0x80 && wordByte(c) || c == '-' }
 
-// isIdentifier: letters and digits with - or _ between, or a long hexadecimal number.
+// isIdentifier reports whether a word has letters and digits with - or _ between them, or is a long hexadecimal number.
 func isIdentifier(w string) bool {
 	if len(w) < 4 || len(w) > 64 {
 		return false
@@ -218,7 +218,7 @@ func isIdentifier(w string) bool {
 	return digits > 0 && letters > 0 && (joints > 0 && joints < 6 || hex == len(w) && len(w) >= 12)
 }
 
-// urls finds addresses.
+// urls finds web addresses.
 func (t *text) urls(add func(string)) {
 	for i, n := 0, 0; n < 2*mostEach; n++ {
 		at := strings.Index(t.all[i:], "://")

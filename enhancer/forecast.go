@@ -10,15 +10,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Forecast is what a branch's next request takes. It is the one number that everything which speaks of the window gives.
+// Forecast says how large a branch's next request is. All parts of the program that show the window use this number.
 type Forecast struct {
-	// Tokens of the request, as the steps leave it. Where Due, at most so many.
+	// Tokens is the size of the request after all steps; if Due, an upper bound.
 	Tokens int
-	// Due: a compaction comes before the request, and what its summary will be is not known yet.
+	// Due means that a compaction comes before the request, so the size of its summary is not known yet.
 	Due       bool
-	Budget    int    // 0: none
+	Budget    int    // 0 means none
 	Exactness string // exact, calibrated or approximate; see package tokens
-	// Reported is what the provider said of the last reply, nil where it said nothing.
+	// Reported are the provider's figures for the last reply, nil if it gave none.
 	Reported *Reported
 }
 
@@ -28,7 +28,7 @@ type Reported struct {
 	Input, Output int64
 }
 
-// Percent is the share of the budget, 0 without one.
+// Percent returns the share of the budget, rounded, 0 without a budget.
 func (f *Forecast) Percent() int {
 	if f.Budget == 0 {
 		return 0
@@ -36,7 +36,7 @@ func (f *Forecast) Percent() int {
 	return (200*f.Tokens + f.Budget) / (2 * f.Budget)
 }
 
-// String says it in few words: 12.4k of 100k tokens (12 %), with ≤ before what is a bound.
+// String returns the forecast in short: 12.4k of 100k tokens (12 %), with ≤ before a bound.
 func (f *Forecast) String() string {
 	text := ofBudget(f.Tokens, f.Budget)
 	if f.Due {
@@ -45,8 +45,8 @@ func (f *Forecast) String() string {
 	return text
 }
 
-// Foresee begins the forecast for a draft as the store gives it, and changes nothing of it: Pipeline.Run, which comes then, gives the size where no compaction is due. A program that does
-// not compact takes no notice of Due.
+// Foresee begins the forecast for a draft as the store returns it, without changing the draft. If no compaction is due, call Settled after Pipeline.Run to set
+// the size. A program that does not compact ignores Due.
 func (p *Pipeline) Foresee(ctx context.Context, o Options, d *chatctx.Draft) (*Forecast, error) {
 	w := p.window()
 	if err := w.Measure(ctx, d); err != nil {
@@ -65,19 +65,19 @@ func (p *Pipeline) Foresee(ctx context.Context, o Options, d *chatctx.Draft) (*F
 	}
 	f.Due, f.Tokens = true, plan.atMost(own)
 	if limit := own.Limit(); limit > 0 {
-		f.Tokens = min(f.Tokens, limit) // the steps see to that
+		f.Tokens = min(f.Tokens, limit) // the steps make it fit
 	}
 	return f, nil
 }
 
-// Settled is the forecast once the steps ran.
+// Settled completes the forecast after the steps ran.
 func (f *Forecast) Settled(r *Report) {
 	if !f.Due {
 		f.Tokens = r.After
 	}
 }
 
-// planDue is the plan of the compaction that is due, nil where none is, or where it would clear too little. The draft stays as it is.
+// planDue returns the plan of the compaction that is due, nil if none is, or if it would clear too little. It does not change the draft.
 func planDue(ctx context.Context, w *Window, o Options, d *chatctx.Draft) (*Plan, *Window, error) {
 	own := &Window{Counter: w.Counter, Budget: w.Budget, Headroom: w.Headroom}
 	c := *d
@@ -112,13 +112,13 @@ func lastReported(d *chatctx.Draft) *Reported {
 	return nil
 }
 
-// String says it in few words.
+// String returns the figures in words.
 func (r *Reported) String() string {
 	return fmt.Sprintf("the provider counted %d tokens in, %d out for the last reply", r.Input, r.Output)
 }
 
-// Shares are the tokens of each message of a draft, brought to the provider's figures like Size, so that they and fixed add up to it. fixed is what prompts, tools and the conversation as a
-// whole take.
+// Shares returns the tokens of each message of a draft, in the provider's figures as Size is, so that they and fixed add up to Size. fixed is what prompts,
+// tools and the conversation as a whole take.
 func (w *Window) Shares(d *chatctx.Draft) (of map[pool.ID]int, fixed int) {
 	s := w.counter().Sizes(d)
 	of, sum := make(map[pool.ID]int, len(d.Messages)+1), s.Total()-s.Messages-s.Summary

@@ -12,10 +12,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// History puts digests in place of old blocks where the draft does not fit. At least the last Options.KeepBlocks blocks stay as they are, and up to as many more: the
-// boundary moves by that many blocks at a time. A digest is a user message of kind digest that begins with HistoryMark and holds what was asked, identifiers, addresses,
-// constraints, status codes, errors, decisions, uses of tools and outcomes. All digests together are of at most Options.DigestTokens tokens; over that they are
-// merged into one. They stay in the draft's session, with the positions that they stand for.
+// History returns an Enhancer that puts digests in place of old blocks if the draft does not fit. At least the last Options.KeepBlocks blocks stay unchanged,
+// and up to as many more, since the boundary moves by that many blocks at a time. A digest is a user message of kind digest that begins with HistoryMark and
+// holds requests, identifiers, addresses, constraints, status codes, errors, decisions, uses of tools and outcomes. If all digests together are over
+// Options.DigestTokens tokens, they are merged into one. The draft's session keeps them, with the positions that they stand for.
 func History(w *Window, o Options) Enhancer {
 	return Func("history", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
@@ -27,24 +27,24 @@ func History(w *Window, o Options) Enhancer {
 	})
 }
 
-// digest puts digests in place of all blocks but the newest keep.
+// digest puts digests in place of all blocks except the newest keep.
 func (s *steps) digest(keep int) {
 	made := s.makeDigests(keep)
 	if len(made) == 0 {
 		return
 	}
-	// Digests whose messages have changed since were not put in: they are dropped.
+	// Digests that no longer match their messages were not put in, so they are dropped.
 	old := slices.DeleteFunc(slices.Clone(s.d.Session.Digests), func(g branch.Digest) bool { return s.w.behind[g.Of] == nil })
 	s.expand()
 	s.d.Session.Digests = s.capDigests(inOrder(append(old, made...)))
 	s.digests()
 }
 
-// historyEnd is the index up to which blocks give way now.
+// historyEnd returns the index up to which digests replace blocks now.
 func (s *steps) historyEnd(blocks []Block, may []bool, keep int) int {
 	n := max(0, len(blocks)-keep) / keep * keep
 	if n == 0 {
-		n = max(0, len(blocks)-keep) // fewer blocks than a jump: as far as allowed
+		n = max(0, len(blocks)-keep) // there are fewer blocks than a jump, so go as far as allowed
 	}
 	if n == 0 {
 		return 0
@@ -56,7 +56,7 @@ func (s *steps) historyEnd(blocks []Block, may []bool, keep int) int {
 	return end
 }
 
-// makeDigests makes a digest for each old block that holds anything to leave out.
+// makeDigests returns a digest for each old block with anything to leave out.
 func (s *steps) makeDigests(keep int) []branch.Digest {
 	l, blocks := layoutOf(s.d.Messages), Blocks(s.d.Messages)
 	end := s.historyEnd(blocks, l.may, keep)
@@ -88,10 +88,10 @@ func inOrder(digests []branch.Digest) []branch.Digest {
 	return digests
 }
 
-// factsBlocks is how many digests are made at most before they are merged: of a long history the older blocks share one.
+// factsBlocks is how many digests are made at most before they are merged: the oldest blocks of a long history share one.
 const factsBlocks = 8
 
-// joinBlocks takes the blocks before an index, those joined whose boundary a call crosses, and the first ones where there are more than factsBlocks.
+// joinBlocks returns the blocks before an index. It joins blocks if a call crosses their boundary, and the first ones if there are more than factsBlocks.
 func joinBlocks(blocks []Block, may []bool, end int) []Block {
 	n := 0
 	for n < len(blocks) && blocks[n].From < end {
@@ -110,7 +110,7 @@ func joinBlocks(blocks []Block, may []bool, end int) []Block {
 	return out
 }
 
-// hashOf names messages by their ids.
+// hashOf returns a hash of the messages' ids.
 func hashOf(messages []*chatctx.DraftMessage) pool.Hash {
 	h := sha256.New()
 	for _, m := range messages {
@@ -119,7 +119,8 @@ func hashOf(messages []*chatctx.DraftMessage) pool.Hash {
 	return pool.Hash(h.Sum(nil))
 }
 
-// capDigests merges digests into one where they are together over the cap: those between two that somebody asked for, which stay as they are.
+// capDigests merges digests into one if together they are over the cap. Those that a person asked for stay unchanged, and only digests between two of them are
+// merged.
 func (s *steps) capDigests(all []branch.Digest) []branch.Digest {
 	var out []branch.Digest
 	for len(all) > 0 {
@@ -154,7 +155,7 @@ func (s *steps) capped(all []branch.Digest) []branch.Digest {
 	return []branch.Digest{one}
 }
 
-// expand puts the messages behind the digests back in their place.
+// expand puts the messages behind the digests back in place.
 func (s *steps) expand() {
 	var out []*chatctx.DraftMessage
 	for _, m := range s.d.Messages {
@@ -172,8 +173,8 @@ func (s *steps) expand() {
 	s.d.Messages = out
 }
 
-// byPosition orders messages that have a position; one that has none stays behind the one before it. It is used on lists that are in order but for stretches with pinned messages
-// between.
+// byPosition orders messages by position; one without a position stays after the one before it. It is used on lists that are in order except for runs with
+// pinned messages between.
 func byPosition(a, b *chatctx.DraftMessage) int {
 	if a.Position == 0 || b.Position == 0 {
 		return 0
@@ -181,7 +182,7 @@ func byPosition(a, b *chatctx.DraftMessage) int {
 	return a.Position - b.Position
 }
 
-// standFor gives for each digest the messages of the draft that it stands for. Digests are in the order of the conversation and do not overlap.
+// standFor returns for each digest the messages of the draft that it stands for. Digests must be in the order of the conversation and must not overlap.
 func (s *steps) standFor(digests []branch.Digest) [][]*chatctx.DraftMessage {
 	out := make([][]*chatctx.DraftMessage, len(digests))
 	if len(digests) == 0 {
@@ -199,13 +200,13 @@ func (s *steps) standFor(digests []branch.Digest) [][]*chatctx.DraftMessage {
 	return out
 }
 
-// digests puts the session's digests in place of what they stand for. One whose messages are not the same any more is left aside, and so is one that stands for the
-// last message: the history was rewound to there.
+// digests puts the session's digests in place of the messages that they stand for. It skips a digest whose messages have changed, and one that stands for the
+// last message, since the history was rewound to there.
 func (s *steps) digests() {
 	digests := s.d.Session.Digests
 	behind := s.standFor(digests)
 	kept := make([]*chatctx.DraftMessage, 0, len(s.d.Messages))
-	g, next := 0, 0 // the digest under way, and the message of it that is next
+	g, next := 0, 0 // the current digest, and the index of its next message
 	var last *chatctx.DraftMessage
 	resumed := resumedAt(&s.d.Session)
 	if n := len(s.d.Messages); n > 0 {
@@ -232,7 +233,7 @@ func (s *steps) digests() {
 	s.d.Messages = kept
 }
 
-// digestMessage is the message of a digest, and notes what became of those that it stands for.
+// digestMessage returns the message of a digest, and notes what became of the messages that it stands for.
 func (s *steps) digestMessage(g *branch.Digest, behind []*chatctx.DraftMessage) *chatctx.DraftMessage {
 	m := made(pool.User, "digest", g.Text)
 	m.ID = idOf("digest", string(g.Of[:]), g.Text)

@@ -13,10 +13,10 @@ import (
 	"github.com/chatctx/chatctx/internal/plural"
 )
 
-// Kind is what a tool output is.
+// Kind is the kind of a tool output.
 type Kind string
 
-// The kinds, as they stand in a pointer.
+// The kinds, as a pointer names them.
 const (
 	JSON   Kind = "JSON"
 	YAML   Kind = "YAML"
@@ -26,13 +26,13 @@ const (
 	Text   Kind = "TEXT"
 )
 
-// sample is how much of an output is looked at to tell its kind.
+// sample is how many bytes of an output are read to tell its kind.
 const (
 	sample     = 16 << 10
-	lineSample = 4 << 10 // of its lines
+	lineSample = 4 << 10 // bytes of which the lines are examined
 )
 
-// KindOf tells what an output is. failed says that the tool reported an error.
+// KindOf returns the kind of an output. failed says that the tool reported an error.
 func KindOf(content string, failed bool) Kind {
 	head := content[:min(len(content), sample)]
 	switch {
@@ -50,7 +50,7 @@ func KindOf(content string, failed bool) Kind {
 	return Text
 }
 
-// isBinary: bytes that no text has, or one run of base64.
+// isBinary reports whether a content has bytes that no text has, or is one run of base64.
 func isBinary(content string) bool {
 	head := content[:min(len(content), sample)]
 	bad := 0
@@ -67,7 +67,7 @@ func isBinary(content string) bool {
 	return bad*20 > len(head) || isBase64(content)
 }
 
-// isBase64: at least 256 bytes of nothing else, with a data: head or without, that hold capitals, small letters and digits.
+// isBase64 reports whether a content is base64, of at least 256 bytes, with a data: head or without, that has upper case, lower case and digits.
 func isBase64(content string) bool {
 	text := strings.TrimSpace(content)
 	if rest, ok := strings.CutPrefix(text, "data:"); ok {
@@ -100,10 +100,10 @@ var (
 	yamlLine   = compiled(`^\s*(- )?[\w.$/"'-]+:(\s|$)|^\s*- \S|^---$|^\s*#`)
 )
 
-// isLog: at least ten lines, and most of them begin with a time or a level.
+// isLog reports whether a text has at least ten lines, and most of them begin with a time or a level.
 func isLog(head string) bool { return mostLines(head[:min(len(head), lineSample)], 10, logLine()) }
 
-// isYAML: at least five lines, and most of them are a key or an item.
+// isYAML reports whether a text has at least five lines, and most of them are a key or an item.
 func isYAML(head string) bool { return mostLines(head[:min(len(head), lineSample)], 5, yamlLine()) }
 
 func mostLines(head string, least int, line *regexp.Regexp) bool {
@@ -124,13 +124,13 @@ func mostLines(head string, least int, line *regexp.Regexp) bool {
 	return all >= least && hits*10 >= all*6
 }
 
-// describeScan is how much of an output is looked through for errors on every request, from each end.
+// describeScan is how many bytes of an output, from each end, are searched for errors on every request.
 const (
 	describeScan  = 96 << 10
-	describeLines = 100 // of them that are looked at closely
+	describeLines = 100 // lines of them that are examined
 )
 
-// describe is a few words on an output, for its pointer, with the first and the last error that it reports.
+// describe returns a few words about an output, for its pointer, with the first and the last error that it reports.
 func describe(kind Kind, content string) string {
 	text := describeKind(kind, content)
 	if kind == Binary {
@@ -175,7 +175,7 @@ func firstLine(content string) string {
 	return strings.TrimSpace(line)
 }
 
-// clip is the first n bytes of a text, on a rune, without what would end a pointer early.
+// clip returns the first n bytes of a text, cut at a rune, without the characters that end a pointer.
 func clip(text string, n int) string {
 	if len(text) > n {
 		for n > 0 && !utf8.RuneStart(text[n]) {
@@ -194,7 +194,7 @@ func clip(text string, n int) string {
 	}, strings.ToValidUTF8(text, "�"))
 }
 
-// describeJSON counts the fields or items at the top, in one pass over the bytes.
+// describeJSON counts the fields or items of the outermost value, in one pass over the bytes.
 func describeJSON(content string) string {
 	text := []byte(strings.TrimSpace(content))
 	depth, n, inText := 0, 0, false

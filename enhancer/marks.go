@@ -11,10 +11,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// marks are the boundaries that a session keeps beside PrunedTo and Digests, by name.
+// marks are the boundaries that a session keeps besides PrunedTo and Digests, by name.
 type marks map[string]mark
 
-// mark is a position up to which (included) a step has gone, and the message that stands there: where another one does by now, the mark counts no more.
+// mark is the position up to which (inclusive) a step has gone, and the message there. If another message is there now, the mark is ignored.
 type mark struct {
 	To      int     `json:"to"`
 	Message pool.ID `json:"message"`
@@ -23,23 +23,23 @@ type mark struct {
 // The names of the marks.
 const (
 	outputsMark   = "outputs"   // tool outputs are shortened or put aside
-	summariesMark = "summaries" // a compact summary stands for an output that has one
-	textsMark     = "texts"     // the rules for answers are applied
-	trimMark      = "trim"      // what may be dropped is dropped
+	summariesMark = "summaries" // the compact summary of an output stands for it
+	textsMark     = "texts"     // the rules for answers were applied
+	trimMark      = "trim"      // the messages that may go were dropped
 )
 
 const marksKey = "window"
 
 func marksOf(s *branch.Session) marks {
 	m := marks{}
-	_ = json.Unmarshal(s.Data[marksKey], &m) // what cannot be read marks nothing
+	_ = json.Unmarshal(s.Data[marksKey], &m) // unreadable data mark nothing
 	return m
 }
 
-// marked is where a mark of the draft's session stands, 0 for nowhere.
+// marked returns the position of a mark of the draft's session, 0 if there is none.
 func (s *steps) marked(name string) int { return marksOf(&s.d.Session)[name].To }
 
-// setMark moves a mark to a position, if it is not there or further already.
+// setMark moves a mark forward to a position; it never moves it back.
 func (s *steps) setMark(name string, position int) {
 	if position <= s.marked(name) {
 		return
@@ -54,11 +54,11 @@ func (s *steps) storeMarks(m marks) {
 	if data == nil {
 		data = map[string]json.RawMessage{}
 	}
-	data[marksKey], _ = json.Marshal(m) // positions and ids always encode, names in order
+	data[marksKey], _ = json.Marshal(m) // positions and ids always encode, and keys are in order
 	s.d.Session.Data = data
 }
 
-// dropStale takes away the marks whose message does not stand where it did.
+// dropStale removes the marks whose message is no longer at its position.
 func (s *steps) dropStale() {
 	m := marksOf(&s.d.Session)
 	if len(m) == 0 {
@@ -75,8 +75,8 @@ func (s *steps) dropStale() {
 	}
 }
 
-// Recall applies what the session remembers from earlier requests, so that they are sent as they were: pruned results, shortened outputs, digests, the trim. It
-// changes nothing without a budget.
+// Recall returns an Enhancer that applies what the session keeps of earlier requests, so that the same bytes are sent again: pruned results, shortened outputs,
+// digests, the trim. Without a budget it applies only digests that a person asked for.
 func Recall(w *Window, o Options) Enhancer {
 	return Func("recall", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil {
@@ -101,7 +101,7 @@ func Recall(w *Window, o Options) Enhancer {
 	})
 }
 
-// askedFor puts in the digests that somebody asked for: they hold without a budget too.
+// askedFor puts in the digests that a person asked for, which hold without a budget too.
 func (s *steps) askedFor() {
 	all := s.d.Session.Digests
 	s.d.Session.Digests = slices.DeleteFunc(slices.Clone(all), func(g branch.Digest) bool { return !g.Kept })
@@ -111,15 +111,15 @@ func (s *steps) askedFor() {
 	s.d.Session.Digests = all
 }
 
-// steps is what the parts of the built-in steps share.
+// steps is the state that the built-in steps share.
 type steps struct {
-	ctx context.Context // of the step, where it puts things aside
+	ctx context.Context // of the step, to put outputs aside
 	w   *Window
 	d   *chatctx.Draft
 	o   Options
 }
 
-// index is the index of the first message after a position.
+// index returns the index of the first message after a position.
 func (s *steps) index(position int) int {
 	for i, m := range slices.Backward(s.d.Messages) {
 		if m.Position != 0 && m.Position <= position {
@@ -129,7 +129,7 @@ func (s *steps) index(position int) int {
 	return 0
 }
 
-// position is that of the last message before an index that has one; 0 for none.
+// position returns the position of the last message before an index that has one; 0 if none has.
 func (s *steps) position(index int) int {
 	for _, m := range slices.Backward(s.d.Messages[:index]) {
 		if m.Position != 0 {
@@ -139,12 +139,12 @@ func (s *steps) position(index int) int {
 	return 0
 }
 
-// Changed reports whether the steps moved a boundary, so that the session is to be stored. before is the draft's session as it was read.
+// Changed reports whether the steps moved a boundary, so that the session must be stored. before is the draft's session as it was read.
 func Changed(before, after *branch.Session) bool {
 	return before.PrunedTo != after.PrunedTo || !maps.Equal(marksOf(before), marksOf(after)) || !slices.Equal(before.Digests, after.Digests)
 }
 
-// Sessions are a branch's sessions with the last one replaced by a draft's; where there is none yet, that is the first. They are for Batch.SetSessions.
+// Sessions returns a branch's sessions with the last one replaced by a draft's, which is the first if there is none yet. The result is for Batch.SetSessions.
 func Sessions(info *chatctx.BranchInfo, current branch.Session) []branch.Session {
 	if current.ID == (pool.ID{}) {
 		current.ID, current.Created = pool.NewID(), pool.Now()

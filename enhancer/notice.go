@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Short is a number of tokens for people: 950, 12.4k, 157k, 1.2M.
+// Short formats a number of tokens for people: 950, 12.4k, 157k, 1.2M.
 func Short(n int) string {
 	switch {
 	case n < 1000:
@@ -20,7 +20,7 @@ func Short(n int) string {
 	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + "M"
 }
 
-// fromTo says from how many tokens to how many, and by how many percent that is less.
+// fromTo says from how many tokens to how many, and the change in percent.
 func fromTo(before, after int) string {
 	text := Short(before) + " → " + Short(after) + " tokens"
 	switch {
@@ -32,7 +32,7 @@ func fromTo(before, after int) string {
 	return text
 }
 
-// ofBudget is a size, and where there is a budget its share of that.
+// ofBudget formats a size, with its share of the budget if there is one.
 func ofBudget(n, budget int) string {
 	if budget == 0 {
 		return Short(n) + " tokens"
@@ -40,12 +40,12 @@ func ofBudget(n, budget int) string {
 	return fmt.Sprintf("%s of %s tokens (%d %%)", Short(n), Short(budget), (200*n+budget)/(2*budget))
 }
 
-// Notice says what pruning did, in two lines.
+// Notice returns what pruning did, in two lines.
 func (p *Pruning) Notice(budget int) string {
 	return fmt.Sprintf("tool outputs pruned: %s, %d of them\n  the request: %s", fromTo(p.Before, p.After), p.Results, ofBudget(p.RequestAfter, budget))
 }
 
-// Notice says what a compaction did and where the budget goes now.
+// Notice returns what a compaction did and how the budget is used now.
 func (c *Compacted) Notice() string {
 	text := fmt.Sprintf("compacted: %s, %s in a summary by %s", fromTo(c.Before, c.After), plural.Count(c.Messages, "message"), c.By)
 	if c.Note != "" {
@@ -59,7 +59,7 @@ func (c *Compacted) Notice() string {
 	return text + fmt.Sprintf("\n  system %s, summary %s, kept %s (calls %s), tools %s", Short(c.System), Short(c.SummarySize), Short(c.Kept), Short(c.Calls), Short(c.Tools))
 }
 
-// Notices says what a pipeline's steps did to make a draft fit, a line each; nothing where no step had anything to do that earlier requests had not done.
+// Notices returns what a pipeline's steps did to make a draft fit, one line for each. It is empty if the steps only repeated what earlier requests did.
 func (r *Report) Notices() []string {
 	var out []string
 	for _, s := range r.Steps {

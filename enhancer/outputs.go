@@ -9,15 +9,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Up to SmallOutput bytes an output stays as it is, up to LargeOutput it is shortened, above it is put aside.
+// An output of up to SmallOutput bytes stays unchanged, one of up to LargeOutput is shortened, and a larger one is put aside.
 const (
 	SmallOutput = 2 << 10
 	LargeOutput = 8 << 10
 )
 
-// Outputs makes tool outputs smaller, by their kind, until the draft fits: first those before the kept tail, oldest first, then the rest of them. A result that carries its
-// own compact summary is replaced by that before the tail, small outputs stay, middling ones are shortened, large and binary ones are put aside: a pointer stands for them
-// that names the artifact, and ReadArtifact reads it back. Then Options.TextRules, if there are any, shorten old answers.
+// Outputs returns an Enhancer that makes tool outputs smaller, by their kind, until the draft fits: first those before the kept tail, the oldest first, then
+// the rest. Before the tail a result's own compact summary replaces it. Small outputs stay, middling ones are shortened, and large or binary ones are put
+// aside: a pointer names the artifact, and ReadArtifact reads it. Then Options.TextRules, if there are any, shorten old answers.
 func Outputs(w *Window, o Options) Enhancer {
 	return Func("tools", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
@@ -38,7 +38,7 @@ func Outputs(w *Window, o Options) Enhancer {
 	})
 }
 
-// outputsTo makes the outputs up to a position smaller; those up to the position summaries give way to their compact summary.
+// outputsTo makes the outputs up to a position smaller; up to the position summaries it uses their compact summary.
 func (s *steps) outputsTo(position, summaries int, names []string) {
 	if position > 0 {
 		done := s.index(summaries)
@@ -48,7 +48,7 @@ func (s *steps) outputsTo(position, summaries int, names []string) {
 	}
 }
 
-// shrink makes the outputs from an index to another smaller, until goal tokens are cleared. It returns the position that it came to.
+// shrink makes the outputs between two indexes smaller until goal tokens are cleared. It returns the position of the last one that it changed.
 func (s *steps) shrink(from, to int, names []string, summaries bool, goal int) int {
 	cleared, last := 0, 0
 	for i := from; i < to && cleared < goal; i++ {
@@ -60,7 +60,7 @@ func (s *steps) shrink(from, to int, names []string, summaries bool, goal int) i
 	return last
 }
 
-// shrinkOne makes one output smaller, if it is one, and returns the tokens that this saved.
+// shrinkOne makes a message smaller if it is an output, and returns the tokens that this saves.
 func (s *steps) shrinkOne(i int, tool string, summary bool) int {
 	m := s.d.Messages[i]
 	if !isResult(m) || tool == ArtifactTool.Name {
@@ -84,15 +84,15 @@ func (s *steps) shrinkOne(i int, tool string, summary bool) int {
 	return before - after
 }
 
-// form is what stands for an output.
+// form is the text that stands for an output.
 type form struct {
 	text  string
-	rule  string                   // "": nothing stands for it
-	what  string                   // was done
-	aside func() (Artifact, error) // what the text points to
+	rule  string                   // "" means that nothing stands for it
+	what  string                   // what was done
+	aside func() (Artifact, error) // the artifact that the text points to
 }
 
-// smaller is what stands for a result's text or JSON.
+// smaller returns the form of a result's text or JSON.
 func smaller(own []Rule, tool string, r *pool.Result, summary bool) form {
 	if summary && r.CompactSummary != "" {
 		return form{text: r.CompactSummary, rule: "compact summary", what: "its compact summary stands for it"}
@@ -104,7 +104,7 @@ func smaller(own []Rule, tool string, r *pool.Result, summary bool) form {
 	return smallerText(own, tool, content, r)
 }
 
-// smallerText is what stands for an output's text. r tells more of it and may be nil.
+// smallerText returns the form of an output's text. r may be nil.
 func smallerText(own []Rule, tool, content string, r *pool.Result) form {
 	if strings.HasPrefix(content, pointerMark) || strings.HasPrefix(content, prunedMark) {
 		return form{}
@@ -134,7 +134,7 @@ func smallerText(own []Rule, tool, content string, r *pool.Result) form {
 
 const asideRule = "put aside"
 
-// shrinkParts puts the images and documents of a result aside, and makes its texts smaller.
+// shrinkParts puts the images and documents of a result aside and makes its texts smaller. It returns the tokens that this saves.
 func (s *steps) shrinkParts(m *chatctx.DraftMessage, tool string, before int) int {
 	parts := append([]pool.Part(nil), m.Result.Parts...)
 	rule := ""

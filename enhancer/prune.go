@@ -11,25 +11,25 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What pruning does with the results of a tool, by the tool's definition. The zero value is PruneResult.
+// These values of a tool's definition say what pruning does with its results. The empty value means PruneResult.
 const (
-	PruneResult     = "prune"     // becomes one line
-	SummariseResult = "summarise" // becomes one line, and is given whole to the summary of a compaction
+	PruneResult     = "prune"     // one line stands for it
+	SummariseResult = "summarise" // one line stands for it, and the summary of a compaction is made from the whole
 	KeepResult      = "keep"      // stays
 )
 
 // The policies of pruning.
 const (
 	PruneAuto = "auto"      // by each tool's definition
-	KeepAll   = "keep_all"  // nothing, as long as the draft fits
+	KeepAll   = "keep_all"  // nothing while the draft fits
 	KeepNone  = "keep_none" // all results before the last user message, at once
 )
 
 const prunedMark = "[PRUNED: "
 
-// Prune turns old tool results into one line each, which keeps the tool's name, the call's id and the size. It does so once the results since the last mark are more than
-// Options.PruneThreshold tokens, and then leaves the newest PruneKeep tokens of them and those that the model has not read yet. The mark moves to there and stays in
-// the draft's session, so that the same bytes are pruned in later requests.
+// Prune returns an Enhancer that turns old tool results into one line each, with the tool's name, the call's id and the size. It does so once the results since
+// the last mark are over Options.PruneThreshold tokens, and keeps the newest PruneKeep tokens of them and those that the model has not read yet. The mark moves
+// there and stays in the draft's session, so that later requests prune the same bytes.
 func Prune(w *Window, o Options) Enhancer {
 	return Func("prune", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Budget == 0 {
@@ -46,7 +46,7 @@ func Prune(w *Window, o Options) Enhancer {
 	})
 }
 
-// nextPrune is the position to prune to now, 0 for where the mark is. names gives the tool of each result.
+// nextPrune returns the position to prune to now, 0 to leave the mark. names has the tool of each result.
 func (s *steps) nextPrune(names []string) int {
 	if s.o.PrunePolicy == KeepAll && s.w.Over(s.d) == 0 {
 		return 0
@@ -78,7 +78,7 @@ func (s *steps) nextPrune(names []string) int {
 	return 0
 }
 
-// lastUser is the index of the last user message, or the number of messages.
+// lastUser returns the index of the last user message, or the number of messages if there is none.
 func lastUser(messages []*chatctx.DraftMessage) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == pool.User && m.Kind == "" {
@@ -88,17 +88,17 @@ func lastUser(messages []*chatctx.DraftMessage) int {
 	return len(messages)
 }
 
-// isResult: a tool message with a result that may be shortened at all.
+// isResult reports whether a message is a tool result that may be shortened.
 func isResult(m *chatctx.DraftMessage) bool {
 	return m.Result != nil && m.Role == pool.ToolRole && !m.Pinned
 }
 
-// prunable: a result that is not pinned, not kept by its tool's definition, and not a line already.
+// prunable reports whether a message is a result that is not pinned, not kept by its tool's definition, and not pruned already.
 func (s *steps) prunable(m *chatctx.DraftMessage, tool string) bool {
 	return isResult(m) && !strings.HasPrefix(m.Result.Text, prunedMark) && s.policy(tool) != KeepResult
 }
 
-// policy is what pruning does with a tool's results. Where the policy is one for all, it wins over the definitions.
+// policy returns what pruning does with a tool's results. A policy for all tools overrides the definitions.
 func (s *steps) policy(tool string) string {
 	if s.o.PrunePolicy == KeepAll || s.o.PrunePolicy == KeepNone {
 		return PruneResult
@@ -115,7 +115,7 @@ func prunePolicy(tools []chatctx.Tool, name string) string {
 	return PruneResult
 }
 
-// toolNames gives for each message with a result the name of the tool that it is from, "" where nobody knows.
+// toolNames returns for each message with a result the name of its tool, "" if it is unknown.
 func toolNames(messages []*chatctx.DraftMessage) []string {
 	out := make([]string, len(messages))
 	for i, at := range partner(messages) {
@@ -136,7 +136,8 @@ func toolNames(messages []*chatctx.DraftMessage) []string {
 	return out
 }
 
-// pruneTo prunes the results up to a position, but none that the model has not read: the history may be shorter by now. One that is shorter than its line would be stays.
+// pruneTo prunes the results up to a position, except those that the model has not read, since the history may be shorter by now. A result that is shorter than
+// its line stays.
 func (s *steps) pruneTo(position int, names []string) {
 	if position == 0 {
 		return
@@ -154,7 +155,7 @@ func (s *steps) pruneTo(position int, names []string) {
 	}
 }
 
-// prunedLine stands for a result. A summary that it carries is kept.
+// prunedLine returns the line that stands for a result, with its compact summary if it has one.
 func prunedLine(r *pool.Result, tool string) string {
 	if tool == "" {
 		tool = "result"
@@ -166,7 +167,7 @@ func prunedLine(r *pool.Result, tool string) string {
 	return line
 }
 
-// resultSize is the number of bytes of a result.
+// resultSize returns the number of bytes of a result.
 func resultSize(r *pool.Result) int {
 	n := 0
 	for i := range r.Parts {
@@ -181,7 +182,7 @@ func resultSize(r *pool.Result) int {
 	return len(r.Text)
 }
 
-// withResult is a message with a text in place of its result.
+// withResult returns a message with a text in place of its result.
 func withResult(m *chatctx.DraftMessage, text string) *pool.Message {
 	message, result := *m.Message, *m.Result
 	result.Text, result.JSON, result.Parts = text, nil, nil

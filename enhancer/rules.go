@@ -7,14 +7,14 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Rule is a named change of a text that makes it shorter, or leaves it as it is. The same text gives the same text, and doing it twice is doing it once: a rule is
-// applied anew to each request.
+// Rule is a named change that makes a text shorter or leaves it unchanged. It must be deterministic, and applying it twice must equal applying it once, since a
+// rule is applied anew to each request.
 type Rule struct {
 	Name string
-	// Tool and Kind say which outputs the rule is for: those of one tool, of one kind; "" is any.
+	// Tool and Kind say for which outputs the rule is: those of one tool, of one kind; "" means any.
 	Tool string
 	Kind Kind
-	// Apply may be called by several goroutines.
+	// Apply must be safe for concurrent use.
 	Apply func(text string) string
 }
 
@@ -22,8 +22,8 @@ func (r *Rule) fits(tool string, kind Kind) bool {
 	return (r.Tool == "" || r.Tool == tool) && (r.Kind == "" || r.Kind == kind)
 }
 
-// OutputRules are the built-in rules for outputs, one a kind. Binary has none: it is put aside. They are made for outputs of up to LargeOutput bytes
-// and take time linear in the length of any.
+// OutputRules returns the built-in rules for outputs, one for each kind except Binary, which is put aside. They are made for outputs of up to LargeOutput bytes
+// and take linear time for any length.
 func OutputRules() []Rule {
 	return []Rule{
 		{Name: "json", Kind: JSON, Apply: shortenJSON},
@@ -36,7 +36,7 @@ func OutputRules() []Rule {
 
 var outputRules = OutputRules()
 
-// shorten applies the first of some rules that fits an output and makes it shorter, and names it; "" for none.
+// shorten applies the first rule that fits an output and makes it shorter, and returns the rule's name; "" if there is none.
 func shorten(rules []Rule, tool string, kind Kind, content string) (text, rule string) {
 	for i := range rules {
 		if r := &rules[i]; r.fits(tool, kind) {
@@ -48,11 +48,11 @@ func shorten(rules []Rule, tool string, kind Kind, content string) (text, rule s
 	return content, ""
 }
 
-// RuleFigures say what a rule did for a request. "put aside" and "compact summary" stand among the rules.
+// RuleFigures say what a rule did for a request. "put aside" and "compact summary" are among the rules.
 type RuleFigures struct {
 	Name          string
-	Times         int // messages that it made shorter
-	Before, After int // their tokens
+	Times         int // the number of messages that it made shorter
+	Before, After int // the tokens of those messages
 }
 
 // count adds what a rule did to a message.
@@ -66,7 +66,8 @@ func (w *Window) count(rule string, before, after int) {
 	f.Times, f.Before, f.After = f.Times+1, f.Before+before, f.After+after
 }
 
-// shortenTexts applies Options.TextRules to the answers from an index to another until goal tokens are cleared, and returns the position that it came to.
+// shortenTexts applies Options.TextRules to the answers between two indexes until goal tokens are cleared, and returns the position of the last one that it
+// changed.
 func (s *steps) shortenTexts(from, to, goal int) int {
 	cleared, last := 0, 0
 	for i := from; i < to && cleared < goal; i++ {
@@ -85,7 +86,7 @@ func (s *steps) textsTo(position int) {
 	}
 }
 
-// shortenAnswer applies the text rules to an answer's texts, one after the other, and returns the tokens that this saved.
+// shortenAnswer applies the text rules to an answer's texts, one after the other, and returns the tokens that this saves.
 func (s *steps) shortenAnswer(m *chatctx.DraftMessage) int {
 	if m.Pinned || m.Kind != "" || m.Role != pool.Assistant {
 		return 0

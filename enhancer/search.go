@@ -12,15 +12,15 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Embedder turns texts into vectors, so that they can be found by meaning; chatctx/turn has one.
+// Embedder turns texts into vectors, so that they can be found by meaning; package chatctx/turn has one.
 type Embedder interface {
-	// Name tells the vectors of one model from those of another.
+	// Name identifies the model, since vectors of different models cannot be compared.
 	Name() string
-	// Embed gives a vector for each text, all of one length.
+	// Embed returns a vector for each text, all of one length.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// embedding is a vector of a session's beginning summary, as the session keeps it.
+// embedding is the vector of the summary with which a session begins, as the session keeps it.
 type embedding struct {
 	Model  string `json:"model"`
 	Vector []byte `json:"vector"` // float32, little endian
@@ -28,7 +28,7 @@ type embedding struct {
 
 const embeddingKey = "embedding"
 
-// setEmbedding keeps the vector of the summary that a session begins with.
+// setEmbedding keeps the vector of the summary with which a session begins.
 func setEmbedding(s *branch.Session, model string, vector []float32) {
 	e := embedding{Model: model}
 	for _, f := range vector {
@@ -37,7 +37,7 @@ func setEmbedding(s *branch.Session, model string, vector []float32) {
 	setData(s, embeddingKey, e)
 }
 
-// vectorOf is the vector that a session keeps of a model, nil for none.
+// vectorOf returns the vector of a model that a session keeps, nil if there is none.
 func vectorOf(s *branch.Session, model string) []float32 {
 	var e embedding
 	if json.Unmarshal(s.Data[embeddingKey], &e) != nil || e.Model != model {
@@ -50,7 +50,7 @@ func vectorOf(s *branch.Session, model string) []float32 {
 	return out
 }
 
-// cosine is how near two vectors are, from -1 to 1; 0 where they cannot be compared.
+// cosine returns how near two vectors are, from -1 to 1; 0 if they cannot be compared.
 func cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -69,11 +69,11 @@ func cosine(a, b []float32) float64 {
 // Hit is a session that a search found.
 type Hit struct {
 	SessionInfo
-	Score float64 // 1: the same meaning, 0: none in common
+	Score float64 // 1 means the same meaning, 0 nothing in common
 }
 
-// SearchSessions finds sessions by the meaning of their summaries, the nearest first. Vectors that compactions kept are used; those that are missing
-// are asked for, and not kept.
+// SearchSessions finds sessions by the meaning of their summaries, the nearest first. It uses the vectors that compactions kept, and asks e for those that are
+// missing, without keeping them. It is a chatctx.ErrInvalid if e is nil.
 func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, e Embedder, query string) ([]Hit, error) {
 	if e == nil {
 		return nil, fmt.Errorf("%w: no embedder is given", chatctx.ErrInvalid)
@@ -85,7 +85,7 @@ func SearchSessions(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	texts := []string{query}
 	vectors := make([][]float32, len(list))
 	missing := []int{-1}
-	for i := range list[:len(list)-1] { // the current one has no summary
+	for i := range list[:len(list)-1] { // the current session has no summary
 		if list[i].Summary == "" {
 			continue
 		}

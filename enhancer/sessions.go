@@ -19,17 +19,18 @@ type SessionInfo struct {
 	branch.Session
 	Number   int // from 1
 	Current  bool
-	End      int // the position of its last message; Start-1 where it has none
+	End      int // the position of its last message; Start-1 if it has none
 	Messages int
-	Tokens   int    // of its messages, as counted
-	Before   string // the summary that it began with
-	// Summary is what stands for it since: the one that the next session began with. "" for the current one.
+	Tokens   int    // of its messages, by our count
+	Before   string // the summary with which it began
+	// Summary is the summary that stands for it since, with which the next session began; "" for the current one.
 	Summary string
-	// Input and Output are the sums of what the provider reported for its replies; of the input CacheRead came from its cache, and CacheWrite was put there.
+	// Input and Output are the sums of what the provider reported for its replies. CacheRead is the part of the input that came from its cache, CacheWrite the
+	// part that it stored there.
 	Input, Output, CacheRead, CacheWrite int64
 }
 
-// ListSessions gives a branch's sessions, the oldest first. A branch that was never compacted has one, without an id.
+// ListSessions returns a branch's sessions, the oldest first. A branch that was never compacted has one, without an id.
 func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) ([]SessionInfo, error) {
 	snapshot, err := c.Snapshot(ctx, branchName)
 	if err != nil {
@@ -64,7 +65,7 @@ func ListSessions(ctx context.Context, c *chatctx.ChatContext, branchName string
 	return out, nil
 }
 
-// count fills in the figures of a session's messages.
+// count sets the figures of a session's messages.
 func (s *SessionInfo) count(ctx context.Context, snapshot *chatctx.Snapshot, counter *tokens.Counter) error {
 	d := &chatctx.Draft{}
 	if s.End >= s.Start {
@@ -93,7 +94,8 @@ func (s *SessionInfo) count(ctx context.Context, snapshot *chatctx.Snapshot, cou
 	return nil
 }
 
-// FindSession finds a session by its number or by the beginning or ending of its id, of at least four digits.
+// FindSession returns a session by its number or by at least four digits of the beginning or end of its id. The errors are chatctx.NotFound and
+// chatctx.Ambiguous.
 func FindSession(list []SessionInfo, ref string) (*SessionInfo, error) {
 	var hits []*SessionInfo
 	n, err := strconv.Atoi(ref)
@@ -119,18 +121,19 @@ func FindSession(list []SessionInfo, ref string) (*SessionInfo, error) {
 	return nil, chatctx.Ambiguous("session", ref, names)
 }
 
-// Resumed says how a session was gone back to.
+// Resumed is the result of Resume.
 type Resumed struct {
 	Operation string
 	Branch    string
-	Session   int  // the number of the session that was opened for it
-	Of        int  // the number of the one that it goes back to
-	Whole     bool // with its messages, not only its summary
-	Tokens    int  // of what it brings back
+	Session   int  // the number of the new session
+	Of        int  // the number of the session that was resumed
+	Whole     bool // with its messages, not only with its summary
+	Tokens    int  // of the part that was brought back
 }
 
-// Resume goes back to a session: a new session opens with its messages, where they take no more than Options.ResumeShare of the budget, else with its summary.
-// The messages of later sessions are then in a digest, made of their summaries, where there is a budget. It is one operation, to be undone as any.
+// Resume goes back to a session: a new session begins with its messages if they take at most Options.ResumeShare of the budget, or there is none, else with its
+// summary. A digest of their summaries then stands for the messages of later sessions if there is a budget. It is one operation that undo takes back. Resuming
+// the current session is a conflict.
 func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, ref string) (*Resumed, error) {
 	list, err := ListSessions(ctx, c, branchName, o)
 	if err != nil {
@@ -173,15 +176,15 @@ func Resume(ctx context.Context, c *chatctx.ChatContext, branchName string, o Op
 
 const resumedKey = "resumed"
 
-// setResumed notes where a session was resumed: its digest stands for all up to there.
+// setResumed records where a session was resumed: its last digest stands for the messages up to there.
 func setResumed(s *branch.Session) {
 	if n := len(s.Digests); n > 0 {
 		s.Data = map[string]json.RawMessage{resumedKey: json.RawMessage(strconv.Itoa(s.Digests[n-1].To))}
 	}
 }
 
-// Lasting are the digests of a session that stand in each request in place of their messages: those that somebody asked for and, where there is a budget, the one
-// of a session that was resumed. Others come and go with the room that there is.
+// Lasting returns the digests of a session that stand in each request in place of their messages: those that a person asked for and, with a budget, that of a
+// resumed session. Others come and go with the room.
 func Lasting(s *branch.Session, budget int) (digests []branch.Digest) {
 	resumed := resumedAt(s)
 	for _, d := range s.Digests {
@@ -192,14 +195,14 @@ func Lasting(s *branch.Session, budget int) (digests []branch.Digest) {
 	return digests
 }
 
-// resumedAt is the position up to which setResumed's digest stands, 0 for none.
+// resumedAt returns the position up to which setResumed's digest stands, 0 if there is none.
 func resumedAt(s *branch.Session) int {
 	n := 0
-	_ = json.Unmarshal(s.Data[resumedKey], &n) // what cannot be read is none
+	_ = json.Unmarshal(s.Data[resumedKey], &n) // unreadable data count as none
 	return n
 }
 
-// later is the digest that stands for the messages of the sessions after one that is resumed; none where they have no messages.
+// later returns the digest that stands for the messages of the sessions after one that is resumed, or none if they have no messages.
 func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo, sessions []SessionInfo) ([]branch.Digest, error) {
 	from, to := sessions[0].Start, info.Messages
 	if from > to {
@@ -243,8 +246,8 @@ func later(ctx context.Context, c *chatctx.ChatContext, info *chatctx.BranchInfo
 	return []branch.Digest{{From: gone[0].Position, To: gone[len(gone)-1].Position, Text: f.String(), Of: hashOf(gone), Squeezed: true}}, nil
 }
 
-// SetPruned moves the prune mark of a branch's current session, as chatctx prune does: all results but the newest Options.PruneKeep tokens of them and those that the model
-// has not read become one line, whatever the threshold and with a budget or without.
+// SetPruned moves the prune mark of a branch's current session, as chatctx prune does: one line stands for each result, except the newest Options.PruneKeep
+// tokens of them and those that the model has not read. It ignores the threshold and needs no budget.
 func SetPruned(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, error) {
 	info, err := c.Branch(ctx, branchName)
 	if err != nil {
@@ -266,13 +269,13 @@ func SetPruned(ctx context.Context, c *chatctx.ChatContext, branchName string, o
 	return out, nil
 }
 
-// PlanPruning says what SetPruned would do.
+// PlanPruning returns what SetPruned would do.
 func PlanPruning(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, error) {
 	out, _, err := planPruning(ctx, c, branchName, o)
 	return out, err
 }
 
-// planPruning prunes a draft; the session is nil where the mark did not move.
+// planPruning prunes a draft; the session is nil if the mark did not move.
 func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options) (*Pruning, *branch.Session, error) {
 	d, err := c.Draft(ctx, branchName)
 	if err != nil {
@@ -309,20 +312,20 @@ func planPruning(ctx context.Context, c *chatctx.ChatContext, branchName string,
 	return out, &d.Session, nil
 }
 
-// noBudget is a budget that nothing reaches.
+// noBudget is a budget that no request reaches.
 const noBudget = 1 << 30
 
-// Pruning says what pruning did.
+// Pruning is the result of SetPruned.
 type Pruning struct {
-	Operation                   string // "" where the mark did not move
+	Operation                   string // "" if the mark did not move
 	Branch                      string
 	Position                    int // of the mark
-	Results                     int // that are one line now
+	Results                     int // the number that are one line now
 	Before, After               int // tokens of tool results
 	RequestBefore, RequestAfter int // tokens of the request
 }
 
-// results is how many tokens the tool results take.
+// results returns the tokens of all tool results.
 func results(w *Window, d *chatctx.Draft) int {
 	n := 0
 	for _, m := range d.Messages {

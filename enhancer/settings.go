@@ -11,23 +11,23 @@ import (
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
-// Options are the settings of the window. Zero values of its numbers are taken as they are: DefaultOptions has the usual ones.
+// Options are the settings of the window. Zero numbers are used as they are; DefaultOptions returns the usual ones.
 type Options struct {
 	Model          string
-	Budget         int     // tokens; 0: none
+	Budget         int     // tokens; 0 means none
 	Headroom       float64 // share of the budget
 	KeepBlocks     int
-	DigestTokens   int // for all digests together
+	DigestTokens   int // of all digests together
 	Squeeze        bool
 	PruneThreshold int // tokens
 	PruneKeep      int // tokens
 	PrunePolicy    string
-	// CompactAt is the share of the budget at which a conversation is compacted; CompactMessages the number of messages, 0: off.
+	// CompactAt is the share of the budget above which a conversation is compacted, CompactMessages the number of messages; 0 turns the latter off.
 	CompactAt           float64
 	CompactKeep         int // tokens
 	CompactMessages     int
 	CompactKeepMessages int
-	CompactTurns        int // 0: off
+	CompactTurns        int // 0 turns it off
 	CompactProvider     string
 	CompactModel        string
 	CompactSystem       string
@@ -36,33 +36,33 @@ type Options struct {
 	Cache               bool
 	CacheTTL            string // 5m or 1h
 	Prices              *cost.Prices
-	// StepsOff are the steps that are switched off.
+	// StepsOff are the names of the steps that are turned off.
 	StepsOff []string
-	// What follows is no setting: a program sets it.
+	// The following fields are not settings: a program sets them.
 
-	// Offer gives the model ArtifactTool once an output was put aside, for a program that answers such calls by ReadArtifact.
+	// Offer gives the model ArtifactTool once an output was put aside, for a program that answers its calls with ReadArtifact.
 	Offer bool
-	// Rules are tried on outputs before OutputRules, outputs of any size: the first that fits and makes one shorter wins.
+	// Rules are tried on outputs of any size before OutputRules: the first that fits and makes the output shorter wins.
 	Rules []Rule
-	// TextRules shorten old answers, one after the other, where the outputs were not enough. Texts of users are never changed.
+	// TextRules shorten old answers, one after the other, if shorter outputs are not enough. Texts of users are never changed.
 	TextRules []Rule
-	// Sent says what of a branch goes to the provider; nil: all that any takes.
+	// Sent says which parts of a branch go to the provider; nil means all that any provider takes.
 	Sent *tokens.Sent
-	// Artifacts keeps what is put aside; nil: nothing needs to be kept, since the branch has it.
+	// Artifacts keeps what is put aside; nil means that the branch itself keeps it.
 	Artifacts ArtifactStore
 }
 
-// DefaultOptions are the settings where nothing is set.
+// DefaultOptions returns the options of no settings.
 func DefaultOptions() Options {
-	o, _ := OptionsOf(nil, nil) // only values that are set can be wrong
+	o, _ := OptionsOf(nil, nil) // only values that are set can be invalid
 	return o
 }
 
-// ErrSetting: a value that a setting of the window cannot have. The error names it.
+// ErrSetting means that a setting of the window has an invalid value. The error names it.
 var ErrSetting = settings.ErrSetting
 
-// OptionsOf reads the settings in force on a branch, with those of the environment under them; getenv may be nil. What neither sets has the default of the table in package settings.
-// A budget that is not set is the model's, by the table of package tokens.
+// OptionsOf returns the options of the settings in force on a branch, with those of the environment below them; getenv may be nil. Settings that neither has
+// get their default from package settings. A budget that is not set is that of the model, from package tokens. Invalid values are an ErrSetting.
 func OptionsOf(inForce map[string]json.RawMessage, getenv func(string) string) (Options, error) {
 	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		if _, known := settings.Lookup(name); known {
@@ -98,16 +98,17 @@ func OptionsOf(inForce map[string]json.RawMessage, getenv func(string) string) (
 	return o, nil
 }
 
-// stepSetting begins the names of the settings that switch steps off: steps.NAME=false. What earlier requests did stays done. Without trim, what does not fit is an error.
+// stepSetting begins the names of the settings that turn steps off: steps.NAME=false. The effect of earlier requests stays. Without trim, a draft that does not
+// fit is an error.
 const stepSetting = "steps."
 
-// CompactStep is the name of automatic compaction among the steps that can be switched off.
+// CompactStep is the name of automatic compaction among the steps that can be turned off.
 const CompactStep = "compact"
 
-// Off reports whether a step is switched off.
+// Off reports whether a step is turned off.
 func (o Options) Off(step string) bool { return slices.Contains(o.StepsOff, step) }
 
-// Window is the room that the settings give. cache keeps counts and may be nil.
+// Window returns a new window for the settings. cache keeps counts and may be nil.
 func (o Options) Window(cache tokens.Cache) *Window {
 	return &Window{Counter: tokens.NewCounter(o.Model, o.Sent, cache), Budget: o.Budget, Headroom: o.Headroom}
 }

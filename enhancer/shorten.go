@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// How much shortening leaves.
+// These bounds say how much shortening leaves.
 const (
-	itemsKept  = 10 // of a list of more than itemsMost
+	itemsKept  = 10 // of a list with more than itemsMost
 	itemsMost  = 20
 	stringMost = 400 // bytes of a text inside JSON
 	logHead    = 20  // lines
@@ -20,11 +20,11 @@ const (
 	frameMost  = 10 // stack frames
 	wordsHead  = 120
 	wordsTail  = 40
-	wordBytes  = 8 // what a word may have on average before bytes are counted instead
+	wordBytes  = 8 // the average length of a word over which bytes are counted instead
 )
 
-// shortenJSON takes nulls and empty values out of objects, cuts long lists and long texts, and leaves the order as it is. What is no JSON, or nested deeper than
-// can be JSON of that length with anything in it, stays.
+// shortenJSON removes nulls and empty values from objects, cuts long lists and long texts, and keeps the order. It returns anything else unchanged, also JSON
+// that is nested too deeply or is over LargeOutput.
 func shortenJSON(content string) string {
 	if len(content) > LargeOutput || !isJSON(content) {
 		return content
@@ -126,7 +126,7 @@ func jsonArray(dec *json.Decoder, out *bytes.Buffer) (empty bool, err error) {
 	return n == 0, err
 }
 
-// clipMiddle cuts a long text inside JSON, with a count.
+// clipMiddle cuts a long text inside JSON and says how many bytes are gone.
 func clipMiddle(text string) string {
 	if len(text) <= stringMost {
 		return text
@@ -135,7 +135,7 @@ func clipMiddle(text string) string {
 	return fmt.Sprintf("%s… %d more bytes", text[:head], len(text)-head)
 }
 
-// runeStart is the last beginning of a rune at or before i.
+// runeStart returns the last beginning of a rune at or before i.
 func runeStart(text string, i int) int {
 	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
 		i--
@@ -145,7 +145,7 @@ func runeStart(text string, i int) int {
 
 var yamlEmpty = compiled(`^\s*[\w.$/"'-]+:\s*(null|~|""|''|\[\]|\{\})\s*$`)
 
-// shortenYAML takes keys with nothing in them out, and cuts long lists of one depth.
+// shortenYAML removes keys without a value, and cuts long lists of one depth.
 func shortenYAML(content string) string {
 	var out []string
 	run, depth, cut := 0, -1, 0
@@ -189,7 +189,7 @@ func shortenYAML(content string) string {
 	return strings.Join(out, "\n")
 }
 
-// items counts the items of the list that begins in the first line.
+// items returns the number of items of the list that begins in the first line.
 func items(all []string, indent int) int {
 	n := 0
 	for _, line := range all {
@@ -205,7 +205,7 @@ func items(all []string, indent int) int {
 
 var repeatedMark = compiled(`^\[the line before repeats \d+ times\]$`)
 
-// shortenLog folds lines that repeat, a time at their beginning aside, and keeps the first and the last ones.
+// shortenLog folds lines that repeat, apart from a time at their beginning, and keeps the first and the last lines.
 func shortenLog(content string) string {
 	var out []string
 	last, repeats := "", 0
@@ -234,12 +234,12 @@ var leadingTime = compiled(`^[\[("]?\d[\d:.,/TZ+ -]*[\])"]?\s*`)
 
 func withoutTime(line string) string { return leadingTime().ReplaceAllString(line, "") }
 
-// errorsKept is how many lines between the first and the last ones are kept since they report an error.
+// errorsKept is how many lines that report an error are kept between the first and the last ones.
 const errorsKept = 8
 
 var leftOut = compiled(`^\[… \d+ lines left out …\]$`)
 
-// headAndTail keeps the first and last lines, and those between that report an error, with a line for each gap that says how many are gone.
+// headAndTail keeps the first and the last lines, and those between that report an error. For each gap a line says how many are gone.
 func headAndTail(all []string, head, tail int) []string {
 	if len(all) <= head+tail+1 || slices.ContainsFunc(all, leftOut().MatchString) {
 		return all
@@ -294,7 +294,7 @@ func shortenError(content string) string {
 	return strings.Join(headAndTail(out, 40, 20), "\n")
 }
 
-// clipLine cuts a line that no message is as long as.
+// clipLine cuts a line that is longer than any message.
 func clipLine(line string) string {
 	if len(line) <= 1000 {
 		return line
@@ -302,7 +302,7 @@ func clipLine(line string) string {
 	return line[:runeStart(line, 900)] + "…"
 }
 
-// shortenText keeps the first and the last words of what stands outside of code blocks. Where there are hardly any spaces it counts bytes.
+// shortenText keeps the first and the last words of the text outside of code blocks. If there are hardly any spaces, it counts bytes.
 func shortenText(content string) string {
 	return outsideCode(content, func(prose string) string {
 		if inner := strings.TrimSpace(prose); inner != "" && (inner[0] == '{' || inner[0] == '[') && json.Valid([]byte(inner)) {
@@ -314,7 +314,7 @@ func shortenText(content string) string {
 
 const wordsMark = " words left out …]"
 
-// firstAndLastWords cuts the middle out of a text.
+// firstAndLastWords cuts out the middle of a text.
 func firstAndLastWords(text string) string {
 	starts, ends := wordBounds(text)
 	n := len(starts)
@@ -328,7 +328,7 @@ func firstAndLastWords(text string) string {
 	return text
 }
 
-// wordBounds gives where each word begins and ends.
+// wordBounds returns where each word begins and ends.
 func wordBounds(text string) (starts, ends []int) {
 	in := false
 	for i, r := range text {
@@ -347,7 +347,7 @@ func wordBounds(text string) (starts, ends []int) {
 	return starts, ends
 }
 
-// outsideCode applies f to what stands outside of fenced code blocks, and inside, where it is not nil, to those. A block that is not closed goes to the end.
+// outsideCode applies f to the text outside of fenced code blocks, and inside, unless nil, to the blocks. A block that is not closed extends to the end.
 func outsideCode(text string, f, inside func(string) string) string {
 	var out strings.Builder
 	block := func(text string) {
@@ -374,7 +374,7 @@ func outsideCode(text string, f, inside func(string) string) string {
 	}
 }
 
-// fence is where the next ``` at the beginning of a line is, from i on; -1 for none.
+// fence returns the index of the next ``` at the beginning of a line, from i on; -1 if there is none.
 func fence(text string, i int) int {
 	for i <= len(text) {
 		at := strings.Index(text[i:], "```")

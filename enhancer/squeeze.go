@@ -13,9 +13,9 @@ import (
 const squeezeSystem = "You shorten notes on a conversation for a model that will go on with it. Keep names, identifiers, addresses, numbers, decisions, constraints and errors word for word. " +
 	"Leave out what is said twice. Answer with the shortened notes alone."
 
-// Squeeze has a model shorten the digests, one call each, where Options.Squeeze allows it and the draft still does not fit. What comes back longer, empty or not at all changes
-// nothing, with a note that says why. A shortened digest stays in the draft's session and is used again. A nil Completer squeezes nothing and says what is still to be done: it is for
-// looking at a request before it is sent.
+// Squeeze returns an Enhancer that lets a model shorten the digests, one call for each, if Options.Squeeze is set and the draft still does not fit. If the
+// answer is longer, empty or an error, the digest stays, with a note that says why. A shortened digest stays in the draft's session and is used again. With a
+// nil Completer it only notes which digests a model would shorten, to look at a request before it is sent.
 func Squeeze(w *Window, o Options, c Completer) Enhancer {
 	return Func("squeeze", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || !o.Squeeze || w.Over(d) == 0 {
@@ -52,7 +52,7 @@ func Squeeze(w *Window, o Options, c Completer) Enhancer {
 	})
 }
 
-// squeezed asks for a shorter form of a digest. paid says what that took.
+// squeezed asks for a shorter form of a digest. paid records the cost.
 func squeezed(ctx context.Context, w *Window, c Completer, digest string) (short string, paid *pool.Message, err error) {
 	have := w.Counter.Text(digest)
 	body := strings.TrimSpace(strings.TrimPrefix(digest, HistoryMark))

@@ -10,10 +10,10 @@ import (
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
-// Standard is the pipeline that a request goes through: what is marked excluded goes, what earlier requests left out is left out again, and then the steps run in
-// order, each only as far as the draft does not fit: prune, tools, history, squeeze, trim; at last the cache plan. cache keeps counts, c asks a model; both
-// may be nil. own are a program's enhancers: they run after exclude, so that what they add counts, or where Before and After put them. What one does after trim nobody
-// makes fit.
+// Standard returns the pipeline that each request goes through. Messages marked excluded go, what earlier requests left out is left out again, and then the
+// steps run in order, each only as far as the draft does not fit: prune, tools, history, squeeze, trim; at last the cache plan. cache keeps counts, c asks a
+// model; both may be nil. own are a program's enhancers: they run after exclude, so that their additions count, or where Before and After put them. Additions
+// after trim may make the request too long.
 func Standard(o Options, cache tokens.Cache, c Completer, own ...Enhancer) *Pipeline {
 	w := o.Window(cache)
 	all := []Enhancer{Exclude(), Recall(w, o), Prune(w, o), IfOver(Outputs(w, o))}
@@ -29,7 +29,7 @@ func Standard(o Options, cache tokens.Cache, c Completer, own ...Enhancer) *Pipe
 	return &Pipeline{Window: w, Enhancers: place(all, own)}
 }
 
-// switchedOff stands in the place of a step that does nothing. Without trim, what does not fit is an error.
+// switchedOff returns a step that does nothing. Without trim, a draft that does not fit is an error.
 func switchedOff(e Enhancer, w *Window, o Options) Enhancer {
 	return Func(e.Name(), func(_ context.Context, d *chatctx.Draft) error {
 		if s := (steps{w: w, d: d, o: o}); e.Name() == "trim" && w.Over(d) > 0 {
@@ -39,20 +39,20 @@ func switchedOff(e Enhancer, w *Window, o Options) Enhancer {
 	})
 }
 
-// Before has a program's enhancer run right before the step of Standard with a name: exclude, recall, prune, tools, history, squeeze, trim, cache. Of several with one
-// place the first runs first. A step that is not there is an error of the request.
+// Before returns an Enhancer that Standard runs right before the step with a name: exclude, recall, prune, tools, history, squeeze, trim, cache. Several at one
+// place run in the order given. If there is no such step, the request fails.
 func Before(step string, e Enhancer) Enhancer { return placed{e, step, 0} }
 
-// After has it run right after the step.
+// After returns an Enhancer that Standard runs right after the step with a name; see Before.
 func After(step string, e Enhancer) Enhancer { return placed{e, step, 1} }
 
 type placed struct {
 	Enhancer
 	step   string
-	behind int // 1: after the step
+	behind int // 1 means after the step
 }
 
-// place puts own enhancers among the steps.
+// place puts a program's enhancers among the steps.
 func place(steps, own []Enhancer) []Enhancer {
 	groups := make([][]Enhancer, 2*len(steps)) // before and after each step
 	for _, e := range own {
@@ -73,7 +73,7 @@ func place(steps, own []Enhancer) []Enhancer {
 	return out
 }
 
-// misplaced fails in place of an enhancer whose step is not there.
+// misplaced returns an enhancer that fails, for one whose step does not exist.
 func misplaced(p placed, steps []Enhancer) Enhancer {
 	names := make([]string, len(steps))
 	for i, s := range steps {

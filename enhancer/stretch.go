@@ -11,11 +11,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ErrStretch: a stretch that cannot be summarised: it holds the newest message, or nothing that may go.
+// ErrStretch means that a stretch cannot be summarised: it holds the newest message, or no message that may go.
 var ErrStretch = errors.New("no stretch to summarise")
 
-// CompactStretch puts a summary in place of the messages at positions from to to of a branch's session, and leaves those before and after as they are. Where that would part a call from its result the stretch is
-// widened. Pinned and system messages stay. It is one operation; later compactions take the stretch's own messages, not its summary.
+// CompactStretch puts a summary in place of the messages at the positions from to to of a branch's session, and leaves those before and after unchanged. It
+// widens the stretch rather than part a call from its result. Pinned and system messages stay. It is one operation; later compactions summarise the stretch's
+// own messages, not its summary. It is an ErrStretch if the stretch cannot be summarised.
 func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName string, o Options, r Request, from, to int) (*Compacted, error) {
 	info, err := c.Branch(ctx, branchName)
 	if err != nil {
@@ -63,15 +64,16 @@ func CompactStretch(ctx context.Context, c *chatctx.ChatContext, branchName stri
 	return out, nil
 }
 
-// stretchText is the digest of a stretch.
+// stretchText returns the digest of a stretch.
 func stretchText(made *summary) string { return HistoryMark + " " + made.last().text }
 
-// outside are the digests that a new one does not touch; it takes the place of the others, whose messages are whole again where it does not hold them.
+// outside returns the digests that a new one does not overlap. It replaces the others; messages of those that it does not hold are sent whole again.
 func outside(all []branch.Digest, g branch.Digest) []branch.Digest {
 	return slices.DeleteFunc(slices.Clone(all), func(old branch.Digest) bool { return old.To >= g.From && old.From <= g.To })
 }
 
-// PlanStretch is a Plan for a stretch in the middle. It is made from a draft as the store gives it.
+// PlanStretch returns the Plan for a stretch in the middle. It is made from a draft as the store returns it. It is an ErrStretch if the stretch cannot be
+// summarised.
 func PlanStretch(ctx context.Context, w *Window, d *chatctx.Draft, from, to int) (*Plan, error) {
 	if err := w.Measure(ctx, d); err != nil {
 		return nil, err

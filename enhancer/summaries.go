@@ -13,14 +13,14 @@ import (
 
 // Stands says what a part of a summary stands for.
 type Stands struct {
-	From   int    `json:"from,omitempty"` // positions; 0 where the summary came from elsewhere
+	From   int    `json:"from,omitempty"` // positions; 0 if the summary came from elsewhere
 	To     int    `json:"to,omitempty"`
 	By     string `json:"by,omitempty"`     // text, model or digest
-	Merged int    `json:"merged,omitempty"` // how many earlier summaries it was made of
-	Cut    bool   `json:"cut,omitempty"`    // it was shortened for want of room
+	Merged int    `json:"merged,omitempty"` // the number of earlier summaries that it includes
+	Cut    bool   `json:"cut,omitempty"`    // it was shortened for lack of room
 }
 
-// String says it in words.
+// String returns it in words.
 func (s Stands) String() string {
 	text := "an earlier summary"
 	if s.To > 0 {
@@ -41,22 +41,22 @@ type part struct {
 	text string // with its head line
 }
 
-// summaryOf is the name under which a summary message says what its parts stand for.
+// summaryOf is the key under which a summary message says what its parts stand for.
 const summaryOf = "summary_of"
 
-// SummaryParts says what each part of a summary message stands for; nil has none.
+// SummaryParts returns what each part of a summary message stands for; none if m is nil.
 func SummaryParts(m *pool.Message) []Stands {
 	if m == nil {
 		return nil
 	}
 	var list []Stands
-	_ = json.Unmarshal(m.AppData[summaryOf], &list) // a summary from elsewhere says nothing
+	_ = json.Unmarshal(m.AppData[summaryOf], &list) // a summary from elsewhere does not say
 	out := make([]Stands, len(m.Content))
 	copy(out, list)
 	return out
 }
 
-// partsOf are the parts of the summary that a draft begins with.
+// partsOf returns the parts of the summary with which a draft begins.
 func partsOf(m *chatctx.DraftMessage) []part {
 	if m == nil {
 		return nil
@@ -71,7 +71,7 @@ func partsOf(m *chatctx.DraftMessage) []part {
 	return out
 }
 
-// size is what parts take.
+// size returns the tokens of parts.
 func size(c *tokens.Counter, parts []part) int {
 	n := 0
 	for i := range parts {
@@ -80,11 +80,11 @@ func size(c *tokens.Counter, parts []part) int {
 	return n
 }
 
-// summary is one that is being made: earlier parts, and the new one last.
+// summary is one in the making: earlier parts, and the new one last.
 type summary struct {
 	parts []part
 	note  string
-	paid  pool.Metadata // what a model took for it
+	paid  pool.Metadata // what a model's answer cost
 }
 
 func (s *summary) last() *part { return &s.parts[len(s.parts)-1] }
@@ -101,7 +101,7 @@ func (s *summary) stands() []Stands {
 	return out
 }
 
-// message is the message of the summary, a text part for each part.
+// message returns the message of the summary, with a text part for each part.
 func (s *summary) message() *pool.Message {
 	m := &pool.Message{ID: pool.NewID(), Role: pool.User, Kind: "summary", Meta: s.paid}
 	for i := range s.parts {
@@ -112,12 +112,12 @@ func (s *summary) message() *pool.Message {
 	return m
 }
 
-// newPart is the part of a text that stands for the messages from and to.
+// newPart returns the part with a text for the messages at the positions from to to.
 func newPart(from, to int, by, text string) part {
 	return part{Stands{From: from, To: to, By: by}, fmt.Sprintf("[SUMMARY of the messages %d to %d of this conversation]\n", from, to) + text}
 }
 
-// SummaryText is the summary that a summary message holds, without the earlier ones that it gives along.
+// SummaryText returns the newest part of a summary message, without the earlier summaries before it.
 func SummaryText(m *pool.Message) string {
 	if m == nil || len(m.Content) == 0 {
 		return ""
@@ -132,7 +132,8 @@ func withoutHead(text string) string {
 	return text
 }
 
-// shortened makes parts fit room tokens together where no model can merge them: each keeps its beginning, in equal shares of what is left by those that are short.
+// shortened makes parts fit room tokens together if no model can merge them: each keeps its beginning. Short parts leave their rest to the long ones, which
+// share it equally.
 func shortened(c *tokens.Counter, parts []part, room int) []part {
 	if size(c, parts) <= room {
 		return parts
@@ -158,7 +159,7 @@ func shortened(c *tokens.Counter, parts []part, room int) []part {
 	return out
 }
 
-// beginning is as much of a text as room tokens hold, cut at a blank, and marked.
+// beginning returns as much of a text as fits room tokens, cut at a blank, with an ellipsis.
 func beginning(c *tokens.Counter, text string, room int) string {
 	low, high := 0, len(text)
 	for low < high {

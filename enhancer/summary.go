@@ -12,22 +12,22 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ErrNoSummary: the model answered nothing, or the text that was given is blank. Nothing was changed.
+// ErrNoSummary means that the model's answer or the given text is blank. Nothing was changed.
 var ErrNoSummary = errors.New("the summary is empty; nothing was compacted")
 
 const summarySystem = "You write the summary with which a conversation goes on after its older messages are left out. State what the user wants, what was decided and why, " +
 	"what was done and what came of it, what is open, and every name, path, identifier, number, constraint and error that may be needed again, word for word. " +
 	"Write plain text, no preamble."
 
-// What is said of earlier summaries, which stay beside the new one, or which it takes the place of.
+// These texts tell the model whether earlier summaries stay beside the new one or are replaced by it.
 const (
 	summaryBeside = " Earlier summaries may be given: they stay beside yours, so carry over from them only what your summary changes."
 	summaryMerged = " Earlier summaries are given, and yours takes their place: carry over every fact, decision, name, number and constraint that they hold and that was not taken back since, " +
 		"the oldest ones too. Nothing that you leave out is known afterwards."
 )
 
-// summaryMost is the size in tokens of a summary that is asked for at most, digestMost of one that rules make, summaryLeast of what is worth asking for, summaryHead of its first
-// line.
+// summaryMost is the largest summary that is asked for, in tokens, digestMost the largest one by rules, summaryLeast the smallest worth asking for, and
+// summaryHead the size of its first line.
 const (
 	summaryMost  = 2000
 	digestMost   = 1000
@@ -35,8 +35,8 @@ const (
 	summaryHead  = 20
 )
 
-// bound is how long the new part may be: a quarter of what it stands for and half of the room, and at most summaryMost. One that takes the place of earlier ones may be half as
-// long as they are.
+// bound returns how long the new part may be: a quarter of what it stands for, half of the room, and at most summaryMost. One that replaces earlier summaries
+// may be half as long as they are.
 func (p *Plan) bound(c *tokens.Counter, merging bool) int {
 	n := min(p.GoneTokens/4, summaryMost)
 	if merging {
@@ -48,8 +48,8 @@ func (p *Plan) bound(c *tokens.Counter, merging bool) int {
 	return max(n, min(summaryLeast, p.GoneTokens/2))
 }
 
-// summarise makes the summary of what a plan leaves out. Earlier summaries stay as they are while there is room; else a model merges them into the new one, and where there is none they
-// are shortened.
+// summarise makes the summary of the messages that a plan leaves out. Earlier summaries stay unchanged while there is room; after that a model merges them into
+// the new one, or, without a model, they are shortened.
 func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) (*summary, error) {
 	if r.Text != "" || r.Completer == nil {
 		return p.withoutModel(w, r)
@@ -81,7 +81,7 @@ func summarise(ctx context.Context, w *Window, o Options, d *chatctx.Draft, p *P
 	return p.checked(w, out, from, bound)
 }
 
-// withoutModel makes the summary of a text, or by rules.
+// withoutModel makes the summary from a given text, or by rules.
 func (p *Plan) withoutModel(w *Window, r Request) (*summary, error) {
 	switch {
 	case r.Text == "":
@@ -95,7 +95,7 @@ func (p *Plan) withoutModel(w *Window, r Request) (*summary, error) {
 	return p.beside(w.Counter, newPart(p.from, p.Start-1, "text", r.Text)), nil
 }
 
-// gains fails with a NoGainError where a compaction can be told beforehand to clear too little.
+// gains returns a *NoGainError if it is certain beforehand that a compaction clears too little.
 func (p *Plan) gains(w *Window) error {
 	gain := p.GoneTokens - p.bound(w.Counter, false) - summaryHead
 	if float64(gain) >= p.least() {
@@ -104,15 +104,15 @@ func (p *Plan) gains(w *Window) error {
 	return &NoGainError{w.scale(p.Before.Total()), w.scale(p.Before.Total() - gain), p.stretch}
 }
 
-// merging: there is no room for the earlier summaries beside the new one.
+// merging reports whether there is no room for the earlier summaries beside the new one.
 func (p *Plan) merging(c *tokens.Counter) bool {
 	return len(p.earlier) > 0 && p.Room > 0 && size(c, p.earlier)+p.bound(c, false)+summaryHead > p.Room
 }
 
-// longer is by how much a model's summary may be longer than it was asked to be.
+// longer is by what factor a model's summary may be longer than it was asked to be.
 const longer = 2
 
-// atMost is what the request takes after the compaction, at most, before any other step: what stays, and the longest summary that is taken.
+// atMost returns an upper bound of the request after the compaction, before any other step: what stays, and the longest summary that is accepted.
 func (p *Plan) atMost(w *Window) int {
 	c, merging := w.Counter, p.merging(w.Counter)
 	summary := tokens.PerMessage + summaryHead + longer*p.bound(c, merging)
@@ -125,13 +125,13 @@ func (p *Plan) atMost(w *Window) int {
 	return w.scale(p.Before.System + p.Before.Prompt + p.Before.Tools + tokens.PerConversation + p.KeptTokens + summary)
 }
 
-// checked takes a model's summary if it is not too long; else rules make one, and a note says so.
+// checked accepts a model's summary unless it is too long; then rules make one, and a note says so.
 func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error) {
 	n, all := w.Counter.Text(s.last().text), size(w.Counter, s.parts)
 	before := p.Before.Summary
 	gains := float64(p.GoneTokens+before-all) >= p.least()
 	if p.stretch {
-		gains = float64(p.GoneTokens-n) >= p.least() // the summary before it stays as it is
+		gains = float64(p.GoneTokens-n) >= p.least() // the summary before it stays unchanged
 	}
 	if gains && (p.Room == 0 || all <= p.Room*3/2) && n <= longer*bound+summaryHead {
 		return s, nil
@@ -144,7 +144,7 @@ func (p *Plan) checked(w *Window, s *summary, from, bound int) (*summary, error)
 	return out, err
 }
 
-// byRules makes a digest the new part.
+// byRules makes a summary whose new part is a digest.
 func (p *Plan) byRules(w *Window, from, bound int) (*summary, error) {
 	text := strings.TrimSpace(strings.TrimPrefix(gather(p.Gone, p.Kept, w.wholeOf).within(w.Counter, min(bound, digestMost)), HistoryMark))
 	if text == "" {
@@ -153,7 +153,7 @@ func (p *Plan) byRules(w *Window, from, bound int) (*summary, error) {
 	return p.beside(w.Counter, newPart(from, p.Start-1, "digest", text)), nil
 }
 
-// beside puts earlier summaries before a new part, shortened where there is no room for them.
+// beside puts earlier summaries before a new part, shortened if there is no room for them.
 func (p *Plan) beside(c *tokens.Counter, last part) *summary {
 	earlier := p.earlier
 	if p.Room > 0 && len(earlier) > 0 {
@@ -162,7 +162,7 @@ func (p *Plan) beside(c *tokens.Counter, last part) *summary {
 	return &summary{parts: append(slices.Clone(earlier), last)}
 }
 
-// system is what the model is told.
+// system returns the system prompt for the model.
 func system(o Options, merging bool) string {
 	text := summarySystem
 	if o.CompactSystem != "" {
@@ -174,8 +174,8 @@ func system(o Options, merging bool) string {
 	return text + summaryBeside
 }
 
-// prompt is what a model is given to summarise: the earlier summaries, and the messages as a transcript. Where they are too much for it, the middle is only given as
-// a digest.
+// prompt returns the text that a model is to summarise: the earlier summaries, and the messages as a transcript. If it is too long for the model, a digest
+// stands for the middle.
 func prompt(w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) string {
 	limit := r.Limit
 	if limit == 0 {
@@ -200,7 +200,7 @@ func prompt(w *Window, o Options, d *chatctx.Draft, p *Plan, r Request) string {
 	return head.String() + fit(w.Counter, lines, p.Gone, limit-w.Counter.Text(head.String()))
 }
 
-// fit joins the transcript; where it is over limit tokens, a first part and the newest are kept and a digest stands for what is between.
+// fit joins the transcript. If it is over limit tokens, the first part and the newest stay, and a digest stands for the middle.
 func fit(c *tokens.Counter, lines []string, gone []*chatctx.DraftMessage, limit int) string {
 	counts, sum := make([]int, len(lines)), 0
 	for i, l := range lines {
@@ -225,7 +225,7 @@ func fit(c *tokens.Counter, lines []string, gone []*chatctx.DraftMessage, limit 
 	return strings.Join(append(out, lines[last:]...), "\n")
 }
 
-// transcript is a line or more for each message. Results are one line, those of tools whose definition says summarise are whole, and others are shortened.
+// transcript returns the text of each message. Results are shortened, except those of tools whose definition says summarise.
 func transcript(d *chatctx.Draft, messages []*chatctx.DraftMessage) []string {
 	names := toolNames(messages)
 	out := make([]string, len(messages))
@@ -235,7 +235,7 @@ func transcript(d *chatctx.Draft, messages []*chatctx.DraftMessage) []string {
 	return out
 }
 
-// resultLine is how many bytes of a result the transcript has.
+// resultLine is how many bytes the transcript has of the beginning of a result.
 const resultLine = 400
 
 func transcriptLine(m *chatctx.DraftMessage, tool string, whole bool) string {

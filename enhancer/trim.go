@@ -9,9 +9,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Trim puts digests in place of all but the newest block, unless History is switched off, and drops the oldest messages until the draft fits. System and pinned messages stay, the last turn's user message stays, calls and results
-// stay together, and what is left begins with a user message: turns go as a whole, but for the last one. Where that is not enough, digests and the summary are shortened; where all that stays
-// is still too much, the error is a *BudgetError.
+// Trim returns an Enhancer that puts digests in place of all blocks except the newest, unless History is turned off, and drops the oldest messages until the
+// draft fits. System and pinned messages stay, the last turn's user message stays, calls and results stay together, and the rest begins with a user message:
+// turns go as a whole, except the last one. If that is not enough, digests and the summary are shortened. If the draft still does not fit, the error is a
+// *BudgetError.
 func Trim(w *Window, o Options) Enhancer {
 	return Func("trim", func(ctx context.Context, d *chatctx.Draft) error {
 		if err := w.Measure(ctx, d); err != nil || w.Over(d) == 0 {
@@ -19,7 +20,7 @@ func Trim(w *Window, o Options) Enhancer {
 		}
 		s := steps{w: w, d: d, o: o}
 		if !o.Off("history") {
-			s.digest(1) // of a digest more is left than of what is trimmed
+			s.digest(1) // a digest keeps more than trimming does
 		}
 		over := w.Over(d)
 		if over == 0 {
@@ -40,13 +41,14 @@ func Trim(w *Window, o Options) Enhancer {
 	})
 }
 
-// The least that is left of a digest, and of each part of a summary, in tokens: a shorter digest goes.
+// The least size of a digest, and of each part of a summary, in tokens. A digest that would be shorter is dropped.
 const (
 	leastDigest = 24
 	leastPart   = 12
 )
 
-// narrow shortens what stands for older messages where all is gone that may go: digests, the oldest first, then the summary. It is not remembered: a larger budget has them whole again.
+// narrow shortens what stands for older messages after everything that may go is gone: digests, the oldest first, then the summary. The session does not keep
+// it, so a larger budget has them whole again.
 func (s *steps) narrow() {
 	for _, m := range slices.Clone(s.d.Messages) {
 		if over := s.w.Over(s.d); over > 0 && s.w.byDigest[m.ID] != nil {
@@ -58,7 +60,7 @@ func (s *steps) narrow() {
 	}
 }
 
-// narrowDigest makes a digest take at most room tokens.
+// narrowDigest shortens a digest to at most room tokens, or drops it if that is too little.
 func (s *steps) narrowDigest(m *chatctx.DraftMessage, room int) {
 	text, whole := "", m.Text()
 	if room >= leastDigest+tokens.PerMessage {
@@ -80,7 +82,7 @@ func (s *steps) narrowDigest(m *chatctx.DraftMessage, room int) {
 	note(s.d, "trim", m, Pruned, "shortened for want of room", before)
 }
 
-// narrowSummary makes the summary take at most room tokens; each part keeps its beginning.
+// narrowSummary shortens the summary to at most room tokens; each part keeps its beginning.
 func (s *steps) narrowSummary(room int) {
 	parts := partsOf(s.d.Summary)
 	room -= tokens.PerMessage + 2*len(parts)
@@ -95,7 +97,7 @@ func (s *steps) narrowSummary(room int) {
 	note(s.d, "trim", &short, Pruned, "shortened for want of room", before)
 }
 
-// trimTo drops what may go of the messages up to a position.
+// trimTo drops the messages up to a position, except those that must stay.
 func (s *steps) trimTo(position int) {
 	if position == 0 {
 		return
@@ -107,7 +109,7 @@ func (s *steps) trimTo(position int) {
 	s.trimBefore(cut)
 }
 
-// trimEnd is the last index before which all may go: there begins the last turn, or what the model has not answered in it.
+// trimEnd returns the last index at which the draft may be cut: the beginning of the last turn, or, later in that turn, the model's last answer.
 func trimEnd(messages []*chatctx.DraftMessage) int {
 	end := unread(messages)
 	if last := lastUser(messages); last < len(messages) {
@@ -116,13 +118,13 @@ func trimEnd(messages []*chatctx.DraftMessage) int {
 	return end
 }
 
-// trimBefore drops what may go of the messages before an index, which is a place where they may be cut.
+// trimBefore drops the messages before an index at which the draft may be cut, except those that must stay.
 func (s *steps) trimBefore(cut int) {
 	stay, head := layoutOf(s.d.Messages).stay, s.turnHead(cut)
 	leaveOut(s.d, "trim", Trimmed, "the oldest messages go where all does not fit", func(i int) bool { return i < cut && i != head && !stay[i] })
 }
 
-// turnHead is the index of the user message whose turn a cut goes through, -1 where the cut lies between turns.
+// turnHead returns the index of the user message of the turn that a cut divides, -1 if the cut is between turns.
 func (s *steps) turnHead(cut int) int {
 	if cut >= len(s.d.Messages) || startsTurn(s.d.Messages[cut]) {
 		return -1
@@ -137,8 +139,8 @@ func (s *steps) turnHead(cut int) int {
 
 func startsTurn(m *chatctx.DraftMessage) bool { return m.Role == pool.User && m.Kind == "" }
 
-// trimAt is the first index that clears goal tokens, or the last that clears any more, and whether what it clears is enough. Up to the last turn it is the beginning of a
-// turn; in it, any place where the messages may be cut, the answer to the newest results kept.
+// trimAt returns the first index to cut at that clears goal tokens, or the last one that may be cut, and whether it clears enough. Before the last turn it is
+// the beginning of a turn; inside the last turn, any index at which the messages may be cut, up to the model's last answer.
 func (s *steps) trimAt(over, goal int) (cut int, enough bool) {
 	messages := s.d.Messages
 	l := layoutOf(messages)

@@ -7,8 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// partner gives for each message that answers a call the index of the message with the call, and for all others -1. Ids of calls are unique in their message only,
-// so a result answers the nearest call before it that has its id: mostly one of the last message with calls, and only where it is not are all looked through.
+// partner returns for each message that answers a call the index of the message with the call, and -1 for all others. Ids of calls are unique only in their
+// message, so a result answers the nearest earlier call with its id: mostly one of the last message with calls, and only otherwise are all searched.
 func partner(messages []*chatctx.DraftMessage) []int {
 	out := make([]int, len(messages))
 	last, known := -1, 0
@@ -48,13 +48,13 @@ func hasCall(m *chatctx.DraftMessage, id string) bool {
 	return false
 }
 
-// layout tells what of some messages hangs together.
+// layout says which messages belong together.
 type layout struct {
 	partners []int
-	// may: for each index 0 … number of messages whether the messages may be cut before it: no call before and its result after.
+	// may says for each index from 0 to the number of messages whether the draft may be cut before it, without parting a call from its result.
 	may []bool
-	// stay: which messages no step may leave out: pinned ones and all that hang on them by a call, system messages, and the digests of this draft. The summary that a
-	// sub-context or a merge left on the branch is history.
+	// stay says which messages no step may leave out: pinned ones and those that a call links to them, system messages, and the digests of this draft. A
+	// summary that a sub-context or a merge left on the branch is history and may go.
 	stay []bool
 }
 
@@ -71,7 +71,7 @@ func (l *layout) setMay() {
 	for i := range l.may {
 		l.may[i] = true
 	}
-	// A result at i forbids the cuts from its call + 1 to i. Going backwards, reach is the lowest call of the results from here on.
+	// A result at i forbids the cuts from its call + 1 to i. Going backwards, reach is the first call of the results from here on.
 	reach := n
 	for i := n - 1; i >= 0; i-- {
 		if l.partners[i] >= 0 {
@@ -100,19 +100,19 @@ func (l *layout) setStay(messages []*chatctx.DraftMessage) {
 	}
 }
 
-// isSystem: a system message that is text of the conversation's own, and stands for nothing else.
+// isSystem reports whether a message is a system message of the conversation itself, not a summary or a digest.
 func isSystem(m *chatctx.DraftMessage) bool {
 	return m.Role == pool.System && m.Kind != "summary" && m.Kind != "digest"
 }
 
-// Block is a stretch of messages that belong together: From to To, indexes, To not included.
+// Block is a range of messages that belong together: the indexes From to To, without To.
 type Block struct{ From, To int }
 
-// Blocks groups messages: a user message and all that answers it, an answer that nobody asked for with its results, and any other message. A digest, a summary and a system
-// message before the first user message are blocks of their own.
+// Blocks groups messages: a user message and everything that answers it, an answer without a user message with its results, and any other message. A digest, a
+// summary and a system message before the first user message are blocks of their own.
 func Blocks(messages []*chatctx.DraftMessage) []Block {
 	var out []Block
-	asked, alone := false, false // the last block begins with a user message; takes nothing more
+	asked, alone := false, false // the last block begins with a user message; takes no more messages
 	for i, m := range messages {
 		starts := startsTurn(m)
 		if starts || len(out) == 0 || alone || m.Kind == "digest" || m.Kind == "summary" || !asked && m.Role != pool.ToolRole {
@@ -124,7 +124,7 @@ func Blocks(messages []*chatctx.DraftMessage) []Block {
 	return out
 }
 
-// tail is the index at which the last keep blocks begin. The last block is always kept: what it holds waits for an answer, or was just given.
+// tail returns the index at which the last keep blocks begin. It always keeps the last block, which waits for an answer or was just answered.
 func tail(messages []*chatctx.DraftMessage, keep int) int {
 	blocks := Blocks(messages)
 	if keep = max(1, keep); len(blocks) <= keep {
@@ -133,7 +133,7 @@ func tail(messages []*chatctx.DraftMessage, keep int) int {
 	return blocks[len(blocks)-keep].From
 }
 
-// unread is the index from which results wait for the model to read them: what it has not answered yet stays as it is, unless it alone does not fit.
+// unread returns the index from which the model has not read the results. They stay unchanged, unless they alone do not fit.
 func unread(messages []*chatctx.DraftMessage) int {
 	for i, m := range slices.Backward(messages) {
 		if m.Role == pool.Assistant {

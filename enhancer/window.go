@@ -10,29 +10,29 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Window is the room that a draft has. The steps of a pipeline share one.
+// Window is the room that a draft has. The steps of a pipeline share one. It is not safe for concurrent use.
 type Window struct {
-	Counter *tokens.Counter // nil: one for any model
-	// Budget in tokens; 0: none, and nothing is changed.
+	Counter *tokens.Counter // nil means one for any model
+	// Budget is the size of a request, in tokens; 0 means no budget, and nothing is shortened.
 	Budget int
-	// Headroom is the share of the budget that is left free, 0.1 for a tenth.
+	// Headroom is the share of the budget that stays free, 0.1 for a tenth.
 	Headroom float64
-	// ClearAtLeast is how many tokens a step that has to clear any clears, so that the cached beginning of the requests is broken
-	// seldom; 0: a tenth of the limit.
+	// ClearAtLeast is how many tokens a step clears if it must clear any, so that it seldom changes the cached beginning of the requests; 0 means a tenth of
+	// the limit.
 	ClearAtLeast int
 
 	measured *chatctx.Draft
-	ratio    float64 // of the provider's figures to our counts, at least 1
-	// The messages behind each digest of the draft, by what the digest stands for and by its id.
+	ratio    float64 // the ratio of the provider's figures to our counts, at least 1
+	// The messages behind each digest of the draft, by their hash and by the digest's id.
 	behind   map[pool.Hash][]*chatctx.DraftMessage
 	byDigest map[pool.ID][]*chatctx.DraftMessage
-	// The messages that a shorter form stands for, as they were, and what each rule did.
+	// The original messages of those that are shortened, and what each rule did.
 	whole map[pool.ID]*pool.Message
 	rules []RuleFigures
-	paid  []*pool.Message // what a model took
+	paid  []*pool.Message // records of what a model's answers cost
 }
 
-// replace puts a shorter form of count tokens in place of a message, in the draft alone.
+// replace puts a shorter form of count tokens in place of a message, only in the draft.
 func (w *Window) replace(m *chatctx.DraftMessage, shorter *pool.Message, count int) {
 	if w.whole[m.ID] == nil {
 		w.whole[m.ID] = m.Message
@@ -40,7 +40,7 @@ func (w *Window) replace(m *chatctx.DraftMessage, shorter *pool.Message, count i
 	m.Message, m.Tokens = shorter, count
 }
 
-// wholeOf is a message as it was before any step made it shorter.
+// wholeOf returns a message as it was before any step shortened it.
 func (w *Window) wholeOf(m *chatctx.DraftMessage) *pool.Message {
 	if whole := w.whole[m.ID]; whole != nil {
 		return whole
@@ -48,22 +48,22 @@ func (w *Window) wholeOf(m *chatctx.DraftMessage) *pool.Message {
 	return m.Message
 }
 
-// remember keeps the messages that a digest took the place of.
+// remember keeps the messages that a digest replaced.
 func (w *Window) remember(of pool.Hash, id pool.ID, messages []*chatctx.DraftMessage) {
 	w.behind[of], w.byDigest[id] = messages, messages
 }
 
-// Limit is the budget less the headroom, 0 without a budget.
+// Limit returns the budget less the headroom, 0 without a budget.
 func (w *Window) Limit() int {
 	limit := float64(w.Budget) * (1 - w.Headroom)
-	if limit >= float64(w.Budget) { // also what no int could hold
+	if limit >= float64(w.Budget) { // also a limit that no int can hold
 		return w.Budget
 	}
 	return int(limit)
 }
 
-// Measure counts the draft's messages and settles how counts stand to the provider's figures. It is done once for a draft, before the first step; a
-// step that runs outside a pipeline does it itself. A ratio below 1 is taken for 1: what fits by our count must fit.
+// Measure counts the draft's messages and sets the ratio of the provider's figures to our counts. It does so once for a draft, before the first step; a step
+// outside of a pipeline calls it itself. A ratio below 1 counts as 1, since a draft must also fit by our count.
 func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 	if w.measured == d {
 		return nil
@@ -82,10 +82,10 @@ func (w *Window) Measure(ctx context.Context, d *chatctx.Draft) error {
 	return nil
 }
 
-// Size is the draft's size in tokens, brought to the provider's figures.
+// Size returns the draft's size in tokens, in the provider's figures.
 func (w *Window) Size(d *chatctx.Draft) int { return w.scale(w.counter().Sizes(d).Total()) }
 
-// counter is the window's counter, made where none was given.
+// counter returns the window's counter, and makes one if there is none.
 func (w *Window) counter() *tokens.Counter {
 	if w.Counter == nil {
 		w.Counter = tokens.NewCounter("", nil, nil)
@@ -100,7 +100,7 @@ func (w *Window) scale(n int) int {
 	return int(float64(n)*w.ratio) + 1
 }
 
-// Over is by how many tokens, as we count, the draft is over the limit; 0: it fits, or there is no budget.
+// Over returns by how many tokens, by our count, the draft is over the limit; 0 if it fits or there is no budget.
 func (w *Window) Over(d *chatctx.Draft) int {
 	if w.Budget == 0 {
 		return 0
@@ -108,7 +108,7 @@ func (w *Window) Over(d *chatctx.Draft) int {
 	return max(0, w.counter().Sizes(d).Total()-w.counted(w.Limit()))
 }
 
-// counted brings a figure of the provider's to our counts.
+// counted converts one of the provider's figures to our counts.
 func (w *Window) counted(n int) int {
 	if w.ratio <= 1 {
 		return n
@@ -116,7 +116,7 @@ func (w *Window) counted(n int) int {
 	return int(float64(n)/w.ratio) - 1
 }
 
-// goal is how much to clear where over tokens have to go: the next multiple of ClearAtLeast.
+// goal returns how much to clear if over tokens must go: the next multiple of ClearAtLeast.
 func (w *Window) goal(over int) int {
 	unit := w.ClearAtLeast
 	if unit <= 0 {
@@ -125,13 +125,13 @@ func (w *Window) goal(over int) int {
 	return (over + unit - 1) / unit * unit
 }
 
-// of is the count of a message.
+// of returns the count of a message.
 func (w *Window) of(d *chatctx.Draft, m *chatctx.DraftMessage) int { return w.counter().Of(d, m) }
 
-// BudgetError: the draft cannot be made to fit. It says what is left.
+// BudgetError means that the draft cannot be made to fit. It says what is left.
 type BudgetError struct {
 	Size, Limit, Budget           int
-	System, Tools, Pinned, Latest int   // tokens of what stays: prompts and summaries, tool definitions, pinned messages, the last turn
+	System, Tools, Pinned, Latest int   // tokens of the parts that stay: prompts and summaries, tool definitions, pinned messages, the last turn
 	Systems, Pins                 []int // the positions of system messages and of pinned ones
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What comes to the text.
+// These tokens are added to those of the text.
 const (
 	PerMessage      = 4
 	PerCall         = 10
@@ -18,41 +18,42 @@ const (
 
 // Cache keeps counts by message and encoding. A ChatContext is one.
 type Cache interface {
-	// Counts gives the count of each id, 0 where none is kept.
+	// Counts returns the count of each id, 0 if none is kept.
 	Counts(ctx context.Context, encoding string, ids []pool.ID) ([]int, error)
-	// SetCounts keeps counts. Losing them does no harm.
+	// SetCounts keeps counts. It may lose them: they are counted again.
 	SetCounts(ctx context.Context, encoding string, ids []pool.ID, counts []int) error
 }
 
-// Sent says what of a branch goes to a provider. Package turn has it of the adapters.
+// Sent says which parts of a branch go to a provider. Package turn makes it from the adapters.
 type Sent struct {
-	// Name tells these rules from others, in the keys of kept counts.
+	// Name identifies these rules in the keys of kept counts.
 	Name string
-	// Read is a message as it is sent, nil where nothing of it is. artifact may be nil.
+	// Read returns a message as it is sent, nil if nothing of it is. artifact may be nil.
 	Read func(m *pool.Message, artifact func(pool.Hash) ([]byte, error)) *pool.Message
-	// Beside are the texts that each request has beside what a draft says.
+	// Beside are the texts that each request has in addition to those of a draft.
 	Beside []string
 }
 
-// Counter counts for one model. It is used by one goroutine.
+// Counter counts for one model. It is not safe for concurrent use.
 type Counter struct {
 	Model   Model
 	sent    *Sent
 	formula formula
 	cache   Cache
-	texts   map[pool.ID]int // of system prompts and tool definitions, which are not messages
+	texts   map[pool.ID]int // counts of system prompts and tool definitions, which are not messages
 }
 
-// NewCounter counts for a model what sent says; where that is nil, all that any provider takes. cache may be nil.
+// NewCounter returns a Counter for a model that counts what sent says, or, if that is nil, all that any provider takes. cache may be nil.
 func NewCounter(model string, sent *Sent, cache Cache) *Counter {
 	m := ForModel(model)
 	return &Counter{Model: m, sent: sent, formula: formulaOf(m), cache: cache, texts: map[pool.ID]int{}}
 }
 
-// Text is the number of tokens of a text alone.
+// Text returns the number of tokens of a text alone.
 func (c *Counter) Text(text string) int { return c.Model.Encoding.Count(text) }
 
-// Message counts what of a message is sent, with its overheads. read gives the bytes of artifacts and may be nil. A message that goes to no provider counts 0.
+// Message returns the tokens of the parts of a message that are sent, with its overheads. read returns the bytes of artifacts and may be nil. A message that is
+// never sent has 0.
 func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error)) int {
 	if m.Unsent {
 		return 0
@@ -67,7 +68,7 @@ func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error))
 		n += PerCall + c.Text(m.Calls[i].Tool) + c.Text(string(m.Calls[i].Arguments))
 	}
 	switch r := m.Result; {
-	case r == nil, !r.Speaks(): // what stands beside is sent where the result says nothing
+	case r == nil, !r.Speaks(): // if the result says nothing, the content is sent
 		n += c.parts(m.Content, read)
 	case len(r.Parts) > 0:
 		n += c.parts(r.Parts, read)
@@ -79,7 +80,7 @@ func (c *Counter) Message(m *pool.Message, read func(pool.Hash) ([]byte, error))
 	return n
 }
 
-// sameForAll: a message that every provider gets with the same words.
+// sameForAll reports whether every provider gets the message with the same words.
 func sameForAll(m *pool.Message) bool {
 	if m.Result != nil && m.Result.Speaks() {
 		return len(m.Result.Parts) == 0
@@ -115,13 +116,13 @@ func partBytes(p *pool.Part, read func(pool.Hash) ([]byte, error)) []byte {
 	}
 	data, err := read(p.SHA256)
 	if err != nil {
-		return nil // the adapter says so when it needs the bytes
+		return nil // the adapter reports it when it needs the bytes
 	}
 	return data
 }
 
-// Fill sets Tokens of every message of the draft that has none, the summary too: from the cache, else by counting, and keeps what it counted. It also
-// makes System, Prompt and Tools of Total known.
+// Fill sets Tokens of each message of the draft that has none, also of the summary: from the cache, else by counting, and then it keeps the count. It also
+// counts the prompts and tools for Sizes, and marks the messages that no provider gets as Left.
 func (c *Counter) Fill(ctx context.Context, d *chatctx.Draft) error {
 	messages := d.Messages
 	if d.Summary != nil {
@@ -138,7 +139,7 @@ func (c *Counter) Fill(ctx context.Context, d *chatctx.Draft) error {
 	return c.fillTexts(ctx, d)
 }
 
-// special is the key of counts that depend on more than the encoding.
+// special returns the key of counts that depend on more than the encoding.
 func (c *Counter) special() string {
 	key := string(c.Model.Encoding) + "+" + c.formula.name
 	if c.sent != nil {
@@ -147,7 +148,7 @@ func (c *Counter) special() string {
 	return key
 }
 
-// missing are the messages without a count, those apart of which every provider gets something else.
+// missing returns the messages without a count, separated by whether every provider gets the same words.
 func missing(messages []*chatctx.DraftMessage) (alike, special []*chatctx.DraftMessage) {
 	for _, m := range messages {
 		switch {
@@ -171,7 +172,7 @@ func (c *Counter) fill(ctx context.Context, d *chatctx.Draft, encoding string, m
 	return c.keep(ctx, encoding, ids, func(i int) int { return c.Message(messages[i].Message, d.Artifact) }, func(i, n int) { messages[i].Tokens = n })
 }
 
-// keep calls use with the count of each id: the one that is kept, or what count gives, which is then kept.
+// keep calls use with the count of each id: the one that is kept, or else that of count, which it then keeps.
 func (c *Counter) keep(ctx context.Context, encoding string, ids []pool.ID, count func(i int) int, use func(i, n int)) error {
 	if len(ids) == 0 {
 		return nil
@@ -200,15 +201,15 @@ func (c *Counter) keep(ctx context.Context, encoding string, ids []pool.ID, coun
 	return c.cache.SetCounts(ctx, encoding, newIDs, counts)
 }
 
-// textID names a text for the cache: made from its hash, so that the same text has the same name.
+// textID returns a text's id for the cache, made from its hash, so that the same text has the same id.
 func textID(text string) pool.ID {
 	h := sha256.Sum256([]byte(text))
 	id := pool.ID(h[:16])
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of version 8: no message has one
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of version 8, which no message has
 	return id
 }
 
-// fillTexts makes the counts of the draft's prompts and tools known.
+// fillTexts counts the draft's prompts and tools.
 func (c *Counter) fillTexts(ctx context.Context, d *chatctx.Draft) error {
 	var texts []string
 	var ids []pool.ID
@@ -220,7 +221,7 @@ func (c *Counter) fillTexts(ctx context.Context, d *chatctx.Draft) error {
 	return c.keep(ctx, string(c.Model.Encoding), ids, func(i int) int { return c.Text(texts[i]) }, func(i, n int) { c.texts[ids[i]] = n })
 }
 
-// text is the count of a prompt or of the tools, kept in memory.
+// text returns the count of a prompt or of the tools, which it keeps in memory.
 func (c *Counter) text(text string) int {
 	if text == "" {
 		return 0
@@ -241,7 +242,7 @@ func (c *Counter) beside() []string {
 	return c.sent.Beside
 }
 
-// toolText is what stands for the tool definitions in a count: their JSON.
+// toolText returns the text that is counted for tool definitions: their JSON.
 func toolText(tools []chatctx.Tool) string {
 	if len(tools) == 0 {
 		return ""
@@ -265,17 +266,17 @@ func toolText(tools []chatctx.Tool) string {
 	return string(b)
 }
 
-// Sizes are the parts of a draft in tokens.
+// Sizes are the sizes of a draft's parts, in tokens.
 type Sizes struct {
 	System, Prompt, Tools, Summary, Messages, Overhead int
 }
 
-// Total is their sum.
+// Total returns their sum.
 func (s Sizes) Total() int {
 	return s.System + s.Prompt + s.Tools + s.Summary + s.Messages + s.Overhead
 }
 
-// Sizes counts a draft whose messages were filled; one without a count is counted now, and not kept.
+// Sizes returns the sizes of a draft after Fill. A message without a count is counted now, and its count is not kept in the cache.
 func (c *Counter) Sizes(d *chatctx.Draft) Sizes {
 	s := Sizes{Overhead: PerConversation, Tools: c.text(toolText(d.Tools)), Messages: c.messages(d)}
 	for _, t := range c.beside() {
@@ -301,7 +302,7 @@ func (c *Counter) messages(d *chatctx.Draft) int {
 	return n
 }
 
-// Of is a message's count; one without is counted now.
+// Of returns a message's count, 0 if it is not sent. A message without a count is counted now.
 func (c *Counter) Of(d *chatctx.Draft, m *chatctx.DraftMessage) int {
 	if unsent(m) {
 		return 0

@@ -7,10 +7,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// leaveOut marks the messages that no provider gets where they stand: a result whose call is not there or has one already, a system message that says what an earlier one says, and
-// one that begins the branch where a system prompt is set.
+// leaveOut marks the messages as Left that no provider gets at their place: a result whose call is missing or has a result already, a system message that
+// repeats an earlier one, and one that begins the branch if a system prompt is set.
 func (c *Counter) leaveOut(d *chatctx.Draft) {
-	waiting := map[string]int{} // calls without result, by id
+	waiting := map[string]int{} // calls without a result, by id
 	told := map[string]bool{d.System: true}
 	begins := d.Summary == nil && d.Session.Start <= 1
 	for _, m := range d.Messages {
@@ -29,7 +29,7 @@ func (c *Counter) leaveOut(d *chatctx.Draft) {
 		case m.Role == pool.ToolRole && m.Result != nil:
 			id := m.Result.RequestID
 			open, called := waiting[id]
-			late := m.Kind == pool.Late && called // it takes no call's place
+			late := m.Kind == pool.Late && called // a late result answers no open call
 			if m.Left = open == 0 && !late; !m.Left && !late {
 				waiting[id]--
 			}
@@ -40,7 +40,7 @@ func (c *Counter) leaveOut(d *chatctx.Draft) {
 	}
 }
 
-// systemText are a system message's words.
+// systemText returns the words of a system message.
 func systemText(m *pool.Message) string {
 	var texts []string
 	for i := range m.Content {

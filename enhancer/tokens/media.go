@@ -15,15 +15,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// formula is how a provider counts an image and a page of a document. Its name is part of the key of a kept count.
+// formula says how a provider counts an image and a page of a document. Its name is part of the key of a kept count.
 type formula struct {
 	name  string
 	image func(width, height int) int
 	page  func() int
 }
 
-// The providers' published formulas, as they were read in 2025. Where a document's cost is only given as a range or as the image of a page plus its text, the
-// figure here is in the middle of that.
+// formulaOf returns the provider's published formula, as read in 2025. If a document's cost is only given as a range, or as that of a page's image and its
+// text, the figure is in the middle of that.
 func formulaOf(m Model) formula {
 	switch m.Family {
 	case "anthropic":
@@ -38,10 +38,10 @@ func formulaOf(m Model) formula {
 	return formula{name, count, func() int { return count(1024, 1448) + pageText }}
 }
 
-// pageText is the text of a page, where the page's image is sent beside it.
+// pageText is the size of a page's text, which is sent beside the page's image.
 const pageText = 600
 
-// openaiImage gives the formula of one of OpenAI's models: tiles of 512 pixels, or patches of 32.
+// openaiImage returns the name and the formula of one of OpenAI's models: tiles of 512 pixels, or patches of 32.
 func openaiImage(base string) (string, func(w, h int) int) {
 	for _, p := range []struct {
 		prefix string
@@ -63,7 +63,7 @@ func openaiImage(base string) (string, func(w, h int) int) {
 	return "tile" + strconv.Itoa(tile), func(w, h int) int { return first + tile*tiles(w, h) }
 }
 
-// tiles: fitted into 2048 pixels, then the short side brought to 768, then cut into squares of 512.
+// tiles returns the number of tiles: the image is fitted into 2048 pixels, its short side is brought to 768, and then it is cut into squares of 512.
 func tiles(w, h int) int {
 	x, y := shrink(float64(w), float64(h), 2048)
 	if short := min(x, y); short > 768 {
@@ -72,19 +72,19 @@ func tiles(w, h int) int {
 	return ceil(x/512) * ceil(y/512)
 }
 
-// patches of 32 pixels, at most 1536 of them, times the model's factor.
+// patches returns the number of squares of 32 pixels, at most 1536, times the model's factor.
 func patches(w, h int, factor float64) int {
 	n := ceil(float64(w)/32) * ceil(float64(h)/32)
 	return ceil(float64(min(n, 1536)) * factor)
 }
 
-// claudeImage: a token for 750 pixels, once the long edge is within 1568 and the whole within some 1600 tokens.
+// claudeImage returns one token for 750 pixels, after the long edge is brought to 1568, and at most 1600.
 func claudeImage(w, h int) int {
 	x, y := shrink(float64(w), float64(h), 1568)
 	return min(ceil(x*y/750), 1600)
 }
 
-// gemini2Image: 258 for a small image, else for each tile.
+// gemini2Image returns 258 for a small image, else 258 for each tile.
 func gemini2Image(w, h int) int {
 	if w <= 384 && h <= 384 {
 		return 258
@@ -102,7 +102,7 @@ func shrink(x, y, edge float64) (float64, float64) {
 
 func ceil(f float64) int { return int(math.Ceil(f - 1e-9)) }
 
-// media counts an image or a document. data is nil where the bytes are not at hand (a URL): then an image of 1024 by 1024 and a single page are taken.
+// media returns the tokens of an image or a document. If the bytes are not at hand (a URL), data is nil, and it counts an image of 1024 by 1024 or one page.
 func (f formula) media(p *pool.Part, data []byte, e Encoding) int {
 	if p.Type == pool.ImagePart {
 		w, h := imageSize(data)
@@ -124,7 +124,7 @@ func imageSize(data []byte) (int, int) {
 	return 1024, 1024
 }
 
-// webpSize reads the size from the head of a WebP file, 0 if it is none.
+// webpSize reads the size from the head of a WebP file; it returns 0 for other files.
 func webpSize(b []byte) (int, int) {
 	if len(b) < 30 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
 		return 0, 0
@@ -146,7 +146,8 @@ var (
 	pdfCount = regexp.MustCompile(`/Count\s+(\d{1,6})`)
 )
 
-// pdfPages counts pages: the page objects, else the largest count that a page tree names, else one for 100 KB (the objects lie compressed).
+// pdfPages returns the number of pages: of the page objects, else the largest count that a page tree names, else one for each 100 KB, since the objects may be
+// compressed.
 func pdfPages(data []byte) int {
 	if n := len(pdfPage.FindAllIndex(data, -1)); n > 0 {
 		return n

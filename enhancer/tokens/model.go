@@ -2,25 +2,26 @@ package tokens
 
 import "strings"
 
-// Model is what is known of a model for the sake of counting.
+// Model is what counting needs to know of a model.
 type Model struct {
-	Name     string // as it was asked for
+	Name     string // as asked for
 	Base     string // without provider prefixes
 	Family   string // openai, anthropic, gemini, other
 	Encoding Encoding
-	// Own: Encoding is the model's own, and not an approximation.
+	// Own means that Encoding is the model's own, not an approximation.
 	Own bool
-	// Window is how many tokens go into a request and its answer together, Output how many an answer may have; 0 where the model is not in the table. Source and
-	// Date say where the table has them from.
+	// Window is how many tokens a request and its answer may have together, Output how many an answer may have; 0 if the table lacks the model. Source and Date
+	// are the origin of these figures and when it was read.
 	Window, Output int
 	Source, Date   string
 }
 
-// Budget is what a request may take: the window less the output limit, of which at most half the window is set aside (GPT-4's is the whole window). 0: unknown.
+// Budget returns what a request may take: the window less the output limit, but at least half the window, since GPT-4's output limit is its whole window. 0
+// means unknown.
 func (m Model) Budget() int { return m.Window - min(m.Output, m.Window/2) }
 
-// ForModel tells what is known of a model by its name, with or without the provider before it: openai/gpt-4o, openrouter/anthropic/claude-sonnet-4.5,
-// us.anthropic.claude-opus-4-1-v1:0, ft:gpt-4o:org, models/gemini-2.5-pro. No name is refused: an unknown model is counted by cl100k.
+// ForModel returns what is known of a model by its name, with or without a provider before it: openai/gpt-4o, openrouter/anthropic/claude-sonnet-4.5,
+// us.anthropic.claude-opus-4-1-v1:0, ft:gpt-4o:org, models/gemini-2.5-pro. Every name is accepted: an unknown model is counted by cl100k_base.
 func ForModel(name string) Model {
 	m := Model{Name: name, Base: baseName(name), Encoding: CL100k}
 	m.Family = family(m.Base)
@@ -57,7 +58,7 @@ func family(base string) string {
 	return "other"
 }
 
-// encodingOf is the encoding of a model without prefixes, and whether it is that model's own.
+// encodingOf returns the encoding of a model without prefixes, and whether it is the model's own.
 func encodingOf(base string) (Encoding, bool) {
 	for _, p := range []string{"gpt-4o", "gpt-4.", "chatgpt-", "gpt-oss", "codex-"} {
 		if strings.HasPrefix(base, p) {
@@ -78,7 +79,7 @@ func encodingOf(base string) (Encoding, bool) {
 	return CL100k, false
 }
 
-// window is a line of the table: models whose name begins with prefix.
+// window is a row of the table, for models whose name begins with prefix.
 type window struct {
 	prefix         string
 	window, output int
@@ -92,7 +93,7 @@ const (
 	deepseekModels  = "api-docs.deepseek.com/quick_start/pricing"
 )
 
-// windows: the longest prefix wins. Dates say when the source was read.
+// windows is the table; the longest matching prefix wins. Dates say when the source was read.
 var windows = []window{
 	{"gpt-3.5-turbo", 16_385, 4_096, openaiModels, "2025-04"},
 	{"gpt-4", 8_192, 8_192, openaiModels, "2025-04"},

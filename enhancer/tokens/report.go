@@ -9,20 +9,21 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// How good counts are.
+// These words say how exact counts are.
 const (
-	Exact       = "exact"       // by the model's own encoding, or the provider's own counter
-	Calibrated  = "calibrated"  // by another encoding, brought to what the provider reported for earlier requests
+	Exact       = "exact"       // by the model's own encoding, or by the provider's own counter
+	Calibrated  = "calibrated"  // by another encoding, corrected by what the provider reported for earlier requests
 	Approximate = "approximate" // by another encoding, which may be 20 to 30 % off
 )
 
-// same: the message is from a model that counts like this one.
+// same reports whether the message is from a model that counts like this one.
 func (c *Counter) same(m *pool.Message) bool {
 	return m.Meta.Model != "" && (c.Model.Base == "" || family(baseName(m.Meta.Model)) == c.Model.Family)
 }
 
-// Ratio is what the provider's figures are to our counts, from the growth of the input from reply to reply, so that what an earlier request left out
-// does not matter; with a single reply, from its whole input. ok is false where nothing was reported or it fits no request like this one.
+// Ratio returns the ratio of the provider's figures to our counts. It compares the growth of the input from reply to reply, so that messages that an earlier
+// request left out do not matter; with a single reply, it compares the whole input. ok is false if nothing was reported or the figures do not fit a request
+// like this one.
 func (c *Counter) Ratio(d *chatctx.Draft) (ratio float64, ok bool) {
 	var grown, counted, last, since, whole, first int
 	sizes := c.Sizes(d)
@@ -51,7 +52,7 @@ func (c *Counter) Ratio(d *chatctx.Draft) (ratio float64, ok bool) {
 
 func plausible(reported, counted int) bool { return reported*2 >= counted && reported <= counted*2 }
 
-// Preview is the beginning of a message on one line, of at most width characters: its text, else its calls or its result.
+// Preview returns the beginning of a message on one line, at most width characters: its text, else its calls or its result.
 func Preview(m *pool.Message, width int) string {
 	text := m.Text()
 	if text == "" && len(m.Calls) > 0 {
@@ -77,10 +78,10 @@ func Preview(m *pool.Message, width int) string {
 	return oneLine(text, width)
 }
 
-// cut is text without what is surely not shown, so that a large one is not walked.
+// cut returns a text without what is certainly not shown, so that a large one is not walked.
 func cut(text string, width int) string { return text[:min(len(text), 4*width)] }
 
-// oneLine is the beginning of a text, of at most width characters, with every run of white space as one blank.
+// oneLine returns the beginning of a text, at most width characters, with each run of white space as one blank.
 func oneLine(text string, width int) string {
 	text = cut(text, width)
 	b := make([]byte, 0, min(len(text), width)+8)

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// The encodings cut a text into pieces by a regular expression before they merge bytes. Its two forms are written out here as scanners, since a
-// backtracking matcher takes seconds for some texts of 100 KB; tests hold them against the expressions.
+// The encodings cut a text into pieces by a regular expression before they merge bytes. The two expressions are written as scanners here, since a backtracking
+// matcher takes seconds for some texts of 100 KB. Tests compare them with the expressions.
 
-// class is what the expressions tell apart.
+// class is a class of runes that the expressions distinguish.
 type class uint8
 
 const (
@@ -17,23 +17,23 @@ const (
 	upper                  // Lu, Lt
 	lower                  // Ll
 	bothCases              // Lm, Lo: a letter that counts as upper and as lower
-	mark                   // M: upper and lower to o200k, no letter to cl100k
+	mark                   // M: upper and lower in o200k, no letter in cl100k
 	number
 	space
-	newline // \r \n: a space, too
+	newline // \r \n, which are spaces too
 )
 
 func (c class) letter() bool  { return c == upper || c == lower || c == bothCases }
 func (c class) isSpace() bool { return c == space || c == newline }
 
-// capital and small are the two sides of o200k's words.
+// capital and small are the two parts of o200k's words.
 func (c class) capital() bool { return c == upper || c == bothCases || c == mark }
 func (c class) small() bool   { return c == lower || c == bothCases || c == mark }
 
-// symbol is what neither expression calls a letter, a number or a space.
+// symbol reports whether c is neither a letter, a number nor a space in the expressions.
 func (c class) symbol() bool { return c == other || c == mark }
 
-// basicPlane holds the class of each rune below 0x10000.
+// basicPlane has the class of each rune below 0x10000.
 var basicPlane = sync.OnceValue(func() *[1 << 16]class {
 	var t [1 << 16]class
 	for r := range t {
@@ -62,13 +62,13 @@ func lookUp(r rune) class {
 	return other
 }
 
-// scanner cuts pieces off a text that is valid UTF-8.
+// scanner cuts pieces off a text, which must be valid UTF-8.
 type scanner struct {
 	text  string
 	table *[1 << 16]class
 }
 
-// at is the class of the rune at byte i and its length; length 0 at the end.
+// at returns the class and the length of the rune at byte i; length 0 at the end.
 func (s *scanner) at(i int) (class, int) {
 	if i >= len(s.text) {
 		return other, 0
@@ -83,7 +83,7 @@ func (s *scanner) at(i int) (class, int) {
 	return lookUp(r), n
 }
 
-// run is the end of the longest run from i whose classes fit.
+// run returns the end of the longest run from i whose classes fit.
 func (s *scanner) run(i int, fits func(class) bool) int {
 	for {
 		c, n := s.at(i)
@@ -94,7 +94,7 @@ func (s *scanner) run(i int, fits func(class) bool) int {
 	}
 }
 
-// contraction is the end of 's 't 're 've 'm 'll or 'd at i, or i.
+// contraction returns the end of 's 't 're 've 'm 'll or 'd at i, or i.
 func (s *scanner) contraction(i int) int {
 	if i+1 >= len(s.text) || s.text[i] != '\'' {
 		return i
@@ -112,7 +112,7 @@ func (s *scanner) contraction(i int) int {
 	return i
 }
 
-// digits is the end of one to three numbers from i.
+// digits returns the end of one to three numbers from i.
 func (s *scanner) digits(i int) int {
 	for range 3 {
 		c, n := s.at(i)
@@ -124,7 +124,7 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// symbols is the end of symbols from i, perhaps after one blank, with the line ends (and, where slash is set, slashes) after them; i if there are none.
+// symbols returns the end of the symbols from i, perhaps after one blank, with the line ends (and, if slash is set, slashes) after them; i if there are none.
 func (s *scanner) symbols(i int, slash bool) int {
 	from := i
 	if s.text[i] == ' ' {
@@ -140,8 +140,8 @@ func (s *scanner) symbols(i int, slash bool) int {
 	return end
 }
 
-// spaces is the end of the piece that begins with the space at i: up to the last line end of the run; else all of it but the last
-// rune, which goes with the word after it.
+// spaces returns the end of the piece that begins with the space at i: the last line end of the run, else all of it except the last rune, which goes with the
+// next word.
 func (s *scanner) spaces(i int) int {
 	last, lineEnd := i, -1
 	end := i
@@ -165,7 +165,7 @@ func (s *scanner) spaces(i int) int {
 	return last
 }
 
-// cl100k is the end of the piece at i.
+// cl100k returns the end of the piece at i.
 func (s *scanner) cl100k(i int) int {
 	if end := s.contraction(i); end > i {
 		return end
@@ -182,7 +182,7 @@ func (s *scanner) cl100k(i int) int {
 	return s.rest(i, c, false)
 }
 
-// o200k is the end of the piece at i.
+// o200k returns the end of the piece at i.
 func (s *scanner) o200k(i int) int {
 	c, n := s.at(i)
 	end := i
@@ -204,8 +204,8 @@ func (s *scanner) o200k(i int) int {
 	return s.rest(i, c, true)
 }
 
-// word is the end of a word of o200k at i, or i: capitals and then small letters; where no small one follows, the capitals up to the last that is also
-// small; where none is, the capitals, and small is false.
+// word returns the end of an o200k word at i, or i. A word is capitals and then small letters; if no small letter follows, the capitals up to the last one that
+// is also small; if there is none, the capitals, and small is false.
 func (s *scanner) word(i int) (end int, small bool) {
 	both, end := i, i
 	for {
@@ -227,7 +227,7 @@ func (s *scanner) word(i int) (end int, small bool) {
 	return end, false
 }
 
-// rest is the end of a piece at i, of class c, that is no word.
+// rest returns the end of a piece at i, of class c, that is not a word.
 func (s *scanner) rest(i int, c class, slash bool) int {
 	if c == number {
 		return s.digits(i)

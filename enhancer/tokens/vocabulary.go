@@ -16,12 +16,12 @@ const (
 	CL100k Encoding = "cl100k_base"
 )
 
-// longest is the length in bytes up to which a piece is counted exactly. A longer one (a run without a space or a change of kind, which no language has) is
-// cut into pieces of that length, which may count a token more at each cut: merging bytes takes the square of a piece's length.
+// longest is the length in bytes up to which a piece is counted exactly. A longer one (a run without a space or a change of kind, which no language has) is cut
+// into pieces of that length, which may add one token for each cut, since merging takes quadratic time in the length of a piece.
 const longest = 128
 
-// Count is the number of tokens in text. Bytes that are not UTF-8 count as the replacement character, as which they are sent. It reads the
-// vocabulary at the first call and is safe for concurrent use.
+// Count returns the number of tokens of text. Bytes that are not UTF-8 count as the replacement character, as which they are sent. The first call reads the
+// vocabulary. It is safe for concurrent use.
 func (e Encoding) Count(text string) int {
 	if text == "" {
 		return 0
@@ -65,7 +65,7 @@ func (e Encoding) vocabulary() *vocabulary {
 	return readCL100k()
 }
 
-// vocabulary gives the rank of each token. Those of up to seven bytes stand under a number, which is found faster.
+// vocabulary has the rank of each token. Tokens of up to seven bytes are stored under a number, which is faster to find.
 type vocabulary struct {
 	short map[uint64]uint32
 	long  map[string]uint32
@@ -73,7 +73,7 @@ type vocabulary struct {
 
 const noToken = ^uint32(0)
 
-// key packs up to seven bytes and their number.
+// key packs up to seven bytes and their number into one number.
 func key(b string) uint64 {
 	k := uint64(len(b)) << 56
 	for i := range len(b) {
@@ -96,13 +96,13 @@ func (v *vocabulary) rank(b string) uint32 {
 	return r
 }
 
-// files are the vocabularies that OpenAI publishes with tiktoken (MIT).
+// files has the vocabularies that OpenAI publishes with tiktoken (MIT).
 //
 //go:embed o200k_base.tokens cl100k_base.tokens
 var files embed.FS
 
-// readVocabulary reads a file of tokens in the order of their ranks, each with its length in a byte before it. The files are part of the program, so
-// one that cannot be read is a fault of the build.
+// readVocabulary reads a file of tokens in the order of their ranks, each after a byte with its length. It panics if the file is missing, since it is part of
+// the program.
 func readVocabulary(e Encoding) *vocabulary {
 	data, err := files.ReadFile(string(e) + ".tokens")
 	if err != nil {
@@ -123,13 +123,14 @@ func readVocabulary(e Encoding) *vocabulary {
 	return v
 }
 
-// merger merges the bytes of one piece, and keeps its memory for the next.
+// merger merges the bytes of one piece, and reuses its memory for the next.
 type merger struct {
-	start [longest + 1]int32  // where each part begins; the last is the end of the piece
-	join  [longest + 1]uint32 // the rank of each part with the one after it
+	start [longest + 1]int32  // where each part begins; after the last part, the end of the piece
+	join  [longest + 1]uint32 // the rank of each part joined with the next one
 }
 
-// count is the number of tokens of a piece of at most longest bytes: parts begin as bytes, and the pair of lowest rank is joined until none is a token.
+// count returns the number of tokens of a piece of at most longest bytes. The parts begin as single bytes; the pair with the lowest rank is joined until no
+// pair is a token.
 func (m *merger) count(v *vocabulary, piece string) int {
 	if len(piece) < 2 || v.rank(piece) != noToken {
 		return min(len(piece), 1)
@@ -163,7 +164,7 @@ func (m *merger) count(v *vocabulary, piece string) int {
 	return n
 }
 
-// rejoin sets the rank of part i of n with the one after it.
+// rejoin sets the rank of part i of n joined with the next one.
 func (m *merger) rejoin(v *vocabulary, piece string, i, n int) {
 	m.join[i] = noToken
 	if i+2 <= n {
