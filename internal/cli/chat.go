@@ -291,7 +291,7 @@ func (s *chat) command(line string) {
 		s.show(chatHelp)
 		return
 	}
-	if err == nil && len(p.args) == 0 && !p.help {
+	if err == nil && s.term != nil && !p.help {
 		p, args, err = s.picked(p, args)
 	}
 	if err != nil {
@@ -332,26 +332,28 @@ func (s *chat) show(text string) {
 	s.ready()
 }
 
-// picked lets the person choose the target of a command that moves elsewhere but names none.
+// picked asks the person, with the whole terminal, for what a command does not say: where to go, or in an editor for another text.
 func (s *chat) picked(p *parsed, args []string) (*parsed, []string, error) {
-	if s.term == nil || p.name() != "use" && p.name() != "switch" {
+	asks := map[string]func(*run) (string, error){"use": (*run).pickContext, "switch": (*run).pickBranch}[p.name()]
+	if p.name() == "edit" && len(p.args) == 1 {
+		asks = (*run).editedText
+	} else if len(p.args) > 0 {
+		asks = nil
+	}
+	if asks == nil {
 		return p, args, nil
 	}
-	var name string
+	var answer string
 	err := s.term.Aside(func() (err error) {
 		r := *s.r
-		r.st, r.executors, r.override = nil, &executors{}, s.shared(p)
-		if p.name() == "use" {
-			name, err = r.pickContext()
-		} else {
-			name, err = r.pickBranch()
-		}
+		r.st, r.executors, r.override, r.args = nil, &executors{}, s.shared(p), p.args
+		answer, err = asks(&r)
 		return err
 	})
 	if err != nil {
 		return p, args, err
 	}
-	args = append(args, "--", name)
+	args = append(args, "--", answer)
 	p, err = split(allCommands(), args)
 	return p, args, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ chatctx rm --empty --older-than 30d --dry-run`},
 			{name: "ls", does: "list the labels, and how many contexts have each", scope: onStore, do: doLabelLs, json: "label, contexts; a line each", example: "chatctx label ls"},
 		}},
 		{name: "restore", args: "CTX", does: "take a context out of the trash", scope: onStore, do: doRestore,
-			json: "operation, context, title", example: "chatctx restore holiday"},
+			json: "operation, context, title; a line each, sub-contexts too", example: "chatctx restore holiday"},
 		{name: "status", does: "where you are: context, branch, model, how much of the window is used, session, open calls, queue, cache", scope: onBranch, do: doStatus,
 			json:    "store, context, title, branch, messages, head, revision, model, provider, mode, tokens{input_tokens, output_tokens}, " + contract.WindowFields + ", cache{read_tokens, written_tokens}, session, open_calls, queued, replying{program, pid, host, since}",
 			example: "chatctx status"},
@@ -203,6 +204,12 @@ func (r *run) nothingListed(o chatctx.ListOptions) string {
 		return "no context fits"
 	case o.Trash:
 		return "the trash is empty"
+	}
+	if trash, err := r.inTrash(); err == nil && len(trash) > 0 {
+		return fmt.Sprintf("all there is lies in the trash (%s): %s   bring one back: %s", count(len(trash), "context"), r.onStore("ls --trash"), r.onStore("restore CTX"))
+	}
+	if labels, err := r.st.Labels(r.ctx); err == nil && labels[chatctx.Archived] > 0 {
+		return fmt.Sprintf("all there is has the label archived (%s): %s", count(labels[chatctx.Archived], "context"), r.onStore("ls --label "+chatctx.Archived))
 	}
 	return "no contexts yet\n" + firstSteps
 }
@@ -343,11 +350,46 @@ func doRestore(r *run) error {
 	if err != nil {
 		return err
 	}
+	before, err := r.inTrash()
+	if err != nil {
+		return err
+	}
 	c, err := st.Restore(r.ctx, r.arg(0))
 	if err != nil {
 		return err
 	}
-	return r.made(c, namedContext{Where: whereOf(c), Title: c.Title}, "%s %s is back", titled(c.Title, c.Context), short(c.Context))
+	after, err := r.inTrash()
+	if err != nil {
+		return err
+	}
+	var back []*chatctx.ContextInfo // the one that was named first
+	for _, info := range before {
+		switch {
+		case info.ID == c.Context:
+			back = slices.Insert(back, 0, info)
+		case !slices.ContainsFunc(after, func(i *chatctx.ContextInfo) bool { return i.ID == info.ID }):
+			back = append(back, info)
+		}
+	}
+	for _, info := range back {
+		v := namedContext{Where: where{Operation: c.Operation, Context: info.ID}, Title: info.Title}
+		if err := r.emit(v, func() { r.printf("%s %s is back\n", titled(info.Title, info.ID), short(info.ID)) }); err != nil {
+			return err
+		}
+	}
+	r.note("take it back: %s", r.again("undo "+c.Operation))
+	return nil
+}
+
+// inTrash are the contexts in the trash.
+func (r *run) inTrash() (all []*chatctx.ContextInfo, err error) {
+	for info, err := range r.st.Contexts(r.ctx, chatctx.ListOptions{Trash: true}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	return all, nil
 }
 
 // doShow shows a message, or the context.

@@ -70,7 +70,9 @@ func (r *run) runEditor(editor []string, text string) (string, error) {
 	if r.con.tty {
 		cmd.Stdout = os.Stdout
 	}
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); errors.Is(err, exec.ErrNotFound) {
+		return "", &hinted{fmt.Errorf("there is no editor %q; nothing was done", editor[0]), "name yours: export EDITOR=…, or say the text: chatctx edit REF TEXT"}
+	} else if err != nil {
 		return "", fmt.Errorf("the editor %q: %w; nothing was done", strings.Join(editor, " "), err)
 	}
 	b, err := os.ReadFile(f.Name())

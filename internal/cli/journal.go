@@ -117,7 +117,7 @@ func doUndo(r *run) error {
 	if err != nil {
 		return contextHint(err)
 	}
-	return r.undone(u, "took back")
+	return r.undone(u, true)
 }
 
 func doRedo(r *run) error {
@@ -129,14 +129,17 @@ func doRedo(r *run) error {
 	if err != nil {
 		return contextHint(err)
 	}
-	return r.undone(u, "did again: took back")
+	return r.undone(u, false)
 }
 
 // undone reports what was undone, whose it was and how to redo it.
-func (r *run) undone(u *chatctx.Undone, did string) error {
+func (r *run) undone(u *chatctx.Undone, back bool) error {
 	what := ""
 	if o := u.Undid; o != nil {
-		what = fmt.Sprintf("%s %s", o.ID, clean(o.What))
+		if what = "took back " + o.ID + " "; !back {
+			what = "did again: "
+		}
+		what += clean(o.What)
 		if len(o.Branches) > 0 {
 			what += " on " + oneLine(strings.Join(o.Branches, ", "))
 		}
@@ -148,7 +151,7 @@ func (r *run) undone(u *chatctx.Undone, did string) error {
 		in = " in " + titled(u.Title, u.Context)
 	}
 	return r.emit(contract.UndoneOf(u), func() {
-		r.printf("%s %s%s\n", did, what, in)
+		r.printf("%s%s\n", what, in)
 		r.note("the other way: %s", r.again("undo "+u.Operation))
 	})
 }

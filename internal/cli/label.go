@@ -9,19 +9,17 @@ import (
 
 func doLabelAdd(r *run) error {
 	label := r.arg(0)
-	return r.relabel("label", func(i *chatctx.ContextInfo) bool { return !slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Label(label) })
+	return r.relabel("label", clean(label)+" is a label of", func(i *chatctx.ContextInfo) bool { return !slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Label(label) })
 }
 
 func doLabelRm(r *run) error {
 	label := r.arg(0)
-	if !r.filtered() {
-		return r.relabel("take the label off", func(*chatctx.ContextInfo) bool { return true }, func(b *chatctx.Batch) { b.Unlabel(label) })
-	}
-	return r.relabel("take the label off", func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, label) }, func(b *chatctx.Batch) { b.Unlabel(label) })
+	has := func(i *chatctx.ContextInfo) bool { return slices.Contains(i.Labels, label) || !r.filtered() }
+	return r.relabel("take the label off", "took the label "+clean(label)+" off", has, func(b *chatctx.Batch) { b.Unlabel(label) })
 }
 
 // relabel changes the labels of the contexts that the command line selects, except those where nothing would change.
-func (r *run) relabel(what string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
+func (r *run) relabel(what, did string, changes func(*chatctx.ContextInfo) bool, change func(*chatctx.Batch)) error {
 	if err := r.needsNames(r.args[1:], "chatctx label add work holiday"); err != nil {
 		return err
 	}
@@ -48,7 +46,7 @@ func (r *run) relabel(what string, changes func(*chatctx.ContextInfo) bool, chan
 			return err
 		}
 		err = r.emit(namedContext{Where: whereOf(c), Title: c.Title}, func() {
-			r.printf("%s of %s %s\n", clean(c.What), titled(c.Title, c.Context), short(c.Context))
+			r.printf("%s %s %s\n", did, titled(c.Title, c.Context), short(c.Context))
 			r.note("take it back: %s --context %s", r.onStore("undo "+c.Operation), short(c.Context))
 		})
 		if err != nil {

@@ -67,7 +67,11 @@ func subCommands() []*command {
 }
 
 func (r *run) subLine(i *chatctx.TaskInfo) {
-	words := fmt.Sprintf("%s  %s  %s, from %s", r.paint(yellow, short(i.ID)), pad(i.State, 9), titled(i.Title, i.ID), clean(i.BranchName))
+	state := i.State
+	if state == chatctx.TaskRunning && i.Messages <= 1 { // the goal alone
+		state = "not begun"
+	}
+	words := fmt.Sprintf("%s  %s  %s, from %s", r.paint(yellow, short(i.ID)), pad(state, 9), titled(i.Title, i.ID), clean(i.BranchName))
 	switch {
 	case i.ParentGone:
 		words += ", its parent is gone"

@@ -156,6 +156,11 @@ func doToolsAdd(r *run) error {
 			return err
 		}
 	}
+	did := "added"
+	if before, err := r.kept(); err == nil && slices.ContainsFunc(before, func(k chatctx.KeptTool) bool { return k.Name == t.Name && k.Store == r.is("store") }) {
+		did = "replaced"
+	}
+	r.close()
 	var done *chatctx.Committed
 	if r.is("store") {
 		st, err := r.creator()
@@ -178,7 +183,7 @@ func doToolsAdd(r *run) error {
 	if t.MCP {
 		what = fmt.Sprintf(" with %s", count(len(t.Remotes), "tool"))
 	}
-	return r.made(done, v, "added the tool %s%s", clean(t.Name), what)
+	return r.made(done, v, "%s the tool %s%s", did, clean(t.Name), what)
 }
 
 // kept returns the tools that the flags name.
