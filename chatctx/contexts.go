@@ -529,6 +529,11 @@ func (s *Store) trash(ctx context.Context, what string, at pool.Time, refs []str
 			} else if there { // another program was faster
 				continue
 			}
+			if at != 0 {
+				if err := t.Unanswered(); err != nil {
+					return err
+				}
+			}
 			if err := st.Trash(t, at); err != nil {
 				return err
 			}

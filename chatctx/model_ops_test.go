@@ -578,6 +578,12 @@ func (r *run) trash(c *convo) error {
 	byUndo := r.rng.Intn(2) == 0
 	r.say("trash and restore, by undo %t", byUndo)
 	_, err := r.store().Trash(bg, c.id.String())
+	for _, p := range c.replies {
+		if p.holds(r.now) {
+			r.wanted(err, chatctx.ErrConflict, "trash while somebody answers")
+			return nil
+		}
+	}
 	r.must(err, "trash")
 	_, err = r.view(c).Append(bg, "", pool.NewText(pool.User, "lost"))
 	r.wanted(err, chatctx.ErrConflict, "append in the trash")

@@ -62,7 +62,7 @@ func (r *run) branchLine(b *chatctx.BranchInfo) {
 			from += " at " + short(b.At)
 		}
 	}
-	r.printf("%s %s  %s\n", mark, pad(cut(oneLine(b.Name), 40), 16), r.paint(dim, head+from))
+	r.row(4, "%s %s  %s", mark, pad(cut(oneLine(b.Name), 40), 16), r.paint(dim, head+from))
 }
 
 // forked reports a new branch.

@@ -297,8 +297,8 @@ func (r *run) callLineIn(st *chatctx.Store, c *chatctx.Call, state string, title
 	if line != whole {
 		when += fmt.Sprintf(", cut: %s shows all", r.again("calls show "+callName(c)))
 	}
-	r.printf("%s  %s  %s\n    %s  %s\n", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(state, 9)), line,
-		clean(c.Branch)+" of "+title, r.paint(dim, when))
+	r.row(4, "%s  %s  %s", r.paint(yellow, callName(c)), r.paint(callStyle(c), pad(state, 9)), line)
+	r.row(4, "    %s of %s  %s", clean(c.Branch), title, r.paint(dim, when))
 }
 
 func callStyle(c *chatctx.Call) string {

@@ -220,17 +220,25 @@ func (r *run) contextLine(i *chatctx.ContextInfo) {
 	if i.Current {
 		mark = r.paint(green, "*")
 	}
-	const before, after = 2 + 8 + 2 + 16 + 2, 2 + 36 // the columns around the title
-	room := max(r.con.width-before-after, 16)
+	date := pad(moment(i.Updated), 16) + "  "
 	end := fmt.Sprintf("%s, %s, on %s", count(i.Messages, "message"), count(i.Branches, "branch"), oneLine(i.Active))
 	title := oneLine(i.Title)
 	if title == "" {
 		title = "(no title)"
 	}
-	if r.con.tty { // output to another program is not shortened
-		end, title = cut(end, max(r.con.width-before-room-2, 8)), cut(title, room)
+	const id, titles, ends = 2 + 8 + 2, 16, 36 // the columns before the date, and what title and end take
+	room := max(r.con.width-id-len(date)-2-ends, titles)
+	if r.con.tty { // what goes to another program is whole; on a narrow terminal the end gives way first, then the date
+		left := r.con.width - id
+		if left -= len(date); left < titles+2 {
+			date, left = "", left+len(date)
+		}
+		if end = cut(end, max(left-room-2, 0)); left < room+2+len("1 message") {
+			end, room = "", left
+		}
+		title = cut(title, room)
 	}
-	r.printf("%s %s  %s  %s  %s\n", mark, r.paint(yellow, short(i.ID)), pad(moment(i.Updated), 16), pad(title, room), r.paint(dim, end))
+	r.printf("%s %s  %s%s\n", mark, r.paint(yellow, short(i.ID)), date, strings.TrimRight(pad(title, room)+"  "+r.paint(dim, end), " "))
 }
 
 // when parses a moment: a date, a time, or how long before now.

@@ -86,15 +86,15 @@ func (r *run) storePrices(st *chatctx.Store) (*cost.Prices, error) {
 
 func (r *run) printCost(q *cost.Query, report *cost.Report) {
 	for _, g := range report.Groups {
-		r.printf("%s  %s\n", pad(amounts(&g.Sums), 14), costLine(q.By, g))
+		r.row(4, "%s  %s", pad(amounts(&g.Sums), 14), costLine(q.By, g))
 	}
 	if len(report.Groups) > 0 {
 		r.printf("\n")
 	}
-	r.printf("%s for %s\n", amounts(&report.Sums), spentOn(&report.Sums))
+	r.row(4, "%s for %s", amounts(&report.Sums), spentOn(&report.Sums))
 	if len(report.Kinds) > 1 {
 		for _, g := range report.Kinds {
-			r.printf("  %s %s, %s\n", pad(g.Kind, 8), amounts(&g.Sums), count(g.Replies, "time"))
+			r.row(4, "  %s %s, %s", pad(g.Kind, 8), amounts(&g.Sums), count(g.Replies, "time"))
 		}
 	}
 	for _, g := range report.Unpriced {

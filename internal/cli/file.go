@@ -250,7 +250,7 @@ func statsByContext(r *run, st *chatctx.Store) error {
 		v := spaceJSON{c.ID, c.Title, c.Messages, c.Bytes, c.MessageBytes, c.OperationBytes, c.ArtifactBytes, c.Trashed != 0}
 		err := r.emit(v, func() {
 			trash := map[bool]string{true: " (in the trash)"}[v.Trashed]
-			r.printf("%s  %10s  %s, artifacts %s  %s%s\n", short(c.ID), size(c.Bytes+c.ArtifactBytes), count(c.Messages, "message"), size(c.ArtifactBytes), titled(c.Title, c.ID), trash)
+			r.row(4, "%s  %10s  %s, artifacts %s  %s%s", short(c.ID), size(c.Bytes+c.ArtifactBytes), count(c.Messages, "message"), size(c.ArtifactBytes), titled(c.Title, c.ID), trash)
 		})
 		if err != nil || r.stopped() {
 			return err

@@ -259,7 +259,7 @@ func listTags(r *run) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		v := map[string]any{"context": c.ID, "tag": name, "message": tags[name]}
-		if err := r.emit(v, func() { r.printf("%s  %s\n", r.paint(yellow, short(tags[name])), clean(name)) }); err != nil {
+		if err := r.emit(v, func() { r.row(4, "%s  %s", r.paint(yellow, short(tags[name])), clean(name)) }); err != nil {
 			return err
 		}
 	}

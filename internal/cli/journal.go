@@ -81,9 +81,9 @@ func (r *run) operationLine(o *chatctx.Operation) {
 	if o.User != "" {
 		by += " for " + clean(o.User)
 	}
-	r.printf("%s  %s  %s  %s\n", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, by))
+	r.row(8, "%s  %s  %s  %s", r.paint(yellow, pad(o.ID, 6)), moment(o.At), what, r.paint(dim, by))
 	if about := aboutOperation(o); about != "" {
-		r.printf("        %s\n", about)
+		r.row(8, "        %s", about)
 	}
 }
 

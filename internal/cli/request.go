@@ -230,9 +230,9 @@ func (r *run) explainMessage(m *chatctx.DraftMessage, v explainedJSON) {
 	if v.Position == 0 { // made for the request
 		place, role = pad("", 6), v.Kind
 	}
-	r.printf("%s %s %s %s %6d  %s\n", place, r.paint(yellow, short(v.ID)), pad(role, 9), pad(state, 16), v.Tokens, cut(preview(m.Message), max(r.con.width-52, 10)))
+	r.row(7, "%s %s %s %s %6d  %s", place, r.paint(yellow, short(v.ID)), pad(role, 9), pad(state, 16), v.Tokens, cut(preview(m.Message), max(r.con.width-52, 10)))
 	for _, n := range v.Notes {
-		r.printf("       %s\n", r.paint(dim, clean(n)))
+		r.row(7, "       %s", r.paint(dim, clean(n)))
 	}
 }
 
@@ -263,11 +263,11 @@ func (r *run) explainSteps(req *turn.Request) {
 			r.printf("%s  %d → %d tokens\n", pad(s.Name, 12), s.Before, s.After)
 		}
 	}
-	r.printf("%s of %s, the next request: %s\n", clean(req.Model), req.Provider, req.Forecast)
+	r.row(2, "%s of %s, the next request: %s", clean(req.Model), req.Provider, req.Forecast)
 	if req.Forecast.Reported != nil {
-		r.printf("%s\n", req.Forecast.Reported)
+		r.row(2, "%s", req.Forecast.Reported)
 	}
-	r.printf("%s\n", prefixText(req.First, &req.Prefix))
+	r.row(2, "%s", prefixText(req.First, &req.Prefix))
 }
 
 // prefixText says what a request shares with the last one.

@@ -268,7 +268,7 @@ func doRulesLs(r *run) error {
 			if rule.Reason != "" {
 				words = append(words, "("+oneLine(rule.Reason)+")")
 			}
-			r.printf("%s\n", strings.Join(words, "  "))
+			r.row(4, "%s", strings.Join(words, "  "))
 		})
 		if err != nil {
 			return err

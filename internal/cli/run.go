@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	xansi "github.com/charmbracelet/x/ansi"
 	urfave "github.com/urfave/cli/v3"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -305,7 +306,16 @@ func (r *run) out(safe func(io.Writer) io.Writer) io.Writer {
 // printf prints data. It does not fail: a loop checks stopped, and the end of the command reports the error.
 func (r *run) printf(format string, args ...any) { fmt.Fprintf(r.con.out, format, args...) }
 
-// note prints a line for the person on standard error, after the output so far. Under --json it prints nothing.
+// row prints a line of a table. On a terminal what does not fit stands below, indented; what goes to another program is one line.
+func (r *run) row(indent int, format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if r.con.tty {
+		line = strings.ReplaceAll(xansi.Wrap(line, max(r.con.width-indent, 10), ""), "\n", "\n"+strings.Repeat(" ", indent))
+	}
+	fmt.Fprintln(r.con.out, line)
+}
+
+// note prints a line for the person on standard error, after what was printed so far. Under --json it prints nothing.
 func (r *run) note(format string, args ...any) {
 	if r.json() {
 		return

@@ -203,9 +203,10 @@ func (r *run) printHit(h *chatctx.Hit) {
 	if len(on) > 0 {
 		where += ", " + strings.Join(on, ", ")
 	}
-	r.printf("%s%s\n", head, where)
-	r.printf("  %s%s%s\n", clean(h.Snippet[:h.Match.From]), r.paint(bold, clean(h.Snippet[h.Match.From:h.Match.To])), clean(h.Snippet[h.Match.To:]))
-	r.printf("  %s\n\n", r.paint(dim, r.again(goTo(h))))
+	r.row(2, "%s%s", head, where)
+	r.row(2, "  %s%s%s", clean(h.Snippet[:h.Match.From]), r.paint(bold, clean(h.Snippet[h.Match.From:h.Match.To])), clean(h.Snippet[h.Match.To:]))
+	r.row(4, "  %s", r.paint(dim, r.again(goTo(h))))
+	r.printf("\n")
 }
 
 // goTo returns the command that shows a hit.

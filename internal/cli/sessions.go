@@ -369,7 +369,7 @@ func (r *run) sessionLine(s *enhancer.SessionInfo) {
 	if s.CacheRead > 0 && s.Input > 0 {
 		cached = fmt.Sprintf(", %d %% of the input from the cache", (200*s.CacheRead+s.Input)/(2*s.Input))
 	}
-	r.printf("%s %2d  #%d to #%d, %s, %s tokens%s  %s\n", mark, s.Number, s.Start, max(s.End, s.Start-1), count(s.Messages, "message"), enhancer.Short(s.Tokens), cached,
+	r.row(5, "%s %2d  #%d to #%d, %s, %s tokens%s  %s", mark, s.Number, s.Start, max(s.End, s.Start-1), count(s.Messages, "message"), enhancer.Short(s.Tokens), cached,
 		cut(oneLine(what), max(r.con.width-50, 20)))
 }
 

@@ -84,7 +84,7 @@ func (r *run) subLine(i *chatctx.TaskInfo) {
 	if i.Reason != "" {
 		words += ": " + oneLine(i.Reason)
 	}
-	r.printf("%s\n", words)
+	r.row(4, "%s", words)
 }
 
 // subOptions returns the options from the flags of sub start.

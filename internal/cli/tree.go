@@ -88,7 +88,7 @@ func (r *run) glyphs() screen.Glyphs {
 
 // drawTree prints the tree, oldest message first.
 func (r *run) drawTree(t *tree) {
-	r.printf("%s %s  %s, %s\n", r.paint(bold, titled(t.info.Title, t.info.ID)), r.paint(yellow, short(t.info.ID)), count(len(t.Branches), "branch"), count(t.Messages(), "message"))
+	r.row(2, "%s %s  %s, %s", r.paint(bold, titled(t.info.Title, t.info.ID)), r.paint(yellow, short(t.info.ID)), count(len(t.Branches), "branch"), count(t.Messages(), "message"))
 	for _, row := range t.Rows(r.glyphs(), screen.Folds{}) {
 		if r.stopped() {
 			return
@@ -110,9 +110,10 @@ func (r *run) drawTree(t *tree) {
 // names returns the labels of the branches whose head a row is.
 func (t *tree) names(row screen.Row) []string {
 	var names []string
+	room := t.nameRoom(row, len("‹› active"))
 	for _, i := range row.Heads {
 		x := t.Branches[i]
-		name, style := "‹"+cut(oneLine(x.Name), 40)+"›", green
+		name, style := "‹"+cut(oneLine(x.Name), room)+"›", green
 		if x.Active {
 			name, style = name+" active", bold+";"+green
 		}
@@ -124,8 +125,13 @@ func (t *tree) names(row screen.Row) []string {
 	return names
 }
 
-// message prints one message: its id, the names at it, its tags, who said it and how it begins, cut to the width of the terminal. Names without room go on
-// lines of their own.
+// nameRoom is how wide a name may be on a line of its own below a row, with what stands around it.
+func (t *tree) nameRoom(row screen.Row, around int) int {
+	return max(min(t.r.con.width-uniseg.StringWidth(row.Rest)-around, 40), 8)
+}
+
+// message prints one message: its id, the names at it, its tags, who said it and how it begins, cut to the width of the
+// terminal. Names that have no room go on lines of their own.
 func (t *tree) message(row screen.Row) {
 	e := t.entry(row.Place)
 	if e == nil {
@@ -137,7 +143,7 @@ func (t *tree) message(row screen.Row) {
 		more = "+" + strconv.Itoa(row.Count)
 	}
 	for _, tag := range t.tags[e.ID] {
-		names = append(names, t.r.paint(cyan, "["+cut(oneLine(tag), 40)+"]"))
+		names = append(names, t.r.paint(cyan, "["+cut(oneLine(tag), t.nameRoom(row, len("[]")))+"]"))
 	}
 	width := t.r.con.width
 	id := short(e.ID)

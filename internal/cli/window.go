@@ -181,23 +181,23 @@ func (r *run) printTokens(v *tokensJSON, f *enhancer.Forecast, over error) {
 	if v.Exactness == tokens.Approximate {
 		how += " stands in for the model's own encoding and may be 20 to 30 % off"
 	}
-	r.printf("prompts, tools and overhead %s, summary %s\n", enhancer.Short(v.Overhead), enhancer.Short(v.Summary))
+	r.row(2, "prompts, tools and overhead %s, summary %s", enhancer.Short(v.Overhead), enhancer.Short(v.Summary))
 	atMost := ""
 	if f.Due {
 		atMost = "≤ "
 	}
-	r.printf("%s%s tokens (%s)\n", atMost, group3(v.Total), how)
+	r.row(2, "%s%s tokens (%s)", atMost, group3(v.Total), how)
 	if f.Due {
-		r.printf("a compaction is due, and comes before the next request\n")
+		r.row(2, "a compaction is due, and comes before the next request")
 	}
 	if f.Reported != nil {
-		r.printf("%s\n", f.Reported)
+		r.row(2, "%s", f.Reported)
 	}
 	if v.Provider != nil {
-		r.printf("%s tokens by the provider's own count of the request\n", group3(int(*v.Provider)))
+		r.row(2, "%s tokens by the provider's own count of the request", group3(int(*v.Provider)))
 	}
 	if v.Budget != nil {
-		r.printf("%s %d %% of %s\n", r.bar(*v.Percent), *v.Percent, group3(*v.Budget))
+		r.row(2, "%s %d %% of %s", r.bar(*v.Percent), *v.Percent, group3(*v.Budget))
 	}
 	if over != nil {
 		r.note("%s", clean(over.Error()))

@@ -10,6 +10,7 @@ import (
 	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/pool"
 )
 
@@ -42,6 +43,24 @@ func (t *Txn) stays(b *branch.Branch) error {
 		stop += fmt.Sprintf(" --branch %q", b.Name)
 	}
 	return record.Conflict("%s is writing an answer on branch %q: wait for it, or stop it with %s", claim.Who(), b.Name, stop)
+}
+
+// Unanswered refuses to put a context aside while somebody writes an answer in it.
+func (t *Txn) Unanswered() error {
+	return t.Tx.Scan(record.ClaimBucket, kv.Prefix(t.ID[:]), func(key, _ []byte) error {
+		if len(key) != 2*len(pool.ID{}) {
+			return nil // a call's
+		}
+		claim, err := view.ClaimOf(t.Tx, t.ID, pool.ID(key[len(t.ID):]))
+		if err != nil || claim == nil || claim.Dead(t.Now) {
+			return err
+		}
+		name := ""
+		if l, err := t.Load(pool.ID(key[len(t.ID):])); err == nil && l != nil {
+			name = l.Branch.Name
+		}
+		return record.Conflict("%s is writing an answer on branch %q of %q: wait for it, or stop it with chatctx interrupt --context %s --branch %q", claim.Who(), name, t.Rec.Title, t.ID, name)
+	})
 }
 
 // grows reports whether a splice moves no entry: it appends, or replaces entries by as many others.
