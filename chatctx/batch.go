@@ -230,13 +230,12 @@ func (b *Batch) again(t *journal.Txn) (*Committed, error) {
 
 // Append adds messages at the end of the branch. Messages without an id get one, and their calls get a state. An id names one message for good: a message
 // that the branch holds already stays where it is, one that the context has elsewhere is put on the branch as a fork would hold it, and one with another
-// content is an ErrConflict. For messages of other contexts use AppendOptions.Copies.
+// content is an ErrConflict. One that was read from another context gets an id of its own here; for those that came as JSON use AppendOptions.Copies.
 func (b *Batch) Append(messages ...*Message) { b.AppendWith(AppendOptions{}, messages...) }
 
 // AppendWith is Append with options. A batch whose appends have keys that are all known does nothing.
 func (b *Batch) AppendWith(o AppendOptions, messages ...*Message) {
-	a := &journal.Appending{Msgs: messages, O: o}
-	a.CopyIDs()
+	a := &journal.Appending{Msgs: messages, O: o, Fresh: journal.CopyIDs(messages, o.Copies)}
 	if o.Key != "" {
 		if err := o.CheckKey(); b.err == nil {
 			b.err = err
@@ -282,13 +281,18 @@ func (b *Batch) history(what string, do func(*journal.Txn, *Step) error) {
 
 // Insert puts messages before another. It treats their ids as Append does.
 func (b *Batch) Insert(before Ref, messages ...*Message) {
+	fresh := journal.CopyIDs(messages, false)
 	b.ready(messages)
 	b.history("insert", func(t *journal.Txn, s *Step) error {
 		at, err := t.Position(t.Target, before)
 		if err != nil {
 			return err
 		}
-		if s.Placed, err = t.Place(t.Target, at-1, messages); err != nil {
+		own, err := t.Copies(messages, fresh)
+		if err != nil {
+			return err
+		}
+		if s.Placed, err = t.Place(t.Target, at-1, own); err != nil {
 			return err
 		}
 		return t.Merge(t.Target)

@@ -114,3 +114,38 @@ func TestClaimsOnAServer(t *testing.T) {
 		t.Error("a claim is judged by something else than its renewal")
 	}
 }
+
+// TestAShortHold: a claim lasts as long as it was said to, also where that is less than ClaimLife.
+func TestAShortHold(t *testing.T) {
+	clock := newClock()
+	s, err := OpenDB(memkv.New(), Options{Program: "test", Judge: byName{}, Clock: clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := newContext(t, s, "a")
+	appendTo(t, c, "", asks("x"))
+	if _, err := decide(c, "", "x", Verdict{Status: pool.Approved}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{PID: -1, Hold: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.move(9 * time.Second)
+	if err := k.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.move(9 * time.Second)
+	if call, err := s.Call(t.Context(), "", "", "x"); err != nil || call.Execution != pool.Running {
+		t.Errorf("while it is held: %v %v", call.Execution, err)
+	}
+	clock.move(2 * time.Second)
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{}); !errors.Is(err, ErrConflict) {
+		t.Errorf("another claim without again: %v", err)
+	}
+	if _, err := s.ClaimCall(t.Context(), "", "", "x", ClaimOptions{Again: true}); err != nil {
+		t.Errorf("another claim of what is uncertain now: %v", err)
+	}
+	checkStore(t, s)
+}

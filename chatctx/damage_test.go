@@ -477,3 +477,58 @@ func TestSalvageRefusesOtherVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestADamagedFirstPage: two pages lead to the state of a file, the newest and the one before it. With one of them damaged the state before the last change is what there is, and check says so.
+func TestADamagedFirstPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	s, err := Open(file, Options{Create: true, Program: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newContext(t, s, "one")
+	appendTo(t, c, "", says("two")...)
+	appendTo(t, c, "", says("three")...)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]bool{}
+	for _, page := range []int{0, 1} {
+		damaged := bytes.Clone(whole)
+		for i := range 32 {
+			damaged[page*16384+32+i] ^= 0xff
+		}
+		if err := os.WriteFile(file, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(file, Options{Program: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Context(t.Context(), c.ID.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := c.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatalf("with page %d damaged: %v", page, err)
+		}
+		found[snap.Len()] = true
+		told := 0
+		if err := s.Maintenance().Check(t.Context(), CheckOptions{Full: true}, func(Problem) { told++ }); err != nil {
+			t.Fatal(err)
+		}
+		if told != 1 {
+			t.Errorf("check says %d things of page %d", told, page)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !found[3] || !found[2] || len(found) != 2 {
+		t.Errorf("there were %v messages", found)
+	}
+}

@@ -622,3 +622,56 @@ func TestAKeyIsForOneAppend(t *testing.T) {
 		}
 	})
 }
+
+// TestAMessageThatWasReadElsewhere: what was read from one context and is put into another gets an id of its own there, through every door; in its own context it stays itself.
+func TestAMessageThatWasReadElsewhere(t *testing.T) {
+	s := open(t, "")
+	from, to := newContext(t, s, "one", "two", "three"), newContext(t, s, "other")
+	snap, err := from.Snapshot(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []*Message
+	for e, err := range snap.Entries(t.Context(), 1, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = append(read, e.Message)
+	}
+	appendTo(t, to, "", read[0])
+	b := to.Begin("")
+	b.Insert("@1", read[1])
+	commit(t, b)
+	made, err := s.New(t.Context(), NewContext{Title: "made of it", Messages: read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := appendTo(t, from, "", read[2]).Placed[0]
+	if own != (Placement{Message: read[2].ID, Position: 3, Known: true}) {
+		t.Errorf("in its own context it is %+v", own)
+	}
+	for _, c := range []*ChatContext{to, made} {
+		snap, err := c.Snapshot(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies := 0
+		for e, err := range snap.Entries(t.Context(), 1, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range read {
+				if e.ID == m.ID {
+					t.Errorf("message %s is in two contexts", m.ID)
+				}
+				if e.CopiedFrom != nil && *e.CopiedFrom == m.ID && e.Text() == m.Text() {
+					copies++
+				}
+			}
+		}
+		if want := map[ID]int{to.ID: 2, made.ID: 3}[c.ID]; copies != want {
+			t.Errorf("%d copies, want %d", copies, want)
+		}
+	}
+	checkStore(t, s)
+}

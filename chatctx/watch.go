@@ -30,7 +30,7 @@ type Change struct {
 const Replaced = "replaced"
 
 // Watch reports changes, also those of other processes, within 300 ms; those of one context in the order in which they were made. The channel is closed
-// when ctx ends; until then the caller must read it.
+// when ctx ends or the store is closed; changes that nobody has read by then are lost.
 func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	signal, changed, err := s.changed(ctx)
 	if err != nil {
@@ -43,7 +43,13 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 	out := make(chan Change, 64)
 	go func() {
 		defer close(out)
-		for range signal {
+		for again := false; ; {
+			if !again {
+				if _, open := <-signal; !open {
+					return
+				}
+			}
+			again = false
 			w.named, w.missed = changed(w.missed)
 			changes, err := w.news(ctx)
 			if ctx.Err() != nil {
@@ -53,9 +59,14 @@ func (s *Store) Watch(ctx context.Context) (<-chan Change, error) {
 				changes = []Change{{Err: err}}
 			}
 			w.missed = err != nil
-			for _, c := range changes {
+			for len(changes) > 0 {
 				select {
-				case out <- c:
+				case out <- changes[0]:
+					changes = changes[1:]
+				case _, open := <-signal:
+					if again = true; !open {
+						return
+					}
 				case <-ctx.Done():
 					return
 				}

@@ -1,8 +1,10 @@
 package chatctx
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chatctx/chatctx/chatctx/kv/kvtest"
@@ -58,4 +60,35 @@ func TestAWatchReadsWhatChanged(t *testing.T) {
 		t.Errorf("after an append with an earlier time: %+v", changes)
 	}
 	checkStore(t, s)
+}
+
+// TestAWatchThatNobodyReads: it ends with the store, and not only with its context. What waits is lost then.
+func TestAWatchThatNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := OpenDB(memkv.New(), Options{Program: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := s.Watch(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newContext(t, s, "a")
+		for range 2 * cap(changes) {
+			appendTo(t, c, "", says("more")...)
+		}
+		time.Sleep(time.Second) // of the bubble: the watch has looked
+		checkStore(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		n := 0
+		for range changes {
+			n++
+		}
+		if n != cap(changes) {
+			t.Errorf("%d changes wait in a channel of %d", n, cap(changes))
+		}
+	})
 }

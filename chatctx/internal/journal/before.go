@@ -1,8 +1,11 @@
 package journal
 
 import (
+	"slices"
+
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
+	"github.com/chatctx/chatctx/pool"
 )
 
 // Ready passes the texts of a new context through the embedder's hook, and checks its title.
@@ -18,6 +21,12 @@ func (n *NewContext) Ready(s *record.Store) error {
 	}
 	if err := s.Values("setting", &n.Settings); err != nil {
 		return err
+	}
+	n.Messages = slices.Clone(n.Messages)
+	for i, m := range n.Messages {
+		if fresh := CopyIDs([]*pool.Message{m}, false); len(fresh) > 0 { // a new context has none of them
+			n.Messages[i] = copyAs(m, fresh[m.ID])
+		}
 	}
 	return s.Ready(n.Messages)
 }

@@ -129,17 +129,7 @@ func (o *AppendOptions) CheckKey() error {
 type Appending struct {
 	Msgs  []*pool.Message
 	O     AppendOptions
-	fresh map[pool.ID]pool.ID // new ids for messages of other contexts, by the ids with which they come
-}
-
-// CopyIDs makes the new ids for messages of other contexts.
-func (a *Appending) CopyIDs() {
-	a.fresh = map[pool.ID]pool.ID{}
-	for _, m := range a.Msgs {
-		if a.O.Copies && m != nil && m.ID != (pool.ID{}) && a.fresh[m.ID] == (pool.ID{}) {
-			a.fresh[m.ID] = pool.NewID()
-		}
-	}
+	Fresh map[pool.ID]pool.ID // of CopyIDs
 }
 
 // Step appends the messages, unless the key is known.
@@ -150,7 +140,7 @@ func (a *Appending) Step(t *Txn, s *Step) error {
 	if err := t.Expect(a.O.Expect); err != nil {
 		return err
 	}
-	msgs, err := t.copies(a.Msgs, a.fresh)
+	msgs, err := t.Copies(a.Msgs, a.Fresh)
 	if err != nil {
 		return err
 	}

@@ -243,8 +243,27 @@ func (t *Txn) copyStanding(b *branch.Branch, was *pool.Message, call string) (at
 	return at, err
 }
 
-// copies gives ids of their own to messages that came from another context: fresh has the new id for each id that this context does not have.
-func (t *Txn) copies(msgs []*pool.Message, fresh map[pool.ID]pool.ID) ([]*pool.Message, error) {
+// CopyIDs makes new ids for messages that may be of other contexts: for those that were read from a store, or with all for each that comes with an id. It is called before the
+// transaction, which may run again.
+func CopyIDs(msgs []*pool.Message, all bool) map[pool.ID]pool.ID {
+	fresh := map[pool.ID]pool.ID{}
+	for _, m := range msgs {
+		if m != nil && m.ID != (pool.ID{}) && (all || m.Home != (pool.Home{})) && fresh[m.ID] == (pool.ID{}) {
+			fresh[m.ID] = pool.NewID()
+		}
+	}
+	return fresh
+}
+
+// copyAs is a message of another context as one of this.
+func copyAs(m *pool.Message, id pool.ID) *pool.Message {
+	c, from := *m, m.ID
+	c.ID, c.CopiedFrom, c.Home = id, &from, pool.Home{}
+	return &c
+}
+
+// Copies gives ids of their own to messages that came from another context: fresh has the new id for each id that this context does not have.
+func (t *Txn) Copies(msgs []*pool.Message, fresh map[pool.ID]pool.ID) ([]*pool.Message, error) {
 	out := make([]*pool.Message, len(msgs))
 	for i, m := range msgs {
 		out[i] = m
@@ -257,9 +276,7 @@ func (t *Txn) copies(msgs []*pool.Message, fresh map[pool.ID]pool.ID) ([]*pool.M
 			return nil, err
 		}
 		if !has {
-			c, from := *m, m.ID
-			c.ID, c.CopiedFrom = id, &from
-			out[i] = &c
+			out[i] = copyAs(m, id)
 		}
 	}
 	return out, nil

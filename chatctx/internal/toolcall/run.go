@@ -20,7 +20,7 @@ import (
 type ClaimOptions struct {
 	// Again also allows a call that is uncertain because its program died. Without it the call must be approved and not run yet.
 	Again bool
-	// PID is the process whose end ends the claim: 0 means this process, -1 none. Hold is how long the claim lasts without a renewal, at least ClaimLife.
+	// PID is the process whose end ends the claim: 0 means this process, -1 none. Hold is how long the claim lasts without a renewal; 0 means ClaimLife.
 	PID  int
 	Hold time.Duration
 	// Name is what the runner calls itself, recorded as claimed beside the program; "" claims nothing.
@@ -49,7 +49,7 @@ func ClaimCall(ctx context.Context, s *record.Store, contextRef, branchName stri
 	if o.PID != 0 {
 		claim.PID = max(o.PID, 0)
 	}
-	hold := pool.Time(max(o.Hold, record.ClaimLife) / time.Microsecond)
+	hold := holdOf(o.Hold)
 	claim.Hold(claim.Since, hold)
 	k := &CallClaim{store: s, Token: claim.Token, hold: hold}
 	err = s.DB.Update(view.Lane(ctx, s, found.Context), func(tx kv.RwTx) error {
@@ -320,5 +320,13 @@ func mayResolve(t *journal.Txn, a *callAt, by *Answer) error {
 
 // ClaimOf returns the claim of a call that another process made, given its token. It does not check that the claim is still held; Renew and Resolve do.
 func ClaimOf(s *record.Store, c *record.Call, token pool.ID, hold time.Duration) *CallClaim {
-	return &CallClaim{Call: c, Token: token, store: s, hold: pool.Time(max(hold, record.ClaimLife) / time.Microsecond)}
+	return &CallClaim{Call: c, Token: token, store: s, hold: holdOf(hold)}
+}
+
+// holdOf is how long a claim lasts: ClaimLife where nothing is said.
+func holdOf(d time.Duration) pool.Time {
+	if d <= 0 {
+		d = record.ClaimLife
+	}
+	return pool.Time(d / time.Microsecond)
 }
