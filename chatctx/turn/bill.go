@@ -8,18 +8,18 @@ import (
 	"github.com/chatctx/chatctx/chatctx/cost"
 )
 
-// Bill is what a request costs before its answer: by the tokens of Forecast, which a provider counts a little otherwise.
+// Bill is the price of a request before its answer, by the tokens of Forecast. The provider's own count differs a little.
 type Bill struct {
-	Price *cost.Price // nil: none is known of the model, and no sum says anything
-	// Cached are the tokens that are the same as in the last request, Fresh the others. Where a compaction is due, all are fresh.
+	Price *cost.Price // nil if no price of the model is known; then all sums are 0
+	// Cached are the tokens that are the same as in the last request, Fresh the others. If a compaction is due, all are fresh.
 	Cached, Fresh int64
-	// With is the price where the provider's cache still holds the last request, Without where it holds nothing; both with what it costs to put the rest there.
+	// With is the price if the provider's cache still has the last request, Without the price if it has nothing. Both include writing the rest to the cache.
 	With, Without cost.Money
-	// Answer is what the longest answer costs that max_tokens allows, 0 where that is not set.
+	// Answer is the price of the longest answer that max_tokens allows, 0 if that is not set.
 	Answer cost.Money
 }
 
-// Bill reckons the request's price.
+// Bill returns the request's price.
 func (r *Request) Bill() Bill {
 	b := Bill{Price: r.Options.Prices.Of(r.Provider, r.Model, time.Time{}), Fresh: int64(r.Forecast.Tokens)}
 	if p := &r.Prefix; r.Options.Cache && !r.Forecast.Due && p.Total > 0 {
@@ -38,7 +38,7 @@ func (r *Request) Bill() Bill {
 	return b
 }
 
-// written is a usage where what is new is put into the cache, as far as that is asked for: at Anthropic alone.
+// written returns a usage with the fresh input written to the cache, if the request asks for that, which only those to Anthropic do.
 func (r *Request) written(u cost.Usage) cost.Usage {
 	switch {
 	case r.Provider != adapter.Anthropic || !r.Options.Cache:

@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Completer asks the model that the branch's settings name, apart from any branch: nothing is stored.
+// Completer returns a Completer for the model that the branch's settings name. It works apart from any branch and stores nothing.
 func (t *Turn) Completer(ctx context.Context) (enhancer.Completer, error) {
 	inForce, err := t.inForce(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (t *Turn) completer(settings map[string]json.RawMessage) enhancer.Completer
 	return &completer{t, settings}
 }
 
-// asideOf puts the settings under compact. in the place of the conversation's own. Another address, or another provider, has its own key.
+// asideOf returns the settings with those under compact. in place of the conversation's own. Another address, or another provider, has its own key.
 func asideOf(inForce map[string]json.RawMessage) map[string]json.RawMessage {
 	own := map[string]json.RawMessage{}
 	for _, key := range []string{"model", "provider", "base_url", "key_env", "profile"} {
@@ -44,7 +44,7 @@ type completer struct {
 	settings map[string]json.RawMessage
 }
 
-// asideSettings are the settings that a question apart from the conversation goes without.
+// asideSettings are the settings that do not apply to a question apart from the conversation.
 var asideSettings = []string{"thinking", "response_format", "tool_choice", "parallel_tool_calls", "stop", "cache", "cache.ttl"}
 
 func (c *completer) Complete(ctx context.Context, system, prompt string, limit int) (enhancer.Answer, error) {
@@ -59,12 +59,12 @@ func (c *completer) Complete(ctx context.Context, system, prompt string, limit i
 	return enhancer.Answer{Text: reply.Text(), ID: pool.NewID(), Meta: reply.Meta}, nil
 }
 
-// aside makes the request of a question apart from the conversation, for an answer of about limit tokens at most.
+// aside returns the request of a question apart from the conversation, for an answer of about limit tokens at most.
 func (t *Turn) aside(settings map[string]json.RawMessage, system, prompt string, limit int) (*Request, error) {
 	for _, key := range asideSettings {
 		delete(settings, key)
 	}
-	settings["max_tokens"], _ = json.Marshal(max(limit*2, 256)) // a number always encodes; models count differently
+	settings["max_tokens"], _ = json.Marshal(max(limit*2, 256)) // a number always encodes; the factor is there since models count differently
 	m := pool.NewText(pool.User, prompt)
 	m.ID = pool.NewID()
 	d := &chatctx.Draft{Settings: settings, System: system,
@@ -86,7 +86,7 @@ func (t *Turn) aside(settings map[string]json.RawMessage, system, prompt string,
 	return req, nil
 }
 
-// complete sends such a request, and reads the whole answer.
+// complete sends such a request and returns the whole answer.
 func (r *Request) complete(ctx context.Context) (*chatctx.Message, error) {
 	stream, err := r.client.Send(ctx, r.wire)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 )
 
-// Embedder is the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env where it is not OpenAI's own; any server that
-// speaks its protocol will do. nil: no model is set.
+// Embedder returns the embedding endpoint that the branch's settings name: embedding.model, with embedding.base_url and embedding.key_env if it is not OpenAI's
+// own. Any server with OpenAI's protocol works. It is nil if no model is set.
 func (t *Turn) Embedder(ctx context.Context) (enhancer.Embedder, error) {
 	settings, err := t.inForce(ctx)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// ErrTokens: a Send reached its limit of tokens while the model still wanted to go on.
+// ErrTokens means that a Send reached its limit of tokens while the model still wanted to go on.
 var ErrTokens = errors.New("the limit of tokens is reached: send --continue goes on")
 
-// resume decides and runs the calls that the branch's last turn still waits for, as a program left them, before the model is asked. ask: none is left. Without a word of
-// the user's the model is not asked while calls wait.
+// resume decides and runs the calls of the branch's last turn that an earlier program left open, before the model is asked. ask reports whether none is left:
+// without a new user message the model is not asked while calls wait.
 func (s *sending) resume(ctx context.Context) (ask bool, err error) {
 	m, err := s.waitingFor(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *sending) resume(ctx context.Context) (ask bool, err error) {
 	return false, s.giveUp(ctx)
 }
 
-// waitingFor is the message of the last turn whose calls are open, nil for none, and counts these.
+// waitingFor returns the message of the last turn with open calls, nil if there is none, and counts these calls.
 func (s *sending) waitingFor(ctx context.Context) (*chatctx.Message, error) {
 	if err := s.Context.SettleCalls(ctx, s.reply.Branch); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *sending) waitingFor(ctx context.Context) (*chatctx.Message, error) {
 	return nil, nil
 }
 
-// spent is how many tokens the replies of this Send have cost.
+// spent returns how many tokens the replies of this Send took.
 func (o *Outcome) spent() int64 {
 	var n int64
 	for _, m := range o.Replies {

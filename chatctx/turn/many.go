@@ -15,15 +15,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// NotTakenError says that a provider would not get a message as it is.
+// NotTakenError says that a provider would not get a message unchanged.
 type NotTakenError struct{ Provider, What string }
 
-// Error says so.
+// Error says which provider it is and what would change.
 func (e *NotTakenError) Error() string {
 	return fmt.Sprintf("%s would not get the message as it is: %s", e.Provider, e.What)
 }
 
-// Fits finds out, before anything is stored, whether the request can be made and whether the provider takes the messages whole: else a *NotTakenError.
+// Fits checks, before anything is stored, whether the request can be made and the provider would get the messages unchanged. If it would not, the error is a
+// *NotTakenError.
 func (t *Turn) Fits(ctx context.Context, messages ...*chatctx.Message) error {
 	req, err := t.Request(ctx, messages...)
 	if err != nil {
@@ -42,7 +43,7 @@ func (t *Turn) Fits(ctx context.Context, messages ...*chatctx.Message) error {
 	return nil
 }
 
-// Question finds the last user message of a branch, and whether nothing stands after it. ErrEmpty where no user has asked anything.
+// Question returns the last user message of a branch, and whether it is the branch's last message. It is an ErrEmpty if there is no user message.
 func Question(ctx context.Context, snap *chatctx.Snapshot) (e *chatctx.Entry, last bool, err error) {
 	for e, err := range snap.Entries(ctx, snap.Len(), 1) {
 		if err != nil {
@@ -55,10 +56,10 @@ func Question(ctx context.Context, snap *chatctx.Snapshot) (e *chatctx.Entry, la
 	return nil, false, fmt.Errorf("%w: no user has asked anything on %q", chatctx.ErrEmpty, snap.Info.Name)
 }
 
-// Names are the names of branches that are taken.
+// Names is a set of names of branches that are taken.
 type Names map[string]bool
 
-// NamesOf reads the names of a context's branches. Branches that were made for answers of programs that died before any came are taken away first.
+// NamesOf returns the names of a context's branches. It first removes branches for answers of programs that died before anything arrived.
 func NamesOf(ctx context.Context, c *chatctx.ChatContext) (Names, error) {
 	if err := c.SettleDead(ctx); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func NamesOf(ctx context.Context, c *chatctx.ChatContext) (Names, error) {
 	return taken, err
 }
 
-// Free takes a name for the branch of an answer: the model's name, then .2, .3 …; without a model main.2, main.3 … beside the branch.
+// Free returns a free name for the branch of an answer and takes it: the model's name, then .2, .3 …; without a model main.2, main.3 … after the branch's name.
 func (n Names) Free(beside, model string) string {
 	name, number := branch.PlainName(model), 1
 	if model == "" {
@@ -92,7 +93,7 @@ func (n Names) Free(beside, model string) string {
 	}
 }
 
-// Beside makes a branch that ends with a message, and has the turn ask there. Its name is a free one beside the turn's branch where none is given.
+// Beside makes a branch that ends with a message, and lets the turn ask there. Without a name it gets a free one after the name of the turn's branch.
 func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry) error {
 	if name == "" {
 		taken, err := NamesOf(ctx, t.Context)
@@ -111,7 +112,7 @@ func (t *Turn) Beside(ctx context.Context, name string, question *chatctx.Entry)
 	return nil
 }
 
-// Unmake takes the branch off that Beside or Ask made for an answer that is none, unless it went by itself since nothing came.
+// Unmake removes the branch that Beside or Ask made, if its answer is none. It is no error if the branch is gone because nothing arrived.
 func (t *Turn) Unmake(ctx context.Context) error {
 	err := t.after(ctx, func(b *chatctx.Batch) { b.RemoveBranch(t.Branch) })
 	if errors.Is(err, chatctx.ErrNotFound) {
@@ -125,7 +126,7 @@ func (t *Turn) GoTo(ctx context.Context) error {
 	return t.after(ctx, func(b *chatctx.Batch) { b.Switch(t.Branch) })
 }
 
-// after is what a command ends with, also where it was interrupted.
+// after makes a command's last change, also after an interrupt.
 func (t *Turn) after(ctx context.Context, fill func(*chatctx.Batch)) error {
 	b := t.Context.Begin("")
 	fill(b)
@@ -133,17 +134,17 @@ func (t *Turn) after(ctx context.Context, fill func(*chatctx.Batch)) error {
 	return err
 }
 
-// Answer is what became of one of those who were asked.
+// Answer is the result of one of several turns that were asked.
 type Answer struct {
 	*Turn
 	Outcome *Outcome
-	Err     error // it failed or is empty, and its branch is gone
-	Stopped bool  // it was stopped after something had come, which is on its branch, unfinished
+	Err     error // it failed or is empty; its branch is gone, unless Stopped is set
+	Stopped bool  // it was stopped after something had arrived, which is on its branch, unfinished
 }
 
-// Ask asks several at once. The message, if there is one, goes on the branch; each answer on a new branch from there, or from the message at, which has the name that its
-// turn asks on. The active branch stays. asking is called when all is stored and before anybody is asked, told with each answer as it ends, one at a time; both may be nil. Undo takes all back together. The error is for
-// what kept it from asking anybody: then nothing is stored.
+// Ask lets several turns answer at once. The message, if there is one, goes on the branch. Each answer goes on a new branch from there, or from the message at,
+// with the name of its turn's Branch. The active branch stays. asking is called when everything is stored and before any model is asked, and told with each
+// answer as it ends, one at a time; both may be nil. Undo takes all back together. An error means that no model was asked and nothing was stored.
 func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.Ref, turns []*Turn, asking func(), told func(*Answer)) ([]*Answer, error) {
 	if len(turns) == 0 {
 		return nil, fmt.Errorf("%w: there is no turn to ask", chatctx.ErrInvalid)
@@ -198,7 +199,7 @@ func Ask(ctx context.Context, branchName string, m *chatctx.Message, at chatctx.
 	return answers, nil
 }
 
-// isEmpty reports whether a reply says nothing and calls nothing. One that was refused says that.
+// isEmpty reports whether a reply has neither words nor calls. A refused reply is not empty.
 func isEmpty(m *chatctx.Message) bool {
 	return m == nil || !wire.OutcomeOf(m).Refused() && len(m.Calls) == 0 && !slices.ContainsFunc(m.Content, func(p pool.Part) bool {
 		return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || p.Text != "")

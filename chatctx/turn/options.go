@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
-// Options are the settings of the window that the turn goes by. They come from the store alone.
+// Options returns the settings of the window for the turn, without asking the server of the model.
 func (t *Turn) Options(ctx context.Context) (enhancer.Options, error) {
 	inForce, err := t.inForce(ctx)
 	if err != nil {
@@ -25,8 +25,8 @@ func (t *Turn) Options(ctx context.Context) (enhancer.Options, error) {
 	return t.options(ctx, inForce, false)
 }
 
-// options are the settings of the window. Where no budget is set and the model runs on a server that alone knows what it takes, what that said last is the budget; ask: it may be asked, if
-// it did not say for sure.
+// options returns the settings of the window. If no budget is set and only the model's server knows what the model takes, the budget is the server's last
+// answer; with ask it may be asked again, unless its last answer was certain.
 func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, ask bool) (enhancer.Options, error) {
 	if n, err := t.serverBudget(ctx, inForce, ask); err != nil {
 		return enhancer.Options{}, err
@@ -38,11 +38,11 @@ func (t *Turn) options(ctx context.Context, inForce map[string]json.RawMessage, 
 	return o, err
 }
 
-// sentTo says what of a message the provider of settings gets, nil where they name none, or it does not take them.
+// sentTo returns what the provider of settings gets of a message, nil if they name no provider or it does not take them.
 func sentTo(inForce map[string]json.RawMessage) *tokens.Sent {
 	provider, err := providerOf(inForce)
 	if err != nil {
-		return nil // who asks for a body is told
+		return nil // making a body reports it
 	}
 	r, err := all.Reader(provider, &chatctx.Draft{Settings: inForce})
 	if err != nil {
@@ -54,11 +54,11 @@ func sentTo(inForce map[string]json.RawMessage) *tokens.Sent {
 // askWindow is how long a server may take to say what a model takes.
 const askWindow = 10 * time.Second
 
-// serverBudget is what a request may take by the word of the server that runs the model, 0 for nothing.
+// serverBudget returns what a request may take according to the model's server, 0 if it does not say.
 func (t *Turn) serverBudget(ctx context.Context, inForce map[string]json.RawMessage, ask bool) (int, error) {
 	v := settings.Values(inForce)
 	if p, err := providerOf(inForce); err != nil || p != adapter.Ollama || v.Has("budget") {
-		return 0, nil // who has no provider is told so later
+		return 0, nil // a missing provider is reported later
 	}
 	out := v.Count("max_tokens")
 	if n := setWindow(inForce); n > 0 {
@@ -81,7 +81,7 @@ func (t *Turn) serverBudget(ctx context.Context, inForce map[string]json.RawMess
 	return lessAnswer(known.Tokens, out), err
 }
 
-// askWindow asks the server; one that does not answer is heard of when the request is sent.
+// askWindow asks the server. It ignores an error, which sending the request will report.
 func (t *Turn) askWindow(ctx context.Context, model string, inForce map[string]json.RawMessage) chatctx.ModelWindow {
 	client := t.Client
 	if client == nil {
@@ -103,16 +103,17 @@ func (t *Turn) askWindow(ctx context.Context, model string, inForce map[string]j
 	return chatctx.ModelWindow{Tokens: int(min(n, math.MaxInt32)), Sure: sure}
 }
 
-// setWindow is the window that settings ask Ollama for with each request, 0 for none.
+// setWindow returns the window that settings request from Ollama, 0 if they do not.
 func setWindow(inForce map[string]json.RawMessage) int {
 	var o struct {
 		Window int `json:"num_ctx"`
 	}
-	_ = json.Unmarshal(inForce["ollama.options"], &o) // what is no object is for the adapter to refuse
+	_ = json.Unmarshal(inForce["ollama.options"], &o) // the adapter refuses anything but an object
 	return max(o.Window, 0)
 }
 
-// lessAnswer is what a window leaves for the request: the answer has a quarter of it, or where it is set what it may take, but half at most.
+// lessAnswer returns what a window leaves for the request. The answer gets a quarter of the window, or, if its limit is set, that limit, but at most half of
+// the window.
 func lessAnswer(window, answer int) int {
 	if answer == 0 {
 		answer = window / 4

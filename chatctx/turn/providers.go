@@ -19,7 +19,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// clients make the client of each provider.
+// clients has a function for each provider that makes its client.
 var clients = map[string]func(wire.Options) (wire.Client, error){
 	adapter.OpenAI:    client(openai.NewClient),
 	adapter.Responses: client(responses.NewClient),
@@ -28,7 +28,7 @@ var clients = map[string]func(wire.Options) (wire.Client, error){
 	adapter.Ollama:    client(ollama.NewClient),
 }
 
-// client keeps a nil pointer from becoming a client.
+// client keeps a nil pointer from becoming a non-nil client.
 func client[C wire.Client](make func(wire.Options) (C, error)) func(wire.Options) (wire.Client, error) {
 	return func(o wire.Options) (wire.Client, error) {
 		c, err := make(o)
@@ -39,10 +39,10 @@ func client[C wire.Client](make func(wire.Options) (C, error)) func(wire.Options
 	}
 }
 
-// ErrNoProvider: the settings name no provider, and the model's name does not tell.
+// ErrNoProvider means that the settings name no provider, and the model's name does not imply one.
 var ErrNoProvider = errors.New("no provider")
 
-// providerOf is the provider that settings name, else the one that the model's name tells.
+// providerOf returns the provider that settings name, else the one that the model's name implies.
 func providerOf(settings map[string]json.RawMessage) (string, error) {
 	list := strings.Join(adapter.Providers, ", ")
 	if p := textSetting(settings, "provider"); p != "" {
@@ -56,7 +56,7 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 		return "", adapter.ErrNoModel
 	}
 	if textSetting(settings, "base_url") != "" {
-		return adapter.OpenAI, nil // a model's name does not lead away from an address
+		return adapter.OpenAI, nil // a model's name must not lead away from an address
 	}
 	if p := adapter.ProviderOf(model); p != "" {
 		return p, nil
@@ -64,7 +64,7 @@ func providerOf(settings map[string]json.RawMessage) (string, error) {
 	return "", fmt.Errorf("%w is known for the model %q: say --provider with one of %s", ErrNoProvider, model, list)
 }
 
-// inForce are the settings of the turn's branch.
+// inForce returns the settings of the turn's branch.
 func (t *Turn) inForce(ctx context.Context) (map[string]json.RawMessage, error) {
 	own, err := t.Context.Effective(ctx, t.Branch)
 	if err != nil {
@@ -78,7 +78,7 @@ func (t *Turn) inForce(ctx context.Context) (map[string]json.RawMessage, error) 
 	return all, t.misled(ignored, all)
 }
 
-// NewClient is the client that settings and the environment name. provider "" is looked up as Send does.
+// NewClient returns the client that the branch's settings and the environment name. If name is "", it uses the provider that Send would use.
 func (t *Turn) NewClient(ctx context.Context, name string) (client wire.Client, provider string, err error) {
 	inForce, err := t.inForce(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *Turn) NewClient(ctx context.Context, name string) (client wire.Client, 
 	return ClientOf(inForce, name, t.HTTP, t.getenv)
 }
 
-// ClientOf is the client that settings name, for a provider, or "" for the one that they name too.
+// ClientOf returns the client that settings name, for a provider, or, if name is "", for the one that they name.
 func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, getenv func(string) string) (wire.Client, string, error) {
 	p, err := providerOf(inForce)
 	switch {
@@ -95,7 +95,7 @@ func ClientOf(inForce map[string]json.RawMessage, name string, o wire.Options, g
 		return nil, "", err
 	case name == "":
 		name = p
-	case err != nil || p != name: // the address and the key are another's
+	case err != nil || p != name: // the address and the key are those of another provider
 		inForce = settings.InForce(inForce, map[string]json.RawMessage{"provider": wire.String(p)}, map[string]json.RawMessage{"provider": wire.String(name)})
 	}
 	make, ok := clients[name]
@@ -115,9 +115,9 @@ func (t *Turn) newClient(name string, settings map[string]json.RawMessage) (wire
 	return c, err
 }
 
-// wireOptions puts what settings say of a server under what the program says.
+// wireOptions returns the program's options, completed from the settings of a server.
 func wireOptions(inForce map[string]json.RawMessage, o wire.Options, getenv func(string) string) wire.Options {
-	if o.BaseURL == "" { // a key goes with its address, so both are the settings' or both the program's
+	if o.BaseURL == "" { // a key goes with its address, so both are either the settings' or the program's
 		if o.BaseURL = textSetting(inForce, "base_url"); o.BaseURL != "" || o.KeyEnv == "" {
 			o.KeyEnv = textSetting(inForce, "key_env")
 		}

@@ -9,22 +9,22 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Replay is what a branch's user asked, to be asked again, with the results that tools gave then.
+// Replay has the user messages of a branch, to ask them again, with the results that tools gave then.
 type Replay struct {
 	from      *chatctx.Snapshot
 	first     *chatctx.Entry // the first message that is asked again
 	before    chatctx.ID     // the message before that; zero for none
 	questions []*chatctx.Message
 	results   map[string][]*pool.Result // by tool and arguments, in order
-	// Positions are where the questions stand, and Output is how many tokens the old answers were, where that is known.
+	// Positions are those of the questions, and Output is the number of tokens of the old answers, as far as known.
 	Positions []int
 	Output    int64
 }
 
-// Replayed is the kind of a tool's result that was recorded before and not made anew.
+// Replayed is the kind of a tool's result that was recorded earlier and reused.
 const Replayed = "replayed"
 
-// ReadReplay reads what is to be asked again: the user's messages of a branch from a position on. ErrEmpty where there is none.
+// ReadReplay returns the user messages of a branch from a position on, to be asked again. It is an ErrEmpty if there is none.
 func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay, error) {
 	p := &Replay{from: snap, results: map[string][]*pool.Result{}}
 	calls := map[string]string{}
@@ -57,15 +57,16 @@ func ReadReplay(ctx context.Context, snap *chatctx.Snapshot, from int) (*Replay,
 	return p, nil
 }
 
-// Questions is how many messages are asked again.
+// Questions returns how many messages are asked again.
 func (p *Replay) Questions() int { return len(p.questions) }
 
-// callKey is the same for calls of one tool with the same arguments.
+// callKey returns the same text for calls of one tool with the same arguments.
 func callKey(c *pool.Call) string { return c.Tool + "\x00" + string(jsontree.Canonical(c.Arguments)) }
 
-// Run asks on a new branch, which is the turn's: it begins before the first message, with the old branch's prompts, or with another system prompt. A call that was made before, of the same tool with the same
-// arguments, gets the result that it had then, each once and in order; its kind says Replayed. The first call that differs waits, and ends the run: no tool is run and nothing is decided. Undo takes all back together. With an
-// error the outcomes say how far it came.
+// Run asks on a new branch with the name of the turn's Branch. It begins before the first question, with the old branch's prompts, or with another system
+// prompt. A call with the tool and the arguments of an earlier one gets the earlier result, each used once and in order; the result's kind is Replayed. The
+// first call without one waits and ends the run: no tool is run and nothing is decided. Undo takes all back together. With an error the outcomes say how far it
+// came.
 func (p *Replay) Run(ctx context.Context, t *Turn, system *string) ([]*Outcome, error) {
 	if err := p.begin(ctx, t, system); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (p *Replay) Run(ctx context.Context, t *Turn, system *string) ([]*Outcome, 
 	for key, list := range p.results {
 		left[key] = list
 	}
-	own := *t // after begin, which sets the batch that all of it is a part of
+	own := *t // after begin, which sets the batch that everything belongs to
 	own.Calls = func(ctx context.Context, branch string, reply *chatctx.Message, _ []string) (bool, error) {
 		return own.recorded(ctx, branch, reply, left)
 	}
@@ -124,7 +125,7 @@ func (p *Replay) begin(ctx context.Context, t *Turn, system *string) error {
 	return err
 }
 
-// recorded gives the calls of a reply the results that the same calls had before, up to the first that differs. It reports whether all have one.
+// recorded gives the calls of a reply the results of the same earlier calls, up to the first one without. It reports whether all have one.
 func (t *Turn) recorded(ctx context.Context, branch string, reply *chatctx.Message, left map[string][]*pool.Result) (bool, error) {
 	for i := range reply.Calls {
 		c := &reply.Calls[i]

@@ -13,14 +13,14 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// A reply that runs looks whether it still has its claim every lookAfter, and every saveEvery times it renews it and stores what has
-// come: every two seconds. The first words are stored at the first look after they came, so that an interrupt soon after the beginning loses none but the last.
+// A running reply checks every lookAfter whether it still has its claim. Every saveEvery times, so every two seconds, it renews the claim and stores what has
+// arrived. The first words are stored at the first check after they arrived, so that an early interrupt loses only the last ones.
 const (
 	lookAfter = 500 * time.Millisecond
 	saveEvery = 4
 )
 
-// ask sends a request and reads the reply. With an error the message is what came, or nil.
+// ask sends a request and reads the reply. With an error the message is what arrived, or nil.
 func (s *sending) ask(ctx context.Context, req *Request) (*chatctx.Message, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -45,14 +45,14 @@ func (t *Turn) ticks() (<-chan time.Time, func()) {
 	return ticker.C, ticker.Stop
 }
 
-// keeper looks after the claim while a reply comes.
+// keeper keeps the claim while a reply arrives.
 type keeper struct {
 	reply  *chatctx.Reply
 	req    *Request
-	id     chatctx.ID // of the message to be
+	id     chatctx.ID // of the future message
 	begun  pool.Time
 	stream atomic.Pointer[wire.Stream]
-	saved  bool // something of it is stored
+	saved  bool // a part of it is stored
 }
 
 func (k *keeper) read(ctx context.Context, show func(wire.Delta)) (*chatctx.Message, error) {
@@ -64,7 +64,7 @@ func (k *keeper) read(ctx context.Context, show func(wire.Delta)) (*chatctx.Mess
 	return stream.Read(show)
 }
 
-// keep starts the watch over the claim; the function that it returns ends it.
+// keep starts to watch the claim, and returns a function that ends it.
 func (k *keeper) keep(ctx context.Context, ticks func() (<-chan time.Time, func()), cancel context.CancelCauseFunc) func() {
 	times, stopTimes := ticks()
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -89,7 +89,8 @@ func (k *keeper) keep(ctx context.Context, ticks func() (<-chan time.Time, func(
 	}
 }
 
-// look gives ErrStopped if the claim is gone, and chatctx.ErrClosed if the store is. Other errors, of a file that is held by somebody for long, may pass.
+// look returns ErrStopped if the claim is gone, and chatctx.ErrClosed if the store is closed. It ignores other errors, for example of a file that is held for
+// long, since they may pass.
 func (k *keeper) look(ctx context.Context, renew bool) error {
 	err := k.reply.Held(ctx)
 	if err == nil && (renew || !k.saved) {
@@ -107,7 +108,7 @@ func (k *keeper) look(ctx context.Context, renew bool) error {
 	return nil
 }
 
-// partial is what has come, as the message that a crash would leave.
+// partial returns what has arrived, as the message that a crash would leave.
 func (k *keeper) partial() *chatctx.Message {
 	stream := k.stream.Load()
 	if stream == nil {
@@ -121,7 +122,7 @@ func (k *keeper) partial() *chatctx.Message {
 	return m
 }
 
-// complete puts into a reply what the stream does not tell.
+// complete sets the fields of a reply that the stream does not have.
 func (k *keeper) complete(m *chatctx.Message) {
 	m.ID, m.Created, m.Meta.Completed = k.id, k.begun, pool.Now()
 	if m.Meta.Model == "" {

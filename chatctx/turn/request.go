@@ -21,32 +21,32 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Request is a branch on its way to a provider, as far as the body.
+// Request is a request to a provider, with its body and all that went into it.
 type Request struct {
 	Provider, Model string
 	Body            []byte
 	Draft           *chatctx.Draft   // as the enhancers left it
 	Report          *enhancer.Report // what they did
-	Options         enhancer.Options // the settings of the window that they went by
-	Window          *enhancer.Window // what the draft was measured with
-	// Forecast is what the request takes; where a compaction is due, what it will take at most.
+	Options         enhancer.Options // the settings of the window that they used
+	Window          *enhancer.Window // measured the draft
+	// Forecast is the size of the request; if a compaction is due, an upper bound.
 	Forecast *enhancer.Forecast
-	Repairs  []chatctx.Note // what the adapter did
+	Repairs  []chatctx.Note // what the adapter changed
 	// Chain is the body in the order in which the provider reads it.
 	Chain []enhancer.Link
-	// Prefix is what this request shares with the last one of this branch to this provider. First: there was none.
+	// Prefix is what this request shares with the last one of this branch to this provider. First means that there was none.
 	Prefix enhancer.Prefix
 	First  bool
 
 	client wire.Client
 	wire   wire.Request
 	names  map[string]string
-	sum    string // of the body's pieces
+	sum    string // the sum of the body's pieces
 	info   *chatctx.BranchInfo
 	before branch.Session
 }
 
-// named are the tools that the request names, nil where a setting names others to the provider.
+// named returns the tools that the request names, nil if a setting names others to the provider.
 func (r *Request) named() []string {
 	if r.Draft.Settings["provider.tools"] != nil {
 		return nil
@@ -58,8 +58,8 @@ func (r *Request) named() []string {
 	return names
 }
 
-// Request makes the request that Send would send with these messages, without sending or storing anything, and without asking a model: what Send would have one shorten is as it is.
-// Repairs that concern one of the messages say what the provider would not take.
+// Request returns the request that Send would send with these messages. It sends and stores nothing, and asks no model, so digests that Send would let one
+// shorten are unchanged. Repairs about one of the messages say what the provider would not take.
 func (t *Turn) Request(ctx context.Context, messages ...*chatctx.Message) (*Request, error) {
 	req, err := t.begin(ctx, t.Branch, messages...)
 	if err != nil {
@@ -68,7 +68,8 @@ func (t *Turn) Request(ctx context.Context, messages ...*chatctx.Message) (*Requ
 	return req, t.build(ctx, req, nil)
 }
 
-// Fit is Request as far as the draft: it wants no provider and gives no body. Where that cannot be made to fit, it is given beside the *enhancer.BudgetError.
+// Fit returns a Request up to the draft: it needs no provider and makes no body. If the draft cannot be made to fit, it is returned together with the
+// *enhancer.BudgetError.
 func (t *Turn) Fit(ctx context.Context) (*Request, error) {
 	req, err := t.begin(ctx, t.Branch)
 	if err != nil {
@@ -77,7 +78,8 @@ func (t *Turn) Fit(ctx context.Context) (*Request, error) {
 	return req, t.fit(ctx, req, nil)
 }
 
-// request is a request with a client, and with the provider's word on the size where it is close to the limit. asides, if not nil, lets a model be asked for what is to be shortened.
+// request returns a request with a client, and checks its size with the provider if it is close to the limit. asides, if not nil, allows it to let a model
+// shorten digests.
 func (t *Turn) request(ctx context.Context, branchName string, asides *enhancer.Once) (*Request, error) {
 	req, err := t.withClient(ctx, branchName, asides)
 	if err != nil {
@@ -125,7 +127,7 @@ func (t *Turn) begin(ctx context.Context, branchName string, more ...*chatctx.Me
 	return req, t.misled(d.Ignored, d.Settings)
 }
 
-// misled fails where an address that is set is not in force, since it is none: what was meant for there is not sent elsewhere.
+// misled returns an error if an address that is set is not in force because it is invalid, so that requests for it do not go elsewhere.
 func (t *Turn) misled(ignored []error, inForce map[string]json.RawMessage) error {
 	_, wrong := settings.FromEnv(t.getenv)
 	for _, err := range append(wrong, ignored...) {
@@ -140,7 +142,7 @@ func (t *Turn) misled(ignored []error, inForce map[string]json.RawMessage) error
 	return nil
 }
 
-// build makes the body.
+// build makes the request's body.
 func (t *Turn) build(ctx context.Context, req *Request, asides *enhancer.Once) (err error) {
 	if req.Provider, err = providerOf(req.Draft.Settings); err != nil {
 		return err
@@ -160,7 +162,7 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *enhancer.Once) (er
 	if req.Options, err = t.options(ctx, req.Draft.Settings, asides != nil); err != nil {
 		return err
 	}
-	req.Options.Offer = t.Calls != nil // somebody answers the model's calls
+	req.Options.Offer = t.Calls != nil // the program answers the model's calls
 	var c enhancer.Completer
 	if asides != nil {
 		c = asides.By(t.completer(req.Draft.Settings))
@@ -177,11 +179,11 @@ func (t *Turn) fit(ctx context.Context, req *Request, asides *enhancer.Once) (er
 	return nil
 }
 
-// settings are those in force with the turn's own over them, and the environment's under them.
+// settings returns those in force with the turn's own above them, and the environment's below.
 func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawMessage {
 	under := settings.WithEnv(inForce, t.getenv)
 	if p := adapter.ProviderOf(textSetting(t.Settings, "model")); p != "" && t.Settings["provider"] == nil && textSetting(under, "base_url") == "" {
-		// the model is known to be p's, whose key goes along and not the one that was set for another
+		// the model is p's, so p's key goes with it and not one that was set for another provider
 		was, err := providerOf(under)
 		if err != nil {
 			was = p
@@ -192,14 +194,14 @@ func (t *Turn) settings(inForce map[string]json.RawMessage) map[string]json.RawM
 	return settings.InForce(under, t.Settings)
 }
 
-// textSetting is a setting that is a text, "" for none.
+// textSetting returns a setting that is a text, "" if there is none.
 func textSetting(settings map[string]json.RawMessage, key string) string {
 	var s string
-	_ = json.Unmarshal(settings[key], &s) // another type is refused by those who read it
+	_ = json.Unmarshal(settings[key], &s) // another type is refused where the setting is used
 	return strings.TrimSpace(s)
 }
 
-// takeHeaders takes what goes into headers out of the settings, which otherwise go into the body.
+// takeHeaders removes the settings that belong into headers, and returns the headers. The others go into the body.
 func takeHeaders(settings map[string]json.RawMessage, provider string) http.Header {
 	const key = adapter.Anthropic + ".betas"
 	if provider != adapter.Anthropic || settings[key] == nil {
@@ -213,7 +215,7 @@ func takeHeaders(settings map[string]json.RawMessage, provider string) http.Head
 	return http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
 }
 
-// adapt makes the body.
+// adapt makes the body of the draft.
 func (r *Request) adapt() error {
 	d := r.Draft
 	before := len(d.Notes)
@@ -229,13 +231,13 @@ func (r *Request) adapt() error {
 	r.wire.Model, r.wire.Body = r.Model, r.Body
 	pieces := body.Prefix()
 	r.sum = adapter.NewChain(pieces...).Sum()
-	if r.Window != nil { // else it is no branch's
+	if r.Window != nil { // otherwise it is not the request of a branch
 		r.Chain = chain(pieces, d, r.Window)
 	}
 	return nil
 }
 
-// chain hashes the pieces of a body and says which message and step each is from. Their tokens add up to the draft's.
+// chain hashes the pieces of a body and says for each its message and the step that last changed it. Their tokens add up to the draft's.
 func chain(pieces []adapter.Piece, d *chatctx.Draft, w *enhancer.Window) []enhancer.Link {
 	of, fixed := w.Shares(d)
 	byID := make(map[chatctx.ID]*chatctx.DraftMessage, len(d.Messages))
@@ -271,7 +273,7 @@ func chain(pieces []adapter.Piece, d *chatctx.Draft, w *enhancer.Window) []enhan
 	return links
 }
 
-// compare finds what the request shares with the last one.
+// compare finds the part that the request shares with the last one.
 func (t *Turn) compare(ctx context.Context, req *Request) error {
 	raw, err := t.Context.LastRequest(ctx, req.Draft.Branch, req.Provider)
 	if err != nil {
@@ -279,13 +281,13 @@ func (t *Turn) compare(ctx context.Context, req *Request) error {
 	}
 	var before []enhancer.Link
 	if req.First = raw == nil; !req.First && cbor.Unmarshal(raw, &before) != nil {
-		req.First, before = true, nil // of another version
+		req.First, before = true, nil // it is of another version
 	}
 	req.Prefix = enhancer.Share(before, req.Chain, req.Options.Prices.Of(req.Provider, req.Model, time.Time{}))
 	return nil
 }
 
-// record is the chain for the next comparison.
+// record returns the chain for the next comparison.
 func (r *Request) record() []byte {
 	raw, err := cbor.Marshal(r.Chain)
 	if err != nil {
@@ -294,7 +296,7 @@ func (r *Request) record() []byte {
 	return raw
 }
 
-// sessions are the branch's sessions with what this request made of the present one; nil where it changed nothing.
+// sessions returns the branch's sessions with the current one as this request changed it; nil if it did not.
 func (r *Request) sessions() []branch.Session {
 	if !enhancer.Changed(&r.before, &r.Draft.Session) {
 		return nil

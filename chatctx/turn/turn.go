@@ -1,12 +1,12 @@
-// Package turn talks to a provider: from a branch to a request, over a stream to a message on the branch. It is the only such loop.
+// Package turn talks to a provider: from a branch to a request, and over a stream to a message on the branch. It is the only such loop.
 //
-// A Turn is set up once and used for any number of Sends. What holds for each of them:
-//
+// A Turn is set up once and used for any number of Sends. Each Send keeps these rules:
 //   - the user's messages are durable before anything is sent;
-//   - one reply runs on a branch at a time, by a claim that other processes see. Messages that come meanwhile wait in the queue,
-//     stand on the branch once the reply does, and are then answered;
-//   - what has come of a reply is stored half a second after the first words and then every two seconds, and the whole reply in one transaction. A crash leaves an unfinished
-//     message, put on the branch by whoever next touches it. A cancelled context keeps what came in the same way;
+//   - one reply at a time runs on a branch, with a claim that other processes see. Messages that arrive meanwhile wait in the queue, go on the
+//     branch after the reply, and are then answered;
+//   - what has arrived of a reply is stored half a second after the first words and then every two seconds, and the whole reply in one
+//     transaction. A crash leaves an unfinished message, which the next program that uses the branch puts on it. A cancelled context keeps what
+//     arrived in the same way;
 //   - a program that takes the claim away (chatctx interrupt) stops the reply within a second, and nothing more of it is stored.
 package turn
 
@@ -22,55 +22,56 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 )
 
-// Turn says how to ask. Only Context is needed. Its methods may be called by several goroutines, on different branches.
+// Turn says how to ask. Only Context is required. Its methods are safe for concurrent use on different branches.
 type Turn struct {
 	Context *chatctx.ChatContext
-	Branch  string // "" for the active one
-	// Settings win over those in force on the branch: model, provider, base_url …
+	Branch  string // "" means the active one
+	// Settings override those in force on the branch: model, provider, base_url …
 	Settings map[string]json.RawMessage
-	// Client is asked in place of the one that the settings name.
+	// Client, if not nil, is used instead of the one that the settings name.
 	Client wire.Client
-	// Enhancers run before the standard ones.
+	// Enhancers run right after exclude, or where enhancer.Before and enhancer.After put them.
 	Enhancers []enhancer.Enhancer
-	// Show, if not nil, is told what happens, while it happens, by the goroutine of Send.
+	// Show, if not nil, is called for each event as it happens, by the goroutine of Send.
 	Show func(Event)
-	// Calls, if not nil, is asked after a reply that calls tools and is stored: it decides and runs those that may be, and reports
-	// whether every call of the message has its result on the branch, so that the model is to be asked again. Without it Send returns and
-	// the calls wait. named are the tools that the request named, nil where it is not known: the reply is of an earlier Send, or somebody else's.
+	// Calls, if not nil, is called after a reply with calls is stored. It decides and runs the calls that may run, and reports whether every call of the
+	// message has its result on the branch, so that the model is asked again. Without it Send returns and the calls wait. named are the tools that the request
+	// named, nil if they are unknown, because the reply is of an earlier Send or of another program.
 	Calls func(ctx context.Context, branch string, reply *chatctx.Message, named []string) (goOn bool, err error)
-	// PartOf, if not nil, is the batch that the command began with, committed: Undo takes the replies back together with it.
+	// PartOf, if not nil, is the committed batch with which the command began: Undo undoes the replies together with it.
 	PartOf *chatctx.Batch
-	// Rounds bounds how often one Send asks; 0 is DefaultRounds.
+	// Rounds bounds how often one Send asks; 0 means DefaultRounds.
 	Rounds int
-	// Tokens bounds what the replies of one Send may cost, input and output together; 0: no limit.
+	// Tokens bounds the tokens of one Send's replies, input and output together; 0 means no limit. It is checked after each reply.
 	Tokens int64
-	// Asides, if not nil, knows what was asked apart from the conversation, for shorter digests. Turns that ask about one history share one, so that the same is asked and paid for once.
+	// Asides, if not nil, keeps the answers to questions apart from the conversation, for shorter digests. Turns that ask about one history share one, so that
+	// each question is asked and paid for once.
 	Asides *enhancer.Once
-	// Getenv reads the environment; nil: os.Getenv.
+	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
-	// HTTP, if its fields are set, is how clients send; addresses and keys in it count.
+	// HTTP says how clients send. Its fields override the settings, also addresses and keys.
 	HTTP wire.Options
 
-	// reply, if not nil, has the branch already: it was made for the answer that the next Send gets.
+	// reply, if not nil, has claimed the branch already: it was made for the answer of the next Send.
 	reply *chatctx.Reply
-	// tick gives the times at which a reply that runs looks after its claim; nil: every lookAfter.
+	// tick returns the times at which a running reply checks its claim; nil means every lookAfter.
 	tick func() (times <-chan time.Time, stop func())
 }
 
 // DefaultRounds is how often one Send asks at most.
 const DefaultRounds = 50
 
-// ErrRounds: a Send reached its limit of rounds while the model still wanted to go on.
+// ErrRounds means that a Send reached its limit of rounds while the model still wanted to go on.
 var ErrRounds = errors.New("the limit of rounds is reached: send --continue goes on")
 
-// Event is something that happens in a Send. One of its fields is set.
+// Event is an event of a Send. One of its fields is set; Place is set with Message.
 type Event struct {
-	Delta   *wire.Delta        // words of the reply
+	Delta   *wire.Delta        // a piece of the reply
 	Request *Request           // a request that is about to be sent
-	Message *chatctx.Message   // a message that was put on the branch: a reply, or the user's; Place is where
-	Retry   *Retry             // the provider had no time; it is asked again after a wait
-	Settled *chatctx.Message   // what had come of an earlier reply whose program died; it is on the branch now
-	Place   *chatctx.Placement // of Message
+	Message *chatctx.Message   // a message that is now on the branch: a reply, or the user's
+	Retry   *Retry             // the request failed; it is sent again after a wait
+	Settled *chatctx.Message   // what had arrived of an earlier reply whose program died; it is on the branch now
+	Place   *chatctx.Placement // the place of Message
 }
 
 // Retry is a request that failed and is sent again.
@@ -79,26 +80,26 @@ type Retry struct {
 	Wait   time.Duration
 }
 
-// Outcome is what a Send came to.
+// Outcome is the result of a Send.
 type Outcome struct {
 	Context chatctx.ID
 	Branch  string
 	Asked   []chatctx.Placement // the user's messages
-	// Queued: a reply of another program runs on the branch; the messages wait for it, and it will answer them.
+	// Queued means that a reply of another program runs on the branch; the messages wait, and that program will answer them.
 	Queued bool
 	Holder *chatctx.Claim // that program
-	// Replies are the model's messages, the last one perhaps unfinished.
+	// Replies are the model's messages; the last one may be unfinished.
 	Replies  []*chatctx.Message
 	Places   []chatctx.Placement
 	Revision uint64
 	// Operation is the last one that was made.
 	Operation string
-	// Waiting are the calls of the last reply that nobody has answered.
+	// Waiting is the number of calls of the last reply that have no result.
 	Waiting int
 	Request *Request // the last one
 }
 
-// Reply is the last reply, nil if none came.
+// Reply returns the last reply, nil if none arrived.
 func (o *Outcome) Reply() *chatctx.Message {
 	if len(o.Replies) == 0 {
 		return nil
@@ -108,8 +109,8 @@ func (o *Outcome) Reply() *chatctx.Message {
 
 // Send puts messages on the branch, asks the provider and puts its reply there. Without messages it answers what the branch ends with.
 //
-// With an error the Outcome still says what was stored: the messages, and what came of a reply, unfinished. Errors to test for are *wire.Error,
-// chatctx.ErrStopped, ErrRounds, those of adapters (nothing was sent), and the context's cause.
+// With an error the Outcome still says what was stored: the messages, and what arrived of a reply, unfinished; it is nil if nothing was. Errors to test for are
+// *wire.Error, chatctx.ErrStopped, ErrRounds, ErrTokens, those of adapters (nothing was sent), and the context's cause.
 func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome, error) {
 	if t.reply != nil {
 		s := &sending{Turn: t, reply: t.reply, out: &Outcome{Context: t.Context.ID, Branch: t.Branch}}
@@ -129,14 +130,14 @@ func (t *Turn) Send(ctx context.Context, messages ...*chatctx.Message) (*Outcome
 	return s.send(ctx, begun.Settled, len(messages)+len(begun.FromQueue) > 0)
 }
 
-// send is Send with the claim.
+// send is Send after the claim.
 func (s *sending) send(ctx context.Context, settled *chatctx.Message, asked bool) (*Outcome, error) {
 	if s.PartOf != nil {
 		s.reply.Together(s.PartOf)
 	}
 	panics := true
 	defer func() {
-		if panics { // in Show or another function of the program: whoever recovers finds the branch free
+		if panics { // in Show or another function of the program: a program that recovers finds the branch free
 			_ = s.giveUp(ctx)
 		}
 	}()
@@ -157,7 +158,7 @@ type sending struct {
 	out   *Outcome
 }
 
-// answer asks for what stands on the branch; asked: a message is new. Without an error the claim has ended with it.
+// answer answers what is on the branch; asked means that a message is new. Without an error it has ended the claim.
 func (s *sending) answer(ctx context.Context, asked bool) error {
 	if !asked {
 		if ask, err := s.resume(ctx); err != nil || !ask {
@@ -185,7 +186,7 @@ func (s *sending) all(ctx context.Context) error {
 	return ErrRounds
 }
 
-// round asks once. more: the claim is kept, and what stands on the branch now wants an answer.
+// round asks once. more means that the claim is kept, and the branch ends with something to answer.
 func (s *sending) round(ctx context.Context) (more bool, err error) {
 	asides := s.Asides
 	if asides == nil {
@@ -217,7 +218,7 @@ func (s *sending) round(ctx context.Context) (more bool, err error) {
 	return s.afterCalls(ctx, m, req.named(), len(ended.FromQueue) > 0)
 }
 
-// keepPaid stores what a model was asked for the request, before anything else can fail: it is paid for, and other requests use it.
+// keepPaid stores a model's answers that the request needed, before anything else can fail: they are paid for, and other requests use them.
 func (s *sending) keepPaid(ctx context.Context, req *Request) error {
 	if len(req.Report.Paid) == 0 {
 		return nil
@@ -228,8 +229,8 @@ func (s *sending) keepPaid(ctx context.Context, req *Request) error {
 	return err
 }
 
-// finishTries is how often a reply is stored while somebody else holds the file: each try waits as long as the store does. A reply is
-// paid for.
+// finishTries is how often storing a reply is tried while another program holds the file, since the reply is paid for. Each try waits as long as the store
+// does.
 const finishTries = 12
 
 func (s *sending) finish(ctx context.Context, e chatctx.Ending) (ended *chatctx.Ended, err error) {
@@ -242,7 +243,7 @@ func (s *sending) finish(ctx context.Context, e chatctx.Ending) (ended *chatctx.
 	return ended, err
 }
 
-// stored notes a reply that is on the branch.
+// stored records a reply that is on the branch.
 func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 	out := s.out
 	out.Replies, out.Places = append(out.Replies, m), append(out.Places, ended.Last().Placed[0])
@@ -256,7 +257,7 @@ func (s *sending) stored(m *chatctx.Message, ended *chatctx.Ended) {
 	s.show(Event{Message: m, Place: &ended.Last().Placed[0]})
 }
 
-// afterCalls lets the calls of a reply be decided and run.
+// afterCalls lets the program decide and run the calls of a reply. It reports whether the branch ends with something to answer.
 func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, named []string, queued bool) (bool, error) {
 	goOn, err := s.runCalls(ctx, m, named)
 	if err != nil {
@@ -276,7 +277,7 @@ func (s *sending) afterCalls(ctx context.Context, m *chatctx.Message, named []st
 	return ended.Held, nil
 }
 
-// runCalls keeps the claim while tools run, and cancels them where it is taken away.
+// runCalls keeps the claim while tools run, and cancels them if it is taken away.
 func (s *sending) runCalls(ctx context.Context, m *chatctx.Message, named []string) (bool, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -289,7 +290,7 @@ func (s *sending) runCalls(ctx context.Context, m *chatctx.Message, named []stri
 	return goOn, err
 }
 
-// giveUp ends the claim without a reply, if it is still held. What waits in the queue stays there.
+// giveUp ends the claim without a reply, if it is still held. Queued messages stay queued.
 func (s *sending) giveUp(ctx context.Context) error {
 	_, err := s.reply.Finish(unstoppable(ctx), chatctx.Ending{Stop: true})
 	if errors.Is(err, chatctx.ErrStopped) {
@@ -298,7 +299,7 @@ func (s *sending) giveUp(ctx context.Context) error {
 	return err
 }
 
-// unstoppable is a context for storing what there is, also after an interrupt.
+// unstoppable returns a context for storing results even after an interrupt.
 func unstoppable(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (t *Turn) show(e Event) {

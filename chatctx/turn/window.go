@@ -10,7 +10,8 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 )
 
-// Count asks the provider's own counter how large the request is that Send would send, in tokens. Errors to test for are wire.ErrNoCount and those of a request.
+// Count asks the provider's own counter how large the request is that Send would send, in tokens. Errors to test for are wire.ErrNoCount and those of a
+// request.
 func (t *Turn) Count(ctx context.Context) (int64, error) {
 	req, err := t.withClient(ctx, t.Branch, nil)
 	if err != nil {
@@ -22,8 +23,8 @@ func (t *Turn) Count(ctx context.Context) (int64, error) {
 // askFrom is the share of the limit from which the provider's own counter is asked before a request is sent.
 const askFrom = 0.9
 
-// within asks the provider how large a request is that is close to the limit, and where that is over it makes the request again with a budget that is smaller by as much. A
-// provider that cannot say leaves the request as it is.
+// within asks the provider for the size of a request that is close to the limit. If it is over the limit, within makes the request again with a proportionally
+// smaller budget. If the provider cannot say, the request stays.
 func (t *Turn) within(ctx context.Context, req *Request, asides *enhancer.Once) (*Request, error) {
 	limit := req.Report.Limit
 	if limit == 0 || float64(req.Report.After) < askFrom*float64(limit) {
@@ -42,8 +43,8 @@ func (t *Turn) within(ctx context.Context, req *Request, asides *enhancer.Once) 
 	return smaller.withClient(ctx, req.Draft.Branch, asides)
 }
 
-// Compact compacts the branch where that is due by its settings, with a summary by the model that they name. nil: it was not due, or there is nothing to leave
-// out. It is meant to be called after a Send; messages may arrive meanwhile.
+// Compact compacts the branch if its settings say that it is due, with a summary by the model that they name. It returns nil if a compaction is not due or
+// there is nothing to leave out. Call it after a Send; messages may arrive meanwhile.
 func (t *Turn) Compact(ctx context.Context) (*enhancer.Compacted, error) {
 	d, err := t.Context.Draft(ctx, t.Branch)
 	if err != nil {
