@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// An address (base_url) has settings that belong to it: the provider whose protocol is spoken there, and the key that goes there (key_env).
-// They hold where the address was set, in the store, a context or on a branch, and not for another address. A key without an address is
-// for the own host of the provider that its place names, and without both for nobody.
+// An address (base_url) has companions: the provider whose protocol it speaks, and the key for it (key_env). They count where the address was set, in the
+// store, on a context or on a branch, and for no other address. A key without an address is for the own host of the provider that its place names; without both
+// it has no effect.
 
-// addressed are the settings before whose names an address may stand, companions those that belong to an address, without that.
+// addressed are the prefixes of the names of addresses, companions the names, without prefix, of the settings that belong to an address.
 var addressed, companions = func() (under, beside []string) {
 	for i := range Table {
 		if name, ok := strings.CutSuffix(Table[i].Name, "base_url"); ok {
@@ -28,11 +28,11 @@ var addressed, companions = func() (under, beside []string) {
 	return under, slices.Compact(beside)
 }()
 
-// Default is the provider of an address that came without one: what nearly all servers speak.
+// Default is the provider of an address without one, since nearly all servers speak its protocol.
 const Default = "openai"
 
-// Complete gives a change of a place's settings with what goes along with it: a new address takes the key of the old one away, and another provider that
-// of a provider's own host, unless the change names one; an address gets the provider openai where neither the change nor the place names another.
+// Complete returns a change of a place's settings with its consequences. A new address removes the key of the old one, and another provider removes the key for
+// the old provider's own host, unless the change sets a key. An address gets the provider openai if neither the change nor the place names one.
 func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessage {
 	out := maps.Clone(change)
 	for _, under := range addressed {
@@ -46,7 +46,7 @@ func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessag
 		}
 		_, keyed := have[under+"key_env"]
 		if other, named := change[under+"provider"]; keyed && !had && own && named && string(other) != string(provider) {
-			setUnlessGiven("key_env", null) // it was for that provider's own host
+			setUnlessGiven("key_env", null) // that key was for the old provider's own host
 		}
 		if !set || had && string(was) == string(to) || !had && string(to) == "null" {
 			continue
@@ -55,7 +55,7 @@ func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessag
 			setUnlessGiven("key_env", null)
 		}
 		switch {
-		case under == "embedding.": // OpenAI's protocol alone
+		case under == "embedding.": // it has only OpenAI's protocol
 		case string(to) == "null" && string(provider) == `"`+Default+`"`:
 			setUnlessGiven("provider", null)
 		case string(to) != "null" && !own:
@@ -65,8 +65,8 @@ func Complete(have, change map[string]json.RawMessage) map[string]json.RawMessag
 	return out
 }
 
-// InForce are the settings of several places together, the widest first: a nearer value wins, and an address keeps its own provider and key. What counts for nothing,
-// is held back, is not in the table or cannot have its value is left out.
+// InForce returns the settings of several places together, the widest first: the nearer value wins, and an address keeps its own provider and key. It leaves
+// out settings that have no effect, are held, are not in the table or have an invalid value.
 func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, place := range places {
@@ -84,7 +84,7 @@ func InForce(places ...map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// takenOf are the settings that the table has and that can have their values; null is for every one of them.
+// takenOf returns the settings of a place that are in the table and have a valid value; null is valid for all.
 func takenOf(place map[string]json.RawMessage) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(place))
 	for name, value := range place {
@@ -95,7 +95,7 @@ func takenOf(place map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// giveWay takes out of settings what belongs to a wider place's address, where a nearer place has an address or a provider of its own.
+// giveWay removes a wider place's address and its companions if a nearer place has an address or another provider.
 func giveWay(out, place map[string]json.RawMessage, under string) {
 	address, provider := place[under+"base_url"], place[under+"provider"]
 	if address == nil && (provider == nil || string(provider) == string(out[under+"provider"])) {
@@ -110,7 +110,7 @@ func giveWay(out, place map[string]json.RawMessage, under string) {
 	}
 }
 
-// idleHere are the names of keys in a place that count for nothing beside what the wider places say.
+// idleHere returns the names of keys in a place that have no effect besides the wider places, each with the reason.
 func idleHere(wider []map[string]json.RawMessage, place map[string]json.RawMessage) map[string]string {
 	out, place := InForce(wider...), takenOf(place)
 	for _, under := range addressed {
@@ -119,7 +119,7 @@ func idleHere(wider []map[string]json.RawMessage, place map[string]json.RawMessa
 	return idleKeys(out, place)
 }
 
-// idleKeys are the names of keys in a place that count for nothing, each with the reason.
+// idleKeys returns the names of keys in a place that have no effect, each with the reason.
 func idleKeys(wider, place map[string]json.RawMessage) map[string]string {
 	idle := map[string]string{}
 	for _, under := range addressed {
@@ -130,7 +130,7 @@ func idleKeys(wider, place map[string]json.RawMessage) map[string]string {
 	return idle
 }
 
-// idleKey says why a key's name in a place counts for nothing, "" where it counts. wider is what the wider places have in force and the place leaves so.
+// idleKey returns why a key's name in a place has no effect, "" if it has one. wider are the settings of the wider places in force, after giveWay.
 func idleKey(wider, place map[string]json.RawMessage, under string) string {
 	switch {
 	case blank(place[under+"key_env"]) || !blank(place[under+"base_url"]):
@@ -145,7 +145,7 @@ func idleKey(wider, place map[string]json.RawMessage, under string) string {
 	return ""
 }
 
-// blank: a place says nothing of a setting.
+// blank reports whether a place has no value for a setting.
 func blank(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
 
 func sorted(names []string) []string {

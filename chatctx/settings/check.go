@@ -16,17 +16,17 @@ import (
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// ErrSetting: a setting that nobody knows, or a value that it cannot have. The error is mostly an *Error.
+// ErrSetting means that a setting is unknown or its value invalid. The error is mostly an *Error.
 var ErrSetting = errors.New("setting")
 
-// Error says which setting is unknown, or has a value that it cannot have. It is an ErrSetting.
+// Error says which setting is unknown, has an invalid value or has no effect. It is an ErrSetting.
 type Error struct {
 	Name  string
-	Value string // as it was given; "" where the name is what is wrong
-	Wants string // what it takes
+	Value string // as given; "" if the name is wrong
+	Wants string // the values that it takes
 	Near  string // the name that was perhaps meant
-	From  string // the environment variable that the value is from
-	Idle  string // why it counts for nothing where it is
+	From  string // the environment variable of the value
+	Idle  string // why it has no effect at its place
 }
 
 func (e *Error) Error() string {
@@ -45,10 +45,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("there is no setting %q", e.Name)
 }
 
-// Unwrap gives ErrSetting.
+// Unwrap returns ErrSetting.
 func (e *Error) Unwrap() error { return ErrSetting }
 
-// Check fails with an *Error where a setting is not in the table or cannot have the value. null, which takes it away, is for every name.
+// Check returns an *Error if a setting is not in the table or its value is invalid. null, which removes a setting, is valid for every name.
 func Check(name string, value json.RawMessage) error {
 	if string(value) == "null" {
 		return nil
@@ -67,7 +67,7 @@ func Check(name string, value json.RawMessage) error {
 	return nil
 }
 
-// CheckAll is Check for several, in the order of their names. What is held back passes: it is not in force, whatever it says.
+// CheckAll checks several settings, in the order of their names. It skips held ones, which are not in force.
 func CheckAll(set map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if strings.HasPrefix(name, HeldPrefix) {
@@ -80,7 +80,7 @@ func CheckAll(set map[string]json.RawMessage) error {
 	return nil
 }
 
-// wants is what a setting takes, for an error about a value.
+// wants returns what values a setting takes, for an error about a value.
 func (s *Setting) wants() string {
 	text := s.Takes()
 	switch s.Type {
@@ -127,18 +127,18 @@ func (s *Setting) takes(value json.RawMessage) bool {
 	return json.Valid(value)
 }
 
-// counts: the value is a whole number in the range.
+// counts reports whether the value is a whole number in the range.
 func (s *Setting) counts(value json.RawMessage) bool {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	return err == nil && s.holds(float64(n))
 }
 
-// holds: a number is in the range.
+// holds reports whether a number is in the range.
 func (s *Setting) holds(n float64) bool {
 	return n >= s.Min && (s.Max == 0 || n <= s.Max) && !math.IsInf(n, 0)
 }
 
-// parseShare reads a part of a whole: 0.8, or "80 %" with a blank or without.
+// parseShare parses a share: 0.8, or "80 %", with or without the blank.
 func parseShare(value json.RawMessage) (share float64, ok bool) {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -150,8 +150,8 @@ func parseShare(value json.RawMessage) (share float64, ok bool) {
 	return f / 100, err == nil && percent
 }
 
-// Ignored are the settings of several places, the widest first, that are not in force, since this version does not know them, they cannot have their values or count for
-// nothing where they are (a key_env that is beside no address): each an *Error with the reason, the nearest place first, and in a place in the order of their names. What is held back is not among them.
+// Ignored returns an *Error for each setting of several places, the widest first, that is not in force because it is unknown, its value is invalid or it has no
+// effect (a key_env without an address). The nearest place comes first, and in a place the order of the names. Held settings are not among them.
 func Ignored(places ...map[string]json.RawMessage) []error {
 	var out []error
 	seen := map[string]bool{}
@@ -174,7 +174,7 @@ func Ignored(places ...map[string]json.RawMessage) []error {
 	return out
 }
 
-// nearest is the name in the table that is the least changes away, "" where none is near.
+// nearest returns the most similar name of the table, "" if none is similar.
 func nearest(name string) string {
 	best, least := "", len(name)/2+1
 	for i := range Table {
@@ -185,7 +185,7 @@ func nearest(name string) string {
 	return best
 }
 
-// distance is how many letters have to be put in, taken out, replaced or swapped with their neighbour to make one of the other.
+// distance returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn a into b.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

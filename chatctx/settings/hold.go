@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// HeldPrefix begins the names of settings that a file brought and that are not in force: held.base_url is what the file says of base_url.
+// HeldPrefix begins the names of settings that a file brought and that are not in force: held.base_url is the file's base_url.
 const HeldPrefix = "held."
 
-// Hold gives the settings of somebody else's file as they may be stored: those that are not harmless, not known or not valid stand under HeldPrefix until
-// a person accepts them. held are their names. Where the file itself has a setting under both names, the one that it holds back is held under the prefix twice.
+// Hold returns the settings of another person's file as they are stored: those that are not harmless, unknown or invalid are under HeldPrefix until a person
+// accepts them. held are their names, sorted. If the file has a setting under both names, the held one gets the prefix twice.
 func Hold(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
 	for name, value := range from {
 		if out == nil {
@@ -25,7 +25,7 @@ func Hold(from map[string]json.RawMessage) (out map[string]json.RawMessage, held
 	return out, sorted(held)
 }
 
-// HoldAll is Hold for settings that nobody but the store's owner sets: all of them are held back.
+// HoldAll is Hold for settings that only the store's owner sets: all of them are held.
 func HoldAll(from map[string]json.RawMessage) (out map[string]json.RawMessage, held []string) {
 	for name, value := range from {
 		if out == nil {
@@ -37,7 +37,7 @@ func HoldAll(from map[string]json.RawMessage) (out map[string]json.RawMessage, h
 	return out, sorted(held)
 }
 
-// bareName is a setting's name without the prefix, unless the place has a value in force for what that is about.
+// bareName returns a setting's name without one prefix, unless the place also has the setting in force.
 func bareName(of map[string]json.RawMessage, name string) string {
 	root := name
 	for strings.HasPrefix(root, HeldPrefix) {
@@ -49,7 +49,7 @@ func bareName(of map[string]json.RawMessage, name string) string {
 	return strings.TrimPrefix(name, HeldPrefix)
 }
 
-// Held are those of a place's settings that are held back, under their own names.
+// Held returns the held settings of a place, under their own names.
 func Held(of map[string]json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for name, value := range of {
@@ -60,8 +60,8 @@ func Held(of map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// Said are a place's settings as the file said them that brought them: an export has what is held back under its own name, or, where the place has
-// a value for that in force, beside it as it is here.
+// Said returns a place's settings as the file that brought them had them, for an export: held settings are under their own names, unless the place has a value
+// in force for the name.
 func Said(of map[string]json.RawMessage) map[string]json.RawMessage {
 	if of == nil {
 		return nil
@@ -73,7 +73,7 @@ func Said(of map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// Accept is the change of a place's settings that puts held ones in force: those that are named, or all that this version knows and that can have their values.
+// Accept returns the change of a place's settings that puts held ones in force: those that are named, or, without names, all that are known and valid.
 func Accept(of map[string]json.RawMessage, names ...string) map[string]json.RawMessage {
 	set := map[string]json.RawMessage{}
 	for name, value := range Held(of) {

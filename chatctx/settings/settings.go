@@ -1,10 +1,9 @@
-// Package settings is the table of all settings, and the rules of how they go together: which belong to one address, and which of a file are
-// in force.
+// Package settings is the table of all settings, and the rules for their places: which belong to one address, and which of a file are in force.
 //
-// A setting has a name and a JSON value. The store, a context and a branch have settings of their own; of two values for one name the
-// nearer wins (InForce). The package keeps nothing, and knows nothing of a store.
+// A setting has a name and a JSON value. The store, a context and a branch have settings of their own; the nearer of two values for one name wins (InForce).
+// The package has no state and does not depend on a store.
 //
-// Whatever takes, reads, lists or describes settings is made from the table: nobody else has a list of names, defaults or ranges.
+// All code that accepts, reads, lists or describes settings uses the table: there is no other list of names, defaults or ranges.
 package settings
 
 import (
@@ -15,22 +14,22 @@ import (
 
 // A Setting is a row of the table.
 type Setting struct {
-	Name  string // one that ends in a dot stands for all names that begin with it
+	Name  string // a name that ends in a dot stands for all names that begin with it
 	Group Group
 	Type  Type
-	// Min and Max are the range of a Number, a Count, a Share and a Level; Max 0: no end.
+	// Min and Max are the range of a Number, a Count, a Share or a Level; Max 0 means no upper bound.
 	Min, Max float64
 	Off      bool   // a Count may be off
-	Words    string // what a Word or a Level may be, with blanks between
-	Default  string // as it is typed; "" for none
+	Words    string // the values of a Word or a Level, separated by blanks
+	Default  string // as it is typed; "" means none
 	Scope    Scope
-	// Harmless: a value that comes from a file of somebody else is in force. Such a setting says how a model is asked; it cannot say where
-	// a request goes, which key goes along, or what may run.
+	// Harmless means that a value from another person's file is in force. Such a setting says how a model is asked; it cannot say where a request goes, which
+	// key goes with it, or what may run.
 	Harmless bool
-	Does     string // for people: what it does, in a few words
+	Does     string // for people: its purpose, in a few words
 }
 
-// Env is the environment variable that gives the setting where no place does, "" for a row of many names.
+// Env returns the environment variable for the setting if no place has it, "" for a row of many names.
 func (s *Setting) Env() string {
 	if s.many() {
 		return ""
@@ -40,7 +39,7 @@ func (s *Setting) Env() string {
 
 func (s *Setting) many() bool { return strings.HasSuffix(s.Name, ".") }
 
-// Title is the name for people: openai.NAME for a row of many names.
+// Title returns the name for people: openai.NAME for a row of many names.
 func (s *Setting) Title() string {
 	if s.many() {
 		return s.Name + "NAME"
@@ -48,7 +47,7 @@ func (s *Setting) Title() string {
 	return s.Name
 }
 
-// Takes says for people what values the setting takes, with their range.
+// Takes says for people which values the setting takes, with their range.
 func (s *Setting) Takes() string {
 	switch s.Type {
 	case Number:
@@ -85,7 +84,7 @@ func (s *Setting) span() string {
 	return text + " to " + strconv.FormatFloat(s.Max, 'f', -1, 64)
 }
 
-// Group is what a setting is about.
+// Group is the subject of a setting.
 type Group string
 
 // The groups of settings.
@@ -104,14 +103,14 @@ type Scope string
 
 // The scopes of settings.
 const (
-	// Nearest: of a flag of the command, the branch, the context, the store and the environment the first that has a value.
+	// Nearest means that the first value counts of a flag of the command, the branch, the context, the store and the environment.
 	Nearest Scope = ""
-	// Beside: likewise, but a place with an address or another provider of its own puts the addresses of wider places out of force, with these values there. A key counts beside the
-	// address of its own place alone, or where no place has one.
+	// Beside is Nearest, but a place with its own address or another provider puts the addresses of wider places out of force, together with these values
+	// there. A key counts only for the address of its own place, or if no place has an address.
 	Beside Scope = "with its address"
 )
 
-// String says it for people.
+// String returns the scope for people.
 func (s Scope) String() string {
 	if s == Nearest {
 		return "nearest"
@@ -119,7 +118,7 @@ func (s Scope) String() string {
 	return string(s)
 }
 
-// Type is what values a setting takes.
+// Type says which values a setting takes.
 type Type string
 
 // The types of settings.
@@ -129,20 +128,20 @@ const (
 	Count   Type = "whole number"
 	Share   Type = "share" // 0.8 or "80 %"
 	Truth   Type = "true or false"
-	Word    Type = "word"  // one of a few
-	Level   Type = "level" // one of a few, or a Count
-	Texts   Type = "texts" // one or a list
-	Time    Type = "time"  // 90s, 5m
+	Word    Type = "word"  // one of a few words
+	Level   Type = "level" // one of a few words, or a Count
+	Texts   Type = "texts" // a text or a list of texts
+	Time    Type = "time"  // a duration: 90s, 5m
 	Address Type = "address"
-	// Variable is the name of an environment variable. An error about a value does not repeat it: somebody may have put the key itself there.
+	// Variable is the name of an environment variable. An error about a value does not repeat it, since a person may have put the key itself there.
 	Variable Type = "variable"
 	JSON     Type = "JSON"
 )
 
-// most is the largest whole number of a setting: every machine can hold it.
+// most is the largest whole number of a setting, which fits an int on every machine.
 const most = 1_000_000_000
 
-// Table is every setting that this program knows. What does not stand here comes from a later version, or from a program of its own.
+// Table has every setting of this version. Other settings are from a later version or from another program.
 var Table = []Setting{
 	{Name: "model", Group: Asked, Type: Text, Harmless: true, Does: "the model that is asked"},
 	{Name: "provider", Group: Asked, Type: Word, Words: "openai openai-responses anthropic gemini ollama", Harmless: true, Does: "where the model is asked; without it the model's name tells"},
@@ -211,7 +210,7 @@ var Table = []Setting{
 	{Name: "app.", Group: Own, Type: JSON, Does: "a program's own"},
 }
 
-// Lookup finds the row of a name. A longer row counts before a shorter one.
+// Lookup returns the row of a name. Of several rows that fit, the one with the longest name counts.
 func Lookup(name string) (s Setting, ok bool) {
 	for i := range Table {
 		row := &Table[i]
@@ -226,7 +225,7 @@ func Lookup(name string) (s Setting, ok bool) {
 	return s, ok
 }
 
-// Names are those of a table's rows whose names begin with a prefix, without it.
+// Names returns the names of the table's rows that begin with a prefix, without the prefix.
 func Names(prefix string) []string {
 	var out []string
 	for i := range Table {
@@ -237,7 +236,7 @@ func Names(prefix string) []string {
 	return out
 }
 
-// Providers are those that the setting provider can name, in the order in which they are listed.
+// Providers returns the values of the setting provider, in the order of the table.
 func Providers() []string {
 	row, _ := Lookup("provider")
 	return strings.Fields(row.Words)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Values are settings in force, read by name: a value that the table's row cannot have, or none, is the default. Methods but Has panic for a name that Lookup does not know.
+// Values are settings in force, read by name. A missing or invalid value is the default. All methods except Has panic for a name that Lookup does not know.
 type Values map[string]json.RawMessage
 
-// value is what a setting is, nil for nothing, with its row.
+// value returns the value of a setting, nil if there is none, and its row.
 func (v Values) value(name string) (json.RawMessage, Setting) {
 	row, ok := Lookup(name)
 	if !ok {
-		panic("there is no setting " + name) // a slip of whoever wrote the call
+		panic("there is no setting " + name) // an error in the calling code
 	}
 	if raw := v[name]; len(raw) > 0 && string(raw) != "null" && row.takes(raw) {
 		return raw, row
@@ -26,24 +26,24 @@ func (v Values) value(name string) (json.RawMessage, Setting) {
 	return nil, row
 }
 
-// Has reports whether the setting has a value of its own that it can have.
+// Has reports whether the setting has a valid value of its own.
 func (v Values) Has(name string) bool {
 	row, _ := Lookup(name)
 	raw := v[name]
 	return len(raw) > 0 && string(raw) != "null" && row.takes(raw)
 }
 
-// Text is a Text, a Word or an Address, "" for none.
+// Text returns a Text, a Word or an Address, "" if there is none.
 func (v Values) Text(name string) (text string) {
 	raw, _ := v.value(name)
 	_ = json.Unmarshal(raw, &text) // the row takes it, or it is nil
 	return text
 }
 
-// Count is a Count, 0 for none and for off.
+// Count returns a Count, 0 if there is none or it is off.
 func (v Values) Count(name string) (n int) {
 	raw, _ := v.value(name)
-	_ = json.Unmarshal(raw, &n) // as in Text; off is no number
+	_ = json.Unmarshal(raw, &n) // as in Text; off is not a number
 	return n
 }
 
@@ -53,7 +53,7 @@ func (v Values) Off(name string) bool {
 	return string(raw) == `"off"`
 }
 
-// Number is a Number, nil for none.
+// Number returns a Number, nil if there is none.
 func (v Values) Number(name string) (n *float64) {
 	raw, _ := v.value(name)
 	if raw != nil {
@@ -62,26 +62,27 @@ func (v Values) Number(name string) (n *float64) {
 	return n
 }
 
-// Truth is a Truth, false for none.
+// Truth returns a Truth, false if there is none.
 func (v Values) Truth(name string) bool {
 	raw, _ := v.value(name)
 	return string(raw) == "true"
 }
 
-// Share is a Share, 0 for none.
+// Share returns a Share, 0 if there is none.
 func (v Values) Share(name string) float64 {
 	raw, _ := v.value(name)
 	f, _ := parseShare(raw)
 	return f
 }
 
-// Time is a Time, 0 for none.
+// Time returns a Time, 0 if there is none.
 func (v Values) Time(name string) time.Duration {
 	d, _ := time.ParseDuration(v.Text(name))
 	return d
 }
 
-// Parse makes a value of what was typed. Text is taken as it is, unless it is a quoted JSON string; anything else is JSON where it is some, else text.
+// Parse returns the value of a typed text. For a setting that is text it is the text itself, unless it is a quoted JSON string; for others it is the JSON, or a
+// text if it is not JSON.
 func Parse(name, typed string) json.RawMessage {
 	raw := []byte(typed)
 	row, _ := Lookup(name)
@@ -96,8 +97,8 @@ func Parse(name, typed string) json.RawMessage {
 	return text
 }
 
-// FromEnv are the settings that the environment gives, which are under those of every place. getenv may be nil. A value that its setting cannot have is not in force, and stands in
-// wrong with the name of its variable.
+// FromEnv returns the settings of the environment, which are below those of every place. getenv may be nil. A value that is invalid or has no effect is not in
+// force; wrong has an *Error with the name of its variable.
 func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong []error) {
 	out = map[string]json.RawMessage{}
 	if getenv == nil {
@@ -122,7 +123,7 @@ func FromEnv(getenv func(string) string) (out map[string]json.RawMessage, wrong 
 	return out, wrong
 }
 
-// variables are the environment variables of the table's rows. They are made once: whoever judges many calls reads the environment for each.
+// variables returns the environment variables of the table's rows. They are made once, since a program that judges many calls reads the environment for each.
 var variables = sync.OnceValue(func() []string {
 	out := make([]string, len(Table))
 	for i := range Table {
@@ -131,7 +132,7 @@ var variables = sync.OnceValue(func() []string {
 	return out
 })
 
-// WithEnv are settings in force with those of the environment under them.
+// WithEnv returns settings in force with those of the environment below them.
 func WithEnv(inForce map[string]json.RawMessage, getenv func(string) string) map[string]json.RawMessage {
 	env, _ := FromEnv(getenv)
 	return InForce(env, inForce)
