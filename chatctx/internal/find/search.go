@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/chatctx/chatctx/branch"
 	"github.com/chatctx/chatctx/chatctx/internal/index"
 	"github.com/chatctx/chatctx/chatctx/internal/record"
 	"github.com/chatctx/chatctx/chatctx/internal/view"
@@ -346,12 +347,15 @@ func allDocs(ctx context.Context, s *record.Store, id pool.ID) ([]index.Doc, err
 	var docs []index.Doc
 	err := s.DB.View(ctx, func(tx kv.Tx) error {
 		docs = append(docs[:0], DocOf(TitleDoc, id, pool.ID{}))
-		for bucket, kind := range map[string]byte{"prompt": PromptDoc, pool.Bucket: MessageDoc} {
+		for _, of := range []struct {
+			bucket string
+			kind   byte
+		}{{branch.PromptBucket, PromptDoc}, {pool.Bucket, MessageDoc}} {
 			r := kv.Prefix(id[:])
 			r.Reverse = true
-			err := tx.Scan(bucket, r, func(key, _ []byte) error {
+			err := tx.Scan(of.bucket, r, func(key, _ []byte) error {
 				if len(key) == 32 {
-					docs = append(docs, DocOf(kind, id, pool.ID(key[16:])))
+					docs = append(docs, DocOf(of.kind, id, pool.ID(key[16:])))
 				}
 				return nil
 			})
