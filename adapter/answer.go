@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// answer gives every call a result, puts results into the order that the provider wants, and moves what a result may not
-// hold into a user turn after it. Then it lists the media that are left.
+// answer gives every call a result, orders results as the provider requires, and moves media that a result cannot hold into a user turn after it. Then it lists
+// the remaining media.
 func (b *builder) answer() {
 	turns := make([]*Turn, 0, len(b.Turns)+2)
 	for _, t := range b.Turns {
@@ -36,7 +36,7 @@ func (b *builder) list(items []Item) {
 	}
 }
 
-// fill puts in the results that are missing.
+// fill adds the missing results.
 func (b *builder) fill(t *Turn) {
 	missing := 0
 	for i := range t.Items {
@@ -64,7 +64,7 @@ func (b *builder) fill(t *Turn) {
 	}
 }
 
-// move takes out of a turn's results the media that they may not hold, as a turn of its own; nil for none.
+// move removes the media that a turn's results cannot hold, and returns them as a turn of their own; nil if there are none.
 func (b *builder) move(t *Turn) *Turn {
 	var moved *Turn
 	for _, r := range t.Results {

@@ -5,16 +5,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// List is a stretch of a body that grows with the branch: tools, system texts, messages.
+// List is a part of a body that grows with the branch: tools, system texts, messages.
 type List struct {
 	Name    string
 	Len     int
-	Single  bool // one value, not a list of one
+	Single  bool // one value instead of a list
 	Write   func(j *out.JSON, i int)
-	Message func(i int) chatctx.ID // nil: from no message
+	Message func(i int) chatctx.ID // nil if no value is from a message
 }
 
-// Marshal writes a body: its fields, then its lists that are not empty. size is about how many bytes it will have.
+// Marshal returns a body: its fields, then its lists that are not empty. size is roughly the number of its bytes.
 func Marshal(size int, f Fields, lists ...List) []byte {
 	j := make(out.JSON, 0, size)
 	j.Open('{')
@@ -41,7 +41,7 @@ func Marshal(size int, f Fields, lists ...List) []byte {
 	return j
 }
 
-// Pieces are the lists, a piece each value.
+// Pieces returns one piece for each value of the lists.
 func Pieces(lists ...List) []Piece {
 	var pieces []Piece
 	for _, l := range lists {
@@ -58,7 +58,7 @@ func Pieces(lists ...List) []Piece {
 	return pieces
 }
 
-// Size is about how many bytes an item takes in a body.
+// Size returns roughly how many bytes an item takes in a body.
 func (i *Item) Size() int {
 	switch {
 	case i.Media != nil:
@@ -73,7 +73,7 @@ func (i *Item) Size() int {
 	return 64 + len(i.Text)*17/16
 }
 
-// Size is about how many bytes the conversation takes in a body.
+// Size returns roughly how many bytes the conversation takes in a body.
 func (c *Conversation) Size() int {
 	n := 4096
 	for _, t := range c.Tools {
@@ -94,7 +94,7 @@ func (c *Conversation) Size() int {
 	return n
 }
 
-// Plain is a result as one text, for providers that have no mark for errors: its media were moved out of it.
+// Plain returns a result as one text, for providers without a mark for errors. Its media were moved out before.
 func (r *Result) Plain() string {
 	text := JoinTexts(r.Items, "\n")
 	if r.Error {
@@ -103,7 +103,7 @@ func (r *Result) Plain() string {
 	return text
 }
 
-// JoinTexts joins the texts among items.
+// JoinTexts returns the texts of items, joined.
 func JoinTexts(items []Item, between string) string {
 	n, length, last := 0, 0, ""
 	for i := range items {

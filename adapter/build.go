@@ -8,18 +8,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// builder makes turns of messages, in one pass.
+// builder makes turns from messages, in one pass.
 type builder struct {
 	*Conversation
 	ids   *mapping
-	calls map[string][]*Call // by the id that they have here
-	told  map[string]bool    // system texts that the request has
-	open  *Turn              // the assistant's turn whose results may still come
-	start int                // of the messages that are not system text
+	calls map[string][]*Call // by their id in the draft
+	told  map[string]bool    // system texts that the request has already
+	open  *Turn              // the assistant's turn that still accepts results
+	start int                // the index of the first message that is not a leading system text
 }
 
-// system takes the system texts: the branch's, else those of the messages that begin it; and those of system messages from before the session. What a later one
-// says again is sent once.
+// system collects the system texts: the branch's, or else those of the messages that begin it, and those of system messages from before the session. A repeated
+// text is sent once.
 func (b *builder) system() {
 	d := b.draft
 	leading, early := d.System, ""
@@ -55,12 +55,12 @@ func (b *builder) system() {
 	b.addSystem(d.Prompt)
 }
 
-// early reports whether a message is system text from before the session: it stands before the summary.
+// early reports whether a message is a system text from before the session, which comes before the summary.
 func (b *builder) early(m *chatctx.DraftMessage) bool {
 	return m.Message != nil && m.Role == pool.System && m.Position > 0 && m.Position < b.draft.Session.Start
 }
 
-// once is the text of a system message, "" for one that was sent before.
+// once returns the text of a system message, "" if that text was sent before.
 func (b *builder) once(m *pool.Message) string {
 	text := b.texts(m)
 	if b.told[text] {
@@ -86,7 +86,7 @@ func join(a, b string) string {
 	return a + "\n\n" + b
 }
 
-// texts are a message's texts that are not blank, for a place that takes nothing else.
+// texts returns a message's texts that are not blank, for a place that accepts only text.
 func (b *builder) texts(m *pool.Message) string {
 	text := ""
 	for i := range m.Content {
@@ -100,14 +100,14 @@ func (b *builder) texts(m *pool.Message) string {
 	return text
 }
 
-// summary puts the summary of the session before at the beginning.
+// summary puts the summary of the previous session at the beginning.
 func (b *builder) summary(m *chatctx.DraftMessage) {
 	if items := b.items(m.Message); len(items) > 0 {
 		b.Turns = append(b.Turns, &Turn{Role: pool.User, Message: m.ID, Items: items, Summary: true, From: m.Message})
 	}
 }
 
-// sent reports whether a message goes to a provider at all.
+// sent reports whether a message may go to a provider.
 func sent(m *chatctx.DraftMessage) bool {
 	return m.Message != nil && !m.Unsent && !m.Queued && m.State != "excluded" && m.State != "trimmed"
 }
@@ -130,7 +130,7 @@ func (b *builder) message(m *chatctx.DraftMessage) {
 	}
 }
 
-// add adds a turn, unless there is nothing in it.
+// add adds a turn, unless it is empty.
 func (b *builder) add(t *Turn) {
 	if len(t.Items) == 0 {
 		b.Note(t.Message, "an empty %s message was left out", t.Role)
@@ -144,7 +144,7 @@ func (b *builder) add(t *Turn) {
 	b.Turns = append(b.Turns, t)
 }
 
-// middle is a system message that does not begin the branch.
+// middle adds a system message that does not begin the branch.
 func (b *builder) middle(m *pool.Message) {
 	text := b.texts(m)
 	switch {
@@ -161,7 +161,7 @@ func (b *builder) middle(m *pool.Message) {
 	b.told[text] = true
 }
 
-// items are the parts of a user message, or of another one that is sent as one.
+// items returns the parts of a user message, or of another one that is sent as one.
 func (b *builder) items(m *pool.Message) []Item {
 	items := make([]Item, 0, len(m.Content))
 	for i := range m.Content {
@@ -184,7 +184,7 @@ func (b *builder) items(m *pool.Message) []Item {
 	return items
 }
 
-// unknown is a part whose type means nothing here: its text if it has one.
+// unknown returns a part of an unknown type: its text if it has one.
 func (b *builder) unknown(id chatctx.ID, p *pool.Part) Item {
 	if !blank(p.Text) {
 		return Item{Text: p.Text}
@@ -205,13 +205,12 @@ func (b *builder) mediaItem(id chatctx.ID, p *pool.Part) Item {
 		return Item{Text: text}
 	}
 	if m.scaled != "" {
-		b.Note(chatctx.ID{}, "%s", m.scaled) // nothing of the message is lost
+		b.Note(chatctx.ID{}, "%s", m.scaled) // the message loses nothing
 	}
 	return Item{Media: m}
 }
 
-// assistant makes a turn of an assistant's message: its parts in order, and the calls where they stand among them or after
-// them.
+// assistant makes a turn from an assistant's message: its parts in order, and the calls at their places among them or after them.
 func (b *builder) assistant(m *pool.Message) {
 	t := &Turn{Role: pool.Assistant, Message: m.ID, Items: make([]Item, 0, len(m.Content)+len(m.Calls)), From: m}
 	placed := make([]bool, len(m.Calls))
@@ -263,7 +262,7 @@ func (t *Turn) speaks() bool {
 	return false
 }
 
-// said adds a part of an assistant's message that is no call.
+// said adds a part of an assistant's message that is not a call.
 func (b *builder) said(t *Turn, p *pool.Part) {
 	switch p.Type {
 	case pool.TextPart:
@@ -302,8 +301,8 @@ func (b *builder) call(t *Turn, c *pool.Call) {
 	t.Items = append(t.Items, Item{Call: call})
 }
 
-// result puts a result where its call waits for it. One that comes later, or from another program than the one that ran the call, is a text where it came; one without a call is left
-// out.
+// result puts a result where its call waits for it. A result that comes later, or from another program than the one that ran the call, becomes a text at its
+// own place; a result without a call is left out.
 func (b *builder) result(m *pool.Message) {
 	if m.Result == nil {
 		b.Note(m.ID, "a tool message without a result was left out")
@@ -335,8 +334,8 @@ func (b *builder) result(m *pool.Message) {
 	b.Note(m.ID, "a result was left out: its call %q is not on the branch", m.Result.RequestID)
 }
 
-// late makes a text of a result whose place is taken by the words that there was none, or kept for another. It leaves the open turn open: what
-// comes between its results is sent after them.
+// late makes a text from a result whose place was taken by NoResult, or is kept for another result. The open turn stays open: a text between its results is
+// sent after them.
 func (b *builder) late(c *Call, m *pool.Message) {
 	r := b.answerOf(c, m)
 	t := &Turn{Role: pool.User, Message: m.ID, Items: append([]Item{{Text: lateText(c, r.Error)}}, r.Items...)}
@@ -348,7 +347,7 @@ func (b *builder) late(c *Call, m *pool.Message) {
 	b.Note(m.ID, "the result of call %s came late: it is sent as a text", c.Call.ID)
 }
 
-// answerOf is a tool message as the answer to a call.
+// answerOf returns a tool message as the answer to a call.
 func (b *builder) answerOf(c *Call, m *pool.Message) *Result {
 	from := m.Result
 	r := &Result{Call: c, Error: from.IsError, Message: m.ID}
@@ -368,7 +367,7 @@ func (b *builder) answerOf(c *Call, m *pool.Message) *Result {
 	return r
 }
 
-// json takes a result that is JSON: the words of a text, anything else as it is.
+// json sets a result that is JSON: the words of a string, anything else unchanged.
 func (r *Result) json(raw json.RawMessage) {
 	clean, ok := cleanJSON(raw)
 	if !ok {
@@ -385,7 +384,7 @@ func (r *Result) json(raw json.RawMessage) {
 	}
 }
 
-// silent is the text of a result that says nothing.
+// silent returns the text for a blank result.
 func silent(c *Call, m *pool.Message) string {
 	switch reason := strings.TrimSpace(c.Reason); {
 	case c.Status == pool.Denied && reason != "":

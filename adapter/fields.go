@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Fields are a body's top-level members but for those that the branch gives, in the order in which they are sent.
+// Fields are a body's top-level members, except those from the branch, in the order in which they are sent.
 type Fields struct{ wire.Object }
 
 // Text sets a member to a text.
@@ -38,16 +38,16 @@ func (f *Fields) Texts(name string, list []string) {
 // Put sets a member to an object.
 func (f *Fields) Put(name string, o Fields) { f.Set(name, o.Bytes()) }
 
-// Value is a member with JSON, for objects of one member.
+// Value returns an object with one member, whose value is JSON.
 func Value(name string, raw json.RawMessage) Fields {
 	return Fields{wire.Object{{Name: name, Value: raw}}}
 }
 
-// Text is an object of one text, for tags such as {"type":"auto"}.
+// Text returns an object with one text member, for tags such as {"type":"auto"}.
 func Text(name, text string) Fields { return Value(name, wire.String(text)) }
 
-// Choose is the tool choice that can be sent: there have to be tools, and the one that is named among them. Else it is left
-// out, with a note.
+// Choose returns the tool choice that can be sent, nil if there is none. It needs tools, and a named tool must be among them; otherwise the choice is left out,
+// with a note.
 func (c *Conversation) Choose(s *Settings) *Choice {
 	switch {
 	case s.Choice == nil:

@@ -6,13 +6,13 @@ import (
 	"github.com/chatctx/chatctx/adapter/internal/out"
 )
 
-// Function is a tool in a body: a definition or, where Raw is not nil, the whole of one that the settings have.
+// Function is a tool in a body: a definition or, if Raw is not nil, a complete tool from the settings.
 type Function struct {
 	Tool
 	Raw json.RawMessage
 }
 
-// Functions are the conversation's tools, then those of the settings.
+// Functions returns the conversation's tools, then those of the settings.
 func (c *Conversation) Functions(s *Settings) []Function {
 	var list []Function
 	for _, t := range c.Tools {
@@ -24,7 +24,7 @@ func (c *Conversation) Functions(s *Settings) []Function {
 	return list
 }
 
-// WriteFunction writes a tool as OpenAI's chat takes it, and those that were made after it.
+// WriteFunction writes a tool in the form of OpenAI's Chat Completions and of the APIs modelled on it.
 func WriteFunction(j *out.JSON, f *Function) {
 	if f.Raw != nil {
 		j.Raw(f.Raw)
@@ -39,7 +39,7 @@ func WriteFunction(j *out.JSON, f *Function) {
 	j.Close('}')
 }
 
-// Write writes the members of a definition: name, description, and the schema under the name that the provider has for it.
+// Write writes the members of a definition: name, description, and the schema under the provider's name for it.
 func (t *Tool) Write(j *out.JSON, schema string) {
 	j.Text("name", t.Name)
 	if t.Description != "" {

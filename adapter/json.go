@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/internal/out"
 )
 
-// cleanJSON is JSON in its shortest form, without what no provider reads.
+// cleanJSON returns JSON in its shortest form, without what no provider reads.
 func cleanJSON(raw []byte) (json.RawMessage, bool) { return out.Clean(raw) }
 
 // cleanObject is cleanJSON for an object.
@@ -20,8 +20,7 @@ func cleanObject(raw []byte) (json.RawMessage, bool) {
 
 var noArguments = json.RawMessage("{}")
 
-// arguments makes an object of a call's arguments. What was said is kept, whatever it was. what tells what had to be done, ""
-// for nothing.
+// arguments returns a call's arguments as an object, and keeps what the model said, whatever it was. what says what was changed, "" if nothing.
 func arguments(raw []byte) (object json.RawMessage, what string) {
 	raw = bytes.TrimSpace(raw)
 	if isNull(raw) {
@@ -47,7 +46,7 @@ func arguments(raw []byte) (object json.RawMessage, what string) {
 	return member("invalid_arguments", string(raw)), "arguments that are no JSON are sent as a text"
 }
 
-// member is an object with one text.
+// member returns an object with one text.
 func member(name, text string) json.RawMessage {
 	var j out.JSON
 	j.Open('{')
@@ -57,7 +56,7 @@ func member(name, text string) json.RawMessage {
 	return json.RawMessage(j)
 }
 
-// blank reports whether a text has nothing to read in it. Providers refuse such texts.
+// blank reports whether a text has no visible characters. Providers refuse such texts.
 func blank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool {
 		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)

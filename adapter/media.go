@@ -20,25 +20,25 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// MediaRules say which images and documents a provider takes. A zero limit is none.
+// MediaRules say which images and documents a provider accepts. A limit of 0 means no limit.
 type MediaRules struct {
 	Images     []string // media types
 	ImageBytes int      // of an image
 	ImageSide  int      // pixels
-	Many       int      // in a request of more images than this …
-	ManySide   int      // … each has at most so many pixels on a side
+	Many       int      // in a request with more images than this …
+	ManySide   int      // … each may have at most this many pixels on a side
 	Documents  []string // media types
 	FileBytes  int      // of a document
-	URLs       bool     // images at web addresses
-	FileURLs   bool     // documents at web addresses
-	// Own is what begins the addresses of files that the provider itself keeps.
+	URLs       bool     // images may be web addresses
+	FileURLs   bool     // documents may be web addresses
+	// Own has the beginnings of the addresses of files that the provider itself keeps.
 	Own []string
-	// InResults and InErrors: a result may hold them; in one that is an error. Else they go into a user message after it.
+	// InResults means that a result may hold media, InErrors that one with an error may. Otherwise they go into a user message after it.
 	InResults, InErrors bool
 	Bytes               int // of all images and documents of a request
 }
 
-// Media is an image or a document, as it is to be sent: Data of the Type that its content has, or a URL.
+// Media is an image or a document as it is sent: Data of the Type that its content has, or a URL.
 type Media struct {
 	Kind string // pool.ImagePart or pool.DocumentPart
 	Name string
@@ -46,13 +46,12 @@ type Media struct {
 	Data []byte
 	URL  string
 
-	width, height int    // 0: not known
+	width, height int    // 0 if unknown
 	left          string // why it is left out
-	scaled        string // what was done to make it fit, "" for nothing
+	scaled        string // how it was made to fit, "" if it was not changed
 }
 
-// newMedia gets a part's bytes and finds out whether rules allow it. A text document that the rules do not name is text: its
-// words are given instead.
+// newMedia reads a part's bytes and checks them against the rules. For a text document that the rules do not accept it returns the text instead.
 func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text string) {
 	m = &Media{Kind: p.Type, Name: cleanName(p.Name), Type: mediaType(p.MediaType), URL: strings.TrimSpace(p.URL)}
 	m.load(d, p)
@@ -78,7 +77,7 @@ func newMedia(d *chatctx.Draft, p *pool.Part, rules *MediaRules) (m *Media, text
 	return m, ""
 }
 
-// cleanName is a file's name as it can stand in a text and in a field.
+// cleanName returns a file's name that is safe in a text and in a field.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < 0x20 || r == 0x7f || r == utf8.RuneError {
@@ -93,7 +92,7 @@ func cleanName(name string) string {
 	return strings.TrimSpace(name)
 }
 
-// mediaType is the type without parameters, in lower case.
+// mediaType returns the type without parameters, in lower case.
 func mediaType(s string) string {
 	s, _, _ = strings.Cut(s, ";")
 	return strings.ToLower(strings.TrimSpace(s))
@@ -128,7 +127,7 @@ func (m *Media) load(d *chatctx.Draft, p *pool.Part) {
 	}
 }
 
-// fromDataURL takes the bytes out of a data URL.
+// fromDataURL sets the bytes and the type from a data URL.
 func (m *Media) fromDataURL() {
 	head, body, _ := strings.Cut(strings.TrimPrefix(m.URL, "data:"), ",")
 	m.URL = ""
@@ -162,7 +161,7 @@ func (m *Media) checkURL(rules *MediaRules) {
 	}
 }
 
-// sniff finds the type by content. A document without a known one is text if it reads as text.
+// sniff sets the type by content. A document of an unknown type is text if it reads as text.
 func (m *Media) sniff() {
 	found := mediaType(http.DetectContentType(m.Data))
 	switch {
@@ -180,7 +179,7 @@ func (m *Media) sniff() {
 	}
 }
 
-// asText is a text document's words.
+// asText returns the words of a text document.
 func (m *Media) asText() string {
 	name := m.Name
 	if name != "" {
@@ -211,7 +210,7 @@ func (m *Media) check(rules *MediaRules) {
 	}
 }
 
-// sizeOf reads an image's width and height from its head; 0 where it cannot.
+// sizeOf reads an image's width and height from its head; it returns 0 if it cannot.
 func sizeOf(data []byte) (width, height int) {
 	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
 		return c.Width, c.Height

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Form says what a provider allows as a name or an id: ASCII letters, digits and the bytes of Extra, 1 to Max of them.
+// Form says which names or ids a provider allows: ASCII letters, digits and the bytes of Extra, from 1 to Max of them.
 type Form struct {
 	Extra  string
 	Max    int
-	Letter bool // begins with a letter or _
-	Exact  bool // has exactly Max bytes
+	Letter bool // it must begin with a letter or _
+	Exact  bool // it must have exactly Max bytes
 }
 
 func (f Form) fits(s string) bool {
@@ -30,7 +30,7 @@ func (f Form) fits(s string) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// mapping gives names that fit, each only once. What a name becomes depends on it and on those that came before.
+// mapping makes names that fit, each only once. The result depends on the name and on the names before it.
 type mapping struct {
 	form  Form
 	taken map[string]bool
@@ -41,7 +41,7 @@ func newMapping(f Form) *mapping {
 	return &mapping{form: f, taken: map[string]bool{}, seen: map[string]int{}}
 }
 
-// next is a name that nothing before had: name itself, if it can be.
+// next returns an unused name: name itself if possible.
 func (m *mapping) next(name string) string {
 	n := m.seen[name]
 	m.seen[name]++
@@ -53,7 +53,7 @@ func (m *mapping) next(name string) string {
 	return to
 }
 
-// make is a name that fits and tells by a hash what it is from.
+// make returns a name that fits, with a hash of the original one.
 func (m *mapping) make(name string, occurrence, try int) string {
 	sum := sha256.Sum256([]byte(name + "\x00" + strconv.Itoa(occurrence) + "\x00" + strconv.Itoa(try)))
 	if m.form.Exact {
@@ -73,7 +73,7 @@ func (m *mapping) make(name string, occurrence, try int) string {
 	return clean[:min(len(clean), m.form.Max-tail-1)] + "_" + hex.EncodeToString(sum[:tail/2])
 }
 
-// names maps the names of tools: one name always to the same.
+// names maps the names of tools: one name always to the same result.
 type names struct {
 	mapping *mapping
 	to      map[string]string
@@ -90,7 +90,7 @@ func (n *names) of(name string) string {
 	return to
 }
 
-// back maps sent names to ours, where they differ.
+// back maps sent names to the draft's names, where these differ.
 func (n *names) back() map[string]string {
 	var back map[string]string
 	for ours, sent := range n.to {
@@ -104,7 +104,7 @@ func (n *names) back() map[string]string {
 	return back
 }
 
-// one is a single name that fits: name, or what it becomes, or fallback where there is none.
+// one returns a single name that fits: name, or the name made from it, or fallback if name is empty.
 func (f Form) one(name, fallback string) string {
 	if name == "" {
 		return fallback

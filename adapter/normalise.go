@@ -8,32 +8,32 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Rules say what a provider takes, as far as Normalise sees to it.
+// Rules say what a provider accepts, as far as Normalise ensures it.
 type Rules struct {
 	Provider   string
-	Parameters []string // keys of the settings that it knows
+	Parameters []string // the settings' keys that the provider knows
 	IDs        Form     // of calls
 	Tools      Form     // names of tools
 	Media      MediaRules
-	System     bool // takes system messages in the middle
-	UserFirst  bool // has to begin with a user message
-	CallOrder  bool // results in the order of the calls, not as they came
-	// UserBetween: two assistant turns may not follow each other.
+	System     bool // system messages are allowed in the middle
+	UserFirst  bool // a user message must come first
+	CallOrder  bool // results must be in the order of the calls, not in that of their arrival
+	// UserBetween means that two assistant turns must not follow each other.
 	UserBetween bool
-	// Thinking reports whether a part may be sent back to the model that is asked. why says why not.
+	// Thinking returns "" if a part may be sent back to the model, else why not.
 	Thinking func(p *pool.Part, m *pool.Message) (why string)
-	// Raw reports whether a part of a type that is not known here may be sent back as it came. Nil: none.
+	// Raw reports whether a part of an unknown type may be sent back unchanged. Nil means that none may.
 	Raw func(p *pool.Part, m *pool.Message) bool
-	// RawLost: such a part does not go back itself, and no thinking that led to it.
+	// RawLost means that such a part is not sent, and neither is thinking before it.
 	RawLost bool
-	// Prefill reports whether the last of the turns, an assistant's, may stay the end. Nil: never.
+	// Prefill reports whether the last of the turns, which is an assistant's, may stay the last. Nil means never.
 	Prefill func(turns []*Turn) bool
 }
 
-// Conversation is a draft in normal form: no text is blank; each call has one result, right after its turn; ids of calls are
-// unique; names of tools are ones that the provider allows.
+// Conversation is a draft in normal form: no text is blank; each call has one result, right after its turn; ids of calls are unique; names of tools are ones
+// that the provider allows.
 type Conversation struct {
-	System []string // the system prompt, the user prompt; none, one or both
+	System []string // the system texts, in order, none of them blank
 	Turns  []*Turn
 	Tools  []Tool
 
@@ -43,29 +43,29 @@ type Conversation struct {
 	media []*Item
 }
 
-// Turn is what one side says. Role is user, assistant or (where Rules.System) system.
+// Turn is what one side says. Role is user, assistant or (if Rules.System is set) system.
 type Turn struct {
 	Role    pool.Role
-	Message chatctx.ID // zero: put in by the adapter
+	Message chatctx.ID // zero if the adapter added it
 	Items   []Item     // never empty
-	// Results answer the calls among the items, each once, and stand between this turn and the next.
+	// Results answer the calls among the items, one each, between this turn and the next.
 	Results []*Result
-	Summary bool          // it is the summary of the session before
-	Cache   bool          // a cache breakpoint stands after it
-	From    *pool.Message // what it is from; nil: put in by the adapter
+	Summary bool          // it is the summary of the previous session
+	Cache   bool          // a cache breakpoint follows it
+	From    *pool.Message // its message; nil if the adapter added it
 }
 
-// Item is a piece of a turn: exactly one field is set, but that From may stand beside Text.
+// Item is a piece of a turn: exactly one field is set, except that From may be set together with Text.
 type Item struct {
 	Text     string
-	From     *pool.Part // of an assistant's text: where it is from
+	From     *pool.Part // the part of an assistant's text
 	Media    *Media
 	Thinking *pool.Part
 	Raw      *pool.Part // of a type that only its provider knows
 	Call     *Call
 }
 
-// Call is a call, of an assistant's turn.
+// Call is a call of an assistant's turn.
 type Call struct {
 	ID        string          // as it is sent
 	Name      string          // as it is sent
@@ -81,7 +81,7 @@ type Call struct {
 type Result struct {
 	Call    *Call
 	Items   []Item          // texts and media; never empty
-	JSON    json.RawMessage // the result, where it is a JSON object
+	JSON    json.RawMessage // the result, if it is a JSON object
 	Error   bool
 	Missing bool // there is none: the text says so
 	Message chatctx.ID
@@ -94,7 +94,7 @@ type Tool struct {
 	Schema      json.RawMessage
 }
 
-// Normalise brings a draft into normal form and notes on it what had to be done.
+// Normalise returns a draft in normal form and adds a note to the draft for each repair. It is a chatctx.ErrEmpty if the draft has no messages.
 func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	if len(d.Messages) == 0 && d.Summary == nil {
 		return nil, chatctx.ErrEmpty
@@ -109,7 +109,7 @@ func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	rest := d.Messages[b.start:]
 	for i, m := range rest {
 		b.message(m)
-		if m.Cache && i < len(rest)-1 && len(b.Turns) > 0 { // the end has its own
+		if m.Cache && i < len(rest)-1 && len(b.Turns) > 0 { // the end gets its own
 			b.Turns[len(b.Turns)-1].Cache = true
 		}
 	}
@@ -119,12 +119,12 @@ func Normalise(d *chatctx.Draft, rules *Rules) (*Conversation, error) {
 	return c, nil
 }
 
-// ReadSettings reads the draft's settings for a provider. Errors are ErrNoModel and *SettingError.
+// ReadSettings returns the draft's settings for a provider. Errors are ErrNoModel and *SettingError.
 func ReadSettings(d *chatctx.Draft, rules *Rules) (*Settings, error) {
 	return readSettings(d.Settings, rules)
 }
 
-// Note records on the draft what was done; a zero id is the draft as a whole.
+// Note adds a note to the draft about a repair; a zero id means the draft as a whole.
 func (c *Conversation) Note(id chatctx.ID, format string, args ...any) {
 	note(c.draft, id, format, args...)
 }
@@ -133,13 +133,13 @@ func note(d *chatctx.Draft, id chatctx.ID, format string, args ...any) {
 	d.Notes = append(d.Notes, chatctx.Note{Step: "adapter", Message: id, What: fmt.Sprintf(format, args...)})
 }
 
-// ToolName is the name under which a tool is sent.
+// ToolName returns the name under which a tool is sent.
 func (c *Conversation) ToolName(name string) string { return c.names.of(name) }
 
-// ToolNames maps sent names to ours where they differ; nil: none.
+// ToolNames maps sent names to the draft's names where these differ; nil if none does.
 func (c *Conversation) ToolNames() map[string]string { return c.names.back() }
 
-// HasTool reports whether a tool of that sent name is defined.
+// HasTool reports whether a tool with that sent name is defined.
 func (c *Conversation) HasTool(sent string) bool {
 	for i := range c.Tools {
 		if c.Tools[i].Name == sent {
@@ -149,7 +149,7 @@ func (c *Conversation) HasTool(sent string) bool {
 	return false
 }
 
-// tools are the draft's tools, the first of each name.
+// tools sets the draft's tools, the first of each name.
 func (c *Conversation) tools() {
 	seen := map[string]bool{}
 	for i := range c.draft.Tools {
@@ -170,7 +170,7 @@ func (c *Conversation) tools() {
 	}
 }
 
-// limitMedia leaves out what a request as a whole may not hold: large images among many, and the oldest of too much.
+// limitMedia leaves out media that a request as a whole cannot hold: large images among many, and the oldest ones beyond the limit of bytes.
 func (c *Conversation) limitMedia() {
 	rules, images := &c.rules.Media, 0
 	for _, i := range c.media {
@@ -196,7 +196,7 @@ func (c *Conversation) limitMedia() {
 	}
 }
 
-// ends sees to the first and the last turn.
+// ends makes the first and the last turn ones that the provider accepts.
 func (c *Conversation) ends() {
 	if len(c.Turns) == 0 || c.rules.UserFirst && c.Turns[0].Role != pool.User {
 		c.Turns = append([]*Turn{textTurn(pool.User, chatctx.ID{}, Begin)}, c.Turns...)

@@ -11,13 +11,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// prefixKey is where a reply keeps the hash of the request that it answers, among its metadata's ProviderData.
+// prefixKey is the key in a reply's ProviderData for the hash of the request that it answers.
 const prefixKey = "chatctx.prefix"
 
 // Chain hashes pieces, one after the other.
 type Chain struct{ hash hash.Hash }
 
-// NewChain is the chain of pieces.
+// NewChain returns the chain of pieces.
 func NewChain(pieces ...Piece) *Chain {
 	c := &Chain{sha256.New()}
 	for _, p := range pieces {
@@ -34,11 +34,11 @@ func (c *Chain) Add(piece []byte) {
 	c.hash.Write(piece)
 }
 
-// Sum is a word for all pieces so far.
+// Sum returns a hash of all pieces so far.
 func (c *Chain) Sum() string { return hex.EncodeToString(c.hash.Sum(nil)[:16]) }
 
-// Bind keeps on a reply with thinking, before it is stored, what it answers: the Sum of its request's pieces. Some providers
-// take thinking back only where all that stood before it is as it was; with this an adapter can tell.
+// Bind keeps in a reply with thinking, before it is stored, the Sum of its request's pieces. Some providers accept thinking only if everything before it is
+// unchanged; with this an adapter can tell.
 func Bind(m *pool.Message, sum string) {
 	if !slices.ContainsFunc(m.Content, func(p pool.Part) bool { return p.Type == pool.ThinkingPart }) {
 		return
@@ -49,11 +49,11 @@ func Bind(m *pool.Message, sum string) {
 	m.Meta.ProviderData[prefixKey] = json.RawMessage(`"` + sum + `"`)
 }
 
-// BoundTo is what Bind kept, "" for nothing.
+// BoundTo returns the Sum that Bind kept, "" if there is none.
 func BoundTo(m *pool.Message) string {
 	var sum string
 	if raw := m.Meta.ProviderData[prefixKey]; len(raw) > 0 {
-		_ = json.Unmarshal(raw, &sum) // what is no text was not kept by Bind
+		_ = json.Unmarshal(raw, &sum) // anything but a text is not from Bind
 	}
 	return sum
 }

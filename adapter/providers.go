@@ -16,14 +16,13 @@ const (
 	Ollama    = "ollama"           // chat
 )
 
-// Providers are all of them, in the order in which they are listed.
+// Providers are all names, in the order in which they are listed.
 var Providers = settings.Providers()
 
 // Known reports whether there is a provider of that name.
 func Known(provider string) bool { return slices.Contains(Providers, provider) }
 
-// ProviderOf is the provider that a model is asked at when nobody says, "" where its name does not tell. A name may begin with
-// a provider's and a slash.
+// ProviderOf returns the provider that a model's name implies, "" if it implies none. A name may begin with a provider's name and a slash.
 func ProviderOf(model string) string {
 	model = strings.ToLower(strings.TrimSpace(model))
 	if p, rest, ok := strings.Cut(model, "/"); ok {
@@ -60,8 +59,8 @@ func ProviderOf(model string) string {
 	return ""
 }
 
-// BareModel is a model's name as its provider has it: without the provider's name in front, unless a server of somebody else
-// is asked, where that may be part of the name.
+// BareModel returns a model's name as its provider knows it: without the provider's name in front. With a base_url the name is unchanged, since on another
+// server that may be a part of the name.
 func BareModel(s *Settings, provider string) string {
 	model := strings.TrimSpace(s.Model)
 	if s.BaseURL != "" {

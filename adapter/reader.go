@@ -10,21 +10,21 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Reader tells what of a message a model gets, wherever on a branch the message stands. It is for those who count: what stands before a message (names and ids that
-// were taken, results that were waited for) is not looked at.
+// Reader says what a model gets of a message, wherever on a branch the message is. It is meant for counting: it ignores what the messages before change (names
+// and ids that are taken, results that were awaited).
 type Reader struct {
 	rules    *Rules
 	settings *Settings
 	inForce  map[string]json.RawMessage
 }
 
-// NewReader makes a Reader by a provider's rules and the settings of a draft.
+// NewReader returns a Reader for a provider's rules and the settings of a draft.
 func NewReader(d *chatctx.Draft, rules *Rules, s *Settings) *Reader {
 	return &Reader{rules, s, d.Settings}
 }
 
-// Read is a message as it is sent: its words are those that are sent, an image is of the size that is sent, and what stands in place of something else is a text. Nil: nothing of it is
-// sent. artifact reads what lies in the store.
+// Read returns a message as it is sent: with the words and the image sizes that are sent, and with the texts that stand for anything else. It returns nil if
+// nothing is sent. artifact reads artifacts from the store.
 func (r *Reader) Read(m *pool.Message, artifact func(pool.Hash) ([]byte, error)) *pool.Message {
 	d := &chatctx.Draft{Settings: r.inForce, Artifact: artifact}
 	b := &builder{Conversation: &Conversation{draft: d, rules: r.rules, names: newNames(r.rules.Tools)}, ids: newMapping(r.rules.IDs), calls: map[string][]*Call{}, told: map[string]bool{}}
@@ -53,7 +53,7 @@ func (r *Reader) Read(m *pool.Message, artifact func(pool.Hash) ([]byte, error))
 	return out
 }
 
-// parts are items as parts, with their calls on the message.
+// parts returns items as parts, and adds their calls to the message.
 func (r *Reader) parts(to *pool.Message, items []Item) []pool.Part {
 	var parts []pool.Part
 	for i := range items {
@@ -77,19 +77,19 @@ func (r *Reader) parts(to *pool.Message, items []Item) []pool.Part {
 	return parts
 }
 
-// leads reports whether something that is sent comes right after thinking.
+// leads reports whether an item that is sent follows thinking.
 func leads(rest []Item) bool {
 	return len(rest) > 0 && rest[0].Thinking == nil && rest[0].Raw == nil
 }
 
-// Name tells what is read in one way from what is read in another: it holds all that Read goes by but the message.
+// Name returns a word for everything that Read depends on, except the message.
 func (r *Reader) Name() string {
 	s := r.settings
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.rules.Provider, BareModel(s, r.rules.Provider), s.Profile, string(s.Extra.Get("store")), string(r.inForce[ScaleImages])}))
 	return hex.EncodeToString(sum[:6])
 }
 
-// Beside are texts that each request has beside the conversation: the tools and the form of answers that the settings give.
+// Beside returns the texts that each request has besides the conversation: the tools and the answer format of the settings.
 func (r *Reader) Beside() []string {
 	var texts []string
 	for _, raw := range r.settings.ExtraTools() {

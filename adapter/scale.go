@@ -15,20 +15,20 @@ import (
 	_ "golang.org/x/image/webp" // to be scaled down
 )
 
-// ScaleImages is the setting that says whether images over a provider's limits are scaled down; else they are left out. It is true where it is not set.
+// ScaleImages is the setting that says whether images over a provider's limits are scaled down or left out. Its default is true.
 const ScaleImages = "images.scale"
 
 const (
-	// mostPixels is what is decoded at most: a head of some bytes may promise more than there is memory for.
+	// mostPixels is how many pixels are decoded at most: a head of a few bytes may promise more than there is memory for.
 	mostPixels = 64 << 20
-	// jpegQuality is that of photographs.
+	// jpegQuality is the quality of JPEGs.
 	jpegQuality = 85
-	// leastSide is the size at which it is no use to make an image smaller still.
+	// leastSide is the side at which an image is not made smaller still.
 	leastSide = 64
 )
 
-// side is the strictest limit of an image's pixels that may come to hold in a request of any length, 0 for none: an image is always sent as if there were many, so that
-// one that is added later changes nothing of what was sent.
+// side returns the strictest limit of an image's side that can apply to a request of any length, 0 if there is none. An image is always sent as if there were
+// many, so that a later image does not change what was sent.
 func (r *MediaRules) side() int {
 	if r.Many > 0 && r.ManySide > 0 {
 		return r.ManySide
@@ -36,7 +36,7 @@ func (r *MediaRules) side() int {
 	return r.ImageSide
 }
 
-// imageBytes is what an image is scaled down to: the limit of one, and no more than half of what all of a request may have.
+// imageBytes returns the size to which an image is scaled down: the limit of one, but at most half of the limit of a request.
 func (r *MediaRules) imageBytes() int {
 	if half := r.Bytes / 2; half > 0 && (r.ImageBytes == 0 || r.ImageBytes > half) {
 		return half
@@ -44,7 +44,8 @@ func (r *MediaRules) imageBytes() int {
 	return r.ImageBytes
 }
 
-// fit scales an image down that is over the limits, and says what it did, "" for nothing. The part that it is from stays as it is. What cannot be decoded stays, too.
+// fit scales an image down that is over the limits, and says what it did, "" if nothing. The stored part does not change. An image that cannot be decoded stays
+// unchanged.
 func (m *Media) fit(rules *MediaRules) string {
 	side, limit := rules.side(), rules.imageBytes()
 	over := side > 0 && max(m.width, m.height) > side || limit > 0 && len(m.Data) > limit
@@ -67,7 +68,7 @@ type scaled struct {
 	width, height int
 }
 
-// scaleDown makes an image fit. The same bytes give the same bytes on every machine: all is done in whole numbers.
+// scaleDown returns a version of an image that fits. The same bytes give the same result on every machine, since it computes with integers only.
 func scaleDown(data []byte, side, limit int) (scaled, bool) {
 	decoded, format, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -90,7 +91,7 @@ func scaleDown(data []byte, side, limit int) (scaled, bool) {
 	return scaled{}, false
 }
 
-// encode writes an image as what it was, or as a JPEG where a PNG is too large, and reports whether that is within the limit.
+// encode returns an image in its own format, or as a JPEG if a PNG is too large, and reports whether it is within the limit.
 func encode(img *image.RGBA, format string, original []byte, limit int) (scaled, bool) {
 	var out bytes.Buffer
 	if format != "jpeg" {
@@ -113,7 +114,7 @@ func encode(img *image.RGBA, format string, original []byte, limit int) (scaled,
 	return scaled{typ: "image/jpeg", data: data}, limit == 0 || len(data) <= limit
 }
 
-// withSegments gives a JPEG what another one says of itself: which side is up, and its colours.
+// withSegments copies metadata from one JPEG into another: its orientation and colour profile.
 func withSegments(data, from []byte) []byte {
 	out := append([]byte(nil), data[:2]...)
 	for i := 2; i+4 <= len(from) && from[i] == 0xff && from[i+1] != 0xda; {
@@ -129,7 +130,7 @@ func withSegments(data, from []byte) []byte {
 	return append(out, data[2:]...)
 }
 
-// area makes an image smaller: each pixel is the mean of the area that it stands for.
+// area returns a smaller image, in which each pixel is the mean of the area that it stands for.
 func area(src *image.RGBA, w, h int) *image.RGBA {
 	sw, sh := src.Rect.Dx(), src.Rect.Dy()
 	if w >= sw && h >= sh {
@@ -141,7 +142,7 @@ func area(src *image.RGBA, w, h int) *image.RGBA {
 	for y := range h {
 		clear(sum)
 		for row := y * sh / h; row*h < (y+1)*sh; row++ {
-			if row != have { // two lines of the result may share one
+			if row != have { // two rows of the result may share one
 				means(line, src.Pix[row*src.Stride:row*src.Stride+4*sw], sw, w)
 				have = row
 			}
@@ -157,7 +158,7 @@ func area(src *image.RGBA, w, h int) *image.RGBA {
 	return dst
 }
 
-// means adds up a line's pixels, each with the share that it has in those of a line of w.
+// means adds up the pixels of a row, each with its share in those of a row of w pixels.
 func means(line []uint64, pix []uint8, sw, w int) {
 	clear(line)
 	for x := range w {
@@ -170,10 +171,10 @@ func means(line []uint64, pix []uint8, sw, w int) {
 	}
 }
 
-// scaledImages keeps the newest images that were scaled down, by the SHA-256 of what they are from: each stands in every request of its branch.
+// scaledImages keeps the most recent scaled images, by the SHA-256 of their originals, since each is in every request of its branch.
 var scaledImages = imageCache{most: 64 << 20}
 
-// entrySize is what an entry takes beside its image, about.
+// entrySize is roughly what an entry takes besides its image.
 const entrySize = 256
 
 type imageCache struct {
@@ -218,7 +219,7 @@ func (c *imageCache) put(new *cachedImage) {
 		c.byKey = map[imageKey]*list.Element{}
 	}
 	if c.byKey[new.key] != nil {
-		return // somebody else made it meanwhile
+		return // another goroutine made it meanwhile
 	}
 	c.byKey[new.key] = c.order.PushFront(new)
 	c.size += len(new.data) + entrySize

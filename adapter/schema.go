@@ -9,8 +9,8 @@ import (
 
 var anyObject = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// toolSchema is a tool's schema as all providers take it: an object's, with properties, nothing that joins schemas at its
-// top, and arrays that say of what. note says what had to be done.
+// toolSchema returns a tool's schema in a form that all providers accept: that of an object with properties, without combined schemas at its top, and with
+// items for each array. note says what was changed.
 func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	if isNull(raw) {
 		return anyObject, ""
@@ -42,7 +42,7 @@ func toolSchema(raw json.RawMessage) (schema json.RawMessage, note string) {
 	return o.Bytes(), note
 }
 
-// objects is an object of schemas with each that is no object replaced by the schema of anything.
+// objects returns an object of schemas in which the schema of anything replaces each value that is not an object.
 func objects(raw json.RawMessage) json.RawMessage {
 	o, err := wire.ParseObject(raw)
 	if err != nil {
@@ -60,10 +60,10 @@ func objects(raw json.RawMessage) json.RawMessage {
 var holders = map[string]bool{"properties": true, "$defs": true, "definitions": true, "patternProperties": true, "items": false,
 	"additionalProperties": false, "anyOf": false, "oneOf": false, "allOf": false, "prefixItems": false, "not": false}
 
-// maxDepth is how deep schemas are looked into. Each level is read anew.
+// maxDepth is how deep schemas are examined, since each level is parsed again.
 const maxDepth = 64
 
-// completed is a schema whose arrays all have items; byName: an object of schemas. What is no object stays.
+// completed returns a schema whose arrays all have items; byName means an object of schemas. Anything but an object or a list stays unchanged.
 func completed(raw json.RawMessage, byName bool, depth int) json.RawMessage {
 	if len(raw) > 0 && raw[0] == '[' {
 		return completedList(raw, depth)

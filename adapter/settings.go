@@ -12,39 +12,39 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// Settings are the settings of a draft that concern a request.
+// Settings are the settings of a draft for a request.
 type Settings struct {
 	Model       string
-	Profile     string // of a server that speaks the provider's protocol with deviations
+	Profile     string // of a server that deviates from the provider's protocol
 	BaseURL     string
 	Temperature *float64
 	TopP        *float64
-	MaxTokens   int64 // 0: not set
+	MaxTokens   int64 // 0 if not set
 	Stop        []string
 	Thinking    *Thinking
 	Format      *Format
 	Choice      *Choice
 	Parallel    *bool
 	Cache       bool
-	TTL         string // 5m, 1h, or "" for the provider's own
-	// Extra are the settings that begin with the provider's name, without it, by name.
+	TTL         string // 5m, 1h, or "" for the provider's default
+	// Extra are the settings whose names begin with the provider's name, without that, in the order of their names.
 	Extra wire.Object
 }
 
-// Thinking is how much a model may think before it answers.
+// Thinking says how much a model may think before it answers.
 type Thinking struct {
 	Off    bool
-	Level  string // low, medium, high, or "" where a number was given
-	Tokens int64  // of that level too
+	Level  string // low, medium, high, or "" if a number was given
+	Tokens int64  // also set for a level
 }
 
-// levels are the tokens of the thinking levels.
+// levels are the thinking levels with their tokens.
 var levels = []struct {
 	name   string
 	tokens int64
 }{{"low", 1024}, {"medium", 4096}, {"high", 16384}}
 
-// Effort is the level, for providers that take no number: the smallest one that covers it.
+// Effort returns the level for providers that accept no number: the smallest one with enough tokens.
 func (t *Thinking) Effort() string {
 	for _, l := range levels {
 		if t.Level == l.name || t.Level == "" && t.Tokens <= l.tokens {
@@ -54,7 +54,8 @@ func (t *Thinking) Effort() string {
 	return "high"
 }
 
-// Within is how many tokens of thinking fit an answer of limit tokens in all (0: no limit): a quarter of them stays for the words. note says that this is fewer than was set; "" for nothing.
+// Within returns how many tokens of thinking fit an answer of at most limit tokens in all (0 means no limit): a quarter of them stays for the words. note says
+// that this is fewer than was set; "" if it is not.
 func (t *Thinking) Within(tokens, limit int64) (fits int64, note string) {
 	if fits = tokens; limit > 0 {
 		fits = min(tokens, limit-max(limit/4, 1))
@@ -65,7 +66,7 @@ func (t *Thinking) Within(tokens, limit int64) (fits int64, note string) {
 	return fits, note
 }
 
-// Crowds says, for a provider that takes no number, that the thinking may leave nothing of max_tokens for the answer; "" where it does not.
+// Crowds returns a warning, for a provider that accepts no number, that the thinking may use up max_tokens before the answer; "" if it cannot.
 func (s *Settings) Crowds() string {
 	if t := s.Thinking; t != nil && !t.Off && s.MaxTokens > 0 {
 		if fits, _ := t.Within(t.Tokens, s.MaxTokens); fits < t.Tokens {
@@ -75,14 +76,14 @@ func (s *Settings) Crowds() string {
 	return ""
 }
 
-// Format is how an answer is to look: JSON, or JSON of a Schema.
+// Format says what an answer looks like: JSON, or JSON of a Schema.
 type Format struct {
 	Name   string
-	Schema json.RawMessage // nil: any JSON
+	Schema json.RawMessage // nil means any JSON
 	Strict *bool
 }
 
-// Choice says whether tools are to be called: Mode is auto, none, required, or tool for the one called Tool.
+// Choice says whether tools are called: Mode is auto, none, required, or tool for the one named Tool.
 type Choice struct{ Mode, Tool string }
 
 // The keys of parameters, for Rules.Parameters.
@@ -97,14 +98,14 @@ const (
 	ParallelCalls  = "parallel_tool_calls"
 )
 
-// reader takes values out of a draft's settings.
+// reader reads values from a draft's settings and keeps the first error.
 type reader struct {
 	from     map[string]json.RawMessage
 	provider string
 	err      error
 }
 
-// readSettings reads all that concerns a provider's requests, and refuses what it does not know.
+// readSettings reads all settings for a provider's requests, and refuses those that the provider does not know.
 func readSettings(from map[string]json.RawMessage, rules *Rules) (*Settings, error) {
 	r := &reader{from: from, provider: rules.Provider}
 	if err := r.known(rules.Parameters); err != nil {
@@ -132,7 +133,7 @@ func (r *reader) fail(key, why string) {
 	}
 }
 
-// known refuses, by name, the first setting that is not in the table or cannot have its value, or that goes into requests and that this provider does not take.
+// known refuses the first setting, by name, that is unknown, invalid, or a request parameter that this provider does not accept.
 func (r *reader) known(taken []string) error {
 	for _, key := range slices.Sorted(maps.Keys(r.from)) {
 		var wrong *settings.Error
@@ -149,7 +150,7 @@ func (r *reader) known(taken []string) error {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// stop reads a text or a list of them.
+// stop reads a text or a list of texts.
 func (r *reader) stop() []string {
 	raw := r.from[Stop]
 	var one string
@@ -180,10 +181,10 @@ func (r *reader) thinking() *Thinking {
 		}
 	}
 	n := int64(v.Count(ThinkingKey))
-	return &Thinking{Off: n == 0, Tokens: n} // off is no number
+	return &Thinking{Off: n == 0, Tokens: n} // off is not a number
 }
 
-// format reads text, json, or a schema as OpenAI's Chat Completions or Responses have it.
+// format reads text, json, or a schema in the form of OpenAI's Chat Completions or Responses.
 func (r *reader) format() *Format {
 	raw := r.from[ResponseFormat]
 	if isNull(raw) {
@@ -221,7 +222,7 @@ func (r *reader) format() *Format {
 	return nil
 }
 
-// choice reads auto, none, required (or any), a tool's name, or one of the providers' objects that name a tool.
+// choice reads auto, none, required (or any), a tool's name, or a provider's object that names a tool.
 func (r *reader) choice() *Choice {
 	raw := r.from[ToolChoice]
 	if isNull(raw) {
@@ -253,7 +254,7 @@ func (r *reader) choice() *Choice {
 	return nil
 }
 
-// fromBranch are the fields that the branch gives; nothing goes through in their place.
+// fromBranch are the fields that come from the branch; settings cannot replace them.
 var fromBranch = map[string]bool{"messages": true, "contents": true, "input": true, "system": true, "systemInstruction": true,
 	"instructions": true, "model": true, "stream": true, "stream_options": true}
 
@@ -276,8 +277,7 @@ func (r *reader) extra() wire.Object {
 	return o
 }
 
-// Apply puts what goes through untouched into a body's fields: an object over one of the fields in merge is merged with it,
-// a list of tools is left to the caller, everything else takes the field's place.
+// Apply puts Extra into a body's fields: it merges an object into a field that merge names, leaves tools to the caller, and replaces any other field.
 func (s *Settings) Apply(fields *wire.Object, merge ...string) {
 	for _, m := range s.Extra {
 		if m.Name == "tools" {
@@ -293,7 +293,7 @@ func (s *Settings) Apply(fields *wire.Object, merge ...string) {
 	}
 }
 
-// ExtraTools are the provider's own tools, which stand after those of the draft.
+// ExtraTools returns the provider's own tools from the settings, which come after those of the draft.
 func (s *Settings) ExtraTools() []json.RawMessage {
 	raw := s.Extra.Get("tools")
 	var list []json.RawMessage

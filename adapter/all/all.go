@@ -1,4 +1,4 @@
-// Package all picks an adapter by its provider's name.
+// Package all selects an adapter by its provider's name.
 package all
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// provider is what a provider's package does with a draft.
+// provider has the functions of a provider's package.
 type provider struct {
 	adapt  func(*chatctx.Draft) (adapter.Body, error)
 	reader func(*chatctx.Draft) (*adapter.Reader, error)
@@ -36,7 +36,7 @@ func of(name string) (provider, error) {
 	return p, nil
 }
 
-// Adapt makes the body of a draft for a provider. Errors are adapter.ErrProvider and those of an Adapter.
+// Adapt returns the body of a draft for a provider. Errors are adapter.ErrProvider and those of an Adapter.
 func Adapt(provider string, d *chatctx.Draft) (adapter.Body, error) {
 	p, err := of(provider)
 	if err != nil {
@@ -45,7 +45,7 @@ func Adapt(provider string, d *chatctx.Draft) (adapter.Body, error) {
 	return p.adapt(d)
 }
 
-// Reader tells what of each message a provider's model gets, by the settings of a draft. Its errors are those of Adapt.
+// Reader returns a Reader that says what a provider's model gets of each message, by the settings of a draft. Its errors are those of Adapt.
 func Reader(provider string, d *chatctx.Draft) (*adapter.Reader, error) {
 	p, err := of(provider)
 	if err != nil {
@@ -54,7 +54,7 @@ func Reader(provider string, d *chatctx.Draft) (*adapter.Reader, error) {
 	return p.reader(d)
 }
 
-// body keeps a nil pointer from becoming a body.
+// body keeps a nil pointer from becoming a non-nil body.
 func body[B adapter.Body](a adapter.Adapter[B]) func(*chatctx.Draft) (adapter.Body, error) {
 	return func(d *chatctx.Draft) (adapter.Body, error) {
 		b, err := a.Adapt(d)
@@ -65,7 +65,7 @@ func body[B adapter.Body](a adapter.Adapter[B]) func(*chatctx.Draft) (adapter.Bo
 	}
 }
 
-// Body gives the bytes of Adapt's body.
+// Body returns the bytes of Adapt's body.
 func Body(provider string, d *chatctx.Draft) ([]byte, error) {
 	b, err := Adapt(provider, d)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Arguments is a call's arguments as they came, in pieces of Text: nil for none, a JSON string of the words where they are no JSON.
+// Arguments returns a call's arguments, joined from pieces of Text: nil if there are none, and a JSON string of the words if they are not JSON.
 func Arguments(raw []byte) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -24,13 +24,13 @@ func Arguments(raw []byte) json.RawMessage {
 	return String(text)
 }
 
-// CallID is an id for a call that came without one: the same for the same seed (what is special to the reply) and place.
+// CallID returns an id for a call without one: the same for the same index and seed (a text that is special to the reply).
 func CallID(seed string, index int) string {
 	sum := sha256.Sum256([]byte(seed + "\x00" + strconv.Itoa(index)))
 	return "call_" + hex.EncodeToString(sum[:8])
 }
 
-// UniqueIDs gives calls without an id, or with one that an earlier call of the message has, one of their own.
+// UniqueIDs gives a new id to calls without one, and to calls with the id of an earlier call of the message.
 func UniqueIDs(m *pool.Message, seed string) {
 	seen := map[string]bool{}
 	for i := range m.Calls {
@@ -49,13 +49,13 @@ func UniqueIDs(m *pool.Message, seed string) {
 	}
 }
 
-// Parts are the parts of a message whose words come in pieces. The zero Parts are empty.
+// Parts are the parts of a message whose words arrive in pieces. The zero Parts are empty.
 type Parts struct {
 	list []pool.Part
 	text [][]byte
 }
 
-// Text appends words: to the last part if that began with Text and is of the same type, else to a new one.
+// Text appends words: to the last part if that began with Text and has the same type, else to a new one.
 func (p *Parts) Text(typ string, text Text) {
 	n := len(p.list) - 1
 	if n < 0 || p.list[n].Type != typ || p.text[n] == nil {
@@ -65,10 +65,10 @@ func (p *Parts) Text(typ string, text Text) {
 	p.text[n] = append(p.text[n], text...)
 }
 
-// Add appends a part that is whole.
+// Add appends a complete part.
 func (p *Parts) Add(part pool.Part) { p.list, p.text = append(p.list, part), append(p.text, nil) }
 
-// List is a copy of the parts as they are now.
+// List returns a copy of the parts so far.
 func (p *Parts) List() []pool.Part {
 	if len(p.list) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (p *Parts) List() []pool.Part {
 	return out
 }
 
-// Sign says whose a reply is: in its metadata, and at its thinking.
+// Sign records the provider of a reply: in its metadata, and in its thinking.
 func Sign(m *pool.Message, provider string) {
 	m.Meta.Provider = provider
 	for i := range m.Content {
@@ -93,7 +93,7 @@ func Sign(m *pool.Message, provider string) {
 	}
 }
 
-// Sum adds counts of which any may be unknown; it is unknown where all are.
+// Sum returns the sum of counts, ignoring nil ones; it is nil if all are.
 func Sum(counts ...*int64) *int64 {
 	var sum *int64
 	for _, c := range counts {
@@ -108,8 +108,8 @@ func Sum(counts ...*int64) *int64 {
 	return sum
 }
 
-// Sound gives a message that can be stored, whatever a server sent: half characters in its JSON are replaced, parts, calls and metadata that cannot are left out, and the message
-// says so.
+// Sound returns a message that can be stored, whatever a server sent: it replaces half characters in the message's JSON, leaves out parts, calls and metadata
+// that are invalid, and says so in the metadata.
 func Sound(m *pool.Message) *pool.Message {
 	m.MakeWhole()
 	if m.Validate() == nil {
@@ -135,7 +135,7 @@ func Sound(m *pool.Message) *pool.Message {
 	return m
 }
 
-// CutCall says, in a message's metadata, that a call was left out because its arguments were cut off.
+// CutCall returns the text for a message's metadata that says that a call was left out because its arguments were cut off.
 func CutCall(tool string) string {
 	return lostCall + tool + " was left out: the limit of output tokens cut its arguments off"
 }

@@ -14,39 +14,39 @@ import (
 	"time"
 )
 
-// Kind is what went wrong with a request, in few words that a program can act on.
+// Kind is the kind of an error, which a program can act on.
 type Kind string
 
 // The kinds of errors.
 const (
-	Authentication Kind = "authentication" // no key, a wrong one, or one that may not do this
+	Authentication Kind = "authentication" // no key, a wrong one, or one without permission
 	RateLimit      Kind = "rate_limit"     // too much in too short a time; RetryAfter says how long to wait
-	TooLong        Kind = "too_long"       // more tokens, or bytes, than the model or the provider takes
+	TooLong        Kind = "too_long"       // more tokens, or bytes, than the model or the provider accepts
 	Refused        Kind = "refused"        // the provider will not answer this: its policy, or no credit left
-	Overloaded     Kind = "overloaded"     // the provider has no room, or failed itself
-	Network        Kind = "network"        // it was not reached, or did not answer in time
-	Invalid        Kind = "invalid"        // the provider does not take the request as it is
+	Overloaded     Kind = "overloaded"     // the provider has no capacity, or failed itself
+	Network        Kind = "network"        // the provider was not reached, or did not answer in time
+	Invalid        Kind = "invalid"        // the provider does not accept the request
 	Incomplete     Kind = "incomplete"     // the reply broke off before its end
 )
 
 // ErrIncomplete is what errors.Is finds in the error of a reply that broke off, whatever the cause.
 var ErrIncomplete = errors.New("the reply broke off before its end")
 
-// ErrNoCount: this provider counts no tokens.
+// ErrNoCount means that this provider does not count tokens.
 var ErrNoCount = errors.New("this provider has no way to count tokens")
 
-// Error is what a provider, or the way to it, answered instead of a reply. It holds no key.
+// Error is what a provider, or the way to it, answered instead of a reply. It never contains a key.
 type Error struct {
 	Kind       Kind
 	Provider   string
-	Status     int           // of HTTP; 0 where there was no answer. An error inside a stream comes with 200
+	Status     int           // of HTTP; 0 without an answer. An error inside a stream has 200
 	Type       string        // the provider's own word for it, "" if it gave none
 	Message    string        // the provider's own text, or ours
 	RequestID  string        // to quote to the provider
-	RetryAfter time.Duration // how long to wait; 0 is unknown
+	RetryAfter time.Duration // how long to wait; 0 if unknown
 	KeyName    string        // the environment variable that the key is, or would be, read from
-	Keyless    string        // the host that the request went to without a key, "" where one went along
-	Nothing    bool          // of a reply that broke off: nothing of it had come
+	Keyless    string        // the host of a request without a key, "" if there was a key
+	Nothing    bool          // of a reply that broke off: nothing of it had arrived
 	Err        error         // the cause, if it is not the provider's: a context's, the network's
 }
 
@@ -66,7 +66,7 @@ func (e *Error) text() string {
 	return b.String()
 }
 
-// Advice is what a person can do about it.
+// Advice returns what a person can do about it.
 func (e *Error) Advice() string {
 	switch e.Kind {
 	case Authentication:
@@ -99,7 +99,7 @@ func (e *Error) Advice() string {
 	return "the request, or a setting in it, has to change"
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports whether target is ErrIncomplete and the reply broke off.
@@ -110,13 +110,12 @@ func (e *Error) Temporary() bool {
 	return e.Kind == RateLimit || e.Kind == Overloaded || e.Kind == Network
 }
 
-// report is the error body of all providers, as far as they agree: an object under "error", or a text there, or the same
-// members at the top.
+// report is the error body of all providers, as far as they agree: an object or a text under "error", or the same members at the top.
 type report struct {
 	Error   json.RawMessage   `json:"error"`
 	Errors  []json.RawMessage `json:"errors"`
 	Type    string            `json:"type"`
-	Code    json.RawMessage   `json:"code"` // text at OpenAI, a number at Gemini
+	Code    json.RawMessage   `json:"code"` // a text at OpenAI, a number at Gemini
 	Status  string            `json:"status"`
 	Message string            `json:"message"`
 	Detail  json.RawMessage   `json:"detail"`
@@ -127,8 +126,8 @@ type report struct {
 	RequestID string `json:"request_id"`
 }
 
-// Classify makes an error of an error body and the HTTP status that it came with (200 inside a stream). What the body says
-// counts more than the status. A body that is no JSON is quoted.
+// Classify returns the error for an error body and its HTTP status (200 inside a stream). The body counts more than the status. A body that is not JSON is
+// quoted.
 func Classify(provider string, status int, h http.Header, body []byte) *Error {
 	e := &Error{Provider: provider, Status: status, RetryAfter: retryAfter(h), RequestID: requestID(h)}
 	words := e.read(body)
@@ -139,7 +138,7 @@ func Classify(provider string, status int, h http.Header, body []byte) *Error {
 	return e
 }
 
-// requestID is how a provider names a request.
+// requestID returns the provider's name for a request.
 func requestID(h http.Header) string {
 	for _, name := range []string{"request-id", "x-request-id", "x-goog-request-id"} {
 		if id := h.Get(name); id != "" {
@@ -149,8 +148,8 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// Reports tells whether what came is an error that a server put in the place of a reply: by the event's name, or since it has an error's members, or a list's first element has. It is asked about what has none of
-// a reply's.
+// Reports reports whether an event is an error that a server sent instead of a reply: by its name, or because it, or the first element of its list, has an
+// error's members. Call it for events without any of a reply's members.
 func Reports(e Event) bool {
 	var top report
 	if Decode(firstOf(e.Data), &top) != nil {
@@ -163,7 +162,7 @@ func Reports(e Event) bool {
 
 func there(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// firstOf is the first element of a list, as Gemini's streams are and some servers' errors; else the body.
+// firstOf returns the first element of a list, since Gemini's streams and some servers' errors are lists; else the body.
 func firstOf(body []byte) []byte {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
@@ -173,7 +172,7 @@ func firstOf(body []byte) []byte {
 	return body
 }
 
-// read takes what body says into e and returns the provider's words for the kind.
+// read sets the fields of e from the body and returns the provider's words for the kind.
 func (e *Error) read(body []byte) []string {
 	var top, r report
 	if Decode(firstOf(body), &top) != nil {
@@ -216,7 +215,7 @@ func (e *Error) read(body []byte) []string {
 	return words
 }
 
-// plain is a text for an answer that is no error body: a proxy's page, or nothing.
+// plain returns a text for an answer that is not an error body: a proxy's page, or nothing.
 func plain(status int, body []byte) string {
 	text := strings.Join(strings.Fields(string(body)), " ")
 	if text == "" || strings.HasPrefix(text, "<") {
@@ -228,7 +227,7 @@ func plain(status int, body []byte) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// kinds are the providers' words. The more telling ones (codes) are looked up before the general ones (types).
+// kinds are the providers' words. Specific ones (codes) are looked up before general ones (types).
 var kinds = map[string]Kind{
 	"authentication_error": Authentication, "permission_error": Authentication, "invalid_api_key": Authentication,
 	"unauthenticated": Authentication, "permission_denied": Authentication, "api_key_invalid": Authentication,
@@ -250,7 +249,7 @@ var kinds = map[string]Kind{
 	"not_found_error": Invalid, "model_not_found": Invalid, "not_found": Invalid,
 }
 
-// texts tell apart what providers put under one general word, such as invalid_request_error.
+// texts distinguish errors that providers put under one general word, such as invalid_request_error.
 var texts = []struct {
 	part string
 	kind Kind
@@ -260,13 +259,13 @@ var texts = []struct {
 	{"input is too long", TooLong}, {"input token count", TooLong}, {"request exceeds the maximum size", TooLong},
 	{"credit balance is too low", Refused}, {"exceeded your current quota, please check your plan", Refused},
 	{"content management policy", Refused}, {"flagged", Refused},
-	{"context length", TooLong}, // Ollama's errors are a text alone
+	{"context length", TooLong}, // Ollama's errors are only a text
 	{"api key not valid", Authentication}, {"invalid api key", Authentication}, {"incorrect api key", Authentication},
 }
 
 func kindOf(words []string, text string, status int) Kind {
 	for _, t := range texts {
-		// Gemini says the same of its minute limits as OpenAI of an empty account.
+		// Gemini says the same about its limits per minute as OpenAI about an empty account.
 		if strings.Contains(text, t.part) && !(t.kind == Refused && slices.Contains(words, "RESOURCE_EXHAUSTED")) {
 			return t.kind
 		}
@@ -282,10 +281,11 @@ func kindOf(words []string, text string, status int) Kind {
 	return kindOfStatus(status)
 }
 
-// faults begin the words for requests that are wrong as they are.
+// faults are the beginnings of words for requests that are wrong.
 var faults = []string{"invalid", "unsupported", "unknown", "bad_request", "badrequest", "failed_precondition", "out_of_range", "image_", "empty_image", "failed_to_download"}
 
-// kindUnder200 is for errors that come where a reply was to be: a number that stands for a status, else a word for a fault, else a text, which is all that Ollama gives; and what nothing is known of may pass.
+// kindUnder200 returns the kind of an error in place of a reply: by a number that stands for a status, else by a word for a fault, else by the text, which is
+// all that Ollama sends. An unknown error may pass, so it is Overloaded.
 func kindUnder200(words []string, text string) Kind {
 	for _, w := range words {
 		if n, err := strconv.Atoi(w); err == nil && n >= 400 && n < 600 {
@@ -324,7 +324,7 @@ func kindOfStatus(status int) Kind {
 	return Invalid
 }
 
-// retryAfter reads how long an answer asks to wait, 0 if it does not say.
+// retryAfter returns how long an answer asks to wait, 0 if it does not say.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -336,17 +336,17 @@ func retryAfter(h http.Header) time.Duration {
 	if at, err := http.ParseTime(v); err == nil {
 		from := time.Now()
 		if sent, err := http.ParseTime(h.Get("date")); err == nil {
-			from = sent // the server's clock, so that ours may be wrong
+			from = sent // by the server's clock, since ours may be wrong
 		}
 		return max(at.Sub(from), 0)
 	}
 	return 0
 }
 
-// keyLike is what the keys of the known providers look like: providers quote them in errors.
+// keyLike matches keys of the known providers, which providers quote in errors.
 var keyLike = regexp.MustCompile(`\b(sk-|AIza|gsk_|xai-|pplx-)[A-Za-z0-9_*\-]{6,}`)
 
-// without takes the key, and what looks like one, out of all that a server said: it may repeat a key anywhere.
+// without removes the key, and whatever looks like one, from all that a server said: it may repeat a key anywhere.
 func (e *Error) without(key string) *Error {
 	for _, text := range []*string{&e.Message, &e.RequestID, &e.Type} {
 		*text = redact(*text, key)
@@ -354,7 +354,7 @@ func (e *Error) without(key string) *Error {
 	return e
 }
 
-// redact takes the key, and what looks like one, out of a text.
+// redact removes the key, and whatever looks like one, from a text.
 func redact(text, key string) string {
 	if len(key) >= 4 {
 		text = strings.ReplaceAll(text, key, "[key]")

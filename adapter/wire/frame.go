@@ -10,28 +10,28 @@ import (
 // Event is one frame of a stream.
 type Event struct {
 	Name string // of a server-sent event; often ""
-	Data []byte // lives until the next frame is read
+	Data []byte // valid until the next frame is read
 }
 
-// Frames gives a stream's events, one by one, and io.EOF at its end.
+// Frames returns a stream's events, one by one, and io.EOF at its end.
 type Frames interface {
 	Next() (Event, error)
 }
 
-// maxFrame bounds what one event may take in memory. Images come inside events, so it is large.
+// maxFrame bounds the size of one event. It is large since images come inside events.
 const maxFrame = 256 << 20
 
 var errFrameTooLarge = errors.New("an event is larger than 256 MiB")
 
-// lines reads lines of any length. A line ends with LF or CRLF, or where the stream does.
+// lines reads lines of any length. A line ends with LF or CRLF, or at the end of the stream.
 type lines struct {
 	r   *bufio.Reader
-	buf []byte // of a line that is longer than the reader's buffer
+	buf []byte // a line that is longer than the reader's buffer
 }
 
 func newLines(r io.Reader) lines { return lines{r: bufio.NewReaderSize(r, 16<<10)} }
 
-// next gives a line without its end. It lives until the next call. io.EOF comes alone, after the last line.
+// next returns a line without its end, valid until the next call. io.EOF comes alone, after the last line.
 func (l *lines) next() ([]byte, error) {
 	line, err := l.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
@@ -59,8 +59,8 @@ type sse struct {
 	begun bool
 }
 
-// SSE reads server-sent events. Comments, ids and retry times are skipped. A last event without its blank line is given
-// too: whether it is whole shows in its data.
+// SSE returns the Frames of server-sent events. It skips comments, ids and retry times. It also returns a last event without its blank line: its data show
+// whether it is complete.
 func SSE(r io.Reader) Frames { return &sse{lines: newLines(r)} }
 
 func (s *sse) Next() (Event, error) {
@@ -101,7 +101,7 @@ func (s *sse) Next() (Event, error) {
 	}
 }
 
-// cutField parts "name: value"; one space after the colon belongs to neither. A comment has the name "".
+// cutField splits "name: value" and drops one space after the colon. A comment has the name "".
 func cutField(line []byte) (name, value []byte) {
 	name, value, _ = bytes.Cut(line, []byte(":"))
 	return name, bytes.TrimPrefix(value, []byte(" "))
@@ -109,7 +109,7 @@ func cutField(line []byte) (name, value []byte) {
 
 type jsonLines struct{ lines lines }
 
-// JSONLines reads a stream of JSON values, one a line. Blank lines are skipped.
+// JSONLines returns the Frames of a stream of JSON values, one on each line. It skips blank lines.
 func JSONLines(r io.Reader) Frames { return &jsonLines{newLines(r)} }
 
 func (j *jsonLines) Next() (Event, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// Object is a JSON object that keeps the order of its members and the bytes of their values, so that a block can be changed
-// in one place and sent back as it came in all others.
+// Object is a JSON object that keeps the order of its members and the bytes of their values, so that a block can be changed in one place and otherwise sent
+// back unchanged.
 type Object []Member
 
 // Member is a name and a value of an Object.
@@ -19,7 +19,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// ParseObject reads an object. The values are parts of raw, not copies.
+// ParseObject parses an object. The values share memory with raw.
 func ParseObject(raw []byte) (Object, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("not JSON")
@@ -37,7 +37,7 @@ func ParseObject(raw []byte) (Object, error) {
 	return o, err
 }
 
-// HasOther reports whether a valid object has a member whose name is none of these. Anything but an object has none.
+// HasOther reports whether a valid object has a member with another name than these. It is false for anything but an object.
 func HasOther(raw []byte, names map[string]bool) bool {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' {
@@ -53,7 +53,7 @@ func HasOther(raw []byte, names map[string]bool) bool {
 
 var errOther = errors.New("another member")
 
-// Get is the value of a name, nil if there is none.
+// Get returns the value of a name, nil if there is none.
 func (o Object) Get(name string) json.RawMessage {
 	for _, m := range o {
 		if m.Name == name {
@@ -63,7 +63,7 @@ func (o Object) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Set puts a value in its place, or at the end where the name is new.
+// Set replaces the value of a name in its place, or adds a new member at the end.
 func (o *Object) Set(name string, value json.RawMessage) {
 	for i := range *o {
 		if (*o)[i].Name == name {
@@ -74,12 +74,12 @@ func (o *Object) Set(name string, value json.RawMessage) {
 	*o = append(*o, Member{name, value})
 }
 
-// Only is the members with one of the names.
+// Only returns the members with one of the names.
 func (o Object) Only(names ...string) Object {
 	return o.filter(names, true)
 }
 
-// Without is all other members.
+// Without returns all other members.
 func (o Object) Without(names ...string) Object {
 	return o.filter(names, false)
 }
@@ -98,7 +98,7 @@ func (o Object) filter(names []string, in bool) Object {
 	return out
 }
 
-// Bytes is the object as JSON.
+// Bytes returns the object as JSON.
 func (o Object) Bytes() json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range o {
@@ -112,7 +112,7 @@ func (o Object) Bytes() json.RawMessage {
 	return append(b, '}')
 }
 
-// Array is values as a JSON array, byte for byte.
+// Array returns values as a JSON array, byte for byte.
 func Array(values []json.RawMessage) json.RawMessage {
 	b := []byte{'['}
 	for i, v := range values {
@@ -124,11 +124,10 @@ func Array(values []json.RawMessage) json.RawMessage {
 	return append(b, ']')
 }
 
-// String is text as a JSON string, without the escapes that HTML wants.
+// String returns text as a JSON string, without the escapes that only HTML needs.
 func String(text string) json.RawMessage { return jsontree.AppendString(nil, text) }
 
-// Merge puts the members of a newer object over those of an older one; null ones change nothing. Either may be nil. It is
-// how cumulative figures come together.
+// Merge returns the older object with the members of the newer one over its own; null members change nothing. Either may be nil. It merges cumulative figures.
 func Merge(older, newer json.RawMessage) json.RawMessage {
 	a, errA := ParseObject(older)
 	b, errB := ParseObject(newer)
@@ -146,8 +145,8 @@ func Merge(older, newer json.RawMessage) json.RawMessage {
 	return a.Bytes()
 }
 
-// Streaming is a request whose body says whether to stream, and has more members as given, at its end; members that the body
-// has already are replaced where they stand. The other bytes stay as they are.
+// Streaming returns a request whose body says whether to stream, followed by the members of more, which replace existing ones in place. The other bytes stay
+// unchanged. If r.Whole is set, it leaves more out.
 func Streaming(r Request, more ...Member) (Request, error) {
 	o, err := ParseObject(r.Body)
 	if err != nil {
@@ -164,8 +163,8 @@ func Streaming(r Request, more ...Member) (Request, error) {
 	return r, nil
 }
 
-// Decode reads JSON as json.Unmarshal does, but leaves out a value of another type than expected instead of failing: a
-// figure that a server sends as text is no reason to lose a reply.
+// Decode parses JSON as json.Unmarshal does, but ignores a value of an unexpected type instead of failing: a number that a server sends as text is no reason to
+// lose a reply.
 func Decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	var mismatch *json.UnmarshalTypeError

@@ -13,33 +13,32 @@ import (
 
 // Options say how to reach a provider. The zero Options take everything from the environment.
 type Options struct {
-	// BaseURL wins over the environment's. No key from the environment goes to it, unless KeyEnv names one or it is a host that the
-	// key is for.
+	// BaseURL overrides the environment's. No key from the environment goes to it, unless KeyEnv names one or the key is known to be for its host.
 	BaseURL string
-	// KeyEnv names the environment variable that holds the key for BaseURL; without one, for the provider's own host. It does not go to an
-	// address from the environment, which has a key beside it.
+	// KeyEnv names the environment variable with the key for BaseURL; without a BaseURL, for the provider's own host. That key does not go to an address from
+	// the environment, which has its own key there.
 	KeyEnv string
-	// Key wins over the environment. It stays in memory.
+	// Key overrides the environment. It stays in memory.
 	Key          string
 	Organisation string
 	Header       http.Header  // sent with each request
-	HTTP         *http.Client // nil: one of its own
+	HTTP         *http.Client // nil means a new one
 	Limits       Limits
-	Clock        Clock               // nil: the system's
-	Getenv       func(string) string // nil: os.Getenv
-	// OnRetry, if not nil, is told that a request failed and is sent again after a wait.
+	Clock        Clock               // nil means the system's
+	Getenv       func(string) string // nil means os.Getenv
+	// OnRetry, if not nil, is called when a request failed and will be sent again after a wait.
 	OnRetry func(failed *Error, wait time.Duration)
 }
 
-// Place is where a provider is found when nothing else is said.
+// Place is the default address of a provider, and the environment variables that change it.
 type Place struct {
 	Provider string
 	Base     string
-	BaseEnv  []string            // environment variables, the first that is set counts
-	Reads    func(string) string // makes an address of what they hold; nil: it is one
+	BaseEnv  []string            // environment variables, of which the first that is set counts
+	Reads    func(string) string // converts their value to an address; nil if it is one
 	KeyEnv   []string
 	OrgEnv   string
-	KeyFree  bool // needs no key, wherever it is
+	KeyFree  bool // it needs no key, wherever it is
 }
 
 // BaseVariables are the environment variables with a provider's address; the first that is set counts.
@@ -54,7 +53,7 @@ var KeyVariables = map[string][]string{
 	"gemini": {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "ollama": {"OLLAMA_API_KEY"},
 }
 
-// known are the key variables of servers that speak somebody else's protocol, by the end of their host name.
+// known has the key variables of servers, by the end of their host name.
 var known = []struct{ host, env string }{
 	{"openai.com", "OPENAI_API_KEY"}, {"anthropic.com", "ANTHROPIC_API_KEY"}, {"googleapis.com", "GEMINI_API_KEY"},
 	{"openrouter.ai", "OPENROUTER_API_KEY"}, {"deepseek.com", "DEEPSEEK_API_KEY"}, {"mistral.ai", "MISTRAL_API_KEY"},
@@ -63,7 +62,8 @@ var known = []struct{ host, env string }{
 	{"moonshot.ai", "MOONSHOT_API_KEY"}, {"cerebras.ai", "CEREBRAS_API_KEY"},
 }
 
-// Sender finds out where a provider is and which key goes there. auth puts the key into the headers.
+// Sender returns a Sender for the provider's address, with the key that goes there. auth puts the key into the headers. The error is an *Error, of the kind
+// Authentication if a required key is missing.
 func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender, error) {
 	env := o.Getenv
 	if env == nil {
@@ -104,7 +104,7 @@ func (o Options) Sender(p Place, auth func(h http.Header, key string)) (*Sender,
 	return s, nil
 }
 
-// base is the address, and whether the user's own environment or the program says so.
+// base returns the address. trusted reports whether it is the provider's own or from the user's environment, and not from BaseURL.
 func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted bool, err error) {
 	raw, trusted := p.Base, true
 	for _, n := range p.BaseEnv {
@@ -126,8 +126,8 @@ func (o Options) base(p Place, env func(string) string) (u *url.URL, trusted boo
 	return u, trusted, nil
 }
 
-// key is the key for an address, and the name of the variable that it is, or should be, in. A key goes to the hosts of who gave it, to the address that
-// stands beside it in the environment, and where KeyEnv sends it; to no other.
+// key returns the key for an address, and the name of its variable, even if that is not set. A key goes to the hosts of its owner, to the address that the
+// environment sets beside it, and where KeyEnv sends it; to no other address.
 func (o Options) key(p Place, base *url.URL, trusted bool, env func(string) string) (key, name string) {
 	names, goes := p.KeyEnv, trusted
 	if host := keyFor(base); o.KeyEnv != "" && (!trusted || p.owns(base)) {
@@ -158,10 +158,10 @@ func (p Place) owns(base *url.URL) bool {
 	return slices.Contains(p.KeyEnv, keyFor(base)) || err == nil && own.Scheme == base.Scheme && own.Host == base.Host
 }
 
-// KnownHost reports whether an address is a provider's own, to which its key goes.
+// KnownHost reports whether an address is a known provider's own, to which its key goes.
 func KnownHost(u *url.URL) bool { return keyFor(u) != "" }
 
-// keyFor is the variable with the key of a host that is known, "" for another host, or where the key would go over the network in plain.
+// keyFor returns the variable with the key of a known host; "" for any other host, and for an address without TLS, which would expose the key.
 func keyFor(base *url.URL) string {
 	for _, k := range known {
 		if host := base.Hostname(); base.Scheme == "https" && (host == k.host || strings.HasSuffix(host, "."+k.host)) {
@@ -176,8 +176,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// newHTTP is a client that bounds only the connecting; the rest is the guard's. It follows no redirect: a body goes where it
-// was meant to go, and so does the key.
+// newHTTP returns a client that limits only connecting; the guard limits the rest. It follows no redirect, since the body and the key must go only where they
+// were sent.
 func newHTTP(l Limits) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	d := &net.Dialer{Timeout: max(l.Connect, 0)}
@@ -186,7 +186,7 @@ func newHTTP(l Limits) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// host is the address without anything secret, for messages.
+// host returns the address without secrets, for messages.
 func (s *Sender) host() string {
 	if u, err := url.Parse(s.Base); err == nil {
 		return u.Host
@@ -194,7 +194,7 @@ func (s *Sender) host() string {
 	return s.Provider
 }
 
-// unwrapURL takes off what net/http puts around an error: method and address.
+// unwrapURL removes the method and address that net/http adds to an error.
 func unwrapURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

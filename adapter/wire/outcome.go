@@ -8,23 +8,23 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Outcome says what came of a reply that a provider ended.
+// Outcome says how a complete reply ended.
 type Outcome string
 
-// What can come of a reply. One that is Answered is as it should be.
+// The outcomes of a reply. Answered means that it is as it should be.
 const (
 	Answered    Outcome = ""
 	WasRefused  Outcome = "refused"   // the model declined
-	WasFiltered Outcome = "filtered"  // the provider kept the answer, or the rest of it, back
+	WasFiltered Outcome = "filtered"  // the provider withheld the answer, or the rest of it
 	CutShort    Outcome = "cut_short" // a limit of tokens ended it
-	LostCall    Outcome = "lost_call" // a call of a tool could not be taken
-	Empty       Outcome = "empty"     // no words, no calls
+	LostCall    Outcome = "lost_call" // a call of a tool could not be read
+	Empty       Outcome = "empty"     // neither words nor calls
 )
 
-// ErrRefused is for programs that have to tell a refusal as an error: the reply itself is there.
+// ErrRefused is for programs that report a refusal as an error, although there is a reply.
 var ErrRefused = errors.New("there is no answer to this")
 
-// Refused reports whether the same request will come to the same: the model or its provider will not answer it.
+// Refused reports whether the same request will end in the same way: the model or its provider will not answer it.
 func (o Outcome) Refused() bool { return o == WasRefused || o == WasFiltered }
 
 // reasons are the providers' words for why a reply ended, in lower case.
@@ -36,14 +36,14 @@ var reasons = map[string]Outcome{
 
 	"length": CutShort, "max_tokens": CutShort, "max_output_tokens": CutShort, "model_context_window_exceeded": CutShort, "model_length": CutShort,
 
-	"tool_calls": LostCall, "tool_use": LostCall, "function_call": LostCall, // without a call, which they announce
+	"tool_calls": LostCall, "tool_use": LostCall, "function_call": LostCall, // without a call, although they announce one
 	"malformed_function_call": LostCall, "unexpected_tool_call": LostCall, "malformed_tool_call": LostCall, "too_many_tool_calls": LostCall,
 }
 
-// lostCall begins what CutCall says.
+// lostCall begins the texts of CutCall.
 const lostCall = "a call of "
 
-// OutcomeOf reads it from a reply.
+// OutcomeOf returns the outcome of a reply.
 func OutcomeOf(m *pool.Message) Outcome {
 	said := reasons[strings.ToLower(m.Meta.FinishReason)]
 	refuses := slices.ContainsFunc(m.Content, func(p pool.Part) bool { return p.Type == RefusalPart })
@@ -62,7 +62,7 @@ func OutcomeOf(m *pool.Message) Outcome {
 	return Answered
 }
 
-// says reports whether a part is something for the reader.
+// says reports whether a part is visible to the reader.
 func says(p pool.Part) bool {
 	return p.Type != pool.ThinkingPart && (p.Type != pool.TextPart || strings.TrimSpace(p.Text) != "")
 }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Clock is where time comes from, so that tests need not wait.
+// Clock is a source of time, so that tests need not wait.
 type Clock interface {
 	// Sleep returns after d, or earlier with the context's cause.
 	Sleep(ctx context.Context, d time.Duration) error
-	// AfterFunc calls f after d, unless it is stopped before.
+	// AfterFunc calls f after d, unless the timer is stopped before.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Timer is a *time.Timer of AfterFunc.
+// Timer is the timer of AfterFunc, as a *time.Timer.
 type Timer interface {
 	Reset(d time.Duration) bool
 	Stop() bool
@@ -42,10 +42,10 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 
 func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
-// Limits are how long to wait and how often to try. A zero field has its default, a negative one means no limit (no retry).
+// Limits say how long to wait and how often to try. A zero field means its default, a negative one no limit (or no retry).
 type Limits struct {
 	Connect   time.Duration // to reach the provider; 10 s
-	FirstByte time.Duration // from then on until the answer begins; 10 min, since a local model may have to be loaded
+	FirstByte time.Duration // from then until the answer begins; 10 min, since a local model may have to be loaded
 	Stall     time.Duration // between two pieces of the answer; 5 min, since some models think in silence
 	Retries   int           // after the first try; 2
 	MaxWait   time.Duration // the longest wait between two tries; a provider that asks for more gets no retry. 60 s
@@ -67,25 +67,25 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Sender sends to one provider. It is made by Options.Sender.
+// Sender sends requests to one provider. Options.Sender makes it.
 type Sender struct {
 	Provider string
 	Base     string // without a slash at its end
 	Header   http.Header
-	Key      string // so that it can be kept out of errors
+	Key      string // kept to remove it from errors
 	KeyName  string
-	// Organisation that the account's requests are for, "" for its own.
+	// Organisation is the one for which requests are made, "" for the account's own.
 	Organisation string
 
-	keyless string // the host that gets no key, since nobody said that one goes there
+	keyless string // the host that gets no key because nothing says that one goes there
 	limits  Limits
 	client  *http.Client
 	clock   Clock
 	onRetry func(*Error, time.Duration)
 }
 
-// Stream posts a body and gives its answer as a stream: frames reads it where it is one, fold makes the message. An answer in
-// one piece, which a server may give even where a stream was asked for, is taken too.
+// Stream posts a body and returns its answer as a stream. frames reads a streamed answer, fold makes the message. It also accepts an answer in one piece, which
+// a server may send even if a stream was requested.
 func (s *Sender) Stream(ctx context.Context, path string, r Request, frames func(io.Reader) Frames, fold Fold) (*Stream, error) {
 	resp, guard, err := s.do(ctx, http.MethodPost, path, r.Body, r.Header)
 	if err != nil {
@@ -108,13 +108,13 @@ func (s *Sender) Stream(ctx context.Context, path string, r Request, frames func
 	return st, nil
 }
 
-// lineFrames tells JSON lines, which some servers label as JSON, from server-sent events.
+// lineFrames reports whether frames reads JSON lines, which some servers label as JSON, and not server-sent events.
 func lineFrames(frames func(io.Reader) Frames) bool {
 	_, ok := frames(strings.NewReader("")).(*jsonLines)
 	return ok
 }
 
-// JSON sends a request (GET where body is nil) and decodes the answer into v.
+// JSON sends a request (GET if body is nil) and decodes the answer into v.
 func (s *Sender) JSON(ctx context.Context, path string, h http.Header, body []byte, v any) error {
 	method := http.MethodPost
 	if body == nil {
@@ -137,7 +137,7 @@ func (s *Sender) JSON(ctx context.Context, path string, h http.Header, body []by
 	return nil
 }
 
-// Count counts the input tokens of a body at an endpoint that takes only some of its members.
+// Count returns the number of input tokens of a body, from an endpoint that accepts only some of its members.
 func (s *Sender) Count(ctx context.Context, path string, r Request, members ...string) (int64, error) {
 	o, err := ParseObject(r.Body)
 	if err != nil {
@@ -150,8 +150,7 @@ func (s *Sender) Count(ctx context.Context, path string, r Request, members ...s
 	return v.Tokens, err
 }
 
-// do sends until an answer of success begins, as often as the limits allow. What is tried again is only what failed before
-// the first byte of an answer.
+// do sends a request until a successful answer begins, as often as the limits allow. It tries again only what failed before the first byte of an answer.
 func (s *Sender) do(ctx context.Context, method, path string, body []byte, h http.Header) (*http.Response, *guard, error) {
 	for try := 0; ; try++ {
 		resp, g, err := s.once(ctx, method, path, body, h)
@@ -178,7 +177,7 @@ func (s *Sender) do(ctx context.Context, method, path string, body []byte, h htt
 	}
 }
 
-// backoff is half a second, doubled with each try up to 8 s, less up to a quarter, so that many clients do not come back at once.
+// backoff returns half a second, doubled with each try up to 8 s, less up to a quarter, so that many clients do not return at once.
 func backoff(try int) time.Duration {
 	d := min(500*time.Millisecond<<min(try, 10), 8*time.Second)
 	return d - rand.N(d/4+1)
@@ -219,7 +218,7 @@ func (s *Sender) once(ctx context.Context, method, path string, body []byte, h h
 	return nil, nil, e
 }
 
-// unreachable is the error of a request without an answer. A cancelled ctx is no fault of the network.
+// unreachable returns the error of a request without an answer. If ctx was cancelled, it is the context's cause.
 func (s *Sender) unreachable(ctx context.Context, g *guard, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -240,7 +239,7 @@ func (s *Sender) unreachable(ctx context.Context, g *guard, err error) error {
 	return e
 }
 
-// guard ends a request whose answer does not come, or does not go on, in time.
+// guard ends a request whose answer does not begin, or does not go on, in time.
 type guard struct {
 	ctx    context.Context
 	parent context.Context
@@ -264,7 +263,7 @@ func newGuard(parent context.Context, s *Sender) *guard {
 	return g
 }
 
-// answered begins the watch over an answer that goes on.
+// answered begins to watch an answer that has begun.
 func (g *guard) answered() {
 	if g.timer != nil {
 		g.timer.Stop()
@@ -275,7 +274,7 @@ func (g *guard) answered() {
 	}
 }
 
-// more is called with each piece that comes.
+// more is called for each piece that arrives.
 func (g *guard) more() {
 	if g.timer != nil {
 		g.timer.Reset(g.stall)
@@ -289,7 +288,7 @@ func (g *guard) stop() {
 	g.cancel(nil)
 }
 
-// cause is why the request was ended by this side: the caller's cause, or a limit; nil if it was not.
+// cause returns why this side ended the request: the caller's cause, or a limit; nil if it did not.
 func (g *guard) cause() error {
 	if err := context.Cause(g.parent); err != nil {
 		return err

@@ -11,38 +11,38 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Delta is a piece of a reply, as it comes, for showing it.
+// Delta is a piece of a reply, to show it as it arrives.
 type Delta struct {
 	Type string // a part type: text, thinking, refusal; tool_call for a piece of a call's arguments
-	// Text may have half a character at its end where a Fold hands it on, as a Text does; from Stream.Read its characters are whole.
+	// Text may end in half a character if it comes from a Fold, as a Text may; from Stream.Read its characters are whole.
 	Text string
 	Tool string // the tool's name, at the beginning of a call
 }
 
-// RefusalPart is the delta and part type of a model that declines in a text of its own.
+// RefusalPart is the delta and part type for the text of a model that declines.
 const RefusalPart = "refusal"
 
-// Fold makes one message of a reply's events, in order. Each provider has its own. It is used by one goroutine at a time.
+// Fold makes one message from a reply's events, in order. Each provider has its own. It is not safe for concurrent use.
 type Fold interface {
-	// Event takes the next event and hands on what it brings to show. An *Error is the provider's own; any other error
-	// means that the event could not be understood.
+	// Event adds the next event and passes its visible pieces to out. An *Error is the provider's own; any other error means that the event could not be
+	// understood.
 	Event(e Event, out func(Delta)) error
-	// Whole takes a response that came in one piece.
+	// Whole adds a response that came in one piece.
 	Whole(body []byte) error
-	// Ended reports whether the provider's own end of the reply has come.
+	// Ended reports whether the provider's own end of the reply has arrived.
 	Ended() bool
-	// Message is what has come, as a message of its own that shares nothing with later ones. Before the end it is marked
-	// unfinished and leaves out what a provider would not take back: half-made calls, thinking without its signature.
+	// Message returns what has arrived, as a message that shares nothing with later ones. Before the end it is marked unfinished and leaves out what a provider
+	// would not accept back: incomplete calls, thinking without its signature.
 	Message() *pool.Message
 }
 
-// Stream is a reply on its way.
+// Stream is a reply that is arriving.
 type Stream struct {
 	provider string
 	key      string
 	body     io.Closer
 	frames   Frames
-	cause    func() error // why the connection was ended by us, nil if it was not
+	cause    func() error // why this side ended the connection, nil if it did not
 
 	mu   sync.Mutex
 	fold Fold
@@ -50,13 +50,13 @@ type Stream struct {
 	done bool
 }
 
-// NewStream reads a reply from body, which it closes at the end.
+// NewStream returns a Stream that reads a reply from body and closes it at the end.
 func NewStream(provider string, body io.ReadCloser, frames Frames, fold Fold) *Stream {
 	return &Stream{provider: provider, body: body, frames: frames, fold: fold, cause: func() error { return nil }}
 }
 
-// Read reads the reply to its end and gives the message. out, if it is not nil, is called for each piece, by this goroutine.
-// With an error the message is what came, marked unfinished, or nil where that is nothing. Read is called once.
+// Read reads the reply to its end and returns the message. out, if not nil, is called for each piece, by this goroutine. With an error the message is what
+// arrived, marked unfinished, or nil if nothing did. Call Read only once.
 func (s *Stream) Read(out func(Delta)) (*pool.Message, error) {
 	var pending []Delta
 	whole := joiner{out: func(d Delta) { pending = append(pending, d) }}
@@ -86,10 +86,10 @@ func (s *Stream) Read(out func(Delta)) (*pool.Message, error) {
 	return m, s.err
 }
 
-// stoppedEarly is said of a reply that was not waited for.
+// stoppedEarly describes a reply that was cancelled.
 const stoppedEarly = "it was stopped before its end"
 
-// why is the error for the message itself: without what to do about it.
+// why returns the error for the message itself, without advice.
 func (s *Stream) why() string {
 	var e *Error
 	if errors.Is(s.err, context.Canceled) {
@@ -101,7 +101,7 @@ func (s *Stream) why() string {
 	return s.err.Error()
 }
 
-// step takes one frame, or the end of them.
+// step handles one frame, or the end of the frames.
 func (s *Stream) step(e Event, err error, out func(Delta)) {
 	if err == nil {
 		e.Data = escapeBytes(e.Data)
@@ -117,7 +117,7 @@ func (s *Stream) step(e Event, err error, out func(Delta)) {
 		own.Provider = s.provider
 		s.err = own.without(s.key)
 	case s.fold.Ended():
-		// What comes after the end, or breaks after it, takes nothing away.
+		// Data or an error after the end changes nothing.
 	default:
 		s.err = s.brokenOff(err)
 	}
@@ -145,7 +145,7 @@ func (s *Stream) brokenOff(err error) error {
 	return e
 }
 
-// Partial is what has come so far, nil for nothing yet. Any goroutine may call it, at any time.
+// Partial returns what has arrived so far, nil if nothing has. It is safe for concurrent use.
 func (s *Stream) Partial() *pool.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Stream) partial() *pool.Message {
 	return m
 }
 
-// whole gives a response that came in one piece as the only frame of a stream.
+// whole returns a response that came in one piece as the only frame of a stream.
 type whole struct {
 	body io.Reader
 	read bool
@@ -175,7 +175,7 @@ func (w *whole) Next() (Event, error) {
 	return Event{Data: data}, err
 }
 
-// wholeFold takes the only frame of whole.
+// wholeFold folds the only frame of whole.
 type wholeFold struct{ Fold }
 
 func (f wholeFold) Event(e Event, out func(Delta)) error {
@@ -190,7 +190,7 @@ func (f wholeFold) Event(e Event, out func(Delta)) error {
 	return nil
 }
 
-// DecodeWhole is the message of a response that was not streamed.
+// DecodeWhole returns the message of a response that was not streamed.
 func DecodeWhole(body []byte, fold Fold) (*pool.Message, error) {
 	if err := fold.Whole(escapeBytes(body)); err != nil {
 		return nil, err

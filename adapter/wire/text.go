@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a JSON text of an event that may hold half a character: half of a surrogate pair, or some of the bytes of one. The other half comes with the next event. Pieces are
-// put together as they are, and Whole makes text of them.
+// Text is a JSON text of an event that may contain half a character: half of a surrogate pair, or some of the bytes of a character. The other half comes with
+// the next event. Join pieces unchanged, and let Whole make text of them.
 //
-// A half is kept as UTF-8 would encode its unit, and a byte that is no UTF-8, which escapeBytes wrote as an escape from \udc80 to \udcff, is kept in the same way.
+// A half is stored as UTF-8 would encode its unit, and so is a byte that is not UTF-8, which escapeBytes wrote as an escape from \udc80 to \udcff.
 type Text string
 
-// UnmarshalJSON takes a JSON text; null is none. What is no text is an *json.UnmarshalTypeError, so that Decode leaves it out.
+// UnmarshalJSON reads a JSON text; null is none. Any other value is an *json.UnmarshalTypeError, which Decode ignores.
 func (t *Text) UnmarshalJSON(raw []byte) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -60,12 +60,12 @@ func surrogate(raw []byte) (unit rune, ok bool) {
 	return rune(v), err == nil && v >= 0xd800 && v <= 0xdfff
 }
 
-// appendUnit writes a half as UTF-8 would.
+// appendUnit appends a half as UTF-8 would encode it.
 func appendUnit(b []byte, unit rune) []byte {
 	return append(b, 0xe0|byte(unit>>12), 0x80|byte(unit>>6)&0xbf, 0x80|byte(unit)&0xbf)
 }
 
-// unitAt reads a half, 0 for none.
+// unitAt returns the half at the beginning of b, 0 if there is none.
 func unitAt(b []byte) rune {
 	if len(b) < 3 || b[0] != 0xed || b[1] < 0xa0 || b[1] > 0xbf || b[2]&0xc0 != 0x80 {
 		return 0
@@ -73,10 +73,10 @@ func unitAt(b []byte) rune {
 	return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
 }
 
-// isByte: the unit stands for a byte that was no UTF-8 where it came.
+// isByte reports whether the unit stands for a byte that was not UTF-8.
 func isByte(unit rune) bool { return unit >= 0xdc80 && unit <= 0xdcff }
 
-// Whole makes text of pieces that were put together: halves that belong together are one character, any other is U+FFFD.
+// Whole returns the text of joined pieces: matching halves become one character, any other half becomes U+FFFD.
 func Whole(pieces []byte) string {
 	if utf8.Valid(pieces) {
 		return string(pieces)
@@ -106,7 +106,7 @@ func Whole(pieces []byte) string {
 	return string(out)
 }
 
-// heldBack is how many bytes at the end of pieces may be the beginning of a character.
+// heldBack returns how many bytes at the end of pieces may be the beginning of a character.
 func heldBack(pieces string) int {
 	n := len(pieces)
 	if n >= 3 {
@@ -120,7 +120,7 @@ func heldBack(pieces string) int {
 		from -= 3
 		run = append([]byte{byte(unitAt([]byte(pieces[from:])) - 0xdc00)}, run...)
 	}
-	for i := range run { // the last beginning of a character that has not all its bytes
+	for i := range run { // the last beginning of a character that lacks some of its bytes
 		if utf8.RuneStart(run[i]) && !utf8.FullRune(run[i:]) {
 			return 3 * (len(run) - i)
 		}
@@ -128,7 +128,7 @@ func heldBack(pieces string) int {
 	return 0
 }
 
-// escapeBytes writes bytes that are no UTF-8 as escapes, so that what reads JSON leaves them alone.
+// escapeBytes writes bytes that are not UTF-8 as escapes, so that a JSON decoder does not replace them.
 func escapeBytes(data []byte) []byte {
 	if utf8.Valid(data) {
 		return data
@@ -146,7 +146,7 @@ func escapeBytes(data []byte) []byte {
 	return out
 }
 
-// joiner hands deltas on with whole characters: what may be the beginning of one waits for the next piece of its kind.
+// joiner passes deltas on in whole characters: a possible beginning of one waits for the next piece of its type.
 type joiner struct {
 	out  func(Delta)
 	held Delta
@@ -164,7 +164,7 @@ func (j *joiner) take(d Delta) {
 	}
 }
 
-// flush hands on what waits, as it is.
+// flush passes on what waits, unchanged.
 func (j *joiner) flush() {
 	if j.held.Text != "" {
 		j.out(Delta{Type: j.held.Type, Text: Whole([]byte(j.held.Text))})
