@@ -14,19 +14,19 @@ var (
 		"top_k", "top_p"}
 )
 
-// anthropicJudge walks a body in the order in which the API reads it.
+// anthropicJudge judges a body in the order in which the API reads it.
 type anthropicJudge struct {
 	judge
 	body    object
-	model   int // 0: not Claude
+	model   int // 0 if not Claude
 	marks   int
-	short   bool // a mark of five minutes was there
+	short   bool // there was a mark of five minutes
 	images  int
 	large   int // images over 2000 pixels
 	hasTool bool
 }
 
-// ValidateAnthropic judges a body of the Messages API.
+// ValidateAnthropic returns the violations of the Messages API in a body, nil if there are none.
 func ValidateAnthropic(body []byte) error {
 	j := &anthropicJudge{}
 	if j.body = j.read(body); j.body == nil {
@@ -133,7 +133,7 @@ func (j *anthropicJudge) system() {
 	}
 }
 
-// anthropicTurn is what the API makes of consecutive messages of one role.
+// anthropicTurn is a turn, to which the API joins consecutive messages of one role.
 type anthropicTurn struct {
 	role     string
 	blocks   []object
@@ -183,7 +183,7 @@ var anthropicPlace = map[string]string{"text": "user assistant system", "image":
 	"thinking": "assistant", "redacted_thinking": "assistant", "server_tool_use": "assistant", "web_search_tool_result": "assistant",
 	"web_fetch_tool_result": "assistant", "code_execution_tool_result": "assistant", "bash_code_execution_tool_result": "assistant"}
 
-// block judges a content block. place is the role, or what holds it.
+// block judges a content block. place is the role, or what contains the block.
 func (j *anthropicJudge) block(place string, o object, where string, t *anthropicTurn) {
 	typ := text(o["type"])
 	if place != "result" && !slices.Contains(strings.Fields(anthropicPlace[typ]), place) {
@@ -266,7 +266,7 @@ func (j *anthropicJudge) source(typ string, o object) {
 	}
 }
 
-// pairs judges that each call is answered once, in the next turn, before anything else, and each result has its call.
+// pairs judges that each call is answered once, in the next turn, before anything else, and that each result has its call.
 func (j *anthropicJudge) pairs(turns []*anthropicTurn) {
 	waiting := map[string]bool{}
 	for n, t := range turns {
@@ -318,7 +318,7 @@ func (j *anthropicJudge) pairs(turns []*anthropicTurn) {
 	}
 }
 
-// last judges a conversation that ends with an assistant.
+// last judges a conversation that ends with an assistant message.
 func (j *anthropicJudge) last(turns []*anthropicTurn) {
 	if len(turns) == 0 || turns[len(turns)-1].role != "assistant" {
 		return
@@ -377,7 +377,7 @@ func (j *anthropicJudge) parameters(turns []*anthropicTurn) {
 	j.loop(turns)
 }
 
-// loop judges that the assistant's turn of the present tool loop begins with its thinking.
+// loop judges that the assistant's turn of the current tool loop begins with its thinking.
 func (j *anthropicJudge) loop(turns []*anthropicTurn) {
 	first := -1
 	for n := len(turns) - 1; n >= 0; n-- {

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Long is a draft of n messages of about 1 KB each: questions, calls, results, answers.
+// Long returns a draft of n messages of about 1 KB each: questions, calls, results, answers.
 func Long(provider, model string, n int) *chatctx.Draft {
 	m := &maker{provider: provider, model: model}
 	d := &chatctx.Draft{Settings: map[string]json.RawMessage{"model": json.RawMessage(`"` + model + `"`)}, System: "You help.",
@@ -44,8 +44,7 @@ func mustJSON(v any) []byte {
 	return raw
 }
 
-// Bench compares making the body of a branch of 10,000 messages, bytes included, with json.Marshal of that body. The bar is
-// twice.
+// Bench compares making the body of a branch of 10,000 messages, including its bytes, with json.Marshal of that body. The goal is at most twice the time.
 func Bench(b *testing.B, s Subject) {
 	d := Long(s.Provider, s.Models[0], 10000)
 	body, err := s.Adapt(d)

@@ -14,14 +14,14 @@ var (
 	geminiMedia = []string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf"}
 )
 
-// geminiTurn is a content, told by what is in it.
+// geminiTurn is a content, with its calls, responses and parts.
 type geminiTurn struct {
 	role             string
 	calls, responses []object
 	parts            []object
 }
 
-// ValidateGemini judges a body of generateContent for a model, which the body does not name.
+// ValidateGemini returns the violations of generateContent in a body for a model, which the body does not name; nil if there are none.
 func ValidateGemini(model string, body []byte) error {
 	j := &judge{}
 	o := j.read(body)
@@ -133,7 +133,7 @@ func (j *judge) geminiBlob(b object) {
 	j.media("inlineData", text(b["mimeType"]), text(b["data"]), geminiMedia...)
 }
 
-// geminiTurns judges the order: begins and ends with the user; calls after the user, their responses right after them.
+// geminiTurns judges the order: the user comes first and last; calls come after the user, and their responses right after them.
 func (j *judge) geminiTurns(turns []*geminiTurn) {
 	if len(turns) == 0 {
 		j.wrongf("no contents")
@@ -173,8 +173,8 @@ func (j *judge) geminiTurns(turns []*geminiTurn) {
 	}
 }
 
-// geminiSignatures judges that the first call of each step has one. The API looks only at the present turn; here at all,
-// since an older turn was once the present one.
+// geminiSignatures judges that the first call of each step has a signature. The API checks only the current turn; this checks all, since each turn was once the
+// current one.
 func (j *judge) geminiSignatures(turns []*geminiTurn) {
 	for n, t := range turns {
 		for _, p := range t.parts {

@@ -13,10 +13,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// updating reports whether the golden files are to be written anew. The flag is wiretest's, whose goldens lie beside these.
+// updating reports whether to write the golden files. The flag is wiretest's, whose golden files are in the same folders.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
-// Golden compares the body of a conversation that has one of everything with a file.
+// Golden compares the body of a conversation with every kind of content with a file.
 func Golden(t *testing.T, s Subject, file string) {
 	raw := s.body(t, everything(s.Provider, s.Models[0]))
 	if err := Validate(s.Provider, s.Models[0], raw); err != nil {
@@ -41,7 +41,7 @@ func Golden(t *testing.T, s Subject, file string) {
 	}
 }
 
-// everything is a conversation with one of everything that a body can hold.
+// everything returns a conversation with every kind of content that a body can have.
 func everything(provider, model string) *chatctx.Draft {
 	m := &maker{provider: provider, model: model}
 	d := &chatctx.Draft{System: "You help.", Prompt: "Be brief.", Settings: map[string]json.RawMessage{"model": json.RawMessage(`"` + model + `"`),

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 )
 
-// Validate judges a body by its provider's rules. model is the model that is asked, where the body does not say.
+// Validate returns the violations of a provider's rules in a body, nil if there are none. model is the model of the request, if the body does not name it.
 func Validate(provider, model string, body []byte) error {
 	switch provider {
 	case "anthropic":
@@ -35,7 +35,7 @@ func Validate(provider, model string, body []byte) error {
 	return fmt.Errorf("no validator for %q", provider)
 }
 
-// judge collects what is wrong with a body.
+// judge collects the violations in a body, at most 20.
 type judge struct{ wrong []error }
 
 func (j *judge) wrongf(format string, args ...any) {
@@ -48,7 +48,7 @@ func (j *judge) err() error { return errors.Join(j.wrong...) }
 
 type object = map[string]any
 
-// read decodes a body, and judges what holds for each: UTF-8, one JSON object.
+// read decodes a body, and judges the rules for all: UTF-8, one JSON object, no half surrogate pairs.
 func (j *judge) read(body []byte) object {
 	if !utf8.Valid(body) {
 		j.wrongf("the body is no UTF-8")
@@ -71,9 +71,9 @@ func (j *judge) read(body []byte) object {
 
 var surrogate = regexp.MustCompile(`\\+u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 
-// loneSurrogate finds escapes of halves of surrogate pairs.
+// loneSurrogate reports whether a body has an escape of half a surrogate pair.
 func loneSurrogate(body []byte) bool {
-	pending := -1 // where a low half has to follow
+	pending := -1 // where a low half must follow
 	for _, m := range surrogate.FindAllIndex(body, -1) {
 		slashes := bytes.Count(body[m[0]:m[1]], []byte(`\`))
 		if slashes%2 == 0 {
@@ -93,7 +93,7 @@ func loneSurrogate(body []byte) bool {
 	return pending >= 0
 }
 
-// keys judges that an object has no other member than these, and those that end in ! for certain.
+// keys judges that an object has no other members than these, and has all whose name here ends in an exclamation mark.
 func (j *judge) keys(where string, o object, allowed ...string) {
 	known := map[string]bool{}
 	for _, k := range allowed {
@@ -124,7 +124,7 @@ func number(v any) (float64, bool) {
 	return f, err == nil
 }
 
-// within judges that a number, if it is there, is in a range.
+// within judges that a number, if present, is in a range.
 func (j *judge) within(o object, key string, from, to float64) {
 	v, has := o[key]
 	if !has {
@@ -139,7 +139,7 @@ func (j *judge) isBlank(s string) bool { return strings.TrimFunc(s, unicode.IsSp
 
 func endsInSpace(s string) bool { return strings.TrimRightFunc(s, unicode.IsSpace) != s }
 
-// media judges base64 bytes: they can be decoded, and are what they are said to be.
+// media judges base64 bytes: they can be decoded, and have the type that they claim. It returns the bytes.
 func (j *judge) media(where, mediaType, data string, allowed ...string) []byte {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(raw) == 0 {
@@ -160,7 +160,7 @@ func (j *judge) media(where, mediaType, data string, allowed ...string) []byte {
 	return raw
 }
 
-// pixels is the longer side of an image, 0 where it is not known.
+// pixels returns the longer side of an image, 0 if it is unknown.
 func pixels(raw []byte) int {
 	if c, _, err := image.DecodeConfig(bytes.NewReader(raw)); err == nil {
 		return max(c.Width, c.Height)
@@ -175,7 +175,7 @@ func pixels(raw []byte) int {
 
 func isWeb(u string) bool { return strings.HasPrefix(u, "http://") || strings.HasPrefix(u, "https://") }
 
-// dataURL splits a data URL of base64.
+// dataURL splits a base64 data URL.
 func dataURL(u string) (mediaType, data string, ok bool) {
 	rest, ok := strings.CutPrefix(u, "data:")
 	if !ok {
@@ -185,7 +185,7 @@ func dataURL(u string) (mediaType, data string, ok bool) {
 	return mediaType, data, ok
 }
 
-// schema judges a JSON Schema of arguments: an object's, nothing joined at its top, arrays with items.
+// schema judges a JSON Schema of arguments: that of an object, without combined schemas at its top, and with items for each array.
 func (j *judge) schema(where string, v any) {
 	o := members(v)
 	if text(o["type"]) != "object" {
@@ -214,7 +214,7 @@ func (j *judge) arrays(where string, o object) {
 	}
 }
 
-// claude is a Claude model's version out of its name: major*100+minor, 0 for others, 9999 where it has none.
+// claude returns the version in a Claude model's name: major*100+minor, 0 for other models, 9999 for a Claude without one.
 func claude(model string) int {
 	if !strings.Contains(model, "claude") {
 		return 0

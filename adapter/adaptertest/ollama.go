@@ -4,7 +4,7 @@ import "slices"
 
 var ollamaTop = []string{"model!", "messages!", "format", "keep_alive", "logprobs", "options", "shift", "stream", "think", "tools", "top_logprobs", "truncate"}
 
-// ValidateOllama judges a body of Ollama's chat. Its server looks at little; the models' templates want the rest.
+// ValidateOllama returns the violations of Ollama's chat in a body, nil if there are none. Its server checks little; the models' templates require the rest.
 func ValidateOllama(body []byte) error {
 	j := &judge{}
 	o := j.read(body)
@@ -46,7 +46,7 @@ func ValidateOllama(body []byte) error {
 }
 
 func (j *judge) ollamaMessages(messages []any) {
-	var waiting []object // calls in order, whose answers have to come now
+	var waiting []object // calls in order that must be answered next
 	for n, v := range messages {
 		m := members(v)
 		j.keys("message", m, "role!", "content!", "images", "thinking", "tool_calls", "tool_name", "tool_call_id")

@@ -15,7 +15,7 @@ var (
 	openaiReasons = regexp.MustCompile(`^(o\d|gpt-5|gpt-6)`)
 )
 
-// ValidateOpenAI judges a body of the Chat Completions API as OpenAI's own servers take it.
+// ValidateOpenAI returns the violations of the Chat Completions API, as OpenAI's own servers apply it, in a body; nil if there are none.
 func ValidateOpenAI(body []byte) error {
 	j := &judge{}
 	o := j.read(body)
@@ -49,7 +49,7 @@ func ValidateOpenAI(body []byte) error {
 	return j.err()
 }
 
-// openaiTools judges what depends on there being tools.
+// openaiTools judges the fields that need tools.
 func (j *judge) openaiTools(o object, names map[string]bool) {
 	n := len(list(o["tools"]))
 	if _, has := o["tools"]; has && n == 0 || n > 128 {
@@ -110,9 +110,9 @@ func (j *judge) openaiParameters(o object, model, body string) {
 	}
 }
 
-// openaiMessages judges the history: each call answered at once, each answer with its call.
+// openaiMessages judges the history: each call is answered at once, and each answer has its call.
 func (j *judge) openaiMessages(messages []any, noSystem bool) {
-	waiting, run := map[string]bool{}, false // run: the calls' answers may come
+	waiting, run := map[string]bool{}, false // run means that answers to the calls may come
 	for n, v := range messages {
 		m := members(v)
 		role := text(m["role"])

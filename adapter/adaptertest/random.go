@@ -15,7 +15,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// PNG is the smallest file that says to be an image of that size.
+// PNG returns the smallest file that claims to be an image of that size.
 func PNG(width, height int) []byte {
 	var b bytes.Buffer
 	b.WriteString("\x89PNG\r\n\x1a\n")
@@ -34,12 +34,12 @@ func PNG(width, height int) []byte {
 	return b.Bytes()
 }
 
-// Signature is a signature that says whose it is, so that it can be seen where it is sent.
+// Signature returns a signature that names its provider and model, so that tests can find it in a body.
 func Signature(provider, model string) string {
 	return base64.StdEncoding.EncodeToString([]byte("SIG:" + provider + ":" + model))
 }
 
-// generator makes drafts of whatever a branch may hold.
+// generator makes drafts of anything that a branch may hold.
 type generator struct {
 	*rand.Rand
 	provider string
@@ -48,7 +48,7 @@ type generator struct {
 	seq      uint64
 }
 
-// Random makes a draft for a provider and a model. The same seed gives the same draft.
+// Random returns a draft for a provider and a model. The same seed returns the same draft.
 func Random(seed uint64, provider, model string) *chatctx.Draft {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 58)), provider: provider, model: model}
 	d := &chatctx.Draft{Settings: g.settings(), Artifact: func(h pool.Hash) ([]byte, error) {
@@ -78,7 +78,7 @@ func Random(seed uint64, provider, model string) *chatctx.Draft {
 	return d
 }
 
-// chance is true once in n times.
+// chance returns true once in n times on average.
 func (g *generator) chance(n int) bool { return g.IntN(n) == 0 }
 
 func pick[T any](g *generator, list ...T) T { return list[g.IntN(len(list))] }
@@ -173,7 +173,7 @@ func (g *generator) assistant(m *pool.Message) {
 	}
 }
 
-// source is who a reply is from: half of the time the one that is asked.
+// source returns the origin of a reply: half of the time the model of the request.
 func (g *generator) source() (provider, model string) {
 	if g.chance(2) {
 		return g.provider, g.model

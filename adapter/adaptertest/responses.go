@@ -10,16 +10,16 @@ var responsesTop = []string{"model!", "input!", "background", "conversation", "i
 	"safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p",
 	"truncation", "user"}
 
-// responsesJudge walks the input.
+// responsesJudge judges the input.
 type responsesJudge struct {
 	judge
 	stored bool
-	calls  map[string]bool // call ids so far; true: answered
+	calls  map[string]bool // call ids so far; true if answered
 	ids    map[string]bool
-	led    bool // the item before was reasoning
+	led    bool // the previous item was reasoning
 }
 
-// ValidateResponses judges a body of the Responses API.
+// ValidateResponses returns the violations of the Responses API in a body, nil if there are none.
 func ValidateResponses(body []byte) error {
 	j := &responsesJudge{calls: map[string]bool{}, ids: map[string]bool{}}
 	o := j.read(body)

@@ -12,8 +12,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// state is a conversation that some provider refused when a client sent it as it was. has has to be in the body, hasNot not;
-// at only the provider of that name, if there is one.
+// state is a conversation that a provider refused when a client sent it unchanged. The body must contain has and must not contain hasNot; only, if not empty,
+// is the only provider to try.
 type state struct {
 	number  int
 	what    string
@@ -59,7 +59,7 @@ func (m *maker) result(id, text string) *pool.Message {
 	return msg
 }
 
-// thinks is an assistant's message that begins with thinking of a model.
+// thinks returns an assistant's message that begins with a model's thinking.
 func (m *maker) thinks(provider, model string, parts []pool.Part, calls ...pool.Call) *pool.Message {
 	p := pool.Part{Type: pool.ThinkingPart, Text: "let me see", Signature: Signature(provider, model), Provider: provider, Model: model}
 	if provider == "openai-responses" {
@@ -155,7 +155,7 @@ func (s Subject) state(t *testing.T, st *state, model string) {
 	}
 }
 
-// states are those that reports of refused requests tell of, by their numbers in the list that this was made from.
+// states are those of the reports of refused requests, with their numbers in the list from which this was made.
 var states = []state{
 	{number: 1, what: "denied, stored without result", make: func(m *maker) messages {
 		return messages{m.user("go"), m.calls(denied("c1", "no")), m.user("why not?")}

@@ -1,7 +1,7 @@
-// Package adaptertest is the suite that each adapter has to pass: the states that providers are known to refuse, random drafts
-// judged by validators, and the laws of bodies: the same for the same draft, and longer ones begin with shorter ones.
+// Package adaptertest is the test suite for all adapters: the states that providers are known to refuse, random drafts judged by validators, and the laws of
+// bodies: the same draft gives the same body, and a longer one begins with a shorter one.
 //
-// The validators are written from what the providers say and refuse, not from the adapters.
+// The validators follow what the providers document and refuse, not the adapters.
 package adaptertest
 
 import (
@@ -23,10 +23,10 @@ import (
 type Subject struct {
 	Provider string
 	Adapt    func(*chatctx.Draft) (adapter.Body, error)
-	Models   []string // of each kind that it tells apart
+	Models   []string // one of each kind that the adapter distinguishes
 }
 
-// Of makes a Subject of an adapter.
+// Of returns an adapter as a Subject.
 func Of[Body adapter.Body](provider string, a adapter.Adapter[Body], models ...string) Subject {
 	return Subject{provider, func(d *chatctx.Draft) (adapter.Body, error) { return a.Adapt(d) }, models}
 }
@@ -39,7 +39,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("errors", s.errors)
 }
 
-// body is the bytes of a draft's body.
+// body returns the bytes of a draft's body.
 func (s Subject) body(t *testing.T, d *chatctx.Draft) []byte {
 	t.Helper()
 	b, err := s.Adapt(d)
@@ -53,7 +53,7 @@ func (s Subject) body(t *testing.T, d *chatctx.Draft) []byte {
 	return raw
 }
 
-// model is the model that a seed is tried with.
+// model returns the model for a seed.
 func (s Subject) model(seed uint64) string { return s.Models[seed%uint64(len(s.Models))] }
 
 func (s Subject) random(t *testing.T) {
@@ -91,7 +91,7 @@ func (s Subject) random(t *testing.T) {
 
 var signature = regexp.MustCompile(`U0lHO[A-Za-z0-9+/=]+`)
 
-// foreign finds a signature that is not this provider's and model's.
+// foreign returns a signature of another provider or model in a body, "" if there is none.
 func (s Subject) foreign(body []byte, model string) string {
 	for _, f := range signature.FindAll(body, -1) {
 		raw, err := base64.StdEncoding.DecodeString(string(f))
@@ -106,7 +106,7 @@ func (s Subject) foreign(body []byte, model string) string {
 	return ""
 }
 
-// prefix checks that a branch's pieces begin with those of the branch before it grew, wherever that ended in something whole.
+// prefix checks that a branch's pieces begin with those of the branch before it grew, wherever that ended in a whole message.
 func (s Subject) prefix(t *testing.T) {
 	for seed := range testkit.Seeds(t, 100) {
 		model := s.model(seed)
@@ -115,7 +115,7 @@ func (s Subject) prefix(t *testing.T) {
 		d.System, d.Tools = "You help.", []chatctx.Tool{{Name: "search"}}
 		all := d.Messages
 		if last := all[len(all)-1].Message; len(last.Content) > 10 {
-			all = all[:len(all)-1] // so many images change what was sent
+			all = all[:len(all)-1] // so many images change what was sent before
 		}
 		var before []adapter.Piece
 		for k := 1; k <= len(all); k++ {
@@ -133,7 +133,7 @@ func (s Subject) prefix(t *testing.T) {
 			if whole(all[k-1].Message) {
 				before = pieces
 				if all[k-1].Role == pool.Assistant {
-					before = before[:len(before)-1] // Continue
+					before = before[:len(before)-1] // without Continue
 				}
 			}
 		}
@@ -147,7 +147,7 @@ func piece(pieces []adapter.Piece, i int) []byte {
 	return nil
 }
 
-// whole reports whether a message ends everything before it: a user's text, or an assistant's that calls nothing.
+// whole reports whether a message ends everything before it: a user's text, or an assistant's without calls.
 func whole(m *pool.Message) bool {
 	if m.Unsent || len(m.Calls) > 0 || m.Role != pool.User && m.Role != pool.Assistant {
 		return false

@@ -14,7 +14,7 @@ import (
 
 // Body is a request of the Messages API.
 type Body struct {
-	Fields   adapter.Fields // all that is not the history: model, max_tokens, …
+	Fields   adapter.Fields // everything except the history: model, max_tokens, …
 	Tools    []Tool
 	System   []Text
 	Messages []Message
@@ -22,7 +22,7 @@ type Body struct {
 	names  map[string]string
 	past   bool // the tools are only those that the history calls
 	size   int
-	pruned *Block // the one with the breakpoint of the prune boundary
+	pruned *Block // the block with the breakpoint of the prune boundary
 }
 
 // Tool is a tool definition.
@@ -57,24 +57,24 @@ type Block struct {
 	Input     json.RawMessage // tool_use
 	Content   []Block         // tool_result
 	IsError   bool            // tool_result
-	Raw       json.RawMessage // any other: the whole block
+	Raw       json.RawMessage // any other type: the whole block
 	Cache     *CacheControl
 }
 
-// CacheControl marks a cache breakpoint, which lives for TTL: 5m, 1h, or "" for the API's own.
+// CacheControl marks a cache breakpoint, which lives for TTL: 5m, 1h, or "" for the API's default.
 type CacheControl struct{ TTL string }
 
 var anyInput = json.RawMessage(`{"type":"object"}`)
 
-// ToolNames maps sent names to ours where they differ.
+// ToolNames maps sent names to the draft's names where these differ.
 func (b *Body) ToolNames() map[string]string { return b.names }
 
-// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+// MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
 	return adapter.Marshal(b.size, b.Fields, b.lists(true)...), nil
 }
 
-// Prefix is tools, system texts and messages, without the breakpoints.
+// Prefix returns tools, system texts and messages, without the breakpoints.
 func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists(false)...) }
 
 func (b *Body) lists(marks bool) []adapter.List {
@@ -208,8 +208,8 @@ func endsInSpace(s string) bool { return strings.TrimRightFunc(s, unicode.IsSpac
 
 var serverID = regexp.MustCompile(`^srvtoolu_[a-zA-Z0-9_]+$`)
 
-// serverBlock reports whether a part is half of a pair that the API made itself: a server's tool call and its result, both in
-// the message, in that order. Only then do they go back.
+// serverBlock reports whether a part is half of a pair that the API itself made: a server tool's call and its result, both in the message, in that order. Only
+// then they are sent back.
 func serverBlock(p *pool.Part, m *pool.Message) bool {
 	id, _ := serverTool(p)
 	if id == "" {
@@ -226,7 +226,7 @@ func serverBlock(p *pool.Part, m *pool.Message) bool {
 	return calls == 1 && results == 1 && call < result
 }
 
-// serverTool is the id of a server's tool call or result, "" for other parts.
+// serverTool returns the id of a server tool's call or result, "" for other parts.
 func serverTool(p *pool.Part) (id string, isCall bool) {
 	if p.Provider != Provider || len(p.Raw) == 0 {
 		return "", false

@@ -10,13 +10,13 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
-// Version is the API version that requests ask for.
+// Version is the API version of requests.
 const Version = "2023-06-01"
 
-// Client talks to the Messages API, or to a server that speaks it.
+// Client talks to the Messages API, or to another server with its protocol.
 type Client struct{ sender *wire.Sender }
 
-// NewClient finds address and key: o's, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. An address may end in /v1 or not.
+// NewClient returns a Client with the address and key of o, else those of ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. An address may end in /v1.
 func NewClient(o wire.Options) (*Client, error) {
 	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://api.anthropic.com", BaseEnv: wire.BaseVariables["anthropic"],
 		KeyEnv: wire.KeyVariables["anthropic"]}, func(h http.Header, key string) { h.Set("X-Api-Key", key) })
@@ -39,16 +39,16 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error)
 	return c.sender.Stream(ctx, "/v1/messages", body, wire.SSE, NewFold())
 }
 
-// counted are the members of a body that the counting endpoint takes.
+// counted are the members of a body that the counting endpoint accepts.
 var counted = []string{"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "output_format",
 	"mcp_servers", "context_management", "cache_control"}
 
-// Count counts the input tokens of a body.
+// Count returns the number of input tokens of a body.
 func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
 	return c.sender.Count(ctx, "/v1/messages/count_tokens", r, counted...)
 }
 
-// Models lists the models, newest first.
+// Models returns the models, newest first.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	var all []wire.Model
 	after := ""

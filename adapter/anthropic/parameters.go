@@ -9,14 +9,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// model is what a model's name tells. Names that are not Claude's (of servers that speak this protocol) are not known.
+// model is the version of a model by its name. Names that are not Claude's (of other servers with this protocol) are not known.
 type model struct {
 	known        bool
 	major, minor int
 }
 
-// parseModel reads the version out of names such as claude-3-5-sonnet-20241022 and claude-opus-4-6. A Claude without a
-// version is taken for the newest.
+// parseModel reads the version in names such as claude-3-5-sonnet-20241022 and claude-opus-4-6. A Claude without a version counts as the newest.
 func parseModel(name string) model {
 	name = strings.ToLower(name)
 	if i := strings.LastIndexAny(name, "/"); i >= 0 {
@@ -47,10 +46,10 @@ func (m model) before(major, minor int) bool {
 	return m.major < major || m.major == major && m.minor < minor
 }
 
-// binds reports whether the model takes thinking back only where all that stood before it is as it was: those from 5.1 on.
+// binds reports whether the model accepts thinking back only if everything before it is unchanged: Claude from 5.1 on.
 func (m model) binds() bool { return m.known && !m.before(5, 1) }
 
-// undated is a model's name without the date of its release.
+// undated returns a model's name without the date of its release.
 func undated(name string) string {
 	name = strings.ToLower(strings.TrimPrefix(name, Provider+"/"))
 	name = strings.TrimSuffix(name, "-latest")
@@ -62,7 +61,7 @@ func undated(name string) string {
 	return name
 }
 
-// maxTokens is what a reply may have when nobody says; the API wants a number.
+// maxTokens returns the default limit of a reply; the API requires a number.
 func (m model) maxTokens() int64 {
 	switch {
 	case !m.known:
@@ -77,7 +76,7 @@ func (m model) maxTokens() int64 {
 
 func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
 
-// parameters fills in all fields that are not the history.
+// parameters sets all fields except the history.
 func (r *request) parameters() {
 	s, f := r.settings, &r.body.Fields
 	f.Text("model", r.model)
@@ -115,10 +114,10 @@ func notBlank(list []string) []string {
 	return kept
 }
 
-// leastThinking is the least number of tokens to think that the API takes.
+// leastThinking is the smallest number of thinking tokens that the API accepts.
 const leastThinking = 1024
 
-// budget is how many tokens the model may think. Where max_tokens has no room for that beside an answer it does not think.
+// budget returns how many tokens the model may think. If max_tokens has no room for them beside an answer, it turns thinking off.
 func (r *request) budget(mode *string) int64 {
 	switch *mode {
 	case "adaptive":
@@ -138,7 +137,7 @@ func (r *request) budget(mode *string) int64 {
 	return 0
 }
 
-// thinkingMode is how the model is told to think: adaptive with an effort, enabled with a number of tokens, or "" for not.
+// thinkingMode returns how the model is told to think: adaptive with an effort, enabled with a number of tokens, or "" for not at all.
 func (r *request) thinkingMode() (mode, effort string) {
 	t := r.settings.Thinking
 	if t == nil || t.Off || r.settings.Extra.Get("thinking") != nil {
@@ -157,8 +156,8 @@ func (r *request) thinkingMode() (mode, effort string) {
 	return "enabled", ""
 }
 
-// loopThinks reports whether the turns that the last results belong to began with thinking: those back to the last answer
-// without a call, as far as a user message stands before them. The API joins an answer to the calls right after it.
+// loopThinks reports whether the turns of the last results began with thinking: all those back to the last answer without a call, if a user message comes
+// before them. The API joins an answer to the calls right after it.
 func (r *request) loopThinks() bool {
 	joined := false
 	for n := len(r.Turns) - 1; n >= 0; n-- {
@@ -200,7 +199,7 @@ func (r *request) putThinking(mode, effort string, budget int64) {
 	}
 }
 
-// sampling puts in temperature and top_p as far as the model takes them.
+// sampling sets temperature and top_p as far as the model accepts them.
 func (r *request) sampling(thinking bool) {
 	s, f := r.settings, &r.body.Fields
 	temperature, topP := s.Temperature, s.TopP

@@ -8,10 +8,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Provider is the name that messages from here carry.
+// Provider is the provider's name in messages.
 const Provider = "anthropic"
 
-// NewFold folds a reply of the Messages API.
+// NewFold returns a Fold for a reply of the Messages API.
 func NewFold() wire.Fold { return &fold{} }
 
 type fold struct {
@@ -20,12 +20,12 @@ type fold struct {
 	ended  bool
 }
 
-// block is a content block that may still be growing. Blocks that are not looked into keep the members that they began with.
+// block is a content block that may still grow. Blocks of unknown types keep the members with which they began.
 type block struct {
 	index     int
 	kind      string
 	start     json.RawMessage
-	text      []byte // of text and thinking, or a call's input in pieces
+	text      []byte // of text and thinking, or the pieces of a call's input
 	signature []byte
 	citations []json.RawMessage
 	stopped   bool
@@ -103,7 +103,7 @@ func (f *fold) Whole(body []byte) error {
 	return nil
 }
 
-// stop takes why the reply ends, and keeps what else there is to say about it: what was refused, a container, an edited context.
+// stop reads why the reply ends, and keeps everything else about it: a refusal's details, a container, an edited context.
 func (f *fold) stop(v *event, data []byte) {
 	if v.Delta.StopReason != "" {
 		f.meta.FinishReason = v.Delta.StopReason
@@ -124,7 +124,7 @@ func (f *fold) stop(v *event, data []byte) {
 
 func (f *fold) Ended() bool { return f.ended }
 
-// block finds the open block of an index; the newest, should an index come twice.
+// block returns the open block of an index, the newest if an index came twice.
 func (f *fold) block(index int) *block {
 	for i := len(f.blocks) - 1; i >= 0; i-- {
 		if f.blocks[i].index == index {
@@ -134,7 +134,7 @@ func (f *fold) block(index int) *block {
 	return nil
 }
 
-// start begins a block, which in a response in one piece is whole already.
+// start begins a block, which is complete already in a response in one piece.
 func (f *fold) start(index int, raw json.RawMessage, out func(wire.Delta)) {
 	var v struct {
 		Type, Signature, Name string
@@ -186,7 +186,7 @@ func show(out func(wire.Delta), typ string, text wire.Text) {
 	}
 }
 
-// use takes figures. They are cumulative: later ones replace earlier ones.
+// use reads figures. They are cumulative: later ones replace earlier ones.
 func (f *fold) use(raw json.RawMessage) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
@@ -217,7 +217,7 @@ func (f *fold) Message() *pool.Message {
 	return m
 }
 
-// put adds a block to the message, unless it is half a one that the API would not take back.
+// put adds a block to the message, unless it is incomplete and the API would not accept it back.
 func (f *fold) put(m *pool.Message, b *block) {
 	switch {
 	case b.kind == "text":
@@ -250,7 +250,7 @@ func (b *block) textPart(model string) pool.Part {
 	return p
 }
 
-// putCall adds a call. One whose arguments were cut by the limit of tokens is half a call, and said to be left out.
+// putCall adds a call. If the limit of tokens cut its arguments off, it leaves the call out and says so.
 func (f *fold) putCall(m *pool.Message, b *block) {
 	var v struct {
 		ID    string          `json:"id"`
@@ -271,7 +271,7 @@ func (f *fold) putCall(m *pool.Message, b *block) {
 	m.Content = append(m.Content, pool.Part{Type: pool.CallPart, CallID: v.ID})
 }
 
-// rawBeyond is the block where it has other members than these and its type, which a part or call has fields for; else nil.
+// rawBeyond returns the block if it has other members than its type and these, for which a part or call has fields; else nil.
 func (b *block) rawBeyond(names ...string) json.RawMessage {
 	if o, err := wire.ParseObject(b.start); err != nil || len(o.Without("type").Without(names...)) == 0 {
 		return nil
@@ -279,7 +279,7 @@ func (b *block) rawBeyond(names ...string) json.RawMessage {
 	return b.raw()
 }
 
-// raw is the block as the API would have given it in one piece.
+// raw returns the block as the API would send it in one piece.
 func (b *block) raw() json.RawMessage {
 	o, err := wire.ParseObject(b.start)
 	if err != nil {

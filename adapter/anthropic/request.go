@@ -1,4 +1,4 @@
-// Package anthropic speaks to Claude by Anthropic's Messages API.
+// Package anthropic talks to Claude with Anthropic's Messages API.
 package anthropic
 
 import (
@@ -9,9 +9,8 @@ import (
 
 // Adapter makes bodies of the Messages API.
 //
-// Consecutive messages of one role stay apart: the API joins them itself, and so what was sent keeps its bytes. With the
-// setting cache (on unless it is false) there are at most four breakpoints: after the system prompt, after the summary, at
-// the prune boundary, and the API's own at the end.
+// Consecutive messages of one role stay separate: the API joins them itself, so what was sent keeps its bytes. With the setting cache (true by default) there
+// are at most four breakpoints: after the system prompt, after the summary, at the prune boundary, and the API's own at the end.
 var Adapter adapter.Func[*Body] = adapt
 
 var rules = adapter.Rules{
@@ -22,7 +21,7 @@ var rules = adapter.Rules{
 	Tools: adapter.Form{Extra: "_-", Max: 128},
 	Media: adapter.MediaRules{
 		Images:     []string{"image/jpeg", "image/png", "image/gif", "image/webp"},
-		ImageBytes: 7_500_000, // 10 MB as base64
+		ImageBytes: 7_500_000, // 10 MB in base64
 		ImageSide:  8000, Many: 20, ManySide: 2000,
 		Documents: []string{"application/pdf", "text/plain"},
 		FileBytes: 22_000_000, Bytes: 22_000_000, // 32 MB of body
@@ -30,7 +29,7 @@ var rules = adapter.Rules{
 	},
 }
 
-// open reads the settings, and the rules that follow from them.
+// open reads the settings and returns the rules for them.
 func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
@@ -43,7 +42,7 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader tells what of each message the model gets.
+// Reader returns a Reader that says what the model gets of each message.
 func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
 	r, own, err := open(d)
 	if err != nil {
@@ -74,18 +73,18 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	return r.body, nil
 }
 
-// request is one body in the making.
+// request is a body in the making.
 type request struct {
 	*adapter.Conversation
 	settings *adapter.Settings
 	model    string
 	claude   model
 	body     *Body
-	chain    *adapter.Chain // of what is in the body so far; nil where nobody asks
+	chain    *adapter.Chain // of the body so far; nil until it is needed
 	chained  int            // messages in it
 }
 
-// thinking says why a thinking part cannot be sent back: "" if it can.
+// thinking returns why a thinking part cannot be sent back, "" if it can.
 func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 	provider, model := p.Provider, p.Model
 	if provider == "" {
@@ -105,7 +104,7 @@ func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 	return ""
 }
 
-// unbind takes thinking out of a turn before which something has changed since it was thought: the API would refuse it.
+// unbind removes thinking from a turn if anything before it has changed since, because the API would refuse it.
 func (r *request) unbind(t *adapter.Turn) {
 	var kept []adapter.Item
 	for _, i := range t.Items {
@@ -120,8 +119,8 @@ func (r *request) unbind(t *adapter.Turn) {
 	r.Note(t.Message, "thinking left out: what stood before it when it was thought is not what stands there now")
 }
 
-// bound reports whether a reply answers what is in the body so far. Of one that does not tell, it is taken to, unless it
-// comes from elsewhere or a summary stands for what it answered.
+// bound reports whether a reply answers the body so far. If the reply has no record of that, it counts as bound, unless it was imported or a summary stands for
+// what it answered.
 func (r *request) bound(t *adapter.Turn) bool {
 	sum := adapter.BoundTo(t.From)
 	if sum == "" {
@@ -136,7 +135,7 @@ func (r *request) bound(t *adapter.Turn) bool {
 	return sum == r.chain.Sum()
 }
 
-// prefill reports whether the model goes on from the words of the last turns, which the API joins.
+// prefill reports whether the model continues the words of the last turns, which the API joins.
 func (r *request) prefill(turns []*adapter.Turn) bool {
 	if !r.claude.known || !r.claude.before(4, 6) || r.settings.Thinking != nil || r.settings.Extra.Get("thinking") != nil {
 		return false
@@ -160,8 +159,7 @@ func (r *request) mark() *CacheControl {
 	return &CacheControl{TTL: r.settings.TTL}
 }
 
-// tools puts in the tools. The API wants those that the history calls to be defined: where a draft has none at all, they
-// are, and may not be called.
+// tools sets the tools. The API requires definitions of those that the history calls, so a draft without any tools gets them, but they may not be called.
 func (r *request) tools() {
 	for _, f := range r.Functions(r.settings) {
 		r.body.Tools = append(r.body.Tools, Tool{Function: f})
@@ -210,7 +208,7 @@ func (r *request) turn(t *adapter.Turn) {
 		}
 	}
 	for _, i := range t.Items {
-		if i.Call != nil { // nothing but calls may come after a call
+		if i.Call != nil { // only calls may come after a call
 			m.Content = append(m.Content, Block{Type: "tool_use", ID: i.Call.ID, Name: i.Call.Name, Input: i.Call.Arguments})
 		}
 	}
@@ -228,7 +226,7 @@ func (r *request) turn(t *adapter.Turn) {
 	}
 }
 
-// breakpoint marks the last block that may be marked. There is one at the prune boundary: a later one takes its place.
+// breakpoint marks the last block that may be marked. There is one at the prune boundary: a later one replaces it.
 func (r *request) breakpoint(summary bool) {
 	mark := r.mark()
 	if mark == nil {

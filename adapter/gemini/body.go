@@ -10,10 +10,10 @@ import (
 
 // Body is a request of generateContent.
 type Body struct {
-	Model     string         // stands in the address, not in the bytes
-	Fields    adapter.Fields // all that is not the history: generationConfig, toolConfig, …
+	Model     string         // for the address; it is not in the bytes
+	Fields    adapter.Fields // everything except the history: generationConfig, toolConfig, …
 	Functions []adapter.Tool
-	Tools     []json.RawMessage // others than functions, as they are
+	Tools     []json.RawMessage // other tools than functions, unchanged
 	System    []string
 	Contents  []Content
 
@@ -29,14 +29,14 @@ type Content struct {
 	from chatctx.ID
 }
 
-// Part is a piece of a turn: a text, or what is not nil.
+// Part is a piece of a turn: a text, or the field that is not nil.
 type Part struct {
 	Text      string
-	Thought   bool // the text is one
+	Thought   bool // the text is a thought
 	Media     *adapter.Media
 	Call      *FunctionCall
 	Response  *FunctionResponse
-	Signature string // of a thought, beside the rest
+	Signature string // of a thought; it may come with any other field
 }
 
 // FunctionCall is a call. Args is an object.
@@ -52,15 +52,15 @@ type FunctionResponse struct {
 	Media    []*adapter.Media
 }
 
-// ToolNames maps sent names to ours where they differ.
+// ToolNames maps sent names to the draft's names where these differ.
 func (b *Body) ToolNames() map[string]string { return b.names }
 
-// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+// MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
 	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
 }
 
-// Prefix is tools, system texts and contents.
+// Prefix returns tools, system texts and contents.
 func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {

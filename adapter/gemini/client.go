@@ -12,8 +12,8 @@ import (
 // Client talks to the Gemini API.
 type Client struct{ sender *wire.Sender }
 
-// NewClient finds address and key: o's, else GOOGLE_GEMINI_BASE_URL, and GEMINI_API_KEY or GOOGLE_API_KEY. /v1beta is taken where the
-// address has no path.
+// NewClient returns a Client with the address and key of o, else those of GOOGLE_GEMINI_BASE_URL, and GEMINI_API_KEY or GOOGLE_API_KEY. An address without a
+// path gets /v1beta.
 func NewClient(o wire.Options) (*Client, error) {
 	s, err := o.Sender(wire.Place{Provider: Provider, Base: "https://generativelanguage.googleapis.com",
 		BaseEnv: wire.BaseVariables["gemini"], KeyEnv: wire.KeyVariables["gemini"]},
@@ -27,7 +27,7 @@ func NewClient(o wire.Options) (*Client, error) {
 	return &Client{s}, nil
 }
 
-// path names what to do with a model, whose name may begin with models/ or tunedModels/.
+// path returns the path of a method of a model, whose name may begin with models/ or tunedModels/.
 func path(model, method string) string {
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
@@ -43,7 +43,7 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error)
 	return c.sender.Stream(ctx, path(r.Model, "streamGenerateContent")+"?alt=sse", r, wire.SSE, NewFold())
 }
 
-// Count counts the input tokens of a body.
+// Count returns the number of input tokens of a body.
 func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
 	o, err := wire.ParseObject(r.Body)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
 	return v.Tokens, err
 }
 
-// Models lists the models that generate content.
+// Models returns the models that generate content.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	var all []wire.Model
 	next := ""

@@ -10,7 +10,7 @@ import (
 
 func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
 
-// parameters fills in all fields that are not the history.
+// parameters sets all fields except the history.
 func (r *request) parameters() {
 	s := r.settings
 	var g adapter.Fields
@@ -48,7 +48,7 @@ func (r *request) parameters() {
 	s.Apply(&f.Object, "generationConfig", "toolConfig")
 }
 
-// thinkingConfig says how much to think: by a level from Gemini 3 on, by a number of tokens at 2.5.
+// thinkingConfig sets how much to think: by a level from Gemini 3 on, by a number of tokens for 2.5.
 func (r *request) thinkingConfig(g *adapter.Fields) {
 	t := r.settings.Thinking
 	pro := strings.Contains(r.model, "pro")

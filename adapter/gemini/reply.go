@@ -8,19 +8,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Provider is the name that messages from here carry.
+// Provider is the provider's name in messages.
 const Provider = "gemini"
 
-// SignaturePart is the type of a part that holds nothing but the signature of what came before it.
+// SignaturePart is the type of a part that has only the signature of what came before it.
 const SignaturePart = "thought_signature"
 
-// NewFold folds a reply of generateContent or streamGenerateContent.
+// NewFold returns a Fold for a reply of generateContent or streamGenerateContent.
 func NewFold() wire.Fold { return &fold{} }
 
 type fold struct {
 	id    string
 	meta  pool.Metadata
-	usage []byte // the newest figures, which are cumulative
+	usage []byte // the latest figures, which are cumulative
 	parts wire.Parts
 	calls []pool.Call
 	ended bool
@@ -93,7 +93,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	return nil
 }
 
-// take reads what stands beside the candidates.
+// take reads the fields beside the candidates.
 func (f *fold) take(c *chunk) {
 	if c.Model != "" {
 		f.meta.Model = c.Model
@@ -106,7 +106,7 @@ func (f *fold) take(c *chunk) {
 	}
 }
 
-// figures puts the usage into metadata.
+// figures sets the usage in metadata.
 func (f *fold) figures(m *pool.Metadata) {
 	if len(f.usage) == 0 {
 		return
@@ -125,8 +125,7 @@ func (f *fold) figures(m *pool.Metadata) {
 	m.CacheRead, m.ReasoningTokens = u.Cached, u.Thoughts
 }
 
-// part takes a part. Words of one kind that follow each other come together, until a signature closes them: it belongs to
-// the part that it came with, so that part is kept as it came.
+// part adds a part. Consecutive words of one kind are joined until a signature: it belongs to the part that it came with, so that part is kept unchanged.
 func (f *fold) part(raw json.RawMessage, out func(wire.Delta)) {
 	var p part
 	_ = wire.Decode(raw, &p)
@@ -175,7 +174,7 @@ func (f *fold) call(p *part, raw json.RawMessage, out func(wire.Delta)) {
 	f.parts.Add(pool.Part{Type: pool.CallPart, CallID: c.ID})
 }
 
-// native says whose part it is.
+// native sets a part's provider and model.
 func (f *fold) native(p pool.Part) pool.Part {
 	p.Provider, p.Model = Provider, f.meta.Model
 	return p
@@ -188,7 +187,7 @@ func kindOf(mediaType string) string {
 	return pool.DocumentPart
 }
 
-// firstName is the name of the data in a part of a kind that is not known here.
+// firstName returns the name of the data in a part of an unknown kind.
 func firstName(raw json.RawMessage) string {
 	o, _ := wire.ParseObject(raw)
 	for _, m := range o.Without("thought", "thoughtSignature", "videoMetadata") {
@@ -197,7 +196,7 @@ func firstName(raw json.RawMessage) string {
 	return "empty"
 }
 
-// Whole takes a response; a stream that was asked for without server-sent events is an array of them.
+// Whole adds a response; a stream requested without server-sent events is an array of them.
 func (f *fold) Whole(body []byte) error {
 	chunks := []json.RawMessage{body}
 	if body = bytes.TrimSpace(body); len(body) > 0 && body[0] == '[' {

@@ -1,4 +1,4 @@
-// Package gemini speaks to Google's models by generateContent.
+// Package gemini talks to Google's models with generateContent.
 package gemini
 
 import (
@@ -13,14 +13,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Adapter makes bodies of generateContent and streamGenerateContent, which have the model in their address: it is in the
-// body's Model.
+// Adapter makes bodies of generateContent and streamGenerateContent. These have the model in their address, so the body has it in Model.
 //
-// From Gemini 3 on the first call of each turn needs a thought signature. Calls that have none of this model's get the one that
-// Google gives for that.
+// From Gemini 3 on the first call of each turn needs a thought signature. Calls without one of this model get the one that Google provides for that.
 var Adapter adapter.Func[*Body] = adapt
 
-// skipSignature stands for a signature that a call does not have.
+// skipSignature stands for a missing signature of a call.
 var skipSignature = base64.StdEncoding.EncodeToString([]byte("skip_thought_signature_validator"))
 
 var rules = adapter.Rules{
@@ -37,7 +35,7 @@ var rules = adapter.Rules{
 	},
 }
 
-// open reads the settings, and the rules that follow from them.
+// open reads the settings and returns the rules for them.
 func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
@@ -54,7 +52,7 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader tells what of each message the model gets.
+// Reader returns a Reader that says what the model gets of each message.
 func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
 	r, own, err := open(d)
 	if err != nil {
@@ -82,7 +80,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 
 var versions = regexp.MustCompile(`gemini-(\d+(?:\.\d+)?)`)
 
-// version is a Gemini's, 0 for other models. A Gemini whose name tells none is taken for the newest.
+// version returns the version of a Gemini, 0 for other models. A Gemini without a version in its name counts as the newest.
 func version(model string) float64 {
 	if m := versions.FindStringSubmatch(model); m != nil {
 		v, _ := strconv.ParseFloat(m[1], 64)
@@ -94,7 +92,7 @@ func version(model string) float64 {
 	return 0
 }
 
-// request is one body in the making.
+// request is a body in the making.
 type request struct {
 	*adapter.Conversation
 	settings *adapter.Settings
@@ -103,7 +101,7 @@ type request struct {
 	body     *Body
 }
 
-// thinking says why a thought cannot be sent back: "" if it can.
+// thinking returns why a thought cannot be sent back, "" if it can.
 func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 	switch {
 	case p.Provider != Provider:
@@ -116,7 +114,7 @@ func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 	return ""
 }
 
-// own reports whether a signature is this model's.
+// own reports whether a signature is from this model.
 func (r *request) own(provider, model, signature string) bool {
 	if provider != Provider || model != "" && model != r.model || signature == "" {
 		return false
@@ -168,7 +166,7 @@ func (r *request) part(i adapter.Item) Part {
 	return p
 }
 
-// signature is a call's own, if it is this model's.
+// signature returns a call's own signature if it is from this model, else "".
 func (r *request) signature(c *pool.Call) string {
 	var v struct {
 		Signature string `json:"thoughtSignature"`

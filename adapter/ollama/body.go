@@ -10,7 +10,7 @@ import (
 
 // Body is a request of Ollama's chat.
 type Body struct {
-	Fields   adapter.Fields // all that is not the history: model, options, …
+	Fields   adapter.Fields // everything except the history: model, options, …
 	Tools    []adapter.Function
 	Messages []Message
 
@@ -37,15 +37,15 @@ type Call struct {
 	Arguments json.RawMessage
 }
 
-// ToolNames maps sent names to ours where they differ.
+// ToolNames maps sent names to the draft's names where these differ.
 func (b *Body) ToolNames() map[string]string { return b.names }
 
-// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+// MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
 	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
 }
 
-// Prefix is tools and messages.
+// Prefix returns tools and messages.
 func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {

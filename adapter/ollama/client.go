@@ -16,8 +16,8 @@ import (
 // Client talks to an Ollama server.
 type Client struct{ sender *wire.Sender }
 
-// NewClient finds the server: o's address, else OLLAMA_HOST as Ollama's own programs read it (HOST, HOST:PORT, :PORT or an
-// address), else this machine. OLLAMA_API_KEY is sent where it is set.
+// NewClient returns a Client with the address of o, else that of OLLAMA_HOST as Ollama's own programs read it (HOST, HOST:PORT, :PORT or an address), else this
+// machine. It sends OLLAMA_API_KEY if it is set.
 func NewClient(o wire.Options) (*Client, error) {
 	s, err := o.Sender(wire.Place{Provider: Provider, Base: base(""), BaseEnv: wire.BaseVariables["ollama"], Reads: base, KeyEnv: wire.KeyVariables["ollama"], KeyFree: true},
 		func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
@@ -28,7 +28,7 @@ func NewClient(o wire.Options) (*Client, error) {
 	return &Client{s}, nil
 }
 
-// base makes an address of what may be less than one.
+// base returns an address for a value that may be less than one.
 func base(host string) string {
 	host = strings.Trim(strings.TrimSpace(host), `"'`)
 	port := "11434"
@@ -60,10 +60,10 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error)
 	return c.sender.Stream(ctx, "/api/chat", body, wire.JSONLines, NewFold())
 }
 
-// Count gives wire.ErrNoCount.
+// Count returns wire.ErrNoCount.
 func (c *Client) Count(context.Context, wire.Request) (int64, error) { return 0, wire.ErrNoCount }
 
-// Models lists the models that the server has on its disk.
+// Models returns the models on the server's disk.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	var list struct {
 		Models []struct {
@@ -81,7 +81,8 @@ func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	return all, nil
 }
 
-// Window is what the model's own file says of num_ctx, else what the server has loaded it with, else what the model could take: a server loads it with less, unless it was told to.
+// Window returns num_ctx of the model's own file, else the window with which the server has loaded it, else the largest window of the model, which is not sure,
+// since a server loads it with less by default.
 func (c *Client) Window(ctx context.Context, model string) (tokens int64, sure bool, err error) {
 	var shown struct {
 		Parameters string                     `json:"parameters"`
@@ -113,7 +114,7 @@ func (c *Client) Window(ctx context.Context, model string) (tokens int64, sure b
 	return tokens, false, nil
 }
 
-// loaded is what the server has loaded a model with, 0 where it is not loaded or an old server does not say.
+// loaded returns the window with which the server has loaded a model, 0 if it is not loaded or an old server does not say.
 func (c *Client) loaded(ctx context.Context, model string) int64 {
 	var running struct {
 		Models []struct {

@@ -10,14 +10,14 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Provider is the name that messages from here carry.
+// Provider is the provider's name in messages.
 const Provider = "ollama"
 
-// NewFold folds a reply of /api/chat.
+// NewFold returns a Fold for a reply of /api/chat.
 func NewFold() wire.Fold { return &fold{} }
 
 type fold struct {
-	created string // the first line's time: special enough to make call ids of
+	created string // the time of the first line: special enough for call ids
 	meta    pool.Metadata
 	parts   wire.Parts
 	calls   []pool.Call
@@ -73,7 +73,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	return io.EOF
 }
 
-// call takes a call, which always comes in one piece.
+// call adds a call, which always comes in one piece.
 func (f *fold) call(raw json.RawMessage, out func(wire.Delta)) {
 	var v struct {
 		ID       string `json:"id"`
@@ -89,7 +89,7 @@ func (f *fold) call(raw json.RawMessage, out func(wire.Delta)) {
 		Status: pool.Pending, Execution: pool.NotRun, Provider: Provider, Model: f.meta.Model})
 }
 
-// end takes the last line. All of it but the message is figures.
+// end reads the last line, with the figures.
 func (f *fold) end(c *chunk, data []byte) {
 	f.ended = true
 	f.meta.FinishReason, f.meta.InputTokens, f.meta.OutputTokens = c.Reason, c.Input, c.Output
@@ -105,7 +105,7 @@ func (f *fold) end(c *chunk, data []byte) {
 	}
 }
 
-// Whole takes a response that was not streamed: one line, which is the last.
+// Whole adds a response that was not streamed: one line, which is also the last.
 func (f *fold) Whole(body []byte) error {
 	if err := f.Event(wire.Event{Data: body}, func(wire.Delta) {}); err != nil && err != io.EOF {
 		return err

@@ -1,4 +1,4 @@
-// Package ollama speaks to models that Ollama runs.
+// Package ollama talks to models that Ollama runs.
 package ollama
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Adapter makes bodies of Ollama's chat. A message's content is one text there, with images beside it.
+// Adapter makes bodies of Ollama's chat. The content of a message is one text there, with images beside it.
 var Adapter adapter.Func[*Body] = adapt
 
 var rules = adapter.Rules{
@@ -30,7 +30,7 @@ var rules = adapter.Rules{
 	},
 }
 
-// Reader tells what of each message the model gets.
+// Reader returns a Reader that says what the model gets of each message.
 func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *Body) turn(t *adapter.Turn) {
 	}
 }
 
-// parameters fills in all fields that are not the history.
+// parameters sets all fields except the history.
 func (b *Body) parameters(c *adapter.Conversation, s *adapter.Settings) {
 	f := &b.Fields
 	f.Text("model", adapter.BareModel(s, Provider))

@@ -8,7 +8,7 @@ import (
 
 // Body is a request of the Chat Completions API.
 type Body struct {
-	Fields   adapter.Fields // all that is not the history: model, temperature, …
+	Fields   adapter.Fields // everything except the history: model, temperature, …
 	Tools    []adapter.Function
 	Messages []Message
 
@@ -19,11 +19,11 @@ type Body struct {
 // Message is a message of the history.
 type Message struct {
 	Role          string // system, user, assistant, tool
-	Content       []Part // one text is sent as a string, none as null
+	Content       []Part // a single text is sent as a string, no part as null
 	Calls         []Call // of an assistant
 	CallID        string // of a tool
 	Reasoning     string
-	WithReasoning bool // send Reasoning, be it empty
+	WithReasoning bool // send Reasoning, even if it is empty
 
 	from chatctx.ID
 }
@@ -38,15 +38,15 @@ type Part struct {
 // Call is a call of a function. Arguments is a JSON object.
 type Call struct{ ID, Name, Arguments string }
 
-// ToolNames maps sent names to ours where they differ.
+// ToolNames maps sent names to the draft's names where these differ.
 func (b *Body) ToolNames() map[string]string { return b.names }
 
-// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+// MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
 	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
 }
 
-// Prefix is tools and messages.
+// Prefix returns tools and messages.
 func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {
@@ -126,7 +126,7 @@ func WriteURL(j *out.JSON, m *adapter.Media) {
 	}
 }
 
-// FileName is a document's name; both APIs want one.
+// FileName returns a document's name; both APIs require one.
 func FileName(m *adapter.Media) string {
 	if m.Name != "" {
 		return m.Name

@@ -11,14 +11,14 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
-// Client talks to the Chat Completions API, or to a server that speaks it.
+// Client talks to the Chat Completions API, or to another server with its protocol.
 type Client struct {
 	sender  *wire.Sender
-	figures []wire.Member // what asks for usage in a stream
+	figures []wire.Member // the member that asks for usage in a stream
 }
 
-// NewClient finds address and key: o's, else OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_ORG_ID. An address holds the path up
-// to /chat/completions; /v1 is taken where it has none.
+// NewClient returns a Client with the address and key of o, else those of OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_ORG_ID. An address has the path up to
+// /chat/completions; one without a path gets /v1.
 func NewClient(o wire.Options) (*Client, error) {
 	s, err := NewSender(Provider, o)
 	if err != nil {
@@ -26,12 +26,12 @@ func NewClient(o wire.Options) (*Client, error) {
 	}
 	c := &Client{sender: s, figures: []wire.Member{usage}}
 	if u, err := url.Parse(s.Base); err == nil && strings.HasSuffix(u.Hostname(), "mistral.ai") {
-		c.figures = nil // it gives them unasked, and refuses what it does not know
+		c.figures = nil // it sends them anyway, and refuses unknown members
 	}
 	return c, nil
 }
 
-// NewSender is what the clients of all of OpenAI's APIs share.
+// NewSender returns the Sender for all of OpenAI's APIs.
 func NewSender(provider string, o wire.Options) (*wire.Sender, error) {
 	s, err := o.Sender(wire.Place{Provider: provider, Base: "https://api.openai.com/v1", BaseEnv: wire.BaseVariables["openai"],
 		KeyEnv: wire.KeyVariables["openai"], OrgEnv: "OPENAI_ORG_ID"}, func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) })
@@ -59,13 +59,13 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error)
 	return c.sender.Stream(ctx, "/chat/completions", body, wire.SSE, NewFold())
 }
 
-// Count gives wire.ErrNoCount.
+// Count returns wire.ErrNoCount.
 func (c *Client) Count(context.Context, wire.Request) (int64, error) { return 0, wire.ErrNoCount }
 
-// Models lists the models.
+// Models returns the models.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) { return Models(ctx, c.sender) }
 
-// Models lists the models at an address that has OpenAI's list.
+// Models returns the models of a server with OpenAI's list.
 func Models(ctx context.Context, s *wire.Sender) ([]wire.Model, error) {
 	var list struct {
 		Data []struct {

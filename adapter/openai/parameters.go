@@ -9,16 +9,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Model is what a model's name tells about what it takes.
+// Model says what a model accepts, according to its name.
 type Model struct {
 	Name     string
-	OpenAI   bool // one of OpenAI's own
-	Reasons  bool // thinks, and so takes an effort, and no sampling
-	NoSystem bool // takes no system message
+	OpenAI   bool // it is one of OpenAI's own
+	Reasons  bool // it thinks, so it accepts an effort and no sampling
+	NoSystem bool // it accepts no system message
 	version  float64
 }
 
-// ParseModel reads a model's name, with or without a provider's in front.
+// ParseModel returns the Model of a name, with or without a provider in front.
 func ParseModel(name string) Model {
 	m := Model{Name: name}
 	short := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
@@ -44,7 +44,7 @@ func ParseModel(name string) Model {
 	return m
 }
 
-// Effort is the word for how much to think, "" for none; why says why it is left out.
+// Effort returns the word for how much to think, "" for none; why says why it is left out.
 func (m Model) Effort(t *adapter.Thinking) (word, why string) {
 	switch {
 	case t == nil:
@@ -77,7 +77,7 @@ func profileNames() []string {
 
 func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
 
-// parameters fills in all fields that are not the history.
+// parameters sets all fields except the history.
 func (r *request) parameters() {
 	s, f := r.settings, &r.body.Fields
 	f.Text("model", r.model.Name)
@@ -115,7 +115,7 @@ func (r *request) parameters() {
 	s.Apply(&f.Object)
 }
 
-// Sampling puts in temperature and top_p as far as a model takes them.
+// Sampling sets temperature and top_p as far as a model accepts them.
 func Sampling(c *adapter.Conversation, s *adapter.Settings, m Model, f *adapter.Fields) {
 	for _, p := range []struct {
 		name  string

@@ -9,17 +9,17 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Provider is the name that messages from here carry.
+// Provider is the provider's name in messages.
 const Provider = "openai"
 
-// NewFold folds a reply of the Chat Completions API, or of a server that speaks it: those that send their thinking as
-// reasoning_content or reasoning, calls without an index or an id, or no [DONE].
+// NewFold returns a Fold for a reply of the Chat Completions API, or of another server with its protocol, even if that sends its thinking as reasoning_content
+// or reasoning, calls without an index or an id, or no [DONE].
 func NewFold() wire.Fold { return &fold{} }
 
 type fold struct {
 	id      string
 	meta    pool.Metadata
-	usage   []byte // the newest figures
+	usage   []byte // the latest figures
 	parts   wire.Parts
 	refusal []byte
 	calls   []*call
@@ -27,7 +27,7 @@ type fold struct {
 	ended   bool
 }
 
-// call is a call whose arguments may still be coming.
+// call is a call whose arguments may still be arriving.
 type call struct {
 	index     *int
 	id, name  string
@@ -48,11 +48,11 @@ type choice struct {
 	Delta   json.RawMessage `json:"delta"`
 	Message json.RawMessage `json:"message"`
 	Finish  string          `json:"finish_reason"`
-	Error   json.RawMessage `json:"error"` // OpenRouter's, of the server behind it
+	Error   json.RawMessage `json:"error"` // OpenRouter's, about the server behind it
 }
 
 type delta struct {
-	Content   json.RawMessage `json:"content"` // text or, at some servers, parts
+	Content   json.RawMessage `json:"content"` // a text or, from some servers, parts
 	Refusal   wire.Text       `json:"refusal"`
 	Thinking  wire.Text       `json:"reasoning_content"`
 	Reasoning wire.Text       `json:"reasoning"`
@@ -64,7 +64,7 @@ type callDelta struct {
 	ID       string `json:"id"`
 	Function struct {
 		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // text; an object at some servers
+		Arguments json.RawMessage `json:"arguments"` // a text; from some servers an object
 	} `json:"function"`
 	Custom *struct {
 		Name  string    `json:"name"`
@@ -73,7 +73,7 @@ type callDelta struct {
 	raw json.RawMessage
 }
 
-// UnmarshalJSON keeps the bytes too.
+// UnmarshalJSON also keeps the bytes.
 func (c *callDelta) UnmarshalJSON(raw []byte) error {
 	type plain callDelta
 	err := wire.Decode(raw, (*plain)(c))
@@ -175,7 +175,7 @@ func (f *fold) delta(raw json.RawMessage, out func(wire.Delta)) error {
 	return nil
 }
 
-// reasoning is what a server sends under the other name, unless it sends both.
+// reasoning returns the thinking that a server sends under the other name, "" if it sends both.
 func (d *delta) reasoning() wire.Text {
 	if d.Thinking != "" {
 		return ""
@@ -183,7 +183,7 @@ func (d *delta) reasoning() wire.Text {
 	return d.Reasoning
 }
 
-// text is the content as text, also where it is a list of parts.
+// text returns the content as text, even if it is a list of parts.
 func (d *delta) text() wire.Text {
 	var s wire.Text
 	if len(d.Content) == 0 || json.Unmarshal(d.Content, &s) == nil {
@@ -197,7 +197,7 @@ func (d *delta) text() wire.Text {
 	return s
 }
 
-// call takes a piece of a call: of the one with its index, else a new one if it has an id or name, else of the last.
+// call adds a piece of a call: to the one with its index, else to a new one if it has an id or name, else to the last one.
 func (f *fold) call(d *callDelta, out func(wire.Delta)) {
 	c := f.find(d)
 	if c == nil {
@@ -242,7 +242,7 @@ func (f *fold) find(d *callDelta) *call {
 	return nil
 }
 
-// text is a JSON string's text, or the JSON itself.
+// text returns the text of a JSON string, or the JSON itself.
 func text(raw json.RawMessage) wire.Text {
 	var s wire.Text
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -251,11 +251,11 @@ func text(raw json.RawMessage) wire.Text {
 	return wire.Text(raw)
 }
 
-// plainMembers have fields here; all others of a message are kept.
+// plainMembers are those with fields here; all other members of a message are kept.
 var plainMembers = map[string]bool{"role": true, "content": true, "refusal": true, "reasoning_content": true, "reasoning": true,
 	"tool_calls": true, "function_call": true}
 
-// keepExtra keeps what else a delta brings (annotations, audio, reasoning_details): lists are joined, other values replaced.
+// keepExtra keeps the other members of a delta (annotations, audio, reasoning_details): it joins lists and replaces other values.
 func (f *fold) keepExtra(raw json.RawMessage) {
 	if !wire.HasOther(raw, plainMembers) {
 		return
@@ -281,7 +281,7 @@ func join(older, newer json.RawMessage) json.RawMessage {
 
 func (f *fold) Ended() bool { return f.ended }
 
-// figures puts the usage into metadata.
+// figures sets the usage in metadata.
 func (f *fold) figures(m *pool.Metadata) {
 	if len(f.usage) == 0 {
 		return
@@ -330,7 +330,7 @@ func (f *fold) refusalPart() pool.Part {
 	return pool.Part{Type: wire.RefusalPart, Text: text, Provider: Provider, Model: f.meta.Model, Raw: raw.Bytes()}
 }
 
-// put adds a call, unless it is half a one: the last of a reply that is not over, or one that the limit of tokens cut off.
+// put adds a call, unless it is incomplete: the last one of a reply that has not ended, or one that the limit of tokens cut off.
 func (f *fold) put(m *pool.Message, c *call, last bool) {
 	if !f.ended && (last || !json.Valid(c.arguments)) {
 		return
@@ -347,7 +347,7 @@ func (f *fold) put(m *pool.Message, c *call, last bool) {
 	m.Calls = append(m.Calls, call)
 }
 
-// raw is the call as the API gives it in one piece.
+// raw returns the call as the API sends it in one piece.
 func (c *call) raw() json.RawMessage {
 	o := wire.Object{{Name: "id", Value: wire.String(c.id)}}
 	o = append(o, c.extra...)

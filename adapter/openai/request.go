@@ -1,4 +1,4 @@
-// Package openai speaks to models by OpenAI's Chat Completions API, and to servers that speak it.
+// Package openai talks to models with OpenAI's Chat Completions API, also on other servers with its protocol.
 package openai
 
 import (
@@ -9,21 +9,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Adapter makes bodies of the Chat Completions API. The setting profile names the deviations of a server that speaks it; see
-// Profiles.
+// Adapter makes bodies of the Chat Completions API. The setting profile names the deviations of another server; see Profiles.
 var Adapter adapter.Func[*Body] = adapt
 
-// Profile is how a server deviates from OpenAI's own.
+// Profile says how a server deviates from OpenAI's own.
 type Profile struct {
 	IDs       adapter.Form
-	Strict    bool // user and assistant take turns, with one system message at the beginning; no user after a tool
-	Reasoning bool // wants reasoning_content back beside calls
-	Foreign   bool // whatever the model is called, it is not OpenAI's
+	Strict    bool // user and assistant must alternate, with one system message at the beginning, and no user message after a tool's
+	Reasoning bool // it requires reasoning_content back with calls
+	Foreign   bool // whatever its name, the model is not OpenAI's
 }
 
 var ids = adapter.Form{Extra: "_-", Max: 40}
 
-// Profiles are the values that the setting profile may have.
+// Profiles are the possible values of the setting profile.
 var Profiles = map[string]Profile{
 	"openai":     {IDs: ids},
 	"azure":      {IDs: ids},
@@ -43,16 +42,16 @@ var rules = adapter.Rules{
 	Media:  Media,
 }
 
-// Media are OpenAI's rules for images and documents, at both of its APIs.
+// Media are OpenAI's rules for images and documents, in both of its APIs.
 var Media = adapter.MediaRules{
 	Images:     []string{"image/png", "image/jpeg", "image/gif", "image/webp"},
-	ImageBytes: 15_000_000, // 20 MB as base64
+	ImageBytes: 15_000_000, // 20 MB in base64
 	Documents:  []string{"application/pdf"},
 	FileBytes:  24_000_000, Bytes: 36_000_000, // 50 MB of body
 	URLs: true,
 }
 
-// open reads the settings, and the rules that follow from them.
+// open reads the settings and returns the rules for them.
 func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
@@ -76,7 +75,7 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader tells what of each message the model gets.
+// Reader returns a Reader that says what the model gets of each message.
 func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
 	r, own, err := open(d)
 	if err != nil {
@@ -106,7 +105,7 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	return r.body, nil
 }
 
-// request is one body in the making.
+// request is a body in the making.
 type request struct {
 	*adapter.Conversation
 	settings *adapter.Settings
@@ -115,7 +114,7 @@ type request struct {
 	body     *Body
 }
 
-// thinking goes back only to servers that want it, and only from where it came.
+// thinking returns why thinking cannot be sent back, "" if it can. Only servers that require it get it, and only their own.
 func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 	provider := p.Provider
 	if provider == "" {
@@ -130,7 +129,7 @@ func (r *request) thinking(p *pool.Part, m *pool.Message) string {
 	return ""
 }
 
-// system puts the system texts into one message: not every server takes two.
+// system puts the system texts into one message, since not every server accepts two.
 func (r *request) system() {
 	texts := r.System
 	if r.settings.Format != nil && r.settings.Format.Schema == nil {
@@ -186,8 +185,7 @@ func part(i adapter.Item) Part {
 	return Part{Type: "file", Media: i.Media}
 }
 
-// alternate makes user and assistant take turns: messages of one role are joined, and an assistant's word stands between a
-// result and a user.
+// alternate makes user and assistant alternate: it joins messages of one role, and puts an assistant message between a result and a user message.
 func (r *request) alternate() {
 	var list []Message
 	for _, m := range r.body.Messages {
@@ -205,7 +203,7 @@ func (r *request) alternate() {
 	r.body.Messages = list
 }
 
-// merge adds a message to the one before it, text to text.
+// merge appends a message to the one before it, joining single texts.
 func merge(to *Message, m Message) {
 	if len(to.Content) == 1 && len(m.Content) == 1 && to.Content[0].Type == "text" && m.Content[0].Type == "text" {
 		to.Content = []Part{{Type: "text", Text: to.Content[0].Text + "\n\n" + m.Content[0].Text}}

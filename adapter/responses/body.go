@@ -11,7 +11,7 @@ import (
 
 // Body is a request of the Responses API.
 type Body struct {
-	Fields adapter.Fields // all that is not the history: model, store, …
+	Fields adapter.Fields // everything except the history: model, store, …
 	Tools  []adapter.Function
 	Input  []Item
 
@@ -21,9 +21,9 @@ type Body struct {
 
 // Item is an item of the input. Type says which fields count.
 type Item struct {
-	Type      string          // message, function_call, function_call_output; any other is Raw
+	Type      string          // message, function_call, function_call_output; for any other, Raw is set
 	Role      string          // of a message: system, user, assistant
-	Content   []Part          // of a message or an output; an output of one text is sent as a string
+	Content   []Part          // of a message or an output; an output with a single text is sent as a string
 	CallID    string          // of a call and its output
 	Name      string          // of a call
 	Arguments string          // of a call: a JSON object
@@ -39,15 +39,15 @@ type Part struct {
 	Media *adapter.Media
 }
 
-// ToolNames maps sent names to ours where they differ.
+// ToolNames maps sent names to the draft's names where these differ.
 func (b *Body) ToolNames() map[string]string { return b.names }
 
-// MarshalJSON gives the bytes to send. The history comes last, so that a longer one begins with the same bytes.
+// MarshalJSON returns the bytes to send. The history comes last, so that a longer one begins with the same bytes.
 func (b *Body) MarshalJSON() ([]byte, error) {
 	return adapter.Marshal(b.size, b.Fields, b.lists()...), nil
 }
 
-// Prefix is tools and input.
+// Prefix returns tools and input.
 func (b *Body) Prefix() []adapter.Piece { return adapter.Pieces(b.lists()...) }
 
 func (b *Body) lists() []adapter.List {

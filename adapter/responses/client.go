@@ -7,10 +7,10 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
-// Client talks to the Responses API, or to a server that speaks it.
+// Client talks to the Responses API, or to another server with its protocol.
 type Client struct{ sender *wire.Sender }
 
-// NewClient finds address and key as openai.NewClient does.
+// NewClient returns a Client with the address and key that openai.NewClient would use.
 func NewClient(o wire.Options) (*Client, error) {
 	s, err := openai.NewSender(Provider, o)
 	if err != nil {
@@ -28,16 +28,16 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (*wire.Stream, error)
 	return c.sender.Stream(ctx, "/responses", body, wire.SSE, NewFold())
 }
 
-// counted are the members of a body that the counting endpoint takes.
+// counted are the members of a body that the counting endpoint accepts.
 var counted = []string{"model", "input", "instructions", "tools", "tool_choice", "text", "reasoning", "conversation",
 	"previous_response_id", "truncation", "parallel_tool_calls"}
 
-// Count counts the input tokens of a body.
+// Count returns the number of input tokens of a body.
 func (c *Client) Count(ctx context.Context, r wire.Request) (int64, error) {
 	return c.sender.Count(ctx, "/responses/input_tokens", r, counted...)
 }
 
-// Models lists the models.
+// Models returns the models.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	return openai.Models(ctx, c.sender)
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Provider is the name that messages from here carry.
+// Provider is the provider's name in messages.
 const Provider = "openai-responses"
 
-// NewFold folds a reply of the Responses API. Each output item becomes one part or one call, whose Raw is the item as it came.
+// NewFold returns a Fold for a reply of the Responses API. Each output item becomes one part or one call, whose Raw is the unchanged item.
 func NewFold() wire.Fold { return &fold{} }
 
 type fold struct {
 	id    string
 	meta  pool.Metadata
-	items []*item // by output index; nil where none came
+	items []*item // by output index; nil if none came
 	ended bool
 }
 
-// item is an output item: raw once it is done, till then what of it has come.
+// item is an output item: raw once it is done, until then the words that have arrived.
 type item struct {
 	kind string
 	raw  json.RawMessage
 	text []byte
-	// part is what the words are: a text or a refusal.
+	// part is the type of the words: a text or a refusal.
 	part string
 }
 
@@ -52,7 +52,7 @@ type response struct {
 	} `json:"incomplete_details"`
 }
 
-// shown are the events that bring words, and of what kind.
+// shown are the events with words, and the type of these.
 var shown = map[string]string{
 	"response.output_text.delta":             pool.TextPart,
 	"response.refusal.delta":                 wire.RefusalPart,
@@ -63,7 +63,7 @@ var shown = map[string]string{
 }
 
 func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
-	if string(e.Data) == "[DONE]" { // of some servers, after the end
+	if string(e.Data) == "[DONE]" { // some servers send it after the end
 		return io.EOF
 	}
 	var v event
@@ -76,7 +76,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	if typ, ok := shown[v.Type]; ok {
 		if it := f.item(v.Index); it != nil {
 			it.text = append(it.text, v.Delta...)
-			if it.kind == "" && (typ == pool.TextPart || typ == wire.RefusalPart) { // no event has said that it begins
+			if it.kind == "" && (typ == pool.TextPart || typ == wire.RefusalPart) { // no event has announced it
 				it.kind = "message"
 			}
 			it.part = typ
@@ -105,7 +105,7 @@ func (f *fold) Event(e wire.Event, out func(wire.Delta)) error {
 	return nil
 }
 
-// maxItems bounds what a wrong index can make of the list.
+// maxItems bounds the list, in case of a wrong index.
 const maxItems = 100_000
 
 func (f *fold) item(index int) *item {
@@ -143,7 +143,7 @@ func typeOf(item json.RawMessage) string {
 	return v.Type
 }
 
-// head takes what is known of a response from its first event on.
+// head reads the id and model of a response, which its first event has already.
 func (f *fold) head(r *response) {
 	if r == nil {
 		return
@@ -151,7 +151,7 @@ func (f *fold) head(r *response) {
 	f.id, f.meta.Model = r.ID, r.Model
 }
 
-// end takes the last event, whose response is whole; the items that came before it are kept as they came.
+// end reads the last event, whose response is complete; the items that came before it stay unchanged.
 func (f *fold) end(r *response) error {
 	if r == nil {
 		return io.ErrUnexpectedEOF
@@ -228,7 +228,7 @@ func (f *fold) Message() *pool.Message {
 	return m
 }
 
-// put adds an item. Of one that is not done only the words of a message can be used.
+// put adds an item. Of an unfinished one only the words of a message can be used.
 func (f *fold) put(m *pool.Message, it *item) {
 	if it.raw == nil {
 		if it.kind == "message" && len(it.text) > 0 {
@@ -251,7 +251,7 @@ func (f *fold) put(m *pool.Message, it *item) {
 	m.Content = append(m.Content, p)
 }
 
-// words are the texts of a message item, or its refusal where it has none.
+// words returns the texts of a message item, or its refusal if it has none.
 func words(raw json.RawMessage) (typ, text string) {
 	var v struct {
 		Content []struct{ Text, Refusal string }
@@ -268,7 +268,7 @@ func words(raw json.RawMessage) (typ, text string) {
 	return pool.TextPart, texts.String()
 }
 
-// thoughts are the words of a reasoning item: in full where the model gives them, else their summary.
+// thoughts returns the words of a reasoning item: all of them if the model sends them, else their summary.
 func thoughts(raw json.RawMessage) string {
 	var v struct {
 		Content, Summary []struct{ Text string }
@@ -284,7 +284,7 @@ func thoughts(raw json.RawMessage) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// putCall adds a call. One that the limit of tokens cut off is half a call, and said to be left out.
+// putCall adds a call. If the limit of tokens cut it off, it leaves the call out and says so.
 func (f *fold) putCall(m *pool.Message, it *item) {
 	var v struct {
 		CallID    string  `json:"call_id"`

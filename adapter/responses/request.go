@@ -1,4 +1,4 @@
-// Package responses speaks to models by OpenAI's Responses API.
+// Package responses talks to models with OpenAI's Responses API.
 package responses
 
 import (
@@ -14,11 +14,11 @@ import (
 
 // Adapter makes bodies of the Responses API.
 //
-// They keep nothing at the provider (store is false), so the whole history goes along, without the ids of items. Reasoning
-// items go back with their encrypted content, as long as the item that they led to follows them.
+// By default they store nothing at the provider (store is false), so the whole history is sent, without the ids of items. Reasoning items are sent back with
+// their encrypted content, if the item that they led to follows them.
 var Adapter adapter.Func[*Body] = adapt
 
-// maxArguments is how many characters the API takes back as a call's arguments.
+// maxArguments is the largest size, in bytes, of a call's arguments that are sent back.
 const maxArguments = 1 << 20
 
 var rules = adapter.Rules{
@@ -30,14 +30,14 @@ var rules = adapter.Rules{
 	Media:      media(),
 }
 
-// media are OpenAI's rules; here results may hold images and documents too.
+// media returns OpenAI's rules; here results may also have images and documents.
 func media() adapter.MediaRules {
 	m := openai.Media
 	m.FileURLs, m.InResults, m.InErrors = true, true, true
 	return m
 }
 
-// open reads the settings, and the rules that follow from them.
+// open reads the settings and returns the rules for them.
 func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	s, err := adapter.ReadSettings(d, &rules)
 	if err != nil {
@@ -51,7 +51,7 @@ func open(d *chatctx.Draft) (*request, *adapter.Rules, error) {
 	return r, &own, nil
 }
 
-// Reader tells what of each message the model gets.
+// Reader returns a Reader that says what the model gets of each message.
 func Reader(d *chatctx.Draft) (*adapter.Reader, error) {
 	r, own, err := open(d)
 	if err != nil {
@@ -78,22 +78,22 @@ func adapt(d *chatctx.Draft) (*Body, error) {
 	return r.body, nil
 }
 
-// request is one body in the making.
+// request is a body in the making.
 type request struct {
 	*adapter.Conversation
 	settings *adapter.Settings
 	model    openai.Model
-	stored   bool // the user wants it kept at the provider
+	stored   bool // the user wants it stored at the provider
 	body     *Body
 }
 
-// reasoning is what counts of a reasoning item.
+// reasoning has the members of a reasoning item that matter here.
 type reasoning struct {
 	Type      string `json:"type"`
 	Encrypted string `json:"encrypted_content"`
 }
 
-// thinking says why a reasoning item cannot be sent back: "" if it can.
+// thinking returns why a reasoning item cannot be sent back, "" if it can.
 func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 	var v reasoning
 	_ = json.Unmarshal(p.Raw, &v)
@@ -110,13 +110,13 @@ func (r *request) thinking(p *pool.Part, _ *pool.Message) string {
 	return ""
 }
 
-// native reports whether a part is an item that only this API has (a web search, say). It cannot go back, but what reasoning
-// led to it must not either.
+// native reports whether a part is an item that only this API has (for example a web search). It cannot be sent back, and neither can the reasoning that led to
+// it.
 func native(p *pool.Part, _ *pool.Message) bool {
 	return p.Provider == Provider && p.Type != wire.RefusalPart && len(p.Raw) > 0
 }
 
-// undated is a model's name without the date of its release.
+// undated returns a model's name without the date of its release.
 func undated(name string) string {
 	if n := len(name) - len("-2026-01-02"); n > 0 && name[n] == '-' && name[n+5] == '-' && name[n+8] == '-' {
 		return name[:n]
@@ -124,8 +124,7 @@ func undated(name string) string {
 	return name
 }
 
-// system puts the system texts at the beginning of the input, a message each: there every server takes them, and they stay
-// where they are when more follows.
+// system puts the system texts at the beginning of the input, one message each: every server accepts them there, and they stay in place when the history grows.
 func (r *request) system() {
 	texts := r.System
 	if r.settings.Format != nil && r.settings.Format.Schema == nil {
@@ -160,10 +159,10 @@ func (r *request) turn(t *adapter.Turn) {
 	}
 }
 
-// said puts in what an assistant said and called. A reasoning item is held back until the item that it led to comes.
+// said adds an assistant's words and calls. It holds a reasoning item back until the item that it led to.
 func (r *request) said(t *adapter.Turn) {
 	var held *Item
-	joined := false // whether a text goes on the message before it
+	joined := false // whether a text continues the previous message
 	put := func(i Item) {
 		if held != nil {
 			r.add(*held)
@@ -198,7 +197,7 @@ func (r *request) said(t *adapter.Turn) {
 	drop()
 }
 
-// errorPart says that an output is an error: before its first text, or alone.
+// errorPart marks an output as an error: before its first text, or in a part of its own.
 func errorPart(first Part, o *Item) Part {
 	if first.Type == "input_text" {
 		first.Text = adapter.ErrorIs + first.Text
@@ -218,7 +217,7 @@ func (r *request) arguments(t *adapter.Turn, c *adapter.Call) string {
 	return string(f.Bytes())
 }
 
-// withoutIDs is a reasoning item without what belongs to the provider's own store.
+// withoutIDs returns a reasoning item without what refers to the provider's own store.
 func withoutIDs(raw json.RawMessage) json.RawMessage {
 	o, err := wire.ParseObject(raw)
 	if err != nil {
@@ -243,7 +242,7 @@ func input(i adapter.Item) Part {
 
 func (r *request) note(format string, args ...any) { r.Note(chatctx.ID{}, format, args...) }
 
-// parameters fills in all fields that are not the history.
+// parameters sets all fields except the history.
 func (r *request) parameters() {
 	s, f := r.settings, &r.body.Fields
 	f.Text("model", r.model.Name)

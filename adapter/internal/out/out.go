@@ -1,5 +1,5 @@
-// Package out writes JSON in a fixed order, straight into bytes. Bodies are large and written for every request; what they
-// hold is known, so nothing has to be looked up while they are written.
+// Package out writes JSON in a fixed order, straight into bytes. Bodies are large and written for every request, and their members are known, so nothing is
+// looked up while they are written.
 package out
 
 import (
@@ -10,22 +10,22 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// JSON is a document being written. Commas come by themselves. The zero JSON is empty.
+// JSON is a document that is being written. It adds commas by itself. The zero JSON is empty.
 type JSON []byte
 
-// Key begins a member of an object; its value has to follow.
+// Key begins a member of an object; its value must follow.
 func (j *JSON) Key(name string) {
 	j.String(name)
 	*j = append(*j, ':')
 }
 
-// Text writes a member of an object that is a text.
+// Text writes a member whose value is a text.
 func (j *JSON) Text(name, value string) {
 	j.Key(name)
 	j.String(value)
 }
 
-// Value writes a member of an object that is JSON already.
+// Value writes a member whose value is JSON already.
 func (j *JSON) Value(name string, value []byte) {
 	j.Key(name)
 	j.Raw(value)
@@ -52,7 +52,7 @@ func (j *JSON) Bool(v bool) {
 	*j = strconv.AppendBool(*j, v)
 }
 
-// Base64 writes bytes as a string of base64, after a prefix that needs no escapes.
+// Base64 writes bytes as a base64 string, after a prefix that needs no escapes.
 func (j *JSON) Base64(prefix string, data []byte) {
 	j.comma()
 	*j = append(*j, '"')
@@ -61,7 +61,7 @@ func (j *JSON) Base64(prefix string, data []byte) {
 	*j = append(*j, '"')
 }
 
-// String writes text. What is no UTF-8 becomes U+FFFD.
+// String writes a text. Bytes that are not UTF-8 become U+FFFD.
 func (j *JSON) String(s string) {
 	j.comma()
 	*j = jsontree.AppendString(*j, s)
@@ -77,8 +77,8 @@ func (j *JSON) comma() {
 	}
 }
 
-// Clean gives JSON in its shortest form with what no provider reads replaced by U+FFFD: bytes that are no UTF-8, halves of
-// surrogate pairs. ok is false where raw is no JSON, is nested too deeply, or has a number that is too large for a float.
+// Clean returns JSON in its shortest form, with U+FFFD for anything that no provider reads: bytes that are not UTF-8, halves of surrogate pairs. ok is false if
+// raw is not JSON, is nested too deeply, or has a number that is too large for a float64.
 func Clean(raw []byte) (clean json.RawMessage, ok bool) {
 	if !json.Valid(raw) {
 		return nil, false

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Bench compares reading a reply stream of 1 MB into a message with only decoding its events. The bar is twice.
+// Bench compares reading a reply stream of 1 MB into a message with only decoding its events. The goal is at most twice the time.
 func (p Provider) Bench(b *testing.B, stream []byte) {
 	b.Run("decode", func(b *testing.B) {
 		b.SetBytes(int64(len(stream)))
@@ -38,7 +38,7 @@ func (p Provider) Bench(b *testing.B, stream []byte) {
 	})
 }
 
-// Stream is a stream of 1 MB: first, delta again and again, last.
+// Stream returns a stream of 1 MB: first, delta many times, last.
 func Stream(first, delta, last string) []byte {
 	b := []byte(first)
 	for len(b) < 1<<20 {

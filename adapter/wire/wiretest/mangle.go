@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// odd are values that no provider sends in these places.
+// odd are values that no provider sends at these places.
 var odd = []any{nil, 1.0, -1.5, 1e300, "", "x", "\x00", []any{}, []any{nil}, map[string]any{}, true}
 
-// Mangle puts odd values into the events of a stream, one or two at a time: whatever comes, the message can be stored.
+// Mangle puts odd values into the events of a stream, one or two at a time, and checks that the message can be stored in any case.
 func (p Provider) Mangle(t *testing.T, stream []byte) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -43,7 +43,7 @@ func (p Provider) Mangle(t *testing.T, stream []byte) {
 	}
 }
 
-// mangled is v with an odd value somewhere in it.
+// mangled returns v with an odd value somewhere in it.
 func mangled(random *rand.Rand, v any) any {
 	if random.IntN(4) > 0 {
 		switch x := v.(type) {

@@ -9,16 +9,16 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
-// Exchange is a request that a client is to make, and the answer it gets.
+// Exchange is an expected request of a client, and its answer.
 type Exchange struct {
 	Method, URI string            // URI with the query
-	Header      map[string]string // what has to be there
+	Header      map[string]string // required headers
 	Body        string            // exactly; "" for none
 	Type        string            // the answer's Content-Type
 	Answer      string
 }
 
-// Serve is a server that expects these exchanges in order, and no others, and gives its address.
+// Serve starts a server that expects these exchanges in order, and no others, and returns its address.
 func Serve(t *testing.T, exchanges ...Exchange) string {
 	t.Helper()
 	n := 0
@@ -51,7 +51,7 @@ func Serve(t *testing.T, exchanges ...Exchange) string {
 	return server.URL
 }
 
-// Env is an environment of these variables alone.
+// Env returns an environment with only these variables.
 func Env(pairs ...string) func(string) string {
 	env := map[string]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {

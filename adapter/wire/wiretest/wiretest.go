@@ -1,5 +1,5 @@
-// Package wiretest is the suite that every provider's fold must pass: the same message however the stream is cut into reads,
-// and what came of a stream that breaks off anywhere.
+// Package wiretest is the test suite for every provider's fold: it gives the same message however the stream is cut into reads, and keeps what arrived of a
+// stream that breaks off anywhere.
 package wiretest
 
 import (
@@ -20,15 +20,15 @@ import (
 
 var update = flag.Bool("update", false, "write what came out over the golden files")
 
-// Provider is what the suite needs of one.
+// Provider has what the suite needs of one.
 type Provider struct {
 	Fold   func() wire.Fold
 	Frames func(io.Reader) wire.Frames
 	Ext    string // of recorded streams: .sse or .ndjson
 }
 
-// Run reads every stream in testdata (NAME.sse) and compares its message with NAME.golden, then cuts it at every byte. NAME.json,
-// where it is there, is the same reply in one piece and must give the same message.
+// Run reads every stream in testdata (NAME.sse), compares its message with NAME.golden, and then cuts it at every byte. NAME.json, if it exists, is the same
+// reply in one piece and must give the same message.
 func Run(t *testing.T, p Provider) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*"+p.Ext))
 	if err != nil || len(files) == 0 {
@@ -56,7 +56,7 @@ func Run(t *testing.T, p Provider) {
 	}
 }
 
-// NoReply judges that an answer in one piece that is no reply is an error, not an empty message.
+// NoReply checks that an answer in one piece that is not a reply is an error, not an empty message.
 func (p Provider) NoReply(t *testing.T) {
 	for _, body := range []string{`{}`, `{"error":{"type":"overloaded_error","code":"server_error","status":"UNAVAILABLE","message":"busy"},"type":"error"}`, `{"detail":"busy"}`} {
 		m, err := wire.DecodeWhole([]byte(body), p.Fold())
@@ -69,12 +69,12 @@ func (p Provider) NoReply(t *testing.T) {
 
 func (p Provider) decode(r io.Reader) string { return Dump(p.Read(r)) }
 
-// Read is the message of a stream.
+// Read returns the message of a stream.
 func (p Provider) Read(r io.Reader) (*pool.Message, error) {
 	return wire.NewStream("test", io.NopCloser(r), p.Frames(r), p.Fold()).Read(nil)
 }
 
-// Split checks that a stream gives want when it is cut into two reads at any byte, and read byte by byte.
+// Split checks that a stream gives want when it is cut into two reads at any byte, and when it is read byte by byte.
 func (p Provider) Split(t *testing.T, stream []byte, want string) {
 	t.Helper()
 	if got := p.decode(iotest.OneByteReader(strings.NewReader(string(stream)))); got != want {
@@ -88,8 +88,8 @@ func (p Provider) Split(t *testing.T, stream []byte, want string) {
 	}
 }
 
-// Cut checks what a stream gives that ends at any byte: no error and a finished message, or ErrIncomplete (or the stream's own
-// error) and an unfinished one without half-made calls.
+// Cut checks the result of a stream that ends at any byte: no error and a finished message, or ErrIncomplete (or the stream's own error) and an unfinished one
+// without incomplete calls.
 func (p Provider) Cut(t *testing.T, stream []byte) {
 	t.Helper()
 	for i := range stream {
@@ -114,7 +114,7 @@ func (p Provider) Cut(t *testing.T, stream []byte) {
 	}
 }
 
-// Fuzz reads anything as a stream: it must give a message that can be stored, or none, and never panic.
+// Fuzz reads any bytes as a stream: they must give a message that can be stored, or an error, and never a panic.
 func (p Provider) Fuzz(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*"+p.Ext))
 	if err != nil || len(files) == 0 {
@@ -156,7 +156,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// Dump is a message as text, a line for each thing that it holds.
+// Dump returns a message as text, with one line for each thing in it.
 func Dump(m *pool.Message, err error) string {
 	var b strings.Builder
 	if err != nil {
