@@ -21,6 +21,7 @@ func copyCommand() *command {
 
 func doCopy(r *run) error {
 	from, to := r.arg(0), r.arg(1)
+	r.notePassword(from, to)
 	next := time.Now().Add(time.Second)
 	done, err := chatctx.CopyStore(r.ctx, from, to, chatctx.Options{Program: "chatctx", IdleHold: -1}, chatctx.CopyOptions{
 		Keep: r.is("keep"),

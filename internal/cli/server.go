@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"slices"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/chatctx/kv"
@@ -64,8 +65,8 @@ func (r *run) openURL(path string, o chatctx.Options) (*chatctx.Store, error) {
 		o.Create = false
 	}
 	o.Place = placeOf
-	if typed := r.flagOnly("store", "CHATCTX_STORE"); hasPassword(typed) {
-		r.note("others on this machine can read the password in the list of programs: put the URL into CHATCTX_STORE, or the password into PGPASSWORD, ~/.pgpass or a service file")
+	if !o.Create { // init has opened it to look, before
+		r.notePassword(r.flagOnly("store", "CHATCTX_STORE"))
 	}
 	st, err := chatctx.Open(path, o)
 	if err != nil {
@@ -75,13 +76,20 @@ func (r *run) openURL(path string, o chatctx.Options) (*chatctx.Store, error) {
 	return st, nil
 }
 
+// notePassword gives a hint if a URL of the command line has a password in it.
+func (r *run) notePassword(typed ...string) {
+	if slices.ContainsFunc(typed, hasPassword) {
+		r.note("others on this machine can read the password in the list of programs: put the URL into CHATCTX_STORE, or the password into PGPASSWORD, ~/.pgpass or a service file")
+	}
+}
+
 func hasPassword(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || !isURL(text) {
 		return false
 	}
 	_, in := u.User.Password()
-	return in || u.Query().Has("password")
+	return in || u.Query().Has("password") || u.Query().Has("sslpassword")
 }
 
 // onServer returns the engine of the open store if a server keeps it, else nil.

@@ -23,7 +23,12 @@ import (
 // sql runs statements on the server as its owner.
 func sql(t testing.TB, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(ctx, server(t).URL("public"))
+	sqlAt(t, server(t).URL("public"), statements...)
+}
+
+func sqlAt(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
