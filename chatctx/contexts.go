@@ -643,14 +643,11 @@ func (c *ChatContext) Branch(ctx context.Context, name string) (*BranchInfo, err
 // Effective returns the settings in force on a branch: the store's, the context's and the branch's, where the later ones take precedence.
 func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+		var err error
 		out, err = view.Effective(tx, rec, b)
 		return err
-	})
+	}, view.SettingsKey)
 	return out, err
 }
 
@@ -658,15 +655,11 @@ func (c *ChatContext) Effective(ctx context.Context, branchName string) (map[str
 // possible, or they do not count in their place. Each error is a *settings.Error of package settings.
 func (c *ChatContext) Ignored(ctx context.Context, branchName string) ([]error, error) {
 	var out []error
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
 		places, err := view.Places(tx, rec, b)
 		out = settings.Ignored(places...)
 		return err
-	})
+	}, view.SettingsKey)
 	return out, err
 }
 

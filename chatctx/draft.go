@@ -65,9 +65,8 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 	}}
 	var snap *Snapshot
 	var marked map[ID]string
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
+		if err := kv.Fetch(tx, view.DescribedKeys(c.ID, b)...); err != nil {
 			return err
 		}
 		info, err := view.DescribeBranch(tx, c.ID, rec, b)
@@ -88,7 +87,7 @@ func (c *ChatContext) Draft(ctx context.Context, branchName string) (*Draft, err
 			return err
 		}
 		return d.setSession(tx, b)
-	})
+	}, append(view.ToolsKeys(c.ID), view.MarksKey(c.ID), view.SettingsKey)...)
 	if err != nil {
 		return nil, err
 	}

@@ -357,11 +357,7 @@ func unfinished(raw []byte) (*Message, error) {
 // Queued returns the messages that wait for a place on the branch, oldest first.
 func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, error) {
 	var out []*Entry
-	err := view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
+	err := view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
 		_, ids, err := queuedOn(tx, c.ID, b.ID)
 		if err != nil {
 			return err
@@ -374,11 +370,7 @@ func (c *ChatContext) Queued(ctx context.Context, branchName string) ([]*Entry, 
 
 // Running returns the claim on the branch's reply, nil if there is none. It also returns a dead claim: Settle puts what that left on the branch.
 func (c *ChatContext) Running(ctx context.Context, branchName string) (claim *Claim, err error) {
-	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
+	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
 		claim, err = view.ClaimOf(tx, c.ID, b.ID)
 		return err
 	})
@@ -686,11 +678,7 @@ func (r *Reply) release(t *journal.Txn, keep, came bool) error {
 
 // LastRequest returns what Finish stored for a provider on the branch, nil for nothing.
 func (c *ChatContext) LastRequest(ctx context.Context, branchName, provider string) (raw []byte, err error) {
-	err = view.At(ctx, c.at(), func(tx kv.Tx, rec *record.ContextRecord) error {
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
+	err = view.On(ctx, c.at(), branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
 		v, err := tx.Get(record.RequestBucket, append(record.Under(c.ID, b.ID[:]...), provider...))
 		raw = slices.Clone(v)
 		return err

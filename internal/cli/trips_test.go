@@ -111,6 +111,20 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%v does not say %.40q: %s", test.args, test.says, out)
 		}
 	}
+	run("config", "model=gpt-4o")
+	for _, test := range []struct {
+		args []string
+		most int
+	}{{[]string{"status"}, 36}, {[]string{"op", "log", "-n", "10"}, 34}, {[]string{"check"}, 6*contexts + 200}} {
+		if testkit.Long() && test.args[0] == "check" {
+			continue // a million messages are read in parts
+		}
+		if _, asked := run(test.args...); len(asked) > test.most {
+			t.Errorf("%v asks the server %d times, want at most %d:\n%s", test.args, len(asked), test.most, strings.Join(asked[:min(len(asked), 60)], "\n"))
+		} else {
+			t.Logf("%v asks the server %d times", test.args, len(asked))
+		}
+	}
 	t.Setenv("CHATCTX_STORE", direct)
 	run("check")
 }

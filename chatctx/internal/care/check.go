@@ -116,6 +116,9 @@ func checkStore(ctx context.Context, s *record.Store, c *checker) ([]pool.ID, er
 
 // context checks one context.
 func (c *checker) context(id pool.ID) error {
+	if err := kv.Fetch(c.tx, recordsOf(id)...); err != nil {
+		return err
+	}
 	rec, _, err := record.GetContext(c.tx, id)
 	if rec == nil || err != nil {
 		return err
@@ -167,6 +170,16 @@ func (c *checker) context(id pool.ID) error {
 		return c.newest(where, id, rec.Newest, pool.ID{}, rec.Revision)
 	}
 	return nil
+}
+
+// recordsOf names what the check of a context reads, so that a server is asked for all of it at once.
+func recordsOf(id pool.ID) []kv.Key {
+	keys := []kv.Key{{Bucket: record.ContextBucket, Key: id[:]}}
+	for _, bucket := range OwnBuckets {
+		keys = append(keys, kv.In(bucket, kv.Prefix(id[:])))
+	}
+	all := kv.Prefix(make([]byte, len(id))) // what belongs to the store holds in the context too
+	return append(keys, kv.In(record.ToolBucket, all), kv.In(record.RuleBucket, all))
 }
 
 // pool reads a context's messages. A message that cannot be read is nil in the map.

@@ -135,6 +135,12 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 				}
 				return nil
 			})
+			if err == nil {
+				err = kv.Fetch(tx, subjectsOf(id, stored)...)
+			}
+			if err == nil {
+				err = kv.Fetch(tx, subjectsOf(id, stored)...)
+			}
 			for i := 0; i < len(page) && err == nil; i++ {
 				err = p.tell(page[i], stored[i])
 			}
@@ -157,6 +163,22 @@ func journal(ctx context.Context, s *record.Store, id pool.ID, yield func(*Opera
 			return
 		}
 	}
+}
+
+// subjectsOf names the records of what the operations of a journal concern.
+func subjectsOf(id pool.ID, ops []*record.Operation) (keys []kv.Key) {
+	for _, op := range ops {
+		for _, c := range op.Chains {
+			switch {
+			case c.Branch == pool.ID{}:
+			case id == pool.ID{}:
+				keys = append(keys, kv.Key{Bucket: record.ContextBucket, Key: c.Branch[:]})
+			default:
+				keys = append(keys, kv.Key{Bucket: branch.Bucket, Key: branch.Key(id, c.Branch)})
+			}
+		}
+	}
+	return keys
 }
 
 // Undone is the result of an undo or redo.

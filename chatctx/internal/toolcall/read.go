@@ -552,12 +552,8 @@ func SettleBranch(ctx context.Context, c *record.Conversation, branchName string
 
 // callsOf returns the open calls of a branch, and the calls whose present state is not recorded yet.
 func callsOf(ctx context.Context, c *record.Conversation, branchName string) (open []*record.Call, stale []callName, err error) {
-	err = view.At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+	err = view.On(ctx, c, branchName, func(tx kv.Tx, rec *record.ContextRecord, b *branch.Branch) error {
 		open, stale = nil, nil
-		b, err := view.BranchOf(tx, c.ID, rec, branchName)
-		if err != nil {
-			return err
-		}
 		calls, err := view.UnansweredIn(tx, c.ID, b.Pieces)
 		if err != nil {
 			return err

@@ -94,6 +94,17 @@ func At(ctx context.Context, c *record.Conversation, fn func(kv.Tx, *record.Cont
 	})
 }
 
+// On is At for a branch of the context; "" means the active one.
+func On(ctx context.Context, c *record.Conversation, branchName string, fn func(kv.Tx, *record.ContextRecord, *branch.Branch) error, with ...kv.Key) error {
+	return At(ctx, c, func(tx kv.Tx, rec *record.ContextRecord) error {
+		b, err := BranchOf(tx, c.ID, rec, branchName)
+		if err != nil {
+			return err
+		}
+		return fn(tx, rec, b)
+	}, append(BranchKeys(c.ID, branchName), with...)...)
+}
+
 // Recent returns the ids of all contexts, the last changed first.
 func Recent(ctx context.Context, s *record.Store) ([]pool.ID, error) {
 	return RecentIn(ctx, s, kv.Range{})
@@ -328,6 +339,9 @@ func StoreSettings(tx kv.Tx) (map[string]json.RawMessage, error) {
 	_, err := record.GetRecord(tx, record.MetaBucket, record.MetaSettings, &out)
 	return out, err
 }
+
+// SettingsKey names the record that StoreSettings reads.
+var SettingsKey = kv.Key{Bucket: record.MetaBucket, Key: record.MetaSettings}
 
 // ChangeSettings returns a place's settings with the ones in set changed, and those that go along with these. It reports whether anything changed.
 func ChangeSettings(have, set map[string]json.RawMessage) (map[string]json.RawMessage, bool, error) {

@@ -21,6 +21,11 @@ func ToolsFor(tx kv.Tx, id pool.ID) ([]record.Tool, error) {
 	return tools, nil
 }
 
+// ToolsKeys names what KeptTools reads.
+func ToolsKeys(id pool.ID) []kv.Key {
+	return []kv.Key{kv.In(record.ToolBucket, kv.Prefix(make([]byte, len(id)))), kv.In(record.ToolBucket, kv.Prefix(id[:]))}
+}
+
 // KeptTools returns the records of a context's and the store's tools.
 func KeptTools(tx kv.Tx, id pool.ID) ([]record.KeptTool, error) {
 	byName := map[string]record.KeptTool{}
