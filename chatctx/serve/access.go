@@ -15,31 +15,31 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// ErrNoAccess: nobody who may ask asks.
+// ErrNoAccess means that a request has no right to be answered: it has no token or session that counts.
 var ErrNoAccess = errors.New("it needs a token: Authorization: Bearer TOKEN")
 
-// Limits of sessions.
+// The limits of sessions.
 const (
 	openingLife = 10 * time.Minute
 	sessionLife = 30 * 24 * time.Hour
 	mostOpen    = 100
 )
 
-// sessions are what lets a browser in: openings, each of which is used once, and the sessions that they began. Both are kept as hashes, in memory alone.
+// sessions are the ways to let a browser in: openings, each for one use, and the sessions that they began. Both are kept as hashes, only in memory.
 type sessions struct {
 	mu       sync.Mutex
-	openings map[[32]byte]time.Time // to when
+	openings map[[32]byte]time.Time // when they expire
 	sessions map[[32]byte]time.Time
-	run      []secret // tokens that hold as long as the server
+	run      []secret // tokens that are valid until Close
 }
 
-// secret is the hash of a token, and what it is good for.
+// secret is the hash of a token, and its caller.
 type secret struct {
 	hash   [32]byte
 	caller Caller
 }
 
-// RunToken makes a token with all scopes that holds until Close.
+// RunToken returns a new token with all scopes that is valid until Close.
 func (s *Server) RunToken() string {
 	token := chatctx.NewSecret()
 	s.access.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Server) RunToken() string {
 	return token
 }
 
-// Opening makes the path of an address that opens the page in a browser, once and within ten minutes.
+// Opening returns the path of an address that opens the page in a browser, once and within ten minutes.
 func (s *Server) Opening() string {
 	token := chatctx.NewSecret()
 	a := &s.access
@@ -59,7 +59,7 @@ func (s *Server) Opening() string {
 	return "/open?token=" + token
 }
 
-// current takes what is over out of a set, and the rest too where it is too much.
+// current removes expired entries from a set, and all entries if there are too many.
 func current(set map[[32]byte]time.Time) map[[32]byte]time.Time {
 	now := time.Now()
 	for k, until := range set {
@@ -73,7 +73,7 @@ func current(set map[[32]byte]time.Time) map[[32]byte]time.Time {
 	return set
 }
 
-// cookieName has the port in it, since the ports of a host share their cookies.
+// cookieName returns the name of the session's cookie. It includes the port, since the ports of a host share their cookies.
 func cookieName(r *http.Request) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -82,7 +82,7 @@ func cookieName(r *http.Request) string {
 	return "chatctx-" + port
 }
 
-// open begins a session for the token of an opening, and leads to the page.
+// open begins a session for the token of an opening, and redirects to the page.
 func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	a := &s.access
 	hash := sha256.Sum256([]byte(r.URL.Query().Get("token")))
@@ -104,7 +104,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// caller is who asks.
+// caller returns who sent a request, or ErrNoAccess.
 func (s *Server) caller(r *http.Request) (Caller, error) {
 	if s.options.Access != nil {
 		return s.options.Access(r)
@@ -156,7 +156,7 @@ func (s *Server) byToken(r *http.Request, token string) (Caller, error) {
 	return c, nil
 }
 
-// holds reports whether a session is one. The hash is looked up: what takes longer for one than for another says nothing of a secret.
+// holds reports whether a session is valid. It looks the hash up, so the time that this takes tells nothing about a secret.
 func (a *sessions) holds(session string) bool {
 	hash := sha256.Sum256([]byte(session))
 	a.mu.Lock()
@@ -165,14 +165,14 @@ func (a *sessions) holds(session string) bool {
 	return ok && time.Now().Before(until)
 }
 
-// sameOrigin refuses what a page of another site has the browser send along with its cookie.
+// sameOrigin refuses requests that a page of another site lets the browser send with its cookie.
 func sameOrigin(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return &refusal{http.StatusForbidden, "forbidden", "another site asks with this browser's session"}
 	}
 	origin := r.Header.Get("Origin")
 	switch {
-	case origin == "https://"+r.Host, origin == "http://"+r.Host && r.TLS == nil: // a proxy may speak TLS for us
+	case origin == "https://"+r.Host, origin == "http://"+r.Host && r.TLS == nil: // a proxy may do TLS for us
 		return nil
 	case origin == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		return nil
@@ -180,7 +180,7 @@ func sameOrigin(r *http.Request) error {
 	return &refusal{http.StatusForbidden, "forbidden", "with a session, changes come from its own page"}
 }
 
-// checkHost refuses names that are not ours: another site can have its own name point to this machine.
+// checkHost refuses foreign host names, since another site can let its own name point to this machine.
 func (s *Server) checkHost(r *http.Request) error {
 	if s.options.Trusted && overSocket(r) {
 		return nil

@@ -42,7 +42,7 @@ func listBranches(r *request, in *conversation) (list[contract.Branch], error) {
 	return listOf(items), nil
 }
 
-// shownBranch is a branch with what holds on it.
+// shownBranch is a branch with everything in force on it.
 type shownBranch struct {
 	contract.Branch
 	Context  chatctx.ID                 `json:"context"`
@@ -73,7 +73,7 @@ func getBranch(r *request, in *target) (shownBranch, error) {
 	return out, err
 }
 
-// replying is who works on a reply on a branch, nil for nobody.
+// replying returns the program that works on a reply on a branch, nil if there is none.
 func (r *request) replying(c *chatctx.ChatContext, branch string) (*contract.ClaimedBy, error) {
 	claim, err := c.Running(r.ctx, branch)
 	if err != nil || claim == nil || claim.Dead(r.store.Now()) {
@@ -155,15 +155,15 @@ type treeParams struct {
 type row struct {
 	contract.Tree
 	Row      int                 `json:"row"`
-	Leaves   int                 `json:"leaves"`   // the row that it leaves after shared messages; 0: none
-	Depth    int                 `json:"depth"`    // how many rows lie between it and one that leaves none
-	Lanes    []int               `json:"lanes"`    // the depths of rows above that a row below leaves: their lines pass this row
+	Leaves   int                 `json:"leaves"`   // the row that it leaves after shared messages; 0 for none
+	Depth    int                 `json:"depth"`    // the number of rows between it and one that leaves none
+	Lanes    []int               `json:"lanes"`    // the depths of rows above that a row below leaves; their lines pass this row
 	Children bool                `json:"children"` // a row leaves it
 	Calls    int                 `json:"open_calls"`
 	Replying *contract.ClaimedBy `json:"replying"`
 }
 
-// shownTree is a window of a tree.
+// shownTree is a part of a tree.
 type shownTree struct {
 	list[row]
 	Rows int `json:"rows"` // of the whole tree
@@ -217,16 +217,16 @@ func readTree(r *request, in *treeParams) (shownTree, error) {
 	return out, nil
 }
 
-// drawn is a tree in the order in which it is drawn: what leaves a branch stands right below it, what leaves it early first. Rows count from 1.
+// drawn is a tree in the order in which it is drawn: branches that leave a branch are right below it, the earliest first. Rows count from 1.
 type drawn struct {
 	branches []*chatctx.TreeBranch
-	leaves   []int // the row that each leaves, 0 for none
+	leaves   []int // the row that each row leaves, 0 for none
 	depths   []int
-	last     []int // the last row that leaves each, 0 for none
+	last     []int // the last row that leaves each row, 0 for none
 }
 
 func drawnOf(branches []*chatctx.TreeBranch) *drawn {
-	below := make([][]int, len(branches)+1) // the places of what leaves a branch, by its place from 1
+	below := make([][]int, len(branches)+1) // for each place, from 1, the places of the branches that leave it
 	for i, b := range branches {
 		below[b.Leaves] = append(below[b.Leaves], i+1)
 	}
@@ -250,7 +250,7 @@ func drawnOf(branches []*chatctx.TreeBranch) *drawn {
 	return d
 }
 
-// lanes are the depths of the rows above that one below leaves: their lines pass the row.
+// lanes returns the depths of the rows above that a row below leaves; their lines pass this row.
 func (d *drawn) lanes(row int) []int {
 	lanes := []int{}
 	for at := d.leaves[row]; at > 0; at = d.leaves[at] {
@@ -266,12 +266,12 @@ type treeReader struct {
 	r        *request
 	c        *chatctx.ChatContext
 	branches []*chatctx.TreeBranch
-	leaves   []int // the row that each leaves, from 1; 0 for none
+	leaves   []int // the row that each row leaves, from 1; 0 for none
 	snaps    map[int]*chatctx.Snapshot
 	tags     map[chatctx.ID][]string
 }
 
-// row is the branch at a place of the list, counted from 1.
+// row returns the branch at a place of the list, from 1.
 func (t *treeReader) row(i int) (row, error) {
 	b := t.branches[i-1]
 	out := row{Row: i, Leaves: t.leaves[i], Tree: contract.Tree{Branch: b.Name, Active: b.Active, Shared: b.Shared, Messages: b.Messages, Head: contract.ID(b.Head), Tags: []string{}}}
@@ -289,7 +289,7 @@ func (t *treeReader) row(i int) (row, error) {
 	return out, err
 }
 
-// at is the message at a position of the branch in a row; the zero id where somebody changed the branch meanwhile.
+// at returns the message at a position of the branch in a row, or the zero id if the branch was changed meanwhile.
 func (t *treeReader) at(row, position int) (chatctx.ID, error) {
 	snap := t.snaps[row]
 	if snap == nil {
@@ -312,14 +312,14 @@ type siblingParams struct {
 	To   int `json:"to,omitempty" doc:"the last position; 0: the last"`
 }
 
-// fork is a message that other branches have another one in place of.
+// fork is a position at which other branches have another message.
 type fork struct {
 	Position int       `json:"position"`
 	Index    int       `json:"index"` // of this branch's message among the siblings, from 1
 	Siblings []sibling `json:"siblings"`
 }
 
-// sibling is a way to go on, and a branch that goes it.
+// sibling is one of the messages at a fork, and a branch that has it.
 type sibling struct {
 	Message chatctx.ID `json:"message"`
 	Branch  string     `json:"branch"`
@@ -363,7 +363,7 @@ func listSiblings(r *request, in *siblingParams) (list[fork], error) {
 	return listOf(out), nil
 }
 
-// fork reads which messages stand at a position, on the branch here and on others. They are in the order of their branches.
+// fork reads the messages at a position, on this branch and on others, in the order of the branches.
 func (t *treeReader) fork(here, position int, others []int) (fork, error) {
 	f := fork{Position: position}
 	rows := append([]int{here}, others...)
@@ -388,9 +388,9 @@ func (t *treeReader) fork(here, position int, others []int) (fork, error) {
 	return f, nil
 }
 
-// shared says of each branch of a tree how many messages it has in common with one of them.
+// shared returns for each branch of a tree how many messages it has in common with branch here.
 func shared(branches []*chatctx.TreeBranch, here int) []int {
-	line := map[int]int{} // the branches that it goes back to, and how much of each it has
+	line := map[int]int{} // the branches that it goes back to, and how many messages of each it has
 	for i, n := here, branches[here].Messages; i >= 0; i = branches[i].Leaves - 1 {
 		line[i] = n
 		n = min(n, branches[i].Shared)

@@ -78,7 +78,7 @@ func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 			return none, err
 		}
 		if in.State == "pending" && ruling != nil && ruling.Effect != chatctx.Ask {
-			continue // the rules decide: it waits for nobody
+			continue // the rules decide: it waits for no person
 		}
 		if len(out.Items) == limit {
 			out.Next = callCursor(last)
@@ -89,7 +89,7 @@ func listCalls(r *request, in *callsParams) (list[contract.Call], error) {
 	return out, nil
 }
 
-// callCursor names the place of a call in the list.
+// callCursor returns the cursor for the place of a call in the list.
 func callCursor(c *chatctx.Call) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(c.Since))
 	b = append(append(b, c.Context[:]...), c.Message[:]...)
@@ -104,7 +104,7 @@ func readCallCursor(s string) (*chatctx.Call, error) {
 	return &chatctx.Call{Since: pool.Time(binary.BigEndian.Uint64(b)), Context: chatctx.ID(b[8:24]), Message: chatctx.ID(b[24:40]), Index: int(binary.BigEndian.Uint16(b[40:]))}, nil
 }
 
-// judging shapes calls with what the rules say of them, and where those of sub-contexts come from.
+// judging returns calls with the decision of the rules, and with the origins of those of sub-contexts.
 type judging struct {
 	r       *request
 	origins map[chatctx.ID]*contract.Origin
@@ -126,7 +126,7 @@ func (j *judging) call(c *chatctx.Call) (contract.Call, *chatctx.Ruling, error) 
 	return v, ruling, nil
 }
 
-// origin is what a sub-context is for, nil for a context that is none.
+// origin returns the purpose of a sub-context, nil for any other context.
 func (j *judging) origin(id chatctx.ID) (*contract.Origin, error) {
 	if from, ok := j.origins[id]; ok {
 		return from, nil
@@ -138,7 +138,7 @@ func (j *judging) origin(id chatctx.ID) (*contract.Origin, error) {
 	var from *contract.Origin
 	task, err := c.TaskInfo(j.r.ctx)
 	switch {
-	case errors.Is(err, chatctx.ErrInvalid): // no sub-context
+	case errors.Is(err, chatctx.ErrInvalid): // not a sub-context
 	case err != nil:
 		return nil, err
 	default:
@@ -172,7 +172,7 @@ type callParams struct {
 	callRef
 }
 
-// callChange is a step with a call.
+// callChange is a change of a call.
 type callChange struct {
 	change
 	callRef
@@ -186,20 +186,20 @@ func (r *request) call(on target, ref callRef) (*chatctx.Call, error) {
 	return r.store.Call(r.ctx, on.Context, on.Branch, chatctx.CallRef(ref.Call))
 }
 
-// shownCall is a call with everything that a person who decides has to see.
+// shownCall is a call with everything that a person needs for the decision.
 type shownCall struct {
 	contract.Shown
-	Ruling *ruling         `json:"ruling,omitempty"` // of a call that waits
+	Ruling *ruling         `json:"ruling,omitempty"` // for a call that waits
 	Offers []contract.Rule `json:"offers"`           // rules that would allow calls like it, the narrowest first
 }
 
-// ruling is what rules say of a call, and why.
+// ruling is the decision of the rules about a call, and the reason.
 type ruling struct {
 	Effect    string         `json:"effect"`
 	Rule      *contract.Rule `json:"rule"`
 	Inherited bool           `json:"inherited,omitempty"`
 	Why       string         `json:"why,omitempty"`
-	Notes     []ruleNote     `json:"notes"` // of each rule for this tool: whether it holds, and why
+	Notes     []ruleNote     `json:"notes"` // for each rule of this tool, whether it matches, and why
 }
 
 type ruleNote struct {
@@ -242,7 +242,7 @@ type approveParams struct {
 }
 
 func approveCall(r *request, in *approveParams) (contract.Call, error) {
-	if string(in.Arguments) == "null" { // as if it were left out
+	if string(in.Arguments) == "null" { // like a missing one
 		in.Arguments = nil
 	}
 	c, err := r.call(in.target, in.callRef)
@@ -333,7 +333,7 @@ type claimParams struct {
 	holding
 }
 
-// holding is how a claim is held.
+// holding says how a claim is held.
 type holding struct {
 	Again bool `json:"again,omitempty" doc:"run a call again whose program died while it ran"`
 	Hold  int  `json:"hold,omitempty" doc:"seconds that the claim lasts without being renewed; 0: as long as those of this program"`
@@ -341,7 +341,7 @@ type holding struct {
 
 func (in *holding) hold() time.Duration { return time.Duration(in.Hold) * time.Second }
 
-// check refuses a hold that no claim has.
+// check refuses an invalid hold.
 func (in *holding) check() error {
 	if in.Hold < 0 || in.Hold > 24*60*60 {
 		return chatctx.Invalid("hold is %d, and has to be from 1 to 86400 seconds", in.Hold)

@@ -25,7 +25,7 @@ type changesParams struct {
 	Context string `json:"context,omitempty" doc:"only changes of this conversation, and of the store"`
 }
 
-// changed is a change. Of a reset nothing but the cursor is known: whatever was read before may be old.
+// changed is a change. A reset has only a cursor: everything that was read before may be outdated.
 type changed struct {
 	Cursor    string      `json:"cursor"`
 	Context   *chatctx.ID `json:"context,omitempty"`
@@ -34,7 +34,8 @@ type changed struct {
 	Operation string      `json:"operation,omitempty"`
 }
 
-// watchChanges tells of what the feed holds after a cursor. Where it passes over changes of other conversations, cursor says now and then how far it is, so that none of them is a gap later. A reader that is slower than the feed is told reset, and goes on from its end.
+// watchChanges tells the changes in the feed after a cursor. When it skips changes of other conversations, it sends a cursor from time to time, so that none of
+// them is a gap later. A reader that is slower than the feed gets reset, and goes on from the feed's end.
 func watchChanges(r *request, in *changesParams) (struct{}, error) {
 	var only chatctx.ID
 	if in.Context != "" {
@@ -52,11 +53,11 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 	if err := r.tell(map[bool]string{false: "ready", true: "reset"}[gap], changed{Cursor: feed.cursor(at)}); err != nil {
 		return struct{}{}, err
 	}
-	known, told := at, time.Now() // how far the reader knows, since when
+	known, told := at, time.Now() // the place that the reader knows, and since when
 	for {
 		news, next, gap, err := feed.wait(r.ctx, at)
 		if err != nil {
-			return struct{}{}, nil // whoever listened has gone
+			return struct{}{}, nil // the reader has gone
 		}
 		if len(news) == 0 && !gap && r.beat != nil {
 			if err := r.beat(); err != nil {
@@ -80,7 +81,7 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 		}
 		if at = next; gap {
 			known, told = at, time.Now()
-		} else if at-known >= keptChanges/2 || at > known && time.Since(told) >= beatTime { // only others were changed
+		} else if at-known >= keptChanges/2 || at > known && time.Since(told) >= beatTime { // only other conversations were changed
 			if err := r.tell("cursor", changed{Cursor: feed.cursor(at)}); err != nil {
 				return struct{}{}, err
 			}
@@ -89,21 +90,21 @@ func watchChanges(r *request, in *changesParams) (struct{}, error) {
 	}
 }
 
-// keptChanges is how many changes a feed holds for readers that are behind.
+// keptChanges is how many changes a feed keeps for slow readers.
 const keptChanges = 1024
 
-// beatTime is how long a reader hears nothing at most: programs between give up those that are silent.
+// beatTime is the longest silence for a reader, since proxies close silent connections.
 const beatTime = 25 * time.Second
 
-// mostNews is how many of them a reader takes at once: those that read slowly hold no more.
+// mostNews is how many changes a reader takes at once, so that slow readers hold no more.
 const mostNews = 64
 
-// feed holds the newest changes of the store. Readers have nothing but a number: how far they are.
+// feed keeps the newest changes of the store. A reader is only a number: its place.
 type feed struct {
-	run string // what this feed's cursors begin with: those of another program are a gap
+	run string // the beginning of this feed's cursors: those of another program are a gap
 
 	mu    sync.Mutex
-	last  int // how many there were
+	last  int // the number of all changes so far
 	ring  [keptChanges]chatctx.Change
 	moved chan struct{} // closed, and replaced, with each change
 }
@@ -137,7 +138,7 @@ func (f *feed) add(c chatctx.Change) {
 
 func (f *feed) cursor(at int) string { return fmt.Sprintf("%s-%d", f.run, at) }
 
-// from is where a reader goes on who knows a cursor. gap: what came between is not known any more.
+// from returns the place of a reader that knows a cursor. gap means that changes in between are lost.
 func (f *feed) from(cursor string) (at int, gap bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +153,8 @@ func (f *feed) from(cursor string) (at int, gap bool) {
 	return at, false
 }
 
-// wait gives the first of what came after a place, as soon as there is something, and nothing after a while. gap: the reader was too slow, and goes on from next.
+// wait returns the first changes after a place as soon as there are any, and nothing after beatTime. gap means that the reader was too slow, and goes on from
+// next.
 func (f *feed) wait(ctx context.Context, at int) (news []chatctx.Change, next int, gap bool, err error) {
 	for {
 		f.mu.Lock()

@@ -62,7 +62,7 @@ type takeParams struct {
 // took is an answer that was taken.
 type took struct {
 	moved
-	MovedTo string `json:"moved_to"` // the branch with what stood there before; "": nothing did
+	MovedTo string `json:"moved_to"` // the branch with the messages that were there before; "" if there were none
 }
 
 func takeAnswer(r *request, in *takeParams) (took, error) {
@@ -75,17 +75,17 @@ func takeAnswer(r *request, in *takeParams) (took, error) {
 	return took{moved{contract.MovedOf(done), done.Revision}, done.Last().Beside}, nil
 }
 
-// sized is how large the next request is that a branch makes, as the command status says it too.
+// sized is the size of a branch's next request, as the command status shows it.
 type sized struct {
 	Total int `json:"total_tokens"`
 	contract.Window
 	Model    string   `json:"model"`
-	States   []state  `json:"states"`   // what becomes of the messages, in sums
-	Rows     int      `json:"rows"`     // how many messages there are, with the summary
-	Messages []within `json:"messages"` // of the session, with its summary first: those that were asked for
+	States   []state  `json:"states"`   // the states of the messages, with sums
+	Rows     int      `json:"rows"`     // the number of messages, with the summary
+	Messages []within `json:"messages"` // the requested ones of the session, with its summary first
 }
 
-// state sums up the messages of which the same becomes.
+// state has the sums of the messages in one state.
 type state struct {
 	State    string `json:"state"`
 	Messages int    `json:"messages"`
@@ -99,10 +99,10 @@ type tokensParams struct {
 	Limit int  `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
 
-// within is what becomes of a message in the request.
+// within is the state of a message in the request.
 type within struct {
 	ID       chatctx.ID `json:"id"`
-	Position int        `json:"position,omitempty"` // 0: a summary, which stands for what came before
+	Position int        `json:"position,omitempty"` // 0 for a summary, which stands for the messages before
 	Role     pool.Role  `json:"role"`
 	State    string     `json:"state"`
 	Step     string     `json:"step,omitempty"`
@@ -120,7 +120,7 @@ func countTokens(r *request, in *tokensParams) (sized, error) {
 	}
 	req, err := (&turn.Turn{Context: c, Branch: in.Branch}).Fit(r.ctx)
 	var budget *enhancer.BudgetError
-	if errors.As(err, &budget) { // what it takes is told all the same
+	if errors.As(err, &budget) { // its size is reported anyway
 		req.Forecast.Tokens = budget.Size
 	} else if err != nil {
 		return sized{}, err
@@ -162,13 +162,13 @@ type billParams struct {
 	Models []string `json:"models,omitempty" doc:"the models that would be asked; else that of the settings"`
 }
 
-// bills are what a send would cost, and which models could not be asked.
+// bills are the prices of a send, and the models that could not be asked.
 type bills struct {
 	list[contract.Bill]
 	Failed []failed `json:"failed"`
 }
 
-// billFor says what a send would cost, each model. It asks nobody.
+// billFor returns the price of a send for each model. It asks no model.
 func billFor(r *request, in *billParams) (bills, error) {
 	if len(in.Models) > mostAsked {
 		return bills{}, chatctx.Invalid("at most %d models", mostAsked)

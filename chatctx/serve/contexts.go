@@ -25,13 +25,13 @@ func contextMethods() []*method {
 	}
 }
 
-// Limits of a page.
+// The limits of a page.
 const (
 	pageItems = 100
 	mostItems = 1000
 )
 
-// limitOf is how many items a page has, where n were asked for.
+// limitOf returns how many items a page has if n were requested.
 func limitOf(n int) (int, error) {
 	switch {
 	case n < 0 || n > mostItems:
@@ -42,7 +42,7 @@ func limitOf(n int) (int, error) {
 	return n, nil
 }
 
-// timeOf is a time of a request in the store's form.
+// timeOf returns a time of a request in the store's form, 0 for nil.
 func timeOf(t *time.Time) pool.Time {
 	if t == nil {
 		return 0
@@ -93,7 +93,7 @@ func listContexts(r *request, in *listing) (list[contract.Context], error) {
 	return out, nil
 }
 
-// cursorOf names the place of a conversation in the list.
+// cursorOf returns the cursor for the place of a conversation in the list.
 func cursorOf(i *chatctx.ContextInfo) string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(i.Updated)), i.ID[:]...))
 }
@@ -126,7 +126,7 @@ func newContext(r *request, in *newParams) (contract.Named, error) {
 	return r.named(c)
 }
 
-// named is a conversation that was made.
+// named returns the description of a new conversation.
 func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
 	info, err := c.Info(r.ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *request) named(c *chatctx.ChatContext) (contract.Named, error) {
 // shownContext is a conversation with its branches.
 type shownContext struct {
 	contract.Context
-	Revision uint64                     `json:"revision"` // of what is the conversation's own: title, labels, tags, marks, settings, rules, tools
+	Revision uint64                     `json:"revision"` // of the conversation's own data: title, labels, tags, marks, settings, rules, tools
 	Branches []contract.Branch          `json:"branches"`
 	Settings map[string]json.RawMessage `json:"settings"`
 }

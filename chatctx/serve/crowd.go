@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// crowd bounds how many connections of a listener are open, in all and of one address. One that is too much is closed at once. Programs of this machine may have all.
+// crowd limits how many connections of a listener are open, in all and from one address. It closes those beyond the limit at once. Programs of this machine may
+// use all of them.
 type crowd struct {
 	net.Listener
 	most, each int
@@ -29,7 +30,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 	}
 }
 
-// from is the address of a connection's client without its port, "" for one on this machine.
+// from returns the address of a connection's client without its port, "" for one on this machine.
 func from(conn net.Conn) string {
 	a, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok || a.IP.IsLoopback() {

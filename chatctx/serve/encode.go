@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// appendJSON appends the JSON of an answer: what json.Marshal gives of the same, but that messages, which may be large, are written where they belong and not copied from one
-// buffer to the next, and that <, > and & stay.
+// appendJSON appends the JSON of an answer: that of json.Marshal, except that messages, which may be large, are written in place and not copied between
+// buffers, and that <, > and & are not escaped.
 func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
 		return append(b, "null"...), nil
@@ -21,11 +21,11 @@ func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	}
 	if raw, ok := v.Interface().(json.RawMessage); ok && len(raw) > 0 {
 		buf := bytes.NewBuffer(b)
-		err := json.Compact(buf, raw) // a line has no line ends
+		err := json.Compact(buf, raw) // a line must have no line ends
 		return buf.Bytes(), err
 	}
 	switch kind := v.Kind(); {
-	case v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler): // it knows best
+	case v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler): // it has its own JSON
 	case kind == reflect.Pointer || kind == reflect.Interface:
 		return appendJSON(b, v.Elem())
 	case kind == reflect.Struct && !(v.CanAddr() && (v.Addr().Type().Implements(jsonMarshaler) || v.Addr().Type().Implements(textMarshaler))):
@@ -48,7 +48,7 @@ func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, raw...), err
 }
 
-// appendFields appends the members of a struct, those of embedded ones in their place. first: no member stands before them.
+// appendFields appends the members of a struct, those of embedded structs in their place. first means that no member comes before.
 func appendFields(b []byte, v reflect.Value, first bool) ([]byte, bool, error) {
 	t := v.Type()
 	for i := range t.NumField() {
@@ -80,7 +80,7 @@ func appendFields(b []byte, v reflect.Value, first bool) ([]byte, bool, error) {
 	return b, first, nil
 }
 
-// leftOut reports whether a member is not written for what it is.
+// leftOut reports whether a member is left out because of its value.
 func leftOut(v reflect.Value, options []string) bool {
 	if slices.Contains(options, "omitzero") {
 		if z, ok := v.Interface().(interface{ IsZero() bool }); ok {
@@ -100,10 +100,10 @@ func leftOut(v reflect.Value, options []string) bool {
 	return v.IsZero()
 }
 
-// encoded is JSON of ours.
+// encoded is JSON that this package has written.
 type encoded []byte
 
-// encode gives an answer's JSON, in a buffer for about size bytes.
+// encode returns an answer's JSON, in a buffer for about size bytes.
 func encode(v any, size int) (encoded, error) {
 	return appendJSON(make([]byte, 0, size+size/16+1024), reflect.ValueOf(v))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// exact fails where JSON has a name that the type does not have in these very letters, or one twice: package json takes "Text" for "text", and the last of two, so
-// that two programs would read two requests. The JSON is valid. Types that read themselves are as strict as they are.
+// exact returns an error if JSON has a name that differs from the type's in any letter, or one twice. Package json takes "Text" for "text", and the last of
+// two, so that two programs could read two requests. The JSON must be valid. Types with their own decoder are not examined.
 func exact(raw []byte, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer && !readsItself(t) {
 		t = t.Elem()
@@ -40,13 +40,13 @@ func exact(raw []byte, t reflect.Type) error {
 
 var jsonReader, textReader = reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
 
-// readsItself reports whether a type reads its own JSON.
+// readsItself reports whether a type decodes its own JSON.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Implements(jsonReader) || p.Implements(jsonReader) || t.Implements(textReader) || p.Implements(textReader)
 }
 
-// members takes the members of an object of valid JSON. The values lie in raw.
+// members calls take for each member of a valid JSON object. The values share memory with raw.
 func members(raw []byte, take func(name string, value []byte) error) error {
 	seen := map[string]bool{}
 	return jsontree.Each(raw, func(quoted, value []byte) error {

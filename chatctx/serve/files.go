@@ -28,13 +28,13 @@ func fileMethods() []*method {
 	}
 }
 
-// Limits of uploads, besides that of their bytes.
+// The limits of uploads, besides that of their bytes.
 const (
 	mostUploads = 1000 // that wait for an import
 	uploadLife  = time.Hour
 )
 
-// uploadFolders begins the names of folders in which uploads wait.
+// uploadFolders begins the names of folders for uploads.
 const uploadFolders = "chatctx-uploads-"
 
 // sweep removes the uploads of servers that were killed.
@@ -43,7 +43,7 @@ func sweep() { leftover.Remove(os.TempDir(), uploadFolders) }
 // uploads are files that wait for an import, each in a folder of its own.
 type uploads struct {
 	mu   sync.Mutex
-	dir  string // "" until the first
+	dir  string // "" until the first upload
 	all  map[string]*upload
 	size int64 // of all
 }
@@ -62,7 +62,7 @@ type uploadParams struct {
 	Name   string `json:"name,omitempty" doc:"the file's name"`
 }
 
-// uploaded is a file that waits.
+// uploaded is a file that waits for an import.
 type uploaded struct {
 	Upload string `json:"upload"`
 	Size   int64  `json:"size"`
@@ -88,7 +88,7 @@ func addUpload(r *request, in *uploadParams) (uploaded, error) {
 	return uploaded{id, up.size}, err
 }
 
-// cut takes off an upload what came of a part that broke off, so that the part can come again.
+// cut removes the bytes of a part that broke off from an upload, so that the part can be sent again.
 func (u *uploads) cut(up *upload, whole int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,7 +97,7 @@ func (u *uploads) cut(up *upload, whole int64) error {
 	return os.Truncate(up.path, whole)
 }
 
-// filling is an upload that bytes are written to. What all uploads have together is bounded.
+// filling writes bytes to an upload, up to the limit for all uploads together.
 type filling struct {
 	io.Writer
 	u    *uploads
@@ -119,7 +119,7 @@ func (f *filling) Write(p []byte) (int, error) {
 	return f.Writer.Write(p)
 }
 
-// take finds the upload that goes on, or begins one; nobody else has it until release.
+// take returns the upload to continue, or begins one; no other request gets it until release.
 func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -155,7 +155,7 @@ func (u *uploads) take(in *uploadParams, owner string) (string, *upload, error) 
 	return id, up, nil
 }
 
-// plainName is what a file may be called: the last part of its path, without anything that a file system or a terminal takes for more than a letter.
+// plainName returns a safe name for a file: the last part of its path, without characters that are special to a file system or a terminal.
 func plainName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -178,7 +178,7 @@ func (u *uploads) release(id string) {
 	}
 }
 
-// expire takes an upload away that nobody uses.
+// expire removes an unused upload.
 func (u *uploads) expire(id string) {
 	u.mu.Lock()
 	up := u.all[id]
@@ -192,7 +192,7 @@ func (u *uploads) expire(id string) {
 	}
 }
 
-// remove takes an upload away with its file.
+// remove removes an upload with its file.
 func (u *uploads) remove(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -204,7 +204,7 @@ func (u *uploads) remove(id string) {
 	}
 }
 
-// close takes all away.
+// close removes all uploads.
 func (u *uploads) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -225,7 +225,7 @@ type importParams struct {
 	DryRun  bool     `json:"dry_run,omitempty" doc:"read and report, store nothing, and keep the uploads"`
 }
 
-// progress is how far an import is.
+// progress says how far an import is.
 type progress struct {
 	File          string `json:"file"`
 	Read          int64  `json:"read"`
@@ -293,13 +293,13 @@ func importPlaces(r *request, in *placesParams) (*exchange.Report, error) {
 	return r.bring(paths, false)
 }
 
-// bring imports files and tells how far it is.
+// bring imports files and reports progress.
 func (r *request) bring(paths []string, dry bool) (*exchange.Report, error) {
 	next := time.Now()
 	o := exchange.Options{DryRun: dry, Progress: func(p exchange.Progress) {
 		if now := time.Now(); !now.Before(next) {
 			next = now.Add(100 * time.Millisecond)
-			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // who went away ends the context
+			_ = r.tell("progress", progress{filepath.Base(p.File), p.Read, p.Total, p.Conversations, p.Messages}) // a reader that has gone ends the context
 		}
 	}}
 	rep, err := exchange.Import(r.ctx, r.store, paths, o)
@@ -328,7 +328,7 @@ type exportParams struct {
 	Hidden bool   `json:"hidden,omitempty" doc:"hidden messages too, in the formats for reading"`
 }
 
-// mediaTypes are those of formats whose names do not tell.
+// mediaTypes are the media types of formats, by extension.
 var mediaTypes = map[string]string{".html": "text/html; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".json": "application/json", ".jsonl": "application/x-ndjson"}
 
 func export(r *request, in *exportParams) (written, error) {
@@ -347,7 +347,7 @@ func export(r *request, in *exportParams) (written, error) {
 	}
 	info, err := c.Info(r.ctx)
 	if err == nil {
-		_, err = c.Branch(r.ctx, in.Branch) // formats that hold all branches would not miss it
+		_, err = c.Branch(r.ctx, in.Branch) // formats with all branches would ignore a missing one
 	}
 	if err != nil {
 		return written{}, err
@@ -362,7 +362,7 @@ func export(r *request, in *exportParams) (written, error) {
 	return out, err
 }
 
-// late opens what it writes to with the first bytes, so that an error before them can still be told.
+// late opens its writer with the first bytes, so that an error before them can still be reported.
 type late struct {
 	open func() (io.Writer, error)
 	w    io.Writer
@@ -381,7 +381,7 @@ func (l *late) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// formatInfo is a format that can be written.
+// formatInfo is a format for exports.
 type formatInfo struct {
 	Format    string `json:"format"`
 	Extension string `json:"extension"`

@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// guests are the requests that run long with a token of the store: they end when it is taken away, by whichever program.
+// guests are the long requests with a token of the store: they end when any program removes the token.
 type guests struct {
 	mu       sync.Mutex
 	all      map[*guest]struct{}
@@ -20,7 +20,7 @@ type guest struct {
 	end   context.CancelCauseFunc
 }
 
-// admit has a request end when the token that it came with goes. leave ends that.
+// admit returns a context that ends when the request's token is removed. Call leave when the request ends.
 func (s *Server) admit(ctx context.Context, who Caller) (_ context.Context, leave func(), err error) {
 	if who.token == nil {
 		return ctx, func() {}, nil
@@ -41,7 +41,7 @@ func (s *Server) admit(ctx context.Context, who Caller) (_ context.Context, leav
 	return ctx, leave, nil
 }
 
-// watchTokens adds a guest, and begins to look after tokens with the first one.
+// watchTokens adds a guest, and begins to watch the tokens with the first one.
 func (s *Server) watchTokens(g *guest) error {
 	a := &s.guests
 	a.mu.Lock()
@@ -72,7 +72,7 @@ func (s *Server) dismiss(ctx context.Context) {
 	}
 	tokens, err := s.store.Tokens(ctx)
 	if err != nil {
-		return // the next change of the store has it looked at again
+		return // the next change of the store checks again
 	}
 	for g := range a.all {
 		if !slices.ContainsFunc(tokens, func(t chatctx.Token) bool { return t.Name == g.token.Name && t.Created == g.token.Created }) {

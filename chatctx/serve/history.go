@@ -26,7 +26,7 @@ func historyMethods() []*method {
 	}
 }
 
-// moved is a history that was changed.
+// moved is the result of a changed history.
 type moved struct {
 	contract.Moved
 	Revision uint64 `json:"revision"`

@@ -20,10 +20,10 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-// base is where the API lies.
+// base is the path of the API.
 const base = "/api/v1"
 
-// mostBody is how large the JSON of a request may be.
+// mostBody is the largest JSON body of a request, in bytes.
 const mostBody = 64 << 20
 
 // route makes the routes of the table.
@@ -43,11 +43,11 @@ func (s *Server) route() {
 	s.mux.HandleFunc(base+"/", s.noRoute)
 	s.mux.HandleFunc("GET /open", s.open)
 	if s.options.Page != nil {
-		s.mux.Handle("/", http.FileServerFS(s.options.Page)) // the files say nothing of the store: whoever is not let in sees that
+		s.mux.Handle("/", http.FileServerFS(s.options.Page)) // the files contain nothing of the store, so all may read them
 	}
 }
 
-// noRoute answers what no route is for: with the verbs that are, where there are some.
+// noRoute answers a request without a route. It names the verbs that have one, if there are any.
 func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	var verbs []string
 	for _, verb := range []string{http.MethodGet, http.MethodPost} {
@@ -65,7 +65,7 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	fail(w, &refusal{http.StatusMethodNotAllowed, "usage", fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(verbs, " or "))})
 }
 
-// policy is what the page may load and do: what this server sends, and nothing inline.
+// policy limits what the page may load and do: only files of this server, and nothing inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // ServeHTTP answers a request.
@@ -89,7 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(moving{w}, r)
 }
 
-// serve does a method for a request of HTTP.
+// serve calls a method for an HTTP request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 	who, err := s.caller(r)
 	if err == nil && !who.May(m.scope) {
@@ -126,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, m *method) {
 	out.end(r, done)
 }
 
-// request is a request of HTTP.
+// request returns the request of an HTTP request.
 func (s *Server) request(ctx context.Context, r *http.Request, who Caller) *request {
 	req := &request{ctx: ctx, server: s, store: s.store, who: who, body: r.Body, room: &room{most: mostTold, of: s.room}}
 	req.lease, req.came = &lease{room: s.room, patience: s.limits.patience}, &lease{room: s.shorts, patience: s.limits.patience}
@@ -136,7 +136,7 @@ func (s *Server) request(ctx context.Context, r *http.Request, who Caller) *requ
 	return req
 }
 
-// read reads the parameters of a request of HTTP.
+// read reads the parameters of an HTTP request.
 func (r *request) read(h *http.Request, m *method) (in any, err error) {
 	if r.params, err = m.parameters(r, h); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (r *request) read(h *http.Request, m *method) (in any, err error) {
 	return m.read(r.params)
 }
 
-// parameters are the parameters of a method as a request has them: in its body or its query, in its path, some in headers.
+// parameters returns the parameters of a method: from the body or the query, the path, and some headers.
 func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, error) {
 	raw := []byte("{}")
 	text := map[string][]string{}
@@ -181,7 +181,7 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 	return m.fromText(raw, text)
 }
 
-// readBody reads a JSON object. What a form of another site can send is refused.
+// readBody reads a JSON object. It refuses other types, which a form of another site could send.
 func (m *method) readBody(req *request, r *http.Request) ([]byte, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	raw, err := whole(req, r.Body, r.ContentLength, mostBody)
@@ -201,7 +201,7 @@ func (m *method) readBody(req *request, r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// whole reads all of a body into memory, where there is room for it: for its bytes, and for what becomes of them.
+// whole reads a body into memory if there is room for its bytes and for their decoded form.
 func whole(req *request, body io.Reader, length int64, most int) ([]byte, error) {
 	var all bytes.Buffer
 	if length > int64(most) {
@@ -240,14 +240,14 @@ func whole(req *request, body io.Reader, length int64, most int) ([]byte, error)
 	}
 }
 
-// movingBody is a body of which something has to come within the time for that. One that comes whole into memory, and holds room there, has to come at a rate too.
+// movingBody is a body that must not stall. One that is read whole into memory, and so holds room there, must also arrive at a minimum rate.
 type movingBody struct {
 	io.ReadCloser
 	conn   *http.ResponseController
 	limits *limits
-	begun  time.Time // when it was first read
+	begun  time.Time // the time of the first read
 	whole  bool
-	came   int // bytes
+	came   int // bytes that have arrived
 }
 
 func (b *movingBody) Read(p []byte) (int, error) {
@@ -269,7 +269,7 @@ func (b *movingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// moving is a response of which something has to be taken within the time for that.
+// moving is a response whose reader must not stall.
 type moving struct{ http.ResponseWriter }
 
 func (m moving) Write(p []byte) (int, error) {
@@ -283,7 +283,7 @@ func (m moving) WriteHeader(status int) {
 }
 
 func (m moving) extend() {
-	_ = http.NewResponseController(m.ResponseWriter).SetWriteDeadline(time.Now().Add(stallTime)) // a writer without deadlines has none of ours
+	_ = http.NewResponseController(m.ResponseWriter).SetWriteDeadline(time.Now().Add(stallTime)) // a writer without deadlines gets none
 }
 
 func (m moving) Unwrap() http.ResponseWriter { return m.ResponseWriter }
@@ -325,7 +325,7 @@ func (o *reply) tell(event string, v any) error {
 	return http.NewResponseController(o.w).Flush()
 }
 
-// beat shows whoever is between that the stream goes on.
+// beat shows proxies that the stream is alive.
 func (o *reply) beat() error {
 	if _, err := io.WriteString(o.w, ":\n\n"); err != nil {
 		return err
@@ -333,7 +333,7 @@ func (o *reply) beat() error {
 	return http.NewResponseController(o.w).Flush()
 }
 
-// write begins a response of bytes. What is not an image is for saving, and nothing in it runs.
+// write begins a response of bytes. Content other than images is sent as a download, and nothing in it may run.
 func (o *reply) write(mediaType, name string) (io.Writer, error) {
 	h := o.w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -354,7 +354,7 @@ func (o *reply) write(mediaType, name string) (io.Writer, error) {
 	return o.w, nil
 }
 
-// end sends what came of a request.
+// end sends the outcome of a request.
 func (o *reply) end(r *http.Request, done outcome) {
 	switch {
 	case done.err != nil && !o.req.begun && !done.begun:
@@ -362,7 +362,7 @@ func (o *reply) end(r *http.Request, done outcome) {
 	case done.err != nil && o.m.shape == content:
 		panic(http.ErrAbortHandler) // a part must not look like the whole
 	case done.err != nil:
-		_ = o.tell("error", errorOf(done.err)) // who is gone gets no answer
+		_ = o.tell("error", errorOf(done.err)) // a reader that has gone gets no answer
 	case o.m.shape == events:
 		_ = o.tell("done", done.raw)
 	case o.m.shape == answer:
@@ -394,7 +394,7 @@ func (o *reply) answer(r *http.Request, done outcome) {
 	}
 }
 
-// writeAll writes bytes a piece at a time, of each of which something has to be taken within the time for that.
+// writeAll writes bytes in pieces, so that the time limit holds for each piece.
 func writeAll(w io.Writer, b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), chunk)
@@ -406,10 +406,10 @@ func writeAll(w io.Writer, b []byte) error {
 	return nil
 }
 
-// wasteTime is how long the rest of a body may take that is not wanted: the server reads on before it lets a connection go.
+// wasteTime is how long the server reads the unwanted rest of a body before it closes the connection.
 const wasteTime = 2 * time.Second
 
-// errorOf is an error as the command line prints it.
+// errorOf returns an error as the command line prints it.
 func errorOf(err error) map[string]contract.Error {
 	code, kind, _ := kindOf(err)
 	return map[string]contract.Error{"error": contract.ErrorOf(err, code, kind)}

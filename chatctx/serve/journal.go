@@ -72,12 +72,13 @@ type undoParams struct {
 	Operation string `json:"operation,omitempty" doc:"which one; else the newest that holds on the branch, or on the conversation where that came after"`
 }
 
-// plain are the operations that write alone may take back. Others decide about calls, say what may run or where requests go: what made them takes them back.
+// plain are the operations that the scope write alone may undo. Others decide about calls, or set what may run or where requests go: undoing them needs
+// the scopes decide and admin.
 var plain = map[string]bool{"add": true, "append": true, "edit": true, "fork": true, "branch mv": true, "branch rm": true, "switch": true, "rewind": true, "drop": true, "clear": true, "interrupt": true, "pick": true,
 	"merge": true, "take": true, "tag": true, "tag rm": true, "mark": true, "label": true, "label rm": true, "rename": true, "title": true, "system": true, "prompt": true, "reply": true, "send": true, "ask": true,
 	"import": true, "new": true, "rm": true, "restore": true, "copy": true}
 
-// mayUndo fails where the caller may not take back an operation. Only who may do everything leaves out which one.
+// mayUndo refuses an undo that the caller's scopes do not allow. A caller without all of them must name the operation.
 func (r *request) mayUndo(context, operation string) error {
 	if r.who.May(Decide) && r.who.May(Admin) {
 		return nil
@@ -128,7 +129,7 @@ func undoStoreOperation(r *request, in *storeUndoParams) (contract.Undone, error
 }
 
 func redo(r *request, in *change) (contract.Undone, error) {
-	if !r.who.May(Decide) || !r.who.May(Admin) { // what was undone may be anything
+	if !r.who.May(Decide) || !r.who.May(Admin) { // the undone operation may be any
 		return contract.Undone{}, &refusal{403, "forbidden", "redo needs the scopes decide and admin too"}
 	}
 	return undone(r.store.Redo(r.ctx, in.Context, in.Branch))

@@ -17,7 +17,7 @@ func labelMethods() []*method {
 	}
 }
 
-// counted is a label, and how many conversations have it.
+// counted is a label, and the number of conversations with it.
 type counted struct {
 	Label    string `json:"label"`
 	Contexts int    `json:"contexts"`

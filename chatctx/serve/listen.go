@@ -19,12 +19,13 @@ import (
 const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
-	stallTime  = time.Minute // in which something has to move, of a body or an answer
+	stallTime  = time.Minute // in which a body or an answer must make progress
 	mostHeader = 64 << 10
-	mostStream = 100 // requests at a time of a connection of HTTP/2
+	mostStream = 100 // concurrent requests of an HTTP/2 connection
 )
 
-// Listen opens an address: HOST:PORT, a port alone on this machine, or unix:PATH for a socket that only this user may use. "" is a free port of this machine.
+// Listen opens an address: HOST:PORT, only a port for this machine, or unix:PATH for a socket that only this user may use. "" means a free port of this
+// machine.
 func Listen(address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
@@ -42,7 +43,7 @@ func Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix makes the socket in a folder of this user's alone, so that nobody can use it before its permissions are set.
+// listenUnix makes the socket in a private folder first, so that nobody can use it before its permissions are set.
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
@@ -78,7 +79,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return &socket{l, path}, nil
 }
 
-// socket takes its file away when it is closed.
+// socket removes its file when it is closed.
 type socket struct {
 	net.Listener
 	path string
@@ -89,16 +90,16 @@ func (s *socket) Close() error {
 	return s.Listener.Close()
 }
 
-// Beyond reports whether others than this machine can reach a listener.
+// Beyond reports whether other machines can reach a listener.
 func Beyond(l net.Listener) bool {
 	a, ok := l.Addr().(*net.TCPAddr)
 	return ok && !a.IP.IsLoopback()
 }
 
-// ErrNoToken: others can reach the address, and no token says who of them may ask.
+// ErrNoToken means that other machines can reach the address, but there is no token to let any of them in.
 var ErrNoToken = errors.New("others can reach this address, and there is no token that lets them in")
 
-// MayServe is ErrNoToken where others can reach a listener and the store has no token.
+// MayServe returns ErrNoToken if other machines can reach a listener and the store has no token.
 func (s *Server) MayServe(ctx context.Context, l net.Listener) error {
 	if !Beyond(l) || s.options.Access != nil {
 		return nil
@@ -110,7 +111,7 @@ func (s *Server) MayServe(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Serve answers on a listener until ctx ends, over TLS where cert is not nil. It fails as MayServe does.
+// Serve answers on a listener until ctx ends, over TLS if cert is not nil. It closes the listener. It first checks MayServe.
 func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Certificate) error {
 	defer l.Close()
 	if err := s.MayServe(ctx, l); err != nil {
@@ -120,7 +121,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *tls.Certificat
 	l = &crowd{Listener: l, most: s.limits.connections, each: s.limits.ofOne}
 	h := &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStream}, BaseContext: func(net.Listener) context.Context { return s.ctx }}
 	stop := context.AfterFunc(ctx, func() {
-		s.end() // streams end, which Shutdown would wait for
+		s.end() // this ends streams, for which Shutdown would wait
 		late, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if h.Shutdown(late) != nil {

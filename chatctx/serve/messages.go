@@ -33,15 +33,15 @@ type messagesParams struct {
 	Limit  int    `json:"limit,omitempty" doc:"at most so many; 0: 100"`
 }
 
-// page is a stretch of a branch.
+// page is a part of a branch.
 type page struct {
 	Context  chatctx.ID       `json:"context"`
 	Branch   string           `json:"branch"`
 	Revision uint64           `json:"revision"`
 	Messages int              `json:"messages"` // of the whole branch
 	Items    []*chatctx.Entry `json:"items"`
-	Next     int              `json:"next,omitempty"` // the position to go on from; 0: that was all
-	Queued   []*chatctx.Entry `json:"queued"`         // that wait for a place at the end; with the last message only
+	Next     int              `json:"next,omitempty"` // the position to go on from; 0 if there are no more
+	Queued   []*chatctx.Entry `json:"queued"`         // messages that wait for a place at the end; only with the last message
 }
 
 func listMessages(r *request, in *messagesParams) (page, error) {
@@ -88,7 +88,7 @@ func listMessages(r *request, in *messagesParams) (page, error) {
 	return out, nil
 }
 
-// stretch is the branch and the positions that are asked for; 0, 0 for none.
+// stretch returns the requested branch and positions; 0, 0 for none.
 func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int) (*chatctx.Snapshot, int, int, error) {
 	n := snap.Len()
 	if (in.Range != "" && in.Around != "") || (in.Range+in.Around != "" && in.From|in.To != 0) {
@@ -110,7 +110,7 @@ func (in *messagesParams) stretch(r *request, snap *chatctx.Snapshot, limit int)
 	case in.Around != "":
 		_, position, _, err := snap.Locate(r.ctx, chatctx.Ref(in.Around))
 		if err == nil && position == 0 {
-			_, err = snap.Place(r.ctx, chatctx.Ref(in.Around)) // which says where it stands
+			_, err = snap.Place(r.ctx, chatctx.Ref(in.Around)) // its error says where the message is
 		}
 		if err != nil {
 			return nil, 0, 0, err
@@ -172,11 +172,11 @@ func appendMessages(r *request, in *appendParams) (list[contract.Placed], error)
 	if err != nil {
 		return list[contract.Placed]{}, err
 	}
-	r.revision = &done.Last().Revision // of a key that came again: what the first came to
+	r.revision = &done.Last().Revision // for a repeated key, the result of the first request
 	return listOf(contract.PlacedOf(done)), nil
 }
 
-// mayAppend fails where messages would decide about calls or answer them, and the caller may not.
+// mayAppend refuses messages that decide about calls or answer them, unless the caller may do that.
 func (r *request) mayAppend(at target, messages []*chatctx.Message) error {
 	for _, m := range messages {
 		for i := range m.Calls {
@@ -198,7 +198,7 @@ func (r *request) mayAppend(at target, messages []*chatctx.Message) error {
 			continue // its call comes with it, or is not on the branch
 		}
 		if err != nil || call.Status == pool.Pending {
-			if err := r.need(Decide); err != nil { // an answer passes over the decision
+			if err := r.need(Decide); err != nil { // an answer skips the decision
 				return err
 			}
 		}
@@ -206,7 +206,7 @@ func (r *request) mayAppend(at target, messages []*chatctx.Message) error {
 	return nil
 }
 
-// ready mends what JSON can say and text cannot.
+// ready repairs JSON values that are not valid text.
 func ready(messages []*chatctx.Message) error {
 	for _, m := range messages {
 		if m == nil {
@@ -224,7 +224,7 @@ type artifactParams struct {
 	SHA256 string `json:"sha256" doc:"the hash, in hexadecimal"`
 }
 
-// written is what a method that gives bytes says of them at its end.
+// written is what a method that writes bytes reports at its end.
 type written struct {
 	MediaType string `json:"media_type"`
 	Name      string `json:"name,omitempty"`
@@ -247,14 +247,14 @@ type putParams struct {
 	MediaType string `json:"media_type,omitempty" doc:"what it is; else that is found out from the bytes"`
 }
 
-// stored are bytes that lie in the store.
+// stored describes bytes that are in the store.
 type stored struct {
 	SHA256    string `json:"sha256"`
 	MediaType string `json:"media_type"`
 	Size      int    `json:"size"`
 }
 
-// mostArtifact is how large an artifact may be that comes by itself.
+// mostArtifact is the largest artifact that can be uploaded by itself, in bytes.
 const mostArtifact = 64 << 20
 
 func putArtifact(r *request, in *putParams) (stored, error) {

@@ -16,22 +16,22 @@ import (
 	"github.com/chatctx/chatctx/internal/jsontree"
 )
 
-// Scope is a right that a method needs.
+// Scope is a right that a method requires.
 type Scope string
 
-// The scopes. None of them brings another along.
+// The scopes. None of them includes another.
 const (
-	Read   Scope = "read"   // look at everything
+	Read   Scope = "read"   // read everything
 	Write  Scope = "write"  // change conversations
 	Decide Scope = "decide" // decide about tool calls
 	Run    Scope = "run"    // ask models, run tools
 	Admin  Scope = "admin"  // rules, tools, the store's settings, and all settings that name hosts or keys
 )
 
-// Scopes are all of them.
+// Scopes are all scopes.
 var Scopes = []Scope{Read, Write, Decide, Run, Admin}
 
-// shape is what a method gives back.
+// shape is the form of a method's result.
 type shape int
 
 const (
@@ -40,20 +40,20 @@ const (
 	content              // bytes
 )
 
-// method is a line of the table.
+// method is an entry of the table.
 type method struct {
-	name   string // of JSON-RPC: "branches.fork"
-	verb   string // GET, or POST for what changes something
+	name   string // as in JSON-RPC: "branches.fork"
+	verb   string // GET, or POST for a change
 	path   string // below /api/v1
 	scope  Scope
 	does   string
 	shape  shape
-	upload bool // the request's body is bytes; its other fields are the query's
+	upload bool // the request's body is bytes; other fields are in the query
 	fields []field
 	in     reflect.Type
 	out    reflect.Type
 	read   func(params json.RawMessage) (any, error)
-	run    func(r *request, in any) (any, error) // with what read gave
+	run    func(r *request, in any) (any, error) // with the result of read
 }
 
 // field is a parameter of a method.
@@ -64,7 +64,8 @@ type field struct {
 	does     string
 }
 
-// define makes a line of the table. The fields of In are its parameters: those without omitempty have to be given and not empty, and the tag doc says what one is for.
+// define makes an entry of the table. The fields of In are the parameters: those without omitempty are required and must not be empty, and the tag doc
+// describes them.
 func define[In, Out any](name, route string, scope Scope, does string, do func(*request, *In) (Out, error)) *method {
 	m := &method{name: name, scope: scope, does: does, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 	m.verb, m.path, _ = strings.Cut(route, " ")
@@ -77,20 +78,20 @@ func define[In, Out any](name, route string, scope Scope, does string, do func(*
 	return m
 }
 
-// stream says that a method tells of events while it works.
+// stream marks a method as one that sends events while it works.
 func (m *method) stream() *method { m.shape = events; return m }
 
-// bytes says that a method writes bytes.
+// bytes marks a method as one that writes bytes.
 func (m *method) bytes() *method { m.shape = content; return m }
 
-// takesBytes says that a method reads bytes.
+// takesBytes marks a method as one that reads bytes.
 func (m *method) takesBytes() *method { m.upload = true; return m }
 
 func (m *method) has(name string) bool {
 	return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name })
 }
 
-// fieldsOf are the parameters that a struct takes, those of embedded structs first.
+// fieldsOf returns the parameters in a struct, those of embedded structs in their place.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
@@ -108,7 +109,7 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// decode reads parameters. What is not known, is missing or is empty where something has to be is refused.
+// decode reads parameters. It refuses unknown ones, and required ones that are missing or empty.
 func (m *method) decode(params json.RawMessage, in any) error {
 	if len(params) == 0 || string(params) == "null" {
 		params = json.RawMessage("{}")
@@ -116,7 +117,7 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	if !json.Valid(params) {
 		return chatctx.Invalid("%s: the parameters are no JSON object", m.name)
 	}
-	if utf8.Valid(params) { // half characters are replaced, as in an import; bytes that are no text are refused
+	if utf8.Valid(params) { // half characters are replaced, as in an import; bytes that are not UTF-8 are refused
 		params, _ = jsontree.Whole(params)
 	}
 	if err := exact(params, m.in); err != nil {
@@ -135,7 +136,7 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	return nil
 }
 
-// paramFault words an error of reading parameters without the names of Go's types.
+// paramFault describes an error in parameters without the names of Go's types.
 func paramFault(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -144,7 +145,7 @@ func paramFault(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// fieldNamed is the field of a struct with a name in JSON.
+// fieldNamed returns the field of a struct by its JSON name.
 func fieldNamed(v reflect.Value, name string) reflect.Value {
 	t := v.Type()
 	for i := range t.NumField() {
@@ -161,7 +162,7 @@ func fieldNamed(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// fromText adds parameters that came as text, in a path, a query or a header, to a JSON object, which it may write over.
+// fromText adds parameters from a path, a query or a header, which are text, to a JSON object. It may overwrite the object.
 func (m *method) fromText(object []byte, text map[string][]string) (json.RawMessage, error) {
 	given := map[string]bool{}
 	err := members(object, func(name string, _ []byte) error {
@@ -198,7 +199,7 @@ func (m *method) fromText(object []byte, text map[string][]string) (json.RawMess
 	return append(all, '}'), nil
 }
 
-// jsonOf makes JSON of the type t of text; the error says what it has to be.
+// jsonOf returns JSON of type t for a text; the error says which values are valid.
 func jsonOf(t reflect.Type, values []string) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -14,14 +14,14 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Limits of the answers that are kept for requests that come again.
+// The limits of the answers that are kept for repeated requests.
 const (
 	keptAnswers = 1000
 	keptBytes   = 16 << 20
 )
 
-// keys are answers to requests with an idempotency key: one that comes again gets the answer of the first, and waits for it. The last of them hold as long as the server; those of
-// messages.append are kept in the store besides, for a day.
+// keys has the answers to requests with an idempotency key: a repeated request waits for the first one and gets its answer. The newest answers are kept as long
+// as the server runs; those of messages.append are also in the store, for a day.
 type keys struct {
 	mu    sync.Mutex
 	all   map[[32]byte]*once
@@ -29,25 +29,25 @@ type keys struct {
 	size  int
 }
 
-// once is a request that is to be done once.
+// once is a request that must happen only once.
 type once struct {
 	key    [32]byte
 	params [32]byte
-	body   hash.Hash // of the bytes that it brought
+	body   hash.Hash // of the request's bytes
 	done   chan struct{}
-	ok     bool // there is something to give to one that comes again
+	ok     bool // there is an answer for a repeated request
 	outcome
 }
 
-// outcome is what came of a request.
+// outcome is the result of a request.
 type outcome struct {
-	revision *uint64 // of what the answer shows
-	raw      encoded // the JSON of the answer
-	err      error   // in its place
-	begun    bool    // events were told before
+	revision *uint64 // of the data in the answer
+	raw      encoded // the answer's JSON
+	err      error   // instead of an answer
+	begun    bool    // events were sent before
 }
 
-// begin finds what a request with a key gave before, or begins it: then the caller ends it. A request without a key is nil and never known.
+// begin returns the earlier outcome for a key, or begins the request; then the caller must call end. For a request without a key it returns nil.
 func (k *keys) begin(ctx context.Context, m *method, who Caller, key string, params []byte) (o *once, known bool, err error) {
 	if key == "" {
 		return nil, false, nil
@@ -89,7 +89,7 @@ func (k *keys) put(o *once) {
 	k.all[o.key] = o
 }
 
-// trim forgets the oldest answers where there are too many. Requests that run are not among them: they are never forgotten.
+// trim removes the oldest answers if there are too many. Running requests are not among them and stay.
 func (k *keys) trim() {
 	for len(k.order) > 1 && (len(k.order) > keptAnswers || k.size > keptBytes) {
 		k.size -= len(k.order[0].raw)
@@ -98,7 +98,7 @@ func (k *keys) trim() {
 	}
 }
 
-// end keeps what came of a request; one that did nothing is forgotten, so that it can be tried again.
+// end keeps the outcome of a request; one that did nothing is forgotten, so that it can be tried again.
 func (k *keys) end(o *once, ok bool, out outcome) {
 	if o == nil {
 		return
@@ -116,7 +116,7 @@ func (k *keys) end(o *once, ok bool, out outcome) {
 	close(o.done)
 }
 
-// same fails where bytes that a request brings are not those of the first time.
+// same returns an error if a repeated request has other bytes than the first.
 func (o *once) same(m *method, body io.Reader) error {
 	if !m.upload {
 		return nil
@@ -131,7 +131,7 @@ func (o *once) same(m *method, body io.Reader) error {
 	return nil
 }
 
-// do does a request, once for its key: again says that it was done before.
+// do runs a request, once for its key; again reports that it ran before.
 func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
 	key := ""
 	if k, ok := in.(interface{ key() string }); ok {
@@ -149,14 +149,14 @@ func (s *Server) do(r *request, m *method, in any) (done outcome, again bool) {
 	}
 	if o != nil {
 		r.body = io.TeeReader(r.body, o.body)
-		defer func() { s.keys.end(o, done.err == nil || m.shape == events, done) }() // what a stream did is done, even if it failed in the end
+		defer func() { s.keys.end(o, done.err == nil || m.shape == events, done) }() // what a stream did stays done, even if it failed in the end
 	}
 	done = s.run(r, m, in)
 	done.begun = r.begun
 	return done, false
 }
 
-// run does a request, and gives its answer as JSON. Before it reads it has room for what it may read.
+// run runs a request and returns its answer as JSON. Before it reads anything it reserves room for what it may read.
 func (s *Server) run(r *request, m *method, in any) outcome {
 	err := r.lease.want(r.ctx, m.pages()*s.limits.page)
 	if err == nil {
@@ -183,7 +183,8 @@ func (s *Server) run(r *request, m *method, in any) outcome {
 	return outcome{revision: r.revision, raw: raw, err: err}
 }
 
-// pages is the room that a request takes before it runs, in pages of answers. What others than those that read answer is small; what gives bytes has some of them at a time.
+// pages returns the room that a request reserves before it runs, in pages of answers. Only methods that read have large answers; those that write bytes hold
+// some of them at a time.
 func (m *method) pages() int {
 	switch {
 	case m.verb != http.MethodGet || m.shape == events:
@@ -194,7 +195,7 @@ func (m *method) pages() int {
 	return 1
 }
 
-// contextOf is a context that ends with either of two.
+// contextOf returns a context that ends with either of two.
 func contextOf(a, b context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(a)
 	stop := context.AfterFunc(b, func() { cancel(context.Canceled) })

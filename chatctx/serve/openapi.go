@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-// OpenAPI is the description of the API in OpenAPI 3.1, made of the table of methods.
+// OpenAPI returns the description of the API in OpenAPI 3.1, made from the table of methods.
 func OpenAPI() []byte { return described() }
 
 var described = sync.OnceValue(func() []byte {
@@ -37,12 +37,12 @@ var described = sync.OnceValue(func() []byte {
 		"components": map[string]any{"schemas": d.schemas, "securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}},
 	}, "", " ")
 	if err != nil {
-		panic(err) // the table alone goes in
+		panic(err) // only the table goes in
 	}
 	return raw
 })
 
-// describer makes schemas of Go's types. Named types stand in the components.
+// describer makes schemas of Go's types. Named types are in the components.
 type describer struct {
 	schemas map[string]any
 	names   map[reflect.Type]string
@@ -116,7 +116,7 @@ func objectOf(properties schema, required []string) schema {
 	return s
 }
 
-// written are types whose JSON is not that of their fields.
+// writtenTypes are types whose JSON differs from their fields.
 var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[json.RawMessage](): {},
 	reflect.TypeFor[time.Time]():       {"type": "string", "format": "date-time"},
@@ -125,7 +125,7 @@ var writtenTypes = map[reflect.Type]schema{
 	reflect.TypeFor[chatctx.Message](): message,
 }
 
-// message is a message, with its place where it stands on a branch.
+// message is a message, with its place if it is on a branch.
 var message = schema{"type": "object", "description": "a message as docs/cli.md has it", "required": []string{"role"}, "properties": schema{
 	"id": schema{"type": []any{"string", "null"}}, "role": schema{"enum": []any{"system", "user", "assistant", "tool"}}, "position": schema{"type": []any{"integer", "null"}}, "turn": schema{"type": []any{"string", "null"}},
 	"content": schema{"type": []any{"string", "array"}}, "tool_calls": schema{"type": "array"}, "tool_result": schema{"type": "object"}, "metadata": schema{"type": "object"},
@@ -133,7 +133,7 @@ var message = schema{"type": "object", "description": "a message as docs/cli.md 
 
 var textMarshaler, jsonMarshaler = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[json.Marshaler]()
 
-// of is the schema of a type.
+// of returns the schema of a type.
 func (d *describer) of(t reflect.Type) schema {
 	if s, ok := writtenTypes[t]; ok {
 		return s
@@ -177,7 +177,7 @@ func orNull(s schema) schema {
 	return schema{"anyOf": []any{s, schema{"type": "null"}}}
 }
 
-// structure is the schema of a struct: one with a name of its own stands in the components.
+// structure returns the schema of a struct. That of a named struct is in the components.
 func (d *describer) structure(t reflect.Type) schema {
 	if t.Name() == "" || strings.Contains(t.Name(), "[") {
 		return d.fields(t)
@@ -188,7 +188,7 @@ func (d *describer) structure(t reflect.Type) schema {
 		for n := 2; d.schemas[name] != nil; n++ {
 			name = strings.TrimRight(name, "0123456789") + strconv.Itoa(n)
 		}
-		d.names[t], d.schemas[name] = name, schema{} // it may have itself in it
+		d.names[t], d.schemas[name] = name, schema{} // it may contain itself
 		d.schemas[name] = d.fields(t)
 	}
 	return schema{"$ref": "#/components/schemas/" + name}

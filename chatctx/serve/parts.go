@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// partMethod is the notification that brings a part of a message that is longer than a line may be, in either direction.
+// partMethod is the notification with a part of a message that is too long for a line, in either direction.
 const partMethod = "$/part"
 
-// partParams are a part: the bytes of all parts of one message, in their order, are its line.
+// partParams are one part: the bytes of all parts of a message, in order, are its line.
 type partParams struct {
 	Of   json.RawMessage `json:"of"` // the same for all parts of a message
 	Data []byte          `json:"data"`
 	Last bool            `json:"last,omitempty"`
 }
 
-// parts are messages of which some parts came.
+// parts has the messages of which some parts have arrived.
 type parts struct {
 	all  map[string][]byte
 	size int
 }
 
-// mostParts bounds the messages that are begun at a time.
+// mostParts is the largest number of such messages.
 const mostParts = 100
 
-// add puts a part to those before it, and gives the message with the last one. Where it is too much, what came of the message is forgotten.
+// add appends a part to the earlier ones, and returns the message with the last one. If the message is too large, all its parts are dropped.
 func (p *parts) add(in *partParams) (line []byte, err error) {
 	of := string(in.Of)
 	got, known := p.all[of]
@@ -53,7 +53,7 @@ func (p *parts) forget(of string) {
 	delete(p.all, of)
 }
 
-// part takes a part of a message from the other side, and the message with its last one.
+// part reads a part of a message from the other side, and the whole message with the last part.
 func (c *rpc) part(params json.RawMessage) {
 	var in partParams
 	err := json.Unmarshal(params, &in)

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// mostPending is how many bytes of words wait for a reader; those after them are left out.
+// mostPending is how many bytes of words wait for a reader; words beyond that are left out.
 const mostPending = 256 << 10
 
-// mostTold is how many bytes of events wait for a reader who has no room with others.
+// mostTold is how many bytes of events wait for a reader that shares no room with others.
 const mostTold = 1 << 20
 
-// pump takes events to a reader that may be slower than what tells them: words that follow each other become one event, and those that are too much are left out.
-// Other events wait for room, and with them whoever tells them.
+// pump passes events to a reader that may be slower than their source: consecutive words become one event, and words beyond the limit are left out. Other
+// events wait for room, and so does their source.
 type pump struct {
 	tell func(event string, v any) error
 	room *room
@@ -24,7 +24,7 @@ type pump struct {
 	list    []told
 	words   int // bytes of deltas in the list
 	skipped map[string]bool
-	busy    bool // an event is being told
+	busy    bool // an event is being sent
 	ended   bool
 	gone    bool // the reader has gone
 	done    chan struct{}
@@ -34,7 +34,7 @@ type pump struct {
 type told struct {
 	event string
 	v     any
-	size  int // of its room
+	size  int // the room that it takes
 }
 
 func newPump(ctx context.Context, tell func(string, any) error, r *room) *pump {
@@ -74,7 +74,7 @@ func (p *pump) run() {
 	}
 }
 
-// leave forgets what waits, and what comes: the reader has gone.
+// leave drops the waiting events and all later ones, because the reader has gone.
 func (p *pump) leave() {
 	for _, t := range p.list {
 		p.room.add(-t.size)
@@ -83,11 +83,11 @@ func (p *pump) leave() {
 	p.end()
 }
 
-// put adds an event, as soon as there is room for it. Of a request that was stopped it adds what is left to say.
+// put adds an event as soon as there is room for it. After the request was stopped, it does not wait.
 func (p *pump) put(event string, v any) {
 	raw, err := encode(v, 0)
 	if err != nil {
-		return // of our own types there is JSON
+		return // our own types always encode
 	}
 	if p.room.take(p.ctx, len(raw)) != nil {
 		p.room.add(len(raw))
@@ -127,7 +127,7 @@ func (p *pump) delta(d delta) {
 	p.moved.Broadcast()
 }
 
-// flush waits until all is told, or the reader has gone.
+// flush waits until all events are sent, or the reader has gone.
 func (p *pump) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func (p *pump) flush() {
 	}
 }
 
-// close ends the pump, after what it has.
+// close ends the pump after its last event.
 func (p *pump) close() {
 	p.mu.Lock()
 	p.ended = true

@@ -13,39 +13,39 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-// Caller is who asks: the name stands beside what they decide, "" for the store's person.
+// Caller is the sender of a request: the name is recorded with its decisions; "" means the store's person.
 type Caller struct {
 	Name   string
 	Scopes []Scope
 
-	token *chatctx.Token // of the store; nil: another, or none
+	token *chatctx.Token // of the store; nil for another, or none
 }
 
 // May reports whether the caller has a scope.
 func (c Caller) May(s Scope) bool { return slices.Contains(c.Scopes, s) }
 
-// request is one call of a method, over whichever transport.
+// request is one call of a method, over any transport.
 type request struct {
 	ctx    context.Context
 	server *Server
 	store  *chatctx.Store
 	who    Caller
-	tell   func(event string, v any) error                 // of a method that streams
-	beat   func() error                                    // of one that may have nothing to tell for long; nil where that does not matter
-	write  func(mediaType, name string) (io.Writer, error) // of one that gives bytes; it is called once
-	body   io.Reader                                       // of one that takes bytes
-	room   *room                                           // for what waits to be read
+	tell   func(event string, v any) error                 // for a method that streams
+	beat   func() error                                    // for one that may be silent for long; nil if that does not matter
+	write  func(mediaType, name string) (io.Writer, error) // for one that writes bytes; it is called once
+	body   io.Reader                                       // for one that reads bytes
+	room   *room                                           // for events that wait to be read
 	lease  *lease                                          // of the server's room, for the answer
-	came   *lease                                          // of the room for what comes in; nil: that is counted elsewhere
-	params json.RawMessage                                 // as they came
-	match  *match                                          // what If-Match names; nil: nothing
+	came   *lease                                          // of the room for incoming bytes; nil if those are counted elsewhere
+	params json.RawMessage                                 // as they arrived
+	match  *match                                          // the content of If-Match; nil if there is none
 
-	begun    bool    // something of the answer was told or written
-	size     int     // about how large the answer is; 0: not known
-	revision *uint64 // of what the answer shows or has made; nil: it has none
+	begun    bool    // a part of the answer was sent
+	size     int     // the approximate size of the answer; 0 if unknown
+	revision *uint64 // of the data in the answer or of the change; nil if there is none
 }
 
-// refusal is a request that is not done whatever the store holds.
+// refusal is the error of a request that is refused whatever the store holds.
 type refusal struct {
 	status int // of HTTP
 	kind   string
@@ -54,7 +54,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
-// need fails where the caller has not a scope.
+// need returns an error if the caller lacks a scope.
 func (r *request) need(s Scope) error {
 	if r.who.May(s) {
 		return nil
@@ -62,20 +62,20 @@ func (r *request) need(s Scope) error {
 	return &refusal{403, "forbidden", "it needs the scope " + string(s)}
 }
 
-// target names a branch of a context. Neither may be left out: what the terminal works on is nobody else's.
+// target names a branch of a context. Both are required, since the terminal's current ones do not concern other programs.
 type target struct {
 	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
 	Branch  string `json:"branch" doc:"the name of the branch"`
 }
 
-// keyed is what changes something.
+// keyed is embedded in the parameters of changes.
 type keyed struct {
 	Key string `json:"key,omitempty" doc:"do it once for this key; over HTTP also Idempotency-Key"`
 }
 
 func (k *keyed) key() string { return k.Key }
 
-// change is the target of what changes a branch.
+// change is the target of a change of a branch.
 type change struct {
 	target
 	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the branch must have, else conflict; over HTTP also If-Match"`
@@ -86,12 +86,12 @@ func (c *change) expected() (context, branch string, revision **uint64) {
 	return c.Context, c.Branch, &c.Expect
 }
 
-// conversation names a context alone.
+// conversation names only a context.
 type conversation struct {
 	Context string `json:"context" doc:"the conversation: its id, or a title that is unique"`
 }
 
-// contextChange names a context that is changed.
+// contextChange names a context to change.
 type contextChange struct {
 	conversation
 	Expect *uint64 `json:"expect,omitempty" doc:"the revision that the conversation must have, else conflict; over HTTP also If-Match"`
@@ -102,13 +102,13 @@ func (c *contextChange) expected() (context, branch string, revision **uint64) {
 	return c.Context, "", &c.Expect
 }
 
-// hold takes room for messages that take about size bytes of memory before they are read: for them, and for their JSON.
+// hold reserves room for messages of about size bytes before they are read: for them, and for their JSON.
 func (r *request) hold(size int) error {
 	r.size = size
 	return r.lease.want(r.ctx, max(2*size, r.server.limits.page))
 }
 
-// holdWhole is hold for messages that make one answer, of which there is no next page.
+// holdWhole is hold for messages that make one answer without further pages.
 func (r *request) holdWhole(size int) error {
 	if most := 4 * r.server.limits.page; size > most {
 		return &refusal{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("what differs has %d MB, and an answer holds %d MB: name places on the branches (BRANCH@POSITION) to compare less, or read them with messages.list", size>>20, most>>20)}
@@ -116,7 +116,7 @@ func (r *request) holdWhole(size int) error {
 	return r.hold(size)
 }
 
-// expect has a change made only at a revision that is expected.
+// expect makes a change depend on the expected revision.
 func (r *request) expect(in any) error {
 	c, ok := in.(interface {
 		expected() (context, branch string, revision **uint64)
@@ -150,7 +150,7 @@ func (r *request) expect(in any) error {
 	return nil
 }
 
-// revisionOf is the present revision of a branch, or with "" of a conversation.
+// revisionOf returns the current revision of a branch, or, if branch is "", of a conversation.
 func (r *request) revisionOf(context, branch string) (uint64, error) {
 	c, err := r.store.Context(r.ctx, context)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *request) revisionOf(context, branch string) (uint64, error) {
 	return info.Revision, nil
 }
 
-// settled is a conversation with what programs that died left of replies. Nothing is written.
+// settled returns a conversation with what dead programs left of replies. It writes nothing.
 func (r *request) settled(ref string) (*chatctx.ChatContext, error) {
 	c, err := r.store.Context(r.ctx, ref)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *request) settled(ref string) (*chatctx.ChatContext, error) {
 	return c.Settled(r.ctx)
 }
 
-// snapshot takes the branch as it is now, with what a program that died left of a reply. Nothing is written.
+// snapshot returns the branch as it is now, with what a dead program left of a reply. It writes nothing.
 func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.store.Context(r.ctx, t.Context)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *request) snapshot(t target) (*chatctx.ChatContext, *chatctx.Snapshot, e
 	return c, s, err
 }
 
-// snapshotToChange is snapshot for what goes on from the end of the branch: what a program that died left of a reply is put there first.
+// snapshotToChange is snapshot for a change at the end of the branch: it first puts what a dead program left of a reply there.
 func (r *request) snapshotToChange(t target) (*chatctx.ChatContext, *chatctx.Snapshot, error) {
 	c, err := r.store.Context(r.ctx, t.Context)
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *request) snapshotToChange(t target) (*chatctx.ChatContext, *chatctx.Sna
 	return r.snapshot(t)
 }
 
-// commit makes what fill puts into a batch on the branch: one transaction, one operation.
+// commit makes the changes that fill puts into a batch on the branch: one transaction, one operation.
 func (r *request) commit(t change, fill func(*chatctx.Batch)) (*chatctx.Committed, error) {
 	b := r.store.Begin(t.Context, t.Branch)
 	fill(b)
@@ -219,7 +219,7 @@ func (r *request) commit(t change, fill func(*chatctx.Batch)) (*chatctx.Committe
 	return done, err
 }
 
-// conversation is a conversation as it is now.
+// conversation returns a conversation as it is now.
 func (r *request) conversation(ref string) (*chatctx.ChatContext, *chatctx.ContextInfo, error) {
 	c, err := r.store.Context(r.ctx, ref)
 	if err != nil {
@@ -239,13 +239,13 @@ func (r *request) onContext(ref string, fill func(*chatctx.Batch)) (*chatctx.Com
 	return b.Commit(r.ctx)
 }
 
-// list is a page of things.
+// list is a page of items.
 type list[T any] struct {
 	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty"` // the cursor of the page after it; "": this is the last
+	Next  string `json:"next,omitempty"` // the cursor of the next page; "" on the last one
 }
 
-// listOf never has null in the place of no items.
+// listOf returns a list in which no items are [], not null.
 func listOf[T any](items []T) list[T] {
 	if items == nil {
 		items = []T{}
@@ -253,7 +253,7 @@ func listOf[T any](items []T) list[T] {
 	return list[T]{Items: items}
 }
 
-// kindOf gives an error's code, kind and HTTP status.
+// kindOf returns an error's code, kind and HTTP status.
 func kindOf(err error) (code int, kind string, status int) {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -272,7 +272,7 @@ func kindOf(err error) (code int, kind string, status int) {
 	return code, kind, 500
 }
 
-// codes are those of refusals.
+// codes are the codes of refusals.
 var codes = map[string]int{"usage": contract.Usage, "conflict": contract.Conflict, "forbidden": contract.Failed, "too_slow": contract.Failed, "too_large": contract.Failed, "too_many": contract.Failed, "failed": contract.Failed}
 
 // statuses are the HTTP statuses of kinds.

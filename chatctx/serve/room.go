@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Room in a server.
+// The room in a server.
 const (
 	waiting  = 16        // pages of answers that may wait to be read, in all
-	mostHeld = 128 << 20 // bytes of requests, with what becomes of them; of those that are small a quarter more
+	mostHeld = 128 << 20 // bytes of requests with their decoded form; a quarter more for small ones
 	small    = 16 << 20  // bytes that a small request holds
 	freely   = 64 << 10  // bytes of a request that need no room
 )
 
-// errLarge: a request is too large.
+// errLarge means that a request is too large.
 var errLarge = &refusal{http.StatusRequestEntityTooLarge, "too_large", "a request has at most 64 MB; larger content goes by uploads.add"}
 
-// errBusy: there is no room for another answer.
+// errBusy means that there is no room for another answer.
 var errBusy = &refusal{http.StatusServiceUnavailable, "busy", "too many answers wait to be read: ask again in a moment"}
 
-// room bounds the bytes in memory that wait for a reader.
+// room limits the bytes in memory that wait for a reader.
 type room struct {
 	most int
-	of   *room // of which this one is a part; nil: of none
+	of   *room // the room that this one is a part of; nil for none
 
 	mu    sync.Mutex
 	used  int
 	freed chan struct{} // closed, and replaced, when there is more room; nil while nobody waits
 }
 
-// take waits until n bytes have room. What is larger than all of it goes in alone.
+// take waits until n bytes have room. More bytes than the whole room go in alone.
 func (r *room) take(ctx context.Context, n int) error {
 	for n > 0 {
 		r.mu.Lock()
@@ -55,7 +55,7 @@ func (r *room) take(ctx context.Context, n int) error {
 	return nil
 }
 
-// try takes n bytes where they have room now.
+// try takes n bytes if they have room now.
 func (r *room) try(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *room) try(n int) bool {
 	return true
 }
 
-// add takes n bytes whether there is room or not; below 0 it gives some back. It may be called on nil.
+// add takes n bytes whether there is room or not; a negative n gives some back. It may be called on nil.
 func (r *room) add(n int) {
 	if r == nil || n == 0 {
 		return
@@ -81,15 +81,15 @@ func (r *room) add(n int) {
 	}
 }
 
-// lease is the room that one answer has.
+// lease is the room that one answer holds.
 type lease struct {
 	room     *room
 	held     int
-	patience time.Duration // how long it waits for room; 0: as long as its request
+	patience time.Duration // how long it waits for room; 0 means as long as its request
 }
 
-// want has the lease hold n bytes. What it held before is given back first, so that those who want more do not wait for each other: nothing that counts may be in memory
-// then. Without room in time it holds nothing, and the request is refused.
+// want makes the lease hold n bytes. It first gives back what it held, so that leases that want more do not wait for each other; so nothing large may be in
+// memory then. If there is no room in time, it holds nothing and returns an error.
 func (l *lease) want(ctx context.Context, n int) error {
 	if l.free(); n == 0 {
 		return nil
@@ -110,7 +110,8 @@ func (l *lease) want(ctx context.Context, n int) error {
 	return err
 }
 
-// is says how many bytes the answer has. Where they are more than was thought, and there is no room for them, the request is refused; not where it has changed something.
+// is sets how many bytes the answer has. If they are more than expected and there is no room for them, it returns errBusy, unless the request has changed
+// something.
 func (l *lease) is(n int, changed bool) error {
 	r := l.room
 	r.mu.Lock()

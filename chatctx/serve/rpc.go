@@ -19,11 +19,11 @@ import (
 	"github.com/chatctx/chatctx/internal/contract"
 )
 
-// Limits of a conversation over standard input and output.
+// The limits of a conversation over standard input and output.
 const (
-	mostMessage = 96 << 20  // bytes of a message in parts that comes in: as much as an artifact in base64
+	mostMessage = 96 << 20  // bytes of an incoming message in parts: enough for an artifact in base64
 	chunk       = 256 << 10 // bytes of content in a notification
-	mostRunning = 1000      // requests at a time
+	mostRunning = 1000      // concurrent requests
 	mostRefused = 1000      // refusals that wait to be read
 	endTime     = 700 * time.Millisecond
 )
@@ -33,7 +33,7 @@ const (
 	codeParse   = -32700
 	codeInvalid = -32600
 	codeMethod  = -32601
-	codeFirst   = -32002 // initialize has to come first
+	codeFirst   = -32002 // initialize must come first
 )
 
 // The lines that come in and go out.
@@ -70,44 +70,44 @@ type (
 	}
 )
 
-// initialized answers initialize.
+// initialized is the answer to initialize.
 type initialized struct {
 	Protocol int        `json:"protocol"`
 	Program  string     `json:"program"`
-	Format   int        `json:"format"` // version of the store's
+	Format   int        `json:"format"` // the version of the store's format
 	Store    chatctx.ID `json:"store"`
 	Methods  []string   `json:"methods"`
-	Line     int        `json:"line"`    // the most bytes of a line
-	Message  int        `json:"message"` // the most bytes of a message that comes in parts
+	Line     int        `json:"line"`    // the longest line, in bytes
+	Message  int        `json:"message"` // the largest message in parts, in bytes
 }
 
-// errUnread: the other side asks and does not read.
+// errUnread means that the other side sends requests and does not read the answers.
 var errUnread = errors.New("the other side goes on asking and does not read what it is answered")
 
-// rpc is one conversation.
+// rpc is one conversation with another program.
 type rpc struct {
 	server *Server
 	ctx    context.Context
-	lost   context.CancelCauseFunc // of ctx, where going on has no sense any more
-	begun  bool                    // initialize came
-	parts  parts                   // of messages that come in
+	lost   context.CancelCauseFunc // ends ctx when going on makes no sense
+	begun  bool                    // initialize has come
+	parts  parts                   // of incoming messages
 
-	out  sync.Mutex // a line at a time
+	out  sync.Mutex // one line at a time
 	w    io.Writer
-	sent int // messages that went out in parts
+	sent int // the number of messages sent in parts
 
 	mu      sync.Mutex
-	stops   map[string]context.CancelFunc // of the requests that run, by their ids
-	running int                           // those without an id too
+	stops   map[string]context.CancelFunc // of the running requests, by their ids
+	running int                           // also those without an id
 	held    int                           // bytes of their lines
 	refused int                           // refusals that wait to be read
 	ended   bool
 	work    sync.WaitGroup
 }
 
-// ServeStdio answers JSON-RPC 2.0, one message a line, until in or ctx ends; then what runs is stopped, and it returns within a second, whether the other side reads or
-// not. The other side may do everything. Nothing but answers and notifications is written to out; where they are not read, some 64 MB of them wait, and fewer deltas
-// are sent. Requests that nobody could answer end it with an error.
+// ServeStdio answers JSON-RPC 2.0, one message on each line, until in or ctx ends. Then it stops the running requests, and returns within a second whether the
+// other side reads or not. The other side has all scopes. Only answers and notifications are written to out; if they are not read, some 64 MB of them wait, and
+// fewer deltas are sent. It returns an error if the other side sends more requests than can be answered.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
@@ -132,12 +132,12 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	go func() { c.work.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(endTime): // whoever does not read our answers does not hold us up
+	case <-time.After(endTime): // a side that does not read must not delay the end
 	}
 	return err
 }
 
-// readLines takes the lines of in, nil for one of more bytes than most. A line is the taker's.
+// readLines calls take with each line of in, and with nil for a line of more than most bytes. take may keep the line.
 func readLines(in io.Reader, most int, take func(line []byte)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -168,14 +168,14 @@ func readLines(in io.Reader, most int, take func(line []byte)) error {
 	}
 }
 
-// lineOf is a message as a line.
+// lineOf returns a message as a line.
 func lineOf(v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := json.NewEncoder(&b).Encode(v) // which ends with a newline
+	err := json.NewEncoder(&b).Encode(v) // it ends with a newline
 	return b.Bytes(), err
 }
 
-// send writes a message that is no answer. Whoever does not read holds up those that write; what they hold is counted.
+// send writes a message that is not an answer. A slow reader delays the writers; the bytes that they hold are counted.
 func (c *rpc) send(v any) error {
 	line, err := lineOf(v)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *rpc) send(v any) error {
 	return c.sendLine(line)
 }
 
-// sendLine writes a line that comes in pieces, in parts where it is too long for one.
+// sendLine writes a line that comes in pieces, in parts if it is too long.
 func (c *rpc) sendLine(pieces ...[]byte) error {
 	rest := 0
 	var all []io.Reader
@@ -233,7 +233,7 @@ func (c *rpc) write(pieces ...[]byte) error {
 	return nil
 }
 
-// refuse answers a request that does not run. Who reads the lines does not wait for it: else the end of the input would not be seen.
+// refuse answers a request that does not run, without waiting until that is read, since otherwise the end of the input would not be seen.
 func (c *rpc) refuse(id json.RawMessage, code int, text string) {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -241,7 +241,7 @@ func (c *rpc) refuse(id json.RawMessage, code int, text string) {
 	c.aside(rpcFailure{"2.0", id, rpcError{Code: code, Message: text}})
 }
 
-// aside sends a small message beside the reading of lines.
+// aside sends a small message while lines are read.
 func (c *rpc) aside(v any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,14 +252,14 @@ func (c *rpc) aside(v any) {
 		return
 	}
 	c.work.Go(func() {
-		_ = c.send(v) // who is gone gets no answer
+		_ = c.send(v) // a side that has gone gets no answer
 		c.mu.Lock()
 		c.refused--
 		c.mu.Unlock()
 	})
 }
 
-// line takes a line from the other side.
+// line handles a line from the other side.
 func (c *rpc) line(line []byte) {
 	m, code, fault := parseRequest(line)
 	switch {
@@ -283,7 +283,7 @@ func (c *rpc) line(line []byte) {
 	}
 }
 
-// parseRequest reads a line; fault says what is wrong with it.
+// parseRequest parses a line; fault says what is wrong with it.
 func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 	m = &rpcRequest{size: len(line)}
 	switch {
@@ -300,7 +300,7 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 	err := members(line, func(name string, value []byte) error {
 		switch name {
 		case "jsonrpc":
-			_ = json.Unmarshal(value, &version) // another kind of value is another version
+			_ = json.Unmarshal(value, &version) // another type of value is another version
 		case "id":
 			m.ID = value
 		case "method":
@@ -335,12 +335,12 @@ func initialize(r *request, _ any) (any, error) {
 	return v, nil
 }
 
-// cancel stops a request, which then answers with what came of it.
+// cancel stops a request, which then answers with its outcome.
 func (c *rpc) cancel(params json.RawMessage) {
 	var in struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(params, &in) // a notification is not answered
+	_ = json.Unmarshal(params, &in) // a notification gets no answer
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stop := c.stops[string(in.ID)]; stop != nil {
@@ -397,7 +397,7 @@ func (c *rpc) leave(in *rpcRequest) {
 	c.held -= in.size
 }
 
-// run does a method. Bytes that it takes come as base64 in the parameter data; those that it gives go in notifications before its answer.
+// run calls a method. Bytes for it come as base64 in the parameter data; bytes from it go in notifications before its answer.
 func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outcome {
 	r := &request{ctx: ctx, server: c.server, store: c.server.store, who: Caller{Scopes: Scopes}, room: c.server.room, lease: l, params: in.Params, body: http.NoBody}
 	var err error
@@ -426,7 +426,7 @@ func (c *rpc) run(ctx context.Context, m *method, in *rpcRequest, l *lease) outc
 	return done
 }
 
-// takeData takes the bytes out of parameters.
+// takeData separates the bytes from the other parameters.
 func takeData(m *method, params json.RawMessage) (json.RawMessage, io.Reader, error) {
 	all := map[string]json.RawMessage{}
 	if len(params) > 0 && json.Unmarshal(params, &all) != nil {
@@ -457,13 +457,13 @@ func (w *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// answer answers a request; a notification gets none.
+// answer answers a request; a notification gets no answer.
 func (c *rpc) answer(id json.RawMessage, done outcome) {
 	switch {
 	case id == nil:
 	case done.err != nil:
 		e := errorOf(done.err)["error"]
-		_ = c.send(rpcFailure{"2.0", id, rpcError{Code: e.Code, Message: e.Message, Data: &e}}) // who is gone gets no answer
+		_ = c.send(rpcFailure{"2.0", id, rpcError{Code: e.Code, Message: e.Message, Data: &e}}) // a side that has gone gets no answer
 	default:
 		_ = c.sendLine(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":`, id), done.raw, []byte("}\n"))
 	}

@@ -20,12 +20,12 @@ func ruleMethods() []*method {
 	}
 }
 
-// scoped names a conversation, or with "" the store.
+// scoped names a conversation, or the store if it is "".
 type scoped struct {
 	Context string `json:"context,omitempty" doc:"the conversation; left out: the store"`
 }
 
-// id is the id of the conversation, zero for the store.
+// id returns the id of the conversation, zero for the store.
 func (in *scoped) id(r *request) (chatctx.ID, error) {
 	if in.Context == "" {
 		return chatctx.ID{}, nil
@@ -134,7 +134,7 @@ func listTools(r *request, in *scoped) (list[contract.Tool], error) {
 	}
 	var items []contract.Tool
 	for i := range tools {
-		items = append(items, contract.ToolOf(&tools[i])) // of its environment it has the names alone
+		items = append(items, contract.ToolOf(&tools[i])) // with only the names of its environment
 	}
 	return listOf(items), nil
 }

@@ -20,7 +20,7 @@ func sendMethods() []*method {
 	}
 }
 
-// asked says who is asked.
+// asked says whom to ask.
 type asked struct {
 	Model    string                     `json:"model,omitempty" doc:"the model; else that of the settings"`
 	Provider string                     `json:"provider,omitempty" doc:"where it is asked; else its name tells"`
@@ -54,7 +54,7 @@ type (
 		Branch  string `json:"branch"`
 		Type    string `json:"type"` // text, thinking, refusal …
 		Text    string `json:"text"`
-		Skipped bool   `json:"skipped,omitempty"` // words before these were left out, since they were not read in time; the message has all
+		Skipped bool   `json:"skipped,omitempty"` // earlier words were left out because they were not read in time; the message has all
 	}
 	arrived struct {
 		Branch  string         `json:"branch"`
@@ -63,7 +63,7 @@ type (
 	retried struct {
 		Branch  string  `json:"branch"`
 		Kind    string  `json:"kind"`
-		Seconds float64 `json:"seconds"` // until it is asked again
+		Seconds float64 `json:"seconds"` // until the request is sent again
 	}
 	failed struct {
 		Branch string         `json:"branch"`
@@ -72,13 +72,13 @@ type (
 	}
 )
 
-// answers are what a send came to: an answer each branch, and who failed.
+// answers are the result of a send: an answer for each branch, and the failures.
 type answers struct {
 	Answers []contract.Answer `json:"answers"`
 	Failed  []failed          `json:"failed"`
 }
 
-// mostAsked bounds how many answers one request asks for: each of them is paid for.
+// mostAsked bounds how many answers one request asks for, since each costs money.
 const mostAsked = 32
 
 func send(r *request, in *sendParams) (answers, error) {
@@ -156,7 +156,7 @@ func retry(r *request, in *retryParams) (answers, error) {
 	return out, err
 }
 
-// fits words an error of a provider that would not take a message as it is.
+// fits describes the error of a provider that would not take a message unchanged.
 func fits(err error) error {
 	var not *turn.NotTakenError
 	if errors.As(err, &not) {
@@ -165,14 +165,14 @@ func fits(err error) error {
 	return err
 }
 
-// sending is a send on its way.
+// sending is a running send.
 type sending struct {
 	r    *request
 	in   *asked
 	turn *turn.Turn
 	snap *chatctx.Snapshot
 	pump *pump
-	end  func() // of the executor
+	end  func() // ends the executor
 }
 
 func (r *request) sending(at target, in *asked) (*sending, error) {
@@ -218,7 +218,7 @@ func (s *sending) close() {
 	s.end()
 }
 
-// show has a turn's events told.
+// show passes a turn's events on.
 func (s *sending) show(t *turn.Turn) {
 	branch := t.Branch
 	t.Show = func(e turn.Event) {
@@ -243,7 +243,7 @@ func (s *sending) one(messages ...*chatctx.Message) (answers, error) {
 	return v, err
 }
 
-// answersOf shapes what a send came to.
+// answersOf returns the answers of a send.
 func answersOf(out *turn.Outcome) []contract.Answer {
 	all := []contract.Answer{}
 	if out == nil {

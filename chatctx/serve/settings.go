@@ -23,7 +23,7 @@ func settingMethods() []*method {
 	}
 }
 
-// maySet fails where a setting could say where a request goes, which key goes along, or what may run, and the caller may not say that.
+// maySet refuses settings that could say where a request goes, which key goes with it, or what may run, unless the caller has the scope admin.
 func (r *request) maySet(set map[string]json.RawMessage) error {
 	for name := range set {
 		if s, ok := settings.Lookup(name); !ok || !s.Harmless {
@@ -120,7 +120,7 @@ func setStoreSettings(r *request, in *storeSettings) (contract.Settings, error) 
 	return r.set(in.Settings, func() (*chatctx.Committed, error) { return r.store.SetSettings(r.ctx, in.Settings) })
 }
 
-// set sets settings where the caller may.
+// set sets settings if the caller may.
 func (r *request) set(set map[string]json.RawMessage, do func() (*chatctx.Committed, error)) (contract.Settings, error) {
 	if err := r.maySet(set); err != nil {
 		return contract.Settings{}, err

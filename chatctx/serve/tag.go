@@ -11,10 +11,10 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// The tag of an answer is "REVISION-HASH": If-Match goes by the revision of the branch or conversation that it shows, If-None-Match by the hash of its bytes, since much
-// that an answer shows moves no revision of its own. An answer that shows none has the hash alone; what a change made has the revision alone.
+// The tag of an answer is "REVISION-HASH". If-Match uses the revision of the branch or conversation in the answer, If-None-Match the hash of its bytes, since
+// much of an answer has no revision of its own. An answer without a revision has only the hash; the result of a change has only the revision.
 
-// tagOf is the tag of an answer.
+// tagOf returns the tag of an answer.
 func tagOf(revision *uint64, shown []byte) string {
 	var parts []string
 	if revision != nil {
@@ -30,13 +30,13 @@ func tagOf(revision *uint64, shown []byte) string {
 	return `"` + strings.Join(parts, "-") + `"`
 }
 
-// match is what If-Match names.
+// match is the content of If-Match.
 type match struct {
 	any       bool // "*"
 	revisions []uint64
 }
 
-// matchOf reads If-Match; nil where there is none. A weak tag matches nothing, nor does one without a revision.
+// matchOf parses If-Match; it returns nil if there is none. Weak tags and tags without a revision match nothing.
 func matchOf(h http.Header) (*match, error) {
 	tags, err := tagsOf(h, "If-Match")
 	if len(tags) == 0 || err != nil {
@@ -55,10 +55,10 @@ func matchOf(h http.Header) (*match, error) {
 
 func (m *match) has(revision uint64) bool { return m.any || slices.Contains(m.revisions, revision) }
 
-// one is a revision that it names, 0 where it names none.
+// one returns one of its revisions, 0 if it has none.
 func (m *match) one() uint64 { return append(m.revisions, 0)[0] }
 
-// noneMatches reports whether an answer is none that If-None-Match names, weak or not.
+// noneMatches reports whether If-None-Match does not name the answer's tag, weak or not.
 func noneMatches(h http.Header, tag string) (bool, error) {
 	tags, err := tagsOf(h, "If-None-Match")
 	for _, t := range tags {
@@ -69,7 +69,7 @@ func noneMatches(h http.Header, tag string) (bool, error) {
 	return true, err
 }
 
-// tagsOf are the tags of a header: each in quotes, perhaps weak, or a star.
+// tagsOf returns the tags of a header: each in quotes, perhaps weak, or a star.
 func tagsOf(h http.Header, name string) ([]string, error) {
 	var tags []string
 	for _, line := range h.Values(name) {

@@ -58,7 +58,7 @@ func startTask(r *request, in *startParams) (contract.Task, error) {
 	return r.task(child, nil)
 }
 
-// task is a sub-context as it is now, with what its end made.
+// task returns a sub-context as it is now, with the result of its end.
 func (r *request) task(child *chatctx.ChatContext, end *chatctx.TaskEnded) (contract.Task, error) {
 	info, err := child.TaskInfo(r.ctx)
 	if err != nil {

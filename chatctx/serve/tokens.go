@@ -16,12 +16,12 @@ func tokenMethods() []*method {
 	}
 }
 
-// tokenInfo is a token. The secret is that of a new one.
+// tokenInfo is a token. Only a new one has its secret.
 type tokenInfo struct {
 	Token   string     `json:"token"`
 	Scopes  []string   `json:"scopes"`
 	Created *time.Time `json:"created_at"`
-	By      string     `json:"by,omitempty"` // who made it
+	By      string     `json:"by,omitempty"` // its maker
 	Secret  string     `json:"secret,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func addToken(r *request, in *tokenParams) (tokenInfo, error) {
 	return tokenInfo{Token: in.Token, Scopes: in.Scopes, Secret: secret}, err
 }
 
-// CheckScopes fails where a word is no scope.
+// CheckScopes returns an error if a word is not a scope, or there are none.
 func CheckScopes(words []string) error {
 	for _, w := range words {
 		if !slices.Contains(Scopes, Scope(w)) {

@@ -1,7 +1,7 @@
-// Package page has the files of the page that `chatctx web` shows: plain modules of JavaScript without a build step, which ask the API of package serve and nothing
-// else. A program that serves the API gives Files to serve.Options to show it too.
+// Package page has the files of the page that `chatctx web` shows: plain JavaScript modules without a build step, which use only the API of package serve. A
+// program that serves the API passes Files in serve.Options to show it too.
 //
-// vendor/markdown-it.js is markdown-it 15.0.3 as it is published (MIT, its licence is beside it).
+// vendor/markdown-it.js is markdown-it 15.0.3 as published (MIT; its licence is beside it).
 package page
 
 import (
@@ -12,7 +12,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Files are index.html and what it loads.
+// Files has index.html and the files that it loads.
 var Files = func() fs.FS {
 	files, err := fs.Sub(assets, "assets")
 	if err != nil {
