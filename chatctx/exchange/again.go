@@ -11,13 +11,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// A file that was imported to its end is noted in the store by what it holds, with what the report said of it. The same file is then hashed and
-// not read. readersVersion goes up when a reader takes from a file what it did not before.
+// When a file was imported completely, the store keeps a note of its contents and of the report about it. The same file is then hashed but not read again.
+// readersVersion is raised when a reader reads more from a file than before.
 const readersVersion = 1
 
-// noted is what the note of a file keeps.
+// noted is the content of a file's note.
 type noted struct {
-	Messages        int       `json:"messages"` // that count as duplicated when the file comes again
+	Messages        int       `json:"messages"` // that count as duplicated when the file is imported again
 	Structural      int       `json:"structural,omitempty"`
 	Skipped         int       `json:"skipped,omitempty"`
 	SkippedContexts int       `json:"skipped_contexts,omitempty"`
@@ -26,10 +26,10 @@ type noted struct {
 	Uses            []string  `json:"uses,omitempty"` // other files of its folder
 }
 
-// maxNotedWarnings is how many warnings about a file are noted; one with more is read again.
+// maxNotedWarnings is the largest number of noted warnings about a file; one with more is read again.
 const maxNotedWarnings = 100
 
-// passing is a file on its way in, for its note.
+// passing collects the note of the file that is being read.
 type passing struct {
 	conversations []chatctx.SourceLink
 	messages      int
@@ -40,7 +40,7 @@ func (im *importer) beginNote() {
 	im.passing = &passing{before: *im.report}
 }
 
-// see notes that the file holds a conversation.
+// see records that the file has a conversation.
 func (p *passing) see(format, conversation string, messages int) {
 	if p != nil {
 		p.conversations = append(p.conversations, chatctx.SourceLink{Format: format, Conversation: conversation})
@@ -48,7 +48,7 @@ func (p *passing) see(format, conversation string, messages int) {
 	}
 }
 
-// endNote notes a file that was read as a whole.
+// endNote adds the note of a file that was read completely.
 func (im *importer) endNote(f *file, sum *summing) error {
 	p, now := im.passing, im.report
 	im.passing = nil
@@ -70,19 +70,19 @@ func (im *importer) endNote(f *file, sum *summing) error {
 	return nil
 }
 
-// again puts a file on the report that is known, and there, as a whole.
+// again reports a known file without reading it, if the store has all of it.
 func (im *importer) again(f *file) (bool, error) {
 	if im.knownFile == nil || f.size < 0 || f.logged() {
 		return false, nil
 	}
 	before := im.exact
-	var unreadable error // which reading it will tell
+	var unreadable error // reading the file reports it
 	known, done, err := im.knownFile(f.identity(), func() (sum pool.Hash, err error) {
 		sum, unreadable = im.sum(f)
 		return sum, unreadable
 	})
 	if unreadable != nil || err == nil && known == nil {
-		im.exact = before // it is read once more
+		im.exact = before // the file is read once more
 		return false, nil
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func (im *importer) again(f *file) (bool, error) {
 	return true, im.counted(known.Conversations, done)
 }
 
-// sum hashes a file.
+// sum returns the hash of a file.
 func (im *importer) sum(f *file) (pool.Hash, error) {
 	rc, err := f.open()
 	if err != nil {
@@ -110,7 +110,7 @@ func (im *importer) sum(f *file) (pool.Hash, error) {
 	return s.sum(), err
 }
 
-// recount puts on the report what it said of a file before; its messages are duplicated now.
+// recount repeats the earlier report about a file; its messages are duplicated now.
 func (im *importer) recount(f *file, was *noted) {
 	rep := im.report
 	rep.Files++
@@ -126,12 +126,12 @@ func (im *importer) recount(f *file, was *noted) {
 	im.progress.Messages += was.Messages
 }
 
-// identity is what a file is known by, but for its hash.
+// identity returns what identifies a file, besides its hash.
 func (f *file) identity() chatctx.ImportedFile {
 	return chatctx.ImportedFile{Name: path.Base(f.path), Size: f.size, Reader: readersVersion}
 }
 
-// summed is the same file, hashed while it is read.
+// summed returns the same file, hashed while it is read.
 func (f *file) summed() (*file, *summing) {
 	s := newSumming(nil)
 	out := *f
@@ -146,7 +146,7 @@ func (f *file) summed() (*file, *summing) {
 	return &out, s
 }
 
-// summing hashes what is read.
+// summing hashes everything that is read.
 type summing struct {
 	io.Reader
 	hash hash.Hash
@@ -164,7 +164,7 @@ func (s *summing) Read(p []byte) (int, error) {
 
 func (s *summing) sum() pool.Hash { return pool.Hash(s.hash.Sum(nil)) }
 
-// unchanged is what a reading asks about single conversations; nil where nothing is stored.
+// unchanged returns the function that checks single conversations; nil if nothing is stored.
 func (im *importer) unchanged() func(chatctx.SourceLink, pool.Hash) (bool, error) {
 	if im.known == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// asset reads what a pointer of ChatGPT names: a file of the export whose name begins with the asset's id. Where the export
-// does not hold it the pointer is kept as it is.
+// asset returns the part for a pointer of ChatGPT: the file of the export whose name begins with the asset's id. If the export lacks it, the pointer is kept
+// unchanged.
 func (c *chatgpt) asset(v value) pool.Part {
 	id := assetID(v.get("asset_pointer").str())
 	if p, ok := c.load(id); ok {
@@ -19,7 +19,7 @@ func (c *chatgpt) asset(v value) pool.Part {
 	return unknownPart(v)
 }
 
-// attachments are the files that a message came with and that parts do not hold yet, where the export has them.
+// attachments returns the files of a message that are not among its parts yet, if the export has them.
 func (c *chatgpt) attachments(v value, have []pool.Part) []pool.Part {
 	var parts []pool.Part
 	for a := range v.at("metadata", "attachments").items() {
@@ -51,7 +51,7 @@ func (c *chatgpt) load(id string) (pool.Part, bool) {
 	return filePart(path.Base(f.path), b), len(b) > 0
 }
 
-// filePart is an image or document of bytes, by what they are.
+// filePart returns bytes as an image or document, by their content.
 func filePart(name string, b []byte) pool.Part {
 	p := pool.Part{Type: pool.DocumentPart, Name: name, Data: b, Size: int64(len(b))}
 	p.MediaType = pool.SniffMediaType(b)
@@ -61,7 +61,7 @@ func filePart(name string, b []byte) pool.Part {
 	return p
 }
 
-// assetID is the id in file-service://file-ABC, sediment://file_0123#page and the like.
+// assetID returns the id in file-service://file-ABC, sediment://file_0123#page and the like.
 func assetID(pointer string) string {
 	if _, rest, ok := strings.Cut(pointer, "://"); ok {
 		pointer = rest
@@ -72,7 +72,7 @@ func assetID(pointer string) string {
 	return pointer
 }
 
-// assetFile finds the file whose name, without its folders, is id or begins with it; nil for none.
+// assetFile returns the file whose name, without its folders, is id or begins with it; nil if there is none.
 func (r *reading) assetFile(id string) *file {
 	if id == "" || r.file.within == nil {
 		return nil
@@ -91,11 +91,11 @@ func (r *reading) assetFile(id string) *file {
 	return f
 }
 
-// assets are the files of a container by their names, sorted.
+// assets are the files of a container, sorted by name.
 type assets []struct{ base, path string }
 
 func newAssets(c container) *assets {
-	names, _ := c.list() // one that cannot be listed has none
+	names, _ := c.list() // a container that cannot be listed has no files
 	a := make(assets, len(names))
 	for i, n := range names {
 		a[i].base, a[i].path = path.Base(n), n
@@ -104,7 +104,7 @@ func newAssets(c container) *assets {
 	return &a
 }
 
-// find gives the path of the first file that is id, or id and then something that is no part of an id.
+// find returns the path of the first file whose name is id, or id followed by something that cannot belong to an id.
 func (a assets) find(id string) string {
 	i, _ := slices.BinarySearchFunc(a, id, func(x struct{ base, path string }, id string) int { return strings.Compare(x.base, id) })
 	for ; i < len(a) && strings.HasPrefix(a[i].base, id); i++ {

@@ -8,12 +8,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// anthropic is the provider that signed what these blocks hold.
+// anthropicProvider is the provider that signed these blocks.
 const anthropicProvider = "anthropic"
 
-// blocks reads content as Anthropic's API has it, a string or blocks, into messages in a row: copies of m with what the role says, and
-// a tool message for each result, in the order of the blocks. There is at least one. record is the id of the record, for calls
-// without an id.
+// blocks returns the messages for content in the form of Anthropic's API, a string or blocks: copies of m with what its role says, and a tool message for each
+// result, in the order of the blocks. There is at least one. record is the id of the record, for calls without an id.
 func blocks(m *chatctx.Message, v value, record string) []*chatctx.Message {
 	b := &blockReader{model: m.Meta.Model, template: *m, record: record}
 	switch v.kind() {
@@ -38,10 +37,10 @@ type blockReader struct {
 	model    string
 	record   string
 	out      []*chatctx.Message
-	now      *chatctx.Message // the message that blocks go into; nil after a result
+	now      *chatctx.Message // the message for the next blocks; nil after a result
 }
 
-// open is the message that the next block belongs to. The figures of the record are with its first one.
+// open returns the message for the next block. Only the first message of a record has its figures.
 func (b *blockReader) open() *chatctx.Message {
 	if b.now == nil {
 		m := b.template
@@ -103,7 +102,7 @@ var (
 	toolUseKnown  = keys("type", "id", "name", "input", "cache_control")
 )
 
-// rawBeyond is the block where it has other members than the known ones; else nil.
+// rawBeyond returns the block if it has other members than the known ones; else nil.
 func rawBeyond(v value, known map[string]bool) json.RawMessage {
 	if leftover(v, known) == nil {
 		return nil
@@ -122,7 +121,7 @@ func (b *blockReader) put(p pool.Part) {
 	m.Content = append(m.Content, p)
 }
 
-// call takes a tool_use. Only an assistant can call; elsewhere the block is kept as it is.
+// call adds a tool_use. Only an assistant can call; for other roles the block is kept unchanged.
 func (b *blockReader) call(v value) {
 	if b.template.Role != pool.Assistant {
 		b.put(unknownPart(v))
@@ -163,7 +162,7 @@ func resultPart(v value) pool.Part {
 	return unknownPart(v)
 }
 
-// anthropicUsage reads usage as Anthropic's API gives it: its input_tokens leave out what the cache had.
+// anthropicUsage reads usage from Anthropic's API, whose input_tokens do not include those of the cache.
 func anthropicUsage(m *chatctx.Message, usage value) {
 	if !usage.is(objectKind) {
 		return
@@ -182,7 +181,7 @@ func anthropicUsage(m *chatctx.Message, usage value) {
 	m.Meta.Usage = usage.keep()
 }
 
-// startsWith tells whether a text begins with one of the marks, after white space.
+// startsWith reports whether a text begins with one of the marks, after white space.
 func startsWith(s string, marks []string) bool {
 	s = strings.TrimLeft(s, " \t\r\n")
 	for _, mark := range marks {

@@ -11,12 +11,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What content is in the formats that follow the APIs of OpenAI and Anthropic.
+// Content in the formats that follow the APIs of OpenAI and Anthropic.
 
-// textPart is a part of plain text.
+// textPart returns a part of plain text.
 func textPart(s string) pool.Part { return pool.Part{Type: pool.TextPart, Text: s} }
 
-// contentParts reads a text, or a list of parts as OpenAI's APIs and those that follow them have it.
+// contentParts returns the parts of a text, or of a list of parts in the form of OpenAI's APIs and similar ones.
 func contentParts(v value) []pool.Part {
 	switch v.kind() {
 	case stringKind:
@@ -79,7 +79,7 @@ func contentPart(v value) pool.Part {
 	return unknownPart(v)
 }
 
-// sourcePart reads an image or document as Anthropic's API has it.
+// sourcePart returns an image or document in the form of Anthropic's API.
 func sourcePart(v value) pool.Part {
 	src, kind := v.get("source"), v.get("type").str()
 	name := firstOf(v.get("title").str(), v.get("name").str())
@@ -100,7 +100,7 @@ func sourcePart(v value) pool.Part {
 	return unknownPart(v)
 }
 
-// urlPart reads an image or document that is given as an address, as a data: address, or as base64 alone where its type is known.
+// urlPart returns an image or document from an address, from a data: address, or from bare base64 if its type is known.
 func urlPart(s, kind, mediaType, name string, v value) pool.Part {
 	switch data, typ, ok := dataURL(s); {
 	case ok && len(data) > 0:
@@ -118,7 +118,7 @@ func urlPart(s, kind, mediaType, name string, v value) pool.Part {
 	return unknownPart(v)
 }
 
-// dataPart is an image or document of bytes, of the type that it is said to have.
+// dataPart returns bytes as an image or document of the given type.
 func dataPart(kind, mediaType, name string, b []byte) pool.Part {
 	p := filePart(name, b)
 	if mediaType == "" {
@@ -128,7 +128,7 @@ func dataPart(kind, mediaType, name string, b []byte) pool.Part {
 	return mediaKind(p)
 }
 
-// mediaKind makes an image of what has an image's type.
+// mediaKind sets the type of a part to image or document, by its media type.
 func mediaKind(p pool.Part) pool.Part {
 	if p.MediaType != "" {
 		p.Type = pool.DocumentPart
@@ -139,7 +139,7 @@ func mediaKind(p pool.Part) pool.Part {
 	return p
 }
 
-// dataURL takes a data: address apart. ok: it is one, whether its bytes can be read or not.
+// dataURL splits a data: address. ok reports whether it is one, even if its bytes cannot be read.
 func dataURL(s string) (data []byte, mediaType string, ok bool) {
 	rest, ok := strings.CutPrefix(s, "data:")
 	if !ok {
@@ -158,9 +158,9 @@ func dataURL(s string) (data []byte, mediaType string, ok bool) {
 	return []byte(text), mediaType, true
 }
 
-// base64Bytes reads base64 in either alphabet, with or without padding and line breaks; nil for what is none.
+// base64Bytes decodes base64 in either alphabet, with or without padding and line breaks; it returns nil if it cannot.
 func base64Bytes(s string) []byte {
-	if b, err := base64.StdEncoding.DecodeString(s); err == nil { // takes line breaks
+	if b, err := base64.StdEncoding.DecodeString(s); err == nil { // it accepts line breaks
 		return b
 	}
 	s = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r", "", " ", "").Replace(s), "=")
@@ -171,8 +171,7 @@ func base64Bytes(s string) []byte {
 	return b
 }
 
-// newCall is a call as a file has it. arguments is a JSON value, or JSON in a string; what is none becomes the string that it is, flagged by
-// bad.
+// newCall returns a call of a file. args is a JSON value, or JSON in a string. A string that is not JSON is kept as a string, and bad is set.
 func newCall(id, tool string, args value) (c pool.Call, bad bool) {
 	c = pool.Call{ID: id, Tool: firstOf(tool, "unknown")}
 	switch {
@@ -185,7 +184,7 @@ func newCall(id, tool string, args value) (c pool.Call, bad bool) {
 	return c, bad
 }
 
-// argumentText reads arguments that are JSON in a string. Text that is not JSON is kept as a JSON string.
+// argumentText parses arguments that are JSON in a string. A text that is not JSON becomes a JSON string, and bad is set.
 func argumentText(s string) (args json.RawMessage, bad bool) {
 	if strings.TrimSpace(s) == "" {
 		return nil, false
@@ -196,8 +195,8 @@ func argumentText(s string) (args json.RawMessage, bad bool) {
 	return jsonText(s), true
 }
 
-// addCall puts a call into a message, at the present end of its content. Calls without an id, and of one that the message has already, get
-// one of their own, made of the message's id in the file.
+// addCall adds a call to a message, at the current end of its content. A call without an id, or with one that the message has already, gets a new one, made
+// from the record's id.
 func addCall(m *chatctx.Message, c pool.Call, record string) {
 	taken := func(id string) bool {
 		for i := range m.Calls {
@@ -214,7 +213,7 @@ func addCall(m *chatctx.Message, c pool.Call, record string) {
 	m.Content = append(m.Content, pool.Part{Type: pool.CallPart, CallID: c.ID})
 }
 
-// toolResult is a tool message. Parts of text alone become text.
+// toolResult returns a tool message. A single text part becomes its text.
 func toolResult(call, tool string, parts []pool.Part) *chatctx.Message {
 	res := &pool.Result{RequestID: call, Tool: tool}
 	if len(parts) == 1 && parts[0].Type == pool.TextPart && parts[0].Raw == nil {
@@ -225,7 +224,7 @@ func toolResult(call, tool string, parts []pool.Part) *chatctx.Message {
 	return &chatctx.Message{Role: pool.ToolRole, Result: res}
 }
 
-// toolOutput is a tool message of any JSON: a text as text, the rest as it is.
+// toolOutput returns a tool message of any JSON: a string as text, anything else unchanged.
 func toolOutput(call, tool string, v value) *chatctx.Message {
 	m := toolResult(call, tool, nil)
 	switch {
@@ -237,7 +236,7 @@ func toolOutput(call, tool string, v value) *chatctx.Message {
 	return m
 }
 
-// tokens fills in figures from an object of usage: the first key of each list that has a number counts.
+// tokens reads figures from an object of usage: the first key of each list with a number counts.
 func tokens(m *chatctx.Message, usage value, input, output, cached, reasoning []string) {
 	if !usage.is(objectKind) {
 		return
@@ -255,14 +254,14 @@ func tokens(m *chatctx.Message, usage value, input, output, cached, reasoning []
 	m.Meta.Usage = usage.keep()
 }
 
-// openaiUsage reads usage as Chat Completions or Responses give it.
+// openaiUsage reads usage from Chat Completions or Responses.
 func openaiUsage(m *chatctx.Message, usage value) {
 	tokens(m, usage, []string{"prompt_tokens", "input_tokens"}, []string{"completion_tokens", "output_tokens"},
 		[]string{"prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens", "input_token_details.cache_read", "cached_input_tokens"},
 		[]string{"completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens", "output_token_details.reasoning", "reasoning_output_tokens"})
 }
 
-// roleOf makes a role of a name. One that is not known becomes user and stays in the source.
+// roleOf sets the role of a name. An unknown name becomes user and is kept in the source.
 func roleOf(m *chatctx.Message, name string) {
 	switch name {
 	case "user", "human", "prompter", "USER":
@@ -280,14 +279,14 @@ func roleOf(m *chatctx.Message, name string) {
 	}
 }
 
-// keepRest puts what of a record was not read beside the message, under the format's name.
+// keepRest keeps the unread members of a record with the message, under the format's name.
 func keepRest(m *chatctx.Message, format string, v value, known map[string]bool) {
 	if rest := leftover(v, known); rest != nil {
 		m.Meta.ProviderData = map[string]json.RawMessage{format: rest}
 	}
 }
 
-// keys makes a set.
+// keys returns a set.
 func keys(list ...string) map[string]bool {
 	set := make(map[string]bool, len(list))
 	for _, k := range list {
@@ -296,7 +295,7 @@ func keys(list ...string) map[string]bool {
 	return set
 }
 
-// appData is data of a conversation under the format's name; nil for none.
+// appData returns data of a conversation under the format's name; nil if there are none.
 func appData(format string, raw json.RawMessage) map[string]json.RawMessage {
 	if raw == nil {
 		return nil

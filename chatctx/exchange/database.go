@@ -20,17 +20,17 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Formats that are SQLite databases find an opened one in head.db and reading.db. Which tables and columns there are depends on the version of the
-// program that wrote it: a table that is missing has no rows, and a column that is missing reads as null.
+// Readers of SQLite databases find the opened database in head.db and reading.db. Its tables and columns depend on the version of the program that wrote it: a
+// missing table has no rows, and a missing column reads as null.
 
-// database is an SQLite database that is being read.
+// database is a SQLite database that is being read.
 type database struct {
 	*sqlite.DB
-	ended func() error               // the error that ends the import, between two rows
-	asked map[string]map[string]bool // the columns that were asked for, of each table that was read
+	ended func() error               // returns the error that ends the import, between two rows
+	asked map[string]map[string]bool // the requested columns of each table that was read
 }
 
-// row is a row of a table, which notes what it is asked for.
+// row returns a row of a table, which records the columns that are requested.
 func (d *database) row(t *sqlite.Table, r sqlite.Row) row {
 	if d.asked[t.Name] == nil {
 		d.asked[t.Name] = map[string]bool{}
@@ -38,7 +38,7 @@ func (d *database) row(t *sqlite.Table, r sqlite.Row) row {
 	return row{t, r, d.asked[t.Name]}
 }
 
-// knows says of columns that nothing is made of them on purpose: they repeat what others say.
+// knows marks columns that are ignored on purpose, because they repeat others.
 func (d *database) knows(table string, columns ...string) {
 	if d.asked[table] == nil {
 		d.asked[table] = map[string]bool{}
@@ -48,7 +48,7 @@ func (d *database) knows(table string, columns ...string) {
 	}
 }
 
-// unknown are the columns that nobody asked for, of tables that were read, with something in them: a later version of the program has added them.
+// unknown returns the columns with content, of tables that were read, that no reader requested: a later version of the program has added them.
 func (d *database) unknown(structural map[string]bool) (out []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(d.asked)) {
 		var more []int
@@ -86,7 +86,7 @@ func (d *database) unknown(structural map[string]bool) (out []string, err error)
 	return out, nil
 }
 
-// unknownColumns reports what a later version of the program has added to the tables that were read.
+// unknownColumns reports columns that a later version of the program has added to the tables that were read.
 func (r *reading) unknownColumns() error {
 	list, err := r.db.unknown(r.sieve().structural)
 	if len(list) > 0 {
@@ -95,7 +95,7 @@ func (r *reading) unknownColumns() error {
 	return err
 }
 
-// has tells whether there is a table with all of these columns.
+// has reports whether there is a table with all of these columns.
 func (d *database) has(table string, columns ...string) bool {
 	if d == nil {
 		return false
@@ -104,7 +104,7 @@ func (d *database) has(table string, columns ...string) bool {
 	return t != nil && !slices.ContainsFunc(columns, func(c string) bool { return t.Column(c) < 0 })
 }
 
-// rows are a table's, in the order of their ids. An error ends them.
+// rows returns the rows of a table, in the order of their ids. An error ends them.
 func (d *database) rows(table string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		t := d.Table(table)
@@ -122,7 +122,7 @@ func (d *database) rows(table string) iter.Seq2[row, error] {
 	}
 }
 
-// sorted are a table's rows in the order of columns, and then of their ids. Only what sorts them is held in memory, but for a table without row ids.
+// sorted returns the rows of a table in the order of columns, and then of their ids. Only the sort keys are held in memory, except for a table without row ids.
 func (d *database) sorted(table string, columns ...string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		all, err := d.grouped(table, "", columns...)
@@ -138,7 +138,8 @@ func (d *database) sorted(table string, columns ...string) iter.Seq2[row, error]
 	}
 }
 
-// grouped finds a table's rows by the text of a column, or all under "" where column is "". Those of a group are in the order of columns, then of their ids.
+// grouped returns the rows of a table by the text of a column, or all under "" if column is "". Those of a group are in the order of columns, then of their
+// ids.
 func (d *database) grouped(table, column string, order ...string) (*groups, error) {
 	g := &groups{d: d, name: table, places: map[string][]rowPlace{}, asked: map[string]bool{}}
 	for w, err := range d.rows(table) {
@@ -166,7 +167,7 @@ func (d *database) grouped(table, column string, order ...string) (*groups, erro
 	return g, nil
 }
 
-// groups are a table's rows by a column.
+// groups are the rows of a table by a column.
 type groups struct {
 	d      *database
 	name   string
@@ -175,7 +176,7 @@ type groups struct {
 	asked  map[string]bool
 }
 
-// unasked reports the rows of groups that nobody has asked for: what they belong to is gone.
+// unasked reports the rows of groups that nothing requested, because the row that they belong to is gone.
 func (r *reading) unasked(all ...*groups) {
 	for _, g := range all {
 		rows, keys := 0, []string{}
@@ -190,14 +191,14 @@ func (r *reading) unasked(all ...*groups) {
 	}
 }
 
-// rowPlace is where a row is found again.
+// rowPlace says where to find a row again.
 type rowPlace struct {
 	id    int64
 	order []any
-	whole *row // of a table without row ids
+	whole *row // the row itself, of a table without row ids
 }
 
-// of gives the rows of a group.
+// of returns the rows of a group.
 func (g *groups) of(key string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		g.asked[key] = true
@@ -213,7 +214,7 @@ func (g *groups) of(key string) iter.Seq2[row, error] {
 				err = g.d.ended()
 			}
 			if err == nil && !found {
-				continue // deleted while it was read
+				continue // deleted while the database was read
 			}
 			if !yield(g.d.row(g.table, r), err) || err != nil {
 				return
@@ -259,11 +260,11 @@ func number(v any) float64 {
 	return f
 }
 
-// row is a row by its columns. The zero row has none.
+// row is a row with its columns. The zero row has none.
 type row struct {
 	table *sqlite.Table
 	sqlite.Row
-	asked map[string]bool // its columns that were asked for
+	asked map[string]bool // the requested columns
 }
 
 func (w row) value(name string) any {
@@ -293,7 +294,7 @@ func (w row) str(name string) string {
 	return ""
 }
 
-// bytes is a column that holds bytes; nil for one that does not.
+// bytes returns a column of bytes; nil if it has another type.
 func (w row) bytes(name string) []byte {
 	b, _ := w.value(name).([]byte)
 	return b
@@ -310,7 +311,7 @@ func (w row) count(name string) *int64 {
 
 func (w row) time(name string) pool.Time { return parseTime(w.str(name)) }
 
-// json is a column that holds JSON; nil for one that does not.
+// json returns a column of JSON; nil if it is not JSON.
 func (w row) json(name string) json.RawMessage {
 	raw, bad := argumentText(w.str(name))
 	if bad {
@@ -319,7 +320,7 @@ func (w row) json(name string) json.RawMessage {
 	return raw
 }
 
-// object is a JSON object of columns that are not null.
+// object returns a JSON object of the columns that are not null.
 func (w row) object(names ...string) json.RawMessage {
 	o := objectWriter{}
 	for _, n := range names {
@@ -334,7 +335,7 @@ func (w row) object(names ...string) json.RawMessage {
 	return o.done()
 }
 
-// openDatabase opens a file that begins as an SQLite database does, as a copy where it is packed or lies in an archive.
+// openDatabase opens a SQLite database, as a copy if it is packed or in an archive.
 func (im *importer) openDatabase(f *file, c *content) (*database, func(), error) {
 	disk, done, err := im.onDisk(f, c)
 	if err != nil {
@@ -356,7 +357,7 @@ func (im *importer) openDatabase(f *file, c *content) (*database, func(), error)
 	return &database{DB: db, ended: im.ctx.Err, asked: map[string]map[string]bool{}}, func() { db.Close(); done() }, nil
 }
 
-// copyLog copies the log of a database that lies in an archive, where there is one.
+// copyLog copies the log of a database in an archive, if there is one.
 func (im *importer) copyLog(f *file, to string) error {
 	log, err := f.sibling(f.path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -373,7 +374,7 @@ func (im *importer) copyLog(f *file, to string) error {
 	return os.Rename(from, to)
 }
 
-// onDisk gives a file as one on disk, unpacked, that can be read at random. done removes it where it is a copy.
+// onDisk returns a file as an unpacked one on disk, for random access. done removes it if it is a copy.
 func (im *importer) onDisk(f *file, c *content) (path string, done func(), err error) {
 	out := *f
 	if out.disk == "" || c.packed {
@@ -383,7 +384,7 @@ func (im *importer) onDisk(f *file, c *content) (path string, done func(), err e
 	return out.spool(im.ctx, im.limits)
 }
 
-// logged tells whether a database has changes in a log beside it, which neither its size nor its bytes show.
+// logged reports whether a database has changes in a log beside it, which neither its size nor its bytes show.
 func (f *file) logged() bool {
 	if f.disk == "" {
 		return false

@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// headSize is how much of a file detection sees.
+// headSize is how many bytes of a file detection sees.
 const headSize = 1 << 20
 
-// head is the beginning of a file, as detection sees it.
+// head is the beginning of a file, for detection.
 type head struct {
 	text  []byte    // as UTF-8, without a byte order mark
-	whole bool      // text is all of the file
-	db    *database // where the file is an SQLite database
-	lined bool      // there is a value a line, and more than one
+	whole bool      // text is the whole file
+	db    *database // set if the file is a SQLite database
+	lined bool      // each line has a value, and there are several
 	array bool      // the file is a JSON array, and values are its items
-	// values are the items of the array, or the values that stand one after another (JSON Lines; one for a file that is one
-	// object). The last may be cut off: what its beginning holds is there.
+	// values are the items of the array, or the values one after another (JSON Lines; one value for a file that is one object). The last one may be cut off;
+	// then it has what its beginning holds.
 	values []value
 }
 
-// any reports whether one of the values is as f says.
+// any reports whether f is true for one of the values.
 func (h *head) any(f func(v value) bool) bool {
 	for _, v := range h.values {
 		if f(v) {
@@ -31,7 +31,7 @@ func (h *head) any(f func(v value) bool) bool {
 	return false
 }
 
-// first is the first value.
+// first returns the first value.
 func (h *head) first() value {
 	if len(h.values) == 0 {
 		return value{}
@@ -39,7 +39,7 @@ func (h *head) first() value {
 	return h.values[0]
 }
 
-// newHead takes the beginning of a file apart.
+// newHead parses the beginning of a file.
 func newHead(text []byte, whole bool) *head {
 	h := &head{text: text, whole: whole}
 	if p := skipSpace(text, 0); p < len(text) && text[p] == '[' {
@@ -58,12 +58,12 @@ func newHead(text []byte, whole bool) *head {
 	if v, _, err := new(document).parse(text, !whole); err == nil && v.is(objectKind) && bytes.IndexByte(v.raw(), '\n') >= 0 {
 		h.concatenated(text)
 	} else {
-		h.lines(text) // a value a line, one of which may be damaged
+		h.lines(text) // a value on each line, one of which may be damaged
 	}
 	return h
 }
 
-// salvage reads the items of an array one by one, where the array as a whole is damaged.
+// salvage reads the items of an array one by one, because the array as a whole is damaged.
 func (h *head) salvage(text []byte) bool {
 	var values []value
 	for len(text) > 0 {
@@ -82,7 +82,7 @@ func (h *head) salvage(text []byte) bool {
 	return len(values) > 0
 }
 
-// lines reads a value a line; lines that are none are left out.
+// lines reads a value from each line, ignoring lines without one.
 func (h *head) lines(text []byte) {
 	n := 0
 	for len(text) > 0 {
@@ -99,10 +99,10 @@ func (h *head) lines(text []byte) {
 	}
 }
 
-// maxHeadValues is how many values over several lines detection looks at.
+// maxHeadValues is how many values that span lines detection reads.
 const maxHeadValues = 100
 
-// concatenated reads values that are written over several lines.
+// concatenated reads values that span several lines.
 func (h *head) concatenated(text []byte) {
 	for len(h.values) < maxHeadValues {
 		v, rest, err := new(document).parse(text, !h.whole)
@@ -114,7 +114,7 @@ func (h *head) concatenated(text []byte) {
 	}
 }
 
-// detect finds the format of a file: the store's own, a registered one, another of this package.
+// detect returns the format of a file: the store's own, a registered one, or another one of this package.
 func detect(h *head) (format, bool) {
 	for _, list := range [][]format{formats[:1], registeredFormats(), formats[1:]} {
 		for _, f := range list {
@@ -126,7 +126,7 @@ func detect(h *head) (format, bool) {
 	return format{}, false
 }
 
-// seen says in a few words what a file is that has no known format.
+// seen says in a few words what a file of an unknown format is.
 func (h *head) seen() string {
 	text := bytes.TrimSpace(h.text)
 	low := bytes.ToLower(text[:min(len(text), 512)])
@@ -149,7 +149,7 @@ func (h *head) seen() string {
 	return "text that begins with " + quoteClip(string(text), 40)
 }
 
-// runeEnd is the end of the last whole character within n bytes.
+// runeEnd returns the end of the last whole character within n bytes.
 func runeEnd(b []byte, n int) int {
 	if len(b) <= n {
 		return len(b)

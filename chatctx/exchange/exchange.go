@@ -21,27 +21,27 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Options of Import and Read.
+// Options are options of Import and Read. The zero Options store everything, with the default limits.
 type Options struct {
-	DryRun   bool           // read and report, store nothing
-	Progress func(Progress) // called now and then, from the goroutine that reads; nil: not at all
-	Stdin    io.Reader      // what the path "-" reads
-	Limits   Limits         // zero fields take the defaults
+	DryRun   bool           // read and report, but store nothing
+	Progress func(Progress) // called from time to time, by the goroutine that reads; nil means never
+	Stdin    io.Reader      // the input for the path "-"
+	Limits   Limits         // zero fields mean the defaults
 
-	finished bool // leave out what may still be written: see Follower
+	finished bool // leave out what may still be written; see Follower
 }
 
-// Limits bound what an import takes from files that may be meant to harm. A zero field takes its default.
+// Limits bound what an import accepts from files that may be malicious. A zero field means its default.
 type Limits struct {
 	Line     int   // bytes of a line of JSON Lines: 64 MB. Longer ones are skipped
 	Item     int   // bytes of a conversation, or of a file that is one JSON value: 128 MB. Larger ones are skipped
 	Members  int   // of a ZIP: 200,000
-	Unpacked int64 // bytes up to which Ratio is not looked at: 1 GB
-	Ratio    int   // how many times larger than packed something may be: 200
-	Spool    int64 // bytes of a ZIP or database that has to be copied to be read: 16 GB
-	Memory   int   // bytes of one conversation's messages that stay in memory while it is read, the others lie in a temporary file: 16 MB
+	Unpacked int64 // bytes up to which Ratio does not apply: 1 GB
+	Ratio    int   // how many times larger than its packed form something may be: 200
+	Spool    int64 // bytes of a ZIP or database that must be copied to be read: 16 GB
+	Memory   int   // bytes of one conversation's messages that stay in memory while it is read; the others go to a temporary file: 16 MB
 	Asset    int64 // bytes of one image or other file of a message: 256 MB
-	Warnings int   // how many are kept in the report, the rest is counted: 10,000
+	Warnings int   // how many the report keeps, while the rest is only counted: 10,000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -67,16 +67,16 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Progress says how far an import has come.
+// Progress says how far an import is.
 type Progress struct {
 	File          string
-	Read          int64 // bytes of all files so far, as they lie on disk
-	Total         int64 // bytes of all files, 0 where that is not known
+	Read          int64 // bytes of all files so far, as on disk
+	Total         int64 // bytes of all files, 0 if unknown
 	Conversations int
 	Messages      int
 }
 
-// Warning is something about a file that the person should know.
+// Warning is a fact about a file that the person should know.
 type Warning struct {
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"`  // of JSON Lines, from 1
@@ -84,15 +84,15 @@ type Warning struct {
 	Text  string `json:"text"`
 }
 
-// Report says what came of an import. The messages that the files hold are Messages + Skipped + Duplicated + Structural.
+// Report is the result of an import. The files have Messages + Skipped + Duplicated + Structural messages in all.
 type Report struct {
 	Files           int        `json:"files"`    // that were read and have a known format
 	Contexts        int        `json:"contexts"` // that are new or got something new
 	Messages        int        `json:"messages"` // that were added
 	Branches        int        `json:"branches"` // that were added
-	Skipped         int        `json:"skipped"`  // records that should have been messages
+	Skipped         int        `json:"skipped"`  // records that should have been messages and were left out
 	Duplicated      int        `json:"duplicated"`
-	Repaired        int        `json:"repaired"` // messages that are in only after a change
+	Repaired        int        `json:"repaired"` // messages that were stored only after a change
 	Structural      int        `json:"structural"`
 	SkippedContexts int        `json:"skipped_contexts"`
 	Failed          int        `json:"failed"` // files that could not be read, or not to their end
@@ -121,18 +121,18 @@ func (r *Report) warn(w Warning) {
 	r.Warnings = append(r.Warnings, w)
 }
 
-// Outcome is what an import comes to.
+// Outcome sums up an import.
 type Outcome int
 
-// Complete: all is in, or was already. Partial: a record that should have been a message, a conversation or a file was left
-// out. Nothing: no file could be read.
+// Complete means that everything is stored, or was already. Partial means that a record that should have been a message, a conversation or a file was left out.
+// Nothing means that no file could be read.
 const (
 	Complete Outcome = iota
 	Partial
 	Nothing
 )
 
-// Outcome sums the report up.
+// Outcome sums up the report.
 func (r *Report) Outcome() Outcome {
 	switch {
 	case r.Files == 0:
@@ -143,15 +143,14 @@ func (r *Report) Outcome() Outcome {
 	return Complete
 }
 
-// Read reads files, folders and archives ("-" is Options.Stdin) and gives each conversation to sink, with all its branches,
-// as it is in the file: nothing is known of a store. The report counts what was read as Messages and Branches. Read ends with an
-// error only when ctx ends or sink fails; what is wrong with the files is in the report.
+// Read reads files, folders and archives ("-" is Options.Stdin) and passes each conversation to sink, with all its branches, as in the file: it uses no store.
+// The report counts what was read as Messages and Branches. Read returns an error only if ctx ends or sink fails; problems of the files are in the report.
 func Read(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
 	return read(ctx, paths, o, nil, sink)
 }
 
-// Look is Read for who wants to know what is there, and takes less memory: of a large conversation, what the messages say has to be asked for, of
-// Incoming.Contents and before sink returns.
+// Look is Read for an overview, and takes less memory: the contents of a large conversation's messages must be requested with Incoming.Contents, before sink
+// returns.
 func Look(ctx context.Context, paths []string, o Options, sink func(*chatctx.Incoming) error) (*Report, error) {
 	return read(ctx, paths, o, closeShelf, sink)
 }
@@ -177,7 +176,7 @@ func read(ctx context.Context, paths []string, o Options, release func(*shelf) e
 	return rep, im.paths(paths)
 }
 
-// fileMessages is the number of messages that a conversation has in its file.
+// fileMessages returns the number of messages that a conversation has in its file.
 func fileMessages(in *chatctx.Incoming) int {
 	n := 0
 	for i := range in.Nodes {
@@ -188,7 +187,7 @@ func fileMessages(in *chatctx.Incoming) int {
 	return n
 }
 
-// importer walks over the arguments of one import.
+// importer reads the arguments of one import.
 type importer struct {
 	ctx      context.Context
 	opts     Options
@@ -200,15 +199,15 @@ type importer struct {
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
 	known    func(chatctx.SourceLink, pool.Hash) (bool, error)
-	// What is known of files as they are, and of what they hold; nil where nothing is stored.
+	// What the store knows of whole files and their contents; nil if nothing is stored.
 	knownFile func(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error)
 	note      func(chatctx.ImportedFile)
 	counted   func([]chatctx.SourceLink, []chatctx.Imported) error
-	release   func(*shelf) error // takes a file's shelf when the file is read; nil: messages stay in memory
-	passing   *passing           // the file that is being read; nil: none
+	release   func(*shelf) error // takes a file's shelf after the file is read; nil means that messages stay in memory
+	passing   *passing           // the file that is being read; nil if none is
 	progress  Progress
-	exact     float64   // bytes read so far: of packed files, shares of bytes
-	notOurs   []notOurs // files of the present folder or archive that are no conversations
+	exact     float64   // bytes read so far; of packed files, fractions of bytes
+	notOurs   []notOurs // files of the current folder or archive that are not conversations
 }
 
 func newImporter(ctx context.Context, o Options, rep *Report, sink func(*chatctx.Incoming) error) *importer {
@@ -249,7 +248,7 @@ func (im *importer) paths(paths []string) error {
 	return nil
 }
 
-// ended sorts out an error: that of the context or the sink ends the import, any other is the file's and goes on the report.
+// ended handles an error: one of the context or the sink ends the import, any other is the file's and goes into the report.
 func (im *importer) ended(err error, name string) error {
 	var sink sinkError
 	switch {
@@ -265,7 +264,7 @@ func (im *importer) ended(err error, name string) error {
 	return nil
 }
 
-// plainError leaves out the path that the report names beside the text.
+// plainError returns an error's text without the path, which the report has already.
 func plainError(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -332,7 +331,7 @@ func (im *importer) stdin() error {
 	return im.stream("-", im.opts.Stdin)
 }
 
-// stream imports what can be read once.
+// stream imports an input that can be read only once.
 func (im *importer) stream(name string, in io.Reader) error {
 	used := false
 	f := &file{name: name, path: "-", size: -1, open: func() (io.ReadCloser, error) {
@@ -361,7 +360,7 @@ func (im *importer) folder(p string) error {
 	return nil
 }
 
-// all imports the files of a container. Those that are no conversations are named in one warning.
+// all imports the files of a container. It names those that are not conversations in one warning.
 func (im *importer) all(c container, names []string, where string, depth int) error {
 	outer := im.notOurs
 	im.notOurs = nil
@@ -386,7 +385,7 @@ func (im *importer) all(c container, names []string, where string, depth int) er
 	return nil
 }
 
-// companion tells whether a file belongs to a database beside it and is read with that.
+// companion reports whether a file belongs to a database beside it and is read with that.
 func companion(name string, names []string) bool {
 	for _, ending := range []string{"-wal", "-shm"} {
 		if of, ok := strings.CutSuffix(name, ending); ok && slices.Contains(names, of) {
@@ -396,10 +395,10 @@ func companion(name string, names []string) bool {
 	return false
 }
 
-// notOurs is a file of no known format, and what was seen in it.
+// notOurs is a file of an unknown format, with a description.
 type notOurs struct{ path, seen string }
 
-// warnOfOthers names the files that are no conversations and belong to none.
+// warnOfOthers names the files that are not conversations and do not belong to one.
 func (im *importer) warnOfOthers(where string, used map[string]bool) {
 	var shown []string
 	more := 0
@@ -422,7 +421,7 @@ func (im *importer) warnOfOthers(where string, used map[string]bool) {
 	im.report.warn(Warning{File: where, Text: text})
 }
 
-// file imports one file. named: the person asked for this very file, so that an unknown format is an error.
+// file imports one file. named means that the person named this very file, so that an unknown format is an error.
 func (im *importer) file(f *file, depth int, named bool) error {
 	im.progress.File = f.name
 	if done, err := im.again(f); done || err != nil {
@@ -455,7 +454,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 		h.db = db
 	}
 	if h.array && h.whole && len(h.values) == 0 && !bytes.ContainsRune(text, '{') {
-		im.report.Files++ // an empty list: of whatever format, nothing is in it
+		im.report.Files++ // an empty list: whatever its format, it has nothing
 		return nil
 	}
 	fm, known := detect(h)
@@ -487,7 +486,7 @@ func (im *importer) file(f *file, depth int, named bool) error {
 	return im.endNote(f, sum)
 }
 
-// shelved reads a file with a shelf for what its messages say.
+// shelved reads a file with a shelf for the contents of its messages.
 func (im *importer) shelved(r *reading, read func(*reading) error) error {
 	if im.release == nil {
 		return read(r)
@@ -509,7 +508,7 @@ func (im *importer) read(n float64) {
 	}
 }
 
-// zip imports what an archive holds. depth counts archives around it: one within another is read, not one within that.
+// zip imports the files in an archive. depth counts the archives around it: an archive within another is read, but not one within that.
 func (im *importer) zip(f *file, c *content, depth int) error {
 	if depth > 1 {
 		im.report.warn(Warning{File: f.name, Text: "a ZIP in a ZIP in a ZIP is not opened"})

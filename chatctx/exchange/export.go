@@ -13,25 +13,25 @@ import (
 
 // ExportOptions say what to write.
 type ExportOptions struct {
-	Format  string // a name of ExportFormats(); "": chatctx, the store's own
-	Context string // a reference; "": the current one
-	Branch  string // for formats that hold one branch; "": the active one
-	// Contexts, if there are any, are written instead of one: chatctx only.
+	Format  string // a name of ExportFormats(); "" means chatctx, the store's own
+	Context string // a reference; "" means the current one
+	Branch  string // for formats with one branch; "" means the active one
+	// Contexts, if not empty, are written instead of one; only for chatctx.
 	Contexts []chatctx.ID
-	All      bool // every context that is not in the trash, instead of one: chatctx only
-	Hidden   bool // hidden messages too, where the format is for reading
+	All      bool // every context that is not in the trash, instead of one; only for chatctx
+	Hidden   bool // also hidden messages, if the format is for reading
 }
 
 // ExportFormat is a format that can be written.
 type ExportFormat struct {
 	Name      string
-	Extension string // that files of it have, with the point
-	What      string // what it holds, in a few words
-	// Write writes w.Context to w.Out, from which Export sends on what is left.
+	Extension string // of its files, with the dot
+	What      string // its content, in a few words
+	// Write writes w.Context to w.Out, which Export flushes.
 	Write func(ctx context.Context, w *Writing) error
 }
 
-// exportFormats are those that need nothing but this package. The first is the store's own, which loses nothing.
+// exportFormats are those that need only this package. The first is the store's own, which loses nothing.
 var exportFormats = []ExportFormat{
 	{nativeName, ".jsonl", "contexts with all branches, lossless, to import again", writeNative},
 	{"markdown", ".md", "one branch, to read", writeMarkdown},
@@ -42,16 +42,16 @@ var exportFormats = []ExportFormat{
 	{piName, ".jsonl", "all branches, as a session of pi", writePi},
 }
 
-// Writing is one export under way. Context is nil only for the store's own format, where it means those of Options.Contexts, or all.
+// Writing is a running export. Context is nil only for the store's own format; then it writes Options.Contexts, or all.
 type Writing struct {
 	Store   *chatctx.Store
 	Context *chatctx.ChatContext
 	Options ExportOptions
-	Out     *bufio.Writer // keeps the first error for Export: a writer need not look at each
+	Out     *bufio.Writer // keeps the first error for Export, so a format need not check each write
 }
 
-// Export writes a context, or the whole store, in one of the ExportFormats. What is being written is read in short transactions: other
-// programs go on meanwhile. ErrInvalid from chatctx for an unknown format or one that cannot hold what is asked for.
+// Export writes a context, or the whole store, in one of the ExportFormats. It reads in short transactions, so other programs go on meanwhile. It is a
+// chatctx.ErrInvalid if the format is unknown or cannot hold what is requested.
 func Export(ctx context.Context, s *chatctx.Store, o ExportOptions, w io.Writer) error {
 	f, err := exportFormat(firstOf(o.Format, nativeName))
 	if err != nil {
@@ -84,7 +84,7 @@ func exportFormat(name string) (ExportFormat, error) {
 	return ExportFormat{}, chatctx.Invalid("no export format %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Artifact gives the bytes of a stored image or document and their media type; nil where the store does not have them.
+// Artifact returns the bytes of a stored image or document and their media type; nil if the store lacks them.
 func (x *Writing) Artifact(ctx context.Context, h [32]byte) ([]byte, string, error) {
 	data, mediaType, err := x.Store.Artifact(ctx, h)
 	if errors.Is(err, chatctx.ErrNotFound) {

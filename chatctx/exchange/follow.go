@@ -10,16 +10,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Still is how long a file is not written to before all that is in it counts as finished.
+// Still is how long a file must be unchanged before everything in it counts as finished.
 const Still = 10 * time.Second
 
-// Follower takes in what other programs write while they write it. A message is taken when its program marks it finished, when another follows it,
-// or when its file was still for a while. Nothing is written or locked beside the store. It is used by one goroutine.
+// Follower imports what other programs write while they write it. It imports a message when its program marks it finished, when another one follows, or when
+// its file was unchanged for a while. It writes and locks nothing except the store. It is not safe for concurrent use.
 type Follower struct {
 	Store   *chatctx.Store
 	Options Options
-	Now     func() time.Time             // nil: time.Now
-	Report  func(path string, r *Report) // what came of a file; called where that is something. nil: not at all
+	Now     func() time.Time             // nil means time.Now
+	Report  func(path string, r *Report) // called with the result of a file if there is any; nil means never
 
 	files map[string]*followed
 }
@@ -27,11 +27,11 @@ type Follower struct {
 // followed is a file that was written to.
 type followed struct {
 	changed time.Time // the last time
-	next    time.Time // when to look into it again
-	dirty   bool      // it was written to since it was looked into
+	next    time.Time // when to read it again
+	dirty   bool      // it was written to since the last reading
 }
 
-// pause is how long a file is left alone between two looks, at least: it grows with how long a look takes.
+// pause is the shortest time between two readings of a file: it grows with the time that a reading takes.
 const pause = time.Second
 
 func (f *Follower) now() time.Time {
@@ -41,7 +41,7 @@ func (f *Follower) now() time.Time {
 	return f.Now()
 }
 
-// Changed tells that a file was written to. The log of a database stands for the database.
+// Changed says that a file was written to. The log of a database counts as the database.
 func (f *Follower) Changed(path string) {
 	for _, ending := range []string{"-wal", "-shm", "-journal"} {
 		path = strings.TrimSuffix(path, ending)
@@ -58,7 +58,7 @@ func (f *Follower) Changed(path string) {
 	file.changed, file.dirty = now, true
 }
 
-// Due is when Take has something to do; false where nothing waits.
+// Due returns when Take has something to do; waiting is false if no file waits.
 func (f *Follower) Due() (at time.Time, waiting bool) {
 	for _, file := range f.files {
 		t := file.changed.Add(Still)
@@ -72,7 +72,7 @@ func (f *Follower) Due() (at time.Time, waiting bool) {
 	return at, waiting
 }
 
-// Take imports what is due: of files that are written to what is finished in them, of those that are still all. Its error is one of Import's.
+// Take imports what is due: the finished part of files that are being written to, and all of those that are still. Its errors are those of Import.
 func (f *Follower) Take(ctx context.Context) error {
 	var due []string
 	for path := range f.files {
@@ -103,8 +103,8 @@ func (f *Follower) Take(ctx context.Context) error {
 	return nil
 }
 
-// finishedOnly leaves the ends of a conversation out that may still be written: the answers with nothing after them that no program marked as
-// finished. It tells whether there were any.
+// finishedOnly removes the ends of a conversation that may still be written: answers with nothing after them that no program marked as finished. It reports
+// whether there were any.
 func finishedOnly(in *chatctx.Incoming) bool {
 	hasMore := make([]bool, len(in.Nodes))
 	keep := make([]bool, len(in.Nodes))
@@ -119,7 +119,7 @@ func finishedOnly(in *chatctx.Incoming) bool {
 	if !slices.Contains(keep, false) {
 		return false
 	}
-	number := make([]int, len(in.Nodes)+1) // of a node among those that stay, or of the one above it
+	number := make([]int, len(in.Nodes)+1) // the number of a node among those that stay, or that of the one above it
 	var nodes []chatctx.Node
 	for i, n := range in.Nodes {
 		n.Parent = number[n.Parent]

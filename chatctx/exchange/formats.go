@@ -3,14 +3,13 @@ package exchange
 // format is one kind of file.
 type format struct {
 	name string // as in Incoming.Format, in reports and in the source of messages
-	// detect tells from the beginning of a file whether it is of this kind.
+	// detect reports from the beginning of a file whether it is of this kind.
 	detect func(h *head) bool
-	// read reads one file. It returns an error only where nothing more can be read; what is wrong with a part it reports.
+	// read reads one file. It returns an error only if nothing more can be read; problems of a part go into the report.
 	read func(r *reading) error
 }
 
-// formats are all that can be read, in the order in which they are tried: the first that fits wins, so the one with the
-// narrower signature stands first.
+// formats are all formats that can be read, in the order in which they are tried: the first that fits wins, so narrower signatures come first.
 var formats = []format{
 	{nativeName, detectNative, readNative},
 	{llmName, detectLLM, readLLM},

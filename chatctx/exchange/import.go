@@ -14,10 +14,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Import reads files, folders and archives ("-" is Options.Stdin) into the store. Conversations are stored in batches, each whole
-// or not at all, while the next ones are being read; what is known already, by format, conversation and node, is not stored
-// again. Import ends with an error only when ctx ends or the store fails, and what it stored before stays and is in the report;
-// what is wrong with the files is in the report alone.
+// Import reads files, folders and archives ("-" is Options.Stdin) into the store. Conversations are stored in batches, each conversation whole or not at all,
+// while the next ones are read; what is known already, by format, conversation and node, is not stored again. Import returns an error only if ctx ends or the
+// store fails; then what was stored before stays and is in the report. Problems of the files are only in the report.
 func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
 	if o.DryRun {
 		return dryRun(ctx, s, paths, o)
@@ -44,7 +43,7 @@ func Import(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	return rep, err
 }
 
-// dryRun reports what an import would do. A message that stands in two of the files counts as new in both.
+// dryRun reports what an import would do. A message that is in two of the files counts as new in both.
 func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*Report, error) {
 	rep := &Report{}
 	im := newImporter(ctx, o, rep, func(in *chatctx.Incoming) error {
@@ -65,25 +64,25 @@ func dryRun(ctx context.Context, s *chatctx.Store, paths []string, o Options) (*
 	return rep, im.paths(paths)
 }
 
-// batchBytes is how large, about, a batch is that is stored at once.
+// batchBytes is the approximate size of a batch.
 const batchBytes = 8 << 20
 
-// storing takes conversations from the reader and stores them in a goroutine of its own.
+// storing takes conversations from the reader and stores them in its own goroutine.
 type storing struct {
 	ctx   context.Context
 	store *chatctx.Store
-	run   *chatctx.ImportRun // so that one undo takes the whole import back
+	run   *chatctx.ImportRun // so that one undo undoes the whole import
 	work  chan func() error
 	done  chan struct{}
 
-	batch []*chatctx.Incoming    // being filled, by the reader
-	files []chatctx.ImportedFile // to be noted with it
+	batch []*chatctx.Incoming    // the batch that the reader fills
+	files []chatctx.ImportedFile // to be noted with the batch
 	size  int
 
 	result Report // of the goroutine, until done
 }
 
-// add takes a conversation. It waits while a batch is full and the one before is being stored.
+// add adds a conversation. It waits while a batch is full and the previous one is being stored.
 func (st *storing) add(in *chatctx.Incoming) error {
 	if err := st.run.Ready(in); err != nil {
 		if !refused(err) {
@@ -101,7 +100,7 @@ func (st *storing) add(in *chatctx.Incoming) error {
 	return nil
 }
 
-// unchanged looks whether the store has a conversation exactly so, and puts it on the report.
+// unchanged reports whether the store has exactly this conversation, and counts it in the report if so.
 func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, error) {
 	done, same, err := st.store.Unchanged(st.ctx, from, digest)
 	if err != nil || !same {
@@ -113,15 +112,15 @@ func (st *storing) unchanged(from chatctx.SourceLink, digest pool.Hash) (bool, e
 	})
 }
 
-// knownFile looks whether the store has all that a file holds.
+// knownFile returns the note of a file if the store has all its contents.
 func (st *storing) knownFile(f chatctx.ImportedFile, sum func() (pool.Hash, error)) (*chatctx.ImportedFile, []chatctx.Imported, error) {
 	return st.store.KnownFile(st.ctx, f, sum)
 }
 
-// note has a file remembered together with the last of its conversations.
+// note records a file together with the last of its conversations.
 func (st *storing) note(f chatctx.ImportedFile) { st.files = append(st.files, f) }
 
-// counted puts the conversations of a known file on the report.
+// counted counts the conversations of a known file in the report.
 func (st *storing) counted(links []chatctx.SourceLink, done []chatctx.Imported) error {
 	return st.do(func() error {
 		for i := range done {
@@ -131,7 +130,7 @@ func (st *storing) counted(links []chatctx.SourceLink, done []chatctx.Imported) 
 	})
 }
 
-// release closes a shelf when all that lies on it is stored.
+// release closes a shelf when everything on it is stored.
 func (st *storing) release(s *shelf) error {
 	if s.file == nil {
 		return nil
@@ -160,7 +159,7 @@ func (st *storing) flush() error {
 	})
 }
 
-// do has the goroutine do something, after what it was given before.
+// do lets the goroutine run f after all earlier work.
 func (st *storing) do(f func() error) error {
 	select {
 	case st.work <- f:
@@ -170,7 +169,7 @@ func (st *storing) do(f func() error) error {
 	}
 }
 
-// native stores a context of the store's own export.
+// native begins a context of the store's own export.
 func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
 	in, err := st.run.Native(st.ctx, n)
 	if err != nil {
@@ -179,7 +178,7 @@ func (st *storing) native(n chatctx.Native) (nativeTarget, error) {
 	return &nativeStored{in, st, n.ID.String()}, nil
 }
 
-// below puts a context of the file below one that came after it, and reports whether it is there.
+// below puts a context of the file below one that came later, and reports whether it did.
 func (st *storing) below(child, parent chatctx.ID, task *chatctx.Task) (done bool, err error) {
 	result := make(chan error, 1)
 	err = st.do(func() (err error) {
@@ -198,13 +197,13 @@ func (st *storing) artifact(data []byte, mediaType string) error {
 	return ofStore(err)
 }
 
-// settings holds back the settings of a store that the file tells of.
+// settings holds the settings of the store that the file has.
 func (st *storing) settings(set map[string]json.RawMessage) error {
 	return st.do(func() error { return st.run.Hold(st.ctx, set) })
 }
 
-// nativeStored is a context that goes into the store; it is made visible in the goroutine, where all else is stored. What the store refuses
-// is the file's fault, any other error is the store's and ends the import.
+// nativeStored is a context that is being stored; Finish makes it visible in the goroutine that stores everything. If the store refuses something, that is the
+// file's fault; any other error is the store's and ends the import.
 type nativeStored struct {
 	in *chatctx.NativeImport
 	st *storing
@@ -233,7 +232,7 @@ func (n *nativeStored) copied() int { return n.in.Copied }
 func (n *nativeStored) Tag(name string, message chatctx.ID) error { return n.in.Tag(name, message) }
 func (n *nativeStored) Mark(message chatctx.ID, mark string)      { n.in.Mark(message, mark) }
 
-// refused tells whether a store refused what it was given, and is itself well.
+// refused reports whether an error means that the store refused its input, and did not fail itself.
 func refused(err error) bool {
 	return errors.Is(err, chatctx.ErrInvalid) || errors.Is(err, chatctx.ErrConflict) || errors.Is(err, pool.ErrInvalid) || errors.Is(err, kv.ErrTooLarge)
 }
@@ -262,7 +261,7 @@ func (n *nativeStored) finish(ctx context.Context) error {
 	return ofStore(<-result)
 }
 
-// weight is about how many bytes a conversation takes.
+// weight returns the approximate size of a conversation in bytes.
 func weight(in *chatctx.Incoming) int {
 	n := 500
 	for _, node := range in.Nodes {
@@ -271,7 +270,7 @@ func weight(in *chatctx.Incoming) int {
 	return n
 }
 
-// storeAll does what it is given until there is no more. An error of the store ends the import.
+// storeAll does its work until there is no more. An error of the store ends the import.
 func (st *storing) storeAll(fail context.CancelCauseFunc) {
 	defer close(st.done)
 	st.result.limit = 10_000
@@ -282,7 +281,7 @@ func (st *storing) storeAll(fail context.CancelCauseFunc) {
 	}
 }
 
-// storeBatch stores a batch as one; where one of its conversations is refused, one by one, and leaves that one out.
+// storeBatch stores a batch at once. If a conversation is refused, it stores them one by one and leaves that one out.
 func (st *storing) storeBatch(batch []*chatctx.Incoming) error {
 	done, err := st.run.Import(st.ctx, batch)
 	if err == nil {
@@ -312,7 +311,7 @@ func (st *storing) leaveOut(in *chatctx.Incoming, err error) {
 	st.result.warn(Warning{Text: fmt.Sprintf("%s conversation %q is left out: %v", in.Format, show.Clip(in.Title, 60), err)})
 }
 
-// count puts what became of a conversation on the report.
+// count adds the result of a conversation to the report.
 func (r *Report) count(format, source string, done *chatctx.Imported) {
 	r.Messages += done.Messages
 	r.Duplicated += done.Known
@@ -341,7 +340,7 @@ func (r *Report) count(format, source string, done *chatctx.Imported) {
 	})
 }
 
-// branchList names the branches that have what changed.
+// branchList names the branches with the change.
 func branchList(names []string) string {
 	if len(names) == 1 {
 		return "the branch " + names[0] + " has it"
@@ -349,7 +348,7 @@ func branchList(names []string) string {
 	return "the branches " + strings.Join(names, ", ") + " have it"
 }
 
-// addTo adds what the goroutine counted to the reader's report.
+// addTo adds the goroutine's counts to the reader's report.
 func (st *storing) addTo(rep *Report) {
 	r := &st.result
 	rep.Contexts += r.Contexts

@@ -21,30 +21,30 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// file is one file to read, wherever it lies.
+// file is one file to read, wherever it is.
 type file struct {
 	name   string // for people: the path, or archive.zip!member
 	path   string // its path in its container, with slashes
-	size   int64  // packed or not, as it lies there; -1: unknown
+	size   int64  // in bytes, as stored there, packed or not; -1 if unknown
 	open   func() (io.ReadCloser, error)
-	within container // what it lies in
-	disk   string    // its path on disk, "" where it has none
-	uses   []string  // the files of its container that belong to it, by their paths: images, parts, descriptions
-	joined bool      // some of what it holds lies in those, so that it is not known by its own bytes
-	share  float64   // how many bytes on disk one of its bytes stands for, for the progress; 0: one
+	within container // its folder or archive
+	disk   string    // its path on disk, "" if it has none
+	uses   []string  // the paths of the files in its container that belong to it: images, parts, descriptions
+	joined bool      // a part of its content is in those, so that its own bytes do not identify it
+	share  float64   // how many bytes on disk one of its bytes stands for, for the progress; 0 means one
 }
 
 // container is a folder or an archive.
 type container interface {
-	// list gives the paths of the files in it, in natural order. Symbolic links are not followed.
+	// list returns the paths of the files in it, in natural order. Symbolic links are not followed.
 	list() ([]string, error)
-	// get is one of them.
+	// get returns one of the files.
 	get(path string) (*file, error)
-	// under lists the files below a folder of it, in natural order.
+	// under returns the paths of the files below one of its folders, in natural order.
 	under(dir string) ([]string, error)
 }
 
-// diskShare is share with its default.
+// diskShare returns share with its default.
 func (f *file) diskShare() float64 {
 	if f.share == 0 {
 		return 1
@@ -52,7 +52,7 @@ func (f *file) diskShare() float64 {
 	return f.share
 }
 
-// sibling finds a file of the same container by its path there, which belongs to this one then.
+// sibling returns a file of the same container by its path there, and records that it belongs to this one.
 func (f *file) sibling(path string) (*file, error) {
 	if f.within == nil {
 		return nil, fs.ErrNotExist
@@ -64,7 +64,7 @@ func (f *file) sibling(path string) (*file, error) {
 	return other, err
 }
 
-// read gives a file's bytes up to max.
+// read returns a file's bytes; more than max bytes are an error.
 func (f *file) read(max int64) ([]byte, error) {
 	rc, err := f.open()
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *file) read(max int64) ([]byte, error) {
 // folder is a folder on disk.
 type folder struct {
 	root string
-	deep bool // with the folders in it
+	deep bool // include the folders in it
 }
 
 func (d folder) list() ([]string, error) { return d.walk(d.root, d.deep) }
@@ -117,7 +117,7 @@ func (d folder) walk(from string, deep bool) ([]string, error) {
 	return names, err
 }
 
-// subAgentsLast puts the files of sub-agents after all others: the sessions that they belong to are to be known by then.
+// subAgentsLast orders the files of sub-agents after all others, so that their sessions are known by then.
 func subAgentsLast(a, b string) int {
 	rank := func(name string) int {
 		if strings.HasPrefix(path.Base(name), "agent-") {
@@ -144,16 +144,16 @@ func (d folder) get(name string) (*file, error) {
 	return &file{name: p, path: name, size: info.Size(), open: open, within: d, disk: p}, nil
 }
 
-// archive is an opened ZIP.
+// archive is an open ZIP.
 type archive struct {
 	name    string
-	share   float64 // of its own bytes on disk
+	share   float64 // the share of its bytes on disk
 	members map[string]*zip.File
-	twice   []string // names that stand there again
+	twice   []string // names that appear more than once
 	limits  Limits
 }
 
-// openArchive opens a ZIP on disk. name is what it is called.
+// openArchive opens a ZIP on disk. name is its name for people.
 func openArchive(name, path string, l Limits) (*archive, func() error, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -185,7 +185,7 @@ func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, err
 			continue
 		}
 		called := f.Name
-		for a.members[called] != nil { // the same name again: what it holds is another file
+		for a.members[called] != nil { // the same name again is another file
 			again[f.Name]++
 			called = fmt.Sprintf("%s~%d%s", strings.TrimSuffix(f.Name, path.Ext(f.Name)), again[f.Name]+1, path.Ext(f.Name))
 		}
@@ -197,7 +197,7 @@ func newArchive(name string, r io.ReaderAt, size int64, l Limits) (*archive, err
 	return a, nil
 }
 
-// escaping are the members whose path leads out of the archive: they are not read.
+// escaping returns the members whose path leads out of the archive, which are not read.
 func (a *archive) escaping() []string {
 	var names []string
 	for n := range a.members {
@@ -244,7 +244,7 @@ func (a *archive) get(name string) (*file, error) {
 	return &file{name: a.name + "!" + name, path: name, size: int64(z.UncompressedSize64), open: open, within: a, share: share}, nil
 }
 
-// bounded refuses to unpack more than is plausible for so many packed bytes.
+// bounded returns a reader that fails if more is unpacked than is plausible for so many packed bytes.
 func (l Limits) bounded(rc io.ReadCloser, packed func() int64) io.ReadCloser {
 	return &boundedReader{ReadCloser: rc, packed: packed, limits: l}
 }
@@ -265,7 +265,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countingReader counts what is read, for the progress and for bounded.
+// countingReader counts the bytes that are read, for the progress and for bounded.
 type countingReader struct {
 	io.Reader
 	n int64
@@ -277,7 +277,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// naturalOrder compares names so that runs of digits count as numbers.
+// naturalOrder compares names, with runs of digits as numbers.
 func naturalOrder(a, b string) int {
 	for a != "" && b != "" {
 		if na, nb := digits([]byte(a)), digits([]byte(b)); na > 0 && nb > 0 {
@@ -299,17 +299,17 @@ func naturalOrder(a, b string) int {
 	return len(a) - len(b)
 }
 
-// isZip, isGzip and isZstd know packed files by their first bytes.
+// isZip, isGzip and isZstd report whether the first bytes are those of such a packed file.
 func isZip(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte("PK\x05\x06"))
 }
 func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1F, 0x8B}) }
 func isZstd(b []byte) bool { return bytes.HasPrefix(b, []byte{0x28, 0xB5, 0x2F, 0xFD}) }
 
-// content is an opened file, unpacked and decoded to UTF-8.
+// content is an open file, unpacked and decoded to UTF-8.
 type content struct {
 	*bufio.Reader
-	packed bool // it was unpacked: what lies on disk is something else
+	packed bool // it was unpacked, so it differs from the file on disk
 	close  []func()
 }
 
@@ -319,10 +319,10 @@ func (c *content) Close() {
 	}
 }
 
-// maxLayers is how often packing within packing is followed.
+// maxLayers is how many layers of packing are unpacked.
 const maxLayers = 3
 
-// openContent opens a file, takes off gzip and zstd, and decodes UTF-16. A ZIP is left as it is.
+// openContent opens a file, unpacks gzip and zstd, and decodes UTF-16. A ZIP stays unchanged.
 func openContent(ctx context.Context, f *file, l Limits, read func(n int64)) (*content, error) {
 	rc, err := f.open()
 	if err != nil {
@@ -350,7 +350,7 @@ func openContent(ctx context.Context, f *file, l Limits, read func(n int64)) (*c
 	return nil, fmt.Errorf("packed more than %d times", maxLayers)
 }
 
-// unpack takes off one layer of packing.
+// unpack removes one layer of packing, and reports whether there was one.
 func (c *content) unpack(counted *countingReader, l Limits) (bool, error) {
 	b, _ := c.Peek(4)
 	var rc io.ReadCloser
@@ -376,7 +376,7 @@ func (c *content) unpack(counted *countingReader, l Limits) (bool, error) {
 	return true, nil
 }
 
-// decode strips a byte order mark and turns UTF-16 into UTF-8.
+// decode removes a byte order mark and converts UTF-16 to UTF-8.
 func (c *content) decode() {
 	b, _ := c.Peek(4)
 	enc := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
@@ -414,8 +414,8 @@ func (p *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// spool copies a file to a temporary one on disk, for what has to be read at random: ZIPs in ZIPs or on standard input,
-// databases. A file that lies on disk is given as it is. done removes the copy.
+// spool copies a file to a temporary one on disk for random access: a ZIP in a ZIP or on standard input, a database. A file on disk is returned as it is. done
+// removes the copy.
 func (f *file) spool(ctx context.Context, l Limits) (diskPath string, done func(), err error) {
 	if f.disk != "" {
 		return f.disk, func() {}, nil

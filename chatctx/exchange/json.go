@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a JSON value is; absent is none at all.
+// kind is the kind of a JSON value; absent means that there is none.
 type kind uint8
 
 const (
@@ -30,46 +30,46 @@ func (k kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// token is a value of a document: its bytes, and where the token after it and all it holds stands. An object's members
-// are a string token (the key) and the value's, in turn.
+// token is a value of a document: its bytes, and the index of the token after it and everything in it. An object's members are alternately a string token (the
+// key) and the value's.
 type token struct {
 	start, end uint32
 	next       uint32
 	kind       kind
-	escaped    bool // a string with escapes
-	used       bool // what it says was taken: a number or truth that was read, a value that was kept whole
+	escaped    bool // it is a string with escapes
+	used       bool // its content was taken: a number or boolean that was read, or a value that was kept whole
 }
 
-// document is JSON text taken apart once, without copying: strings and numbers are decoded when they are asked for. It
-// can be used again for other text; values of the text before are then void.
+// document is parsed JSON text. Parsing copies nothing: strings and numbers are decoded when they are read. A document can be reused for other text, which
+// makes the values of the earlier text invalid.
 type document struct {
 	text   []byte
 	tokens []token
-	open   []uint32 // containers around the place being read
-	broken []uint32 // starts of strings that are not valid Unicode, ascending
+	open   []uint32 // the containers around the current place
+	broken []uint32 // the starts of strings that are not valid Unicode, ascending
 	utf8   bool     // the whole text is valid
 }
 
-// syntaxError says where JSON text is wrong.
+// syntaxError says where JSON text is invalid.
 type syntaxError struct {
 	offset int
 	what   string
-	open   bool // what stands before the place is right, as far as it goes
+	open   bool // the text before the place is valid as far as it goes
 }
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.what, e.offset) }
 
-// errTruncated is the what of a syntaxError where the text ends too early.
+// errTruncated is the what of a syntaxError for a text that ends too early.
 const errTruncated = "the JSON ends too early"
 
-// maxDocument bounds a document: token offsets are 32 bits.
+// maxDocument bounds a document, since token offsets have 32 bits.
 const maxDocument = min(math.MaxUint32-1, math.MaxInt)
 
-// maxDepth bounds nesting, as messages do for what they keep.
+// maxDepth bounds nesting, as messages do for the JSON that they keep.
 const maxDepth = 1000
 
-// parse takes one JSON value apart; rest is what follows it. With partial, text that ends too early or nests too
-// deep is no error: what is open is closed there, and an unfinished string, number or member is left out.
+// parse parses one JSON value; rest is the text after it. With partial, text that ends too early or is nested too deeply is not an error: what is open is
+// closed there, and an unfinished string, number or member is left out.
 func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err error) {
 	if len(text) > maxDocument {
 		return value{}, nil, &syntaxError{maxDocument, "a value of more than 4 GB", false}
@@ -86,7 +86,7 @@ func (d *document) parse(text []byte, partial bool) (v value, rest []byte, err e
 	return value{d, 0}, text[end:], nil
 }
 
-// closeAll ends what is open at the end of the text.
+// closeAll closes what is open at the end of the text.
 func (d *document) closeAll() error {
 	if len(d.open) == 0 {
 		return &syntaxError{len(d.text), errTruncated, true}
@@ -100,7 +100,7 @@ func (d *document) closeAll() error {
 	return nil
 }
 
-// oddMembers reports whether the last key of the open object i is without a value.
+// oddMembers reports whether the last key of the open object i has no value.
 func (d *document) oddMembers(i uint32) bool {
 	n := 0
 	for j := i + 1; j < uint32(len(d.tokens)); j = d.tokens[j].next {
@@ -109,7 +109,7 @@ func (d *document) oddMembers(i uint32) bool {
 	return n%2 == 1
 }
 
-// scan reads one value from the beginning of the text; it gives the offset after it.
+// scan reads one value at the beginning of the text and returns the offset after it.
 func (d *document) scan() (int, error) {
 	p := skipSpace(d.text, 0)
 	for {
@@ -117,7 +117,7 @@ func (d *document) scan() (int, error) {
 		if p, err = d.scanValue(p); err != nil {
 			return p, err
 		}
-		for { // after a value: close containers until one wants another value
+		for { // after a value: close containers until one has another value
 			if len(d.open) == 0 {
 				return p, nil
 			}
@@ -163,7 +163,7 @@ func (d *document) scanValue(p int) (int, error) {
 	}
 }
 
-// closeOne ends the innermost container, whose closing bracket stands at p.
+// closeOne closes the innermost container, whose closing bracket is at p.
 func (d *document) closeOne(p int) int {
 	t := &d.tokens[d.open[len(d.open)-1]]
 	d.open = d.open[:len(d.open)-1]
@@ -171,7 +171,7 @@ func (d *document) closeOne(p int) int {
 	return p + 1
 }
 
-// afterValue reads what follows a value in its container: a comma and, in an object, the next key (more), or the end.
+// afterValue reads what follows a value in its container: a comma and, in an object, the next key (more is true then), or the end.
 func (d *document) afterValue(p int) (_ int, more bool, err error) {
 	if p = skipSpace(d.text, p); p >= len(d.text) {
 		return p, false, &syntaxError{p, errTruncated, true}
@@ -263,7 +263,7 @@ var numberByte = func() (t [256]bool) {
 	return t
 }()
 
-// validNumber tells whether b is a number as JSON writes it.
+// validNumber reports whether b is a JSON number.
 func validNumber(b []byte) bool {
 	if len(b) > 0 && b[0] == '-' {
 		b = b[1:]
@@ -299,7 +299,7 @@ func digits(b []byte) int {
 	return n
 }
 
-// scanString reads the string that begins at p and notes whether it has escapes and is valid Unicode.
+// scanString reads the string that begins at p and records whether it has escapes and is valid Unicode.
 func (d *document) scanString(p int) (int, error) {
 	start, escaped, lone := p, false, false
 	for p++; ; {
@@ -326,7 +326,7 @@ func (d *document) scanString(p int) (int, error) {
 	}
 }
 
-// plainRun is the number of bytes before the first quote, backslash or control character.
+// plainRun returns the number of bytes before the first quote, backslash or control character.
 func plainRun(b []byte) int {
 	for i, c := range b {
 		if special[c] {
@@ -344,7 +344,7 @@ var special = func() (t [256]bool) {
 	return t
 }()
 
-// scanEscape gives the length of the escape at p (a surrogate pair is one), and whether it is half of a pair.
+// scanEscape returns the length of the escape at p (a surrogate pair is one), and whether it is half of a pair.
 func scanEscape(b []byte, p int) (n int, lone bool, err error) {
 	if p+1 >= len(b) {
 		return 0, false, &syntaxError{len(b), errTruncated, true}
@@ -371,7 +371,7 @@ func scanEscape(b []byte, p int) (n int, lone bool, err error) {
 	return 0, false, &syntaxError{p, "a bad escape", false}
 }
 
-// hex4 reads four hex digits, or gives -1.
+// hex4 parses four hex digits, or returns -1.
 func hex4(b []byte) rune {
 	if len(b) < 4 {
 		return -1
@@ -383,7 +383,7 @@ func hex4(b []byte) rune {
 	return rune(n)
 }
 
-// pair reads two \u escapes that are a surrogate pair, or gives U+FFFD.
+// pair decodes two \u escapes that are a surrogate pair, or returns U+FFFD.
 func pair(b []byte) rune {
 	if len(b) < 12 || b[6] != '\\' || b[7] != 'u' {
 		return utf8.RuneError
@@ -398,8 +398,8 @@ func skipSpace(b []byte, p int) int {
 	return p
 }
 
-// value is a value of a document. The zero value is an absent one, and every accessor takes any value: of the wrong kind
-// it gives nothing. It is void when the document takes other text.
+// value is a value of a document. The zero value is absent, and every method works for any value: for one of the wrong kind it returns nothing. It becomes
+// invalid when the document parses other text.
 type value struct {
 	d *document
 	i uint32
@@ -415,10 +415,10 @@ func (v value) tok() token {
 func (v value) kind() kind     { return v.tok().kind }
 func (v value) is(k kind) bool { return v.kind() == k }
 
-// has reports whether the value is an object with that key, whatever stands there, null too.
+// has reports whether the value is an object with that key, even if its value is null.
 func (v value) has(key string) bool { return v.get(key).d != nil }
 
-// raw is the value's text, a part of the document's: to keep it, clone it.
+// raw returns the value's text, which is a part of the document's: clone it to keep it.
 func (v value) raw() []byte {
 	if v.d == nil {
 		return nil
@@ -427,20 +427,20 @@ func (v value) raw() []byte {
 	return v.d.text[t.start:t.end]
 }
 
-// taken marks that what the value says was taken, with all that is in it.
+// taken marks the content of the value, with everything in it, as taken.
 func (v value) taken() {
 	if v.d != nil {
 		v.d.tokens[v.i].used = true
 	}
 }
 
-// keep takes the value whole: a copy of its text as valid JSON in UTF-8, on one line; nil for an absent one.
+// keep takes the whole value: it returns a copy of its text as valid JSON in UTF-8, on one line; nil if it is absent.
 func (v value) keep() json.RawMessage {
 	v.taken()
 	return v.copied()
 }
 
-// copied is what keep gives, without taking it.
+// copied returns what keep returns, without taking it.
 func (v value) copied() json.RawMessage {
 	if v.d == nil {
 		return nil
@@ -459,7 +459,7 @@ func (v value) copied() json.RawMessage {
 	return bytes.Clone(text)
 }
 
-// get is the member with exactly that key, the last of several, absent where there is none.
+// get returns the member with exactly that key, the last one of several, or an absent value.
 func (v value) get(key string) value {
 	var found value
 	if v.kind() != objectKind {
@@ -475,7 +475,7 @@ func (v value) get(key string) value {
 	return found
 }
 
-// at walks down a path of keys.
+// at follows a path of keys.
 func (v value) at(keys ...string) value {
 	for _, k := range keys {
 		v = v.get(k)
@@ -491,7 +491,7 @@ func (d *document) keyIs(i uint32, key string) bool {
 	return string(d.text[t.start+1:t.end-1]) == key
 }
 
-// members gives an object's members in the order of the text, repeated keys too.
+// members returns an object's members in the order of the text, including repeated keys.
 func (v value) members() iter.Seq2[string, value] {
 	return func(yield func(string, value) bool) {
 		if v.kind() != objectKind {
@@ -506,7 +506,7 @@ func (v value) members() iter.Seq2[string, value] {
 	}
 }
 
-// fields is members with the keys as they stand in the text.
+// fields is members with the keys as values.
 func (v value) fields() iter.Seq2[value, value] {
 	return func(yield func(value, value) bool) {
 		if v.kind() != objectKind {
@@ -521,7 +521,7 @@ func (v value) fields() iter.Seq2[value, value] {
 	}
 }
 
-// items gives an array's items.
+// items returns an array's items.
 func (v value) items() iter.Seq[value] {
 	return func(yield func(value) bool) {
 		if v.kind() != arrayKind {
@@ -536,7 +536,7 @@ func (v value) items() iter.Seq[value] {
 	}
 }
 
-// list is an array's items.
+// list returns an array's items.
 func (v value) list() []value {
 	var out []value
 	for it := range v.items() {
@@ -545,16 +545,16 @@ func (v value) list() []value {
 	return out
 }
 
-// clone is the same value in a document of its own, for as long as it is needed.
+// clone returns the same value in a new document, so that it stays valid.
 func (v value) clone() value {
 	c, _, err := new(document).parse(bytes.Clone(v.raw()), false)
 	if err != nil {
-		return value{} // what was read once is read again
+		return value{} // what was parsed once can be parsed again
 	}
 	return c
 }
 
-// len is the number of items or members.
+// len returns the number of items or members.
 func (v value) len() int {
 	n := 0
 	if v.kind() == arrayKind {
@@ -569,7 +569,7 @@ func (v value) len() int {
 	return n
 }
 
-// first is the first item of an array.
+// first returns the first item of an array.
 func (v value) first() value {
 	for it := range v.items() {
 		return it
@@ -577,7 +577,7 @@ func (v value) first() value {
 	return value{}
 }
 
-// str is a string's text, always valid UTF-8; "" for any other kind.
+// str returns a string's text, always valid UTF-8; "" for any other kind.
 func (v value) str() string {
 	t := v.tok()
 	if t.kind != stringKind {
@@ -589,7 +589,7 @@ func (v value) str() string {
 	return string(v.bytes(&[]byte{}))
 }
 
-// bytes is str without memory of its own: a part of the document's text, or decoded into the buffer.
+// bytes is str without an allocation: a part of the document's text, or decoded into the buffer.
 func (v value) bytes(buf *[]byte) []byte {
 	t := v.tok()
 	if t.kind != stringKind {
@@ -607,7 +607,7 @@ func (v value) bytes(buf *[]byte) []byte {
 	return b
 }
 
-// unescape adds to out a string's text with its escapes resolved; half of a surrogate pair becomes U+FFFD.
+// unescape appends a string's text to out with its escapes resolved; half of a surrogate pair becomes U+FFFD.
 func unescape(out, b []byte) []byte {
 	out = slices.Grow(out, len(b))
 	for p := 0; p < len(b); {
@@ -648,8 +648,8 @@ func plainEscape(c byte) byte {
 	return c
 }
 
-// repairUTF8 makes valid UTF-8: a surrogate pair that was encoded half by half (CESU-8) becomes its character, any other
-// stray byte U+FFFD. changed tells whether there was something to repair.
+// repairUTF8 returns valid UTF-8: a surrogate pair that was encoded in two halves (CESU-8) becomes its character, any other invalid byte U+FFFD. changed
+// reports whether anything was repaired.
 func repairUTF8(b []byte) (s string, changed bool) {
 	if utf8.Valid(b) {
 		return string(b), false
@@ -673,7 +673,7 @@ func repairUTF8(b []byte) (s string, changed bool) {
 	return string(out), true
 }
 
-// surrogate reads a surrogate that is encoded as three bytes, or gives 0.
+// surrogate decodes a surrogate that is encoded as three bytes, or returns 0.
 func surrogate(b []byte) rune {
 	if len(b) < 3 || b[0] != 0xED || b[1] < 0xA0 || b[1] > 0xBF || b[2]&0xC0 != 0x80 {
 		return 0
@@ -681,7 +681,7 @@ func surrogate(b []byte) rune {
 	return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F)
 }
 
-// broken reports whether a string in the value, or a key, was not valid Unicode.
+// broken reports whether a string in the value, or a key, is not valid Unicode.
 func (v value) broken() bool {
 	if v.d == nil || len(v.d.broken) == 0 {
 		return false
@@ -691,7 +691,7 @@ func (v value) broken() bool {
 	return i < len(v.d.broken) && v.d.broken[i] < t.end
 }
 
-// bool is true only for true.
+// bool returns whether the value is true.
 func (v value) bool() bool {
 	if v.kind() != boolKind {
 		return false
@@ -700,7 +700,7 @@ func (v value) bool() bool {
 	return v.raw()[0] == 't'
 }
 
-// int reads a whole number, also one that stands in a string or as 5.0.
+// int returns a whole number, also from a string or from 5.0.
 func (v value) int() (int64, bool) {
 	s := v.numberText()
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
@@ -713,7 +713,7 @@ func (v value) int() (int64, bool) {
 	return int64(f), true
 }
 
-// float reads a number, also one that stands in a string.
+// float returns a number, also from a string.
 func (v value) float() (float64, bool) {
 	s := v.numberText()
 	if s == "" || !validNumber([]byte(s)) {
@@ -734,7 +734,7 @@ func (v value) numberText() string {
 	return ""
 }
 
-// count is a token figure: nil where there is no whole number of at least 0.
+// count returns a number of tokens: nil unless it is a whole number of at least 0.
 func (v value) count() *int64 {
 	n, ok := v.int()
 	if !ok || n < 0 || v.kind() != numberKind {
@@ -743,8 +743,7 @@ func (v value) count() *int64 {
 	return &n
 }
 
-// repeated gives the keys of an object that stand in it more than once. An object of many members is looked at by a map, a
-// small one without any memory.
+// repeated returns the keys that an object has more than once. It uses a map only for an object with many members.
 func (v value) repeated() []string {
 	if v.kind() != objectKind {
 		return nil

@@ -10,18 +10,18 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange/internal/show"
 )
 
-// What other tools call projects, folders, tags, archived and pinned become labels of the context, beside the name of the format that it is from.
+// Projects, folders, tags, archived and pinned of other tools become labels of the context, besides the name of its format.
 
-// markKeys are the members of a conversation's record that mark it, by the label that they mean.
+// markKeys maps a label to the members of a conversation's record that mean it.
 var markKeys = map[string]string{
 	"archived": "is_archived|archived|isArchived",
 	"pinned":   "pinned|is_pinned|isPinned|is_starred|isStarred|starred|is_favorite|favorite",
 }
 
-// placeKeys name what a conversation lies in: a name, or a path of which the last part counts.
+// placeKeys name the place of a conversation: a name, or a path whose last part counts.
 var placeKeys = "project.name|projectName|project_name|folder.name|folderName|workspace.name|project|folder|cwd|directory|working_dir|workspaceDirectory"
 
-// labelsOf reads the labels of a conversation from its record. It takes nothing: what it reads is kept as it is too.
+// labelsOf returns the labels of a conversation from its record. It does not mark what it reads as taken, so that is kept unchanged too.
 func labelsOf(v value) []string {
 	var out []string
 	for label, paths := range markKeys {
@@ -38,7 +38,7 @@ func labelsOf(v value) []string {
 	return out
 }
 
-// placeLabel is the label of a project or folder.
+// placeLabel returns the label of a project or folder.
 func placeLabel(name string) string {
 	if name = path.Base(strings.ReplaceAll(name, `\`, "/")); name == "." || name == "/" {
 		return ""
@@ -46,7 +46,7 @@ func placeLabel(name string) string {
 	return name
 }
 
-// setLabels makes of what a file says labels that can be, with the format's name, each once and in order.
+// setLabels turns the labels of a file into valid ones, adds the format's name, and sorts them without duplicates.
 func setLabels(in *chatctx.Incoming) {
 	if in.Format == nativeName {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// writeMarkdown writes one branch to read: a heading a message, its text as it is, everything else in fences or in italics.
+// writeMarkdown writes one branch for reading: a heading for each message, its text unchanged, everything else in fences or in italics.
 func writeMarkdown(ctx context.Context, x *Writing) error {
 	info, err := x.Context.Info(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func markdownResult(b *bytes.Buffer, r *pool.Result) {
 	}
 }
 
-// fenced puts text into a code block whose fence is longer than any in the text.
+// fenced returns a text as a code block whose fence is longer than any in the text.
 func fenced(text, language string) string {
 	longest, run := 0, 0
 	for _, c := range []byte(text) {
@@ -137,7 +137,7 @@ func fenced(text, language string) string {
 	return fence + language + "\n" + text + fence + "\n"
 }
 
-// closed is Markdown text with a code block that it leaves open closed, so that it does not swallow what follows.
+// closed returns Markdown text in which an open code block is closed, so that it does not swallow what follows.
 func closed(text string) string {
 	open := ""
 	for line := range strings.Lines(text) {
@@ -161,7 +161,7 @@ func closed(text string) string {
 	return text
 }
 
-// fenceOf is the run of three or more backticks or tildes that a line begins with.
+// fenceOf returns the run of three or more backticks or tildes at the beginning of a line.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		if rest := strings.TrimLeft(line, c); len(line)-len(rest) >= 3 {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// MessagePack as JSON, for what Python programs store. Nothing is made of what it says but JSON: an extension is an object with its number and what is in it.
+// MessagePack is converted to JSON, for data of Python programs. Only JSON is made from it: an extension becomes an object with its number and content.
 
 var errMsgpack = errors.New("not MessagePack")
 
@@ -17,7 +17,7 @@ type msgpack struct {
 	out []byte
 }
 
-// msgpackJSON is one value as JSON.
+// msgpackJSON returns one value as JSON.
 func msgpackJSON(in []byte) ([]byte, error) {
 	m := &msgpack{in: in}
 	err := m.value(0)
@@ -70,7 +70,7 @@ func (m *msgpack) value(depth int) error {
 	return nil
 }
 
-// long is a value whose size stands before it.
+// long converts a value with its size in front.
 func (m *msgpack) long(c byte, depth int) error {
 	sized := func(width uint64, f func(n uint64) error) error {
 		n, err := m.size(width)
@@ -138,7 +138,7 @@ func (m *msgpack) float(width uint64) error {
 	return nil
 }
 
-// list writes n items, or pairs of an object, whose keys become texts.
+// list converts n items, or n pairs of an object, whose keys become strings.
 func (m *msgpack) list(n uint64, object bool, depth int) error {
 	if n > uint64(len(m.in)) {
 		return errMsgpack
@@ -170,7 +170,7 @@ func (m *msgpack) list(n uint64, object bool, depth int) error {
 	return nil
 }
 
-// extension writes what is in one where that is MessagePack again.
+// extension converts an extension, with its content if that is MessagePack.
 func (m *msgpack) extension(n uint64, depth int) error {
 	kind, err := m.take(1)
 	if err != nil {
