@@ -11,22 +11,20 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The store's own export: JSON Lines, each an object with one member that says what the line is.
+// The store's own export is JSON Lines. Each line is an object with one member, whose name says what the line is:
 //
-//	chatctx   first: the format's version, and how many contexts follow; with it the store's settings where the whole store is exported
+//	chatctx   comes first: the format's version, and the number of contexts; with it the store's settings if the whole store is exported
 //	context   begins a context
-//	branch    begins a branch of it; its history begins as another's does, as far as like says, and goes on with
-//	message   a message, new in this context, with all that chatctx knows of it, or
-//	again     messages that came before, by their ids
-//	loose     a message that is on no branch: a session's summary, one that is tagged
+//	branch    begins one of its branches; its history begins with the first messages of another one, as many as like says, and goes on with
+//	message   a message that is new in this context, with everything that chatctx knows of it, or
+//	again     earlier messages, by their ids
+//	loose     a message on no branch: a session's summary, or a tagged message
 //	call      the state of a call, with its decisions, after its message
 //	artifact  the bytes of an image or a document, before the first message that names them
 //	tag, mark  a message's second name; pinned or excluded
-//	end       ends the context and counts it: one without it was cut off
+//	end       ends the context and counts its contents: a context without it was cut off
 //
-// Rules and tools are not in it: they say what may run on a machine, which is not a conversation's to bring along.
-//
-// Nothing in it depends on how a store lays histories out, so that exporting what was imported gives the same bytes.
+// Rules and tools are not exported: they say what may run on a machine, and a conversation must not bring them along.
 
 const (
 	nativeName    = chatctx.NativeFormat
@@ -35,7 +33,7 @@ const (
 
 type nativeHeader struct {
 	Version  int                        `json:"chatctx"`
-	Contexts int                        `json:"contexts,omitempty"` // how many the file has
+	Contexts int                        `json:"contexts,omitempty"` // the number in the file
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 }
 
@@ -54,7 +52,7 @@ type nativeContext struct {
 	Task     *nativeTask                `json:"task,omitempty"`
 }
 
-// nativeTask is what makes a context a sub-context. Its fields are chatctx.Task's, in their order.
+// nativeTask makes a context a sub-context. Its fields are those of chatctx.Task, in their order.
 type nativeTask struct {
 	Goal       string      `json:"goal,omitempty"`
 	Branch     chatctx.ID  `json:"branch"`
@@ -88,7 +86,7 @@ type nativeBranch struct {
 	Tokens   *branch.Tokens             `json:"tokens,omitempty"`
 }
 
-// nativeLike says how a history begins: as the first messages of an earlier branch.
+// nativeLike says that a history begins with the first messages of an earlier branch.
 type nativeLike struct {
 	Branch   string `json:"branch"`
 	Messages int    `json:"messages"`
@@ -164,7 +162,7 @@ type nativeEnd struct {
 	Branches int        `json:"branches"`
 }
 
-// stamp is a pool.Time that JSON shows as RFC 3339.
+// stamp is a pool.Time that is RFC 3339 in JSON.
 type stamp pool.Time
 
 func (t stamp) MarshalJSON() ([]byte, error) {
@@ -181,7 +179,7 @@ func (t *stamp) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// hashText is a hash in hex, "" for none.
+// hashText returns a hash in hex, "" for none.
 func hashText(h pool.Hash) string {
 	if h == (pool.Hash{}) {
 		return ""
@@ -200,7 +198,7 @@ func parseHashText(s string) (pool.Hash, error) {
 	return h, nil
 }
 
-// idOrNil leaves the zero id out of JSON.
+// idOrNil returns nil for the zero id, to leave it out of JSON.
 func idOrNil(id chatctx.ID) *chatctx.ID {
 	if id == (chatctx.ID{}) {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/chatctx/chatctx/internal/plural"
 )
 
-// What a file of the store's own format says and this program has no place for: a later version wrote it, or somebody by hand. Of a message it is kept beside it; of all else,
-// which is the store's, the report names it.
+// A file of the store's own format may have content that this program does not know, from a later version or a person's edit. That of a message is kept with
+// the message; the report names all other.
 
-// decoded reads a line of a kind. The report names the keys that the type has no field for, and those that stand twice.
+// decoded decodes a line of a kind. The report names the keys for which the type has no field, and those that are repeated.
 func decoded[T any](r *reading, at place, kind string, v value) (x T, err error) {
 	s := strays{}
 	raw := s.known(v, reflect.TypeFor[T](), kind)
@@ -33,10 +33,10 @@ func decoded[T any](r *reading, at place, kind string, v value) (x T, err error)
 	return x, json.Unmarshal(raw, &x)
 }
 
-// strays are the members of a value that the type which it is read into has no field for, and those of which a later one counts.
+// strays are the members of a value for which the type has no field, and those that a later one overrides.
 type strays struct{ unknown, twice []string }
 
-// known is the value without them. Names count in their very letters.
+// known returns the value without them. Names must match exactly.
 func (s *strays) known(v value, t reflect.Type, path string) json.RawMessage {
 	found := len(s.unknown) + len(s.twice)
 	var out json.RawMessage
@@ -86,7 +86,7 @@ func (s *strays) members(v value, t reflect.Type, path string) json.RawMessage {
 	return append(w.b, '}')
 }
 
-// lastOnly is a value without the members of which a later one of the same name counts.
+// lastOnly returns a value without the members that a later one of the same name overrides.
 func lastOnly(v value) json.RawMessage {
 	var out json.RawMessage
 	switch v.kind() {
@@ -114,7 +114,7 @@ func lastOnly(v value) json.RawMessage {
 	return out
 }
 
-// aMessage reads a message. What stands in it under unknown keys is kept beside it; of a key that stands twice the last counts.
+// aMessage reads a message. Unknown members are kept with it; of a repeated key the last one counts.
 func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 	m := &chatctx.Message{}
 	unknown, err := m.ReadJSON(v.raw())
@@ -135,7 +135,7 @@ func (n *nativeReader) aMessage(at place, v value) (*chatctx.Message, error) {
 	return m, nil
 }
 
-// kept reports what was kept beside the messages of the present context.
+// kept reports the unknown keys that were kept with messages of the current context.
 func (n *nativeReader) kept(at place) {
 	if len(n.strange) == 0 {
 		return
@@ -145,13 +145,13 @@ func (n *nativeReader) kept(at place) {
 	clear(n.strange)
 }
 
-// outside are lines in a row that belong to no context.
+// outside are consecutive lines that belong to no context.
 type outside struct {
 	first, last int
 	kinds       map[string]int
 }
 
-// stray notes a line that belongs to no context.
+// stray records a line that belongs to no context.
 func (n *nativeReader) stray(at place, kind string) {
 	if n.out.kinds == nil {
 		n.out = outside{first: at.line, kinds: map[string]int{}}
@@ -183,7 +183,7 @@ type nativeChild struct {
 	alone bool // its parent has not come
 }
 
-// adopt puts below a context that came in the children that came before it, and has those below them follow what it allows.
+// adopt puts the children that came before their parent below it, and applies its limits to those below them.
 func (n *nativeReader) adopt(parent chatctx.ID, depth int) error {
 	for i := range n.children[parent] {
 		c := &n.children[parent][i]
@@ -204,7 +204,7 @@ func (n *nativeReader) adopt(parent chatctx.ID, depth int) error {
 	return nil
 }
 
-// missing reports the contexts that stand alone since their parents do not count, and that fewer contexts came than the file says.
+// missing reports contexts that stand alone because their parents do not count, and fewer contexts than the file says.
 func (n *nativeReader) missing() {
 	for _, parent := range sortedIDs(n.children) {
 		for _, c := range n.children[parent] {

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// nativeTarget takes a context of the store's own export: a store, or a count.
+// nativeTarget receives a context of the store's own export: to store it, or to count it.
 type nativeTarget interface {
 	Branch(context.Context, chatctx.NativeBranch) error
 	Append(context.Context, []*chatctx.Message, []chatctx.NativeCall) error
@@ -22,7 +22,7 @@ type nativeTarget interface {
 	Tag(name string, message chatctx.ID) error
 	Mark(message chatctx.ID, mark string)
 	alone() bool // it names a parent that does not count
-	copied() int // how many messages came in under ids of their own
+	copied() int // the number of messages that were stored under new ids
 	finish(context.Context) error
 }
 
@@ -31,12 +31,12 @@ func detectNative(h *head) bool {
 	return ok && !h.array
 }
 
-// readNative reads the store's own export. A context is taken whole or, where a line of it is damaged or missing, not at all.
+// readNative reads the store's own export. A context is imported whole or, if a line of it is damaged or missing, not at all.
 func readNative(r *reading) error {
-	r.limits.Line = max(r.limits.Line, r.limits.Item) // pictures stand on one line
+	r.limits.Line = max(r.limits.Line, r.limits.Item) // images are on one line
 	n := &nativeReader{r: r, whole: map[chatctx.ID]bool{}, children: map[chatctx.ID][]nativeChild{}, strange: map[string]int{}, skipped: r.report.Skipped}
 	err := r.eachLine(func(at place, v value) error {
-		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // a line before this one could not be read
+		n.spoiled = n.spoiled || r.report.Skipped > n.skipped // an earlier line could not be read
 		n.skipped = r.report.Skipped
 		return n.line(at, v)
 	})
@@ -53,28 +53,28 @@ func readNative(r *reading) error {
 // nativeReader is the state between lines.
 type nativeReader struct {
 	r        *reading
-	target   nativeTarget // of the present context; nil: none, or one that is given up
+	target   nativeTarget // of the current context; nil if there is none or it is given up
 	title    string
 	id       chatctx.ID
-	whole    map[chatctx.ID]bool          // contexts that came in from this file
-	begun    place                        // where the present context does
+	whole    map[chatctx.ID]bool          // contexts that were imported from this file
+	begun    place                        // where the current context begins
 	inside   bool                         // a context has begun
-	spoiled  bool                         // something of the present context is missing
-	messages int                          // of the present context
-	skipped  int                          // on the report so far
-	contexts int                          // that the file says it has
+	spoiled  bool                         // a part of the current context is missing
+	messages int                          // of the current context
+	skipped  int                          // in the report so far
+	contexts int                          // according to the file
 	came     int                          // that have begun so far
 	children map[chatctx.ID][]nativeChild // by their parents
-	strange  map[string]int               // keys of the present context's messages that are not known
+	strange  map[string]int               // unknown keys of the current context's messages
 	out      outside
-	// batch are messages that the target does not have yet, with the calls that followed them. loose: it is one message, on no branch.
+	// batch are messages that the target does not have yet, with the calls after them. loose means that it is one message on no branch.
 	batch []*chatctx.Message
 	calls []chatctx.NativeCall
 	size  int
 	loose bool
 }
 
-// line reads one line. An error that is the line's own gives up the context.
+// line reads one line. An error of the line's own gives up the context.
 func (n *nativeReader) line(at place, v value) error {
 	if v.has(nativeName) {
 		return n.header(at, v)
@@ -113,7 +113,7 @@ func (n *nativeReader) line(at place, v value) error {
 	return n.spoil(at, n.member(at, kind, x))
 }
 
-// spoil gives the present context up for an error that is the file's; one that is not ends the reading.
+// spoil gives up the current context for an error of the file; any other error ends the reading.
 func (n *nativeReader) spoil(at place, err error) error {
 	var store sinkError
 	if err == nil || errors.As(err, &store) || n.r.ctx.Err() != nil {
@@ -153,7 +153,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	if parent := idOf(c.Parent); parent != (chatctx.ID{}) {
 		before := n.whole[parent]
 		n.children[parent] = append(n.children[parent], nativeChild{c.ID, n.title, at, taskIn(c.Task), !before})
-		if !before { // it may come
+		if !before { // it may come later
 			c.Parent, c.Task = nil, nil
 		}
 	}
@@ -168,7 +168,7 @@ func (n *nativeReader) begin(at place, v value) error {
 	return n.spoil(at, err)
 }
 
-// unfinished reports the present context where it did not come to its end.
+// unfinished reports the current context if it has no end.
 func (n *nativeReader) unfinished(at place) error {
 	if n.kept(at); n.inside {
 		n.r.skipContext(n.messages, n.begun, "the context %q is damaged or not complete and is left out", n.title)
@@ -262,7 +262,7 @@ func (n *nativeReader) call(at place, v value) error {
 	return err
 }
 
-// flush hands on the messages that were read.
+// flush passes the messages that were read to the target.
 func (n *nativeReader) flush() error {
 	batch, calls := n.batch, n.calls
 	n.batch, n.calls, n.size = nil, nil, 0
@@ -310,14 +310,14 @@ func (n *nativeReader) end(at place, v value) error {
 	return n.unfinished(at)
 }
 
-// dry counts a context instead of storing it.
+// dry returns a target that counts a context instead of storing it.
 func (im *importer) dry(n chatctx.Native) (nativeTarget, error) {
 	in := &chatctx.Incoming{Format: nativeName, Conversation: n.ID.String(), Title: n.Title, Derived: n.Derived, Created: n.Created,
 		Updated: n.Updated, Settings: n.Settings, AppData: n.AppData, Labels: n.Labels}
 	return &nativeDry{in: in, active: n.Active, sink: im.sink, index: map[step]int{}, known: map[chatctx.ID]*chatctx.Message{}}, nil
 }
 
-// nativeDry makes an Incoming of a context.
+// nativeDry makes an Incoming from a context.
 type nativeDry struct {
 	in     *chatctx.Incoming
 	active string

@@ -50,7 +50,7 @@ func writeNative(ctx context.Context, x *Writing) error {
 	for _, id := range parentsFirst(all) {
 		c, err := x.Store.Context(ctx, id.String())
 		if errors.Is(err, chatctx.ErrNotFound) {
-			continue // purged meanwhile
+			continue // it was purged meanwhile
 		}
 		if err != nil {
 			return err
@@ -62,8 +62,8 @@ func writeNative(ctx context.Context, x *Writing) error {
 	return nil
 }
 
-// parentsFirst are contexts in the order of their last change, oldest first, but each after the one that it is a sub-context of: who reads them takes a
-// parent only from the same file.
+// parentsFirst returns contexts in the order of their last change, oldest first, but each after its parent, since an import accepts a parent only from the same
+// file.
 func parentsFirst(newestFirst []*chatctx.ContextInfo) []chatctx.ID {
 	byID := map[chatctx.ID]*chatctx.ContextInfo{}
 	for _, info := range newestFirst {
@@ -94,8 +94,8 @@ type step struct {
 // nativeWriter writes the store's own format.
 type nativeWriter struct {
 	*Writing
-	sent  map[pool.Hash]bool                  // artifacts that are written
-	calls map[chatctx.ID][]chatctx.NativeCall // of the present context, by message
+	sent  map[pool.Hash]bool                  // artifacts that were written
+	calls map[chatctx.ID][]chatctx.NativeCall // of the current context, by message
 	buf   []byte
 }
 
@@ -135,7 +135,7 @@ func (n *nativeWriter) message(kind string, m *chatctx.Message) error {
 	return nil
 }
 
-// artifacts writes the bytes that a message only refers to, once each. Long results stand in the message itself.
+// artifacts writes the bytes to which a message refers, each only once. Long results are in the message itself.
 func (n *nativeWriter) artifacts(m *chatctx.Message) error {
 	lists := [][]pool.Part{m.Content}
 	if m.Result != nil {
@@ -190,14 +190,14 @@ func (n *nativeWriter) context(ctx context.Context, c *chatctx.ChatContext) erro
 	return n.line("end", nativeEnd{v.Context.ID, len(h.seen), len(v.Branches)})
 }
 
-// histories are the branches of a context that are written, as paths that begin together.
+// histories are the branches of a context that were written, as paths with common beginnings.
 type histories struct {
-	index  map[step]int // a message after a node of the tree
-	owners []string     // of each node: the branch that it was first on
+	index  map[step]int // the index of a message after a node of the tree
+	owners []string     // for each node, the first branch with it
 	seen   map[chatctx.ID]bool
 }
 
-// begin follows the path of a history as far as it is known. It gives how far, and the branch that goes there.
+// begin follows the path of a history as far as it is known. It returns the last node, the number of shared messages, and a branch with them.
 func (h *histories) begin(ids []chatctx.ID) (at, shared int, like string) {
 	at = -1
 	for _, id := range ids {
@@ -238,7 +238,7 @@ func (n *nativeWriter) branch(ctx context.Context, h *histories, snap *chatctx.S
 	return n.rest(ctx, h, snap, ids, shared)
 }
 
-// rest writes the history from the place at on, counted from 0: messages that are new, and the ids of those that are not.
+// rest writes the history from index at on: new messages, and the ids of known ones.
 func (n *nativeWriter) rest(ctx context.Context, h *histories, snap *chatctx.Snapshot, ids []chatctx.ID, at int) error {
 	for at < len(ids) {
 		end := at + 1
@@ -258,7 +258,7 @@ func (n *nativeWriter) rest(ctx context.Context, h *histories, snap *chatctx.Sna
 			if err != nil {
 				return err
 			}
-			if h.seen[e.ID] { // a second time in this stretch
+			if h.seen[e.ID] { // a second time in this part
 				break
 			}
 			h.seen[e.ID] = true
@@ -268,13 +268,13 @@ func (n *nativeWriter) rest(ctx context.Context, h *histories, snap *chatctx.Sna
 			at++
 		}
 		if at == from {
-			return nil // they are gone meanwhile
+			return nil // they were removed meanwhile
 		}
 	}
 	return nil
 }
 
-// loose writes the messages that are named and on no branch.
+// loose writes the messages that are referred to but on no branch.
 func (n *nativeWriter) loose(ctx context.Context, c *chatctx.ChatContext, v *chatctx.NativeView, h *histories) error {
 	var wanted []chatctx.ID
 	for _, snap := range v.Branches {
@@ -308,7 +308,7 @@ func (n *nativeWriter) loose(ctx context.Context, c *chatctx.ChatContext, v *cha
 	return nil
 }
 
-// named writes what is said of messages that are written.
+// named writes the tags and marks of messages that were written.
 func (n *nativeWriter) named(v *chatctx.NativeView, h *histories) error {
 	for _, name := range slices.Sorted(maps.Keys(v.Tags)) {
 		if id := v.Tags[name]; h.seen[id] {

@@ -12,9 +12,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What readers of several formats make of values: parts, calls, raw records.
+// Readers of several formats make these from values: parts, calls, raw records.
 
-// firstOf is the first of them that is not "".
+// firstOf returns the first text that is not "".
 func firstOf(list ...string) string {
 	for _, s := range list {
 		if s != "" {
@@ -24,7 +24,7 @@ func firstOf(list ...string) string {
 	return ""
 }
 
-// source is the message's source, made where there is none.
+// source returns the message's source, and makes it if there is none.
 func source(m *chatctx.Message) *pool.Source {
 	if m.Source == nil {
 		m.Source = new(pool.Source)
@@ -32,10 +32,10 @@ func source(m *chatctx.Message) *pool.Source {
 	return m.Source
 }
 
-// oneOfFew is a text that many records have, once in memory.
+// oneOfFew returns a text that many records share, so that it is in memory once.
 func oneOfFew(s string) string { return unique.Make(s).Value() }
 
-// unknownPart keeps a part of a kind that has no meaning here: its type, and all of it.
+// unknownPart returns a part of an unknown kind, with its type and all its content.
 func unknownPart(v value) pool.Part {
 	kind := firstOf(v.get("type").str(), v.get("content_type").str(), "unknown")
 	switch kind {
@@ -45,7 +45,7 @@ func unknownPart(v value) pool.Part {
 	return pool.Part{Type: kind, Raw: v.keep()}
 }
 
-// textOf joins the text parts.
+// textOf returns the text parts, joined.
 func textOf(parts []pool.Part) string {
 	var b strings.Builder
 	for i := range parts {
@@ -56,7 +56,7 @@ func textOf(parts []pool.Part) string {
 	return b.String()
 }
 
-// allTexts are the texts of parts.
+// allTexts returns the texts of parts.
 func allTexts(parts []pool.Part) []string {
 	var out []string
 	for i := range parts {
@@ -69,8 +69,7 @@ func withoutText(parts []pool.Part) []pool.Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p pool.Part) bool { return p.Type == pool.TextPart })
 }
 
-// closeCalls settles a message's calls as an import does: those with a result were run, the others are denied. Nothing that
-// is imported waits for anybody.
+// closeCalls settles a message's calls as an import does: those with a result were run, the others are denied. An imported call never waits.
 func closeCalls(m *chatctx.Message, answered func(callID string) bool) {
 	for i := range m.Calls {
 		c := &m.Calls[i]
@@ -82,7 +81,7 @@ func closeCalls(m *chatctx.Message, answered func(callID string) bool) {
 	}
 }
 
-// plainTitle is a title as a context may have it: on one line, without controls, of at most 1000 bytes.
+// plainTitle returns a valid title for a context: on one line, without control characters, of at most 1000 bytes.
 func plainTitle(s string) string {
 	s = show.OneLine(s)
 	if len(s) > 1000 {
@@ -91,7 +90,7 @@ func plainTitle(s string) string {
 	return s
 }
 
-// setTitle derives a title from the first prompt where the conversation has none.
+// setTitle derives a title from the first prompt if the conversation has none.
 func (r *reading) setTitle(in *chatctx.Incoming) {
 	if strings.TrimSpace(in.Title) != "" {
 		return
@@ -107,7 +106,7 @@ func (r *reading) setTitle(in *chatctx.Incoming) {
 	}
 }
 
-// unwrapped is what stands in a mark that a program puts around all of a prompt, <task> and the like.
+// unwrapped returns the content of the tag that a program puts around a whole prompt, <task> and the like.
 func unwrapped(s string) string {
 	s = strings.TrimSpace(s)
 	tag, rest, ok := strings.Cut(s, ">")
@@ -119,7 +118,7 @@ func unwrapped(s string) string {
 	return s
 }
 
-// jsonText writes s as a JSON string, without escapes for HTML.
+// jsonText returns s as a JSON string, without escapes for HTML.
 func jsonText(s string) []byte {
 	if plainASCII(s) {
 		return append(append(append(make([]byte, 0, len(s)+2), '"'), s...), '"')
@@ -128,12 +127,12 @@ func jsonText(s string) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		return []byte(`""`) // no string fails to encode
+		return []byte(`""`) // every string encodes
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// plainASCII tells whether a string is JSON between quotes as it is.
+// plainASCII reports whether a string needs no escapes in JSON.
 func plainASCII(s string) bool {
 	for i := range len(s) {
 		if special[s[i]] || s[i] >= 0x7f {
@@ -143,15 +142,15 @@ func plainASCII(s string) bool {
 	return true
 }
 
-// object is a JSON object of one string.
+// object returns a JSON object with one string.
 func object(key, text string) json.RawMessage {
 	return slices.Concat([]byte("{"), jsonText(key), []byte(":"), jsonText(text), []byte("}"))
 }
 
-// objectWriter builds a JSON object of values as they came.
+// objectWriter builds a JSON object from unchanged values.
 type objectWriter struct{ b []byte }
 
-// addIf adds a member if cond holds and the value says something: null, {} and [] do not.
+// addIf adds a member if cond is true and the value is not null, {} or [].
 func (w *objectWriter) addIf(cond bool, key string, v value) {
 	if cond && v.kind() > nullKind && !(v.kind() >= arrayKind && v.tok().next == v.i+1) {
 		w.addRaw(key, v.keep())
@@ -168,7 +167,7 @@ func (w *objectWriter) addRaw(key string, raw json.RawMessage) {
 	w.b = append(append(append(w.b, jsonText(key)...), ':'), raw...)
 }
 
-// done is the object, nil for one without members.
+// done returns the object, nil if it has no members.
 func (w *objectWriter) done() json.RawMessage {
 	if w.b == nil {
 		return nil
@@ -176,8 +175,7 @@ func (w *objectWriter) done() json.RawMessage {
 	return append(w.b, '}')
 }
 
-// leftover are the members of an object that are not known and say something, as an object; nil for none. Of keys that stand
-// twice the last counts.
+// leftover returns the unknown members of an object that are not empty, as an object; nil if there are none. Of a repeated key the last one counts.
 func leftover(v value, known map[string]bool) json.RawMessage {
 	var last map[string]uint32
 	if v.repeated() != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Place is where a tool of this machine keeps conversations.
+// Place is a place where a tool of this machine keeps conversations.
 type Place struct {
 	Tool    string    `json:"tool"` // the name of its format
 	Path    string    `json:"path"` // a file or folder
@@ -19,17 +19,17 @@ type Place struct {
 	Changed time.Time `json:"changed_at"` // when the newest of its files was written
 }
 
-// Machine is where the folders of programs lie.
+// Machine says where the folders of programs are.
 type Machine struct {
-	Home    string // the person's own folder
-	Config  string // settings of programs: ~/.config, ~/Library/Application Support, %APPDATA%
-	Data    string // their data: ~/.local/share, ~/Library/Application Support, %LOCALAPPDATA%
-	Current string // the folder that the program runs in, for tools that keep their files in projects; "": none
+	Home    string // the person's home folder
+	Config  string // for settings of programs: ~/.config, ~/Library/Application Support, %APPDATA%
+	Data    string // for their data: ~/.local/share, ~/Library/Application Support, %LOCALAPPDATA%
+	Current string // the program's working folder, for tools that keep their files in projects; "" means none
 	Getenv  func(string) string
 }
 
-// toolPlaces are the places of tools: a letter for the folder of the machine (h, c, d, or w for the present one), and the path in it, with * for any name. A
-// variable before a bar, where it is set, stands for the first folder of the path.
+// toolPlaces are the places of tools: a letter for the folder of the machine (h, c, d, or w for the working folder), and the path in it, with * for any name. A
+// variable before a bar, if set, replaces the first folder of the path.
 var toolPlaces = map[string][]string{
 	"aider":       {"w/.aider.chat.history.md", "h/.aider.chat.history.md"},
 	"aichat":      {"c/aichat/sessions"},
@@ -57,12 +57,12 @@ var toolPlaces = map[string][]string{
 	"sillytavern": {"h/SillyTavern/data/*/chats"},
 }
 
-// ToolsWithPlaces are the tools that Places looks for, in order.
+// ToolsWithPlaces returns the tools that Places looks for, sorted.
 func ToolsWithPlaces() []string {
 	return slices.Sorted(maps.Keys(toolPlaces))
 }
 
-// Places finds where the tools of a machine keep conversations: those places that there are, by tool. It opens no file.
+// Places returns the existing places where the tools of a machine keep conversations, by tool. It opens no file.
 func (m Machine) Places() []Place {
 	var out []Place
 	seen := map[string]bool{}
@@ -79,7 +79,7 @@ func (m Machine) Places() []Place {
 	return out
 }
 
-// find gives the paths that a pattern of toolPlaces means here.
+// find returns the paths for a pattern of toolPlaces.
 func (m Machine) find(pattern string) []string {
 	variable, pattern, ok := strings.Cut(pattern, "|")
 	if !ok {
@@ -96,12 +96,12 @@ func (m Machine) find(pattern string) []string {
 	}
 	found, err := filepath.Glob(filepath.Join(globEscape(base), filepath.FromSlash(rest)))
 	if err != nil {
-		return nil // no pattern of the table is bad, and what it stands on is escaped
+		return nil // the patterns of the table are valid, and the folder's path is escaped
 	}
 	return found
 }
 
-// globEscape is a path as a pattern that means itself.
+// globEscape returns a pattern that matches only the path.
 func globEscape(p string) string {
 	if os.PathSeparator == '\\' {
 		return p
@@ -109,12 +109,12 @@ func globEscape(p string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(p)
 }
 
-// measure looks at a place; there is false where nothing is in it.
+// measure returns the files and the size of a place; there is false if it has no files.
 func measure(tool, p string) (place Place, there bool) {
 	place = Place{Tool: tool, Path: p}
 	err := filepath.WalkDir(p, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
-			return nil // what cannot be read is told when it is imported
+			return nil // importing reports what cannot be read
 		}
 		if info, err := e.Info(); err == nil {
 			place.Files++

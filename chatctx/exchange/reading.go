@@ -19,55 +19,55 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// place is where in a file something stands: a line or the index of an array item. The zero place is the file.
+// place is a place in a file: a line or the index of an array item. The zero place is the whole file.
 type place struct {
-	line  int // from 1; 0: not given
-	index int // from 1; 0: not given
+	line  int // from 1; 0 if not given
+	index int // from 1; 0 if not given
 	what  string
 }
 
 func atLine(n int) place  { return place{line: n} }
 func atIndex(i int) place { return place{index: i + 1} } // i counts from 0
 
-// in is the same place, narrowed to a part of it: a message, a key.
+// in returns the same place, narrowed to a part of it: a message, a key.
 func (p place) in(what string) place {
 	p.what = what
 	return p
 }
 
-// reading is one file being read: its input, and where what is read goes. It is used by one goroutine.
+// reading is a file that is being read: its input, and the receivers of its content. It is not safe for concurrent use.
 type reading struct {
 	ctx    context.Context
 	format string
 	file   *file
 	head   *head         // what detection saw
-	db     *database     // where the file is an SQLite database
-	buf    *bufio.Reader // the content as UTF-8, unpacked, from its beginning
+	db     *database     // set if the file is a SQLite database
+	buf    *bufio.Reader // the content from its beginning, unpacked, as UTF-8
 	onDisk func() (path string, done func(), err error)
 	limits Limits
 	report *Report
 	sink   func(*chatctx.Incoming) error
-	// Where what only the store's own export holds goes; all but native are nil where nothing is stored.
+	// The receivers of content that only the store's own export has; all except native are nil if nothing is stored.
 	native   func(chatctx.Native) (nativeTarget, error)
 	below    func(child, parent chatctx.ID, task *chatctx.Task) (bool, error) // for a child that came before its parent
 	artifact func(data []byte, mediaType string) error
 	settings func(map[string]json.RawMessage) error
-	// unchanged tells whether the store has a conversation exactly as a record of that digest made it, and puts it on the report; nil
-	// where nothing is known.
+	// unchanged reports whether the store has exactly the conversation that a record with that digest made, and counts it in the report if so; nil if nothing
+	// is known.
 	unchanged func(from chatctx.SourceLink, digest pool.Hash) (bool, error)
 	doc       document
 	own       *sieve // see emptied
-	// structuralKeys are those that hold for the format structuralOf.
+	// structuralKeys are those for the format structuralOf.
 	structuralOf   string
 	structuralKeys map[string]bool
-	assets         *assets                           // the files beside this one, once asked for
-	finished       bool                              // take what is finished alone
-	shelf          *shelf                            // nil: all stays in memory
-	large          func(at place, s *splitter) error // takes an item that is too large to be in memory; nil: a format without such
+	assets         *assets                           // the files beside this one, after the first request
+	finished       bool                              // read only what is finished
+	shelf          *shelf                            // nil means that everything stays in memory
+	large          func(at place, s *splitter) error // reads an item that is too large for memory; nil for a format without such items
 }
 
-// seenBefore tells whether a conversation was imported from the very same record before: then it need not be read on, only its records
-// be counted. It gives the record's digest for Incoming.Digest.
+// seenBefore reports whether a conversation was imported from exactly the same record before: then only its records must be counted. digest is the record's
+// digest, for Incoming.Digest.
 func (r *reading) seenBefore(conversation string, record value) (digest pool.Hash, seen bool, err error) {
 	if r.unchanged == nil || conversation == "" {
 		return digest, false, nil
@@ -77,17 +77,17 @@ func (r *reading) seenBefore(conversation string, record value) (digest pool.Has
 	return digest, seen, err
 }
 
-// trouble counts what was reported so far that a second import would have to report again.
+// trouble returns how many problems were reported so far that a second import must report again.
 func (r *reading) trouble() int {
 	rep := r.report
 	return len(rep.Warnings) + rep.MoreWarnings + rep.Skipped + rep.Repaired
 }
 
-// emit hands a conversation on, with a title derived where it has none and each message's source filled in. An error ends the reading: return it.
+// emit passes a conversation on, with a title derived if it has none, and with each message's source. An error ends the reading: return it.
 func (r *reading) emit(in *chatctx.Incoming) error {
 	in.Format = firstOf(in.Format, r.format)
 	if r.finished && finishedOnly(in) {
-		r.file.joined, in.Digest = true, pool.Hash{} // it is read again
+		r.file.joined, in.Digest = true, pool.Hash{} // so that the file is read again
 		if len(in.Nodes) == 0 {
 			return r.ctx.Err()
 		}
@@ -116,19 +116,19 @@ func (r *reading) emit(in *chatctx.Incoming) error {
 	return r.sink(in)
 }
 
-// under lists the files of a folder beside this one, by their paths.
+// under returns the paths of the files in a folder beside this one.
 func (r *reading) under(dir string) []string {
 	if r.file.within == nil {
 		return nil
 	}
 	names, err := r.file.within.under(dir)
 	if err != nil {
-		return nil // the folder is not there
+		return nil // there is no such folder
 	}
 	return names
 }
 
-// besideJSON reads a JSON file of the same folder or archive, where it is there.
+// besideJSON reads a JSON file of the same folder or archive, and reports whether it could.
 func (r *reading) besideJSON(name string, f func(v value)) bool {
 	file, err := r.file.sibling(name)
 	if err != nil {
@@ -149,7 +149,7 @@ func (r *reading) besideJSON(name string, f func(v value)) bool {
 	return true
 }
 
-// folderName is the name of the folder that the file lies in, "" where it lies in none.
+// folderName returns the name of the file's folder, "" if it is in none.
 func (r *reading) folderName() string {
 	dir := path.Base(path.Dir(r.file.path))
 	if (dir == "." || dir == "/") && r.file.disk != "" {
@@ -161,7 +161,7 @@ func (r *reading) folderName() string {
 	return dir
 }
 
-// stem is the file's name without its folder and what follows the last point; "" for standard input.
+// stem returns the file's name without folder and extension; "" for standard input.
 func (r *reading) stem() string {
 	if r.file.path == "-" {
 		return ""
@@ -169,7 +169,7 @@ func (r *reading) stem() string {
 	return strings.TrimSuffix(path.Base(r.file.path), path.Ext(r.file.path))
 }
 
-// warn reports something that the person should know.
+// warn reports a fact that the person should know.
 func (r *reading) warn(at place, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if at.what != "" {
@@ -178,7 +178,7 @@ func (r *reading) warn(at place, format string, args ...any) {
 	r.report.warn(Warning{File: r.file.name, Line: at.line, Index: at.index, Text: text})
 }
 
-// warnHeld names the settings of a conversation that the file does not decide about.
+// warnHeld names the settings of a conversation that are held, since a file must not decide about them.
 func (r *reading) warnHeld(title string, set map[string]json.RawMessage) {
 	if _, held := settings.Hold(set); len(held) > 0 {
 		r.warn(place{}, "of %q these settings are held back: %s; chatctx config --accept shows and takes them", show.Clip(title, 60), strings.Join(held, ", "))
@@ -191,27 +191,26 @@ func (r *reading) skip(n int, at place, format string, args ...any) {
 	r.warn(at, format, args...)
 }
 
-// skipContext reports a conversation that is left out as a whole, with the messages in it that could be counted.
+// skipContext reports a conversation that is left out as a whole, with the number of its messages as far as known.
 func (r *reading) skipContext(messages int, at place, format string, args ...any) {
 	r.report.SkippedContexts++
 	r.skip(messages, at, format, args...)
 }
 
-// repaired reports a message that could only be taken after a change.
+// repaired reports a message that was stored only after a change.
 func (r *reading) repaired(at place, format string, args ...any) {
 	r.report.Repaired++
 	r.warn(at, format, args...)
 }
 
-// structural counts records that hold no message but its place: an empty root, a progress line.
+// structural counts records without a message of their own: an empty root, a progress line.
 func (r *reading) structural(n int) { r.report.Structural += n }
 
 // duplicated counts records that repeat a message of the same import.
 func (r *reading) duplicated(n int) { r.report.Duplicated += n }
 
-// eachItem reads the file as an array, or as values one after another, and calls f for each that is well-formed; others are
-// reported as skipped contexts. descend names the key of an outer object under which the array may stand; "" for none.
-// The value is void when f returns.
+// eachItem reads the file as an array, or as consecutive values, and calls f for each valid one; it reports others as skipped contexts. descend names the key
+// of an outer object that may hold the array; "" means none. The value becomes invalid when f returns.
 func (r *reading) eachItem(descend string, f func(at place, v value) error) error {
 	if !r.head.first().get(descend).is(arrayKind) {
 		descend = ""
@@ -256,9 +255,8 @@ func (r *reading) eachItem(descend string, f func(at place, v value) error) erro
 	return err
 }
 
-// eachLine reads JSON Lines and calls f for each object. A line may hold several, glued together; NULs around them are
-// passed over. A line over the limit, not JSON or no object is reported and counted as skipped. The value is void when f
-// returns.
+// eachLine reads JSON Lines and calls f for each object. A line may have several, without separators; NULs around them are ignored. A line that is over the
+// limit, not JSON or not an object is reported and counted as skipped. The value becomes invalid when f returns.
 func (r *reading) eachLine(f func(at place, v value) error) error {
 	return r.lines(r.limits.Line, func(at place, format string, args ...any) { r.skip(1, at, format, args...) }, func(at place, v value) error {
 		if !v.is(objectKind) {
@@ -269,7 +267,7 @@ func (r *reading) eachLine(f func(at place, v value) error) error {
 	})
 }
 
-// lines calls f for the values on each line. What is none, and a line over the limit, goes to bad.
+// lines calls f for the values on each line, and bad for a line that has none or is over the limit.
 func (r *reading) lines(limit int, bad func(at place, format string, args ...any), f func(at place, v value) error) error {
 	l := liner{r: r.buf, max: limit}
 	for {
@@ -304,8 +302,7 @@ func (r *reading) lines(limit int, bad func(at place, format string, args ...any
 	}
 }
 
-// damage reports once what in a record was not as it should be and is mended by reading: bad Unicode, keys that stand twice.
-// It tells whether the raw record is to be kept.
+// damage reports once that a record was invalid Unicode and was repaired. It reports whether the raw record must be kept.
 func (r *reading) damage(at place, v value) bool {
 	bad := v.broken()
 	if bad {
@@ -314,7 +311,7 @@ func (r *reading) damage(at place, v value) bool {
 	return bad
 }
 
-// duplicateKeys warns of keys that stand more than once in an object: the last counts.
+// duplicateKeys warns of repeated keys in an object, of which the last one counts.
 func (r *reading) duplicateKeys(at place, v value) {
 	for _, k := range v.repeated() {
 		r.warn(at, "the key %q stands more than once, the last one counts", show.Clip(k, 80))
@@ -323,7 +320,7 @@ func (r *reading) duplicateKeys(at place, v value) {
 
 func quoteClip(s string, n int) string { return strconv.Quote(show.Clip(s, n)) }
 
-// keyList names an object's first keys.
+// keyList returns an object's first keys.
 func keyList(v value) string {
 	var keys []string
 	for k := range v.members() {

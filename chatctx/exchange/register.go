@@ -9,29 +9,28 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Format is a kind of file that can be read. Name is what reports and the source of messages call it.
+// Format is a kind of file that can be read. Name is its name in reports and in the source of messages.
 //
-// Detect tells from the beginning of a file, up to 1 MB, unpacked and as UTF-8, whether it is of this kind. It is asked of every file that is
-// imported, so it looks for what no other program writes.
+// Detect reports from the beginning of a file, up to 1 MB, unpacked and as UTF-8, whether it is of this kind. It is called for every imported file, so it must
+// look for something that no other program writes.
 //
-// Read reads one file that Detect knew. It returns an error only where nothing more can be read; what is wrong with a part it warns of and goes on.
+// Read reads one file that Detect recognised. It returns an error only if nothing more can be read; for a bad part it warns and goes on.
 type Format struct {
 	Name   string
 	Detect func(beginning []byte) bool
 	Read   func(r *Reading) error
 }
 
-// Reading is one file of a registered Format being read, by one goroutine.
+// Reading is a file of a registered Format that is being read. It is not safe for concurrent use.
 type Reading struct{ r *reading }
 
-// Content is the file, unpacked and as UTF-8, from its beginning. It ends with an error when the import ends.
+// Content returns the file from its beginning, unpacked and as UTF-8. It returns an error when the import ends.
 func (r *Reading) Content() io.Reader { return r.r.buf }
 
-// OnDisk gives the path of the file, unpacked, for what has to be read at random. done removes it where it is a copy. Call it in place of
-// Content, not after it.
+// OnDisk returns the path of the unpacked file, for random access. done removes it if it is a copy. Call it instead of Content, not after it.
 func (r *Reading) OnDisk() (path string, done func(), err error) { return r.r.onDisk() }
 
-// Beside reads another file of the same folder or archive, of at most max bytes, by its path there. A path that leads out of it is an error.
+// Beside returns another file of the same folder or archive, of at most max bytes, by its path there. A path that leads out of it is an error.
 func (r *Reading) Beside(path string, max int64) ([]byte, error) {
 	f, err := r.r.file.sibling(path)
 	if err != nil {
@@ -40,27 +39,28 @@ func (r *Reading) Beside(path string, max int64) ([]byte, error) {
 	return f.read(max)
 }
 
-// Path is the file's path in its folder or archive, with slashes.
+// Path returns the file's path in its folder or archive, with slashes.
 func (r *Reading) Path() string { return r.r.file.path }
 
-// Warn puts something about the file on the report that the person should know. line counts from 1; 0 is the file as a whole.
+// Warn reports a fact about the file that the person should know. line counts from 1; 0 means the file as a whole.
 func (r *Reading) Warn(line int, text string) { r.r.warn(atLine(line), "%s", text) }
 
-// Skip reports n records that should have been messages and are left out, and why.
+// Skip reports n records that should have been messages and are left out, and why. line is that of Warn.
 func (r *Reading) Skip(n, line int, why string) { r.r.skip(n, atLine(line), "%s", why) }
 
-// Emit hands a conversation on. An error ends the reading: return it.
+// Emit passes a conversation on. An error ends the reading: return it.
 func (r *Reading) Emit(in *chatctx.Incoming) error { return r.r.emit(in) }
 
-// registered are what Register and RegisterExport were given, in the order of names.
+// registered has the arguments of Register and RegisterExport, in the order of their names.
 var registered struct {
 	sync.RWMutex
 	formats []format
 	exports []ExportFormat
 }
 
-// Register makes a format readable by Import and Read, mostly from the init function of a package that a program imports for it, as drivers of
-// database/sql do. Registered formats are tried before those of this package but for the store's own. It panics where the name is taken or something is missing.
+// Register makes a format readable by Import and Read. A package calls it mostly in its init function, and a program imports that package for its effect, as
+// with drivers of database/sql. Registered formats are tried after the store's own and before the others of this package. It panics if the name is taken or a
+// field is missing.
 func Register(f Format) {
 	if f.Name == "" || f.Detect == nil || f.Read == nil {
 		panic("exchange: Register of a format without a name, Detect or Read")
@@ -75,7 +75,7 @@ func Register(f Format) {
 	slices.SortFunc(registered.formats, func(a, b format) int { return naturalOrder(a.name, b.name) })
 }
 
-// RegisterExport makes a format writable by Export, in the same way. It panics where the name is taken or something is missing.
+// RegisterExport makes a format writable by Export, in the same way. It panics if the name is taken or a field is missing.
 func RegisterExport(f ExportFormat) {
 	if f.Name == "" || f.Write == nil {
 		panic("exchange: RegisterExport of a format without a name or Write")
@@ -89,14 +89,14 @@ func RegisterExport(f ExportFormat) {
 	slices.SortFunc(registered.exports, func(a, b ExportFormat) int { return naturalOrder(a.Name, b.Name) })
 }
 
-// ExportFormats are all that can be written: this package's and the registered ones. The first is the store's own.
+// ExportFormats returns all formats that can be written: this package's and the registered ones. The first is the store's own.
 func ExportFormats() []ExportFormat {
 	registered.RLock()
 	defer registered.RUnlock()
 	return slices.Concat(exportFormats, registered.exports)
 }
 
-// registeredFormats are the registered ones that can be read.
+// registeredFormats returns the registered formats that can be read.
 func registeredFormats() []format {
 	registered.RLock()
 	defer registered.RUnlock()

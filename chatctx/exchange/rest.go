@@ -11,12 +11,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Nothing that a record says is lost: what its reader did not put into a message is found here by comparing the two, and kept beside it.
-// A reader therefore names only what it understands.
+// Nothing in a record is lost: whatever its reader did not put into a message is found here by comparing the two, and kept with it. So a reader names only what
+// it understands.
 
-// structuralKeys are, for each format and under "" for all of them, the members whose strings and numbers say how a file hangs together and
-// nothing that is to be read: ids, links, kinds, times. docs/formats.md lists them. A list or object under such a key is looked into all the
-// same.
+// structuralKeys are, for each format and under "" for all of them, the members whose strings and numbers only connect the parts of a file: ids, links, kinds,
+// times. docs/formats.md lists them. A list or object under such a key is examined anyway.
 var structuralKeys = map[string]map[string]bool{
 	"": keys("id", "uuid", "type", "role", "kind", "timestamp", "ts", "parent", "parentId", "parent_id", "children", "created", "updated", "createdAt",
 		"updatedAt", "created_at", "updated_at"),
@@ -57,7 +56,7 @@ var structuralKeys = map[string]map[string]bool{
 	clineName:       keys("sessionId", "session_id"),
 }
 
-// isStructural tells whether a member is structural: a string or number under such a key, or a list of them.
+// isStructural reports whether a member is structural: a string or number under such a key, or a list of them.
 func (s *sieve) isStructural(key, v value) bool {
 	if !s.structural[string(key.bytes(&s.key))] || v.is(objectKind) {
 		return false
@@ -70,26 +69,26 @@ func (s *sieve) isStructural(key, v value) bool {
 	return true
 }
 
-// take adds a record's messages to the thread, and what of the record they do not say beside the first of them.
+// take adds a record's messages to the thread, and keeps the rest of the record with the first of them.
 func (t *thread) take(at place, id, parent string, v value, msgs ...*chatctx.Message) {
 	t.r.whole(at, v, msgs...)
 	t.add(at, id, parent, msgs...)
 	t.r.shelf.put(msgs...)
 }
 
-// whole puts beside the first of a record's messages what of the record none of them says. Of a record that is not valid Unicode all is kept.
+// whole keeps the content of a record that its messages lack with the first of them. A record that is not valid Unicode is kept whole.
 func (r *reading) whole(at place, v value, msgs ...*chatctx.Message) {
 	if len(msgs) > 0 {
 		r.wholeOf(at, msgs, v)
 	}
 }
 
-// wholeOf is whole for messages that are made of several records: what is left of each is in a list.
+// wholeOf is whole for messages made from several records: the rest of each is in a list.
 func (r *reading) wholeOf(at place, msgs []*chatctx.Message, records ...value) {
 	r.wholeBut(at, msgs, nil, records...)
 }
 
-// listOf is a list of JSON values with commas before them; nil for none.
+// listOf turns JSON values with commas before them into a list; nil for none.
 func listOf(values []byte) json.RawMessage {
 	if values == nil {
 		return nil
@@ -98,7 +97,7 @@ func listOf(values []byte) json.RawMessage {
 	return append(values, ']')
 }
 
-// wholeBut is wholeOf where the texts of told are kept elsewhere.
+// wholeBut is wholeOf with the texts of told kept elsewhere.
 func (r *reading) wholeBut(at place, msgs []*chatctx.Message, told []string, records ...value) {
 	s := r.emptied()
 	s.text(told...)
@@ -128,7 +127,7 @@ func (r *reading) wholeBut(at place, msgs []*chatctx.Message, told []string, rec
 	msgs[0].Meta.ProviderData = withData(msgs[0].Meta.ProviderData, r.format, joined(msgs[0].Meta.ProviderData[r.format], rest))
 }
 
-// joined is what was kept of something, and more of it: members of one object, where no key is in both.
+// joined returns kept content with more of it: the members of one object, if no key is in both.
 func joined(have, more json.RawMessage) json.RawMessage {
 	if have == nil || more == nil {
 		return append(have, more...)
@@ -153,7 +152,7 @@ func joined(have, more json.RawMessage) json.RawMessage {
 	return w.done()
 }
 
-// beside puts what is left of a value beside a message, as whole does, and looks for no damage in it.
+// beside keeps the rest of a value with a message, as whole does, without checking it for damage.
 func (r *reading) beside(v value, m *chatctx.Message) {
 	s := r.emptied()
 	s.message(m)
@@ -163,7 +162,7 @@ func (r *reading) beside(v value, m *chatctx.Message) {
 	v.taken()
 }
 
-// moreWords is what JSON says in words that other JSON does not; nil for nothing.
+// moreWords returns the words of raw that have lacks; nil if there are none.
 func (r *reading) moreWords(have, raw json.RawMessage) json.RawMessage {
 	v, _, err := new(document).parse(raw, false)
 	if have == nil || err != nil {
@@ -177,7 +176,7 @@ func (r *reading) moreWords(have, raw json.RawMessage) json.RawMessage {
 	return r.sieve().news(v)
 }
 
-// withData sets a value in what may be nil.
+// withData sets a value in a map, which may be nil.
 func withData(data map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
 	if data == nil {
 		data = map[string]json.RawMessage{}
@@ -186,7 +185,7 @@ func withData(data map[string]json.RawMessage, name string, raw json.RawMessage)
 	return data
 }
 
-// keepAgain keeps what a repeated record says beside the same message in other words than the one before.
+// keepAgain keeps the content of a repeated record that the first one's message lacks.
 func keepAgain(have, again []*chatctx.Message) {
 	if len(have) == 0 || len(again) == 0 {
 		return
@@ -215,7 +214,7 @@ func keepAgain(have, again []*chatctx.Message) {
 	}
 }
 
-// before keeps of an earlier state of messages what the later one no longer says.
+// before keeps the content of earlier states of messages that the later ones lack.
 func (r *reading) before(earlier, later []*chatctx.Message) {
 	s := r.sieve()
 	for _, m := range later {
@@ -224,7 +223,7 @@ func (r *reading) before(earlier, later []*chatctx.Message) {
 	for _, m := range earlier {
 		text, err := json.Marshal(m)
 		if err != nil {
-			continue // it was read, so that it can be written
+			continue // it was read, so it can be written
 		}
 		if v, _, err := new(document).parse(text, false); err == nil {
 			if raw := s.rest(v); raw != nil && bytes.Contains(raw, []byte(`"`)) {
@@ -234,7 +233,7 @@ func (r *reading) before(earlier, later []*chatctx.Message) {
 	}
 }
 
-// appendData adds a value under a name that is not taken.
+// appendData adds a value under a new name.
 func appendData(data map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
 	for data[name] != nil {
 		name += "+"
@@ -242,13 +241,13 @@ func appendData(data map[string]json.RawMessage, name string, raw json.RawMessag
 	return withData(data, name, raw)
 }
 
-// link adds a record that holds no message but a place among them. What it says all the same is kept with the conversation.
+// link adds a record that has no message but a place among them. Any content is kept with the conversation.
 func (t *thread) link(at place, id, parent string, v value) {
 	t.keep(v)
 	t.add(at, id, parent)
 }
 
-// keep keeps what a record says that belongs to no message.
+// keep keeps the content of a record that belongs to no message.
 func (t *thread) keep(v value) {
 	if raw := t.r.sieve().rest(v); raw != nil {
 		t.loose = append(append(t.loose, ','), raw...)
@@ -256,7 +255,7 @@ func (t *thread) keep(v value) {
 	v.taken()
 }
 
-// about puts into the app data of a conversation what its record says beside its messages, which were taken, and the texts of said.
+// about keeps the content of a conversation's record, besides its messages, which were taken, and the texts of said, in the app data.
 func (r *reading) about(in *chatctx.Incoming, v value, said ...string) {
 	in.Labels = append(in.Labels, labelsOf(v)...)
 	s := r.sieve()
@@ -276,7 +275,7 @@ func (r *reading) sieve() *sieve {
 	return &sieve{structural: r.structuralKeys, said: heard{}.with("")}
 }
 
-// emptied is a sieve for the moment: the same one each time, so that records cost no memory for it.
+// emptied returns an empty sieve for short use: the same one each time, so that records need no memory for it.
 func (r *reading) emptied() *sieve {
 	if r.own == nil || len(r.own.said) > 1000 {
 		r.own = r.sieve()
@@ -288,17 +287,17 @@ func (r *reading) emptied() *sieve {
 	return r.own
 }
 
-// sieve holds what was said, to find what was not.
+// sieve has the content that was kept, to find the rest.
 type sieve struct {
-	structural map[string]bool // keys, of all formats and of this one
+	structural map[string]bool // the keys of all formats and of this one
 	said       heard
 	data       map[pool.Hash]bool
-	now        []byte // JSON that is kept: what is the beginning or a part of a string of it was said
+	now        []byte // JSON that is kept: the beginnings and parts of its strings count as kept
 	doc        document
 	buf, key   []byte
 }
 
-// heard are texts, as two hashes of each: a sieve hears all that a file says, and holds none of it.
+// heard is a set of texts, stored as two hashes each, since a sieve sees all content of a file.
 type heard map[[2]uint64]bool
 
 var heardSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -318,7 +317,7 @@ func (s *sieve) text(list ...string) {
 	}
 }
 
-// all is message, and true.
+// all calls message and returns true.
 func (s *sieve) all(m *chatctx.Message) bool {
 	s.message(m)
 	return true
@@ -333,7 +332,7 @@ func (s *sieve) message(m *chatctx.Message) {
 	for i := range m.Calls {
 		s.text(m.Calls[i].ID, m.Calls[i].Tool, string(m.Calls[i].Arguments))
 		if v, _, err := s.doc.parse(m.Calls[i].Arguments, false); err == nil {
-			s.text(v.get("input").str()) // arguments that are no JSON are put there
+			s.text(v.get("input").str()) // arguments that are not JSON are stored there
 		}
 	}
 	if res := m.Result; res != nil {
@@ -356,7 +355,7 @@ func (s *sieve) parts(parts []pool.Part) {
 	}
 }
 
-// has tells whether a string was said: as a text, or as the bytes that it encodes.
+// has reports whether a string was kept: as a text, or as the bytes that it encodes.
 func (s *sieve) has(v value) bool {
 	b := v.bytes(&s.buf)
 	return s.said.has(b) || s.hasText(string(b))
@@ -385,7 +384,7 @@ func (s *sieve) hasText(t string) bool {
 	return len(b) > 0 && s.data[pool.HashOf(b)]
 }
 
-// inValues tells whether a text is in a string of some JSON that is no key.
+// inValues reports whether a text is in a string of some JSON that is not a key.
 func inValues(raw, text []byte) bool {
 	for {
 		i := bytes.Index(raw, text)
@@ -400,8 +399,8 @@ func inValues(raw, text []byte) bool {
 	}
 }
 
-// rest is a copy of the value with no more than what was not said; nil for nothing. null, empty texts and empty containers say nothing. Of a
-// key that stands twice the last counts.
+// rest returns a copy of the value with only the content that was not kept; nil if there is none. null, empty texts and empty containers are no content. Of a
+// repeated key the last one counts.
 func (s *sieve) rest(v value) json.RawMessage {
 	if v.is(objectKind) && !v.tok().used {
 		return s.members(v)
@@ -409,7 +408,7 @@ func (s *sieve) rest(v value) json.RawMessage {
 	return s.left(v)
 }
 
-// left is rest of something in a record: what nothing was read of is kept as it is, with what is structural elsewhere.
+// left is rest for a part of a record: a part of which nothing was read is kept whole, with its structural members.
 func (s *sieve) left(v value) json.RawMessage {
 	if v.tok().used {
 		return nil
@@ -446,7 +445,7 @@ func (s *sieve) left(v value) json.RawMessage {
 	return nil
 }
 
-// untouched tells whether nothing of a list or object was read, and something is in it: then it is kept as it is.
+// untouched reports whether a list or object has content and nothing of it was read: then it is kept whole.
 func (s *sieve) untouched(v value) bool {
 	says := false
 	return s.walk(v, &says) && says
@@ -481,7 +480,7 @@ func (s *sieve) walk(v value, says *bool) bool {
 	return true
 }
 
-// news is what of a record was not said before, and from now on is; nil where it says nothing new in words.
+// news returns the content of a record that was not kept before, and marks it as kept; nil if it has no new words.
 func (s *sieve) news(v value) json.RawMessage {
 	raw := s.rest(v)
 	if bytes.IndexByte(raw, '"') < 0 {
@@ -490,12 +489,12 @@ func (s *sieve) news(v value) json.RawMessage {
 	before := len(s.said)
 	s.hear(v)
 	if len(s.said) == before {
-		return nil // no more than names and numbers
+		return nil // it has only names and numbers
 	}
 	return raw
 }
 
-// hear notes the strings of a value as said.
+// hear marks the strings of a value as kept.
 func (s *sieve) hear(v value) {
 	if v.is(stringKind) {
 		s.text(v.str())
@@ -524,7 +523,7 @@ func (s *sieve) members(v value) json.RawMessage {
 	return w.done()
 }
 
-// pick is the first member that there is and is not null: a path is keys with points between, and bars stand between paths.
+// pick returns the first member that exists and is not null: a path is keys joined by points, and bars separate paths.
 func (v value) pick(paths string) value {
 	for more := true; more && paths != ""; {
 		var path string

@@ -13,13 +13,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Programs that keep their sessions in SQLite: a table of sessions and one of messages. A row is read as an object of its columns, so that the tables of the formats
-// say what to make of it as they do of files of JSON.
+// Some programs keep their sessions in SQLite: a table of sessions and one of messages. A row is read as an object of its columns, so the formats' tables treat
+// it like one in a JSON file.
 
-// asValue is a row as an object. A column of JSON is that JSON, under its name without _json; the members of one named data are the row's.
+// asValue returns a row as an object. A column of JSON is that JSON, under its name without _json; the members of one named data are the row's own.
 func (w row) asValue() value { return w.asValueOf(nil) }
 
-// asValueOf is asValue of some columns, nil for all.
+// asValueOf is asValue for some columns; nil means all.
 func (w row) asValueOf(columns []string) value {
 	o := objectWriter{}
 	if w.table == nil {
@@ -50,12 +50,12 @@ func (w row) asValueOf(columns []string) value {
 	return v
 }
 
-// rowFormat is a program's two tables.
+// rowFormat describes a program's two tables.
 type rowFormat struct {
 	sessions, messages string
 	of                 string   // the column of messages with the session's id
 	order              []string // of messages
-	only               []string // the columns of messages that are known; nil: all, since what nothing is made of is kept
+	only               []string // the known columns of messages; nil means all, since unused ones are kept
 	about              func(in *chatctx.Incoming, v value)
 	message            func(t *gathered, at place, v value)
 }
@@ -97,7 +97,7 @@ func (f *rowFormat) readSessions(g *gather) error {
 	return nil
 }
 
-// below names a session's parent.
+// below returns a function that sets a session's parent.
 func below(format, column string) func(in *chatctx.Incoming, v value) {
 	return func(in *chatctx.Incoming, v value) {
 		if up := v.get(column).str(); up != "" {
@@ -230,7 +230,7 @@ func readAnythingDB(r *reading) error {
 	}}).read(r)
 }
 
-// Zed's threads: a row each, with all of it as JSON, mostly packed.
+// Zed's threads: one row each, with everything as JSON, mostly packed.
 
 var zedKinds = map[string]partReader{
 	"Text":     func(t *turn, p value) { t.text(p.get("Text").str()) },
@@ -283,7 +283,7 @@ func readZed(r *reading) error {
 	return nil
 }
 
-// asRow are columns of a row as an object.
+// asRow returns columns of a row as an object.
 func (w row) asRow(names ...string) value {
 	v, _, err := new(document).parse(w.object(names...), false)
 	if err != nil {
@@ -312,7 +312,7 @@ func zedMessage(t *thread, at place, id string, v value) {
 			}
 			tu.result(call, res.get("tool_name").str(), out, res.get("is_error").bool())
 		}
-	case v.get("role").str() != "": // until 0.2
+	case v.get("role").str() != "": // before 0.2
 		roleOf(m, v.get("role").str())
 		tu.content(v.get("segments"), "type", map[string]partReader{"text": saying("text"), "thinking": thinking("text", "signature"), "redacted_thinking": keeping})
 		for c := range v.get("tool_uses").items() {

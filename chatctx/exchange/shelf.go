@@ -10,13 +10,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// shelf keeps what the messages of a large conversation say in a temporary file, from when they were read until they are stored. What is left of them
-// is what the tree is made of: who spoke when, and which calls are answered. Its methods may be called on nil, where nothing is put away. One goroutine
-// puts messages away; another may get them meanwhile.
+// shelf keeps the contents of a large conversation's messages in a temporary file, from reading until storing. The messages keep only what the tree needs: who
+// spoke when, and which calls are answered. Its methods may be called on nil, which keeps all in memory. One goroutine puts messages away; another may get them
+// meanwhile.
 type shelf struct {
 	room int   // bytes of a conversation's messages that stay in memory
-	held int   // bytes that do so now
-	err  error // of what could not be brought back
+	held int   // bytes in memory now
+	err  error // from bringing messages back
 
 	lock   sync.Mutex
 	file   *os.File
@@ -25,24 +25,24 @@ type shelf struct {
 	closed bool
 }
 
-// slot is where a message lies.
+// slot is the place of a message in the file.
 type slot struct {
 	from       int64
-	size, room int // of it, and until the next one
+	size, room int // its size, and the space until the next one
 }
 
-// spare is left behind each message, so that what comes to it (an id, where it is from) finds room in its place.
+// spare is the space left after each message, for later additions (an id, its origin).
 const spare = 256
 
-// newConversation begins to count what stays in memory anew.
+// newConversation restarts the count of bytes in memory.
 func (s *shelf) newConversation() {
 	if s != nil {
 		s.held = 0
 	}
 }
 
-// put puts away what messages say, once they take more than the room. A message that could not come back as it is stays as it is, and so does each where
-// the file cannot be written.
+// put puts the contents of messages away once they are larger than the room. A message that could not be restored exactly stays in memory, and so do all if the
+// file cannot be written.
 func (s *shelf) put(msgs ...*chatctx.Message) {
 	if s == nil {
 		return
@@ -73,7 +73,7 @@ func (s *shelf) write(m *chatctx.Message, b []byte) error {
 		if err != nil {
 			return err
 		}
-		os.Remove(f.Name()) // where the system can: then none is left behind by a program that is killed
+		os.Remove(f.Name()) // where the system allows it, so that a killed program leaves no file behind
 		s.file, s.at = f, map[*chatctx.Message]slot{}
 	}
 	at := s.at[m]
@@ -89,7 +89,7 @@ func (s *shelf) write(m *chatctx.Message, b []byte) error {
 	return nil
 }
 
-// Has tells whether a message lies on the shelf.
+// Has reports whether a message is on the shelf.
 func (s *shelf) Has(m *chatctx.Message) bool {
 	_, there := s.slot(m)
 	return there
@@ -105,7 +105,7 @@ func (s *shelf) slot(m *chatctx.Message) (slot, bool) {
 	return at, there
 }
 
-// Get gives a message whole: with what it said, and what was noted on it since.
+// Get returns a complete message: with its contents, and with what was changed since.
 func (s *shelf) Get(m *chatctx.Message) (*chatctx.Message, error) {
 	at, there := s.slot(m)
 	if !there {
@@ -123,7 +123,7 @@ func (s *shelf) Get(m *chatctx.Message) (*chatctx.Message, error) {
 	return whole, nil
 }
 
-// Put puts a message away that was got and changed.
+// Put puts a message away again that was changed after Get.
 func (s *shelf) Put(m, whole *chatctx.Message) error {
 	if m == whole {
 		return nil
@@ -139,7 +139,7 @@ func (s *shelf) Put(m, whole *chatctx.Message) error {
 	return err
 }
 
-// back brings messages back into memory for good, until they are put away again.
+// back brings messages back into memory, until they are put away again.
 func (s *shelf) back(msgs ...*chatctx.Message) {
 	for _, m := range msgs {
 		if !s.Has(m) {
@@ -157,7 +157,7 @@ func (s *shelf) back(msgs ...*chatctx.Message) {
 	}
 }
 
-// text is the text of a message.
+// text returns the text of a message.
 func (s *shelf) text(m *chatctx.Message) string {
 	whole, err := s.Get(m)
 	if err != nil {
@@ -173,12 +173,12 @@ func (s *shelf) close() {
 	defer s.lock.Unlock()
 	if s.file != nil && !s.closed {
 		s.closed = true
-		s.file.Close() // what is asked for now is an error, and no message without its words
+		s.file.Close() // later requests are errors, instead of messages without contents
 		os.Remove(s.file.Name())
 	}
 }
 
-// shelved is a message as it lies in the file: its record, and the bytes of its parts.
+// shelved returns a message as it is in the file: its record, and the bytes of its parts.
 func shelved(m *chatctx.Message) ([]byte, error) {
 	b, err := pool.Encode(m)
 	if err != nil {
@@ -228,7 +228,7 @@ func allParts(m *chatctx.Message) []*pool.Part {
 	return out
 }
 
-// lighten leaves of a message what a tree is made of.
+// lighten reduces a message to what a tree needs.
 func lighten(m *chatctx.Message) {
 	calls := make([]pool.Call, len(m.Calls))
 	for i, c := range m.Calls {
@@ -242,7 +242,7 @@ func lighten(m *chatctx.Message) {
 	*m = light
 }
 
-// withNotes puts on a message what was noted on what was left of it.
+// withNotes copies the changes of a reduced message to the complete one.
 func withNotes(whole, light *chatctx.Message) {
 	whole.ID, whole.Kind, whole.Hidden, whole.Unsent, whole.Unfinished = light.ID, light.Kind, light.Hidden, light.Unsent, light.Unfinished
 	whole.Created, whole.CopiedFrom, whole.Home = light.Created, light.CopiedFrom, light.Home

@@ -8,16 +8,16 @@ import (
 	"io"
 )
 
-// splitter cuts a stream of JSON into values, by brackets and quotes alone, so that one value at a time is in memory and a
-// damaged one does not spoil the next. What it gives is valid until the next call.
+// splitter cuts a stream of JSON into values, only by brackets and quotes, so that one value at a time is in memory and a damaged one does not spoil the next.
+// Its results are valid until the next call.
 type splitter struct {
 	r   *bufio.Reader
-	max int // bytes of a value
-	// size is that of the whole stream where it is known, 0 where not: a buffer need never be larger.
+	max int // the largest value, in bytes
+	// size is that of the whole stream, 0 if unknown: a buffer need not be larger.
 	size   int
 	buf    []byte
-	beside []string // members of an object around the list that were passed over
-	// large takes the members of an item that is an object of more than inMemory bytes; nil: there are no such objects. The stream stands at the object's
+	beside []string // members of an object around the list that were ignored
+	// large reads the members of an item that is an object of more than inMemory bytes; nil if there are no such objects. The stream is then at the object's
 	// beginning.
 	large    func(i int) error
 	inMemory int
@@ -26,13 +26,13 @@ type splitter struct {
 // maxBeside is how many of them are named.
 const maxBeside = 20
 
-// errTooLarge: the value is over the limit; the stream stands after it.
+// errTooLarge means that the value is over the limit; the stream is after it.
 var errTooLarge = errors.New("too large")
 
-// errLarge: the value is an object that is read by its members; the stream stands at its beginning.
+// errLarge means that the value is an object to be read by its members; the stream is at its beginning.
 var errLarge = errors.New("large")
 
-// peek gives the next byte that is not white space or NUL, without taking it.
+// peek returns the next byte that is not white space or NUL, without reading it.
 func (s *splitter) peek() (byte, error) {
 	for {
 		b, err := s.r.ReadByte()
@@ -45,10 +45,10 @@ func (s *splitter) peek() (byte, error) {
 	}
 }
 
-// value takes the next value. It ends with io.ErrUnexpectedEOF where the stream ends in it.
+// value reads the next value. It returns io.ErrUnexpectedEOF if the stream ends inside it.
 func (s *splitter) value() ([]byte, error) { return s.valueUpTo(s.max) }
 
-// item is value, with errLarge for an object that large is to take.
+// item is value, but returns errLarge for an object for large.
 func (s *splitter) item() ([]byte, error) {
 	if s.large == nil {
 		return s.value()
@@ -61,7 +61,7 @@ func (s *splitter) item() ([]byte, error) {
 	return text, err
 }
 
-// valueUpTo is value with a limit. Of an object over a negative one, the beginning is given, with errLarge.
+// valueUpTo is value with a limit. For an object over a negative limit it returns the beginning, with errLarge.
 func (s *splitter) valueUpTo(limit int) ([]byte, error) {
 	s.buf = s.buf[:0]
 	var c cutter
@@ -97,8 +97,8 @@ func (s *splitter) valueUpTo(limit int) ([]byte, error) {
 	}
 }
 
-// room gives a buffer with room for n more bytes. It doubles, so that little is left behind for the collector, and goes to most, more than which it is
-// never to hold, once that is near.
+// room returns a buffer with space for n more bytes. It doubles the buffer, to leave little garbage, but goes straight to most, its largest size, once that is
+// near.
 func room(buf []byte, n, most int) []byte {
 	need := len(buf) + n
 	if need <= cap(buf) {
@@ -118,13 +118,13 @@ func unexpected(err error) error {
 	return err
 }
 
-// cutter finds the end of a value that comes in chunks.
+// cutter finds the end of a value that arrives in chunks.
 type cutter struct {
 	depth                      int
 	started, inString, escaped bool
 }
 
-// feed reads a chunk; n is how much of it belongs to the value, done that it is complete.
+// feed reads a chunk; n is how much of it belongs to the value, and done reports whether the value is complete.
 func (c *cutter) feed(b []byte) (n int, done bool) {
 	for i := 0; i < len(b); i++ {
 		if c.inString {
@@ -159,9 +159,9 @@ func (c *cutter) feed(b []byte) (n int, done bool) {
 	return len(b), false
 }
 
-// stringRun reads on in a string; it gives the offset of the closing quote, or leaves inString set.
+// stringRun reads on in a string; it returns the offset of the closing quote, or leaves inString set.
 func (c *cutter) stringRun(b []byte) int {
-	quote := -1 // the next one, looked for again only when it is passed
+	quote := -1 // the next quote, searched for again only after it is passed
 	for i := 0; i < len(b); {
 		if c.escaped {
 			c.escaped = false
@@ -186,9 +186,8 @@ func (c *cutter) stringRun(b []byte) int {
 	return len(b)
 }
 
-// each calls f for the items of the array that the stream holds, or for its values where it is none, counted from 0. Of an
-// object that has the key descend, the items of the array there are taken in the object's place. err is errTooLarge or
-// io.ErrUnexpectedEOF for an item that is not whole.
+// each calls f for the items of the array in the stream, or for its values if there is no array, counted from 0. For an object with the key descend, it uses
+// the items of the array there. err is errTooLarge or io.ErrUnexpectedEOF for an incomplete item.
 func (s *splitter) each(descend string, f func(i int, text []byte, err error) error) error {
 	n := 0
 	for {
@@ -204,7 +203,7 @@ func (s *splitter) each(descend string, f func(i int, text []byte, err error) er
 		case b == '{' && descend != "":
 			err = s.object(descend, &n, f)
 		case b == ',' || b == ']' || b == '}':
-			_, err = s.r.Discard(1) // left over from something damaged
+			_, err = s.r.Discard(1) // left over from damaged input
 		default:
 			err = s.one(&n, f)
 		}
@@ -249,7 +248,7 @@ func (s *splitter) array(n *int, f func(int, []byte, error) error) error {
 	}
 }
 
-// members calls f for each member of the object that stands next, with the key as it stands there; f takes the value.
+// members calls f for each member of the next object, with its raw key; f must read the value.
 func (s *splitter) members(f func(key []byte) error) error {
 	s.r.Discard(1)
 	var key []byte
@@ -278,7 +277,7 @@ func (s *splitter) members(f func(key []byte) error) error {
 	}
 }
 
-// object looks for the member descend and skips the others.
+// object finds the member descend and skips the others.
 func (s *splitter) object(descend string, n *int, f func(int, []byte, error) error) error {
 	s.r.Discard(1)
 	key, atKey := "", true
@@ -321,8 +320,7 @@ type liner struct {
 	line int // number of the line last read, from 1
 }
 
-// next gives the next line without its end, and errTooLarge for one over the limit, which is skipped. What it gives is
-// valid until the next call.
+// next returns the next line without its end, or errTooLarge for one over the limit, which it skips. The result is valid until the next call.
 func (l *liner) next() ([]byte, error) {
 	l.line++
 	l.buf = l.buf[:0]

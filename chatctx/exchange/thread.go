@@ -14,33 +14,33 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Kinds of messages that readers mark, beside injected, summary and recap.
+// The kinds of messages that readers set.
 const (
 	injected      = "injected"
 	summary       = "summary"
 	interrupted   = "interrupted"
 	orphaned      = "orphan"         // a result whose call is not on its path
-	failure       = "error"          // a program's report that no answer came, written in the model's place
-	branchSummary = "branch summary" // of a branch that was left, told to the model on another
-	notice        = "notice"         // a program's word to the person, as of a command that was run
+	failure       = "error"          // a program's report that no answer came, in place of the model's answer
+	branchSummary = "branch summary" // of an abandoned branch, told to the model on another one
+	notice        = "notice"         // a program's message to the person, for example about a command that was run
 )
 
-// thread gathers the records of one conversation and makes a tree of them. A record of the file may become several messages
-// in a row: a user's record that holds results of tools and a text becomes a message for each result, and one.
+// thread collects the records of one conversation and makes a tree from them. One record may become several consecutive messages: a user's record with results
+// of tools and a text becomes a message for each result, and one for the text.
 type thread struct {
 	r       *reading
 	at      place
 	records []record
-	seen    map[string]int    // ids, to their records
+	seen    map[string]int    // the record index of each id
 	tail    map[string]string // the id of the last message of a record that became several
-	warned  bool              // of ids that stand twice
-	// byTime: siblings are in the order of their times, for files whose own order says nothing.
+	warned  bool              // of repeated ids
+	// byTime orders siblings by their times, for files whose own order means nothing.
 	byTime bool
-	loose  []byte // what records say that belong to no message: JSON values with commas before them
+	loose  []byte // content of records that belong to no message: JSON values with commas before them
 }
 
-// atEnd hands on what was gathered from a file, also where it broke off: err is what ended the reading. It is an error of the file's, or
-// ends the import.
+// atEnd passes on what was collected from a file, even if it broke off: err is what ended the reading. It returns an error of the file, or one that ends the
+// import.
 func (r *reading) atEnd(err error, emit func() error) error {
 	var sink sinkError
 	if err != nil && (errors.As(err, &sink) || r.ctx.Err() != nil) {
@@ -56,9 +56,8 @@ func (r *reading) thread(at place) *thread {
 	return &thread{r: r, at: at, seen: map[string]int{}, tail: map[string]string{}}
 }
 
-// add takes a record under its id, below the record parent ("" for a root), and the messages it became: none for a structural one.
-// Messages that can never be stored are reported and left out, their place stays. An id that stands twice is a repetition where the
-// message is the same, and else gets another id.
+// add adds a record with its id, below the record parent ("" for a root), and its messages: none for a structural record. Messages that can never be stored are
+// reported and left out, but keep their place. A repeated id is a repetition if the message is the same, and otherwise gets a new id.
 func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	if i, twice := t.seen[id]; twice {
 		if t.again(i, msgs) {
@@ -71,7 +70,7 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	t.seen[id] = len(t.records)
 	first := id
 	for i, m := range msgs {
-		if !t.r.shelf.Has(m) { // what was put away is valid
+		if !t.r.shelf.Has(m) { // messages on the shelf are valid
 			if err := m.Validate(); err != nil {
 				t.r.skip(skippedOnce(i), at, "%v", err)
 				continue
@@ -88,8 +87,7 @@ func (t *thread) add(at place, id, parent string, msgs ...*chatctx.Message) {
 	t.records = append(t.records, rec)
 }
 
-// again tells whether the messages of a record are those of the record i at the same or another time. The later state stays: that which was
-// written on.
+// again reports whether the messages of a record are those of record i, at the same or another time. The later state, which was continued, stays.
 func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	have := &t.records[i]
 	if len(msgs) == 0 || have.message == nil {
@@ -99,7 +97,7 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	t.r.shelf.back(msgs...)
 	switch now := msgs[0]; {
 	case sameMessage(have.message, now):
-	case len(msgs) > 1 || t.tail[have.id] != "" || len(now.Content) == 0 && len(now.Calls) == 0 && now.Result == nil: // or still to be filled
+	case len(msgs) > 1 || t.tail[have.id] != "" || len(now.Content) == 0 && len(now.Calls) == 0 && now.Result == nil: // or the record is yet to be filled
 		return false
 	case have.message.Continues(now):
 	case now.Continues(have.message) && now.Validate() == nil:
@@ -112,7 +110,7 @@ func (t *thread) again(i int, msgs []*chatctx.Message) bool {
 	return true
 }
 
-// skippedOnce counts a record as left out once, however many messages it would have been.
+// skippedOnce counts a record as left out once, even if it would have become several messages.
 func skippedOnce(i int) int {
 	if i == 0 {
 		return 1
@@ -142,7 +140,7 @@ func (t *thread) skip(at place, id, parent, format string, args ...any) {
 	}
 }
 
-// system begins the thread with a system text that the file has beside its messages; it is counted as none.
+// system begins the thread with a system text that the file has besides its messages; it is not counted as one.
 func (t *thread) system(text string) {
 	if text == "" {
 		return
@@ -153,7 +151,7 @@ func (t *thread) system(text string) {
 	}
 }
 
-// last is the id of the record added last, "" before the first.
+// last returns the id of the last record, "" if there is none.
 func (t *thread) last() string {
 	if len(t.records) == 0 {
 		return ""
@@ -161,12 +159,12 @@ func (t *thread) last() string {
 	return t.records[len(t.records)-1].id
 }
 
-// next adds a record below the last one: a line of messages.
+// next adds a record below the last one, for a sequence of messages.
 func (t *thread) next(at place, id string, msgs ...*chatctx.Message) {
 	t.add(at, id, t.last(), msgs...)
 }
 
-// contentID is an id for a conversation that has none: of all that it says.
+// contentID returns an id for a conversation without one, made from all its contents.
 func (t *thread) contentID() string {
 	var all []byte
 	for i := range t.records {
@@ -178,11 +176,10 @@ func (t *thread) contentID() string {
 	return digestOf(all)
 }
 
-// emit makes the tree, pairs calls with results and hands the conversation on. active is the id of the record where the conversation
-// stands.
+// emit makes the tree, pairs calls with results and passes the conversation on. active is the id of the current record.
 func (t *thread) emit(in *chatctx.Incoming, active string) error {
 	t.build(in, active)
-	t.records, t.seen, t.tail = nil, nil, nil // they would be in memory while the messages are stored
+	t.records, t.seen, t.tail = nil, nil, nil // so that they are not in memory while the messages are stored
 	return t.r.emit(in)
 }
 
@@ -205,7 +202,7 @@ func (t *thread) build(in *chatctx.Incoming, active string) {
 	openSessions(in)
 }
 
-// keepOrder has siblings in the order of the file where no list of the file's says more.
+// keepOrder keeps siblings in the order of the file unless the file lists them.
 func (t *thread) keepOrder() {
 	listed := make([]map[string]bool, len(t.records))
 	for i := range t.records {
@@ -221,8 +218,7 @@ func (t *thread) keepOrder() {
 	}
 }
 
-// newestEnd is the end of a path that was written last, among those that begin at a root of the file's own: for formats that say nothing
-// of a path that is shown.
+// newestEnd returns the end of the path that was written last, among those from a root of the file's own, for formats without a current path.
 func (t *thread) newestEnd() string {
 	hasChild := map[string]bool{}
 	for i := range t.records {
@@ -242,7 +238,7 @@ func (t *thread) newestEnd() string {
 	return best
 }
 
-// orphans are the messages below a parent that is not in the file.
+// orphans returns the messages below a parent that is not in the file.
 func (t *thread) orphans() map[string]bool {
 	below := map[string][]string{}
 	var todo []string
@@ -265,18 +261,18 @@ func (t *thread) orphans() map[string]bool {
 	return lost
 }
 
-// sameMessage tells whether two records of one id say the same.
+// sameMessage reports whether two records of one id have the same content.
 func sameMessage(a, b *chatctx.Message) bool {
 	return a.Role == b.Role && a.Created == b.Created && a.Words() == b.Words()
 }
 
-// sameAs is sameMessage for the message of the record i, wherever that lies.
+// sameAs is sameMessage for the message of record i, even if it is on the shelf.
 func (t *thread) sameAs(i int, m *chatctx.Message) bool {
 	t.r.shelf.back(t.records[i].message)
 	return sameMessage(t.records[i].message, m)
 }
 
-// digest is an id made of what messages say, the same wherever and whenever they were written.
+// digest returns an id made from the contents of messages, independent of their place and time.
 func digest(msgs []*chatctx.Message) string {
 	var all []byte
 	for _, m := range msgs {
@@ -291,7 +287,7 @@ func digestOf(words []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
-// words are those of a message, wherever it lies.
+// words returns the words of a message, even if it is on the shelf.
 func (r *reading) words(m *chatctx.Message) pool.Hash {
 	whole, err := r.shelf.Get(m)
 	if err != nil {
@@ -301,8 +297,8 @@ func (r *reading) words(m *chatctx.Message) pool.Hash {
 	return whole.Words()
 }
 
-// pairCalls gives the results that name no call the id of the one that they answer, closes all calls, and marks the results whose call
-// is not above them. Nodes stand as tree makes them: what is below a node follows it without a gap.
+// pairCalls gives results without a call's id that of the call that they answer, closes all calls, and marks the results whose call is not above them. The
+// nodes must be in the order of tree: those below a node follow it without a gap.
 func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
 	p := &pairing{in: in, end: make([]int, len(in.Nodes)), holders: map[string][]int{}, answers: map[answer]bool{}}
 	for i := range in.Nodes {
@@ -332,7 +328,7 @@ func (r *reading) pairCalls(in *chatctx.Incoming, at place) {
 	}
 }
 
-// answer is a call of a node, to whether its result is an error.
+// answer is a call of a node; it maps to whether its result is an error.
 type answer struct {
 	node int
 	call string
@@ -340,15 +336,15 @@ type answer struct {
 
 type pairing struct {
 	in      *chatctx.Incoming
-	end     []int            // the node after the last one below each
-	holders map[string][]int // a call's id to the nodes that hold one of it
+	end     []int            // the node after the last one below each node
+	holders map[string][]int // the nodes that have a call with each id
 	answers map[answer]bool
 }
 
-// maxTries bounds how many calls of one id are looked at for a result, and how far up one without an id looks.
+// maxTries bounds how many calls of one id are examined for a result, and how far up the search for one without an id goes.
 const maxTries = 100
 
-// pair finds the call of a result: by its id, the nearest above; without one, the first open call of the nearest message above.
+// pair finds the call of a result: by its id, the nearest above; without an id, the first open call of the nearest message above.
 func (p *pairing) pair(i int, m *chatctx.Message) bool {
 	if m.Result.RequestID == "" {
 		return p.pairByPlace(i, m)
@@ -397,7 +393,7 @@ func (p *pairing) pairByPlace(i int, m *chatctx.Message) bool {
 	return false
 }
 
-// settle closes a node's calls: those with a result were run, the others are denied. Nothing that is imported waits.
+// settle closes a node's calls: those with a result were run, the others are denied. An imported call never waits.
 func (p *pairing) settle(i int) {
 	calls := p.in.Nodes[i].Message.Calls
 	for k := range calls {
@@ -413,7 +409,7 @@ func (p *pairing) settle(i int) {
 	}
 }
 
-// pathTo gives the nodes from the root to a leaf, as indexes.
+// pathTo returns the indexes of the nodes from the root to a leaf.
 func pathTo(in *chatctx.Incoming, leaf int) []int {
 	var path []int
 	for n := leaf; n > 0; n = in.Nodes[n-1].Parent {
@@ -423,8 +419,7 @@ func pathTo(in *chatctx.Incoming, leaf int) []int {
 	return path
 }
 
-// openSessions begins a session of each branch after every summary on it, so that what a compaction took out of the model's sight is not
-// sent again.
+// openSessions begins a session of each branch after every summary on it, so that messages that a compaction removed are not sent again.
 func openSessions(in *chatctx.Incoming) {
 	if !slices.ContainsFunc(in.Nodes, func(n chatctx.Node) bool { return compacted(n.Message) }) {
 		return
@@ -444,7 +439,7 @@ func openSessions(in *chatctx.Incoming) {
 	}
 }
 
-// compacted tells whether a message stands for all that is before it.
+// compacted reports whether a message stands for all messages before it.
 func compacted(m *chatctx.Message) bool { return m.Kind == summary && m.Role == pool.User }
 
 // addSession begins a session at a position of the branch, from 1, with its summary.
@@ -455,7 +450,7 @@ func addSession(b *chatctx.IncomingBranch, start int, sum *chatctx.Message) {
 	b.Sessions = append(b.Sessions, branch.Session{ID: pool.NewID(), Start: start, Summary: sum.ID, Created: sum.Created})
 }
 
-// summary gives a conversation the summary of a compaction: with the sessions that begin with it, or, where none does, in the app data.
+// summary adds the summary of a compaction to a conversation: to the loose messages if sessions begin with it, else to the app data.
 func (r *reading) summary(in *chatctx.Incoming, m *chatctx.Message) {
 	for i := range in.Branches {
 		if slices.ContainsFunc(in.Branches[i].Sessions, func(s branch.Session) bool { return s.Summary == m.ID }) {

@@ -8,9 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// time reads a moment: a number (or one in a string) of seconds, milliseconds, microseconds or nanoseconds, told apart by
-// their magnitude, or a date as ISO 8601 writes it. What is none, or not between 1980 and 2200, is unknown: a clock that was never set,
-// a number that is no time.
+// time returns a time: from a number (also in a string) of seconds, milliseconds, microseconds or nanoseconds, distinguished by magnitude, or from an ISO 8601
+// date. Anything else, and a time that is not between 1980 and 2200, is unknown (0): a clock that was never set, a number that is not a time.
 func (v value) time() pool.Time {
 	var t pool.Time
 	switch v.kind() {
@@ -25,14 +24,14 @@ func (v value) time() pool.Time {
 	return t
 }
 
-// timeLayouts are the ways that dates are written, without the T and with a point for the fraction. No zone is UTC.
+// timeLayouts are the formats of dates, without the T and with a point before the fraction. A date without a zone is UTC.
 var timeLayouts = []string{
 	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05",
 	"2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04Z07:00", "2006-01-02 15:04", "2006-01-02",
 	"January 2, 2006 3:04pm", "2006-1-2@15h04m05s", "2006-1-2 @15h 04m 05s 000ms", "2006-1-2@15h04m05s000ms",
 }
 
-// parseTime reads a moment from text.
+// parseTime parses a time.
 func parseTime(s string) pool.Time {
 	if t := numericTime(s); t != 0 || s == "" {
 		return t
@@ -48,7 +47,7 @@ func parseTime(s string) pool.Time {
 	return 0
 }
 
-// Limits of the units, and the moments that are believed: from 1980 to 2200, in seconds.
+// The limits of the units, and the times that are accepted: from 1980 to 2200, in seconds.
 const (
 	maxSeconds  = 1e11
 	maxMillis   = 1e14
@@ -61,7 +60,7 @@ func numericTime(s string) pool.Time {
 	if !validNumber([]byte(s)) {
 		return 0
 	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= maxMillis { // exact where a float is not
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= maxMillis { // exact, unlike a float
 		if n >= maxMicros {
 			n /= 1000
 		}

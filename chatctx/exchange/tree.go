@@ -11,22 +11,21 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// record is a node of a conversation as a file gives it.
+// record is a node of a conversation in a file.
 type record struct {
 	id       string
-	parent   string           // "": a root
-	children []string         // the file's own order of them; nil: none given
-	orphan   bool             // parent is not known and children of others tell it
-	message  *chatctx.Message // nil: structural, its children go to its parent
-	skipped  bool             // has no message because it was left out, and is counted as that
-	further  bool             // one more message of what the file has as one: not counted
-	copyOf   chatctx.NodeLink // what it is a copy of, in another conversation
+	parent   string           // "" for a root
+	children []string         // in the file's own order; nil if it has none
+	orphan   bool             // parent is unknown, but the children of others tell it
+	message  *chatctx.Message // nil for a structural record, whose children move to its parent
+	skipped  bool             // has no message because that was left out, and is counted as such
+	further  bool             // a further message of one in the file; not counted
+	copyOf   chatctx.NodeLink // the original in another conversation
 }
 
-// tree fills in's Nodes and Branches from records in file order. Links are walked by parent; where that is absent (orphan) by
-// the child lists. Siblings are in the order of their parent's child list, else by time and then in file order. active is the
-// id of the record where the conversation stands; where it is missing the newest leaf is. Repeated ids: the caller's to
-// leave out. Cycles are cut, and parents that are not there make roots, with a warning each.
+// tree sets in's Nodes and Branches from records in file order. It follows the links to parents; for an orphan the child lists. Siblings are in the order of
+// their parent's child list, then by time and then in file order. active is the id of the current record; if it is missing, the newest leaf is current. Ids
+// must be unique. It cuts cycles, and makes roots of records whose parent is missing, with a warning for each kind.
 func (r *reading) tree(in *chatctx.Incoming, records []record, active string, at place) {
 	t := &tree{r: r, at: at, records: records, index: make(map[string]int, len(records))}
 	for i := range records {
@@ -39,7 +38,7 @@ func (r *reading) tree(in *chatctx.Incoming, records []record, active string, at
 	t.branches(in, active)
 }
 
-// tree is the work on one conversation. All links are indices of records, -1 for none.
+// tree is the work on one conversation. All links are indexes of records, -1 for none.
 type tree struct {
 	r        *reading
 	at       place
@@ -48,12 +47,12 @@ type tree struct {
 	parent   []int
 	children [][]int
 	roots    []int
-	node     []int   // record to node, -1 where it is structural
+	node     []int   // the node of each record, -1 if it is structural
 	kids     [][]int // children of nodes
 	tops     []int   // roots among nodes
 }
 
-// link finds each record's parent.
+// link sets each record's parent.
 func (t *tree) link() {
 	t.parent = make([]int, len(t.records))
 	told := t.told()
@@ -78,7 +77,7 @@ func (t *tree) link() {
 	}
 }
 
-// told reads the child lists, child to parent, where some record does not know its own.
+// told returns the parents according to the child lists, if a record does not know its own.
 func (t *tree) told() map[string]int {
 	if !slices.ContainsFunc(t.records, func(rec record) bool { return rec.orphan }) {
 		return nil
@@ -94,9 +93,9 @@ func (t *tree) told() map[string]int {
 	return told
 }
 
-// cutCycles makes a root of the first record, in file order, of each cycle.
+// cutCycles makes the first record, in file order, of each cycle a root.
 func (t *tree) cutCycles() {
-	state := make([]int, len(t.records)) // 0 new, else the number of the walk that met it; done: -1
+	state := make([]int, len(t.records)) // 0 for new, -1 for done, else the number of the walk that reached it
 	cut := 0
 	for i := range t.records {
 		var path []int
@@ -106,7 +105,7 @@ func (t *tree) cutCycles() {
 			path = append(path, j)
 			j = t.parent[j]
 		}
-		if j >= 0 && state[j] == i+1 { // met itself: cut at the earliest record of the cycle
+		if j >= 0 && state[j] == i+1 { // the walk met itself: cut at the earliest record of the cycle
 			first := j
 			for k := t.parent[j]; k != j; k = t.parent[k] {
 				first = min(first, k)
@@ -123,7 +122,7 @@ func (t *tree) cutCycles() {
 	}
 }
 
-// order lists children: as the parent's list has them, those that it leaves out after them by time and file order.
+// order orders children as in the parent's list, and those that it lacks after them, by time and file order.
 func (t *tree) order() {
 	t.children = make([][]int, len(t.records))
 	for i, p := range t.parent {
@@ -148,7 +147,7 @@ func (t *tree) order() {
 			if ra > 0 && rb > 0 {
 				return ra - rb
 			}
-			if ra != rb { // one is not on the list: last
+			if ra != rb { // one is not in the list, so it is last
 				return rb - ra
 			}
 			return cmp.Compare(t.created(a), t.created(b))
@@ -163,10 +162,10 @@ func (t *tree) created(i int) pool.Time {
 	return 0
 }
 
-// splice makes the nodes, parents first, siblings in order, and leaves structural records out.
+// splice makes the nodes, parents first, siblings in order, without structural records.
 func (t *tree) splice(in *chatctx.Incoming) {
 	t.node = make([]int, len(t.records))
-	above := make([]int, len(t.records)) // nearest node over a record
+	above := make([]int, len(t.records)) // the nearest node above a record
 	stack := slices.Clone(t.roots)
 	slices.Reverse(stack)
 	for _, i := range t.roots {
@@ -199,7 +198,7 @@ func (t *tree) splice(in *chatctx.Incoming) {
 	}
 }
 
-// branches finds the leaves, the active one first, and names them.
+// branches finds the leaves, the active one first, and names their branches.
 func (t *tree) branches(in *chatctx.Incoming, active string) {
 	if len(in.Nodes) == 0 {
 		in.Branches = []chatctx.IncomingBranch{{Name: "main"}}
@@ -215,7 +214,7 @@ func (t *tree) branches(in *chatctx.Incoming, active string) {
 	}
 }
 
-// activeNode is the node where the conversation stands.
+// activeNode returns the node of the current message.
 func (t *tree) activeNode(in *chatctx.Incoming, active string) int {
 	if i, ok := t.index[active]; ok && active != "" {
 		for j := i; j >= 0; j = t.parent[j] { // a structural record stands for the message before it
@@ -242,13 +241,13 @@ func (t *tree) activeNode(in *chatctx.Incoming, active string) int {
 	return best
 }
 
-// namer names branches after what makes them differ from those before.
+// namer names branches after their difference from earlier ones.
 type namer struct {
 	in      *chatctx.Incoming
 	taken   map[string]bool
-	through []string // the branch that first went through a node, "" for none
-	ordinal []int    // of a node among its siblings, from 1
-	prompt  []int    // how many visible prompts there are up to and with a node
+	through []string // the first branch through each node, "" if there is none
+	ordinal []int    // the number of a node among its siblings, from 1
+	prompt  []int    // the number of visible prompts up to and including a node
 }
 
 func newNamer(in *chatctx.Incoming, kids [][]int, tops []int) *namer {
@@ -272,12 +271,12 @@ func newNamer(in *chatctx.Incoming, kids [][]int, tops []int) *namer {
 	return n
 }
 
-// typed tells whether a message is a prompt that a person typed.
+// typed reports whether a message is a prompt that a person typed.
 func typed(m *chatctx.Message) bool {
 	return m.Role == pool.User && !m.Hidden && m.Kind == ""
 }
 
-// add names the branch that ends at leaf: the first one main, another one by the place where it leaves the ones before it.
+// add names the branch that ends at leaf: the first one main, another one by the place where it leaves the earlier ones.
 func (n *namer) add(leaf int) string {
 	name := "main"
 	if len(n.taken) > 0 {
@@ -294,8 +293,7 @@ func (n *namer) add(leaf int) string {
 	return name
 }
 
-// difference says how the path to leaf differs: by an edited prompt or another answer, and within which branch where that
-// is not main.
+// difference says how the path to leaf differs: by an edited prompt or another answer, and in which branch if not in main.
 func (n *namer) difference(leaf int) string {
 	first := leaf
 	for p := n.in.Nodes[first].Parent - 1; p >= 0 && n.through[p] == ""; p = n.in.Nodes[p].Parent - 1 {

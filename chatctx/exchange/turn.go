@@ -7,18 +7,18 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// turn makes of one record messages in a row: what somebody said and called, the results of the calls, what was said next.
+// turn makes consecutive messages from one record: words and calls, the results of the calls, the next words.
 type turn struct {
-	id      string           // of the record, for calls without one
-	now     *chatctx.Message // that parts go into
+	id      string           // of the record, for calls without an id
+	now     *chatctx.Message // the message for the next parts
 	out     []*chatctx.Message
 	results []*chatctx.Message
 }
 
-// newTurn begins with a message that has what the record says of all of them, and no content yet.
+// newTurn begins with a message that has what the record says about all of them, and no content yet.
 func newTurn(m *chatctx.Message, id string) *turn { return &turn{id: id, now: m} }
 
-// open is the message that the next part belongs to: after results another one.
+// open returns the message for the next part: a new one after results.
 func (t *turn) open() *chatctx.Message {
 	if len(t.results) > 0 {
 		t.flush()
@@ -35,7 +35,7 @@ func (t *turn) flush() {
 	t.out, t.results = append(t.out, t.results...), nil
 }
 
-// done gives the messages, at least one.
+// done returns the messages, at least one.
 func (t *turn) done() []*chatctx.Message {
 	t.flush()
 	return t.out
@@ -46,21 +46,21 @@ func (t *turn) put(parts ...pool.Part) {
 	m.Content = append(m.Content, parts...)
 }
 
-// text puts a text that says something.
+// text adds a text unless it is empty.
 func (t *turn) text(s string) {
 	if s != "" {
 		t.put(textPart(s))
 	}
 }
 
-// think puts what the model thought.
+// think adds a thought of the model.
 func (t *turn) think(text, signature string) {
 	if text != "" || signature != "" {
 		t.put(pool.Part{Type: pool.ThinkingPart, Text: text, Signature: signature, Provider: t.now.Meta.Provider, Model: t.now.Meta.Model})
 	}
 }
 
-// call puts a call of the assistant's and gives the id that it has. args is a JSON value, or JSON in a string.
+// call adds a call of the assistant and returns its id. args is a JSON value, or JSON in a string.
 func (t *turn) call(id, tool string, args value) string {
 	m := t.open()
 	c, _ := newCall(id, tool, args)
@@ -69,7 +69,7 @@ func (t *turn) call(id, tool string, args value) string {
 	return m.Calls[len(m.Calls)-1].ID
 }
 
-// aside puts a message of its own that nobody typed and that is not shown: what a program told the model.
+// aside adds a hidden message that nobody typed: text of a program for the model.
 func (t *turn) aside(parts ...pool.Part) {
 	m := &chatctx.Message{Role: t.now.Role, Kind: injected, Hidden: true, Created: t.now.Created, Content: parts}
 	if len(t.now.Content) > 0 {
@@ -80,7 +80,7 @@ func (t *turn) aside(parts ...pool.Part) {
 	t.out = append(t.out, m)
 }
 
-// result takes a result of a call: a text, or parts, or any JSON.
+// result adds the result of a call: a text, or parts, or any JSON.
 func (t *turn) result(id, tool string, out value, failed bool) *chatctx.Message {
 	m := resultOf(id, tool, out)
 	m.Created, m.Result.IsError = t.now.Created, failed
@@ -88,7 +88,7 @@ func (t *turn) result(id, tool string, out value, failed bool) *chatctx.Message 
 	return m
 }
 
-// resultOf is a tool message of a text, of a list of parts of known types, or of any other JSON.
+// resultOf returns a tool message of a text, of a list of known parts, or of any other JSON.
 func resultOf(id, tool string, out value) *chatctx.Message {
 	if !out.is(arrayKind) || !out.first().get("type").is(stringKind) && !out.first().is(stringKind) {
 		return toolOutput(id, tool, out)
@@ -96,11 +96,11 @@ func resultOf(id, tool string, out value) *chatctx.Message {
 	return toolResult(id, tool, contentParts(out))
 }
 
-// partReader puts a part of a record into its turn.
+// partReader adds a part of a record to its turn.
 type partReader func(t *turn, p value)
 
-// content reads a record's content: a text, a part, or a list of both. Parts are told apart by their member key; one that kinds does not know is read
-// as those of OpenAI's APIs and kept whole where it is none of them.
+// content reads a record's content: a text, a part, or a list of both. The member key says which part it is; one that kinds lacks is read as one of OpenAI's
+// APIs, and kept whole if it is not one of these.
 func (t *turn) content(v value, key string, kinds map[string]partReader) {
 	switch v.kind() {
 	case stringKind:
@@ -120,7 +120,7 @@ func (t *turn) content(v value, key string, kinds map[string]partReader) {
 	}
 }
 
-// Readers of the parts that most formats have; the arguments are paths as pick takes them.
+// These readers are for the parts that most formats have; the arguments are paths for pick.
 
 func saying(text string) partReader { return func(t *turn, p value) { t.text(p.pick(text).str()) } }
 
@@ -128,7 +128,7 @@ func thinking(text, signature string) partReader {
 	return func(t *turn, p value) { t.think(p.pick(text).str(), p.pick(signature).str()) }
 }
 
-// calling reads a call. Only an assistant can call: elsewhere the part is kept as it is.
+// calling reads a call. Only an assistant can call: for other roles the part is kept unchanged.
 func calling(id, tool, args string) partReader {
 	return func(t *turn, p value) {
 		if t.now.Role != pool.Assistant {
@@ -145,7 +145,7 @@ func answering(id, tool, out, failed string) partReader {
 	}
 }
 
-// callAndResult reads a part that is a call and, once there is one, its result.
+// callAndResult reads a part that is a call and, if there is one, its result.
 func callAndResult(id, tool, args, out string, failed func(p value) bool) partReader {
 	return func(t *turn, p value) {
 		if t.now.Role != pool.Assistant {
@@ -163,20 +163,20 @@ func callAndResult(id, tool, args, out string, failed func(p value) bool) partRe
 // keeping keeps a part whole.
 func keeping(t *turn, p value) { t.put(unknownPart(p)) }
 
-// beside leaves a part out of the message: what it says is kept beside it.
+// beside leaves a part out of the message, but its content is kept with it.
 func beside(*turn, value) {}
 
-// shape says where the messages of a format have what: paths as pick takes them.
+// shape says where the messages of a format have their fields: paths for pick.
 type shape struct {
 	role, time, model, provider, finish, failure, content string
 	call, tool                                            string // of messages that are results
-	key                                                   string // that tells parts apart
-	parted                                                bool   // results are parts, in messages of the role tool too
+	key                                                   string // that distinguishes parts
+	parted                                                bool   // results are parts, also in messages of the role tool
 	kinds                                                 map[string]partReader
 	usage                                                 func(m *chatctx.Message, v value)
 }
 
-// message begins a message with what a record says of it.
+// message begins a message with what a record says about it.
 func (s *shape) message(v value) *chatctx.Message {
 	m := &chatctx.Message{Created: v.pick(s.time).time()}
 	roleOf(m, v.pick(s.role).str())
@@ -190,7 +190,7 @@ func (s *shape) message(v value) *chatctx.Message {
 	return m
 }
 
-// read makes a record's messages.
+// read returns a record's messages.
 func (s *shape) read(v value, id string) []*chatctx.Message {
 	if role := v.pick(s.role).str(); !s.parted && (role == "tool" || role == "toolResult") {
 		m := resultOf(v.pick(s.call).str(), v.pick(s.tool).str(), v.pick(s.content))
@@ -202,7 +202,7 @@ func (s *shape) read(v value, id string) []*chatctx.Message {
 	return t.done()
 }
 
-// line reads a list of messages, each below the one before, and gives the id of the last one. id is the path of their ids.
+// line reads a list of messages, each below the previous one. id is the path of their ids.
 func (s *shape) line(t *thread, list value, id string, each func(v value, msgs []*chatctx.Message)) {
 	n := 0
 	for v := range list.items() {
@@ -211,7 +211,7 @@ func (s *shape) line(t *thread, list value, id string, each func(v value, msgs [
 	}
 }
 
-// next reads one message, below the one before.
+// next reads one message, below the previous one.
 func (s *shape) next(t *thread, at place, v value, id string, each func(v value, msgs []*chatctx.Message)) {
 	if !v.is(objectKind) || v.pick(s.role).str() == "" {
 		t.skip(at, "", "", "%s that is no message", v.kind())
@@ -224,13 +224,13 @@ func (s *shape) next(t *thread, at place, v value, id string, each func(v value,
 	t.take(at, id, t.last(), v, msgs...)
 }
 
-// unreadRecord is a record of a kind that says nothing to a model, kept whole.
+// unreadRecord returns a record of a kind that says nothing to a model, kept whole.
 func unreadRecord(v value) *chatctx.Message {
 	return &chatctx.Message{Role: pool.User, Kind: "record", Hidden: true, Unsent: true, Created: v.pick("timestamp|ts|created_at|time").time(),
 		Content: []pool.Part{unknownPart(v)}}
 }
 
-// handOn gives a conversation of one record on, standing at its end where it does not say where.
+// handOn passes a conversation of one record on. It is at its end if active is "".
 func (t *thread) handOn(in *chatctx.Incoming, v value, active string) error {
 	if v.d != nil {
 		t.r.about(in, v)
@@ -241,7 +241,7 @@ func (t *thread) handOn(in *chatctx.Incoming, v value, active string) error {
 	return t.emit(in, firstOf(active, t.last()))
 }
 
-// looseRecords puts what records say that belong to no message into the app data.
+// looseRecords puts the content of records that belongs to no message into the app data.
 func (t *thread) looseRecords(in *chatctx.Incoming) {
 	if t.loose == nil {
 		return
@@ -253,7 +253,7 @@ func (t *thread) looseRecords(in *chatctx.Incoming) {
 	t.loose = nil
 }
 
-// parsed is a value of JSON that stands in a string; absent for what is none.
+// parsed returns the JSON value in a string; absent if it is not JSON.
 func parsed(v value) value {
 	if !v.is(stringKind) {
 		return v
@@ -266,7 +266,7 @@ func parsed(v value) value {
 	return x
 }
 
-// gather keeps the threads of a file whose records are mixed, in the order in which they begin.
+// gather keeps the threads of a file with mixed records, in the order of their beginnings.
 type gather struct {
 	r     *reading
 	byID  map[string]*gathered
@@ -276,12 +276,12 @@ type gather struct {
 type gathered struct {
 	*thread
 	in  chatctx.Incoming
-	end func() // adds what is still being read; nil: nothing is
+	end func() // adds what is still being read; nil if nothing is
 }
 
 func (r *reading) gather() *gather { return &gather{r: r, byID: map[string]*gathered{}} }
 
-// of is the thread of a conversation.
+// of returns the thread of a conversation.
 func (g *gather) of(at place, conversation string) *gathered {
 	t := g.byID[conversation]
 	if t == nil {
@@ -292,7 +292,7 @@ func (g *gather) of(at place, conversation string) *gathered {
 	return t
 }
 
-// emit hands all on, each standing at its end.
+// emit passes all conversations on, each at its end.
 func (g *gather) emit() error {
 	for _, t := range g.order {
 		if t.end != nil {
@@ -305,7 +305,7 @@ func (g *gather) emit() error {
 	return nil
 }
 
-// asides makes messages of their own of those texts in prompts that told says a program put there.
+// asides makes separate messages from texts in prompts for which told reports that a program put them there.
 func asides(msgs []*chatctx.Message, told func(p pool.Part) bool) []*chatctx.Message {
 	var out []*chatctx.Message
 	for _, m := range msgs {

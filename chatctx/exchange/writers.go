@@ -13,15 +13,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// What the writers of other programs' formats share. Objects are written with their keys in a fixed order and without escapes for HTML.
+// The writers of other programs' formats share these functions. Objects are written with a fixed order of keys and without escapes for HTML.
 
-// field is a member of an object that is written.
+// field is a member of an object to be written.
 type field struct {
 	key   string
 	value any
 }
 
-// jsonObject writes an object of the fields whose value is not nil: strings as they are, raw JSON, lists of raw JSON, booleans.
+// jsonObject returns an object of the fields whose value is not nil: strings, raw JSON, lists of raw JSON, booleans.
 func jsonObject(fields ...field) json.RawMessage {
 	w := objectWriter{}
 	for _, f := range fields {
@@ -57,7 +57,7 @@ func rawBytes(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// orNil is nil for an empty text, so that its field is left out.
+// orNil returns nil for an empty text, so that its field is left out.
 func orNil(s string) any {
 	if s == "" {
 		return nil
@@ -71,7 +71,7 @@ func (x *Writing) line(v json.RawMessage) {
 	x.Out.WriteByte('\n')
 }
 
-// sent gives the messages of a branch that go to a provider; with Options.Hidden the others too.
+// sent returns the messages of a branch that go to a provider; with Options.Hidden also the others.
 func (x *Writing) sent(ctx context.Context, snap *chatctx.Snapshot) iter.Seq2[*chatctx.Entry, error] {
 	return func(yield func(*chatctx.Entry, error) bool) {
 		for e, err := range snap.Entries(ctx, 1, 0) {
@@ -82,7 +82,7 @@ func (x *Writing) sent(ctx context.Context, snap *chatctx.Snapshot) iter.Seq2[*c
 	}
 }
 
-// listed writes a list item by item, so that no more than one of them is in memory: what stands before it, then what each gives to add, then what stands after it.
+// listed writes a list item by item, so that only one is in memory: before, then each item that each adds, then after.
 func (x *Writing) listed(before string, each func(add func(json.RawMessage)) error, after string) error {
 	x.Out.WriteString(before)
 	next := "["
@@ -98,7 +98,7 @@ func (x *Writing) listed(before string, each func(add func(json.RawMessage)) err
 	return err
 }
 
-// arguments are a call's, {} for none.
+// argumentsOf returns a call's arguments, {} if it has none.
 func argumentsOf(c *pool.Call) json.RawMessage {
 	if len(c.Arguments) == 0 {
 		return json.RawMessage("{}")
@@ -106,7 +106,7 @@ func argumentsOf(c *pool.Call) json.RawMessage {
 	return c.Arguments
 }
 
-// dataOf gives the bytes of an image or document that the store holds.
+// dataOf returns the bytes of an image or document in the store, and their media type.
 func (x *Writing) dataOf(ctx context.Context, p *pool.Part) ([]byte, string, error) {
 	if len(p.Data) > 0 {
 		return p.Data, p.MediaType, nil
@@ -118,7 +118,7 @@ func (x *Writing) dataOf(ctx context.Context, p *pool.Part) ([]byte, string, err
 	return data, firstOf(p.MediaType, mediaType), err
 }
 
-// blocksOf writes a message's content as blocks of Anthropic's API.
+// blocksOf returns a message's content as blocks of Anthropic's API.
 func (x *Writing) blocksOf(ctx context.Context, m *chatctx.Message) ([]json.RawMessage, error) {
 	out := []json.RawMessage{}
 	placed := map[string]bool{}
@@ -182,7 +182,7 @@ func (x *Writing) block(ctx context.Context, p *pool.Part) (json.RawMessage, err
 	return p.Raw, nil
 }
 
-// toolResultOf writes a result as a block of Anthropic's API.
+// toolResultOf returns a result as a block of Anthropic's API.
 func (x *Writing) toolResultOf(ctx context.Context, r *pool.Result) (json.RawMessage, error) {
 	var content any = r.Text
 	switch {
@@ -204,7 +204,7 @@ func (x *Writing) toolResultOf(ctx context.Context, r *pool.Result) (json.RawMes
 	return jsonObject(field{"type", "tool_result"}, field{"tool_use_id", r.RequestID}, field{"content", content}, field{"is_error", r.IsError}), nil
 }
 
-// plainContent is content for formats that take a text or parts: a text where that is all there is, nil for nothing.
+// plainContent returns content for formats that accept a text or parts: a text if there is nothing else, nil if there is no content.
 func (x *Writing) plainContent(ctx context.Context, parts []pool.Part) (any, error) {
 	list := []json.RawMessage{}
 	for i := range parts {
@@ -237,7 +237,7 @@ func (x *Writing) plainContent(ctx context.Context, parts []pool.Part) (any, err
 	return list, nil
 }
 
-// onlyText is the text of content that is one text beside calls and thoughts.
+// onlyText returns the text of content with a single text besides calls and thoughts.
 func onlyText(parts []pool.Part) (text string, ok bool) {
 	n := 0
 	for i := range parts {
@@ -252,7 +252,7 @@ func onlyText(parts []pool.Part) (text string, ok bool) {
 	return text, n == 1
 }
 
-// mediaJSON is an image or a file as OpenAI's API has it.
+// mediaJSON returns an image or a file in the form of OpenAI's API.
 func mediaJSON(p *pool.Part, data []byte, mediaType string) json.RawMessage {
 	u := p.URL
 	if data != nil {
@@ -264,7 +264,7 @@ func mediaJSON(p *pool.Part, data []byte, mediaType string) json.RawMessage {
 	return jsonObject(field{"type", "file"}, field{"file", jsonObject(field{"filename", orNil(p.Name)}, field{"file_data", u})})
 }
 
-// thoughtsOf joins a message's reasoning.
+// thoughtsOf returns a message's reasoning, joined.
 func thoughtsOf(m *chatctx.Message) string {
 	var texts []string
 	for i := range m.Content {
@@ -275,7 +275,7 @@ func thoughtsOf(m *chatctx.Message) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// resultText is a result as text.
+// resultText returns a result as text.
 func resultText(r *pool.Result) string {
 	switch {
 	case len(r.Parts) > 0:
@@ -286,7 +286,7 @@ func resultText(r *pool.Result) string {
 	return r.Text
 }
 
-// writeOpenAI writes a branch as one line {messages}, as fine-tuning files and requests of Chat Completions have it.
+// writeOpenAI writes a branch as one line {messages}, as in fine-tuning files and requests of Chat Completions.
 func writeOpenAI(ctx context.Context, x *Writing) error {
 	snap, err := x.Context.Snapshot(ctx, x.Options.Branch)
 	if err != nil {
@@ -345,7 +345,7 @@ func (x *Writing) openAIMessage(ctx context.Context, m *chatctx.Message) (json.R
 		field{"refusal", refusal}, field{"tool_calls", calls}), nil
 }
 
-// callText is a call's arguments as OpenAI wants them: JSON in a string. Arguments that are a string are text that was no JSON.
+// callText returns a call's arguments in OpenAI's form: JSON in a string. Arguments that are a string are text that was not JSON.
 func callText(c *pool.Call) string {
 	var s string
 	if json.Unmarshal(argumentsOf(c), &s) == nil {
@@ -362,7 +362,7 @@ func writeAnthropic(ctx context.Context, x *Writing) error {
 	}
 	system, model := snap.Info.System, ""
 	leading := 0
-	first := true // nothing but system messages came
+	first := true // only system messages came so far
 	for e, err := range x.sent(ctx, snap) {
 		if err != nil {
 			return err
@@ -382,7 +382,7 @@ func writeAnthropic(ctx context.Context, x *Writing) error {
 	return x.listed(string(head[:len(head)-1])+`,"messages":`, func(add func(json.RawMessage)) error { return x.anthropicMessages(ctx, snap, leading, add) }, "}")
 }
 
-// anthropicMessages writes the messages after the leading ones. Results of one reply go into one message.
+// anthropicMessages writes the messages after the leading ones. The results for one reply go into one message.
 func (x *Writing) anthropicMessages(ctx context.Context, snap *chatctx.Snapshot, leading int, add func(json.RawMessage)) error {
 	var results []json.RawMessage
 	put := func(role string, content []json.RawMessage) {

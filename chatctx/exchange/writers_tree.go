@@ -11,16 +11,16 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Writers of formats that hold a whole tree: Claude Code's and pi's.
+// Writers of formats with a whole tree: those of Claude Code and pi.
 
-// eachNode gives the messages of all branches, each once, parents first, with the id of its parent ("" for none). A message that stands after
-// different messages on two branches is given for each. tips are the ids where the branches end, and active that of the active one.
+// eachNode calls f for the messages of all branches, each once, parents first, with the id of its parent ("" for none). A message that follows different
+// messages on two branches is passed once for each. It returns the id at which the active branch ends.
 func (x *Writing) eachNode(ctx context.Context, f func(id, parent string, m *chatctx.Message) error) (active string, err error) {
 	branches, err := x.Context.Branches(ctx)
 	if err != nil {
 		return "", err
 	}
-	written := map[[2]string]string{} // message and parent, to the id under which it was written
+	written := map[[2]string]string{} // the id under which each pair of message and parent was written
 	taken := map[string]bool{}
 	for _, b := range branches {
 		if x.Options.Branch != "" && b.Name != x.Options.Branch {
@@ -63,7 +63,7 @@ func timestamp(t pool.Time) any {
 	return t.Time().Format(time.RFC3339Nano)
 }
 
-// orNull is a text, or null for none.
+// orNull returns a text, or null if it is empty.
 func orNull(s string) any {
 	if s == "" {
 		return json.RawMessage("null")
@@ -95,7 +95,7 @@ func writeClaudeCode(ctx context.Context, x *Writing) error {
 	return err
 }
 
-// onlyTrue leaves a field out where it is false.
+// onlyTrue returns nil for false, so that its field is left out.
 func onlyTrue(b bool) any {
 	if !b {
 		return nil
@@ -135,7 +135,7 @@ func writePi(ctx context.Context, x *Writing) error {
 		x.line(jsonObject(field{"type", "message"}, field{"id", id}, field{"parentId", orNull(parent)}, field{"timestamp", timestamp(m.Created)}, field{"message", message}))
 		return nil
 	})
-	if err == nil { // a session stands at its last entry
+	if err == nil { // a session is at its last entry
 		x.line(jsonObject(field{"type", "session_info"}, field{"id", "title"}, field{"parentId", orNull(active)}, field{"name", info.Title}))
 	}
 	return err

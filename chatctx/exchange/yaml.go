@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// YAML as programs write it, turned into JSON: block mappings and sequences, plain and quoted scalars on one line, block scalars, which stay exact, and flow values
-// that are JSON. Anchors, tags, several documents and plain scalars over several lines are refused: no program that is read here writes them.
+// YAML as programs write it is converted to JSON: block mappings and sequences, plain and quoted scalars on one line, block scalars, which stay exact, and flow
+// values that are JSON. Anchors, tags, several documents and plain scalars that span lines are refused, since no program that is read here writes them.
 
 type yamlReader struct {
 	lines []string
-	n     int // the line that is read next
+	n     int // the index of the next line
 	out   bytes.Buffer
 }
 
-// yamlJSON turns YAML into JSON.
+// yamlJSON returns YAML as JSON.
 func yamlJSON(text string) ([]byte, error) {
 	y := &yamlReader{lines: strings.Split(text, "\n")}
 	if y.skipBlank(); strings.TrimRight(y.line(), " \r") == "---" {
@@ -34,7 +34,7 @@ func yamlJSON(text string) ([]byte, error) {
 
 func (y *yamlReader) wrong(what string) error { return fmt.Errorf("YAML, line %d: %s", y.n+1, what) }
 
-// line is the present one, "" at the end.
+// line returns the current line, "" at the end.
 func (y *yamlReader) line() string {
 	if y.n >= len(y.lines) {
 		return ""
@@ -53,7 +53,7 @@ func (y *yamlReader) skipBlank() {
 
 func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
 
-// block reads a mapping, a sequence or a scalar that stands at least so far to the right.
+// block reads a mapping, a sequence or a scalar with at least the given indentation.
 func (y *yamlReader) block(least, depth int) error {
 	if depth > maxDepth {
 		return y.wrong("nested too deep")
@@ -74,7 +74,7 @@ func (y *yamlReader) block(least, depth int) error {
 	return y.scalar(text, at, depth)
 }
 
-// items reads a sequence whose dashes stand at a column.
+// items reads a sequence whose dashes are at a column.
 func (y *yamlReader) items(at, depth int) error {
 	y.out.WriteByte('[')
 	for i := 0; ; i++ {
@@ -86,7 +86,7 @@ func (y *yamlReader) items(at, depth int) error {
 		if i > 0 {
 			y.out.WriteByte(',')
 		}
-		// What follows the dash stands as if the dash were a blank.
+		// The text after the dash counts as if the dash were a blank.
 		y.lines[y.n] = y.lines[y.n][:at] + " " + y.lines[y.n][at+1:]
 		if strings.TrimSpace(y.line()) == "" {
 			y.n++
@@ -99,7 +99,7 @@ func (y *yamlReader) items(at, depth int) error {
 	return nil
 }
 
-// members reads a mapping whose keys stand at a column.
+// members reads a mapping whose keys are at a column.
 func (y *yamlReader) members(at, depth int) error {
 	y.out.WriteByte('{')
 	for i := 0; ; i++ {
@@ -123,7 +123,7 @@ func (y *yamlReader) members(at, depth int) error {
 		} else {
 			least := at + 1
 			if y.skipBlank(); indentOf(y.line()) == at && (strings.HasPrefix(y.line()[at:], "- ") || y.line()[at:] == "-") {
-				least = at // a sequence may stand below its key
+				least = at // a sequence may be right below its key
 			}
 			err = y.block(least, depth+1)
 		}
@@ -135,7 +135,7 @@ func (y *yamlReader) members(at, depth int) error {
 	return nil
 }
 
-// yamlKey takes a line apart that begins with a key and a colon.
+// yamlKey splits a line that begins with a key and a colon.
 func yamlKey(text string) (key, rest string, ok bool) {
 	if text == "" || strings.ContainsRune("[{|>&*!%@`", rune(text[0])) {
 		return "", "", false
@@ -152,7 +152,7 @@ func yamlKey(text string) (key, rest string, ok bool) {
 	return key, "", ok
 }
 
-// yamlQuoted reads a quoted scalar; after is what follows it.
+// yamlQuoted reads a quoted scalar; after is the text after it.
 func yamlQuoted(text string) (s, after string, ok bool) {
 	if text[0] == '\'' {
 		var b strings.Builder
@@ -180,7 +180,7 @@ func yamlQuoted(text string) (s, after string, ok bool) {
 	return "", "", false
 }
 
-// scalar reads a value that stands behind a key or dash at a column, or below it.
+// scalar reads a value after a key or dash at a column, or below it.
 func (y *yamlReader) scalar(text string, at, depth int) error {
 	switch c := text[0]; {
 	case c == '|' || c == '>':
@@ -216,7 +216,7 @@ func (y *yamlReader) scalar(text string, at, depth int) error {
 	return nil
 }
 
-// blockScalar reads lines that stand further to the right than at.
+// blockScalar reads lines with more indentation than at.
 func (y *yamlReader) blockScalar(head string, at int) error {
 	indent, keep := 0, byte(0)
 	for _, c := range []byte(strings.TrimRight(head[1:], " ")) {
@@ -253,7 +253,7 @@ func (y *yamlReader) blockScalar(head string, at int) error {
 	return nil
 }
 
-// foldedLines joins the lines of a block as its marks ask.
+// foldedLines joins the lines of a block according to its indicators.
 func foldedLines(lines []string, fold bool, keep byte) string {
 	end := len(lines)
 	for end > 0 && strings.TrimLeft(lines[end-1], " ") == "" {

@@ -12,12 +12,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdownRenderer shows HTML in Markdown as the text that it is, and pictures, which would be fetched, as links. Links to
-// anything but http, https, mailto and the like are left out by goldmark.
+// markdownRenderer renders HTML in Markdown as plain text, and pictures, which would be fetched, as links. Goldmark removes dangerous links such as
+// javascript:.
 var markdownRenderer = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList,
-			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), // no style attributes: the page's policy forbids them
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), // no style attributes, which the page's policy forbids
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainNodes{}, 1))),
 	)
 })

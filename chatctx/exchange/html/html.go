@@ -1,6 +1,6 @@
-// Package html writes a context with all its branches as one page to read offline. A program that imports it can export the format "html".
+// Package html writes a context with all its branches as one page for reading offline. A program that imports it can export the format "html".
 //
-// It is apart from exchange because of what it brings along: a renderer of Markdown and html/template.
+// It is separate from exchange because of its dependencies: a Markdown renderer and html/template.
 package html
 
 import (
@@ -22,9 +22,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The page is one file that needs nothing else: style, script, pictures and the tree of the branches are in it, and its policy
-// forbids everything from elsewhere. Each message is written once for each way that leads to it; the script shows the path that is
-// chosen and puts a switch where paths part. Without a script the active branch is shown.
+// The page is one self-contained file: it includes style, script, pictures and the tree of the branches, and its policy forbids everything from elsewhere. Each
+// message is written once for each path that leads to it; the script shows the chosen path and puts a switch where paths part. Without a script the page shows
+// the active branch.
 
 //go:embed page/page.css
 var pageCSS string
@@ -35,10 +35,10 @@ var pageJS string
 //go:embed page/page.html
 var pageHTML string
 
-// pageTemplate is parsed when the first page is written, so that a program that writes none starts without it.
+// pageTemplate is parsed when the first page is written, so that other programs start without it.
 var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
 
-// page is what the template of the page shows around the messages.
+// page is what the template shows around the messages.
 type page struct {
 	Title  string
 	Policy string
@@ -48,7 +48,7 @@ type page struct {
 	Counts string
 }
 
-// pageTree is what the script knows: each node's parent, -1 for none, and where the branches end.
+// pageTree is the script's data: each node's parent, -1 for none, and the ends of the branches.
 type pageTree struct {
 	Parents  []int        `json:"parents"`
 	Branches []pageBranch `json:"branches"`
@@ -72,7 +72,7 @@ type pageMessage struct {
 	Blocks  []pageBlock
 }
 
-// pageBlock is a piece of a message: Summary is the line of a block that is folded; Text or HTML or an Image its content.
+// pageBlock is a piece of a message: Summary is the line of a folded block; Text, HTML or Image its content.
 type pageBlock struct {
 	Class   string
 	Summary string
@@ -124,7 +124,7 @@ func write(ctx context.Context, w *exchange.Writing) error {
 
 func branchCount(n int) string { return plural.Count(n, "branch") }
 
-// pagePolicy allows exactly the page's own style and script, and pictures that are in it.
+// pagePolicy returns a policy that allows only the page's own style, script and pictures.
 func pagePolicy() string {
 	hash := func(s string) string {
 		h := sha256.Sum256([]byte(s))
@@ -133,7 +133,7 @@ func pagePolicy() string {
 	return "default-src 'none'; style-src " + hash(pageCSS) + "; script-src " + hash(pageJS) + "; img-src data:; base-uri 'none'; form-action 'none'"
 }
 
-// pathTree holds the messages of several branches, those that they begin with in common once.
+// pathTree has the messages of several branches, with common beginnings once.
 type pathTree struct {
 	page     pageTree
 	messages []chatctx.ID
@@ -183,8 +183,8 @@ func (t *pathTree) node(parent int, id chatctx.ID) int {
 	return n
 }
 
-// settle numbers the nodes so that every path comes in its order. Versions of a message stand in the order of their times where
-// all are known, else in that of the branches.
+// settle numbers the nodes so that every path is in order. Versions of a message are in the order of their times if all are known, else in that of the
+// branches.
 func (t *pathTree) settle(ctx context.Context, c *chatctx.ChatContext) error {
 	for _, ways := range append(t.children, t.roots) {
 		if err := t.byTime(ctx, c, ways); err != nil {
@@ -327,10 +327,10 @@ func (x writing) partBlock(ctx context.Context, p *pool.Part, role pool.Role) (p
 	return pageBlock{Class: "thinking", Summary: p.Type, Text: show.Pretty(p.Raw)}, nil
 }
 
-// pictures are the image types that a page may hold as they are.
+// pictures are the image types that a page may include unchanged.
 var pictures = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true}
 
-// maxPicture is the size in bytes up to which a picture is put into the page.
+// maxPicture is the largest picture, in bytes, that is included in the page.
 const maxPicture = 16 << 20
 
 func (x writing) imageBlock(ctx context.Context, p *pool.Part) (pageBlock, error) {
@@ -380,7 +380,7 @@ func (x writing) resultBlocks(ctx context.Context, r *pool.Result) ([]pageBlock,
 	return blocks, nil
 }
 
-// resultHint is the beginning of a folded text.
+// resultHint returns the beginning of a folded text.
 func resultHint(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if first == "" {
@@ -389,8 +389,7 @@ func resultHint(text string) string {
 	return ": " + show.Clip(first, 60)
 }
 
-// renderMarkdown makes HTML of Markdown, with everything that is HTML in it escaped and pictures as links. Of text that is too
-// long or nests too deep it makes nothing.
+// renderMarkdown returns Markdown as HTML, with all HTML in it escaped and pictures as links. It reports false for text that is too long or nested too deeply.
 func renderMarkdown(text string) (template.HTML, bool) {
 	if len(text) > maxMarkdown || strings.Count(text, "](") > maxLinks || nestsDeep(text) {
 		return "", false
@@ -402,14 +401,13 @@ func renderMarkdown(text string) (template.HTML, bool) {
 	return template.HTML(b.String()), true
 }
 
-// Text is rendered up to this many bytes, with this many links, which take quadratic time where they do not end. Other text is
-// shown as it is.
+// Text is rendered up to this many bytes, with this many links, since unclosed ones take quadratic time. Other text is shown unchanged.
 const (
 	maxMarkdown = 64 << 10
 	maxLinks    = 2000
 )
 
-// nestsDeep tells whether a line opens more quotes and lists than anybody reads.
+// nestsDeep reports whether a line opens more quotes and lists than anybody reads.
 func nestsDeep(text string) bool {
 	for line := range strings.Lines(text) {
 		markers := 0

@@ -13,13 +13,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Hostile is text that would be a script, or reach the network, where it is not escaped.
+// Hostile is text that would be a script, or use the network, if it were not escaped.
 const Hostile = `</script><script>document.title='owned'</script><img src=x onerror="document.title='owned'"> --> <!-- ]]> &lt; "' ` + "\u2028"
 
 // OnePixel is a PNG of one pixel.
 const OnePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 
-// MemoryStore opens a store in memory that is closed when the test ends. In a test, not in a benchmark, each change runs twice.
+// MemoryStore opens a store in memory that is closed when the test ends. In a test, but not in a benchmark, each change runs twice.
 func MemoryStore(t testing.TB) *chatctx.Store {
 	t.Helper()
 	db := memkv.New()
@@ -34,7 +34,7 @@ func MemoryStore(t testing.TB) *chatctx.Store {
 	return s
 }
 
-// HostileStore holds one context with Hostile text in every place that a page shows.
+// HostileStore returns a store with one context that has Hostile text wherever a page shows any.
 func HostileStore(t testing.TB) *chatctx.Store {
 	t.Helper()
 	ctx := context.Background()
@@ -46,7 +46,7 @@ func HostileStore(t testing.TB) *chatctx.Store {
 		{Type: "odd" + Hostile, Raw: json.RawMessage(`{"type":"odd","x":"</script>"}`)},
 	}, Calls: []pool.Call{{ID: "c1", Tool: Hostile, Arguments: json.RawMessage(`{"a":"</script><img src=x onerror=1>"}`)}}}
 	tool := chatctx.Message{Role: pool.ToolRole, Result: &pool.Result{RequestID: "c1", Tool: Hostile, Text: Hostile}}
-	title := strings.TrimRight(Hostile, " \u2028") // names neither end with white space nor hold U+2028
+	title := strings.TrimRight(Hostile, " \u2028") // names must not end with white space or contain U+2028
 	c, err := s.New(ctx, chatctx.NewContext{Title: title, Messages: []*chatctx.Message{pool.NewText(pool.User, Hostile), &assistant, &tool}})
 	if err != nil {
 		t.Fatal(err)

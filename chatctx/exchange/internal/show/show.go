@@ -1,4 +1,4 @@
-// Package show says for readers what messages are and how they ended. All formats that are written for people share it.
+// Package show describes messages and their outcomes for readers. All formats for people share it.
 package show
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Speaker names the role for readers.
+// Speaker returns the name of a message's role for readers.
 func Speaker(m *chatctx.Message) string {
 	name := map[pool.Role]string{pool.System: "System", pool.User: "User", pool.Assistant: "Assistant", pool.ToolRole: "Tool"}[m.Role]
 	if m.Result != nil && m.Result.Tool != "" {
@@ -24,7 +24,7 @@ func Speaker(m *chatctx.Message) string {
 	return name
 }
 
-// DescribeFile names an image or document.
+// DescribeFile returns the name and type of an image or document.
 func DescribeFile(p *pool.Part) string {
 	words := []string{p.Type + ":"}
 	for _, w := range []string{p.Name, p.MediaType, p.URL} {
@@ -48,7 +48,7 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// CallOf finds a call of a message by its id; where there is none it makes one up, of an unknown tool.
+// CallOf returns a call of a message by its id; if there is none, a call of an unknown tool.
 func CallOf(m *chatctx.Message, id string) *pool.Call {
 	for i := range m.Calls {
 		if m.Calls[i].ID == id {
@@ -58,7 +58,7 @@ func CallOf(m *chatctx.Message, id string) *pool.Call {
 	return &pool.Call{ID: id, Tool: "unknown"}
 }
 
-// CallState says what became of a call that was not simply run.
+// CallState returns the state of a call that was not simply run, "" for others.
 func CallState(c *pool.Call) string {
 	switch {
 	case c.Status == pool.Denied && c.Reason != "":
@@ -71,7 +71,7 @@ func CallState(c *pool.Call) string {
 	return " (" + string(c.Status) + ")"
 }
 
-// Pretty indents JSON that is one; what is none stays.
+// Pretty indents JSON; it returns anything else unchanged.
 func Pretty(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -80,12 +80,12 @@ func Pretty(raw json.RawMessage) string {
 	return b.String()
 }
 
-// OneLine is text without line breaks and other controls, for headings.
+// OneLine returns a text without line breaks and other control characters, for headings.
 func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 }), " ")
 }
 
-// Counted is a number with its noun: 1 message, 2 messages.
+// Counted returns a number with its noun: 1 message, 2 messages.
 func Counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -93,7 +93,7 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Clip shortens text to n characters.
+// Clip shortens a text to n characters, and adds an ellipsis.
 func Clip(s string, n int) string {
 	count := 0
 	for i := range s {
