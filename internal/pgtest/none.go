@@ -24,3 +24,15 @@ func Name() string { return "" }
 
 // URL leads nowhere.
 func (*Cluster) URL(string, ...string) string { return "" }
+
+// NewProxy makes none.
+func (*Cluster) NewProxy() (*Proxy, error) { return nil, ErrMissing }
+
+// Proxy stands before a server. There is none on this system.
+type Proxy struct{ Scanned func(bucket string) }
+
+// URL leads nowhere.
+func (*Proxy) URL(string, ...string) string { return "" }
+
+// Close does nothing.
+func (*Proxy) Close() {}

@@ -14,8 +14,6 @@ import (
 
 // Links between conversations. A link to something that is not known yet is noted in the source bucket and made when that arrives, so that the order of
 // imports makes no difference. The notes stay, since what they name may go and come again.
-//
-// linkAll makes the link of a conversation to its parent, unless it has one, and the links of others that wait for it.
 
 // linkAll makes the links of a conversation that was not there, or whose context has no parent yet, and those that wait for it.
 func linkAll(st *journal.StoreTxn, t *journal.Txn, in *Incoming) error {
