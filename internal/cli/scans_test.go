@@ -8,33 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/chatctx/chatctx/chatctx/kv"
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
-
-// scanned are the buckets that were scanned within transactions that may write.
-type scanned struct {
-	mu      sync.Mutex
-	buckets []string
-}
-
-func (s *scanned) note(bucket string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buckets = append(s.buckets, bucket)
-}
-
-func (s *scanned) take() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.buckets
-	s.buckets = nil
-	slices.Sort(all)
-	return slices.Compact(all)
-}
 
 // TestUpdatesDoNotScan counts the scans in Updates on a server: there are none, but in those of the commands that go over everything by nature, which say what they do (kv.LongPurposes). The
 // scripts are held to it too.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -324,4 +325,25 @@ func scriptShorten(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Setenv(args[0], ts.Getenv(args[0])[:n])
+}
+
+// scanned are the buckets that were scanned within transactions that may write.
+type scanned struct {
+	mu      sync.Mutex
+	buckets []string
+}
+
+func (s *scanned) note(bucket string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets = append(s.buckets, bucket)
+}
+
+func (s *scanned) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.buckets
+	s.buckets = nil
+	slices.Sort(all)
+	return slices.Compact(all)
 }
