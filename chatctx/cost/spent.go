@@ -44,8 +44,8 @@ type Sums struct {
 	Usage
 	// Cost has the sum for each currency, over the replies whose cost is known.
 	Cost map[string]Money `json:"cost_nano"`
-	// Estimated counts the replies whose figures another program estimated. WithoutUsage counts those without figures, Unpriced those of models without a
-	// price; neither are in Cost.
+	// Replies counts all of them. Estimated counts the replies whose figures another program estimated. WithoutUsage counts those without figures, Unpriced
+	// those of models without a price; neither are in Cost.
 	Estimated    int `json:"estimated"`
 	WithoutUsage int `json:"without_usage"`
 	Unpriced     int `json:"unpriced"`

@@ -84,6 +84,11 @@ func cookieName(r *http.Request) string {
 
 // open begins a session for the token of an opening, and redirects to the page.
 func (s *Server) open(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead { // who only looks at an address must not use it up
+		w.Header().Set("Allow", http.MethodGet)
+		fail(w, &refusal{http.StatusMethodNotAllowed, "usage", "/open takes GET"})
+		return
+	}
 	a := &s.access
 	hash := sha256.Sum256([]byte(r.URL.Query().Get("token")))
 	a.mu.Lock()

@@ -28,7 +28,7 @@ func callMethods() []*method {
 		define("calls.claim", "POST "+at+"/claim", Run, "take an approved call to run it: of several who try, one gets it", claimCall),
 		define("calls.renew", "POST "+at+"/renew", Run, "keep a claim", renewCall),
 		define("calls.resolve", "POST "+at+"/resolve", Run, "answer a call that was claimed, or that is uncertain", resolveCall),
-		define("calls.run", "POST "+at+"/run", Run, "run an approved call with the tool that is kept", runCall),
+		define("calls.run", "POST "+at+"/run", Run, "run an approved call with the tool that is kept", runCall).lasting(),
 	}
 }
 
@@ -270,13 +270,14 @@ func approveCall(r *request, in *approveParams) (contract.Call, error) {
 		b.AddRule(*rule, chatctx.RuleScope{})
 	}
 	b.Decide(c.Ref(), chatctx.Verdict{Status: pool.Approved, Name: r.who.Name, Reason: in.Reason, Arguments: in.Arguments})
-	return decided(b.Commit(r.ctx))
+	return r.decided(b.Commit(r.ctx))
 }
 
-func decided(done *chatctx.Committed, err error) (contract.Call, error) {
+func (r *request) decided(done *chatctx.Committed, err error) (contract.Call, error) {
 	if err != nil {
 		return contract.Call{}, err
 	}
+	r.revision = &done.Revision
 	v := contract.CallOf(done.Last().Call)
 	v.Operation = done.Operation
 	return v, nil
@@ -295,7 +296,7 @@ func (r *request) decide(in *reasonParams, v chatctx.Verdict) (contract.Call, er
 	v.Name, v.Reason = r.who.Name, in.Reason
 	b := r.store.Begin(c.Context.String(), c.Branch)
 	b.Decide(c.Ref(), v)
-	return decided(b.Commit(r.ctx))
+	return r.decided(b.Commit(r.ctx))
 }
 
 func denyCall(r *request, in *reasonParams) (contract.Call, error) {
@@ -322,7 +323,7 @@ func expireCall(r *request, in *expireParams) (contract.Call, error) {
 	if err != nil {
 		return contract.Call{}, err
 	}
-	c.Expires = timeOf(in.At)
+	c.Expires, r.revision = timeOf(in.At), &done.Revision
 	v := contract.CallOf(c)
 	v.Operation = done.Operation
 	return v, nil

@@ -26,7 +26,7 @@ func compareMethods() []*method {
 		define("take", "POST "+at+"/take", Write, "put an answer from another branch in place of this branch's own", takeAnswer),
 		define("tokens", "GET "+at+"/tokens", Read, "how large the next request is, of how much, and what becomes of each message", countTokens),
 		define("bill", "GET "+at+"/bill", Read, "what a send would cost, each model, with the provider's cache and without; nothing is sent", billFor),
-		define("cost", "GET /cost", Read, "what replies cost", sumCost),
+		define("cost", "GET /cost", Read, "what replies cost; replies counts all of them, also the unpriced ones and those without_usage, which are in no sum", sumCost),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -156,7 +157,11 @@ func (m *method) parameters(req *request, r *http.Request) (json.RawMessage, err
 	text := map[string][]string{}
 	switch {
 	case m.verb == http.MethodGet || m.upload:
-		maps.Copy(text, r.URL.Query())
+		query, err := url.ParseQuery(r.URL.RawQuery) // what cannot be read must not be left out
+		if err != nil {
+			return nil, chatctx.Invalid("%s: the query cannot be read (%v): write & between parameters, and %%3B and %%25 for ; and %% in them", m.name, err)
+		}
+		maps.Copy(text, query)
 	case r.URL.RawQuery != "":
 		return nil, chatctx.Invalid("%s takes its parameters in the body, as JSON", m.name)
 	default:
@@ -412,7 +417,11 @@ const wasteTime = 2 * time.Second
 // errorOf returns an error as the command line prints it.
 func errorOf(err error) map[string]contract.Error {
 	code, kind, _ := kindOf(err)
-	return map[string]contract.Error{"error": contract.ErrorOf(err, code, kind)}
+	e := contract.ErrorOf(err, code, kind)
+	if kind == "interrupted" {
+		e.Message = strings.ReplaceAll(e.Message, context.Canceled.Error(), "interrupted: the request was cancelled, or its connection or input ended")
+	}
+	return map[string]contract.Error{"error": e}
 }
 
 // fail sends an error.

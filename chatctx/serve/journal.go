@@ -110,7 +110,7 @@ func undo(r *request, in *undoParams) (contract.Undone, error) {
 	if err := r.mayUndo(in.Context, in.Operation); err != nil {
 		return contract.Undone{}, err
 	}
-	return undone(r.store.Undo(r.ctx, in.Context, in.Branch, in.Operation))
+	return r.undone(r.store.Undo(r.ctx, in.Context, in.Branch, in.Operation))
 }
 
 type storeUndoParams struct {
@@ -125,19 +125,22 @@ func undoStoreOperation(r *request, in *storeUndoParams) (contract.Undone, error
 	if err := r.mayUndo("", in.Operation); err != nil {
 		return contract.Undone{}, err
 	}
-	return undone(r.store.Undo(r.ctx, "", "", in.Operation))
+	return r.undone(r.store.Undo(r.ctx, "", "", in.Operation))
 }
 
 func redo(r *request, in *change) (contract.Undone, error) {
 	if !r.who.May(Decide) || !r.who.May(Admin) { // the undone operation may be any
 		return contract.Undone{}, &refusal{403, "forbidden", "redo needs the scopes decide and admin too"}
 	}
-	return undone(r.store.Redo(r.ctx, in.Context, in.Branch))
+	return r.undone(r.store.Redo(r.ctx, in.Context, in.Branch))
 }
 
-func undone(u *chatctx.Undone, err error) (contract.Undone, error) {
+func (r *request) undone(u *chatctx.Undone, err error) (contract.Undone, error) {
 	if err != nil {
 		return contract.Undone{}, err
+	}
+	if u.Branch != "" {
+		r.revision = &u.Revision
 	}
 	return contract.UndoneOf(u), nil
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"github.com/chatctx/chatctx/chatctx"
 	"github.com/chatctx/chatctx/internal/contract"
@@ -257,6 +259,9 @@ type stored struct {
 // mostArtifact is the largest artifact that can be uploaded by itself, in bytes.
 const mostArtifact = 64 << 20
 
+// mostMediaType is the longest media type, in bytes.
+const mostMediaType = 255
+
 func putArtifact(r *request, in *putParams) (stored, error) {
 	data, err := whole(r, r.body, -1, mostArtifact)
 	if err != nil {
@@ -264,6 +269,9 @@ func putArtifact(r *request, in *putParams) (stored, error) {
 	}
 	if len(data) == 0 {
 		return stored{}, chatctx.Invalid("artifacts.put needs bytes")
+	}
+	if _, _, err := mime.ParseMediaType(in.MediaType); in.MediaType != "" && (err != nil || len(in.MediaType) > mostMediaType || strings.ContainsFunc(in.MediaType, unicode.IsControl)) {
+		return stored{}, chatctx.Invalid("media_type has to be like image/png, of at most %d bytes", mostMediaType)
 	}
 	if in.MediaType == "" {
 		in.MediaType, _, _ = strings.Cut(http.DetectContentType(data), ";")

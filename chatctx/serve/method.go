@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/chatctx/chatctx/chatctx"
@@ -49,6 +51,7 @@ type method struct {
 	does   string
 	shape  shape
 	upload bool // the request's body is bytes; other fields are in the query
+	long   bool // an answer that may take long, and ends with its request
 	fields []field
 	in     reflect.Type
 	out    reflect.Type
@@ -83,6 +86,15 @@ func (m *method) stream() *method { m.shape = events; return m }
 
 // bytes marks a method as one that writes bytes.
 func (m *method) bytes() *method { m.shape = content; return m }
+
+// lasting marks a method as one that may take long.
+func (m *method) lasting() *method { m.long = true; return m }
+
+// brief reports whether a method makes a change and is done soon. Such a change is finished once it is begun, also if nobody waits for the answer any more:
+// what was made is then never answered as interrupted, and its key gives the answer.
+func (m *method) brief() bool {
+	return m.verb == http.MethodPost && m.shape == answer && !m.long
+}
 
 // takesBytes marks a method as one that reads bytes.
 func (m *method) takesBytes() *method { m.upload = true; return m }
@@ -124,7 +136,7 @@ func (m *method) decode(params json.RawMessage, in any) error {
 		return chatctx.Invalid("%s: %s", m.name, err)
 	}
 	if err := json.Unmarshal(params, in); err != nil {
-		return chatctx.Invalid("%s: %s", m.name, paramFault(err))
+		return chatctx.Invalid("%s: %s", m.name, m.paramFault(err))
 	}
 	v := reflect.ValueOf(in).Elem()
 	for _, f := range m.fields {
@@ -136,11 +148,29 @@ func (m *method) decode(params json.RawMessage, in any) error {
 	return nil
 }
 
+// timeForm says how times are written.
+const timeForm = "time like 2026-01-31T12:00:00Z"
+
+// inJSON returns the path of a field as it is in the JSON: encoding/json also names the embedded structs in front of it.
+func (m *method) inJSON(path string) string {
+	for rest, more := path, true; more; {
+		if name, _, _ := strings.Cut(rest, "."); m.has(name) {
+			return rest
+		}
+		_, rest, more = strings.Cut(rest, ".")
+	}
+	return path
+}
+
 // paramFault describes an error in parameters without the names of Go's types.
-func paramFault(err error) string {
+func (m *method) paramFault(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Sprintf("%s cannot be a %s", cmp.Or(kind.Field, "the parameters"), kind.Value)
+		return fmt.Sprintf("%s cannot be a %s", cmp.Or(m.inJSON(kind.Field), "the parameters"), kind.Value)
+	}
+	var at *time.ParseError
+	if errors.As(err, &at) {
+		return fmt.Sprintf("%s is no %s", at.Value, timeForm)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
@@ -205,6 +235,11 @@ func jsonOf(t reflect.Type, values []string) (json.RawMessage, error) {
 		t = t.Elem()
 	}
 	quoted := func(v any) json.RawMessage { b, _ := json.Marshal(v); return b }
+	if t == reflect.TypeFor[time.Time]() {
+		if _, err := time.Parse(time.RFC3339, values[0]); err != nil {
+			return nil, errors.New("a " + timeForm)
+		}
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return quoted(values[0]), nil

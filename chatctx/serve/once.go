@@ -162,6 +162,12 @@ func (s *Server) run(r *request, m *method, in any) outcome {
 	if err == nil {
 		err = r.expect(in)
 	}
+	if err == nil && m.brief() {
+		err = context.Cause(r.ctx)
+	}
+	if err == nil && m.brief() {
+		r.ctx = context.WithoutCancel(r.ctx)
+	}
 	var v any
 	if err == nil {
 		v, err = m.run(r, in)

@@ -134,7 +134,10 @@ func (r *request) expect(in any) error {
 			return err
 		}
 		if !r.match.has(at) {
-			return &chatctx.RevisionError{Branch: branch, Is: at, Not: r.match.one()}
+			if len(r.match.revisions) == 0 {
+				return &refusal{http.StatusPreconditionFailed, "conflict", fmt.Sprintf("If-Match names no revision, and it is at revision %d: a weak tag, or one without a revision, matches nothing", at)}
+			}
+			return &chatctx.RevisionError{Branch: branch, Is: at, Not: r.match.revisions[0]}
 		}
 		if !r.match.any {
 			*revision = &at

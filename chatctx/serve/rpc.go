@@ -142,7 +142,7 @@ func readLines(in io.Reader, most int, take func(line []byte)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		var line []byte
-		long := false
+		long, ended := false, false
 		for {
 			part, err := r.ReadSlice('\n')
 			if long = long || len(line)+len(part) > most; !long {
@@ -154,17 +154,19 @@ func readLines(in io.Reader, most int, take func(line []byte)) error {
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
 			}
-			if err == io.EOF {
-				return nil // a line without an end was cut off
+			if ended = err == io.EOF; ended {
+				break
 			}
 			return err
 		}
 		if long {
-			line = nil
-		} else if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
+			take(nil)
+		} else if line = bytes.TrimSpace(line); len(line) > 0 {
+			take(line)
 		}
-		take(line)
+		if ended {
+			return nil
+		}
 	}
 }
 
@@ -289,12 +291,12 @@ func parseRequest(line []byte) (m *rpcRequest, code int, fault string) {
 	switch {
 	case line == nil:
 		return m, codeInvalid, "a line has at most 16 MB: larger content goes in parts by uploads.add, a larger message by " + partMethod
-	case line[0] != '{':
-		return m, codeInvalid, "a line is one JSON object"
 	case !utf8.Valid(line):
 		return m, codeParse, "the line is no UTF-8"
 	case !json.Valid(line):
-		return m, codeParse, "the line is no JSON object of JSON-RPC"
+		return m, codeParse, "the line is no JSON"
+	case line[0] != '{':
+		return m, codeInvalid, "a line is one JSON object"
 	}
 	version := ""
 	err := members(line, func(name string, value []byte) error {

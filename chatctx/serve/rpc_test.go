@@ -224,7 +224,7 @@ func TestLinesThatCannotBe(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":17,"method":"$/cancel","params":{"id":1}}`, codeInvalid, "17"}, {`{"jsonrpc":"2.0","id":18,"method":"$/part","params":{"of":1,"data":"e30="}}`, codeInvalid, "18"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":19,\"method\":\"contexts.new\",\"params\":{\"title\":\"\xff\"}}", codeParse, "null"},
 		{`{"jsonrpc":"2.0","id":20,"method":"contexts.new","params":{"key":"` + strings.Repeat("k", 1<<20) + `"}}`, 2, "20"},
-		{"nonsense", codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":7`, codeParse, "null"}, {`[]`, codeInvalid, "null"}, {`{"id":7,"method":"contexts.list"}`, codeInvalid, "7"},
+		{"nonsense", codeParse, "null"}, {`[1`, codeParse, "null"}, {`7`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":7`, codeParse, "null"}, {`[]`, codeInvalid, "null"}, {`{"id":7,"method":"contexts.list"}`, codeInvalid, "7"},
 		{`{"jsonrpc":"2.0","id":7}`, codeInvalid, "7"}, {`{"jsonrpc":"2.0","id":{},"method":"x"}`, codeInvalid, "null"}, {`{"jsonrpc":"2.0","id":"a","method":"rm -rf"}`, codeMethod, `"a"`},
 		{`{"jsonrpc":"2.0","id":8,"method":"contexts.get","params":{"context":""}}`, 2, "8"}, {`{"jsonrpc":"2.0","id":9,"method":"contexts.get","params":[1]}`, 2, "9"},
 		{`{"jsonrpc":"2.0","id":10,"method":"uploads.add","params":{"data":"%%"}}`, 2, "10"}, {`{"jsonrpc":"2.0","id":11,"method":"uploads.add","params":{}}`, 2, "11"},

@@ -55,9 +55,6 @@ func matchOf(h http.Header) (*match, error) {
 
 func (m *match) has(revision uint64) bool { return m.any || slices.Contains(m.revisions, revision) }
 
-// one returns one of its revisions, 0 if it has none.
-func (m *match) one() uint64 { return append(m.revisions, 0)[0] }
-
 // noneMatches reports whether If-None-Match does not name the answer's tag, weak or not.
 func noneMatches(h http.Header, tag string) (bool, error) {
 	tags, err := tagsOf(h, "If-None-Match")

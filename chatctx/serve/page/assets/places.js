@@ -80,7 +80,7 @@ export class Figures {
     const sums = await Promise.all(parts.map(([by]) => api.cost(by)));
     const whole = sums[0];
     replace(this.root, el("section", { class: "view", "aria-label": "Figures" }, el("h1", {}, "Tokens and cost"),
-      el("p", {}, `${whole.replies.toLocaleString()} replies cost ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} more no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} say nothing of what they took.` : ""),
+      el("p", {}, `${whole.replies.toLocaleString()} replies cost ${money(whole)}.`, whole.unpriced ? ` Of ${whole.unpriced} of them no price is known.` : "", whole.without_usage ? ` ${whole.without_usage} of them say nothing of what they took.` : ""),
       parts.map(([by, title], i) => this.part(title, sums[i].groups ?? [], by))));
   }
 
