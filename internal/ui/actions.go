@@ -38,17 +38,17 @@ func changingKeys() []key {
 	}
 }
 
-// doneMsg is what became of a change.
+// doneMsg is the result of a change.
 type doneMsg struct {
 	note        string
 	err         error
-	head        string // the branch whose head the cursor goes to
-	undone      string // a branch on which something was taken back
-	became             // of an answer
-	draft, back string // what was typed and not stored, and the draft that it is to be
+	head        string // the branch to whose head the cursor goes
+	undone      string // a branch on which something was undone
+	became             // the outcome of an answer
+	draft, back string // typed text that was not stored, and the name of the draft for it
 }
 
-// done reports a change and reads anew what it changed.
+// done reports a change and reads what it changed.
 func (m *model) done(msg doneMsg) tea.Cmd {
 	m.complain(msg.err)
 	m.trashed = nil
@@ -61,10 +61,10 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	if msg.undone != "" {
 		m.undone = msg.undone
 	}
-	return m.reread() // also after a failure: what was shown may be why
+	return m.reread() // even after a failure, which outdated data on the screen may have caused
 }
 
-// change makes what fill puts into a batch on a branch, "" for the active one; note says what was done.
+// change makes the changes that fill puts into a batch on a branch, "" for the active one; note describes the result.
 func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chatctx.Committed) doneMsg) tea.Cmd {
 	if m.conv == nil {
 		return nil
@@ -83,12 +83,12 @@ func (m *model) change(branch string, fill func(*chatctx.Batch), note func(*chat
 	})
 }
 
-// said is a note that needs nothing of what was committed.
+// said returns a note that does not depend on the result.
 func said(format string, args ...any) func(*chatctx.Committed) doneMsg {
 	return func(*chatctx.Committed) doneMsg { return doneMsg{note: fmt.Sprintf(format, args...)} }
 }
 
-// atMessage does something with the message at the cursor, once it is read.
+// atMessage calls do with the message at the cursor once it is read.
 func (m *model) atMessage(do func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd) tea.Cmd {
 	v := m.conv
 	if v == nil {
@@ -114,7 +114,7 @@ func (m *model) atMessage(do func(v *conversation, r *screen.Row, e *chatctx.Ent
 	return do(v, r, e)
 }
 
-// nameOf is what a branch of the tree is called.
+// nameOf returns the name of a branch of the tree.
 func (v *conversation) nameOf(branch int) string { return v.tree.Branches[branch].Name }
 
 func (m *model) switchHere() tea.Cmd {
@@ -152,12 +152,12 @@ func (m *model) editInEditor() tea.Cmd {
 	})
 }
 
-// askEdit asks for another text of a message.
+// askEdit asks for a new text of a message.
 func (m *model) askEdit(v *conversation, r *screen.Row, e *chatctx.Entry) *question {
 	return m.askText("edit "+e.Turn, "edit "+e.ID.String(), e.Text(), m.edits(v, r, e))
 }
 
-// edits puts another text in place of a message's, on a new branch.
+// edits returns a function that replaces a message's text, on a new branch.
 func (m *model) edits(v *conversation, r *screen.Row, e *chatctx.Entry) func(*model, string) (tea.Cmd, error) {
 	on := v.nameOf(r.Branch)
 	return func(m *model, text string) (tea.Cmd, error) {
@@ -279,7 +279,7 @@ func (m *model) copyHere() tea.Cmd {
 
 func (m *model) undo() tea.Cmd { return m.undoOne("") }
 
-// undoOne takes an operation of the open conversation back: "" is the newest on the active branch.
+// undoOne undoes an operation of the open conversation; "" means the newest on the active branch.
 func (m *model) undoOne(op string) tea.Cmd {
 	if m.conv == nil {
 		return nil
@@ -290,7 +290,8 @@ func (m *model) undoOne(op string) tea.Cmd {
 	})
 }
 
-// takeBack takes an operation of a conversation back. Where nothing is in force there, an undo would be of what was done to the whole store, an import for one, which nobody sees here.
+// takeBack undoes an operation of a conversation. If no operation of the conversation is in force, it refuses: an undo would then undo an operation of the
+// whole store, for example an import, which this screen does not show.
 func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*chatctx.Undone, error) {
 	for o, err := range m.st.Operations(m.ctx, c.ID.String()) {
 		if err != nil {
@@ -303,7 +304,7 @@ func (m *model) takeBack(c *chatctx.ChatContext, branch, op string) (*chatctx.Un
 	return nil, errors.New("nothing was done in this conversation that could be taken back")
 }
 
-// redo brings back what was taken back last: on the branch that it was about, which may be gone with it, else on the active one.
+// redo redoes what was undone last: on its branch, which may be gone with it, else on the active one.
 func (m *model) redo() tea.Cmd {
 	if m.conv == nil {
 		return nil
@@ -319,7 +320,7 @@ func (m *model) redo() tea.Cmd {
 	})
 }
 
-// undone says what was taken back.
+// undone returns a function that reports what was undone.
 func undone(did string) func(*chatctx.Undone, error) tea.Msg {
 	return func(u *chatctx.Undone, err error) tea.Msg {
 		if err != nil {
@@ -345,7 +346,7 @@ func (m *model) openContext(info *chatctx.ContextInfo) tea.Cmd {
 	return m.opens(m.opener(info.ID))
 }
 
-// inList does something with the conversation at the cursor of the list; what it gives back is said.
+// inList calls do with the conversation at the cursor of the list, and shows the returned note.
 func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.Cmd {
 	info := m.list.at(m.list.cursor)
 	if info == nil {
@@ -354,7 +355,7 @@ func (m *model) inList(do func(info *chatctx.ContextInfo) (string, error)) tea.C
 	return m.changeOf(info, do)
 }
 
-// changeOf does something with a conversation of the list.
+// changeOf calls do with a conversation of the list, and reads what it changed.
 func (m *model) changeOf(info *chatctx.ContextInfo, do func(info *chatctx.ContextInfo) (string, error)) tea.Cmd {
 	find := m.opener(info.ID)
 	return m.act(func() tea.Msg {
@@ -394,7 +395,7 @@ func (m *model) trash() tea.Cmd {
 	})
 }
 
-// undoInList brings back what was put into the trash last, else takes back what was done last in the conversation at the cursor.
+// undoInList restores the conversation that was last put into the trash, or else undoes the last operation in the conversation at the cursor.
 func (m *model) undoInList() tea.Cmd {
 	if info := m.trashed; info != nil {
 		return m.changeOf(info, func(info *chatctx.ContextInfo) (string, error) {
@@ -444,5 +445,5 @@ func (m *model) create() tea.Cmd {
 	return nil
 }
 
-// madeMsg is a new conversation, to be opened.
+// madeMsg is a new conversation to open.
 type madeMsg struct{ c *chatctx.ChatContext }

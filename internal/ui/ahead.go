@@ -6,10 +6,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// What is typed is meant for what the screen shows once all that was typed before has come about. So input waits while a change of this program is under way or what it changed is not
-// read yet, and while what the keys go to is being opened: whoever types fast acts on what they would see if they typed slowly.
+// A key is meant for the screen that follows all earlier keys. So input waits while a change by this program runs or its result is not read yet, and while the
+// target of the keys is being opened: a person who types fast acts on the same screens as one who types slowly.
 
-// isInput tells keys, clicks and pasted text from what the program itself brings.
+// isInput reports whether a message is a key, a click or pasted text, and not the program's own.
 func isInput(msg tea.Msg) bool {
 	switch msg.(type) {
 	case tea.KeyPressMsg, tea.PasteMsg, tea.MouseClickMsg, tea.MouseWheelMsg:
@@ -18,12 +18,12 @@ func isInput(msg tea.Msg) bool {
 	return false
 }
 
-// held reports whether input waits.
+// held reports whether input must wait.
 func (m *model) held() bool {
 	return m.h == 0 || m.acting || m.unseen || m.opening || m.waitsFor != nil && !m.waitsFor() || m.coming()
 }
 
-// coming reports whether nothing of what keys go to is read yet.
+// coming reports whether nothing of the keys' target is read yet.
 func (m *model) coming() bool {
 	switch {
 	case m.question != nil:
@@ -38,8 +38,8 @@ func (m *model) coming() bool {
 	return false
 }
 
-// hold keeps input for later where it has to wait, and reports whether it does. ctrl+c forgets what waits; where nothing does, it leaves. esc takes away at once what stands over
-// the panes and is still being looked for.
+// hold keeps input for later if it must wait, and reports whether it does. ctrl+c drops waiting input; if there is none, it leaves. esc at once closes an
+// overlay that is still being read.
 func (m *model) hold(msg tea.Msg) (bool, tea.Cmd) {
 	if !m.held() && len(m.typed) == 0 {
 		return false, nil
@@ -58,13 +58,13 @@ func (m *model) hold(msg tea.Msg) (bool, tea.Cmd) {
 	return true, nil
 }
 
-// await has the input that is being taken wait until something is there, and then be taken again.
+// await makes the current input wait until there is true, and then be handled again.
 func (m *model) await(there func() bool) tea.Cmd {
 	m.typed, m.waitsFor = append([]tea.Msg{m.input}, m.typed...), there
 	return nil
 }
 
-// act begins a change of this program: input waits until it is made and read.
+// act begins a change by this program: input waits until it is made and read.
 func (m *model) act(do func() tea.Msg) tea.Cmd {
 	m.acting = true
 	return func() tea.Msg { return actedMsg{do()} }
@@ -73,7 +73,7 @@ func (m *model) act(do func() tea.Msg) tea.Cmd {
 // actedMsg is the end of a change.
 type actedMsg struct{ tea.Msg }
 
-// failure is why a change was not made, nil where it was.
+// failure returns why a change was not made, nil if it was.
 func failure(msg tea.Msg) error {
 	switch msg := msg.(type) {
 	case doneMsg:
@@ -92,14 +92,14 @@ func (m *model) acted(msg actedMsg) tea.Cmd {
 	return cmd
 }
 
-// errands are what runs beside the loop, which by itself waits for none of it when it ends.
+// errands are the goroutines beside the loop, which does not wait for them itself when it ends.
 type errands struct {
 	mu      sync.Mutex
 	over    bool
 	running sync.WaitGroup
 }
 
-// begin reports whether an errand may begin; then done is to be called at its end.
+// begin reports whether an errand may begin; then done must be called at its end.
 func (e *errands) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,7 +111,7 @@ func (e *errands) begin() bool {
 
 func (e *errands) done() { e.running.Done() }
 
-// do runs something beside the loop.
+// do runs f beside the loop.
 func (e *errands) do(f func()) {
 	if e.begin() {
 		go func() {
@@ -121,7 +121,7 @@ func (e *errands) do(f func()) {
 	}
 }
 
-// counted is a command, and all that come of it, as errands.
+// counted returns a command that counts, with all commands that follow from it, as errands.
 func (e *errands) counted(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil
@@ -141,7 +141,7 @@ func (e *errands) counted(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// wait lets no errand begin any more, and waits for those that run.
+// wait prevents further errands, and waits for the running ones.
 func (e *errands) wait() {
 	e.mu.Lock()
 	e.over = true

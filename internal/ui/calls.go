@@ -15,24 +15,24 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// queue is the calls of all conversations that wait for a decision, the oldest first, with everything that the one at the cursor would run.
+// queue has the calls of all conversations that wait for a decision, the oldest first, with everything that the one at the cursor would run.
 type queue struct {
 	sheet
 	calls []*waiting
 	known bool // they were read
-	busy  bool // a reading is on its way
-	stale bool // and one more is to follow
-	// A decision is under way, or made and the calls are not read since: what is typed meanwhile decides nothing, for nobody has seen what it would be about.
+	busy  bool // a reading is running
+	stale bool // another one must follow
+	// A decision is being made, or was made and the calls are not read yet: keys decide nothing meanwhile, since nobody has seen the next call.
 	deciding, decided bool
-	gone              bool // the call at the cursor was decided elsewhere, and another one stands there
-	// What the person says of the call at the cursor before the decision.
+	gone              bool // the call at the cursor was decided elsewhere, and another one is there
+	// The person's input about the call at the cursor, before the decision.
 	reason string
-	last   *waiting                   // that was approved last: g is about it
-	edited map[string]json.RawMessage // arguments in place of the proposed ones, by call
-	top    int                        // of the details
+	last   *waiting                   // the last approved call, to which g refers
+	edited map[string]json.RawMessage // arguments that replace the proposed ones, by call
+	top    int                        // the first line of the details
 }
 
-// waiting is a call that waits, what the rules say of it, and what it would do.
+// waiting is a call that waits, with the rules' decision and with what it would do.
 type waiting struct {
 	*chatctx.Call
 	title  string // of its conversation
@@ -43,7 +43,7 @@ type callsMsg struct {
 	of      *queue
 	calls   []*waiting
 	err     error
-	decided bool // the decision that was made last is in them
+	decided bool // the last decision is included
 }
 
 // mostCalls bounds how many calls are read at once.
@@ -115,7 +115,7 @@ func (q *queue) update(m *model, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take takes calls that were read. The cursor stays on its call.
+// take sets calls that were read. The cursor stays on its call.
 func (q *queue) take(calls []*waiting) {
 	here := q.ref()
 	q.calls = calls
@@ -130,7 +130,7 @@ func (q *queue) take(calls []*waiting) {
 	}
 }
 
-// asks reports whether the person may have meant the call at the cursor with a key that decides.
+// asks reports whether the person has seen the call at the cursor before pressing a key that decides.
 func (q *queue) asks(m *model) bool {
 	switch {
 	case q.deciding:
@@ -143,7 +143,7 @@ func (q *queue) asks(m *model) bool {
 	return true
 }
 
-// here is the call at the cursor, nil for none.
+// here returns the call at the cursor, nil if there is none.
 func (q *queue) here() *waiting {
 	if q.cursor >= len(q.calls) {
 		return nil
@@ -163,7 +163,7 @@ func (q *queue) hint() string {
 	return "y yes  n no  A always  e edit  r reason  g run, go on  E editor  enter: its place  esc: back"
 }
 
-// arrange leaves a third for the list, the rest for what would run.
+// arrange gives a third of the lines to the list, and the rest to the details.
 func (q *queue) arrange(columns, lines int) {
 	q.columns = columns
 	q.resize(len(q.calls), min(max(lines/3, 2), max(len(q.calls), 1)))
@@ -172,7 +172,7 @@ func (q *queue) arrange(columns, lines int) {
 func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	c, name := q.here(), k.String()
 	switch {
-	case name == "g": // here it is not the key that goes to the beginning
+	case name == "g": // here it does not go to the beginning
 		return q.goOn(m)
 	case name == "pgdown" || name == "ctrl+d" || name == "space":
 		q.top += max(m.body()/3, 1)
@@ -215,7 +215,7 @@ func (q *queue) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// arguments are what the call would be run with, as a text to edit.
+// arguments returns the arguments with which the call would run, as a text to edit.
 func (q *queue) arguments(c *waiting) string {
 	raw := q.edited[string(c.Ref())]
 	if raw == nil {
@@ -228,7 +228,7 @@ func (q *queue) arguments(c *waiting) string {
 	return b.String()
 }
 
-// askArguments asks for arguments in place of those of a call. They are approved with the next y and with nothing else.
+// askArguments asks for arguments that replace those of a call. Only the next y approves them.
 func (q *queue) askArguments(m *model, c *waiting) *question {
 	ref := string(c.Ref())
 	return m.askText("the arguments of "+c.Tool, "arguments "+ref, q.arguments(c), func(m *model, text string) (tea.Cmd, error) {
@@ -241,7 +241,7 @@ func (q *queue) askArguments(m *model, c *waiting) *question {
 	})
 }
 
-// decide takes a decision, with rules that are made by it; that somebody else was faster is told.
+// decide makes a decision, together with new rules; it reports if another person was faster.
 func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx.Rule) tea.Cmd {
 	v.Name, q.deciding = m.o.By, true
 	if v.Status == pool.Approved {
@@ -262,13 +262,13 @@ func (q *queue) decide(m *model, c *waiting, v chatctx.Verdict, rules ...chatctx
 	}
 }
 
-// decidedMsg is what became of a decision.
+// decidedMsg is the result of a decision.
 type decidedMsg struct {
 	of *queue
 	doneMsg
 }
 
-// always makes a rule of one of those that fit, and approves the call.
+// always makes one of the matching rules, and approves the call.
 func (q *queue) always(m *model, c *waiting) tea.Cmd {
 	question := c.ruling.Question
 	if raw := q.edited[string(c.Ref())]; raw != nil {
@@ -290,10 +290,10 @@ func (q *queue) always(m *model, c *waiting) tea.Cmd {
 	return nil
 }
 
-// goOn runs what was approved on the branch of the call that was approved last, else of the one at the cursor, and asks the model when all results are there.
+// goOn runs the approved calls on the branch of the last approved call, or else of the one at the cursor, and asks the model when all results are there.
 func (q *queue) goOn(m *model) tea.Cmd {
 	c := q.last
-	if q.deciding { // it is typed ahead
+	if q.deciding { // it was typed ahead
 		return m.await(func() bool { return !q.deciding || m.over != overlay(q) })
 	}
 	if c == nil {
@@ -346,7 +346,7 @@ func (q *queue) draw(m *model, lines int) []screen.Line {
 	return append(out, details[q.top:]...)
 }
 
-// details are everything that a call would run, and why it is asked about.
+// details returns everything that a call would run, and why it needs a decision.
 func (q *queue) details(m *model, c *waiting) []screen.Line {
 	width, columns := m.width(), max(q.columns, 4)
 	rule := func(text string) screen.Line { return screen.Line{{Text: "── " + text, Style: screen.Dim}} }
@@ -380,12 +380,12 @@ func (q *queue) details(m *model, c *waiting) []screen.Line {
 	return out
 }
 
-// choice lets the person choose one of some lines.
+// choice lets the person choose one of several lines.
 type choice struct {
 	sheet
 	title   string
 	options []string
-	under   overlay // what stands here again afterwards
+	under   overlay // shown again afterwards
 	then    func(m *model, i int) tea.Cmd
 }
 

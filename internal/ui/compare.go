@@ -11,13 +11,13 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// pin is a place that was marked: a branch up to a message.
+// pin is a marked place: a branch up to a message.
 type pin struct {
 	id  chatctx.ID
 	ref chatctx.Ref
 }
 
-// placeRef names a branch up to a row's message.
+// placeRef returns a reference to a branch up to a row's message.
 func (v *conversation) placeRef(r *screen.Row) chatctx.Ref {
 	return chatctx.Ref(fmt.Sprintf("branch:%s@%d", v.nameOf(r.Branch), r.Position))
 }
@@ -35,7 +35,7 @@ func (m *model) markHere() tea.Cmd {
 	})
 }
 
-// compareHere compares the marked place with the one at the cursor; without a mark, the branches that part at the fork point above.
+// compareHere compares the marked place with the one at the cursor; without a mark, it compares the branches that part at the fork above.
 func (m *model) compareHere() tea.Cmd {
 	v := m.conv
 	switch {
@@ -57,7 +57,7 @@ func (m *model) compareHere() tea.Cmd {
 	return nil
 }
 
-// parting are the branches that part at the fork point at the cursor or above it, the one at the cursor first: one for each way on.
+// parting returns the branches that part at the fork at the cursor or above it, one for each way on, the one at the cursor first.
 func (v *conversation) parting() []chatctx.Ref {
 	r := v.here()
 	if r == nil || r.Kind == screen.BeginRow {
@@ -86,12 +86,12 @@ func (v *conversation) parting() []chatctx.Ref {
 	return nil
 }
 
-// comparison is answers beside each other.
+// comparison shows answers side by side.
 type comparison struct {
 	sheet
 	table *compare.Table
 	lines []screen.Line
-	laid  int // the columns that the lines are for
+	laid  int // the width for which the lines are laid out
 	color bool
 	width screen.Width
 }
@@ -151,7 +151,7 @@ func (o *comparison) draw(m *model, _ int) []screen.Line {
 	return o.list(m, func(i int) screen.Line { return o.lines[i] })
 }
 
-// takeHere puts the answer at the cursor in place of the active branch's own.
+// takeHere replaces the active branch's own answer by the one at the cursor.
 func (m *model) takeHere() tea.Cmd {
 	return m.atMessage(func(v *conversation, r *screen.Row, e *chatctx.Entry) tea.Cmd {
 		return m.change("", func(b *chatctx.Batch) { b.Take(chatctx.RefTo(e.ID), chatctx.TakeOptions{}) }, func(c *chatctx.Committed) doneMsg {

@@ -20,7 +20,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// conversation is a context that is open: what was read of it at one moment, and where the person is in it.
+// conversation is an open context: what was read of it at one moment, and the person's place in it.
 type conversation struct {
 	*facts
 	folds  screen.Folds
@@ -29,40 +29,41 @@ type conversation struct {
 	roll
 	entries map[screen.Place]cached // by Tree.Owner
 	asked   map[screen.Place]bool   // entries that are being read
-	lost    pool.Time               // the last change of the conversation when a branch was looked for that was gone
-	unread  error                   // why entries could not be read; nothing more is read before the facts are
-	pinned  *pin                    // the place that was marked for comparing; nil: none
+	lost    pool.Time               // the conversation's last change when a branch was found to be gone
+	unread  error                   // why entries could not be read; no more are read until the facts are read again
+	pinned  *pin                    // the place that is marked for comparing; nil if none is
 }
 
-// facts are what a conversation is beside its messages.
+// facts are everything about a conversation except its messages.
 type facts struct {
 	c        *chatctx.ChatContext
 	info     *chatctx.ContextInfo
 	tree     *screen.Tree
 	tags     map[chatctx.ID][]string
 	marks    map[chatctx.ID]string
-	settings map[string]json.RawMessage // in force on the active branch, those of the environment under them
+	settings map[string]json.RawMessage // in force on the active branch, with those of the environment below
 	tokens   branch.Tokens
-	budget   int    // of the window; 0: not known
-	spent    string // what the last reply cost, "" where that is not known
-	calls    int    // that wait for a decision on the active branch
+	budget   int    // of the window; 0 if unknown
+	spent    string // the cost of the last reply, "" if unknown
+	calls    int    // the number that wait for a decision on the active branch
 	queued   int
-	claim    *chatctx.Claim // who answers on the active branch
+	claim    *chatctx.Claim // the claim of an answer on the active branch
 }
 
-// cached is a message as it was read, with the revision of its branch then.
+// cached is a message with the revision of its branch at reading.
 type cached struct {
 	*chatctx.Entry
 	revision uint64
 }
 
-// errGone: the conversation is not there any more.
+// errGone means that the conversation does not exist any more.
 var errGone = errors.New("the conversation was removed")
 
-// factsTries bounds how often facts are read that change meanwhile. What is read last may be of two moments then; the change is noticed, and leads to another reading.
+// factsTries bounds how often facts are read that change meanwhile. The last reading may mix two moments; then the change is noticed and leads to another
+// reading.
 const factsTries = 5
 
-// readFacts reads what is drawn of a conversation but for its messages, as it is at one moment: a branch that is there at the beginning may be gone before all is read.
+// readFacts reads everything to draw of a conversation except its messages, as of one moment: a branch that exists at the beginning may be gone at the end.
 func (m *model) readFacts(c *chatctx.ChatContext) (*facts, error) {
 	for try := 1; ; try++ {
 		f, err := m.readOnce(c)
@@ -90,7 +91,7 @@ func info(ctx context.Context, c *chatctx.ChatContext) (*chatctx.ContextInfo, er
 	return info, err
 }
 
-// readOnce reads the facts one after the other. With an error it gives what was read before, nil for nothing.
+// readOnce reads the facts one after the other. With an error it returns what was read before, nil if nothing was.
 func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 	ctx := m.ctx
 	read, err := info(ctx, c)
@@ -119,7 +120,7 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 		}
 	}
 	f.tree = screen.NewTree(branches)
-	if o, err := (&turn.Turn{Context: c, Branch: f.info.Active}).Options(ctx); err == nil { // a setting that is wrong is for the commands that use it to say
+	if o, err := (&turn.Turn{Context: c, Branch: f.info.Active}).Options(ctx); err == nil { // the commands that use a wrong setting report it
 		f.budget = o.Budget
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
@@ -128,10 +129,10 @@ func (m *model) readOnce(c *chatctx.ChatContext) (*facts, error) {
 	return f, nil
 }
 
-// lookback bounds how many messages are looked at for the last reply, so that the length of a branch does not count.
+// lookback bounds how many messages are searched for the last reply, so that the length of a branch does not matter.
 const lookback = 20
 
-// readSpent reads what the last reply on the active branch cost.
+// readSpent reads the cost of the last reply on the active branch.
 func (f *facts) readSpent(ctx context.Context, prices *cost.Prices) error {
 	snap, err := f.c.Snapshot(ctx, f.info.Active)
 	if err != nil {
@@ -152,7 +153,7 @@ func (f *facts) readSpent(ctx context.Context, prices *cost.Prices) error {
 	return nil
 }
 
-// readWork reads what waits on the active branch and who works there.
+// readWork reads what waits on the active branch, and whether an answer is being written there.
 func (f *facts) readWork(ctx context.Context) error {
 	calls, err := f.c.OpenCalls(ctx, f.info.Active)
 	if err != nil {
@@ -172,25 +173,25 @@ func (f *facts) readWork(ctx context.Context) error {
 	return err
 }
 
-// active is the number of the active branch.
+// active returns the index of the active branch.
 func (f *facts) active() int {
 	return max(slices.IndexFunc(f.tree.Branches, func(b *chatctx.TreeBranch) bool { return b.Active }), 0)
 }
 
-// named is the number of a branch, -1 for none.
+// named returns the index of a branch by name, -1 if there is none.
 func (f *facts) named(name string) int {
 	return slices.IndexFunc(f.tree.Branches, func(b *chatctx.TreeBranch) bool { return b.Name == name })
 }
 
-// stretch is a part of a branch that has to be read.
+// stretch is a part of a branch to be read.
 type stretch struct {
 	branch   string
-	id       chatctx.ID // of the branch: another may have its name by now
+	id       chatctx.ID // of the branch, since another one may have its name by now
 	from, to int
-	owner    int // the number of the branch in the tree
+	owner    int // the index of the branch in the tree
 }
 
-// readEntries reads stretches of branches, each in short transactions.
+// readEntries reads parts of branches, each in short transactions.
 func readEntries(ctx context.Context, c *chatctx.ChatContext, parts []stretch) (map[screen.Place]cached, error) {
 	out := map[screen.Place]cached{}
 	snaps := map[string]*chatctx.Snapshot{}
@@ -216,7 +217,7 @@ func readEntries(ctx context.Context, c *chatctx.ChatContext, parts []stretch) (
 	return out, nil
 }
 
-// missing are the messages of the rows on the screen that are not read, or were read before their branch changed, as stretches.
+// missing returns the parts of branches with messages of the rows on the screen that are not read, or were read before their branch changed.
 func (v *conversation) missing() []stretch {
 	if v.unread != nil {
 		return nil
@@ -252,10 +253,10 @@ func (v *conversation) missing() []stretch {
 	return parts
 }
 
-// keptEntries bounds how many messages are held for rows that may come back on the screen.
+// keptEntries bounds how many messages are kept for rows that may return to the screen.
 const keptEntries = 2000
 
-// put takes what was read. When too much is held, what is not on the screen goes.
+// put adds messages that were read. If there are too many, those that are not on the screen go.
 func (v *conversation) put(read map[screen.Place]cached) {
 	clear(v.asked)
 	if len(v.entries)+len(read) > keptEntries {
@@ -264,7 +265,7 @@ func (v *conversation) put(read map[screen.Place]cached) {
 	maps.Copy(v.entries, read)
 }
 
-// reads takes messages that were read, or why they could not be. That a branch has gone is no failure: what there is now is read, unless nothing has changed.
+// reads handles messages that were read, or the error. A branch that is gone is not a failure: the facts are read again, unless nothing has changed.
 func (m *model) reads(msg entriesMsg) tea.Cmd {
 	v := m.conv
 	if v == nil || v.facts != msg.of {
@@ -282,7 +283,7 @@ func (m *model) reads(msg entriesMsg) tea.Cmd {
 	return nil
 }
 
-// newest is the message at the place of its owner as it was read since its branch changed last, nil where it is not.
+// newest returns the message at its owner's place if it was read after its branch last changed, else nil.
 func (v *conversation) newest(owner screen.Place) *chatctx.Entry {
 	if had, ok := v.entries[owner]; ok && had.revision >= v.tree.Branches[owner.Branch].Revision {
 		return had.Entry
@@ -300,10 +301,10 @@ func (v *conversation) coming() bool {
 	return v.newest(owner) == nil && v.asked[owner]
 }
 
-// entry is the message at a place to be drawn, nil while it is not read: until the new one comes it may be the one that stood there before.
+// entry returns the message to draw at a place, nil if it is not read: until the new one is read, it may be the previous one.
 func (v *conversation) entry(p screen.Place) *chatctx.Entry { return v.entries[v.tree.Owner(p)].Entry }
 
-// renew goes on with what was read anew: the folds, the messages that are still right and the cursor are carried over to the branches that are there now.
+// renew continues with new facts: it carries the folds, the messages that are still valid and the cursor over to the current branches.
 func (v *conversation) renew(f *facts) {
 	old := v.facts
 	v.facts = f
@@ -334,7 +335,7 @@ func (v *conversation) renew(f *facts) {
 	v.lay()
 	if keep {
 		v.find(here)
-		v.top = max(v.cursor-line, 0) // where it was on the screen
+		v.top = max(v.cursor-line, 0) // at its line on the screen
 		v.to(v.cursor)
 	}
 }

@@ -1,8 +1,8 @@
-// Package ui is the full-screen program `chatctx ui` and the picker of `use` and `switch`: conversations, the tree of one of them, and what its messages say.
+// Package ui is the full-screen program `chatctx ui` and the picker of `use` and `switch`: conversations, the tree of one of them, and the text of its messages.
 //
-// It draws with the layout of package screen and makes every change through the same calls of the library as the commands. What is on the screen is read when it
-// comes on the screen: a key reads no more than a screen holds, however large the store is. All reading happens beside the loop that takes keys, so a file that
-// others hold delays what is shown and never what is typed. What others change appears by itself.
+// It draws with the layout of package screen and makes every change with the same library calls as the commands. It reads content when that content comes on the
+// screen: a key reads no more than a screen holds, however large the store is. All reading happens beside the loop that handles keys, so a file that others hold
+// delays what is shown, but never what is typed. Changes by others appear by themselves.
 //
-// It starts no programs of its own, but for the editor that its caller names, and answers of models and calls that the person asked for.
+// It starts no other program except the editor that its caller names, and asks for the answers of models and runs the calls that the person chose.
 package ui

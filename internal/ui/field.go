@@ -9,15 +9,15 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// field is a text that is being typed. Keys move and take away whole characters as a reader sees them, however many code points those are.
+// field is a text that is being typed. Keys move over and delete whole characters as readers see them, however many code points these have.
 type field struct {
 	text  string
-	at    int  // the cursor, in bytes
-	lines bool // takes line ends
-	width int  // of the last drawing, for moving up and down
+	at    int  // the cursor, as a byte offset
+	lines bool // line ends are allowed
+	width int  // of the last drawing, to move up and down
 }
 
-// insert puts text at the cursor. A field of one line takes a line end as a space.
+// insert inserts text at the cursor. In a field of one line a line end becomes a space.
 func (f *field) insert(s string) {
 	s = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"), "\ufffd")
 	if !f.lines {
@@ -27,10 +27,10 @@ func (f *field) insert(s string) {
 	f.at += len(s)
 }
 
-// set puts another text in place of all, with the cursor at its end.
+// set replaces the whole text, with the cursor at its end.
 func (f *field) set(s string) { f.text, f.at = s, len(s) }
 
-// before is where the character before the cursor begins.
+// before returns where the character before the cursor begins.
 func (f *field) before() int {
 	last := 0
 	for g := uniseg.NewGraphemes(f.text[:f.at]); g.Next(); {
@@ -39,7 +39,7 @@ func (f *field) before() int {
 	return last
 }
 
-// after is where the character at the cursor ends.
+// after returns where the character at the cursor ends.
 func (f *field) after() int {
 	if f.at == len(f.text) {
 		return f.at
@@ -48,7 +48,7 @@ func (f *field) after() int {
 	return f.at + len(c)
 }
 
-// wordBefore and wordAfter are where words begin before the cursor and end after it.
+// wordBefore and wordAfter return where the word before the cursor begins, and where the one after it ends.
 func (f *field) wordBefore() int {
 	s := strings.TrimRight(f.text[:f.at], " \t\n")
 	return strings.LastIndexAny(s, " \t\n") + 1
@@ -77,7 +77,7 @@ func (f *field) cut(from, to int) {
 	f.at = from
 }
 
-// take does what a key means in a text, and reports whether it means anything.
+// take handles a key for text, and reports whether it is one.
 func (f *field) take(k tea.KeyPressMsg) bool {
 	switch k.Keystroke() {
 	case "left", "ctrl+b":
@@ -122,10 +122,10 @@ func (f *field) take(k tea.KeyPressMsg) bool {
 	return true
 }
 
-// place is where a character of the text stands on the screen.
+// place is the place of a character of the text on the screen.
 type place struct{ at, x, y int }
 
-// lay cuts the text into lines of a width and tells where each character stands, its end too.
+// lay cuts the text into lines of a width and returns the place of each character, and of the end.
 func (f *field) lay(columns int, width screen.Width) (lines []string, places []place) {
 	f.width = columns
 	var b strings.Builder
@@ -158,7 +158,7 @@ func (f *field) lay(columns int, width screen.Width) (lines []string, places []p
 	return append(lines, b.String()), places
 }
 
-// cursor is where the cursor stands among places.
+// cursor returns the place of the cursor.
 func (f *field) cursor(places []place) place {
 	for _, p := range places {
 		if p.at >= f.at {
@@ -168,7 +168,7 @@ func (f *field) cursor(places []place) place {
 	return places[len(places)-1]
 }
 
-// vertically moves the cursor a line up or down, as near to its column as may be.
+// vertically moves the cursor some lines down (up if negative), as near to its column as possible.
 func (f *field) vertically(lines int) bool {
 	if !f.lines || f.width == 0 {
 		return false

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// folded is text as the filter compares it: without case, accents and vowel marks.
+// folded returns a text as the filter compares it: without case, accents and vowel marks.
 func folded(s string) []rune {
 	var out []rune
 	for _, c := range norm.NFKD.String(strings.ToLower(s)) {
@@ -20,8 +20,8 @@ func folded(s string) []rune {
 	return out
 }
 
-// fits scores how well a text has all characters of a query in their order; ok is false where it has not. Characters that follow each other and beginnings of words
-// count more, and a short text.
+// fits scores how well a text has all characters of a query in order; ok is false if it lacks any. Consecutive characters, beginnings of words and a short text
+// score higher.
 func fits(query, text []rune) (score int, ok bool) {
 	latest, ok := latestPlaces(query, text)
 	if !ok {
@@ -50,7 +50,7 @@ func fits(query, text []rune) (score int, ok bool) {
 	return score - len(text)/4, true
 }
 
-// latestPlaces gives for each character of a query the last place in the text where it may stand so that the rest still fits behind it.
+// latestPlaces returns for each character of a query the last index in the text at which the rest still fits after it.
 func latestPlaces(query, text []rune) ([]int, bool) {
 	latest := make([]int, len(query))
 	i := len(text) - 1
@@ -67,7 +67,7 @@ func latestPlaces(query, text []rune) ([]int, bool) {
 	return latest, true
 }
 
-// filter gives the numbers of the texts that fit, the best first; of equals the earlier.
+// filter returns the indexes of the texts that fit, the best first, and the earlier of equal ones first.
 func filter(query string, texts [][]rune) []int {
 	q := slices.DeleteFunc(folded(query), unicode.IsSpace)
 	type found struct{ i, score int }

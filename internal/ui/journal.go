@@ -10,14 +10,14 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// journal is what was done in the conversation, the newest first, read from there as far as the screen needs. It is read anew with each change, so the cursor
-// stays on an operation and not on a line.
+// journal shows the operations of the conversation, the newest first, as far as the screen needs them. It is read again with each change, and the cursor stays
+// on its operation rather than its line.
 type journal struct {
 	sheet
 	ops   []*chatctx.Operation
-	want  int  // how many are to be read
-	busy  bool // a reading is on its way
-	stale bool // and one more is to follow
+	want  int  // how many to read
+	busy  bool // a reading is running
+	stale bool // another one must follow
 	whole bool
 }
 
@@ -38,7 +38,7 @@ func (m *model) openJournal() tea.Cmd {
 	return j.wants(m)
 }
 
-// wants reads more where the screen needs it.
+// wants reads more if the screen needs it.
 func (j *journal) wants(m *model) tea.Cmd {
 	screens := 2 * m.body()
 	if j.whole || len(j.ops) > j.top+screens {
@@ -95,7 +95,7 @@ func (j *journal) update(m *model, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// put takes operations that were read.
+// put sets operations that were read.
 func (j *journal) put(msg opsMsg) {
 	here := ""
 	if j.cursor < len(j.ops) {
@@ -129,7 +129,7 @@ func (j *journal) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return j.wants(m)
 }
 
-// enter goes to the head of the branch that the operation was about.
+// enter goes to the head of the operation's branch.
 func (j *journal) enter(m *model) tea.Cmd {
 	if j.cursor >= len(j.ops) || m.conv == nil {
 		return nil

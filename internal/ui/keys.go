@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// where a key means something: a set of panes.
+// where is a set of panes in which a key works.
 type where int
 
 const (
@@ -30,16 +30,16 @@ func (m *model) where() where {
 	return inTree
 }
 
-// key is what a key does. What has no does moves, which its pane knows by itself.
+// key is a key and its effect. A key whose do is nil moves; its pane handles it.
 type key struct {
 	names []string
 	in    where
-	short string // for the last line, "" where it does not stand there
+	short string // for the last line, "" if it is not shown there
 	does  string // for the list of keys
 	do    func(*model) tea.Cmd
 }
 
-// keyGroups are all keys but those of questions and lists over the screen, in the order of `?`.
+// keyGroups returns all keys except those of questions and overlays, in the order of `?`.
 func keyGroups() []keyGroup {
 	return []keyGroup{{"Moving", movingKeys()}, {"Talking", talkingKeys()}, {"Changing", changingKeys()}, {"Finding", lookingKeys()}}
 }
@@ -83,7 +83,7 @@ func lookingKeys() []key {
 	}
 }
 
-// inTree does something with the open conversation.
+// inTree calls do with the open conversation, if there is one.
 func (m *model) inTree(do func(*conversation)) tea.Cmd {
 	if m.conv != nil {
 		do(m.conv)
@@ -91,7 +91,7 @@ func (m *model) inTree(do func(*conversation)) tea.Cmd {
 	return nil
 }
 
-// key does what a key means.
+// key handles a key.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
 	m.warned = m.warned && (k.String() == "q" || k.String() == "ctrl+c")
@@ -115,7 +115,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// moves takes the keys that move in the pane.
+// moves handles the keys that move in the pane, and reports whether it was one.
 func (m *model) moves(name string) bool {
 	switch {
 	case m.focus == onList:
@@ -136,12 +136,12 @@ func (m *model) moves(name string) bool {
 	return false
 }
 
-// typeFilter takes keys for the filter of the list.
+// typeFilter handles keys for the filter of the list.
 func (m *model) typeFilter(k tea.KeyPressMsg) tea.Cmd {
 	l := m.list
 	switch k.Keystroke() {
 	case "enter":
-		if there := func() bool { return l.whole || l.filter.text == "" }; !there() { // a better one may come
+		if there := func() bool { return l.whole || l.filter.text == "" }; !there() { // a better match may come
 			return m.await(there)
 		}
 		l.typing = false
@@ -165,7 +165,7 @@ func (m *model) typeFilter(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// paste puts pasted text where text is typed.
+// paste inserts pasted text into the text that is being typed.
 func (m *model) paste(text string) tea.Cmd {
 	switch {
 	case m.question != nil:
@@ -188,7 +188,7 @@ func (m *model) nextPane() tea.Cmd {
 	return nil
 }
 
-// toList goes to the list, to the conversation that is open.
+// toList goes to the list, at the open conversation.
 func (m *model) toList() tea.Cmd {
 	m.focus = onList
 	if m.conv != nil {
@@ -209,7 +209,7 @@ func (m *model) leaveList() tea.Cmd {
 	return nil
 }
 
-// quit leaves. Where an answer comes, it says first what becomes of that.
+// quit leaves. If an answer is arriving, it first warns.
 func (m *model) quit() tea.Cmd {
 	if !m.warned && slices.ContainsFunc(m.streams, (*stream).running) {
 		m.warned = true
@@ -233,7 +233,7 @@ func (m *model) enterList() tea.Cmd {
 	return m.openContext(info)
 }
 
-// helpKeys are the keys as lines for `?`.
+// helpKeys returns the keys as lines for `?`.
 func helpKeys(columns int, width screen.Width) []screen.Line {
 	pad := 28
 	if columns < twoPanes {

@@ -10,16 +10,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// list is the conversations, last changed first, and the filter on their titles. It is read as far as the screen needs; with a filter to its end.
+// list has the conversations, last changed first, and the filter on their titles. It is read as far as the screen needs; with a filter to its end.
 type list struct {
 	roll
 	infos  []*chatctx.ContextInfo
 	known  map[chatctx.ID]bool
-	folds  [][]rune // the titles as the filter compares them
-	found  []int    // what the filter leaves, nil without one
+	folds  [][]rune // the titles in the filter's form
+	found  []int    // the indexes that match the filter, nil without one
 	filter field
-	typing bool       // the keys go to the filter
-	sought chatctx.ID // what the cursor goes to once it is read
+	typing bool       // keys go to the filter
+	sought chatctx.ID // the cursor goes there once it is read
 
 	next  func() (*chatctx.ContextInfo, error, bool)
 	stop  func()
@@ -28,7 +28,7 @@ type list struct {
 	err   error
 }
 
-// listMsg brings more conversations.
+// listMsg has more conversations.
 type listMsg struct {
 	infos []*chatctx.ContextInfo
 	whole bool
@@ -41,7 +41,7 @@ func newList(ctx context.Context, st *chatctx.Store) *list {
 	return l
 }
 
-// count is how many lines there are.
+// count returns the number of lines.
 func (l *list) count() int {
 	if l.found != nil {
 		return len(l.found)
@@ -49,7 +49,7 @@ func (l *list) count() int {
 	return len(l.infos)
 }
 
-// at is the conversation on a line, nil for none.
+// at returns the conversation on a line, nil if there is none.
 func (l *list) at(line int) *chatctx.ContextInfo {
 	switch {
 	case line < 0 || line >= l.count():
@@ -60,10 +60,10 @@ func (l *list) at(line int) *chatctx.ContextInfo {
 	return l.infos[line]
 }
 
-// listPage is how many conversations are read at once, at least.
+// listPage is the least number of conversations that are read at once.
 const listPage = 64
 
-// wants reads more where the screen needs it.
+// wants reads more if the screen needs it.
 func (l *list) wants() tea.Cmd {
 	seeking := l.sought != (chatctx.ID{})
 	if l.busy || l.whole || l.filter.text == "" && !seeking && len(l.infos) > l.top+2*l.height {
@@ -88,7 +88,7 @@ func (l *list) wants() tea.Cmd {
 	}
 }
 
-// read takes what was read.
+// read adds conversations that were read.
 func (l *list) read(msg listMsg) {
 	l.busy, l.whole, l.err = false, msg.whole, msg.err
 	for _, info := range msg.infos {
@@ -104,12 +104,12 @@ func (l *list) read(msg listMsg) {
 	}
 }
 
-// index is where a conversation stands, -1 for nowhere.
+// index returns the index of a conversation, -1 if it is not in the list.
 func (l *list) index(id chatctx.ID) int {
 	return slices.IndexFunc(l.infos, func(x *chatctx.ContextInfo) bool { return x.ID == id })
 }
 
-// forget takes a conversation off the list until it is read again.
+// forget removes a conversation from the list until it is read again.
 func (l *list) forget(id chatctx.ID) {
 	if i := l.index(id); i >= 0 {
 		l.infos, l.folds = slices.Delete(l.infos, i, i+1), slices.Delete(l.folds, i, i+1)
@@ -118,7 +118,7 @@ func (l *list) forget(id chatctx.ID) {
 	delete(l.known, id)
 }
 
-// gone takes a conversation off the list for good.
+// gone removes a conversation from the list for good.
 func (l *list) gone(id chatctx.ID) {
 	here := l.at(l.cursor)
 	l.forget(id)
@@ -128,7 +128,8 @@ func (l *list) gone(id chatctx.ID) {
 	}
 }
 
-// changed takes the news of a conversation: it moves to where its last change puts it, or goes where it was put into the trash. What is older than what is known is no news.
+// changed updates a conversation: it moves to the place of its last change, or goes if it is in the trash. It ignores information that is older than what is
+// known.
 func (l *list) changed(info *chatctx.ContextInfo) {
 	i := l.index(info.ID)
 	if i >= 0 && l.infos[i].Updated > info.Updated {
@@ -161,7 +162,7 @@ func (l *list) changed(info *chatctx.ContextInfo) {
 	}
 }
 
-// refilter finds anew what the filter leaves.
+// refilter applies the filter again.
 func (l *list) refilter() {
 	l.found = nil
 	if l.filter.text != "" {
@@ -180,7 +181,7 @@ func (l *list) find(id chatctx.ID) {
 	}
 }
 
-// seek puts the cursor on a conversation, once it is read where it is not.
+// seek puts the cursor on a conversation, if necessary after it is read.
 func (l *list) seek(id chatctx.ID) {
 	l.find(id)
 	if l.sought = id; l.index(id) >= 0 || l.whole {
@@ -188,7 +189,7 @@ func (l *list) seek(id chatctx.ID) {
 	}
 }
 
-// titleOf is what a conversation is called on one line.
+// titleOf returns the name of a conversation on one line.
 func titleOf(info *chatctx.ContextInfo) string {
 	if info.Title == "" {
 		return "(no title) " + chatctx.Short(info.ID)

@@ -12,54 +12,54 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// model is the whole program between two messages. Only Update changes it.
+// model is the state of the whole program. Only Update changes it.
 type model struct {
 	ctx    context.Context
 	o      Options
 	st     *chatctx.Store
 	pen    screen.Pen
 	send   func(tea.Msg)
-	method ansi.Method // how the renderer measures
+	method ansi.Method // the renderer's way to measure text
 	w, h   int
 
 	focus    pane
-	left     pane // what stands beside the preview where there is room for two
+	left     pane // the pane beside the preview if there is room for two
 	watching bool
 	list     *list
 	conv     *conversation
-	open     int // counts what was opened: what comes of an earlier one is left
+	open     int // counts the openings, so that results of earlier ones can be ignored
 	opening  bool
-	// One reading of what is open is on its way at a time. What asks for another meanwhile has it read once more, so that what comes last is the newest.
+	// One reading of the open conversation runs at a time. A further request makes it run once more, so that the last result is the newest.
 	reading, stale bool
 	missed         map[chatctx.ID]bool // conversations that changed while one was being opened
 	news           news
 
-	typed    []tea.Msg   // input that waits
-	input    tea.Msg     // the one that is being taken
-	waitsFor func() bool // it waits for this, nil: for nothing
-	acting   bool        // a change of this program is under way
+	typed    []tea.Msg   // waiting input
+	input    tea.Msg     // the input that is being handled
+	waitsFor func() bool // what the input waits for; nil for nothing
+	acting   bool        // a change by this program is running
 	unseen   bool        // one was made and is not read yet
 	leaving  bool
 	preview  preview
-	readsOn  bool // the preview goes on with the messages after the one at the cursor
+	readsOn  bool // the preview continues with the messages after the one at the cursor
 	over     overlay
 	keys     []key
 	question *question
-	// A change is under way that the answer to the question led to.
+	// A change that the answer to the question caused is running.
 	answering bool
-	drafts    map[string]string // texts that were typed and not given away
+	drafts    map[string]string // typed texts that were not sent
 	note      string
 	bad       bool // the note is a failure
 	streams   []*stream
 	found     *search // the last search, for n and N
 
-	trashed *chatctx.ContextInfo // the conversation that was put into the trash last
-	undone  string               // the branch on which something was taken back last
-	goHead  string               // the branch whose head the cursor goes to when the tree is read anew
-	reached *chatctx.Hit         // what it goes to
-	follow  *asking              // the cursor goes to the head of the branch where this is answered; nil: it stays where it is
-	atEnd   bool                 // the preview shows the end of its text, as it grows
-	warned  bool                 // that leaving stops answers
+	trashed *chatctx.ContextInfo // the conversation that was last put into the trash
+	undone  string               // the branch of the last undo
+	goHead  string               // the branch to whose head the cursor goes when the tree is read again
+	reached *chatctx.Hit         // the search hit to go to
+	follow  *asking              // the cursor follows the head of the branch with this answer; nil if it stays
+	atEnd   bool                 // the preview shows the end of its text while it grows
+	warned  bool                 // about stopping answers by leaving
 	errands errands
 	fatal   error
 }
@@ -72,14 +72,14 @@ func newModel(ctx context.Context, o Options) *model {
 	return m
 }
 
-// The messages that bring what was read.
+// The messages with data that were read.
 type (
 	factsMsg struct {
 		*facts
 		open   int
 		err    error
-		head   string // the branch whose head the cursor goes to
-		unseen bool   // they have what a change of this program made
+		head   string // the branch to whose head the cursor goes
+		unseen bool   // they include the last change by this program
 	}
 	entriesMsg struct {
 		of   *facts
@@ -90,7 +90,7 @@ type (
 	errMsg     struct{ error }
 )
 
-// Init opens the conversation to begin in.
+// Init opens the first conversation.
 func (m *model) Init() tea.Cmd {
 	m.opening = true
 	return func() tea.Msg {
@@ -103,7 +103,7 @@ func (m *model) Init() tea.Cmd {
 	}
 }
 
-// opens begins to open another conversation, in a command that finds it.
+// opens begins to open another conversation, which a command finds.
 func (m *model) opens(find func() (*chatctx.ChatContext, error)) tea.Cmd {
 	m.open++
 	m.conv, m.opening, m.reading, m.stale, m.unseen, m.goHead, m.undone = nil, true, false, false, false, "", ""
@@ -118,7 +118,7 @@ func (m *model) opens(find func() (*chatctx.ChatContext, error)) tea.Cmd {
 	}
 }
 
-// reread reads the conversation that is open anew: now, or once more when the reading that is on its way has come, which may be older than what it is read for.
+// reread reads the open conversation again: now, or once more after the running reading, whose result may be too old.
 func (m *model) reread() tea.Cmd {
 	m.stale = true
 	return m.readNext()
@@ -136,7 +136,7 @@ func (m *model) readNext() tea.Cmd {
 	}
 }
 
-// opened takes what was read of a conversation.
+// opened handles the facts of a conversation.
 func (m *model) opened(msg factsMsg) tea.Cmd {
 	if msg.err == nil {
 		m.list.changed(msg.info)
@@ -178,7 +178,7 @@ func (m *model) opened(msg factsMsg) tea.Cmd {
 	return next
 }
 
-// unread says why a conversation could not be read. What is open stays as it was read before, unless it is gone.
+// unread reports why a conversation could not be read. The open one stays as it was read before, unless it is gone.
 func (m *model) unread(err error) {
 	clear(m.missed)
 	first := m.open == 0 && m.conv == nil
@@ -186,16 +186,16 @@ func (m *model) unread(err error) {
 		m.list.gone(m.conv.c.ID)
 		m.conv, m.over, m.question, m.answering = nil, nil, nil, false
 	}
-	m.stale = true // it is tried again with the next key
+	m.stale = true // the next key tries again
 	if m.conv == nil {
 		m.focus, m.reached, m.unseen = onList, nil, false
 	}
-	if !first || !errors.Is(err, chatctx.ErrNotFound) || m.o.Context != "" { // else there is no conversation yet
+	if !first || !errors.Is(err, chatctx.ErrNotFound) || m.o.Context != "" { // otherwise there is no conversation yet
 		m.complain(err)
 	}
 }
 
-// toNamed puts the cursor on the head of a branch, where it is there.
+// toNamed puts the cursor on the head of a branch, if it exists.
 func (m *model) toNamed(name string) {
 	if m.conv == nil || name == "" {
 		return
@@ -205,7 +205,7 @@ func (m *model) toNamed(name string) {
 	}
 }
 
-// opener finds a conversation by its id, in a command.
+// opener returns a function that finds a conversation by its id, for a command.
 func (m *model) opener(id chatctx.ID) func() (*chatctx.ChatContext, error) {
 	if m.conv != nil && m.conv.c.ID == id {
 		c := m.conv.c
@@ -214,7 +214,7 @@ func (m *model) opener(id chatctx.ID) func() (*chatctx.ChatContext, error) {
 	return func() (*chatctx.ChatContext, error) { return m.st.Context(m.ctx, id.String()) }
 }
 
-// watch tells of what others do, also of what they did between the reading of the first screen and now: the first look at a large store takes a while, so it waits for that.
+// watch sends changes by others, also those between the first reading and now: the first look at a large store takes a while, so watch waits for that.
 func (m *model) watch(read *facts) {
 	changes, err := m.st.Watch(m.ctx)
 	if err != nil {
@@ -231,7 +231,7 @@ func (m *model) watch(read *facts) {
 	}
 }
 
-// meanwhile are the conversations that may have changed since the first screen was read: those that changed last, as many as the list had by then.
+// meanwhile returns the conversations that may have changed since the first reading: those that changed last, as many as the list had then.
 func (m *model) meanwhile(read *facts) changesMsg {
 	var msg changesMsg
 	for info, err := range m.st.Contexts(m.ctx, chatctx.ListOptions{}) {
@@ -245,7 +245,7 @@ func (m *model) meanwhile(read *facts) changesMsg {
 	return msg
 }
 
-// noticed reads anew what changed.
+// noticed reads what changed.
 func (m *model) noticed(msg changesMsg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range msg.changes {
@@ -253,7 +253,7 @@ func (m *model) noticed(msg changesMsg) tea.Cmd {
 		case c.Err != nil:
 			m.complain(c.Err)
 			continue
-		case c.Context == (chatctx.ID{}): // the store's settings are everybody's
+		case c.Context == (chatctx.ID{}): // the store's settings concern all conversations
 			m.stale = true
 		case m.conv != nil && m.conv.c.ID == c.Context:
 			m.stale = true
@@ -261,7 +261,7 @@ func (m *model) noticed(msg changesMsg) tea.Cmd {
 			m.missed[c.Context] = m.opening
 			m.news.add(c.Context)
 		}
-		if c.Kind == chatctx.Replaced { // what was read may be newer than what there is
+		if c.Kind == chatctx.Replaced { // the data that were read may be newer than the store
 			m.replaced(c.Context)
 		}
 	}
@@ -272,16 +272,16 @@ func (m *model) noticed(msg changesMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// replaced forgets what was read of a conversation.
+// replaced drops the data that were read of a conversation.
 func (m *model) replaced(id chatctx.ID) {
 	m.list.forget(id)
 	if m.conv != nil && m.conv.c.ID == id {
-		f := *m.conv.facts // so what is read for the old ones is not taken either
+		f := *m.conv.facts // a copy, so that results for the old facts are ignored too
 		m.conv.facts, m.conv.entries = &f, map[screen.Place]cached{}
 	}
 }
 
-// complain shows a failure; nil shows nothing.
+// complain shows an error; it ignores nil.
 func (m *model) complain(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		m.say(true, m.inKeys(err))
@@ -291,12 +291,13 @@ func (m *model) complain(err error) {
 // say shows a line at the bottom until the next key.
 func (m *model) say(bad bool, text string) { m.note, m.bad = screen.OneLine(text), bad }
 
-// width measures as the renderer does what shown gives it.
+// width returns the renderer's width of a text after shown.
 func (m *model) width() screen.Width {
 	return func(s string) int { return m.method.StringWidth(m.shown(s)) }
 }
 
-// shown is text as it goes to the terminal. One that does not say that it joins characters gets none that some join and others do not: lines would end where nobody knows.
+// shown returns a text as it is sent to the terminal. For a terminal that does not say that it joins characters, it removes joiners, which would make the width
+// of lines unpredictable.
 func (m *model) shown(s string) string {
 	if m.method == ansi.GraphemeWidth {
 		return s
@@ -304,5 +305,5 @@ func (m *model) shown(s string) string {
 	return screen.Unjoined(s)
 }
 
-// answering reports whether a program that lives answers on the active branch.
+// answering reports whether a living program is writing an answer on the active branch.
 func (f *facts) answering() bool { return f.claim != nil && !f.claim.Dead(pool.Now()) }

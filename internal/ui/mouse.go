@@ -4,10 +4,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// wheelLines is how far one notch of the wheel moves.
+// wheelLines is how many lines a notch of the wheel moves.
 const wheelLines = 3
 
-// paneAt is the part of the screen at a column.
+// paneAt returns the pane at a column.
 func (m *model) paneAt(x int) (pane, bool) {
 	p := m.panes()
 	for _, c := range []struct {
@@ -21,7 +21,7 @@ func (m *model) paneAt(x int) (pane, bool) {
 	return 0, false
 }
 
-// click goes to what is clicked; a click on what the cursor is on opens it.
+// click moves the cursor to the clicked line; a click on the line at the cursor opens it.
 func (m *model) click(at tea.Mouse) tea.Cmd {
 	if at.Button != tea.MouseLeft || m.question != nil {
 		return nil
@@ -70,7 +70,7 @@ func (m *model) clickOver(y int) tea.Cmd {
 	return nil
 }
 
-// wheel moves in what it is over.
+// wheel scrolls the pane under the mouse.
 func (m *model) wheel(at tea.Mouse) tea.Cmd {
 	lines := wheelLines
 	switch at.Button {

@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// news are the conversations of the list that changed and are to be read. One reading is on its way at a time, so that an older one never comes after a newer one.
+// news are the conversations of the list that changed and must be read. One reading runs at a time, so that an older result never follows a newer one.
 type news struct {
 	of      map[chatctx.ID]bool
 	reading bool
@@ -22,7 +22,7 @@ func (n *news) add(id chatctx.ID) {
 	n.of[id] = true
 }
 
-// newsMsg brings conversations that changed; those that are not there any more have no info.
+// newsMsg has conversations that changed; those that do not exist any more have no info.
 type newsMsg struct {
 	infos map[chatctx.ID]*chatctx.ContextInfo
 	err   error
@@ -50,7 +50,7 @@ func (m *model) readNews() tea.Cmd {
 	}
 }
 
-// infoOf reads what there is to say about a conversation.
+// infoOf reads the information about a conversation.
 func infoOf(ctx context.Context, st *chatctx.Store, id chatctx.ID) (*chatctx.ContextInfo, error) {
 	c, err := st.Context(ctx, id.String())
 	if err != nil {
@@ -59,7 +59,7 @@ func infoOf(ctx context.Context, st *chatctx.Store, id chatctx.ID) (*chatctx.Con
 	return c.Info(ctx)
 }
 
-// readIt takes the news into the list.
+// readIt puts the news into the list.
 func (m *model) readIt(msg newsMsg) tea.Cmd {
 	m.news.reading = false
 	for id, info := range msg.infos {

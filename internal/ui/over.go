@@ -6,7 +6,7 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// overlay is what stands over the panes for a while: the keys, what was found, the journal, the calls that wait.
+// overlay covers the panes for a while: the keys, search results, the journal, the waiting calls.
 type overlay interface {
 	arrange(columns, lines int)
 	key(m *model, k tea.KeyPressMsg) tea.Cmd
@@ -14,16 +14,16 @@ type overlay interface {
 	draw(m *model, lines int) []screen.Line
 	hint() string
 	coming() bool // nothing of it is read yet
-	rolls() *roll // what the mouse moves in
+	rolls() *roll // the part that the mouse scrolls
 	enter(m *model) tea.Cmd
 }
 
-// sheet is the part that overlays share: a heading and a list below it.
+// sheet is the common part of overlays: a heading and a list.
 type sheet struct {
 	roll
 	heading string
 	columns int
-	text    bool // it is read and not chosen from: no line is marked, and keys scroll
+	text    bool // it is for reading: no line is marked, and keys scroll
 }
 
 func (s *sheet) arrange(columns, lines int) {
@@ -34,7 +34,7 @@ func (s *sheet) arrange(columns, lines int) {
 func (s *sheet) rolls() *roll { return &s.roll }
 func (s *sheet) coming() bool { return false }
 
-// closes takes the keys that move in an overlay or close it.
+// closes handles the keys that move in an overlay or close it, and reports whether it was one.
 func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {
 	switch name := k.String(); name {
 	case "esc", "q", "ctrl+c":
@@ -51,7 +51,7 @@ func (s *sheet) closes(m *model, k tea.KeyPressMsg) bool {
 	}
 }
 
-// list draws the heading and the lines that the screen has.
+// list draws the heading and the lines on the screen.
 func (s *sheet) list(m *model, line func(i int) screen.Line) []screen.Line {
 	out := []screen.Line{{{Text: s.heading, Style: screen.Bold}}}
 	from, to := s.shown()

@@ -2,16 +2,16 @@ package ui
 
 import "strings"
 
-// past is what was typed before, and where in it the person is.
+// past has the lines that were typed before, and the person's place among them.
 type past struct {
 	lines []string
-	at    int    // len(lines): in what is being typed
-	draft string // that, while an earlier line is shown
+	at    int    // len(lines) means the line that is being typed
+	draft string // the line that is being typed, while an earlier one is shown
 }
 
 func newPast(lines []string) past { return past{lines: lines, at: len(lines)} }
 
-// add puts a line at the end, once where it is repeated.
+// add appends a line, unless it repeats the last one.
 func (p *past) add(line string) {
 	if n := len(p.lines); line != "" && (n == 0 || p.lines[n-1] != line) {
 		p.lines = append(p.lines, line)
@@ -19,7 +19,7 @@ func (p *past) add(line string) {
 	p.at, p.draft = len(p.lines), ""
 }
 
-// step goes a line back or forth; text is what is shown now. false: there is none.
+// step goes a line back or forth; text is the shown line. It reports false if there is no line.
 func (p *past) step(by int, text string) (string, bool) {
 	to := p.at + by
 	if to < 0 || to > len(p.lines) {
@@ -34,7 +34,7 @@ func (p *past) step(by int, text string) (string, bool) {
 	return p.lines[to], true
 }
 
-// seek finds the newest line before a place that has some words in it, without regard to case; -1 for none.
+// seek returns the index of the newest line before a place that contains the words, ignoring case; -1 if there is none.
 func (p *past) seek(words string, before int) int {
 	words = strings.ToLower(words)
 	for i := min(before, len(p.lines)) - 1; i >= 0; i-- {

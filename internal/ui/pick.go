@@ -12,15 +12,15 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// Choice is something that can be picked: what is shown and filtered by, and what stands before it.
+// Choice is something to pick: Name is shown and filtered, Before is shown before it.
 type Choice struct {
 	Name   string
 	Before string
-	Marked bool // it is the present one
+	Marked bool // it is the current one
 }
 
-// Pick lets the person choose one of some lines by typing a part of it. It gives its number, -1 where none was chosen. more gives lines until it has no more; it is called beside the loop
-// that takes keys.
+// Pick lets the person choose one of several lines by typing a part of it. It returns the line's index, -1 if none was chosen. more returns lines until there
+// are no more (the bool is true); it runs beside the loop that handles keys.
 func Pick(ctx context.Context, in io.Reader, out io.Writer, color bool, title string, more func() ([]Choice, bool, error)) (int, error) {
 	var reading sync.Mutex
 	p := &picker{title: title, chosen: -1, pen: screen.Pen{Styles: true, Color: color}}
@@ -30,7 +30,7 @@ func Pick(ctx context.Context, in io.Reader, out io.Writer, color bool, title st
 		return more()
 	}
 	_, err := tea.NewProgram(p, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-	reading.Lock() // what was read last is not read any more when the caller goes on
+	reading.Lock() // so that the last reading has ended when the caller goes on
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -49,7 +49,7 @@ type picker struct {
 	found   []int
 	filter  field
 	whole   bool
-	enters  bool // the best is chosen when all are read
+	enters  bool // the best match is chosen when all lines are read
 	chosen  int
 	failed  error
 	pen     screen.Pen
@@ -132,7 +132,7 @@ func (p *picker) choose() (tea.Model, tea.Cmd) {
 		p.chosen = p.found[p.cursor]
 		return p, tea.Quit
 	}
-	p.enters = !p.whole // it was typed before what it is meant for was read
+	p.enters = !p.whole // it was typed before its target was read
 	return p, nil
 }
 

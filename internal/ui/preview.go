@@ -10,32 +10,32 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// reading is what the preview shows: a conversation from a message on, as it is at a revision of the branch, in a width.
+// reading is what the preview shows: a conversation from a message on, at a revision of the branch, in a width.
 type reading struct {
 	context  chatctx.ID
 	branch   string
-	position int // 0: the branch's last
+	position int // 0 means the branch's last
 	revision uint64
 	columns  int
 	method   bool // wide characters are measured as graphemes
-	on       bool // goes on with the messages after it
+	on       bool // it continues with the messages after that
 }
 
 // preview is the text beside the tree.
 type preview struct {
 	of     reading
-	number int // of the reading that is on its way, or was the last: what comes of an earlier one is left
+	number int // of the running or last reading: results of earlier ones are ignored
 	lines  []screen.Line
-	n      int // of the lines that are shown: the answers that come are among them
+	n      int // of the shown lines, including answers that are arriving
 	top    int
-	next   int // the position where reading goes on; 0: nothing is left
+	next   int // the position where reading continues; 0 if nothing is left
 	busy   bool
 	failed error
 	cancel context.CancelFunc
 	height int
 }
 
-// previewMsg brings lines of a reading.
+// previewMsg has lines of a reading.
 type previewMsg struct {
 	number int
 	lines  []screen.Line
@@ -43,7 +43,7 @@ type previewMsg struct {
 	err    error
 }
 
-// show makes the preview show something, and gives the command that reads it; nil where it is there already.
+// show makes the preview show a reading, and returns the command that reads it; nil if it is there already.
 func (m *model) show(of reading) tea.Cmd {
 	p := &m.preview
 	if p.of == of {
@@ -63,7 +63,7 @@ func (m *model) show(of reading) tea.Cmd {
 	return m.readOn(of.position)
 }
 
-// readOn reads the preview's lines from a position on, about as many as the screen has and a screen more.
+// readOn reads the preview's lines from a position on, about two screens.
 func (m *model) readOn(position int) tea.Cmd {
 	p := &m.preview
 	ctx, cancel := context.WithCancel(m.ctx)
@@ -110,17 +110,17 @@ func (m *model) readOn(position int) tea.Cmd {
 	}
 }
 
-// readPreview takes lines; those of something that is not shown any more are left.
+// readPreview adds lines; it ignores those of a reading that is no longer shown.
 func (m *model) readPreview(msg previewMsg) {
 	p := &m.preview
 	if p.number != msg.number || m.ctx.Err() != nil {
 		return
 	}
-	if errors.Is(msg.err, chatctx.ErrNotFound) { // it has gone: what there is now is being read, and until then the screen stays as it is
+	if errors.Is(msg.err, chatctx.ErrNotFound) { // it is gone: new data are being read, and until then the screen stays
 		p.busy = false
 		return
 	}
-	if p.next == 0 { // the first lines: they stand in the place of what was there before
+	if p.next == 0 { // the first lines replace the earlier ones
 		p.lines = nil
 	}
 	p.busy, p.failed, p.next = false, msg.err, msg.next
@@ -133,7 +133,7 @@ func (p *preview) scroll(lines int) {
 	p.top = max(min(p.top+lines, p.n-p.height), 0)
 }
 
-// more reads on where the end of what was read comes near.
+// more reads on when the end of what was read is near.
 func (m *model) more() tea.Cmd {
 	p := &m.preview
 	if p.next == 0 || p.busy || p.top+2*p.height < len(p.lines) {

@@ -16,52 +16,52 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// PromptOptions say how a Prompt runs. In and Out are needed.
+// PromptOptions are options of a Prompt. In and Out are required.
 type PromptOptions struct {
 	In      io.Reader
 	Out     io.Writer
-	Env     []string // nil: the process's own
+	Env     []string // nil means the process's own
 	Color   bool
-	Label   string   // what stands before the line
+	Label   string   // the text before the line
 	History []string // earlier lines, the oldest first
-	// Complete gives what can stand in place of the end of a text, from a byte on. It is called beside the loop that takes keys.
+	// Complete returns what can replace the end of a text, from a byte offset on. It runs beside the loop that handles keys.
 	Complete func(before string) (from int, list []Completion)
-	// Stop stops what runs at Ctrl-C; false where nothing does, and the line is cleared.
+	// Stop stops what is running on Ctrl-C; it returns false if nothing is, and then the line is cleared.
 	Stop func() bool
-	// Editor is the command that lets the person edit a file.
+	// Editor returns the command with which the person edits a file.
 	Editor func(file string) (*exec.Cmd, error)
 }
 
-// Completion is something that can be typed, and a word about it.
+// Completion is a word that can be typed, with a hint.
 type Completion struct{ Word, Hint string }
 
-// Prompt takes lines at the bottom of a terminal while others print above it. What was printed stays in the terminal as if a program without a prompt had printed it.
+// Prompt reads lines at the bottom of a terminal while text is printed above. That text stays in the terminal as if a program without a prompt had printed it.
 type Prompt struct {
 	program *tea.Program
 	lines   chan typedLine
 	ended   chan struct{}
 	err     error
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the following fields
 	w, h   int
 	method ansi.Method
 
-	printing sync.Mutex // keeps what is printed at once together, and the words that come in order
+	printing sync.Mutex // keeps text together that is printed at once, and arriving words in order
 	pen      screen.Pen
 	come     screen.Stream
 	coming   bool
 }
 
-// typedLine is a line that was given away, and how it stands in the terminal then.
+// typedLine is a line that was entered, and its form in the terminal.
 type typedLine struct{ text, shown string }
 
-// mostWaiting is how many lines can be typed before the first is taken.
+// mostWaiting is how many lines can be typed before the first is read.
 const mostWaiting = 100
 
 // StartPrompt shows a prompt until Close, or until ctx ends.
 func StartPrompt(ctx context.Context, o PromptOptions) *Prompt { return startPrompt(ctx, o) }
 
-// startPrompt is StartPrompt; more is for tests.
+// startPrompt is StartPrompt with options for tests.
 func startPrompt(ctx context.Context, o PromptOptions, more ...tea.ProgramOption) *Prompt {
 	p := &Prompt{lines: make(chan typedLine, mostWaiting), ended: make(chan struct{}), pen: screen.Pen{Styles: true, Color: o.Color}}
 	m := &prompt{o: o, p: p, label: o.Label, past: newPast(o.History)}
@@ -84,7 +84,7 @@ func startPrompt(ctx context.Context, o PromptOptions, more ...tea.ProgramOption
 		}
 		p.err = err
 	}()
-	for _, begun := range []chan struct{}{sized, drawn} { // what is printed has to know how wide the terminal is, and stand above something
+	for _, begun := range []chan struct{}{sized, drawn} { // printing needs the width of the terminal, and a prompt below
 		select {
 		case <-begun:
 		case <-p.ended:
@@ -93,9 +93,9 @@ func startPrompt(ctx context.Context, o PromptOptions, more ...tea.ProgramOption
 	return p
 }
 
-// whenDrawn tells when the first frame is drawn: with it, pastes are asked to be marked.
+// whenDrawn returns a writer that calls drawn with the first frame, which also enables bracketed paste.
 func whenDrawn(out io.Writer, drawn func()) io.Writer {
-	if f, ok := out.(*os.File); ok { // which says what terminal it is
+	if f, ok := out.(*os.File); ok { // whose type tells which terminal it is
 		return frameFile{f, drawn}
 	}
 	return frameWriter{out, drawn}
@@ -115,7 +115,7 @@ type frameFile struct {
 
 func (w frameFile) Write(p []byte) (int, error) { return writeFrame(w.File, p, w.drawn) }
 
-// WriteString keeps the file's own from being called.
+// WriteString hides the file's own method.
 func (w frameFile) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
 func writeFrame(out io.Writer, p []byte, drawn func()) (int, error) {
@@ -126,7 +126,7 @@ func writeFrame(out io.Writer, p []byte, drawn func()) (int, error) {
 	return n, err
 }
 
-// Line waits for a line. io.EOF: the person ended it with Ctrl-D, or the terminal is gone.
+// Line waits for a line. The error is io.EOF if the person pressed Ctrl-D or the terminal is gone.
 func (p *Prompt) Line() (string, error) {
 	select {
 	case line, ok := <-p.lines:
@@ -144,17 +144,17 @@ func (p *Prompt) Line() (string, error) {
 	}
 }
 
-// Close takes the prompt away, and waits until all that was printed stands in the terminal.
+// Close removes the prompt, and waits until everything is printed.
 func (p *Prompt) Close() error {
 	p.program.Send(closeMsg{})
 	<-p.ended
 	return p.err
 }
 
-// SetLabel puts another text before the line.
+// SetLabel changes the text before the line.
 func (p *Prompt) SetLabel(label string) { p.program.Send(labelMsg(label)) }
 
-// Columns is the width of the terminal.
+// Columns returns the width of the terminal.
 func (p *Prompt) Columns() int {
 	w, _, _ := p.size()
 	return w
@@ -172,7 +172,7 @@ func (p *Prompt) resized(w, h int, method ansi.Method) {
 	p.w, p.h, p.method = w, h, method
 }
 
-// Print puts whole lines above the prompt. They may have styles; they are wrapped at words.
+// Print prints whole lines above the prompt. They may have styles; they are wrapped at words.
 func (p *Prompt) Print(text string) {
 	p.printing.Lock()
 	defer p.printing.Unlock()
@@ -186,14 +186,14 @@ func (p *Prompt) print(lines []string) {
 		wrap = ansi.WrapWc
 	}
 	var all []string
-	for _, l := range lines { // a line that fills the last column would lose its last character, since the rest of each is erased
+	for _, l := range lines { // a line that fills the last column would lose its last character, because the rest of each line is erased
 		all = append(all, strings.Split(wrap(strings.ReplaceAll(l, "\t", "    "), max(columns-1, 1), " "), "\n")...)
 	}
-	// No more at once than the terminal has room for above the prompt: what does not fit is lost from it.
+	// No more at once than the terminal has room for above the prompt, since the rest would be lost.
 	for most := max(high-mostTall(high)-1, 1); len(all) > 0; {
 		n := min(most, len(all))
 		text := strings.Join(all[:n], "\n")
-		if text == "" { // nothing would be printed
+		if text == "" { // an empty text would not be printed
 			text = " "
 		}
 		p.program.Send(tea.Println(text)())
@@ -201,7 +201,7 @@ func (p *Prompt) print(lines []string) {
 	}
 }
 
-// Say takes words of an answer while they come, as Markdown. What cannot change any more is printed; the rest stands above the line that is typed.
+// Say shows words of an answer as they arrive, as Markdown. It prints what cannot change any more; the rest is above the line that is being typed.
 func (p *Prompt) Say(words string) {
 	p.printing.Lock()
 	defer p.printing.Unlock()
@@ -212,7 +212,7 @@ func (p *Prompt) Say(words string) {
 	p.printLines(whole)
 }
 
-// Said ends an answer: all of it is printed.
+// Said ends an answer and prints all of it.
 func (p *Prompt) Said() {
 	p.printing.Lock()
 	defer p.printing.Unlock()
@@ -226,7 +226,7 @@ func (p *Prompt) Said() {
 	p.printLines(rest)
 }
 
-// Doing says what is done at the moment; "" is nothing.
+// Doing shows what is being done; "" means nothing.
 func (p *Prompt) Doing(what string) { p.program.Send(doingMsg(what)) }
 
 func (p *Prompt) rest(lines []screen.Line) {
@@ -247,7 +247,7 @@ func (p *Prompt) printLines(lines []screen.Line) {
 	}
 }
 
-// Aside gives the terminal to something else for as long as that runs.
+// Aside gives the terminal to run until it returns.
 func (p *Prompt) Aside(run func() error) error {
 	done := make(chan error, 1)
 	p.program.Send(tea.Exec(aside(run), func(err error) tea.Msg { done <- err; return nil })())
@@ -259,7 +259,7 @@ func (p *Prompt) Aside(run func() error) error {
 	}
 }
 
-// aside is a tea.ExecCommand that is no command.
+// aside is a function as a tea.ExecCommand.
 type aside func() error
 
 func (a aside) Run() error        { return a() }
@@ -267,7 +267,7 @@ func (aside) SetStdin(io.Reader)  {}
 func (aside) SetStdout(io.Writer) {}
 func (aside) SetStderr(io.Writer) {}
 
-// What is sent to the loop that draws.
+// The messages to the loop that draws.
 type (
 	labelMsg      string
 	doingMsg      string

@@ -9,7 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// prompt is what a Prompt draws and takes keys with. Only Update changes it.
+// prompt draws a Prompt and handles its keys. Only Update changes it.
 type prompt struct {
 	o       PromptOptions
 	p       *Prompt
@@ -24,29 +24,29 @@ type prompt struct {
 	past    past
 	search  *seeking
 	offers  offers
-	pastes  []string          // what stands in the line as a mark
-	held    []tea.KeyPressMsg // typed while it is found out how a word goes on
+	pastes  []string          // for which the line has marks
+	held    []tea.KeyPressMsg // keys typed while a completion is looked up
 	finding bool
-	waiting []string // lines that nobody has taken yet, as they will stand above
-	gone    bool     // all is over
-	closed  bool     // no line is taken any more
-	note    string   // until the next key
+	waiting []string // entered lines that are not read yet, as they will be printed
+	gone    bool     // the prompt has ended
+	closed  bool     // no more lines are accepted
+	note    string   // shown until the next key
 }
 
-// seeking is a search in what was typed before.
+// seeking is a search in earlier lines.
 type seeking struct {
 	words field
-	at    int // the line that is shown; -1 for none
+	at    int // the shown line; -1 if none
 }
 
-// offers are the ways on that are shown below the line.
+// offers are the completions below the line.
 type offers struct {
 	list   []Completion
 	from   int
 	chosen int // -1: none yet
 }
 
-// longPaste is from how many lines or bytes on a short mark stands for what is pasted.
+// longPaste and longPasteTall are the bytes and lines from which on a mark stands for pasted text.
 const (
 	longPaste     = 4000
 	longPasteTall = 30
@@ -98,7 +98,7 @@ func (m *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// release takes the keys that were typed while a completion was found, up to one that asks for another.
+// release handles the keys that were typed during a completion, up to one that starts another.
 func (m *prompt) release() tea.Cmd {
 	m.finding = false
 	var cmds []tea.Cmd
@@ -110,7 +110,7 @@ func (m *prompt) release() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// key does what a key means.
+// key handles a key.
 func (m *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	m.note = ""
 	name := k.Keystroke()
@@ -163,7 +163,7 @@ func (m *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// stop stops what runs, or clears what is typed.
+// stop stops what is running, or clears the line.
 func (m *prompt) stop() {
 	switch {
 	case m.o.Stop != nil && m.o.Stop():
@@ -183,7 +183,7 @@ func (m *prompt) clear() {
 	m.past.at = len(m.past.lines)
 }
 
-// enter gives the line away; it stands above then.
+// enter enters the line, which is then printed above.
 func (m *prompt) enter() {
 	line, shown := m.unfold(m.field.text), m.echo(m.label, m.field.text)
 	select {
@@ -205,7 +205,7 @@ func (m *prompt) earlier(by int) {
 	}
 }
 
-// searchKey takes a key while something is searched; true: the key means what it means in a line.
+// searchKey handles a key during a search; it reports true if the key has its usual meaning.
 func (m *prompt) searchKey(name string, k tea.KeyPressMsg) bool {
 	s := m.search
 	switch name {
@@ -236,7 +236,7 @@ func (m *prompt) searchKey(name string, k tea.KeyPressMsg) bool {
 	return false
 }
 
-// complete asks what can stand here.
+// complete looks up completions.
 func (m *prompt) complete() tea.Cmd {
 	before := m.field.text[:m.field.at]
 	if m.o.Complete == nil || !strings.HasPrefix(before, "/") {
@@ -251,10 +251,10 @@ func (m *prompt) complete() tea.Cmd {
 	}
 }
 
-// offered takes what can stand here: one is put in its place, several as far as they are alike.
+// offered handles completions: a single one is inserted, several are as far as they agree.
 func (m *prompt) offered(msg completionMsg) {
 	if m.field.text[:m.field.at] != msg.before {
-		return // something was typed meanwhile
+		return // the text has changed meanwhile
 	}
 	switch len(msg.list) {
 	case 0:
@@ -269,7 +269,7 @@ func (m *prompt) offered(msg completionMsg) {
 	}
 }
 
-// after is what stands after a word that was completed: nothing where it goes on.
+// after returns what follows a completed word: nothing if the word continues.
 func after(word string) string {
 	if strings.HasSuffix(word, "=") {
 		return ""
@@ -282,7 +282,7 @@ func (m *prompt) replace(from int, word string) {
 	m.field.insert(word)
 }
 
-// alike is how all of some words begin.
+// alike returns the common beginning of words.
 func alike(list []Completion) string {
 	same := list[0].Word
 	for _, c := range list[1:] {
@@ -298,7 +298,7 @@ func alike(list []Completion) string {
 	return same
 }
 
-// offerKey takes a key while ways on are shown, and reports whether it was for them.
+// offerKey handles a key while completions are shown, and reports whether it was for them.
 func (m *prompt) offerKey(name string) bool {
 	o := &m.offers
 	step := map[string]int{"tab": 1, "down": 1, "shift+tab": -1, "up": -1}[name]
@@ -321,7 +321,7 @@ func (m *prompt) offerKey(name string) bool {
 	return true
 }
 
-// paste puts what is pasted into the line, or a mark where that is much.
+// paste inserts pasted text, or a mark if it is long.
 func (m *prompt) paste(text string) {
 	if m.closed {
 		return
@@ -335,7 +335,7 @@ func (m *prompt) paste(text string) {
 	m.field.insert(text)
 }
 
-// mark stands in the line for a paste.
+// mark returns the mark for a paste.
 func (m *prompt) mark(i int) string {
 	lines := "1 line"
 	if n := strings.Count(m.pastes[i], "\n") + 1; n > 1 {
@@ -344,7 +344,7 @@ func (m *prompt) mark(i int) string {
 	return fmt.Sprintf("[paste %d: %s]", i+1, lines)
 }
 
-// unfold puts what was pasted in the place of its marks.
+// unfold replaces the marks by the pasted text.
 func (m *prompt) unfold(line string) string {
 	var pairs []string
 	for i := range m.pastes {

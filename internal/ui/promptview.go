@@ -8,17 +8,17 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// mostTall is how many lines of a terminal the prompt takes at most, with what comes above it and is offered below.
+// mostTall returns how many lines of a terminal the prompt may take, with what is above and below it.
 func mostTall(lines int) int { return max(lines/2, 2) }
 
-// mostOffered is how many ways on are shown at once.
+// mostOffered is how many completions are shown at once.
 const mostOffered = 6
 
 func (m *prompt) pen() screen.Pen { return m.p.pen }
 
-// View draws what comes, what is done, the line, and what is offered.
+// View draws the arriving text, the current activity, the line, and the completions.
 func (m *prompt) View() tea.View {
-	v := tea.NewView(m.label) // never nothing: what is printed stands above a line
+	v := tea.NewView(m.label) // never empty: printed text is put above a line
 	if m.gone {
 		v.SetContent("")
 	}
@@ -36,7 +36,7 @@ func (m *prompt) View() tea.View {
 	return v
 }
 
-// above are the last lines of what comes, or what is done.
+// above returns the last lines of the arriving text, or the current activity.
 func (m *prompt) above(most int) []string {
 	var out []string
 	if m.doing != "" && len(m.rest) == 0 {
@@ -49,7 +49,7 @@ func (m *prompt) above(most int) []string {
 	return out[max(len(out)-max(most, 0), 0):]
 }
 
-// typed are the lines of the text with the label before the first, and where the cursor stands in them.
+// typed returns the lines of the text with the label before the first, and the cursor's place in them.
 func (m *prompt) typed(most int) (out []string, x, y int) {
 	if m.closed {
 		return []string{" "}, 0, 0
@@ -78,7 +78,7 @@ func (m *prompt) typed(most int) (out []string, x, y int) {
 	return out, indent + at.x, first + at.y - top
 }
 
-// head is the label with the line that begins after it, and how far in that begins. A label that would leave little room stands on a line of its own.
+// head returns the label with the line that begins after it, and that line's indentation. A label that would leave little room is on its own line.
 func (m *prompt) head(label string) (lines []string, indent int) {
 	if indent = m.method.StringWidth(label); indent <= m.w/2 {
 		return []string{m.pen().Paint(screen.Bold, label)}, indent
@@ -86,7 +86,7 @@ func (m *prompt) head(label string) (lines []string, indent int) {
 	return []string{m.fitted(screen.Line{{Text: label, Style: screen.Bold}}), ""}, 0
 }
 
-// below are a note, or some of the ways on around the chosen one.
+// below returns a note, or some of the completions around the chosen one.
 func (m *prompt) below(most int) (out []string) {
 	if m.note != "" && most > 0 {
 		return []string{m.fitted(screen.Line{{Text: screen.OneLine(m.note), Style: screen.Dim}})}
@@ -115,12 +115,12 @@ func (m *prompt) below(most int) (out []string) {
 	return out
 }
 
-// fitted is a line that is no wider than the terminal.
+// fitted returns a line that is not wider than the terminal.
 func (m *prompt) fitted(l screen.Line) string {
 	return strings.TrimRight((&model{pen: m.p.pen, method: m.method}).draw(l, m.w-1, 0), " ")
 }
 
-// echo is how a line stands in the terminal once it was given away.
+// echo returns an entered line as it is printed.
 func (m *prompt) echo(label, text string) string {
 	indent := strings.Repeat(" ", m.method.StringWidth(label))
 	lines := strings.Split(screen.Clean(text), "\n")

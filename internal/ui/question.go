@@ -11,19 +11,19 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// question is what the person is asked at the bottom of the screen. nil is none.
+// question is a question at the bottom of the screen; nil is none.
 type question struct {
 	label   string
 	field   field
 	empty   bool   // an empty text is an answer too
-	draft   string // what a text that was not given away is kept as; "": it is not kept
-	offered string // what was there before anything was typed
-	refused string // why the last answer was none
+	draft   string // the name under which an unsent text is kept; "" means that it is not kept
+	offered string // the text before anything was typed
+	refused string // why the last answer was refused
 	then    func(m *model, text string) (tea.Cmd, error)
 }
 
-// ask puts a question; keys go to it until it is answered or given up. An answer that is refused, by the error or by the change that it leads to, leaves the question open with
-// what was typed and the reason under it.
+// ask asks a question; keys go to it until it is answered or given up. If an answer is refused, by the error or by the change that it causes, the question
+// stays open with the typed text and the reason below it.
 func (m *model) ask(label, text string, then func(m *model, text string) (tea.Cmd, error)) *question {
 	q := &question{label: label, offered: text, then: then}
 	q.field.set(text)
@@ -31,7 +31,7 @@ func (m *model) ask(label, text string, then func(m *model, text string) (tea.Cm
 	return q
 }
 
-// askText asks for a text of several lines. What is typed and not given away is kept as a draft of the conversation under a name, and offered again.
+// askText asks for a text of several lines. An unsent text is kept as a draft of the conversation under a name, and offered again.
 func (m *model) askText(label, draft, text string, then func(m *model, text string) (tea.Cmd, error)) *question {
 	q := m.ask(label, text, then)
 	q.field.lines = true
@@ -39,7 +39,7 @@ func (m *model) askText(label, draft, text string, then func(m *model, text stri
 	return q
 }
 
-// keeps has what is typed kept as a draft.
+// keeps keeps unsent text as a draft, and offers the kept one.
 func (q *question) keeps(m *model, draft string) {
 	q.draft = m.draftName(draft)
 	if kept := m.drafts[q.draft]; kept != "" {
@@ -48,7 +48,7 @@ func (q *question) keeps(m *model, draft string) {
 	}
 }
 
-// draftName tells the drafts of conversations apart.
+// draftName returns the name of a draft of the open conversation.
 func (m *model) draftName(draft string) string {
 	if m.conv == nil {
 		return draft
@@ -56,7 +56,7 @@ func (m *model) draftName(draft string) string {
 	return m.conv.c.ID.String() + " " + draft
 }
 
-// keep keeps a text as a draft, and reports whether there was something to keep.
+// keep keeps a text as a draft, and reports whether it is not blank.
 func (m *model) keep(draft, text string) bool {
 	if strings.TrimSpace(text) == "" {
 		delete(m.drafts, draft)
@@ -66,7 +66,7 @@ func (m *model) keep(draft, text string) bool {
 	return true
 }
 
-// height is how many lines the question takes above the status, as it is now.
+// height returns how many lines the question takes above the status now.
 func (q *question) height(m *model) int {
 	if q == nil {
 		return 0
@@ -75,7 +75,7 @@ func (q *question) height(m *model) int {
 	return len(q.asks(m)) + min(len(lines), q.most(m)) + len(q.reason(m))
 }
 
-// most is how many lines of the text are shown.
+// most returns how many lines of the text are shown at most.
 func (q *question) most(m *model) int {
 	if !q.field.lines {
 		return 1
@@ -83,15 +83,15 @@ func (q *question) most(m *model) int {
 	return max(m.body()/2, 1)
 }
 
-// asks is the label as lines.
+// asks returns the label as lines.
 func (q *question) asks(m *model) []string {
 	return m.wrapped(screen.Bold|screen.Cyan, screen.OneLine(q.label))
 }
 
-// reason is why the last answer was none.
+// reason returns why the last answer was refused.
 func (q *question) reason(m *model) []string { return m.wrapped(screen.Red, q.refused) }
 
-// draw gives the lines of the question, and where the cursor stands in them.
+// draw returns the lines of the question, and the cursor's place in them.
 func (q *question) draw(m *model) (out []string, x, y int) {
 	if q == nil {
 		return nil, 0, 0
@@ -108,7 +108,7 @@ func (q *question) draw(m *model) (out []string, x, y int) {
 	return append(out, q.reason(m)...), at.x, at.y - top + above
 }
 
-// hint says what ends the question.
+// hint names the keys that end the question.
 func (q *question) hint() string {
 	end := "esc: not"
 	if q.draft != "" {
@@ -120,7 +120,7 @@ func (q *question) hint() string {
 	return "enter: done  " + end
 }
 
-// key does what a key means while the question stands.
+// key handles a key for the question.
 func (q *question) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	switch k.Keystroke() {
 	case "esc", "ctrl+c":
@@ -144,7 +144,7 @@ func (q *question) key(m *model, k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// giveUp takes the question away. What was typed is kept where it is a text and not a name.
+// giveUp removes the question. Typed text is kept if it is a text and not a name.
 func (m *model) giveUp() {
 	q := m.question
 	m.question = nil
@@ -160,7 +160,7 @@ func (m *model) giveUp() {
 	}
 }
 
-// answer does what an answer leads to. While that is a change, the question stays until it is made.
+// answer handles an answer. If that begins a change, the question stays until the change is made.
 func (m *model) answer(q *question) tea.Cmd {
 	m.question, q.refused = nil, ""
 	delete(m.drafts, q.draft)
@@ -174,7 +174,7 @@ func (m *model) answer(q *question) tea.Cmd {
 	return cmd
 }
 
-// answered takes what became of the change that an answer led to.
+// answered handles the result of the change that an answer caused.
 func (m *model) answered(err error) {
 	q := m.question
 	if !m.answering || q == nil {
@@ -187,19 +187,19 @@ func (m *model) answered(err error) {
 	}
 }
 
-// refuse puts a question again with the reason under what was typed.
+// refuse asks a question again with the reason below the typed text.
 func (m *model) refuse(q *question, err error) {
 	m.question, q.refused = q, screen.OneLine(m.inKeys(err))
 }
 
-// edited is a text that comes back from the editor.
+// editedMsg is a text that comes back from the editor.
 type editedMsg struct {
 	text string
 	then func(m *model, text string) tea.Cmd
 	err  error
 }
 
-// editAnswer lets the person type the answer to a question in their editor; what they leave it with is the answer.
+// editAnswer lets the person type the answer to a question in their editor; the saved text is the answer.
 func (m *model) editAnswer(q *question) tea.Cmd {
 	m.question = nil
 	return m.edit(q.field.text, func(m *model, text string) tea.Cmd {

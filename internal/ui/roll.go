@@ -1,17 +1,17 @@
 package ui
 
-// roll is a list of which only a part is on the screen: where the cursor stands, and what is the first line.
+// roll is a list of which a part is on the screen: the number of lines, the cursor, the first line shown, and the height.
 type roll struct {
 	n, cursor, top, height int
 }
 
-// resize tells how many lines there are and how many the screen has.
+// resize sets the number of lines and the height of the screen.
 func (r *roll) resize(n, height int) {
 	r.n, r.height = n, max(height, 1)
 	r.to(r.cursor)
 }
 
-// to puts the cursor on a line, and that line on the screen.
+// to puts the cursor on a line, and scrolls to it.
 func (r *roll) to(line int) {
 	r.cursor = max(min(line, r.n-1), 0)
 	r.top = max(min(r.top, r.cursor), r.cursor-r.height+1, 0)
@@ -26,10 +26,10 @@ func (r *roll) center(line int) {
 	r.to(line)
 }
 
-// shown is the part that is on the screen.
+// shown returns the part that is on the screen.
 func (r *roll) shown() (from, to int) { return r.top, min(r.top+r.height, r.n) }
 
-// moved takes the keys that move in any list.
+// moved handles the keys that move in any list, and reports whether it was one.
 func (r *roll) moved(key string) bool {
 	switch key {
 	case "up", "k", "ctrl+p":

@@ -11,10 +11,10 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// mostHits bounds how much one search shows.
+// mostHits bounds how many hits one search shows.
 const mostHits = 200
 
-// search is what was looked for and found.
+// search is a search and its hits.
 type search struct {
 	sheet
 	asked  *question
@@ -125,7 +125,7 @@ func (s *search) draw(m *model, _ int) []screen.Line {
 	})
 }
 
-// nextFound goes to another place that was found, without the list.
+// nextFound goes to another hit, without the list.
 func (m *model) nextFound(step int) tea.Cmd {
 	s := m.found
 	if s == nil || len(s.hits) == 0 {
@@ -137,7 +137,7 @@ func (m *model) nextFound(step int) tea.Cmd {
 	return m.goToHit(s.hits[s.cursor])
 }
 
-// goToHit shows what was found: the message in its tree.
+// goToHit shows a hit: the message in its tree.
 func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
 	m.focus = onTree
 	if m.conv != nil && m.conv.c.ID == h.Context {
@@ -148,7 +148,7 @@ func (m *model) goToHit(h *chatctx.Hit) tea.Cmd {
 	return open
 }
 
-// reach puts the cursor on what was found in the open conversation.
+// reach puts the cursor on a hit in the open conversation.
 func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 	for _, b := range h.Branches {
 		if i := m.conv.named(b.Name); i >= 0 && b.Position > 0 && b.Position <= m.conv.tree.Branches[i].Messages {
@@ -160,7 +160,7 @@ func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 		return nil
 	}
 	c, ctx, branch := m.conv.c, m.ctx, m.conv.info.Active
-	return m.act(func() tea.Msg { // it changes nothing, but what is typed is meant for the place
+	return m.act(func() tea.Msg { // it changes nothing, but further keys are meant for the new place
 		snap, err := c.Snapshot(ctx, branch)
 		if err != nil {
 			return errMsg{err}
@@ -180,7 +180,7 @@ func (m *model) reach(h *chatctx.Hit) tea.Cmd {
 	})
 }
 
-// placedMsg is where a message stands.
+// placedMsg is the place of a message.
 type placedMsg struct {
 	context  chatctx.ID
 	branch   string

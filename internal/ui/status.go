@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// title is the first line: which conversation this is.
+// title returns the first line, which names the conversation.
 func (m *model) title() string {
 	line := screen.Line{{Text: " chatctx ", Style: screen.Bold}}
 	if v := m.conv; v != nil {
@@ -22,7 +22,7 @@ func (m *model) title() string {
 	return m.draw(line, m.w, screen.Reverse)
 }
 
-// status is where the person is: the active branch, its model, how much of its window is used, what was spent, what waits.
+// status returns the status: the active branch, its model, how much of its window is used, the cost, what waits.
 func (m *model) status() string {
 	v := m.conv
 	if v == nil {
@@ -58,7 +58,8 @@ func (m *model) status() string {
 	return m.draw(line, m.w, 0)
 }
 
-// reported is what the provider counted for the last request and its answer. What the next one takes is not reckoned at each change: it wants the whole branch.
+// reported returns what the provider counted for the last request and its answer. The next request is not counted at each change, since that needs the whole
+// branch.
 func (f *facts) reported() string {
 	used := f.tokens.Input + f.tokens.Output
 	if f.budget == 0 {
@@ -74,7 +75,7 @@ func waits(n int) string {
 	return fmt.Sprintf("%d calls wait", n)
 }
 
-// summary is the status of the list.
+// summary returns the status of the list.
 func (l *list) summary() string {
 	more := ""
 	if !l.whole {
@@ -83,7 +84,7 @@ func (l *list) summary() string {
 	return fmt.Sprintf("%d%s conversations", len(l.infos), more)
 }
 
-// word is a setting that is a word.
+// word returns a setting that is a text.
 func word(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -92,7 +93,7 @@ func word(raw json.RawMessage) string {
 	return screen.OneLine(s)
 }
 
-// bottom are the last lines: what was done or went wrong, else the keys that matter here.
+// bottom returns the last lines: a note or an error, or else the keys that matter here.
 func (m *model) bottom() []string {
 	switch {
 	case m.note != "" && m.bad:
@@ -113,7 +114,7 @@ func (m *model) bottom() []string {
 	return []string{m.hints(strings.Join(items, "  "))}
 }
 
-// hints are as many of some hints, two spaces between them, as fit on a line whole. The last one, which says how to get out, stays when others go.
+// hints returns as many whole hints as fit on a line. The last one, which says how to get out, always stays.
 func (m *model) hints(text string) string {
 	items := strings.Split(text, "  ")
 	for len(items) > 1 && m.width()(strings.Join(items, "  ")) > m.w {
@@ -122,7 +123,7 @@ func (m *model) hints(text string) string {
 	return m.cell(screen.Dim, strings.Join(items, "  "), m.w)
 }
 
-// wrapped are words as lines of the screen, of which they take a third at most.
+// wrapped returns words as lines of the screen, at most a third of it.
 func (m *model) wrapped(style screen.Style, text string) []string {
 	if text == "" {
 		return nil

@@ -25,32 +25,32 @@ func talkingKeys() []key {
 	}
 }
 
-// asking is what was asked at once: one answer comes, or several, and the cursor follows them until the person moves.
+// asking is a question that was asked at once: it gets one answer, or several, and the cursor follows them until the person moves.
 type asking struct {
-	branch  string // whose head the cursor goes to; "" until it is known
+	branch  string // the branch to whose head the cursor goes; "" until it is known
 	streams []*stream
 }
 
-// running reports whether an answer still comes.
+// running reports whether an answer is still arriving.
 func (a *asking) running() bool { return slices.ContainsFunc(a.streams, (*stream).running) }
 
-// stream is an answer that comes.
+// stream is an arriving answer.
 type stream struct {
 	*asking
 	context chatctx.ID
-	branch  string // "" until the branch is made that it comes on
+	branch  string // "" until its branch is made
 	stop    context.CancelFunc
 	text    strings.Builder
-	state   string   // what happens where no words come
-	ended   *doneMsg // what became of it; nil while it comes
+	state   string   // the activity while no words arrive
+	ended   *doneMsg // its result; nil while it is arriving
 
-	shown   screen.Stream // of the text, in so many columns
-	upTo    int           // what of the text was given to it
-	whole   []screen.Line // what it gave
+	shown   screen.Stream // of the text, for a width
+	upTo    int           // how much of the text it was given
+	whole   []screen.Line // the lines that it returned
 	columns int
 }
 
-// streamMsg is something that happens to an answer; ended is set at its end.
+// streamMsg is an event of an answer; ended is set at its end.
 type streamMsg struct {
 	*stream
 	event turn.Event
@@ -59,7 +59,7 @@ type streamMsg struct {
 
 func (s *stream) running() bool { return s.ended == nil }
 
-// doing is what happens, for the status.
+// doing returns the activity, for the status.
 func (s *stream) doing() string {
 	if s.branch == "" {
 		return "making a branch for the answer"
@@ -67,7 +67,7 @@ func (s *stream) doing() string {
 	return "answering on " + screen.OneLine(s.branch)
 }
 
-// streaming is the answer that comes on a branch of the open conversation, nil for none.
+// streaming returns the answer that is arriving on a branch of the open conversation, nil if there is none.
 func (m *model) streaming(branch string) *stream {
 	i := slices.IndexFunc(m.streams, func(s *stream) bool {
 		return s.running() && s.branch == branch && m.conv != nil && s.context == m.conv.c.ID
@@ -78,13 +78,13 @@ func (m *model) streaming(branch string) *stream {
 	return m.streams[i]
 }
 
-// streamsShown are the answers that the preview shows: those that come on branches whose head the cursor is on.
+// streamsShown returns the answers that the preview shows: those on branches whose head is at the cursor.
 func (m *model) streamsShown() (out []*stream) {
 	if m.conv == nil || m.left == onList {
 		return nil
 	}
 	r := m.conv.here()
-	if r == nil { // nothing is said yet
+	if r == nil { // there are no messages yet
 		if s := m.streaming(m.conv.info.Active); s != nil {
 			out = append(out, s)
 		}
@@ -98,7 +98,7 @@ func (m *model) streamsShown() (out []*stream) {
 	return out
 }
 
-// lines are the answer so far. Blocks that are whole are rendered once, the last one as it comes.
+// lines returns the answer so far. Complete blocks are rendered once, the last one each time.
 func (s *stream) lines(columns int, width screen.Width) []screen.Line {
 	if s.columns != columns {
 		s.again(columns)
@@ -110,12 +110,12 @@ func (s *stream) lines(columns int, width screen.Width) []screen.Line {
 	return append(append([]screen.Line{head}, s.whole...), s.shown.Rest(columns, width)...)
 }
 
-// again has all of the text rendered anew.
+// again makes the whole text be rendered again.
 func (s *stream) again(columns int) {
 	s.shown, s.whole, s.upTo, s.columns = screen.Stream{}, nil, 0, columns
 }
 
-// begin starts an answer on a branch; answer is called beside the loop, with a context that the person can stop.
+// begin starts an answer on a branch; answer runs beside the loop, with a context that the person can cancel.
 func (m *model) begin(branch string, answer func(ctx context.Context, s *stream) doneMsg) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	s := m.newStream(&asking{branch: branch}, branch, cancel)
@@ -126,26 +126,26 @@ func (m *model) begin(branch string, answer func(ctx context.Context, s *stream)
 	})
 }
 
-// newStream is an answer that comes. The cursor and the preview follow what was asked last.
+// newStream returns a new arriving answer. The cursor and the preview follow the last question.
 func (m *model) newStream(of *asking, branch string, stop context.CancelFunc) *stream {
 	s := &stream{asking: of, context: m.conv.c.ID, branch: branch, stop: stop, state: "asking …"}
 	of.streams = append(of.streams, s)
 	m.streams = append(slices.DeleteFunc(m.streams, func(s *stream) bool { return !s.running() }), s)
 	m.follow, m.atEnd, m.focus = of, true, onTree
-	if m.panes().preview.w == 0 { // else nothing of the answer would be seen
+	if m.panes().preview.w == 0 { // otherwise the answer would not be visible
 		m.left, m.focus = onTree, onPreview
 	}
 	return s
 }
 
-// turnOn is how a branch is asked here: what happens is shown as the stream's.
+// turnOn returns the turn of a branch, whose events go to the stream.
 func (m *model) turnOn(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage, s *stream) *turn.Turn {
 	t := m.o.Turn(c, branch, set)
 	t.Show = func(e turn.Event) { m.send(streamMsg{stream: s, event: e}) }
 	return t
 }
 
-// streamed takes what happens to an answer.
+// streamed handles an event of an answer.
 func (m *model) streamed(msg streamMsg) tea.Cmd {
 	s, e := msg.stream, msg.event
 	here := m.conv != nil && m.conv.c.ID == s.context
@@ -168,13 +168,13 @@ func (m *model) streamed(msg streamMsg) tea.Cmd {
 		if here {
 			return m.reread()
 		}
-	case e.Request != nil && here: // what the person said is stored
+	case e.Request != nil && here: // the person's message is stored
 		return m.reread()
 	}
 	return nil
 }
 
-// ended takes the end of an answer. When all that was asked at once have ended, it says what became of them.
+// ended handles the end of an answer. When all answers to a question have ended, it reports the results.
 func (m *model) ended(s *stream, done *doneMsg, here bool) tea.Cmd {
 	if done.err != nil && errors.Is(done.err, context.Canceled) {
 		*done = came(nil, done.err)
@@ -202,7 +202,7 @@ func (m *model) ended(s *stream, done *doneMsg, here bool) tea.Cmd {
 	return m.reread()
 }
 
-// sum is what became of all that were asked at once.
+// sum returns the result of all answers to a question.
 func (m *model) sum(a *asking) doneMsg {
 	if len(a.streams) == 1 {
 		return *a.streams[0].ended
@@ -247,7 +247,7 @@ func (m *model) stop() tea.Cmd {
 	return nil
 }
 
-// stopAll stops the answers that come, and reports whether there were any.
+// stopAll stops the arriving answers, and reports whether there were any.
 func (m *model) stopAll() bool {
 	some := false
 	for _, s := range m.streams {
@@ -259,7 +259,7 @@ func (m *model) stopAll() bool {
 	return some
 }
 
-// talks reports whether there is a conversation and somebody to ask.
+// talks reports whether there is a conversation and a model to ask.
 func (m *model) talks() bool {
 	if m.conv == nil {
 		return false
@@ -271,7 +271,7 @@ func (m *model) talks() bool {
 	return true
 }
 
-// message is the draft of what is to be said to a model.
+// message is the name of the draft of a message to a model.
 const message = "message"
 
 func (m *model) write() tea.Cmd {
@@ -314,7 +314,7 @@ func (m *model) sendOn(branch, text string) tea.Cmd {
 	return nil
 }
 
-// unsaid is an end in which what was typed was not stored: it is a draft again.
+// unsaid returns a result in which the typed text was not stored and becomes a draft again.
 func (d doneMsg) unsaid(draft, text string) doneMsg {
 	d.draft, d.back = draft, text
 	const offers = "; i offers again what you wrote"
@@ -326,18 +326,18 @@ func (d doneMsg) unsaid(draft, text string) doneMsg {
 	return d
 }
 
-// became is what became of an answer.
+// became is the outcome of an answer.
 type became int
 
 const (
 	failed  became = iota
-	nothing        // it was stopped before anything came
+	nothing        // it was stopped before anything arrived
 	part           // it was stopped
-	calls          // it calls tools that wait for a decision
+	calls          // it has calls that wait for a decision
 	answered
 )
 
-// came says what became of an answer.
+// came returns the result of an answer.
 func came(out *turn.Outcome, err error) doneMsg {
 	head := ""
 	if out != nil {
@@ -362,7 +362,7 @@ func came(out *turn.Outcome, err error) doneMsg {
 	return doneMsg{note: note + "; u takes it back", head: head, became: answered}
 }
 
-// retry asks the question at the cursor again, on a branch beside the old answer.
+// retry answers the question at the cursor again, on a branch beside the old answer.
 func (m *model) retry() tea.Cmd {
 	if !m.talks() {
 		return nil
@@ -416,13 +416,13 @@ func (m *model) again(ctx context.Context, c *chatctx.ChatContext, branch string
 
 var errNothingCame = errors.New("no answer came")
 
-// movedMsg says on which branch an answer comes: where one is made for it, once it is there.
+// movedMsg says on which branch an answer arrives, once that branch is made.
 type movedMsg struct {
 	*stream
 	branch string
 }
 
-// questionAt is the message if a user asked with it, else the one before it with which a user did, and whether it is the branch's last.
+// questionAt returns the message if it is a user's, else the last user message before it, and whether it is the branch's last message.
 func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, message chatctx.ID) (*chatctx.Entry, bool, error) {
 	snap, err := c.Snapshot(ctx, branch)
 	if err != nil {
@@ -443,13 +443,13 @@ func questionAt(ctx context.Context, c *chatctx.ChatContext, branch string, mess
 	return nil, false, fmt.Errorf("%w: no user has asked anything before this", chatctx.ErrEmpty)
 }
 
-// quoted is a text as a setting.
+// quoted returns a text as a setting.
 func quoted(s string) json.RawMessage {
 	raw, _ := json.Marshal(s)
 	return raw
 }
 
-// askMany asks for the models, then for the message. Those that were asked last are offered, else the branch's own with room for more.
+// askMany asks for the models, then for the message. It offers the models of the last time, or else the branch's own with room for more.
 func (m *model) askMany() tea.Cmd {
 	if !m.talks() {
 		return nil
@@ -476,7 +476,7 @@ func (m *model) askMany() tea.Cmd {
 	return nil
 }
 
-// modelsIn are the models of a list with commas.
+// modelsIn returns the models of a comma-separated list.
 func modelsIn(names string) (models []string) {
 	for name := range strings.SplitSeq(names, ",") {
 		if name = strings.TrimSpace(name); name != "" {
@@ -514,7 +514,7 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 				m.send(streamMsg{stream: streams[a.Turn], ended: &done})
 			})
 		}
-		if err != nil { // nobody was asked
+		if err != nil { // no model was asked
 			for _, s := range of.streams {
 				done := came(nil, err)
 				if text != "" {
@@ -526,7 +526,7 @@ func (m *model) askAll(c *chatctx.ChatContext, branch string, models []string, t
 	})
 }
 
-// toAll is the message to all, or, where there is none, the last one that is to be answered again.
+// toAll returns the message for all models, or, if it is blank, a reference to the last user message, which is answered again.
 func toAll(ctx context.Context, c *chatctx.ChatContext, branch, text string) (*chatctx.Message, chatctx.Ref, error) {
 	if strings.TrimSpace(text) != "" {
 		return pool.NewText(pool.User, text), "", nil

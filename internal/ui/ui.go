@@ -16,20 +16,20 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// Options say how the program runs. Store, In and Out are needed.
+// Options are options of Run. Store, In and Out are required.
 type Options struct {
 	Store   *chatctx.Store
 	In      io.Reader
 	Out     io.Writer
-	Env     []string // nil: the process's own
-	Context string   // the conversation to begin in; "": the current one, or the list where there is none
+	Env     []string // nil means the process's own
+	Context string   // the first conversation; "" means the current one, or the list if there is none
 	Color   bool
-	// Turn makes what asks a model on a branch, with settings over the branch's own.
+	// Turn returns the turn that asks a model on a branch, with settings above the branch's own; nil means that no model can be asked.
 	Turn func(c *chatctx.ChatContext, branch string, set map[string]json.RawMessage) *turn.Turn
-	// Editor is the command that lets the person edit a file.
+	// Editor returns the command with which the person edits a file.
 	Editor func(file string) (*exec.Cmd, error)
 	Prices *cost.Prices
-	By     string // who decides about calls; "": the person of the store
+	By     string // the name recorded with decisions about calls; "" means the store's person
 }
 
 // Run shows the program until the person leaves it or ctx ends.
@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) error {
 	return run(ctx, cancel, newModel(ctx, o))
 }
 
-// run shows a model until it ends; more is for tests.
+// run shows a model until it ends, with options for tests.
 func run(ctx context.Context, cancel context.CancelFunc, m *model, more ...tea.ProgramOption) error {
 	o := m.o
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()}
@@ -58,7 +58,7 @@ func run(ctx context.Context, cancel context.CancelFunc, m *model, more ...tea.P
 	return errors.Join(m.fatal, err)
 }
 
-// pane is what keys go to.
+// pane is the target of keys.
 type pane int
 
 const (
@@ -67,9 +67,9 @@ const (
 	onPreview
 )
 
-// Update does what a message means. It reads and writes no store: commands do.
+// Update handles a message. It neither reads nor writes the store: commands do.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if k, ok := msg.(tea.KeyPressMsg); ok && k.Keystroke() == "alt+esc" { // esc twice, faster than the terminal tells them apart
+	if k, ok := msg.(tea.KeyPressMsg); ok && k.Keystroke() == "alt+esc" { // esc pressed twice, faster than the terminal can distinguish
 		esc := tea.KeyPressMsg{Code: tea.KeyEscape}
 		_, first := m.Update(esc)
 		_, second := m.Update(esc)
@@ -89,7 +89,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, m.errands.counted(cmd)
 }
 
-// step takes one message, and reads what the screen shows then.
+// step handles one message, and reads what the screen then shows.
 func (m *model) step(msg tea.Msg) tea.Cmd {
 	m.input = msg
 	follow, at := m.follow, m.stands()
@@ -104,7 +104,7 @@ func (m *model) step(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, m.wants())
 }
 
-// stands is where the person is, to tell whether they moved.
+// stands is the person's place, to see whether they moved.
 type stands struct {
 	conv        *conversation
 	cursor, top int
@@ -182,7 +182,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		} else if back != nil {
 			m.list.seek(back.ID)
 		}
-		return m.reread() // also another one: it may have been the current one
+		return m.reread() // any conversation: it may have been the current one
 	case errMsg:
 		m.complain(msg.error)
 	default:
@@ -193,7 +193,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// wants reads what the screen shows and does not have.
+// wants reads what the screen shows and lacks.
 func (m *model) wants() tea.Cmd {
 	var cmds []tea.Cmd
 	if m.h == 0 {
@@ -215,7 +215,7 @@ func (m *model) wants() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// previewed shows beside the list or the tree what the cursor there is on.
+// previewed shows what is at the cursor of the list or the tree in the preview.
 func (m *model) previewed() tea.Cmd {
 	of := reading{columns: m.panes().preview.w, method: m.method == ansi.GraphemeWidth, on: m.readsOn}
 	if of.columns == 0 {
@@ -234,6 +234,6 @@ func (m *model) previewed() tea.Cmd {
 		return nil
 	}
 	b := m.conv.tree.Branches[r.Branch]
-	of.context, of.branch, of.position, of.revision = m.conv.c.ID, b.Name, r.Position, uint64(m.conv.info.Updated) // and not the branch's: tags stand there too
+	of.context, of.branch, of.position, of.revision = m.conv.c.ID, b.Name, r.Position, uint64(m.conv.info.Updated) // and not the branch's, since tags are shown there too
 	return m.show(of)
 }

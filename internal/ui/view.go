@@ -12,19 +12,19 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// span is a part of a line of the screen: from a column on, so many wide. 0 wide is not there.
+// span is a part of a line of the screen: its first column and its width. Width 0 means that it is not shown.
 type span struct{ x, w int }
 
 // panes are the parts of the screen from left to right.
 type panes struct{ list, tree, preview span }
 
-// The widths from which two panes and three stand beside each other.
+// The widths from which on two and three panes are shown.
 const (
 	twoPanes   = 72
 	threePanes = 140
 )
 
-// panes cuts the screen by its width: one pane, the one that keys go to; with the preview beside; with the list and the tree together.
+// panes divides the screen by its width: one pane, the one with the focus; that and the preview; or list, tree and preview.
 func (m *model) panes() panes {
 	switch {
 	case m.w < twoPanes:
@@ -48,7 +48,7 @@ func (m *model) panes() panes {
 
 func (m *model) listShown() bool { return m.panes().list.w > 0 }
 
-// body is how many lines are between the title and the status.
+// body returns how many lines are between the title and the status.
 func (m *model) body() int { return max(m.h-2-len(m.bottom()), 1) }
 
 // arrange fits everything to the screen.
@@ -60,7 +60,7 @@ func (m *model) arrange() {
 		m.left = m.focus
 	}
 	body := m.body() - m.question.height(m)
-	m.list.resize(m.list.count(), body-1) // a line for the filter
+	m.list.resize(m.list.count(), body-1) // one line is for the filter
 	if m.conv != nil {
 		m.conv.resize(len(m.conv.rows), body)
 	}
@@ -105,12 +105,12 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// cell is a string of exactly so many columns, made of text without styles.
+// cell returns a text in one style, cut or filled to exactly columns columns.
 func (m *model) cell(style screen.Style, s string, columns int) string {
 	return m.pen.Paint(style, m.fit(s, columns))
 }
 
-// fit cuts or fills plain text to so many columns.
+// fit cuts or fills plain text to columns columns.
 func (m *model) fit(s string, columns int) string {
 	s = m.shown(s)
 	n := m.width()(s)
@@ -120,8 +120,8 @@ func (m *model) fit(s string, columns int) string {
 	return s + strings.Repeat(" ", max(columns-n, 0))
 }
 
-// cut shortens text to so many columns, with an ellipsis, and gives its width. It adds up whole characters as the renderer measures them: where that disagrees with the
-// terminal, as with joined emoji, a line is cut too early and never too late.
+// cut shortens text to columns columns, with an ellipsis, and returns its width. It adds up whole characters as the renderer measures them: where that differs
+// from the terminal, as with joined emoji, the line is too short rather than too long.
 func (m *model) cut(s string, columns int) (string, int) {
 	if columns <= 0 {
 		return "", 0
@@ -138,7 +138,7 @@ func (m *model) cut(s string, columns int) (string, int) {
 	return s[:end] + "…", used + 1
 }
 
-// draw is a line of text in styles, of exactly so many columns.
+// draw returns a line of styled text with exactly columns columns.
 func (m *model) draw(l screen.Line, columns int, over screen.Style) string {
 	var b strings.Builder
 	left := columns
@@ -157,7 +157,7 @@ func (m *model) draw(l screen.Line, columns int, over screen.Style) string {
 	return b.String()
 }
 
-// fill makes lines of a width and so many of them.
+// fill returns exactly n lines of a width.
 func (m *model) fill(lines []screen.Line, columns, n int) []string {
 	out := make([]string, 0, n)
 	for _, l := range lines[:min(n, len(lines))] {
@@ -169,7 +169,7 @@ func (m *model) fill(lines []screen.Line, columns, n int) []string {
 	return out
 }
 
-// drawPanes draws the parts beside each other.
+// drawPanes draws the panes side by side.
 func (m *model) drawPanes(body int) []string {
 	p := m.panes()
 	var columns [][]string
@@ -222,7 +222,7 @@ func (m *model) drawList(columns, body int) []string {
 	return m.filled(lines, columns, body)
 }
 
-// emptyList says why no conversation is there.
+// emptyList says why there are no conversations.
 func emptyList(l *list) string {
 	switch {
 	case l.busy || !l.whole:
@@ -233,7 +233,7 @@ func emptyList(l *list) string {
 	return "no conversations yet; c makes one"
 }
 
-// selected is the style of the line at the cursor of a pane.
+// selected returns the style of a pane's line, if it is at the cursor.
 func (m *model) selected(is bool, in pane) screen.Style {
 	switch {
 	case is && m.focus == in:
@@ -252,7 +252,7 @@ func (m *model) filled(lines []string, columns, body int) []string {
 	return lines[:body]
 }
 
-// drawTree draws the rows that the screen has.
+// drawTree draws the rows on the screen.
 func (m *model) drawTree(columns, body int) []string {
 	v := m.conv
 	if v == nil {
@@ -273,7 +273,7 @@ func (m *model) drawTree(columns, body int) []string {
 	return m.filled(lines, columns, body)
 }
 
-// rowLine is a row as `tree` draws it: id, the names at it, tags, who said it and how it begins.
+// rowLine returns a row as `tree` draws it: id, branch names, tags, role and beginning.
 func (m *model) rowLine(r *screen.Row, columns int) screen.Line {
 	v := m.conv
 	line := screen.Line{{Text: r.First}}
@@ -309,7 +309,7 @@ func (m *model) rowLine(r *screen.Row, columns int) screen.Line {
 	return append(line, screen.Span{Text: e.Turn + " "}, screen.Span{Text: string(e.Role), Style: screen.RoleStyle(e.Role)}, screen.Span{Text: ": " + screen.Preview(e.Message)})
 }
 
-// names are the labels of the branches whose head a row is.
+// names returns the labels of the branches whose head is a row.
 func (m *model) names(r *screen.Row) screen.Line {
 	var out screen.Line
 	for _, i := range r.Heads {
@@ -326,13 +326,13 @@ func (m *model) names(r *screen.Row) screen.Line {
 	return out
 }
 
-// drawPreview draws the text beside.
+// drawPreview draws the preview.
 func (m *model) drawPreview(columns, body int) []string {
 	lines := m.previewText(columns)
 	return m.fill(lines[min(m.preview.top, max(len(lines)-1, 0)):], columns, body)
 }
 
-// previewText is what the preview has to show: the message, and the answers that come after it.
+// previewText returns the lines of the preview: the message, and the answers after it.
 func (m *model) previewText(columns int) []screen.Line {
 	p := &m.preview
 	lines := p.lines

@@ -6,13 +6,13 @@ import (
 	"github.com/chatctx/chatctx/internal/screen"
 )
 
-// lay makes the rows anew and keeps the cursor's line.
+// lay makes the rows again and keeps the cursor's line.
 func (v *conversation) lay() {
 	v.rows = v.tree.Rows(v.glyphs, v.folds)
 	v.resize(len(v.rows), v.height)
 }
 
-// here is the row at the cursor, nil where there is none.
+// here returns the row at the cursor, nil if there is none.
 func (v *conversation) here() *screen.Row {
 	if v.cursor >= len(v.rows) {
 		return nil
@@ -29,13 +29,13 @@ func (v *conversation) covers(r *screen.Row, owner screen.Place) bool {
 	switch r.Kind {
 	case screen.MessageRow:
 		return own == owner
-	case screen.FoldedRow: // it stands for branches too: whoever looks for one opens it
+	case screen.FoldedRow: // it stands for branches too, and opening it shows them
 		return own.Branch == owner.Branch && owner.Position >= own.Position
 	}
 	return own.Branch == owner.Branch && owner.Position >= own.Position && owner.Position < own.Position+r.Count
 }
 
-// find puts the cursor on a message, and opens what it is folded into.
+// find puts the cursor on a message, and opens the folds around it.
 func (v *conversation) find(p screen.Place) {
 	owner := v.tree.Owner(p)
 	for range len(v.tree.Branches) + 2 { // each round opens something, or is the last
@@ -52,7 +52,7 @@ func (v *conversation) find(p screen.Place) {
 	}
 }
 
-// openAround opens the folded sides that a message lies in; it reports whether there was one.
+// openAround opens the folded sides around a message, and reports whether there was one.
 func (v *conversation) openAround(owner screen.Place) bool {
 	for i := range v.rows {
 		r := &v.rows[i]
@@ -63,7 +63,7 @@ func (v *conversation) openAround(owner screen.Place) bool {
 	return false
 }
 
-// under reports whether a message comes after another on the way from the beginning.
+// under reports whether message p comes after message of on the path from the beginning, or is it.
 func (v *conversation) under(p, of screen.Place) bool {
 	last := screen.Place{Branch: p.Branch, Position: v.tree.Branches[p.Branch].Messages}
 	if p.Position > last.Position || of.Position > p.Position {
@@ -72,7 +72,7 @@ func (v *conversation) under(p, of screen.Place) bool {
 	return v.tree.Owner(screen.Place{Branch: p.Branch, Position: of.Position}) == of
 }
 
-// open unfolds a row and reports whether there was something to unfold.
+// open unfolds a row and reports whether there was anything to unfold.
 func (v *conversation) open(r *screen.Row) bool {
 	switch {
 	case r.Kind == screen.GapRow, r.Kind == screen.LeafRow && r.Count > 1:
@@ -96,7 +96,7 @@ func (v *conversation) setFold(m *map[screen.Place]bool, p screen.Place, on bool
 	}
 }
 
-// unfold opens the row at the cursor, or goes down where there is nothing to open.
+// unfold opens the row at the cursor, or goes down if there is nothing to open.
 func (v *conversation) unfold() {
 	if r := v.here(); r == nil || !v.open(r) {
 		v.by(1)
@@ -105,7 +105,7 @@ func (v *conversation) unfold() {
 	v.lay()
 }
 
-// fold closes the innermost open thing that the row at the cursor lies in: an open gap, an open leaf, the side. Where there is none it goes to the fork above.
+// fold closes the innermost open part around the row at the cursor: an open gap, an open leaf, or the side. If there is none, it goes to the fork above.
 func (v *conversation) fold() {
 	r := v.here()
 	if r == nil || r.Kind == screen.BeginRow {
@@ -127,7 +127,7 @@ func (v *conversation) fold() {
 	v.toFork(-1)
 }
 
-// innermost is the open gap or leaf that a row lies in.
+// innermost returns the open gap or leaf around a row.
 func (v *conversation) innermost(r *screen.Row) (at screen.Place, ok bool) {
 	for p := range v.folds.Open {
 		if p.Branch == r.Branch && p.Position <= r.Position && p.Position > at.Position && v.endOf(p) >= r.Position {
@@ -137,7 +137,7 @@ func (v *conversation) innermost(r *screen.Row) (at screen.Place, ok bool) {
 	return at, ok
 }
 
-// endOf is the last position of an open gap or leaf: up to the next fork or the end of the branch.
+// endOf returns the last position of an open gap or leaf: the next fork or the end of the branch.
 func (v *conversation) endOf(p screen.Place) int {
 	end := v.tree.Branches[p.Branch].Messages
 	for _, r := range v.rows {
@@ -148,7 +148,7 @@ func (v *conversation) endOf(p screen.Place) int {
 	return end
 }
 
-// toFork goes to the next fork point in a direction.
+// toFork goes to the next fork in a direction.
 func (v *conversation) toFork(step int) {
 	for i := v.cursor + step; i >= 0 && i < len(v.rows); i += step {
 		if v.rows[i].Fork {
@@ -165,7 +165,7 @@ func (v *conversation) toHead(branch int) {
 	}
 }
 
-// branchHere is the branch that a command at the cursor is about: the active one where it holds the message, else one whose head it is, else the one that is drawn.
+// branchHere returns the branch for a command at the cursor: the active one if it has the message, else one whose head it is, else the one that is drawn.
 func (v *conversation) branchHere() int {
 	r := v.here()
 	switch {
@@ -177,7 +177,7 @@ func (v *conversation) branchHere() int {
 	return r.Branch
 }
 
-// headHere is the branch at the cursor for what is done with a whole branch: one whose head the row is, else the one that is drawn.
+// headHere returns the branch at the cursor for commands about a whole branch: one whose head the row is, else the one that is drawn.
 func (v *conversation) headHere() int {
 	r := v.here()
 	switch {

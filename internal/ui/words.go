@@ -10,16 +10,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx/turn"
 )
 
-// commandInWords finds a command that words tell to type, with what it is about.
+// commandInWords matches a command in a message for a shell, with its arguments.
 var commandInWords = regexp.MustCompile(`\bchatctx ((?:tag|rules) rm|op log|sub (?:abandon|return)|[a-z]+)((?: (?:"[^"]*"|[0-9a-f-]*[0-9][0-9a-f-]*\b|--[a-z]+(?: (?:"[^"]*"|[A-Z]+))?))*)`)
 
-// keyFor says what does here what a command does in a shell. Commands that are not named have no key.
+// keyFor maps shell commands to the keys of this program. Other commands have no key.
 var keyFor = map[string]string{
 	"switch": "switch (s)", "pick": "pick (p)", "merge": "merge (M)", "tag rm": "take it away (T there, emptied)", "op log": "the journal (J)", "use": "the list (esc)", "new": "c in the list",
 	"ls": "the list (esc)", "undo": "undo (u)", "tree": "the tree",
 }
 
-// remedies are errors whose words are for a command line.
+// remedies replace the texts of errors that are meant for a command line.
 var remedies = []struct {
 	err  error
 	text string
@@ -29,7 +29,7 @@ var remedies = []struct {
 	{turn.ErrTokens, "the limit of tokens is reached; i and Enter go on"},
 }
 
-// inKeys says what went wrong for who sees this screen: what the words tell to type in a shell is a key here, where there is one.
+// inKeys returns an error's text for this screen: it replaces shell commands by keys, where there are any.
 func (m *model) inKeys(err error) string {
 	text := err.Error()
 	for _, r := range remedies {
