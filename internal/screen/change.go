@@ -10,7 +10,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// The names under which tools take a file, its new content, and a piece of it with what takes its place.
+// The argument names that tools use for a file, its new content, a part of it, and the replacement of that.
 var (
 	pathNames    = []string{"file_path", "path", "file", "filename"}
 	contentNames = []string{"content", "contents", "new_content", "text"}
@@ -21,7 +21,8 @@ var (
 // largestDiff bounds what is compared, in bytes.
 const largestDiff = 1 << 20
 
-// FileChange finds in a call's arguments what becomes of a file: all of it, which it reads for that, or a piece.
+// FileChange returns the change of a file according to a call's arguments: of the whole file, which it reads for this, or of a part. ok reports whether there
+// is one.
 func FileChange(raw json.RawMessage) (before, after, name string, ok bool) {
 	var args map[string]any
 	if json.Unmarshal(raw, &args) != nil {
@@ -53,16 +54,16 @@ func FileChange(raw json.RawMessage) (before, after, name string, ok bool) {
 	return string(is), content, name, err == nil
 }
 
-// DiffLine is a line of a diff. Sign is + or - for one that only one text has, a space for one that both have, 0 for lines that are left out.
+// DiffLine is a line of a diff. Sign is + or - for a line of only one text, a space for one of both, and 0 for lines that are left out.
 type DiffLine struct {
 	Sign byte
 	Text string
 }
 
-// contextLines are shown around a change, at most as many.
+// contextLines is how many lines are shown around a change at most.
 const contextLines = 3
 
-// LineDiff gives the lines that differ, with some around them.
+// LineDiff returns the lines that differ, with some lines around them.
 func LineDiff(before, after string) []DiffLine {
 	d := diffmatchpatch.New()
 	a, b, lines := d.DiffLinesToChars(before, after)
@@ -89,7 +90,7 @@ func diffLines(out []DiffLine, sign byte, lines []string) []DiffLine {
 	return out
 }
 
-// sameLines adds the lines after a change and before the next.
+// sameLines adds the lines after one change and before the next.
 func sameLines(out []DiffLine, lines []string, after, before bool) []DiffLine {
 	head, tail := 0, 0
 	if after {

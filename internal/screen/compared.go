@@ -8,16 +8,16 @@ import (
 	"github.com/chatctx/chatctx/chatctx/compare"
 )
 
-// minColumn is the least width of a column that can be read; gap stands between two.
+// minColumn is the smallest width of a readable column; gap separates two columns.
 const (
 	minColumn = 24
 	gap       = " │ "
 )
 
-// EditStyle is how a stretch looks that only one side has.
+// EditStyle is the style of text that only one side has.
 var EditStyle = map[compare.Kind]Style{compare.Gone: Red | Strike, compare.New: Green}
 
-// WithSigns marks a stretch where there are no colours.
+// WithSigns marks an edit without colours.
 func WithSigns(e compare.Edit) string {
 	switch e.Kind {
 	case compare.Gone:
@@ -28,8 +28,8 @@ func WithSigns(e compare.Edit) string {
 	return e.Text
 }
 
-// Compared is a comparison as lines of a width: in columns, or below each other where they do not fit. Words that the first has not are marked, with signs where there is no
-// colour.
+// Compared returns a comparison as lines of a width: in columns, or one below the other if these do not fit. Words that the first one lacks are marked, with
+// signs if there is no colour.
 func Compared(t *compare.Table, columns int, width Width, color bool) []Line {
 	c := &compared{Table: t, color: color, width: width}
 	if t.Ancestor != nil {
@@ -56,7 +56,7 @@ func Compared(t *compare.Table, columns int, width Width, color bool) []Line {
 	return c.lines
 }
 
-// compared lays a comparison out.
+// compared lays out a comparison.
 type compared struct {
 	*compare.Table
 	color bool
@@ -68,7 +68,7 @@ func (c *compared) add(style Style, format string, args ...any) {
 	c.lines = append(c.lines, Line{{fmt.Sprintf(format, args...), style}})
 }
 
-// beside puts the cells of a turn beside each other.
+// beside puts the cells of a turn side by side.
 func (c *compared) beside(turn *compare.ComparedTurn, each int) {
 	cells, most := make([][]Line, len(c.Columns)), 0
 	for i := range cells {
@@ -92,7 +92,7 @@ func (c *compared) beside(turn *compare.ComparedTurn, each int) {
 	}
 }
 
-// cell are a cell's lines: the column's name, its figures, its text.
+// cell returns the lines of a cell: the column's name, its figures, its text.
 func (c *compared) cell(turn *compare.ComparedTurn, column, columns int) []Line {
 	var lines []Line
 	add := func(spans ...Span) { lines = append(lines, Wrap(spans, columns, c.width, nil, nil)...) }

@@ -1,6 +1,6 @@
-// Package screen is what a conversation looks like on a terminal: text that is safe to print, measured and cut, messages and calls as text, the branches as a
-// tree, Markdown as lines.
+// Package screen lays out conversations for a terminal: it makes text safe to print, measures and cuts it, and renders messages and calls as text, branches as
+// a tree, and Markdown as lines.
 //
-// Everything that comes from a model, a file or another program goes through Clean, or through something here that does so, before it is printed. The package prints
-// nothing and reads nothing but what it is given.
+// Everything from a model, a file or another program passes through Clean, or through a function here that uses it, before it is printed. The package prints
+// nothing. Only FileChange reads anything but its arguments.
 package screen

@@ -6,7 +6,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Style is how a piece of a line looks: any of the flags together.
+// Style is the style of a piece of a line: any combination of the flags.
 type Style uint16
 
 // The flags.
@@ -24,10 +24,10 @@ const (
 	Cyan
 )
 
-// codes are the flags' numbers in a terminal's sequence.
+// codes are the flags' numbers in a terminal's escape sequence.
 var codes = [...]string{"1", "2", "3", "4", "9", "7", "31", "32", "33", "34", "36"}
 
-// colours are the flags that NO_COLOR takes away.
+// colours are the flags that NO_COLOR turns off.
 const colours = Red | Green | Yellow | Blue | Cyan
 
 // Pen writes styles for a terminal.
@@ -36,7 +36,7 @@ type Pen struct {
 	Color  bool
 }
 
-// Paint gives text a style, as far as the pen can. The text holds no line end.
+// Paint returns a text in a style, as far as the pen has it. The text must have no line end.
 func (p Pen) Paint(style Style, s string) string {
 	if !p.Color {
 		style &^= colours
@@ -72,10 +72,10 @@ type Span struct {
 	Style Style
 }
 
-// Line is a line of text in styles.
+// Line is a line of styled text.
 type Line []Span
 
-// Paint is the line for a terminal.
+// Paint returns the line for a terminal.
 func (l Line) Paint(p Pen) string {
 	if len(l) == 1 {
 		return p.Paint(l[0].Style, l[0].Text)
@@ -87,7 +87,7 @@ func (l Line) Paint(p Pen) string {
 	return b.String()
 }
 
-// Text is the line without its styles.
+// Text returns the line without its styles.
 func (l Line) Text() string {
 	var b strings.Builder
 	for _, s := range l {
@@ -96,10 +96,11 @@ func (l Line) Text() string {
 	return b.String()
 }
 
-// Width tells how many columns a text takes.
+// Width returns how many columns a text takes.
 type Width func(string) int
 
-// Widest is how many columns a text takes on a terminal that does not join characters, or on one that does: the more of both. Lines that are cut by it fit either.
+// Widest returns how many columns a text takes on a terminal that joins characters or on one that does not, whichever is more. Lines that are cut by it fit on
+// both.
 func Widest(s string) int {
 	n := 0
 	for g := uniseg.NewGraphemes(s); g.Next(); {
@@ -112,8 +113,8 @@ func Widest(s string) int {
 	return n
 }
 
-// Wrap cuts text of several styles into lines of a width at its words. The first line begins with first and the others with rest. A word that is longer than a line is
-// cut between characters.
+// Wrap cuts styled text into lines of a width, at words. The first line begins with first and the others with rest. A word that is longer than a line is cut
+// between characters.
 func Wrap(spans []Span, columns int, width Width, first, rest Line) []Line {
 	w := &wrapper{columns: columns, width: width, rest: rest}
 	w.begin(first)
@@ -128,7 +129,7 @@ func Wrap(spans []Span, columns int, width Width, first, rest Line) []Line {
 	return append(w.lines, w.trimmed())
 }
 
-// wordEnd is where the first word or the first run of spaces ends; a line end is a word of its own.
+// wordEnd returns where the first word or the first run of spaces ends; a line end is a word of its own.
 func wordEnd(s string) int {
 	if s[0] == '\n' {
 		return 1
@@ -149,9 +150,9 @@ type wrapper struct {
 	lines   []Line
 	line    Line
 	used    int
-	indent  int // columns of the line's beginning
+	indent  int // the width of the line's beginning
 	pending Line
-	waits   int // columns of what is pending: a word that may go on in another style
+	waits   int // the width of what is pending: a word that may continue in another style
 	spaces  Line
 	gap     int
 }
@@ -164,7 +165,7 @@ func (w *wrapper) begin(with Line) {
 	w.indent = w.used
 }
 
-// word takes a word, a run of spaces or a line end.
+// word adds a word, a run of spaces or a line end.
 func (w *wrapper) word(s string, style Style) {
 	switch s[0] {
 	case '\n':
@@ -179,7 +180,7 @@ func (w *wrapper) word(s string, style Style) {
 	}
 }
 
-// flush puts the word that waits on this line or the next.
+// flush puts the pending word on this line or the next.
 func (w *wrapper) flush() {
 	if len(w.pending) == 0 {
 		return
@@ -199,7 +200,7 @@ func (w *wrapper) flush() {
 	w.pending, w.waits = nil, 0
 }
 
-// hard puts a word that is longer than a line, a character after the other.
+// hard adds a word that is longer than a line, character by character.
 func (w *wrapper) hard(s Span) {
 	begin, end := 0, 0
 	cut := func() {
@@ -226,7 +227,7 @@ func (w *wrapper) breakLine() {
 	w.begin(w.rest)
 }
 
-// trimmed is the line without spaces at its end.
+// trimmed returns the line without spaces at its end.
 func (w *wrapper) trimmed() Line {
 	l := w.line
 	for len(l) > 0 {
@@ -240,7 +241,7 @@ func (w *wrapper) trimmed() Line {
 	return l
 }
 
-// Hard cuts text into lines of a width wherever they are full: for what has to stay as it is, as program text.
+// Hard cuts text into lines wherever they are full, for text that must stay unchanged, such as code.
 func Hard(s string, style Style, columns int, width Width, begin Line) []Line {
 	var lines []Line
 	for _, text := range strings.Split(s, "\n") {

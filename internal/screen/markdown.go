@@ -14,17 +14,17 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown is made at its first use: most commands show none.
+// markdown is made at its first use, since most commands show none.
 var markdown = sync.OnceValue(func() parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
 })
 
-// Markdown renders a text as lines of a width. Everything in it is made safe for a terminal; no line is left out, and a link shows where it leads.
+// Markdown renders a text as lines of a width. Everything in it is made safe for a terminal; no line is left out, and links show their target.
 func Markdown(source string, columns int, width Width) []Line {
 	return rendered(source, false, columns, width)
 }
 
-// Typed is Markdown for what a person has typed, who means the line breaks.
+// Typed is Markdown for a text that a person typed, which keeps the line breaks.
 func Typed(source string, columns int, width Width) []Line {
 	return rendered(source, true, columns, width)
 }
@@ -35,19 +35,19 @@ func rendered(source string, breaks bool, columns int, width Width) []Line {
 	return m.lines
 }
 
-// readable is clean text with line ends of one kind.
+// readable returns clean text with uniform line ends.
 func readable(s string) string { return Clean(strings.ReplaceAll(s, "\r\n", "\n")) }
 
 // marker renders a document.
 type marker struct {
 	source  []byte
-	breaks  bool // a line break is one
+	breaks  bool // line breaks are kept
 	columns int
 	width   Width
 	lines   []Line
 }
 
-// blocks renders the children of a block with a blank line between them. The first line begins with first, the others with rest.
+// blocks renders the children of a block with blank lines between them. The first line begins with first, the others with rest.
 func (m *marker) blocks(of ast.Node, first, rest Line) {
 	for n := of.FirstChild(); n != nil; n = n.NextSibling() {
 		if n != of.FirstChild() && !isTight(n) {
@@ -58,7 +58,7 @@ func (m *marker) blocks(of ast.Node, first, rest Line) {
 	}
 }
 
-// isTight reports whether no blank line stands before a block.
+// isTight reports whether no blank line comes before a block.
 func isTight(n ast.Node) bool {
 	if list, ok := n.Parent().(*ast.List); ok {
 		return list.IsTight
@@ -71,7 +71,7 @@ func isTight(n ast.Node) bool {
 	return ok && list.IsTight
 }
 
-// bare is the beginning of a line without anything after it.
+// bare returns the beginning of a line with nothing after it.
 func (m *marker) bare(l Line) Line {
 	w := &wrapper{line: append(Line{}, l...)}
 	return w.trimmed()
@@ -128,7 +128,7 @@ func (m *marker) list(n *ast.List, first, rest Line) {
 	}
 }
 
-// code is what stays as it is, behind a bar.
+// code renders a block unchanged, behind a bar.
 func (m *marker) code(n ast.Node, first, rest Line) {
 	var b strings.Builder
 	lines := n.Lines()
@@ -151,7 +151,7 @@ func (m *marker) code(n ast.Node, first, rest Line) {
 	m.lines = append(m.lines, all...)
 }
 
-// table draws columns where they have room, else a row after the other.
+// table draws columns if they have room, else one row after the other.
 func (m *marker) table(n *tables.Table, first, rest Line) {
 	var rows [][]Line
 	var wide []int
@@ -191,7 +191,7 @@ func (m *marker) table(n *tables.Table, first, rest Line) {
 	}
 }
 
-// inline renders what is inside a paragraph.
+// inline renders the content of a paragraph.
 func (m *marker) inline(of ast.Node, style Style) []Span {
 	var out []Span
 	for n := of.FirstChild(); n != nil; n = n.NextSibling() {
@@ -237,7 +237,7 @@ func (m *marker) inline(of ast.Node, style Style) []Span {
 	return out
 }
 
-// words are text as it is meant: escapes and entities resolved, and safe all the same.
+// words returns text with escapes and entities resolved, made safe.
 func (m *marker) words(b []byte, raw bool) string {
 	if !raw {
 		b = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
@@ -245,7 +245,7 @@ func (m *marker) words(b []byte, raw bool) string {
 	return strings.ReplaceAll(Clean(string(b)), "\n", " ")
 }
 
-// link shows the words and where they lead, once where both are the same.
+// link renders the words and the target of a link, only once if they are the same.
 func (m *marker) link(n ast.Node, to string, style Style) []Span {
 	words := m.inline(n, style|Underline)
 	if to = OneLine(to); to == "" || Line(words).Text() == to {
@@ -254,7 +254,7 @@ func (m *marker) link(n ast.Node, to string, style Style) []Span {
 	return append(words, Span{" (" + to + ")", style | Dim})
 }
 
-// plain is the text of a code span.
+// plain returns the text of a code span.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {

@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// StateWords say what is out of the ordinary about a message. mark is the one that its context has for it.
+// StateWords returns what is unusual about a message. mark is its mark in the context.
 func StateWords(e *chatctx.Entry, mark string) []string {
 	var words []string
 	add := func(on bool, word string) {
@@ -28,8 +28,8 @@ func StateWords(e *chatctx.Entry, mark string) []string {
 	return words
 }
 
-// Body is a message's content as text: words as they are but for control characters, everything else as a line that names it. Thinking is shown in full where full is
-// set.
+// Body returns a message's content as text: words unchanged except for control characters, everything else as a line that names it. With full, thinking is
+// included.
 func Body(m *chatctx.Message, full bool) string {
 	var parts []string
 	placed := map[string]bool{}
@@ -57,7 +57,7 @@ func Body(m *chatctx.Message, full bool) string {
 	return strings.TrimRight(strings.Join(parts, "\n"), "\n")
 }
 
-// PartText is one part as text.
+// PartText returns one part as text.
 func PartText(p *pool.Part, full bool) string {
 	switch p.Type {
 	case pool.TextPart:
@@ -85,7 +85,7 @@ func PartText(p *pool.Part, full bool) string {
 	return fmt.Sprintf("[%s %s]", Clean(p.Type), Cut(OneLine(string(p.Raw)), 80))
 }
 
-// CallLine is a call on one line. It is named MESSAGE:INDEX, counted from 1; index counts from 0.
+// CallLine returns a call on one line. The line names it MESSAGE:INDEX, with an index from 1; the parameter counts from 0.
 func CallLine(m *chatctx.Message, index int) string {
 	c := &m.Calls[index]
 	state := string(c.Status)
@@ -98,7 +98,7 @@ func CallLine(m *chatctx.Message, index int) string {
 	return fmt.Sprintf("→ %s(%s)  call %s:%d, %s", Clean(c.Tool), Cut(OneLine(string(Compact(c.Arguments))), 200), chatctx.Short(m.ID), index+1, state)
 }
 
-// ResultText is a tool's answer.
+// ResultText returns a tool's result as text.
 func ResultText(res *pool.Result, full bool) string {
 	head := "← "
 	if res.IsError {
@@ -117,7 +117,7 @@ func ResultText(res *pool.Result, full bool) string {
 	return head + Clean(res.Text)
 }
 
-// Preview is the beginning of a message on one line.
+// Preview returns the beginning of a message on one line.
 func Preview(m *chatctx.Message) string {
 	for i := range m.Content {
 		if p := &m.Content[i]; p.Type == pool.TextPart && strings.TrimSpace(p.Text) != "" {
@@ -127,7 +127,7 @@ func Preview(m *chatctx.Message) string {
 	return OneLine(Body(m, false))
 }
 
-// Compact is JSON without white space, or what it is given where that is no JSON.
+// Compact returns JSON without white space; it returns anything else unchanged.
 func Compact(raw json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -136,7 +136,7 @@ func Compact(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// Pretty is JSON on lines, with everything shown that somebody who decides about it has to see.
+// Pretty returns indented JSON, with everything visible for a decision about it.
 func Pretty(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -145,7 +145,7 @@ func Pretty(raw json.RawMessage) string {
 	return Plainly(b.String())
 }
 
-// RulingLine says what the rules say of a call, and why.
+// RulingLine returns the rules' decision about a call, and the reason.
 func RulingLine(j *chatctx.Ruling) string {
 	switch {
 	case j.Rule == nil:

@@ -8,25 +8,25 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// mostShown bounds how much of one text is laid out as lines, in bytes.
+// mostShown bounds how much of one text is laid out, in bytes.
 const mostShown = 256 << 10
 
-// Page is a message as lines of a width: a header, its words as Markdown, and all else that it holds, up to a limit. mark is the one that its context has for it.
+// Page returns a message as lines of a width: a header, its words as Markdown, and everything else in it, up to a limit. mark is its mark in the context.
 func Page(e *chatctx.Entry, mark string, columns int, width Width) []Line {
 	return (&page{columns: columns, width: width, full: true, calls: callLines, most: mostShown}).lines(e, mark)
 }
 
-// Brief is a message as a list of many shows it: the header, its words as Markdown, a line for each call, and all of a result. Thinking is shown where full is set.
+// Brief returns a message as a list shows it: the header, its words as Markdown, a line for each call, and the whole result. With full, thinking is included.
 func Brief(e *chatctx.Entry, mark string, full bool, columns int, width Width) []Line {
 	return (&page{columns: columns, width: width, full: full, calls: callBrief}).lines(e, mark)
 }
 
-// page lays a message out.
+// page lays out a message.
 type page struct {
 	columns int
 	width   Width
 	full    bool
-	most    int // bytes of one text, 0 for all
+	most    int // bytes of one text, 0 for no limit
 	calls   func(m *chatctx.Message, index, columns int, width Width) []Line
 }
 
@@ -61,7 +61,7 @@ func (p *page) lines(e *chatctx.Entry, mark string) []Line {
 	return lines
 }
 
-// words are a text's lines as Markdown; a user's keep their breaks.
+// words returns a text's lines as Markdown; a user's text keeps its breaks.
 func (p *page) words(role pool.Role, text string) []Line {
 	render := Markdown
 	if role == pool.User {
@@ -74,7 +74,7 @@ func (p *page) words(role pool.Role, text string) []Line {
 	return append(lines, Line{{fmt.Sprintf("… %s more", Size(int64(len(text)-p.most))), Dim}})
 }
 
-// RoleStyle is how a role is written.
+// RoleStyle returns the style of a role.
 func RoleStyle(role pool.Role) Style {
 	switch role {
 	case pool.User:
@@ -85,7 +85,7 @@ func RoleStyle(role pool.Role) Style {
 	return Cyan
 }
 
-// header says where a message stands, who said it, when, with which model.
+// header returns the place, role, time and model of a message.
 func header(e *chatctx.Entry, mark string) []Span {
 	var spans []Span
 	if e.Queued {
@@ -111,7 +111,7 @@ func header(e *chatctx.Entry, mark string) []Span {
 	return spans
 }
 
-// callLines are a call with all that it would run.
+// callLines returns a call with everything that it would run.
 func callLines(m *chatctx.Message, index, columns int, width Width) []Line {
 	c := &m.Calls[index]
 	lines := Wrap([]Span{{"→ " + OneLine(c.Tool), Bold}, {fmt.Sprintf("  call %s:%d, %s", chatctx.Short(m.ID), index+1, chatctx.CallState(c.Status, c.Execution)), Dim}}, columns, width, nil, Line{{"  ", 0}})
@@ -124,12 +124,12 @@ func callLines(m *chatctx.Message, index, columns int, width Width) []Line {
 	return append(lines, Hard(limited(Pretty(c.Arguments)), Cyan, columns, width, Line{{"  ", 0}})...)
 }
 
-// callBrief is a call on one line.
+// callBrief returns a call on one line.
 func callBrief(m *chatctx.Message, index, columns int, width Width) []Line {
 	return Wrap([]Span{{CallLine(m, index), 0}}, columns, width, nil, Line{{"  ", 0}})
 }
 
-// result is a tool's answer, as it is.
+// result returns a tool's result, unchanged.
 func (p *page) result(res *pool.Result) []Line {
 	style := Style(0)
 	if res.IsError {

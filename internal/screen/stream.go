@@ -6,15 +6,15 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Stream renders Markdown while it comes. A block is whole once another one begins on a line of its own; it is rendered once then, and nothing that was given is
-// changed later. The lines of a text are the same however it was cut, but for links that are defined after the block that uses them.
+// Stream renders Markdown as it arrives. A block is complete once another one begins on a line of its own; then it is rendered once, and lines that were
+// returned never change. The lines do not depend on how the text was cut, except for links that are defined after the block that uses them.
 type Stream struct {
 	rest  string // from the beginning of the block that may still change
 	held  string // a carriage return, which may be half of a line end
-	begun bool   // lines were given
+	begun bool   // lines were returned
 }
 
-// Add takes more of the text and gives the lines of the blocks that are whole with it.
+// Add adds text and returns the lines of the blocks that are complete now.
 func (s *Stream) Add(more string, columns int, width Width) []Line {
 	more, s.held = s.held+more, ""
 	if whole, ok := strings.CutSuffix(more, "\r"); ok {
@@ -33,7 +33,7 @@ func (s *Stream) Add(more string, columns int, width Width) []Line {
 	return lines
 }
 
-// Rest are the lines of what may still change.
+// Rest returns the lines of the part that may still change.
 func (s *Stream) Rest(columns int, width Width) []Line {
 	if strings.TrimSpace(s.rest) == "" {
 		return nil
@@ -41,7 +41,7 @@ func (s *Stream) Rest(columns int, width Width) []Line {
 	return s.lines(s.rest, columns, width)
 }
 
-// lines are those of blocks, after an empty one where some were given before.
+// lines returns the lines of blocks, after an empty one if there were blocks before.
 func (s *Stream) lines(source string, columns int, width Width) []Line {
 	lines := Markdown(source, columns, width)
 	if s.begun && len(lines) > 0 {
@@ -50,7 +50,7 @@ func (s *Stream) lines(source string, columns int, width Width) []Line {
 	return lines
 }
 
-// lastBlock is where the last block of a text begins, 0 where there is no other before it.
+// lastBlock returns where the last block of a text begins, 0 if it is the only one.
 func lastBlock(source string) int {
 	last := markdown().Parse(text.NewReader([]byte(source))).LastChild()
 	if last == nil || last.PreviousSibling() == nil || last.Pos() <= 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Clean makes text safe for a terminal: control characters, which could move the cursor or worse, are shown as escapes. Line ends and tabs stay.
+// Clean makes text safe for a terminal: it shows control characters, which could move the cursor or worse, as escapes. Line ends and tabs stay.
 func Clean(s string) string { return escape(s, textEscape) }
 
-// Plainly is Clean for what somebody decides about: characters that take no room, or turn the direction of a text, are shown as escapes too.
+// Plainly is Clean for text that a person decides about: it also shows invisible characters and those that change the direction of a text as escapes.
 func Plainly(s string) string {
 	if strings.IndexFunc(s, hiddenRune) < 0 {
 		return Clean(s)
@@ -33,12 +33,12 @@ func Plainly(s string) string {
 	return Clean(b.String())
 }
 
-// hiddenRune tells the characters that nobody sees.
+// hiddenRune reports whether a character is invisible.
 func hiddenRune(c rune) bool {
 	return unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// escape writes the characters of s that are not safe for a terminal as format says.
+// escape replaces the characters of s that are not safe for a terminal, using format.
 func escape(s, format string) string {
 	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
 		return s
@@ -54,7 +54,7 @@ func escape(s, format string) string {
 	return b.String()
 }
 
-// How escape writes a character: in text, and inside JSON, which stays the same JSON.
+// The formats of escape: for text, and for JSON, which stays the same JSON.
 const (
 	textEscape = `\x%02x`
 	jsonEscape = `\u%04x`
@@ -67,10 +67,10 @@ func unsafeRune(c rune) bool {
 // CleanJSON makes JSON safe for a terminal; it stays the same JSON.
 func CleanJSON(s string) string { return escape(s, jsonEscape) }
 
-// JSONWriter passes JSON on to a terminal: what is not safe there is written as JSON's own escapes. A character may come in two writes.
+// JSONWriter returns a writer that passes JSON on to a terminal, with unsafe characters as JSON escapes. A character may be split between two writes.
 func JSONWriter(w io.Writer) io.Writer { return &safeWriter{w: w, format: jsonEscape} }
 
-// TextWriter passes text on to a terminal, made safe as Clean does. A character may come in two writes.
+// TextWriter returns a writer that passes text on to a terminal, made safe as by Clean. A character may be split between two writes.
 func TextWriter(w io.Writer) io.Writer { return &safeWriter{w: w, format: textEscape} }
 
 type safeWriter struct {
@@ -95,7 +95,7 @@ func (s *safeWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// OneLine is clean text with every run of white space as one space. Of a long text it gives more than any line of a terminal holds.
+// OneLine returns clean text with each run of white space as one space. It cuts a long text, but to more than a terminal's line.
 func OneLine(s string) string {
 	const enough = 4096
 	if len(s) > enough {
@@ -104,7 +104,7 @@ func OneLine(s string) string {
 	return Clean(strings.Join(strings.Fields(s), " "))
 }
 
-// Cut shortens s to width columns, with an ellipsis where something is left out.
+// Cut shortens s to width columns, with an ellipsis if anything is left out.
 func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -132,7 +132,7 @@ func Pad(s string, width int) string {
 	return s
 }
 
-// Titled is how text names a context.
+// Titled returns the name of a context for text.
 func Titled(title string, id chatctx.ID) string {
 	if title == "" {
 		return chatctx.Short(id)
@@ -140,10 +140,10 @@ func Titled(title string, id chatctx.ID) string {
 	return fmt.Sprintf("“%s”", Cut(OneLine(title), 60))
 }
 
-// Count is "1 message", "3 messages".
+// Count returns a number with its noun: "1 message", "3 messages".
 func Count(n int, what string) string { return plural.Count(n, what) }
 
-// Size is a number of bytes for people.
+// Size returns a number of bytes for people.
 func Size(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -156,7 +156,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// Moment is a time for people, in their zone; "" for one that is not known.
+// Moment returns a time for people, in their zone; "" if it is unknown.
 func Moment(t pool.Time) string {
 	if t == 0 {
 		return ""
@@ -164,8 +164,8 @@ func Moment(t pool.Time) string {
 	return t.Time().Local().Format("2006-01-02 15:04")
 }
 
-// Unjoined is text that takes as many columns on a terminal that joins emoji as on one that does not: joiners, skin tones and the sign for a coloured look are left out. A family is
-// shown as its members.
+// Unjoined returns text that is equally wide on terminals that join emoji and on those that do not: without joiners, skin tones and the selector for a coloured
+// look. A family is shown as its members.
 func Unjoined(s string) string {
 	joins := func(c rune) bool { return c == '\u200d' || c == '\ufe0f' || c >= 0x1f3fb && c <= 0x1f3ff }
 	if strings.IndexFunc(s, joins) < 0 {

@@ -6,22 +6,22 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Tree is how a context's branches are drawn as they leave one another. Each message that several branches share is drawn once. It is made of the branches alone;
-// what the messages say is for whoever prints the rows.
+// Tree says how a context's branches are drawn as they leave one another. Each message that several branches share is drawn once. It is made only from the
+// branches; the printer of the rows reads the messages.
 type Tree struct {
 	Branches []*chatctx.TreeBranch
-	children [][]int // of each branch those that leave it after its own beginning, by where they leave
-	parents  []int   // the branch on whose own messages each hangs, -1 for none
+	children [][]int // for each branch, those that leave it after its own beginning, by where they leave
+	parents  []int   // for each branch, the one whose own messages it leaves, -1 for none
 	roots    []int   // those that share nothing with an earlier one
-	weight   []int   // branches that hang on each, itself counted
+	weight   []int   // for each branch, the number of branches that hang on it, including itself
 	small    bool    // few enough branches to show the end of each
-	heavy    bool    // nested so deep that the line goes on where most branches are
+	heavy    bool    // so deeply nested that the straight line follows the most branches
 }
 
-// Glyphs are the characters that a tree is drawn with.
+// Glyphs are the characters with which a tree is drawn.
 type Glyphs struct{ Dot, Head, Fold, Bar, Fork string }
 
-// The glyphs of a terminal with box drawing, and of one with ASCII alone.
+// The glyphs for terminals with box drawing characters, and for ASCII only.
 var (
 	LineGlyphs  = Glyphs{"○", "●", "┆", "│ ", "├─"}
 	PlainGlyphs = Glyphs{"o", "*", ":", "| ", "|-"}
@@ -59,7 +59,7 @@ func NewTree(branches []*chatctx.TreeBranch) *Tree {
 	return t
 }
 
-// Messages counts those that the tree draws: shared ones once.
+// Messages returns the number of messages that the tree draws: shared ones count once.
 func (t *Tree) Messages() int {
 	total := 0
 	for _, b := range t.Branches {
@@ -68,10 +68,10 @@ func (t *Tree) Messages() int {
 	return total
 }
 
-// Place is a message by its place on a branch of the tree: the branch as a number of the list, counted from 0, and the position from 1.
+// Place is the place of a message on a branch of the tree: the index of the branch, from 0, and the position, from 1.
 type Place struct{ Branch, Position int }
 
-// Owner is the place of a message on the branch whose own it is: the same for all branches that share it.
+// Owner returns the place of a message on the branch that owns it: the same for all branches that share it.
 func (t *Tree) Owner(p Place) Place {
 	for t.parents[p.Branch] >= 0 && p.Position <= t.Branches[p.Branch].Shared {
 		p.Branch = t.parents[p.Branch]
@@ -88,34 +88,34 @@ func (t *Tree) Holds(branch int, p Place) bool {
 const (
 	MessageRow = iota
 	GapRow     // Count messages that are not drawn, from Place on
-	LeafRow    // a branch that nothing leaves, on one line: Place is its first own message, Count how many it has
-	FoldedRow  // a side that is folded: Place is its first message, Count how many messages and Hidden how many branches are not drawn
-	BeginRow   // the beginning, where branches are empty or share nothing; it is no message
+	LeafRow    // a branch that no other leaves, on one line: Place is its first own message, Count the number of them
+	FoldedRow  // a folded side: Place is its first message, Count the messages and Hidden the branches that are not drawn
+	BeginRow   // the beginning, if branches are empty or share nothing; it is not a message
 )
 
 // Row is one line of the tree.
 type Row struct {
 	Kind int
 	Place
-	First string // what stands before the message, with the glyph
-	Rest  string // what stands before its further lines
+	First string // the text before the message, with the glyph
+	Rest  string // the text before its further lines
 	Count int
-	// Hidden counts the branches that a folded row stands for.
+	// Hidden is the number of branches for which a folded row stands.
 	Hidden int
 	Heads  []int // the branches whose head this message is, the active one first
 	Fork   bool  // other branches leave after this message
-	Depth  int   // how many sides it lies in
-	// Side is where the side begins that the row lies in: the first message of it, the zero Place for the trunk.
+	Depth  int   // the number of sides around it
+	// Side is the first message of the side with the row, the zero Place for the trunk.
 	Side Place
 }
 
-// Folds say which rows are drawn otherwise than `tree` draws them: gaps that are open, by their first message, and sides that are folded, by theirs.
+// Folds say which rows are drawn differently than by `tree`: open gaps and folded sides, each by its first message.
 type Folds struct {
 	Open   map[Place]bool
 	Folded map[Place]bool
 }
 
-// Rows lays the tree out, oldest message first.
+// Rows lays out the tree, the oldest message first.
 func (t *Tree) Rows(g Glyphs, f Folds) []Row {
 	l := &layout{Tree: t, g: g, folds: f}
 	var roots []int
@@ -125,7 +125,7 @@ func (t *Tree) Rows(g Glyphs, f Folds) []Row {
 		}
 	}
 	heads := l.heads(nil, t.roots, 0)
-	if len(heads) > 0 || len(roots) > 1 { // else the first message is the beginning
+	if len(heads) > 0 || len(roots) > 1 { // otherwise the first message is the beginning
 		l.rows = append(l.rows, Row{Kind: BeginRow, First: g.Dot + " ", Heads: heads, Fork: len(roots) > 1})
 	}
 	if len(roots) > 0 {
@@ -142,14 +142,14 @@ type layout struct {
 	rows  []Row
 }
 
-// side is what a branch is drawn beside.
+// side is a line of drawing beside which a branch is drawn.
 type side struct {
 	prefix string
 	depth  int
 	begin  Place
 }
 
-// draw adds branch b from after a position on, and what leaves it. The first line begins with first, the others with the side's prefix.
+// draw adds branch b from after a position on, and the branches that leave it. The first line begins with first, the others with the side's prefix.
 func (l *layout) draw(b, after int, first string, in side) {
 	for {
 		here, next := l.nextFork(b, after)
@@ -172,7 +172,7 @@ func (l *layout) add(r Row, in side) {
 	l.rows = append(l.rows, r)
 }
 
-// sides adds all but one of the branches that go on after a position, and gives the one that goes straight on.
+// sides adds all but one of the branches that continue after a position, and returns the one that goes straight on.
 func (l *layout) sides(onward []int, position int, in side) (trunk int) {
 	trunk = l.trunk(onward, position)
 	for _, b := range onward {
@@ -200,7 +200,7 @@ func (l *layout) folded(begin Place, first string, in side) {
 	l.add(r, in)
 }
 
-// under counts the messages and branches from a place on, with all that leave there.
+// under returns the numbers of messages and branches from a place on, with all branches that leave there.
 func (l *layout) under(p Place) (messages, branches int) {
 	messages, branches = l.Branches[p.Branch].Messages-p.Position+1, 1
 	for _, c := range l.children[p.Branch] {
@@ -212,7 +212,7 @@ func (l *layout) under(p Place) (messages, branches int) {
 	return messages, branches
 }
 
-// nextFork is the next position after one at which branches leave b, and which these are; the end of b where none do.
+// nextFork returns the next position after one at which branches leave b, and these branches; the end of b if there are none.
 func (l *layout) nextFork(b, after int) (here []int, position int) {
 	position = l.Branches[b].Messages
 	for _, c := range l.children[b] {
@@ -228,7 +228,7 @@ func (l *layout) nextFork(b, after int) (here []int, position int) {
 	return here, position
 }
 
-// onward are the branches that have messages of their own after a fork, the one that was drawn so far first.
+// onward returns the branches with own messages after a fork, the one drawn so far first.
 func (l *layout) onward(b int, here []int, position int) []int {
 	var on []int
 	if l.Branches[b].Messages > position {
@@ -242,8 +242,8 @@ func (l *layout) onward(b int, here []int, position int) []int {
 	return on
 }
 
-// trunk is the one that goes straight on: the earliest branch; in a deep tree the one that most branches hang on, so that the depth grows with the logarithm of their
-// number.
+// trunk returns the branch that goes straight on: the earliest one, or, in a deep tree, the one on which the most branches hang, so that the depth grows only
+// with the logarithm of their number.
 func (l *layout) trunk(onward []int, position int) int {
 	best := onward[0]
 	if l.heavy {
@@ -256,7 +256,7 @@ func (l *layout) trunk(onward []int, position int) int {
 	return best
 }
 
-// hanging counts the branches that are drawn if b is drawn from after a position on.
+// hanging returns how many branches are drawn if b is drawn from after a position on.
 func (l *layout) hanging(b, position int) int {
 	n := 1
 	for _, c := range l.children[b] {
@@ -267,7 +267,7 @@ func (l *layout) hanging(b, position int) int {
 	return n
 }
 
-// heads are the branches whose head stands at a position: of b itself, if not nil, and of those in here.
+// heads returns the branches whose head is at a position: b itself, if not nil, and those in here.
 func (l *layout) heads(b *int, here []int, position int) []int {
 	var heads []int
 	add := func(i int) {
@@ -288,7 +288,7 @@ func (l *layout) heads(b *int, here []int, position int) []int {
 	return heads
 }
 
-// run adds the messages after one position up to another: the first, how many come between, the last with its names.
+// run adds the messages after one position up to another: the first, the number of those between, and the last with its names.
 func (l *layout) run(b, after, to int, first string, in side, heads []int, fork bool) {
 	if to <= after {
 		return
