@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// ErrNoBouncer: PgBouncer is not on this machine.
+// ErrNoBouncer says that PgBouncer is not on this machine.
 var ErrNoBouncer = errors.New("PgBouncer is not on this machine (Debian: apt-get install --no-install-recommends pgbouncer)")
 
-// Bouncer is a PgBouncer before a cluster.
+// Bouncer is a running PgBouncer in front of a cluster.
 type Bouncer struct {
 	dir string
 	cmd *exec.Cmd
 }
 
-// Bounce starts PgBouncer in a pool mode: session, transaction.
+// Bounce starts PgBouncer in a pool mode: session or transaction. It returns ErrNoBouncer if the program is missing.
 func (c *Cluster) Bounce(mode string) (*Bouncer, error) {
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -60,12 +60,12 @@ func (c *Cluster) Bounce(mode string) (*Bouncer, error) {
 	}
 }
 
-// URL leads to a schema through PgBouncer.
+// URL returns the address of a schema through PgBouncer, with further settings "name=value".
 func (b *Bouncer) URL(schema string, settings ...string) string {
 	return URLAt(b.dir, schema, settings...)
 }
 
-// Close ends it.
+// Close ends PgBouncer and removes its folder.
 func (b *Bouncer) Close() {
 	_ = b.cmd.Process.Kill()
 	_ = b.cmd.Wait()

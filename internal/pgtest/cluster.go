@@ -18,22 +18,22 @@ import (
 	"time"
 )
 
-// Cluster is a server with its data in a folder of its own, reached through a socket there. It ends with the process that
-// started it, even if that is killed.
+// Cluster is a server that has its data in a folder of its own and listens on a socket there. It ends with the process that started it, even if that process is
+// killed.
 type Cluster struct {
 	// Settings are passed to the server at each start, "name=value".
 	Settings []string
 
-	dir   string // holds data and socket
+	dir   string // holds the data and the socket
 	bin   string
-	leash io.Closer // the shell that started the server ends it once this is closed
+	leash io.Closer // closing it ends the server: see the script leash
 }
 
-// ErrMissing: PostgreSQL's server programs are not on this machine.
+// ErrMissing says that PostgreSQL's server programs are not on this machine.
 var ErrMissing = errors.New("PostgreSQL's server programs are not on this machine (Debian: apt-get install --no-install-recommends postgresql)")
 
-// Main is for TestMain: it runs the tests with a server, and without one where the programs are missing. Then Server is nil and
-// tests skip, but in CI it fails.
+// Main is for TestMain: it starts a server, runs the tests and returns their exit code. If the server programs are missing, Server is nil and the tests skip;
+// in CI (the variable CI is set) Main fails.
 func Main(run func() int, settings ...string) int {
 	c, err := Start(settings...)
 	switch {
@@ -49,10 +49,10 @@ func Main(run func() int, settings ...string) int {
 	return run()
 }
 
-// Server is the server that Main started.
+// Server is the server that Main started, nil if there is none.
 var Server *Cluster
 
-// BinFolder finds the server programs, of the highest version where there are several.
+// BinFolder returns the folder of the server programs, those of the highest version if there are several. It returns ErrMissing if there are none.
 func BinFolder() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -70,10 +70,11 @@ func BinFolder() (string, error) {
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
 }
 
-// prefix begins the names of the folders, which are short since the path of a socket is.
+// prefix begins the names of the folders. They are short because the path of a socket has to be.
 const prefix = "cctxpg"
 
-// Start makes a cluster and starts its server. Nothing is made durable unless a setting says so: "fsync=on".
+// Start creates a cluster and starts its server. Settings are "name=value". Nothing is durable unless a setting asks for it: "fsync=on". It returns ErrMissing
+// if the server programs are missing.
 func Start(settings ...string) (*Cluster, error) {
 	bin, err := BinFolder()
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *Cluster) init() error {
 
 func (c *Cluster) owner() string { return filepath.Join(c.dir, "owner") }
 
-// sweep removes what clusters left whose processes were killed. Their servers have ended by themselves.
+// sweep removes the folders of clusters whose processes were killed. Their servers have ended by themselves.
 func sweep() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
 	for _, dir := range dirs {
@@ -129,10 +130,11 @@ func sweep() {
 	}
 }
 
-// leash starts the server, says its process id, and ends it when the standard input ends.
+// leash is a shell script that starts the server, prints its process id, and ends the server when the script's standard input ends.
 const leash = `exec 3<&0; "$0" "$@" </dev/null 3<&- >>log 2>&1 & p=$!; echo $p; (read x <&3; kill -INT $p) & w=$!; wait $p; kill $w`
 
-// Up starts the server and returns once it takes connections. After a kill its old children may hold on for a moment.
+// Up starts the server and returns once it accepts connections. It retries for a minute, because child processes of a killed server may hold its data for a
+// moment.
 func (c *Cluster) Up() error {
 	deadline := time.Now().Add(time.Minute)
 	for {
@@ -185,7 +187,7 @@ func (c *Cluster) up(deadline time.Time) error {
 	}
 }
 
-// note reads what the server says of itself.
+// note reads the server's process id, and whether it is ready, from the file that the server writes.
 func (c *Cluster) note() (pid int, ready bool) {
 	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
 	if err != nil {
@@ -208,7 +210,7 @@ func (c *Cluster) Kill() error {
 	return c.wait(pid)
 }
 
-// Down ends the server in good order, its users' connections too.
+// Down shuts the server down, with its users' connections, and returns once it has ended.
 func (c *Cluster) Down() error {
 	pid, _ := c.note()
 	if pid <= 1 {
@@ -230,16 +232,16 @@ func (c *Cluster) wait(pid int) error {
 	return errors.New("the server does not end")
 }
 
-// Remove ends the server and takes its folder away.
+// Remove ends the server and removes its folder.
 func (c *Cluster) Remove() {
 	_ = c.Down()
 	_ = os.RemoveAll(c.dir)
 }
 
-// Socket is the path of the server's socket.
+// Socket returns the path of the server's socket.
 func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL.5432") }
 
-// Dir is the folder of the socket; a test may put a socket of its own beside it.
+// Dir returns the folder of the socket. A test may create a socket of its own there.
 func (c *Cluster) Dir() string { return c.dir }
 
 func (c *Cluster) log() error {
@@ -249,18 +251,18 @@ func (c *Cluster) log() error {
 
 var count atomic.Int64
 
-// Name makes a name for a schema that no test of this process had.
+// Name returns a name for a schema that no other test of this process has.
 func Name() string { return fmt.Sprintf("test%d", count.Add(1)) }
 
-// URL leads to a schema on the server, with more settings: "name=value".
+// URL returns the address of a schema on the server, with further settings "name=value".
 func (c *Cluster) URL(schema string, settings ...string) string {
 	return URLAt(c.dir, schema, settings...)
 }
 
-// URLAt leads to a schema through a socket in another folder.
+// URLAt returns the address of a schema through the socket in another folder.
 func URLAt(dir, schema string, settings ...string) string {
 	return fmt.Sprintf("postgres://postgres@/postgres?host=%s&search_path=%s%s", dir, schema, strings.Join(append([]string{""}, settings...), "&"))
 }
 
-// Asked reports whether the tests that run on any engine are to run on PostgreSQL: CHATCTX_TEST_STORE=postgres says so.
+// Asked reports whether the tests that run on any engine should run on PostgreSQL: CHATCTX_TEST_STORE is postgres.
 func Asked() bool { return os.Getenv("CHATCTX_TEST_STORE") == "postgres" }

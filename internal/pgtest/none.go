@@ -4,34 +4,34 @@ package pgtest
 
 import "errors"
 
-// Cluster is a server. There is none on this system.
+// Cluster stands for a server. There is none on this system.
 type Cluster struct{}
 
-// ErrMissing: tests have no PostgreSQL server on this system.
+// ErrMissing says that tests have no PostgreSQL server on this system.
 var ErrMissing = errors.New("tests start no PostgreSQL server on this system")
 
-// Server is nil.
+// Server is always nil on this system.
 var Server *Cluster
 
-// Main runs the tests.
+// Main runs the tests and returns their exit code.
 func Main(run func() int, _ ...string) int { return run() }
 
-// Asked is false.
+// Asked returns false.
 func Asked() bool { return false }
 
-// Name makes no name.
+// Name returns "".
 func Name() string { return "" }
 
-// URL leads nowhere.
+// URL returns "".
 func (*Cluster) URL(string, ...string) string { return "" }
 
-// NewProxy makes none.
+// NewProxy returns ErrMissing.
 func (*Cluster) NewProxy() (*Proxy, error) { return nil, ErrMissing }
 
-// Proxy stands before a server. There is none on this system.
+// Proxy stands between a program and a server. There is none on this system.
 type Proxy struct{ Scanned func(bucket string) }
 
-// URL leads nowhere.
+// URL returns "".
 func (*Proxy) URL(string, ...string) string { return "" }
 
 // Close does nothing.

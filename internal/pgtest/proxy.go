@@ -25,17 +25,17 @@ const (
 	DropRequest
 	// DropAnswer breaks the connection once the server has answered.
 	DropAnswer
-	// Keep breaks the connection of the program, not of the server: Late hands the request over.
+	// Keep breaks the program's connection but not the server's: Late sends the request later.
 	Keep
 )
 
-// Proxy stands between a program and a server, shows each round trip and can break connections. Set its fields before it is used.
+// Proxy stands between a program and a server, shows each round trip and can break connections. Set its fields before its first use.
 type Proxy struct {
-	// Delay is what each round trip takes longer.
+	// Delay is added to each round trip.
 	Delay time.Duration
 	// Judge decides about a request: all messages up to the one that asks for an answer. nil passes all.
 	Judge func(request []byte) Fate
-	// Scanned is told of the buckets that are scanned within a transaction that may write, unless it says what for. nil: nobody is.
+	// Scanned is called with each bucket that is scanned in a transaction that may write. nil is not called.
 	Scanned func(bucket string)
 
 	dir      string
@@ -47,7 +47,7 @@ type Proxy struct {
 	group    sync.WaitGroup
 }
 
-// NewProxy listens on a socket of its own.
+// NewProxy starts a proxy that listens on a socket of its own.
 func (c *Cluster) NewProxy() (*Proxy, error) {
 	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
@@ -61,9 +61,9 @@ func (c *Cluster) NewProxy() (*Proxy, error) {
 	return p, nil
 }
 
-// URL leads to a schema through the proxy. Connections that another process makes once it was called see the fields that were set before.
+// URL returns the address of a schema through the proxy. Connections that another process makes after the call see the fields as they were set before it.
 func (p *Proxy) URL(schema string, settings ...string) string {
-	p.mu.Lock() // accept takes it for each connection
+	p.mu.Lock() // accept locks it for each connection
 	defer p.mu.Unlock()
 	return URLAt(p.dir, schema, settings...)
 }
@@ -80,7 +80,7 @@ func (p *Proxy) Close() {
 	_ = os.RemoveAll(p.dir)
 }
 
-// Late sends the server the requests that were kept, and gives its answers.
+// Late sends the kept requests to the server, and returns its answers in the same order.
 func (p *Proxy) Late() (answers [][]byte, err error) {
 	p.mu.Lock()
 	late := p.late
@@ -122,7 +122,7 @@ type proxied struct {
 	client, server net.Conn
 	dropping       atomic.Bool
 	kept           atomic.Bool
-	quiet          chan struct{} // closed once answers are no longer read
+	quiet          chan struct{} // closed once the answers are no longer read
 	seen           statements
 }
 
@@ -148,7 +148,7 @@ func (c *proxied) requests() {
 	}
 }
 
-// request reads up to the message that asks for an answer, or ends the connection.
+// request reads messages up to the one that asks for an answer.
 func (c *proxied) request() ([]byte, error) {
 	var all []byte
 	for {
@@ -197,7 +197,8 @@ func (c *proxied) pass(request []byte) error {
 	return err
 }
 
-// answers passes on what the server says. It reads whole messages with a deadline only where a request is kept.
+// answers passes the server's answers on to the program. It reads with a short deadline, so that it notices when a request is kept and leaves the server's next
+// answer to Late.
 func (c *proxied) answers() {
 	defer close(c.quiet)
 	defer c.close()
@@ -223,7 +224,7 @@ func (c *proxied) answers() {
 	}
 }
 
-// answer reads up to the server's sign that it is done.
+// answer reads up to the message by which the server says that it is ready for the next request.
 func answer(r net.Conn) ([]byte, error) {
 	var all bytes.Buffer
 	for {
@@ -238,7 +239,7 @@ func answer(r net.Conn) ([]byte, error) {
 	}
 }
 
-// message reads one message, with a type byte before its length or without.
+// message reads one message. typed is 1 if a type byte comes before the length, 0 in the first message of a connection.
 func message(r io.Reader, typed int) ([]byte, error) {
 	head := make([]byte, typed+4)
 	if _, err := io.ReadFull(r, head); err != nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// statements are what a connection has prepared, and in what kind of transaction it is.
+// statements records the statements that a connection has prepared, and the kind of its transaction.
 type statements struct {
 	prepared map[string]string
 	writing  bool // in a transaction that may write
 }
 
-// look tells of the buckets that a request scans within a transaction that may write.
+// look calls tell for each bucket that a request scans in a transaction that may write.
 func (s *statements) look(request []byte, tell func(bucket string)) {
 	if s.prepared == nil {
 		s.prepared = map[string]string{}
@@ -37,7 +37,7 @@ func (s *statements) look(request []byte, tell func(bucket string)) {
 	}
 }
 
-// runs notes in what kind of transaction the connection is after a statement.
+// runs updates the kind of transaction after a statement.
 func (s *statements) runs(sql string) {
 	first, _, _ := strings.Cut(sql, " ")
 	switch first {
@@ -48,7 +48,7 @@ func (s *statements) runs(sql string) {
 	}
 }
 
-// firstParameter is the first value in what follows the names in a Bind message.
+// firstParameter returns the first value of a Bind message; b begins after the two names.
 func firstParameter(b []byte) string {
 	formats := int(binary.BigEndian.Uint16(b))
 	b = b[2+2*formats+2:]

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// Credential makes a program run as the user postgres where this one is root, whom the server refuses.
+// Credential returns the attributes that run a program as the user postgres when this process is root, because the server refuses to run as root. Otherwise it
+// returns nil.
 func Credential() *syscall.SysProcAttr {
 	uid, gid, ok := server()
 	if !ok {
@@ -31,7 +32,7 @@ func server() (uid, gid int, ok bool) {
 	return uid, gid, true
 }
 
-// HandOver gives a file or folder to the server's user.
+// HandOver makes the server's user the owner of a file or folder. It does nothing unless Credential changes the user.
 func HandOver(path string) error {
 	uid, gid, ok := server()
 	if !ok {

@@ -7,26 +7,27 @@ import (
 	"strings"
 )
 
-// column is what of a column's declaration says how its values lie in records.
+// column holds the properties of a declared column that decide how its values are stored in records.
 type column struct {
 	name     string
-	integer  bool // its type is exactly INTEGER
+	integer  bool // the type is exactly INTEGER
 	real     bool // whole numbers are floats
-	virtual  bool // made when it is read, and not stored
-	fallback any  // of rows that were written before the column was added
+	virtual  bool // computed when it is read, and not stored
+	fallback any  // the value in rows that were written before the column was added
 }
 
-// token is a word, a number, a sign or a text of a declaration.
+// token is a word, a number, a sign or a quoted text of a declaration.
 type token struct {
 	text   string
-	quoted byte // the sign that it was quoted with, 0: none
+	quoted byte // the opening quote, 0 for none
 }
 
 func (t token) is(words ...string) bool {
 	return t.quoted == 0 && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(t.text, w) })
 }
 
-// declared reads a CREATE TABLE as SQLite keeps it: a name, the columns and constraints in parentheses, options.
+// declared parses a CREATE TABLE statement as SQLite keeps it: a name, the columns and constraints in parentheses, options. It reports false for any other
+// statement.
 func declared(sql string) (*Table, bool) {
 	tokens := tokenize(sql)
 	open := slices.IndexFunc(tokens, func(t token) bool { return t.is("(") })
@@ -66,13 +67,13 @@ func declared(sql string) (*Table, bool) {
 	return t, len(t.columns) > 0
 }
 
-// declaredAlone tells whether a column's own declaration makes it the key: then DESC keeps it from being the row's id.
+// declaredAlone reports whether column i's own declaration makes it the primary key. There, and only there, DESC keeps the column from being the row's id.
 func declaredAlone(defs [][]token, i int) bool {
 	_, primary := declaredColumn(defs[i])
 	return primary
 }
 
-// order finds what column each value of a record is: a table without row ids has its key first.
+// order determines which column each value of a record belongs to: in a table without row ids the columns of the key come first.
 func (t *Table) order(key []string) {
 	put := map[int]bool{}
 	add := func(i int) {
@@ -91,7 +92,7 @@ func (t *Table) order(key []string) {
 	}
 }
 
-// split cuts what is in the parentheses at its commas, and gives what follows them.
+// split splits the tokens up to the closing parenthesis at their outer commas, and returns what follows it as rest.
 func split(tokens []token) (parts [][]token, rest []token) {
 	depth, from := 0, 0
 	for i, t := range tokens {
@@ -109,7 +110,7 @@ func split(tokens []token) (parts [][]token, rest []token) {
 	return append(parts, tokens[from:]), nil
 }
 
-// keyColumns are the columns of a constraint that is a primary key; nil for another.
+// keyColumns returns the columns of a PRIMARY KEY constraint, nil for any other definition.
 func keyColumns(def []token) []string {
 	if def[0].is("constraint") && len(def) > 2 {
 		def = def[2:]
@@ -127,7 +128,7 @@ func keyColumns(def []token) []string {
 	return names
 }
 
-// declaredColumn reads a column: its name, its type, its constraints.
+// declaredColumn parses a column's declaration: its name, its type, its constraints. primary reports whether it is a PRIMARY KEY.
 func declaredColumn(def []token) (c column, primary bool) {
 	c.name = def[0].text
 	i := 1
@@ -157,7 +158,7 @@ func declaredColumn(def []token) (c column, primary bool) {
 	return c, primary
 }
 
-// floating tells whether a type means floating point, by SQLite's rules: the first of these words that is in its name counts.
+// floating reports whether a column of this type keeps floats, by SQLite's rules: words such as INT and CHAR anywhere in the type win over REAL, FLOA and DOUB.
 func floating(kind string) bool {
 	for _, other := range []string{"INT", "CHAR", "CLOB", "TEXT", "BLOB"} {
 		if strings.Contains(kind, other) {
@@ -167,7 +168,7 @@ func floating(kind string) bool {
 	return strings.Contains(kind, "REAL") || strings.Contains(kind, "FLOA") || strings.Contains(kind, "DOUB")
 }
 
-// literal is a default that is written as a value; one that has to be worked out is nil.
+// literal returns the value of a DEFAULT that is written as a literal, nil for an expression.
 func literal(def []token) any {
 	if len(def) == 0 {
 		return nil
@@ -200,7 +201,7 @@ func literal(def []token) any {
 	return nil
 }
 
-// tokenize cuts SQL into tokens and leaves comments out.
+// tokenize splits SQL into tokens, without the comments.
 func tokenize(s string) []token {
 	var out []token
 	for len(s) > 0 {
@@ -229,7 +230,7 @@ func wordByte(c byte) bool {
 	return c >= 0x80 || c == '_' || c == '$' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// quotedText reads a quoted name or text, in which the closing sign may stand twice for itself. n is what it takes of s.
+// quotedText reads a quoted name or text at the start of s; a doubled closing quote stands for one, except in brackets. n is the number of bytes that it takes.
 func quotedText(s string) (text string, n int) {
 	end := s[0]
 	if end == '[' {

@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// The write-ahead log: a header, then frames of a page each. A frame counts when its salts are the header's and its checksum, which goes on from
-// the frame before it, is right; and frames count up to the last one that ends a change.
+// The write-ahead log: a header, then frames of one page each. A frame is valid when its salts equal the header's and its checksum, which continues that of the
+// frame before it, is right. Frames count up to the last valid one that ends a transaction.
 
 const (
 	logHead   = 32
 	frameHead = 24
-	logMagic  = 0x377f0682 // the last bit says in which order checksums read bytes
+	logMagic  = 0x377f0682 // the last bit gives the byte order of the checksums
 )
 
-// readLog finds the newest version of each page in the log. A log that is empty, or begins with something else, holds nothing.
+// readLog finds the newest version of each page in the log. A log that is empty, or does not begin with a valid header for this database, holds nothing.
 func (db *DB) readLog() error {
 	r := bufio.NewReaderSize(db.log, 1<<16)
 	head := make([]byte, logHead)
@@ -57,7 +57,7 @@ func (db *DB) readLog() error {
 	}
 }
 
-// first reads the header anew where the log has the first page.
+// first reads the database's header again when the log has a newer first page.
 func (db *DB) first() error {
 	if _, ok := db.logged[1]; !ok {
 		return nil
@@ -78,7 +78,7 @@ func (db *DB) first() error {
 	return nil
 }
 
-// checksum is that of a log, which goes on from frame to frame.
+// checksum is the running checksum of a log, which continues from frame to frame.
 type checksum struct {
 	order  binary.ByteOrder
 	s0, s1 uint32

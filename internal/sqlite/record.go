@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// values reads a record. Each is nil, an int64, a float64, a string or a []byte of its own. Texts are as they lie there: bytes that are no
-// UTF-8 are the caller's to replace.
+// values decodes a record. Each value is nil, an int64, a float64, a string or a []byte of its own. Texts keep their bytes: the caller replaces bytes that are
+// not UTF-8.
 func (db *DB) values(record []byte) ([]any, error) {
 	head, n := varint(record)
 	if n == 0 || head < uint64(n) || head > uint64(len(record)) {
@@ -31,7 +31,7 @@ func (db *DB) values(record []byte) ([]any, error) {
 	return out, nil
 }
 
-// width is how many bytes a value of a type takes.
+// width returns the number of bytes of a value of type t, false for a type that is not defined.
 func width(t uint64) (uint64, bool) {
 	switch {
 	case t >= 12:

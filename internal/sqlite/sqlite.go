@@ -1,9 +1,8 @@
-// Package sqlite reads the tables of SQLite database files: row by row, or a row by its id. It knows the file format alone: no SQL runs, nothing is
-// written, no lock is taken, and neither views nor triggers nor indexes are looked at.
+// Package sqlite reads the tables of SQLite database files: row by row, or one row by its id. It knows only the file format: it runs no SQL, writes nothing,
+// takes no lock, and ignores views, triggers and indexes.
 //
-// A write-ahead log beside the file is read with it, up to the last change in it that is whole. A database under a rollback journal is refused with
-// ErrJournal, since its pages may be half of one state and half of another. Whatever a file holds, it gives rows or an error: sizes and links
-// are checked against what there is, and each walk over a table ends.
+// It reads a write-ahead log beside the file too, up to the last complete transaction. It refuses a database with a rollback journal with ErrJournal, since its
+// pages may belong to two states.
 package sqlite
 
 import (
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// Magic is how each database file begins.
+// Magic is the first 16 bytes of each database file.
 const Magic = "SQLite format 3\x00"
 
 // Errors to test for.
@@ -28,20 +27,20 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// DB is an opened database, for one goroutine.
+// DB is an open database. Only one goroutine may use it at a time.
 type DB struct {
 	file, log *os.File
 	began     state
-	size      int              // of a page
-	usable    int              // of its bytes
-	pages     uint32           // that there are
-	encoding  uint32           // of texts: 1 UTF-8, 2 and 3 UTF-16
-	logged    map[uint32]int64 // where in the log the newest version of a page lies
+	size      int              // of a page, in bytes
+	usable    int              // bytes of a page that hold data
+	pages     uint32           // number of pages
+	encoding  uint32           // of texts: 1 is UTF-8, 2 and 3 are UTF-16
+	logged    map[uint32]int64 // offset in the log of the newest version of a page
 	tables    []*Table
-	inner     map[uint32][]byte // pages that lead to others, read lately
+	inner     map[uint32][]byte // inner pages of trees that were read recently
 }
 
-// Open opens a database for reading.
+// Open opens a database for reading. It returns ErrDamaged for a file that is not a whole SQLite database, and ErrJournal for one in the middle of a change.
 func Open(path string) (*DB, error) {
 	db := &DB{logged: map[uint32]int64{}, inner: map[uint32][]byte{}}
 	if err := db.open(path); err != nil {
@@ -76,7 +75,7 @@ func (db *DB) open(path string) (err error) {
 	return db.schema()
 }
 
-// journal tells whether a rollback journal would have to be played back; an emptied one begins with zeros.
+// journal reports whether there is a rollback journal to play back. One that begins with zero bytes is spent.
 func journal(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -115,7 +114,7 @@ func (db *DB) header(b []byte) error {
 	return nil
 }
 
-// Close closes the files.
+// Close closes the files. It always returns nil.
 func (db *DB) Close() error {
 	for _, f := range []*os.File{db.file, db.log} {
 		if f != nil {
@@ -125,7 +124,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// state is what a change of a database changes.
+// state is what changes when a program writes to the database: sizes and times of the file and its log.
 type state struct {
 	size, logSize int64
 	time, logTime time.Time
@@ -144,13 +143,14 @@ func (db *DB) state() state {
 	return s
 }
 
-// Changed tells whether another program wrote to the database since it was opened. What was read may then be of two states.
+// Changed reports whether a program has written to the file, or to the log that Open found, since Open. What was read may then belong to two states. A log that
+// was created later does not count: the pages that were read stay as they are until the file changes.
 func (db *DB) Changed() bool { return db.state() != db.began }
 
-// Logged tells whether a part of the database lies in its log and not in the file itself.
+// Logged reports whether part of the database is in its log and not in the file itself.
 func (db *DB) Logged() bool { return len(db.logged) > 0 }
 
-// page reads a page, from the log where that has it.
+// page reads page n: from the log if it has the page, otherwise from the file.
 func (db *DB) page(n uint32) ([]byte, error) {
 	if n == 0 || n > db.pages {
 		return nil, damaged("it names page %d of %d", n, db.pages)

@@ -13,21 +13,21 @@ type Table struct {
 	db      *DB
 	root    uint32
 	columns []column
-	rowid   int   // the column that is the row's id, -1: none
-	stored  []int // what column each value of a record is
-	keyed   bool  // without row ids
+	rowid   int   // index of the column that is the row's id, -1 for none
+	stored  []int // the column of each value of a record
+	keyed   bool  // a table without row ids
 }
 
-// Row is a row: its id, 0 in a table without, and a value for each column: nil, an int64, a float64, a string or a []byte.
+// Row is a row: its id, which is 0 in a table without row ids, and a value for each column: nil, an int64, a float64, a string or a []byte.
 type Row struct {
 	ID     int64
 	Values []any
 }
 
-// Tables are the ordinary tables, in the order of their making.
+// Tables returns the ordinary tables, in the order of their creation.
 func (db *DB) Tables() []*Table { return db.tables }
 
-// Table finds a table by its name, in any case; nil for none.
+// Table returns the table of a name, in any case, nil for none.
 func (db *DB) Table(name string) *Table {
 	for _, t := range db.tables {
 		if strings.EqualFold(t.Name, name) {
@@ -37,7 +37,7 @@ func (db *DB) Table(name string) *Table {
 	return nil
 }
 
-// Column gives a column's index by its name, in any case; -1 for none.
+// Column returns the index of the column of a name, in any case, -1 for none.
 func (t *Table) Column(name string) int {
 	for i, c := range t.Columns {
 		if strings.EqualFold(c, name) {
@@ -47,10 +47,10 @@ func (t *Table) Column(name string) int {
 	return -1
 }
 
-// Keyed tells whether the table is one without row ids: Row finds nothing in it.
+// Keyed reports whether the table is one without row ids: Row finds nothing in it.
 func (t *Table) Keyed() bool { return t.keyed }
 
-// Rows reads the table in the order of its ids, or of its key. An error ends it.
+// Rows reads the table in the order of its row ids, or of its key. It yields an error last and then ends.
 func (t *Table) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		budget := int64(t.db.pages)
@@ -67,7 +67,7 @@ func (t *Table) Rows() iter.Seq2[Row, error] {
 	}
 }
 
-// Row looks a row up by its id. A table without row ids has none.
+// Row returns the row of an id, and whether there is one. A table without row ids has none.
 func (t *Table) Row(id int64) (Row, bool, error) {
 	if t.keyed {
 		return Row{}, false, nil
@@ -80,7 +80,7 @@ func (t *Table) Row(id int64) (Row, bool, error) {
 	return row, err == nil, err
 }
 
-// row puts a record's values into the order of the columns. A column that was added after the row was written has its default.
+// row decodes a record into the order of the columns. A column that was added after the row was written has its default.
 func (t *Table) row(id int64, record []byte) (Row, error) {
 	values, err := t.db.values(record)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *Table) row(id int64, record []byte) (Row, error) {
 		}
 		row.Values[c] = values[i]
 		if n, ok := values[i].(int64); ok && t.columns[c].real {
-			row.Values[c] = float64(n) // whole numbers of such a column lie there as integers
+			row.Values[c] = float64(n) // SQLite stores whole numbers of a float column as integers
 		}
 	}
 	if t.rowid >= 0 {
@@ -103,7 +103,7 @@ func (t *Table) row(id int64, record []byte) (Row, error) {
 	return row, nil
 }
 
-// schema reads what tables there are.
+// schema reads the list of tables.
 func (db *DB) schema() error {
 	master := &Table{db: db, root: 1, rowid: -1, columns: make([]column, 5), stored: []int{0, 1, 2, 3, 4}}
 	for row, err := range master.Rows() {
@@ -115,7 +115,7 @@ func (db *DB) schema() error {
 		root, _ := row.Values[3].(int64)
 		sql, _ := row.Values[4].(string)
 		if kind != "table" || root <= 0 || root > int64(db.pages) {
-			continue // a view, an index; a virtual table has no pages
+			continue // a view or an index; a virtual table has no pages
 		}
 		if t, ok := declared(sql); ok {
 			t.Name, t.db, t.root = name, db, uint32(root)

@@ -2,8 +2,7 @@ package sqlite
 
 import "encoding/binary"
 
-// Trees: a table's rows lie in the leaves of one, in the order of their ids. A table without row ids is a tree as indexes are, in which entries also stand
-// between the branches.
+// A table's rows are in the leaves of a tree, in the order of their ids. A table without row ids is a tree like an index, whose inner pages hold entries too.
 
 const (
 	innerIndex = 2
@@ -17,9 +16,9 @@ var errCircle = damaged("its pages go in a circle")
 
 // node is a page of a tree.
 type node struct {
-	b     []byte // the page
+	b     []byte // the page's bytes
 	kind  byte
-	at    int // of its header
+	at    int // offset of its header
 	cells int
 }
 
@@ -62,13 +61,13 @@ func (x *node) pointers() int {
 	return x.at + 8
 }
 
-// cell is the rest of the page from a cell on.
+// cell returns the rest of the page from cell i on.
 func (x *node) cell(i int) []byte {
 	at := int(binary.BigEndian.Uint16(x.b[x.pointers()+2*i:]))
 	return x.b[min(at, len(x.b)):]
 }
 
-// child is the page left of a cell; that after the last cell is in the header.
+// child returns the page to the left of cell i. The page after the last cell is in the header.
 func (x *node) child(i int) (uint32, error) {
 	if i == x.cells {
 		return binary.BigEndian.Uint32(x.b[x.at+8:]), nil
@@ -80,8 +79,8 @@ func (x *node) child(i int) (uint32, error) {
 	return binary.BigEndian.Uint32(c), nil
 }
 
-// walk visits the entries below a page in their order. budget is how many more pages may be read, those that records go on in among them: each page
-// belongs to one place, so links in a circle and pages that many records claim end there.
+// walk visits the entries below a page in their order, and reports whether to go on. budget is the number of pages that may still be read, including those into
+// which records overflow. Each page belongs in one place, so the budget ends circles of links and pages that many records claim.
 func (db *DB) walk(page uint32, depth int, budget *int64, visit func(id int64, record []byte) (bool, error)) (bool, error) {
 	if *budget--; *budget < 0 || depth > maxDepth {
 		return false, errCircle
@@ -118,7 +117,7 @@ func (db *DB) walk(page uint32, depth int, budget *int64, visit func(id int64, r
 	return db.walk(last, depth+1, budget, visit)
 }
 
-// find looks a row of a table up by its id; nil for none.
+// find returns the record of the row of an id, nil for none.
 func (db *DB) find(page uint32, id int64) ([]byte, error) {
 	for range maxDepth {
 		x, err := db.node(page)
@@ -148,13 +147,13 @@ func (db *DB) find(page uint32, id int64) ([]byte, error) {
 	return nil, errCircle
 }
 
-// search gives the first cell whose id is not below id.
+// search returns the first cell whose id is not below id.
 func (x *node) search(id int64) (int, error) {
 	low, high := 0, x.cells
 	for low < high {
 		mid := (low + high) / 2
 		c := x.cell(mid)
-		skip := 4 // the left child's page
+		skip := 4 // the left child's page number
 		if x.kind == leafTable {
 			_, skip = varint(c)
 		}
@@ -171,7 +170,7 @@ func (x *node) search(id int64) (int, error) {
 	return low, nil
 }
 
-// entry reads a cell that holds a record, with the pages that the record goes on in.
+// entry reads the record of cell i, with the pages into which it overflows. id is 0 in a table without row ids.
 func (db *DB) entry(x *node, i int, budget *int64) (id int64, record []byte, err error) {
 	c := x.cell(i)
 	if x.kind == innerIndex {
@@ -196,7 +195,7 @@ func (db *DB) entry(x *node, i int, budget *int64) (id int64, record []byte, err
 	return id, record, err
 }
 
-// payload gives a record of a size: what lies in the cell, and what lies on further pages.
+// payload returns a record of size bytes: the part in its cell, and the parts on further pages.
 func (db *DB) payload(c []byte, size int, table bool, budget *int64) ([]byte, error) {
 	here := db.local(size, table)
 	if len(c) < here {
@@ -223,7 +222,7 @@ func (db *DB) payload(c []byte, size int, table bool, budget *int64) ([]byte, er
 	return out, nil
 }
 
-// local is how much of a record lies in its cell.
+// local returns how many bytes of a record are in its cell.
 func (db *DB) local(size int, table bool) int {
 	most, least := (db.usable-12)*64/255-23, (db.usable-12)*32/255-23
 	if table {
@@ -238,7 +237,7 @@ func (db *DB) local(size int, table bool) int {
 	return least
 }
 
-// varint reads a number of one to nine bytes; n is 0 where it is cut off.
+// varint decodes a number of one to nine bytes; n is their count, 0 if the number is cut off.
 func varint(b []byte) (v uint64, n int) {
 	for i := range min(len(b), 9) {
 		if i == 8 {
