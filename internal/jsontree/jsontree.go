@@ -1,5 +1,5 @@
-// Package jsontree reads JSON without losing anything that tells two values apart: members keep their order, numbers their spelling and strings the halves of
-// surrogate pairs. A member that stands twice is an error, since programs differ about which of the two counts.
+// Package jsontree reads JSON and keeps everything that distinguishes two values: the order of members, the spelling of numbers, and unpaired halves of
+// surrogate pairs in strings. A member that appears twice is an error, because programs differ about which of the two counts.
 package jsontree
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind byte
 
 // The kinds.
@@ -24,7 +24,7 @@ const (
 	Object
 )
 
-// Value is a JSON value. Text is a string's content, a number as it is spelled, or the word of a bool or null.
+// Value is a JSON value. Text is the content of a string, the spelling of a number, or the word of a bool or null.
 type Value struct {
 	Kind    Kind
 	Text    string
@@ -47,12 +47,13 @@ var (
 	ErrDepth  = fmt.Errorf("it is nested more than %d deep", maxDepth)
 )
 
-// DuplicateError names a member that an object has twice.
+// DuplicateError names a member that appears twice in an object.
 type DuplicateError struct{ Name string }
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf("the key %q stands there twice", e.Name) }
 
-// Parse reads one value. Half of a surrogate pair becomes the three bytes that UTF-8 would give it, which is no UTF-8.
+// Parse parses one value. It returns ErrSyntax, ErrDepth or a *DuplicateError. An unpaired half of a surrogate pair becomes the three bytes that UTF-8's scheme
+// would give it, which are not valid UTF-8.
 func Parse(raw []byte) (*Value, error) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return nil, ErrSyntax
@@ -61,13 +62,13 @@ func Parse(raw []byte) (*Value, error) {
 	return p.value(0)
 }
 
-// parser reads JSON that is known to be valid.
+// parser parses JSON that is known to be valid.
 type parser struct {
 	raw []byte
 	at  int
 }
 
-// next is the next byte that is no white space.
+// next skips white space, commas and colons, and returns the byte after them without taking it.
 func (p *parser) next() byte {
 	for {
 		switch c := p.raw[p.at]; c {
@@ -141,7 +142,7 @@ func (p *parser) list(depth int) (*Value, error) {
 	return v, nil
 }
 
-// text reads a string.
+// text parses a string.
 func (p *parser) text() string {
 	p.next()
 	p.at++
@@ -184,12 +185,12 @@ func (p *parser) escape(out []byte) []byte {
 }
 
 func (p *parser) hex() rune {
-	n, _ := strconv.ParseUint(string(p.raw[p.at:p.at+4]), 16, 16) // it is valid
+	n, _ := strconv.ParseUint(string(p.raw[p.at:p.at+4]), 16, 16) // raw is valid JSON
 	p.at += 4
 	return rune(n)
 }
 
-// Append writes the canonical form: no white space, members in their order, numbers as spelled, the shortest escapes.
+// Append appends the canonical form to out: no white space, members in their order, numbers as spelled, the shortest escapes.
 func (v *Value) Append(out []byte) []byte {
 	switch v.Kind {
 	case String:
@@ -228,7 +229,7 @@ func appendText(out []byte, s string) []byte {
 			out = append(out, '\\', letter)
 		case c < 0x20:
 			out = fmt.Appendf(out, `\u%04x`, c)
-		case c == 0xED && i+2 < len(s) && s[i+1] >= 0xA0: // half of a surrogate pair
+		case c == 0xED && i+2 < len(s) && s[i+1] >= 0xA0: // an unpaired half of a surrogate pair
 			out = fmt.Appendf(out, `\u%04x`, rune(c&0xF)<<12|rune(s[i+1]&0x3F)<<6|rune(s[i+2]&0x3F))
 			i += 2
 		default:
@@ -238,7 +239,7 @@ func appendText(out []byte, s string) []byte {
 	return append(out, '"')
 }
 
-// Get is the member of an object with exactly that name, nil for none.
+// Get returns the member of an object with exactly this name, nil for none.
 func (v *Value) Get(name string) *Value {
 	for _, m := range v.Members {
 		if m.Name == name {
@@ -248,7 +249,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Arguments reads a call's arguments: none and null are an object without members.
+// Arguments parses a call's arguments: nothing and null are an object without members.
 func Arguments(raw []byte) (*Value, error) {
 	if len(raw) == 0 {
 		return &Value{Kind: Object}, nil
@@ -266,7 +267,7 @@ func Arguments(raw []byte) (*Value, error) {
 	return nil, errors.New("they are no JSON object")
 }
 
-// Canonical is the canonical form of a call's arguments: {} for none. Those that cannot be read stay as they are.
+// Canonical returns the canonical form of a call's arguments: {} for none. It returns arguments that cannot be parsed as they are.
 func Canonical(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")
@@ -281,7 +282,8 @@ func Canonical(raw json.RawMessage) json.RawMessage {
 	return v.Append(make([]byte, 0, len(raw)))
 }
 
-// Unwrapped is the object in a string that holds exactly one, as it stands there: the form in which some providers give a call's arguments. Anything else stays.
+// Unwrapped returns the object in a string that holds exactly one, byte for byte: some providers give a call's arguments that way. It returns anything else as
+// it is.
 func Unwrapped(raw json.RawMessage) json.RawMessage {
 	if v, err := Parse(raw); err == nil && v.Kind == String {
 		inner := trim(v.Text)
@@ -292,7 +294,7 @@ func Unwrapped(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// trim takes off JSON's white space.
+// trim removes JSON's white space from both ends.
 func trim(s string) string {
 	from, to := 0, len(s)
 	for from < to && isSpace(s[from]) {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Each calls fn for each member of an object, with the name as it is quoted there, or for each element of a list, with no name. It is for JSON that is known to be valid and to be
-// one of both. Names and values lie in raw. An error of fn ends it.
+// Each calls fn for each member of an object, with its name still quoted, or for each element of a list, with a nil name. raw must be valid JSON and an object
+// or a list. Names and values are slices of raw. An error of fn ends it and is returned.
 func Each(raw []byte, fn func(name, value []byte) error) error {
 	i := afterSpace(raw, 0)
 	object := raw[i] == '{'
@@ -36,7 +36,7 @@ func afterSpace(raw []byte, i int) int {
 	return i
 }
 
-// StringEnd is the end of the string that begins at i in valid JSON.
+// StringEnd returns the end of the string that begins at i in valid JSON.
 func StringEnd(raw []byte, i int) int {
 	for i++; raw[i] != '"'; i++ {
 		if raw[i] == '\\' {
@@ -46,7 +46,7 @@ func StringEnd(raw []byte, i int) int {
 	return i + 1
 }
 
-// valueEnd is the end of the value that begins at i in valid JSON.
+// valueEnd returns the end of the value that begins at i in valid JSON.
 func valueEnd(raw []byte, i int) int {
 	for depth := 0; i < len(raw); i++ {
 		switch raw[i] {
@@ -58,7 +58,7 @@ func valueEnd(raw []byte, i int) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 { // the end of what a number or a word stands in
+			if depth == 0 { // the end of the list or object around a number or a word
 				return i
 			}
 			if depth--; depth == 0 {
@@ -73,13 +73,14 @@ func valueEnd(raw []byte, i int) int {
 	return i
 }
 
-// Escape is the length of the escape that raw begins with, where the two of a surrogate pair count as one, and whether it is half of a pair: no UTF-8 could hold that.
+// Escape returns the length of the escape sequence that raw begins with; the two of a surrogate pair count as one. half reports whether it is an unpaired half
+// of a pair, which UTF-8 cannot hold.
 func Escape(raw []byte) (size int, half bool) {
 	unit := func(at int) uint64 {
 		if len(raw) < at+6 || raw[at] != '\\' || raw[at+1] != 'u' {
 			return 0
 		}
-		v, _ := strconv.ParseUint(string(raw[at+2:at+6]), 16, 32) // what is no number is no JSON
+		v, _ := strconv.ParseUint(string(raw[at+2:at+6]), 16, 32) // only invalid JSON has no number here
 		return v
 	}
 	switch high := unit(0); {
@@ -93,8 +94,8 @@ func Escape(raw []byte) (size int, half bool) {
 	return 6, true
 }
 
-// Whole gives valid JSON with what no strict reader takes replaced by U+FFFD: halves of surrogate pairs, bytes that are no UTF-8. n is how many there were; where there
-// were none it is raw itself. All other bytes stay.
+// Whole returns valid JSON in which U+FFFD replaces what strict readers refuse: unpaired halves of surrogate pairs and bytes that are not UTF-8. n is the
+// number of replacements; if it is 0, whole is raw itself. All other bytes stay.
 func Whole(raw json.RawMessage) (whole json.RawMessage, n int) {
 	start := 0
 	replace := func(from, to int, with string) {
@@ -126,7 +127,7 @@ func Whole(raw json.RawMessage) (whole json.RawMessage, n int) {
 	return append(whole, raw[start:]...), n
 }
 
-// plain are the bytes of ASCII that need no escape.
+// plain holds the ASCII bytes that need no escape.
 var plain = func() (t [utf8.RuneSelf]bool) {
 	for i := range t {
 		t[i] = i >= 0x20 && i != '"' && i != '\\'
@@ -134,7 +135,7 @@ var plain = func() (t [utf8.RuneSelf]bool) {
 	return t
 }()
 
-// AppendString appends a JSON string in which only quotes, backslashes and control characters are escaped. Bytes that are no UTF-8 become U+FFFD.
+// AppendString appends s as a JSON string, escaping only quotes, backslashes and control characters. U+FFFD replaces bytes that are not UTF-8.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

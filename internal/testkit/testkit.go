@@ -1,6 +1,7 @@
-// Package testkit gives tests what lies outside them: how long they go on and from which seed, the folder of samples beside the project, programs of the machine.
+// Package testkit gives tests their surroundings: how long they run and from which seed, the folder of samples beside the project, programs of the machine.
 //
-// It owns the two variables that every long test obeys. CHATCTX_LONG is a duration ("90s") or a number of rounds ("5000"); CHATCTX_SEED is the seed of the first round.
+// It owns the two variables that every long test obeys. CHATCTX_LONG is a duration ("90s") or a number of rounds ("5000"); CHATCTX_SEED is the seed of the
+// first round.
 package testkit
 
 import (
@@ -14,8 +15,9 @@ import (
 	"time"
 )
 
-// Seeds gives the rounds of a test that looks for rare accidents, each with a seed of its own: n rounds from seed 1 on. CHATCTX_LONG makes it as many more as begin
-// in its time, or exactly its number. It ends at the first round that fails and logs how to repeat that one; otherwise it logs how far it came.
+// Seeds returns the seeds of the rounds of a test that looks for rare failures: n rounds, with the seeds 1, 2 and so on. If CHATCTX_LONG is a number, it is the
+// number of rounds; if it is a duration, rounds begin until it is over, and at least n of them. The sequence ends at the first round that fails, and the test
+// logs how to repeat that round; otherwise it logs how many rounds it ran.
 func Seeds(t testing.TB, n int) iter.Seq[uint64] {
 	t.Helper()
 	rounds, time, err := length(os.Getenv("CHATCTX_LONG"), n)
@@ -31,10 +33,10 @@ func Seeds(t testing.TB, n int) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) { run(t, first, rounds, time, yield) }
 }
 
-// Long reports whether CHATCTX_LONG is set: a test that has no rounds may go further then.
+// Long reports whether CHATCTX_LONG is set: a test without rounds may then do more.
 func Long() bool { return os.Getenv("CHATCTX_LONG") != "" }
 
-// length reads what CHATCTX_LONG says about a test of n rounds: how many they are at least, and how long more of them begin.
+// length parses CHATCTX_LONG for a test of n rounds. It returns the least number of rounds, and for how long further rounds begin.
 func length(long string, n int) (rounds int, more time.Duration, err error) {
 	if long == "" {
 		return n, 0, nil
@@ -50,7 +52,7 @@ func length(long string, n int) (rounds int, more time.Duration, err error) {
 
 func run(t testing.TB, first uint64, rounds int, more time.Duration, yield func(uint64) bool) {
 	seed, start := first, time.Now()
-	whole := false // a round that ends its goroutine, as Fatal does, is not
+	whole := false // stays false if a round ends its goroutine, as Fatal does
 	defer func() {
 		if t.Failed() {
 			t.Logf("to repeat the round that failed: CHATCTX_LONG=1 CHATCTX_SEED=%d go test -run '^%s$'", seed, t.Name())
@@ -67,7 +69,8 @@ func run(t testing.TB, first uint64, rounds int, more time.Duration, yield func(
 	whole = true
 }
 
-// Shared is the path of a file or folder in ../shared, the cases, samples and schemas that may lie beside a checkout of the project. Without it the test is skipped.
+// Shared returns the path of a file or folder in ../shared: the cases, samples and schemas that may be beside a checkout of the project. If it does not exist,
+// the test is skipped.
 func Shared(t testing.TB, path ...string) string {
 	t.Helper()
 	root, err := filepath.Abs(".")
@@ -92,7 +95,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Program is the path of the first of some programs that the machine has. Without any the test is skipped, but in CI (the variable CI is set) it fails.
+// Program returns the path of the first of the named programs that the machine has. If it has none, the test is skipped; in CI (the variable CI is set) it
+// fails.
 func Program(t testing.TB, names ...string) string {
 	t.Helper()
 	for _, name := range names {

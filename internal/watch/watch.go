@@ -1,4 +1,4 @@
-// Package watch tells which files are written to in folders of other programs. It only looks: it opens no file and writes nothing.
+// Package watch reports which files in the folders of other programs are written to. It only looks: it opens no file and writes nothing.
 package watch
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Files calls changed for each file that is written to or made in the given files and folders, and in folders that are made in them, until ctx ends,
-// one call at a time. A file is told with those whose names it begins, as a database with its log. ready is called when nothing is missed any more. The
-// error is ctx's, or says why there is nothing to watch with.
+// Files calls changed for each file that is created or written to, one call at a time, until ctx ends. It watches the given files and folders, folders created
+// in them later, and the files beside a given file whose names begin with its name and a hyphen, such as a database's log. It calls ready once it misses
+// nothing any more. It returns ctx's error, or the error that ended the watching.
 func Files(ctx context.Context, roots []string, ready func(), changed func(path string)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -45,18 +45,19 @@ func Files(ctx context.Context, roots []string, ready func(), changed func(path 
 	}
 }
 
-// tree is what is watched.
+// tree is the watched files and folders.
 type tree struct {
 	w     *fsnotify.Watcher
 	roots []string
 }
 
-// add watches a folder with those in it, or the folder of a file, and tells of the files that are there already; found is nil where they are known.
+// add watches a folder and the folders in it, or the folder of a file. It calls found for each file that already exists; found is nil at the start, when those
+// files are no news.
 func (t *tree) add(root string, found func(string)) error {
 	return filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // it is gone again, or not to be read
+			return nil // it is gone again, or unreadable
 		case e.IsDir():
 			return t.w.Add(p)
 		case p == root && found == nil:
@@ -68,7 +69,7 @@ func (t *tree) add(root string, found func(string)) error {
 	})
 }
 
-// wanted tells whether a file is one of those that are watched: beside a single file lie others.
+// wanted reports whether a file is one of those to report: the folder of a single file holds others too.
 func (t *tree) wanted(p string) bool {
 	for _, root := range t.roots {
 		rest, ok := strings.CutPrefix(p, root)
