@@ -1,9 +1,10 @@
-// Command bench measures the bars of docs/design.md and prints them as a table of ratios, each taken in one run on one machine.
+// Command bench measures the performance goals of docs/design.md and prints them as a table of ratios. Both sides of a ratio are measured in the same run on
+// the same machine.
 //
-//	go run .                 all of them; some minutes, 4 GB of disk
-//	go run . append fork     those named
+//	go run .                 all of them; takes some minutes and 4 GB of disk
+//	go run . append fork     the named ones
 //	go run . -small          a tenth of the sizes, to see that it works
-//	go run . -profile F used what takes the processor's time, for go tool pprof
+//	go run . -profile F used a profile of the processor's time, for go tool pprof
 package main
 
 import (
@@ -22,19 +23,19 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// row is a line of the table: what was measured, against which bar.
+// row is a line of the table: what was measured, the result, the goal, and whether it is met.
 type row struct {
 	work, measured, bar string
 	met                 bool
 }
 
-// bench is one measurement. size scales its numbers of messages: 1, or less for a trial.
+// bench is one measurement, with its name on the command line.
 type bench struct {
 	name string
 	run  func(b *run) []row
 }
 
-// run is what a measurement gets: a folder of its own and the scale.
+// run is what a measurement works with: a folder of its own, and whether to use a tenth of the sizes.
 type run struct {
 	dir   string
 	small bool
@@ -53,7 +54,7 @@ var benches = []bench{
 }
 
 func main() {
-	if len(os.Args) > 2 && os.Args[1] == "busy" { // this program again, as the one that others work beside
+	if len(os.Args) > 2 && os.Args[1] == "busy" { // this program again, as a process that works beside the measured one
 		busy(os.Args[2], os.Args[3])
 		return
 	}
@@ -98,7 +99,7 @@ func value[T any](v T, err error) T {
 	return v
 }
 
-// text is a kilobyte of words, another one for each i.
+// text returns a kilobyte of words, different ones for each i.
 func text(i int) string {
 	return strings.Repeat(fmt.Sprintf("word%d and some more to say about it; ", i), 40)[:1024]
 }
@@ -115,7 +116,7 @@ func messages(from, n int) []*pool.Message {
 	return out
 }
 
-// filled makes a store with one context of n messages, in batches.
+// filled creates a store with one context of n messages, appended in batches.
 func filled(file string, n int) (*chatctx.Store, *chatctx.ChatContext) {
 	ctx := context.Background()
 	s := value(chatctx.Open(file, chatctx.Options{Create: true}))
@@ -126,7 +127,7 @@ func filled(file string, n int) (*chatctx.Store, *chatctx.ChatContext) {
 	return s, c
 }
 
-// ratio times a and b in turn, runs times, and gives the median, least and greatest of a/b.
+// ratio times a and b in turn, as often as runs says. It returns the median, least and greatest of a/b, and the median time of a.
 func ratio(runs int, a, b func()) (median, low, high float64, took time.Duration) {
 	var all []float64
 	var times []time.Duration

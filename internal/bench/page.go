@@ -18,11 +18,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// views are what the page reads anew with each change, of the conversation that it shows and of the lists beside it.
+// views are the addresses that the page reads again when something changed: the conversation on the screen and the lists beside it.
 var views = []string{"/contexts?limit=50", "/contexts?limit=1000&labels=pinned", "%s", "%[1]s/branches/main", "%[1]s/branches/main/messages?from=-50", "%[1]s/branches/main/siblings?from=-50", "%[1]s/tree?limit=50",
 	"%[1]s/branches/main/tokens?brief=true", "/calls?state=pending&limit=1000"}
 
-// page is an open page: it listens to changes and reads its views with each.
+// page is an open page: it listens to the stream of changes, and reads its views after them.
 type page struct {
 	client *http.Client
 	base   string
@@ -59,11 +59,11 @@ func (p *page) read(conversation string) error {
 	return nil
 }
 
-// openPage starts the program's server and opens a page on it. stop ends both, and gives the most memory that the server had, in bytes.
+// openPage starts the program's server and opens a page on it. stop ends both, and returns the most memory that the server had, in bytes.
 func openPage(bin, file, conversation string) (p *page, stop func() int64) {
 	cmd := exec.Command(bin, "--store", file, "web", "--no-open")
 	cmd.Stderr = os.Stderr
-	value(cmd.StdinPipe()) // which stays open: Enter asks for another address
+	value(cmd.StdinPipe()) // stays open: an Enter on it asks for another address
 	out := value(cmd.StdoutPipe())
 	must(cmd.Start())
 	address := strings.TrimSpace(value(bufio.NewReader(out).ReadString('\n')))
@@ -104,7 +104,7 @@ func openPage(bin, file, conversation string) (p *page, stop func() int64) {
 	}
 }
 
-// benchPage measures add beside an open page, on a store of 10,000 conversations, and what the server holds.
+// benchPage measures add beside an open page on a store of 10,000 conversations, and the memory of the server.
 func benchPage(r *run) []row {
 	bin, file := program(r), in(r.dir, "page")
 	s, c := filled(file, r.n(10_000))

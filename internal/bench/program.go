@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// program builds the command line and gives its path.
+// program builds the command line and returns its path.
 func program(r *run) string {
 	out := in(r.dir, "chatctx")
 	top := value(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/chatctx/chatctx").Output())
@@ -27,7 +27,8 @@ func program(r *run) string {
 	return out
 }
 
-// call runs the program and gives how long it took and the most memory it had, in bytes. A small process of its own starts it: a child's figure begins with what its parent has.
+// call runs the program, and returns how long it took and the most memory it had, in bytes. A small process starts it, because a child's figure begins with its
+// parent's memory.
 func call(bin, store string, args ...string) (time.Duration, int64) {
 	cmd := exec.Command(value(os.Executable()), append([]string{"measure", bin}, args...)...)
 	cmd.Env = append(os.Environ(), "CHATCTX_STORE="+store, "NO_COLOR=1")
@@ -73,7 +74,7 @@ func benchMillion(r *run) []row {
 	return rows
 }
 
-// busy is the program that others work beside: it appends, or reads, without pause until it is killed.
+// busy is a process that works beside the measured one: it appends, or reads, without pause until it is killed.
 func busy(what, file string) {
 	ctx := context.Background()
 	s := value(chatctx.Open(file, chatctx.Options{}))
@@ -88,7 +89,7 @@ func busy(what, file string) {
 	}
 }
 
-// start runs busy in processes of their own and gives what ends them.
+// start runs n processes of busy, and returns a function that ends them.
 func start(what, file string, n int) (stop func()) {
 	var all []*exec.Cmd
 	for range n {
@@ -136,7 +137,7 @@ func benchBeside(r *run) []row {
 		percentile(all, 0.5).Round(100*time.Microsecond)), "under 100 ms", p99 < 100*time.Millisecond})
 }
 
-// export writes a ChatGPT export of about that many bytes.
+// export writes a ChatGPT export of about size bytes.
 func export(file string, size int) {
 	f := value(os.Create(file))
 	w := bufio.NewWriterSize(f, 1<<20)
@@ -191,7 +192,7 @@ func benchImport(r *run) []row {
 		fmt.Sprintf("%s, %s, %.0f MB", spread(median, low, high), took.Round(time.Millisecond), mb), "at most 2, under 200 MB", median <= 2 && mb < 200}}
 }
 
-// benchSession imports one session of 200 MB, of each of the three tools whose sessions grow that large.
+// benchSession imports one session of 200 MB from each of the three tools whose sessions grow that large.
 func benchSession(r *run) []row {
 	bin := program(r)
 	var rows []row
@@ -207,7 +208,7 @@ func benchSession(r *run) []row {
 	return rows
 }
 
-// session writes a session of about that many bytes, of prompts, answers and results of some KB.
+// session writes a session of about size bytes, with prompts, answers and results of a few kilobytes.
 func session(file, kind string, size int) {
 	f := value(os.Create(file))
 	w := bufio.NewWriterSize(f, 1<<20)

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/enhancer/tokens"
 )
 
-// withModel is a context of n messages with a model set.
+// withModel creates a store with a context of n messages and a model set.
 func withModel(file string, n int, model string) (*chatctx.Store, *chatctx.ChatContext) {
 	s, c := filled(file, n)
 	b := c.Begin("")

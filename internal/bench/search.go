@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// prose makes texts as people write them, as far as an index can tell: of 50,000 words the second comes half as often as the first, the third a third as often …
+// prose generates texts that look to an index like those people write: 50,000 words, whose frequency falls about as fast as their rank grows (Zipf's law).
 type prose struct {
 	zipf  *rand.Zipf
 	words []string
@@ -35,7 +35,7 @@ func newProse() *prose {
 	return p
 }
 
-// text is about a kilobyte.
+// text returns about a kilobyte.
 func (p *prose) text() string {
 	var b strings.Builder
 	for b.Len() < 1000 {
@@ -45,7 +45,7 @@ func (p *prose) text() string {
 	return b.String()
 }
 
-// needle is a word that one message has.
+// needle is a word that only one message has.
 const needle = "zyxwvut"
 
 func benchSearch(r *run) []row {
@@ -86,7 +86,7 @@ func benchSearch(r *run) []row {
 	return rows
 }
 
-// indexBytes is what the index's keys and values take.
+// indexBytes returns how many bytes the keys and values of the search index take.
 func indexBytes(s *chatctx.Store) int64 {
 	var total int64
 	must(s.DB().View(context.Background(), func(tx kv.Tx) error {

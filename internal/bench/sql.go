@@ -18,10 +18,10 @@ import (
 	"github.com/chatctx/chatctx/internal/pgtest"
 )
 
-// byHand keeps conversations as one would who writes the SQL for them: four tables, an append in a serializable transaction of two round trips.
+// byHand keeps conversations with SQL as one would write it by hand: four tables, and an append in a serializable transaction of two round trips.
 type byHand struct {
 	pool  *pgxpool.Pool
-	again atomic.Int64 // transactions that were run again
+	again atomic.Int64 // number of transactions that were repeated
 }
 
 var handTables = `
@@ -39,7 +39,7 @@ func openHand(url string, branches int) *byHand {
 	return h
 }
 
-// append adds to a branch that is at a revision, once for each key, and gives the new revision.
+// append appends to a branch that is at the given revision, with a key that makes it happen once, and returns the new revision.
 func (h *byHand) append(branch, revision int64, key string, bodies ...[]byte) int64 {
 	for {
 		err := h.tryAppend(branch, revision, key, bodies)
@@ -99,7 +99,7 @@ func (h *byHand) load(branch int64) (out []*plainMessage) {
 	return out
 }
 
-// benchSQL holds a store on PostgreSQL against SQL that was written by hand for the same work, on one server whose commits are on the disk.
+// benchSQL compares a store on PostgreSQL with SQL written by hand for the same work, on one server whose commits are durable.
 func benchSQL(r *run) []row {
 	const clients = 32
 	server := value(pgtest.Start("fsync=on", "max_connections=200"))
@@ -116,7 +116,7 @@ func benchSQL(r *run) []row {
 	return append(rows, sqlLoad(r.n(10_000), s, hand))
 }
 
-// appender appends a message to its conversation at the revision that it knows, with a key.
+// appender appends a message to its conversation, with a key and at the revision that it expects.
 type appender func()
 
 func oursOn(s *chatctx.Store, clients int) (all []appender) {
@@ -145,7 +145,7 @@ func theirsOn(h *byHand, clients int) (all []appender) {
 	return all
 }
 
-// rate says how many appends of ours are made in the time of one of theirs, by clients at once.
+// rate compares the time of our appends with that of theirs, made by several clients at once.
 func rate(what string, each, clients int, ours, theirs []appender) row {
 	all := func(of []appender) func() {
 		return func() {

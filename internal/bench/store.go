@@ -26,7 +26,7 @@ func openBolt(file string) *bolt.DB {
 	return db
 }
 
-// bareAppend puts records of the same sizes as an append does into as many buckets of bare bbolt.
+// bareAppend puts records of the same sizes as those of an append into as many buckets of bare bbolt.
 type bareAppend struct {
 	db *bolt.DB
 	n  uint64
@@ -59,7 +59,7 @@ func (b *bareAppend) put() {
 	}))
 }
 
-// fill makes the bare database as long as the store that it is compared with.
+// fill puts as many records into the bare database as the store has that it is compared with.
 func (b *bareAppend) fill(n int) {
 	for done := 0; done < n; done += 1000 {
 		must(b.db.Update(func(tx *bolt.Tx) error {
@@ -131,7 +131,7 @@ func benchWriters(r *run) []row {
 	return []row{{"32 goroutines appending: to one", spread(scale(median), scale(low), scale(high)), "at least 10", scale(median) >= 10}}
 }
 
-// benchSteps measures the steps that are to cost what an append does, on a branch of 10,000 messages with 100 others beside it.
+// benchSteps measures the steps that should cost as much as an append, on a branch of 10,000 messages with 100 others beside it.
 func benchSteps(r *run) []row {
 	ctx := context.Background()
 	s, c := filled(in(r.dir, "steps"), r.n(10_000))
@@ -249,7 +249,7 @@ func benchLoad(r *run) []row {
 	return rows
 }
 
-// bareLoad reads entries in a row, and for each gets a record and decodes it as plain CBOR.
+// bareLoad returns a function that reads all entries in order, and for each reads a record and decodes it as plain CBOR.
 func bareLoad(r *run, s *chatctx.Store, c *chatctx.ChatContext, n int) func() {
 	ctx := context.Background()
 	db := openBolt(in(r.dir, "bareload"))
@@ -277,7 +277,7 @@ func bareLoad(r *run, s *chatctx.Store, c *chatctx.ChatContext, n int) func() {
 	}
 }
 
-// sqliteLoad reads messages as rows of JSON in an ordinary table.
+// sqliteLoad returns a function that reads the messages as rows of JSON from an ordinary table.
 func sqliteLoad(r *run, c *chatctx.ChatContext, n int) func() {
 	ctx := context.Background()
 	db := value(sql.Open("sqlite", in(r.dir, "rows.sqlite")))
@@ -302,7 +302,7 @@ func sqliteLoad(r *run, c *chatctx.ChatContext, n int) func() {
 	}
 }
 
-// plainMessage is what a program that keeps JSON keeps of a message: the fields that log --json prints. Its decoding is encoding/json's alone.
+// plainMessage is what a program that stores JSON keeps of a message: the fields that log --json prints. encoding/json alone decodes it.
 type plainMessage struct {
 	ID       string      `json:"id"`
 	Parent   *string     `json:"parent_id"`
