@@ -13,7 +13,7 @@ import (
 
 func callRef(message chatctx.ID, index int) string { return fmt.Sprintf("%s:%d", message, index) }
 
-// Call is a call.
+// Call is a tool call.
 type Call struct {
 	Call      string          `json:"call"`
 	ID        string          `json:"id"`
@@ -30,7 +30,7 @@ type Call struct {
 	Expires   *time.Time      `json:"expires,omitempty"`
 	By        *By             `json:"by,omitempty"`
 	Program   string          `json:"program,omitempty"`
-	Effect    string          `json:"effect,omitempty"` // of a call that waits: what the rules decide
+	Effect    string          `json:"effect,omitempty"` // what the rules decide about a waiting call
 	Rule      *chatctx.ID     `json:"rule,omitempty"`
 	Operation string          `json:"operation,omitempty"`
 	Origin    *Origin         `json:"origin,omitempty"`
@@ -40,13 +40,13 @@ type Call struct {
 type By struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
-	Claimed string `json:"claimed,omitempty"`      // what they called themselves
-	Said    bool   `json:"said_by_file,omitempty"` // a file that was imported tells of it: no decision of this store
+	Claimed string `json:"claimed,omitempty"`      // the name that they gave themselves
+	Said    bool   `json:"said_by_file,omitempty"` // an imported file says so: it is no decision of this store
 }
 
 func byOf(d *chatctx.Decision) By { return By{d.ByKind, d.ByName, d.Claimed, d.Said} }
 
-// Open counts open calls by what they wait for.
+// Open counts the open calls by what they wait for.
 type Open struct {
 	Person  int `json:"person"`
 	Program int `json:"program"`
@@ -54,7 +54,7 @@ type Open struct {
 	Running int `json:"running"`
 }
 
-// Origin is what the sub-context of a call is for: the call belongs to a task of somebody else's conversation.
+// Origin is the purpose of the sub-context of a call: the call belongs to a task of another conversation.
 type Origin struct {
 	Context chatctx.ID `json:"context"`
 	Branch  string     `json:"branch"`
@@ -62,7 +62,7 @@ type Origin struct {
 	Goal    string     `json:"goal"`
 }
 
-// OriginOf shapes what a task is for.
+// OriginOf returns the JSON of a task's purpose.
 func OriginOf(t *chatctx.TaskInfo) *Origin {
 	o := &Origin{Context: t.Parent, Branch: t.BranchName, Goal: t.Goal}
 	if t.Message != (chatctx.ID{}) {
@@ -71,7 +71,7 @@ func OriginOf(t *chatctx.TaskInfo) *Origin {
 	return o
 }
 
-// CallOf shapes a call.
+// CallOf returns the JSON of a call.
 func CallOf(c *chatctx.Call) Call {
 	v := Call{Call: string(c.Ref()), ID: c.ID, Message: c.Message, Context: c.Context, Branch: c.Branch, Tool: c.Tool, Arguments: Raw(c.Arguments),
 		Effective: c.Effective, Status: c.Status, Execution: c.Execution, Reason: c.Reason, Since: Time(c.Since), Expires: Time(c.Expires)}
@@ -97,7 +97,7 @@ type Answered struct {
 	Position int        `json:"position"`
 }
 
-// AnsweredOf shapes the call that a change answered.
+// AnsweredOf returns the JSON of the call that a change answered.
 func AnsweredOf(done *chatctx.Committed) Answered {
 	at := done.Last().Placed[0]
 	v := Answered{CallOf(done.Last().Call), at.Message, at.Position}
@@ -116,14 +116,14 @@ type Step struct {
 	To        string          `json:"to"`
 	By        By              `json:"by"`
 	Program   string          `json:"program"`
-	Origin    string          `json:"origin,omitempty"` // of the first step: the operation that brought the call
+	Origin    string          `json:"origin,omitempty"` // in the first step: the operation that brought the call
 	Reason    string          `json:"reason"`
 	SHA256    string          `json:"arguments_sha256,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	User      string          `json:"user,omitempty"` // on a server: the database's user, a slash, the local one
+	User      string          `json:"user,omitempty"` // on a server: the database's user, a slash, the local user
 }
 
-// StepOf shapes a step in the life of a call.
+// StepOf returns the JSON of a step in the life of a call.
 func StepOf(s *chatctx.CallStep) Step {
 	v := Step{Call: callRef(s.Message, s.Index), ID: s.ID, Context: s.Context, Tool: s.Tool, At: Time(s.At), From: s.From, To: s.To,
 		By: byOf(&s.Decision), Program: s.Program, Origin: s.Origin, Reason: s.Reason, Arguments: s.Arguments, User: s.User}
@@ -147,7 +147,7 @@ type ClaimedBy struct {
 	Host    string `json:"host"`
 }
 
-// ShownOf shapes a call with its history; judged is what CallOf made of it.
+// ShownOf returns the JSON of a call with its history. judged is the call as CallOf returned it.
 func ShownOf(c *chatctx.Call, judged Call) Shown {
 	v := Shown{Call: judged, Decisions: []Step{}}
 	for _, d := range c.Decisions {
@@ -159,7 +159,7 @@ func ShownOf(c *chatctx.Call, judged Call) Shown {
 	return v
 }
 
-// Rule is a rule.
+// Rule is a rule about calls.
 type Rule struct {
 	Rule      chatctx.ID  `json:"rule"`
 	Effect    string      `json:"effect"`
@@ -189,15 +189,15 @@ type Condition struct {
 	Value    string `json:"value"`
 }
 
-// Broken is an example that rules do not hold to.
+// Broken is an example that the rules do not satisfy.
 type Broken struct {
 	Rule    chatctx.ID `json:"rule"`
 	Example string     `json:"example"`
 	Is      string     `json:"is"`
-	At      *time.Time `json:"at,omitempty"` // from then on, as rules expire; left out: at once
+	At      *time.Time `json:"at,omitempty"` // when the example breaks, because a rule expires; left out if it is broken now
 }
 
-// BrokenOf shapes examples that rules do not hold to.
+// BrokenOf returns the JSON of examples that the rules do not satisfy.
 func BrokenOf(all []chatctx.BrokenExample) (out []Broken) {
 	for _, b := range all {
 		out = append(out, Broken{b.Rule.ID, b.Example, b.Is, Time(b.At)})
@@ -205,7 +205,7 @@ func BrokenOf(all []chatctx.BrokenExample) (out []Broken) {
 	return out
 }
 
-// RuleOf shapes a rule.
+// RuleOf returns the JSON of a rule.
 func RuleOf(r *chatctx.Rule) Rule {
 	v := Rule{Rule: r.ID, Effect: r.Effect, Tool: r.Tool, When: []Condition{}, Examples: r.Examples, Default: r.Default, Scope: r.ScopeWord(), Context: ID(r.Context),
 		Branch: ID(r.Branch), Expires: Time(r.Expires), Reason: r.Reason, Mode: r.Mode, By: r.By, Created: Time(r.Created)}
@@ -235,7 +235,7 @@ type Tool struct {
 	MCP         bool              `json:"mcp,omitempty"`
 	URL         string            `json:"url,omitempty"`
 	Dir         string            `json:"cwd,omitempty"`
-	Env         []string          `json:"env,omitempty"` // names alone
+	Env         []string          `json:"env,omitempty"` // only the names
 	Headers     map[string]string `json:"headers,omitempty"`
 	Timeout     string            `json:"timeout,omitempty"`
 	Repeatable  bool              `json:"repeatable,omitempty"`
@@ -253,13 +253,13 @@ type Remote struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
-// LeftOut is a tool of an MCP server that no model can be given.
+// LeftOut is a tool of an MCP server that cannot be offered to a model.
 type LeftOut struct {
 	Tool string `json:"tool"`
 	Why  string `json:"why"`
 }
 
-// ToolOf shapes a tool.
+// ToolOf returns the JSON of a tool.
 func ToolOf(t *chatctx.KeptTool) Tool {
 	v := Tool{Tool: t.Name, Description: t.Description, Schema: t.Schema, Command: t.Command, Stdin: t.Stdin, Dashes: t.Dashes, MCP: t.MCP, URL: t.URL, Dir: t.Dir,
 		Env: slices.Sorted(maps.Keys(t.Env)), Headers: t.Headers, Repeatable: t.Repeatable, Prune: t.Prune, Store: t.Store}
@@ -272,7 +272,7 @@ func ToolOf(t *chatctx.KeptTool) Tool {
 	return v
 }
 
-// CallStates are the states that open calls can be asked for by, as they are on record.
+// CallStates maps the words by which one asks for open calls to the recorded states.
 var CallStates = map[string]string{
 	"pending":   chatctx.CallState(pool.Pending, pool.NotRun),
 	"approved":  chatctx.CallState(pool.Approved, pool.NotRun),

@@ -24,12 +24,12 @@ type Context struct {
 	Parent   *chatctx.ID `json:"parent,omitempty"`
 }
 
-// ContextOf shapes a context.
+// ContextOf returns the JSON of a context.
 func ContextOf(i *chatctx.ContextInfo) Context {
 	return Context{i.ID, i.Title, i.Current, i.Active, i.Branches, i.Messages, i.Labels, Time(i.Updated), Time(i.Created), Time(i.Trashed), ID(i.Parent)}
 }
 
-// Named is a context that a command made or chose.
+// Named is a context that a command created or chose.
 type Named struct {
 	Where
 	Title string `json:"title"`
@@ -46,12 +46,12 @@ type Branch struct {
 	At       *chatctx.ID `json:"at"`
 }
 
-// BranchOf shapes a branch.
+// BranchOf returns the JSON of a branch.
 func BranchOf(b *chatctx.BranchInfo) Branch {
 	return Branch{b.Name, b.Active, b.Messages, ID(b.Head), b.Revision, String(b.From), ID(b.At)}
 }
 
-// Forked is a branch that was made.
+// Forked is a new branch.
 type Forked struct {
 	Operation string      `json:"operation,omitempty"`
 	Context   chatctx.ID  `json:"context"`
@@ -61,7 +61,7 @@ type Forked struct {
 	Messages  int         `json:"messages"`
 }
 
-// ForkedOf shapes the branch that the last step of a change made.
+// ForkedOf returns the JSON of the branch that the last step of a change created.
 func ForkedOf(c *chatctx.Committed) Forked {
 	f := c.Last()
 	return Forked{c.Operation, c.Context, f.Branch, f.From, ID(f.At), f.Messages}
@@ -91,16 +91,16 @@ type Settings struct {
 	Context   *chatctx.ID                `json:"context,omitempty"`
 	Branch    string                     `json:"branch,omitempty"`
 	Settings  map[string]json.RawMessage `json:"settings"`
-	// Ignored says which are not in force, since this version does not know them or they cannot have their values.
+	// Ignored says which settings are not in force, because this version does not know them or their values are not valid.
 	Ignored []string `json:"not_in_force,omitempty"`
 }
 
 // SettingRow is a row of the table of all settings.
 type SettingRow struct {
-	Name     string   `json:"name"` // one that ends in a dot stands for all names that begin with it
+	Name     string   `json:"name"` // a name that ends in a dot stands for all names that begin with it
 	Group    string   `json:"group"`
 	Type     string   `json:"type"`
-	Takes    string   `json:"takes"` // the values, with their range
+	Takes    string   `json:"takes"` // the valid values, with their range
 	Words    []string `json:"words,omitempty"`
 	Default  string   `json:"default,omitempty"`
 	Scope    string   `json:"scope"`
@@ -114,7 +114,7 @@ type SettingTable struct {
 	Settings []SettingRow `json:"settings"`
 }
 
-// SettingTableOf is the table of package settings.
+// SettingTableOf returns the JSON of package settings' table.
 func SettingTableOf() SettingTable {
 	out := SettingTable{Settings: make([]SettingRow, len(settings.Table))}
 	for i := range settings.Table {
@@ -124,7 +124,7 @@ func SettingTableOf() SettingTable {
 	return out
 }
 
-// Texts are what errors say.
+// Texts returns the texts of errors.
 func Texts(errs []error) []string {
 	var out []string
 	for _, err := range errs {
@@ -156,7 +156,7 @@ type Task struct {
 	Operation  string      `json:"operation,omitempty"`
 }
 
-// TaskOf shapes a sub-context.
+// TaskOf returns the JSON of a sub-context.
 func TaskOf(i *chatctx.TaskInfo) Task {
 	v := Task{Context: i.ID, Title: i.Title, Parent: i.Parent, Branch: i.BranchName, Goal: i.Goal, State: i.State, Depth: i.Depth, Open: i.Open, Summary: ID(i.Summary),
 		Reason: i.Reason, ParentGone: i.ParentGone, BranchGone: i.BranchGone, Kept: i.Trashed == 0, Started: Time(i.Created), Ended: Time(i.Ended)}

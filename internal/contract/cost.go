@@ -8,10 +8,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Sums are sums with their amounts in words, and with the whole input, as messages have it. JSON has the integers too, since a reader may take the words for a float.
+// Sums are sums with the amounts as decimal texts too, and with the whole input as messages have it. The integers stay in the JSON, because a reader may take
+// the texts for floats.
 type Sums struct {
 	cost.Sums
-	Whole   int64             `json:"input_tokens"` // cached or not; it takes the place of what was in no cache
+	Whole   int64             `json:"input_tokens"` // cached or not; replaces the embedded field, which counts only uncached tokens
 	Amounts map[string]string `json:"cost"`
 }
 
@@ -26,7 +27,7 @@ func sumsOf(s cost.Sums) Sums {
 	return out
 }
 
-// CostGroup is a part of the replies.
+// CostGroup is the cost of a group of replies.
 type CostGroup struct {
 	Context  *chatctx.ID `json:"context,omitempty"`
 	Title    string      `json:"title,omitempty"`
@@ -35,12 +36,12 @@ type CostGroup struct {
 	Removed  bool        `json:"removed,omitempty"`
 	Provider *string     `json:"provider,omitempty"`
 	Model    string      `json:"model,omitempty"`
-	Day      *string     `json:"day,omitempty"` // "" where the time is unknown
+	Day      *string     `json:"day,omitempty"` // "" if the time is unknown
 	Kind     string      `json:"kind,omitempty"`
 	Sums
 }
 
-// Cost is what replies cost.
+// Cost is the cost of replies.
 type Cost struct {
 	By    string     `json:"by,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
@@ -68,7 +69,7 @@ func costGroups(by cost.By, list []*cost.Group) []CostGroup {
 	return out
 }
 
-// CostOf shapes a report.
+// CostOf returns the JSON of a report.
 func CostOf(q *cost.Query, report *cost.Report) Cost {
 	v := Cost{By: string(q.By), Sums: sumsOf(report.Sums), Kinds: costGroups(cost.ByKind, report.Kinds),
 		Groups: costGroups(q.By, report.Groups), Unpriced: costGroups(cost.ByModel, report.Unpriced), Damaged: report.Damaged}

@@ -1,6 +1,6 @@
-// Package contract is the JSON that the command line and the API promise: how a context, a branch, a call and an error look. docs/cli.md has the fields.
+// Package contract is the JSON that the command line and the API promise: contexts, branches, calls, errors and so on. docs/cli.md describes the fields.
 //
-// It owns shapes and the words for errors. It opens no store and prints nothing.
+// It owns the shapes, and the codes and kinds of errors. It opens no store and prints nothing.
 package contract
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Time is a time in JSON, null for one that is not known.
+// Time returns a time for JSON, nil (null) if it is not known.
 func Time(t pool.Time) *time.Time {
 	if t == 0 {
 		return nil
@@ -20,7 +20,7 @@ func Time(t pool.Time) *time.Time {
 	return &u
 }
 
-// Values are settings in JSON, {} for none.
+// Values returns settings for JSON, {} for none.
 func Values(m map[string]json.RawMessage) map[string]json.RawMessage {
 	if m == nil {
 		return map[string]json.RawMessage{}
@@ -28,7 +28,7 @@ func Values(m map[string]json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// ID is an id in JSON, null for none.
+// ID returns an id for JSON, nil (null) for the zero id.
 func ID(id chatctx.ID) *chatctx.ID {
 	if id == (chatctx.ID{}) {
 		return nil
@@ -36,7 +36,7 @@ func ID(id chatctx.ID) *chatctx.ID {
 	return &id
 }
 
-// String is a string in JSON, null for none.
+// String returns a string for JSON, nil (null) for "".
 func String(s string) *string {
 	if s == "" {
 		return nil
@@ -44,7 +44,7 @@ func String(s string) *string {
 	return &s
 }
 
-// Raw is JSON in JSON, null for none.
+// Raw returns raw JSON, or null if it is empty.
 func Raw(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("null")
@@ -52,7 +52,7 @@ func Raw(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Entries is a list that is never null in JSON.
+// Entries returns a list that is never null in JSON.
 func Entries(list []*chatctx.Entry) []*chatctx.Entry {
 	if list == nil {
 		return []*chatctx.Entry{}
@@ -60,12 +60,12 @@ func Entries(list []*chatctx.Entry) []*chatctx.Entry {
 	return list
 }
 
-// Where is what the JSON of every change begins with.
+// Where begins the JSON of every change.
 type Where struct {
 	Operation string     `json:"operation,omitempty"`
 	Context   chatctx.ID `json:"context"`
 	Branch    string     `json:"branch,omitempty"`
 }
 
-// WhereOf is where a change was made.
+// WhereOf returns where a change was made.
 func WhereOf(c *chatctx.Committed) Where { return Where{c.Operation, c.Context, c.Branch} }

@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Exit codes, which stand in the JSON of an error too.
+// Exit codes. The JSON of an error contains them too.
 const (
 	Done        = 0
 	Failed      = 1
@@ -33,17 +33,17 @@ const (
 	Interrupted = 130
 )
 
-// Error is an error in JSON.
+// Error is an error.
 type Error struct {
 	Code       int      `json:"code"`
 	Kind       string   `json:"kind"`
 	Message    string   `json:"message"`
 	Hint       string   `json:"hint,omitempty"`
 	Candidates []string `json:"candidates,omitempty"`
-	RetryAfter float64  `json:"retry_after,omitempty"` // seconds, where a provider says how long to wait
+	RetryAfter float64  `json:"retry_after,omitempty"` // seconds to wait, if a provider says so
 }
 
-// ErrorOf shapes an error of a code and kind.
+// ErrorOf returns the JSON of an error with a code and a kind.
 func ErrorOf(err error, code int, kind string) Error {
 	e := Error{Code: code, Kind: kind, Message: err.Error()}
 	var provider *wire.Error
@@ -57,7 +57,7 @@ func ErrorOf(err error, code int, kind string) Error {
 	return e
 }
 
-// known are the errors of the library that have a code and a kind, the first that fits counts.
+// known lists the errors of the library that have a code and a kind. The first match counts.
 var known = []struct {
 	err  error
 	code int
@@ -87,7 +87,7 @@ var known = []struct {
 	{fs.ErrPermission, Failed, "permission"},
 }
 
-// Classify gives the exit code of an error of the library and its kind.
+// Classify returns the exit code and the kind of an error of the library: Done and "" for nil, Failed and "failed" for an error without a kind of its own.
 func Classify(err error) (code int, kind string) {
 	if err == nil {
 		return Done, ""

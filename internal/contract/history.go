@@ -15,7 +15,7 @@ type Placed struct {
 	Again    bool       `json:"again,omitempty"`
 }
 
-// PlacedOf shapes the messages of the last step of a change.
+// PlacedOf returns the JSON of the messages that the last step of a change placed.
 func PlacedOf(c *chatctx.Committed) []Placed {
 	a := c.Last()
 	list := make([]Placed, len(a.Placed))
@@ -34,13 +34,13 @@ type Moved struct {
 	Added    []Added     `json:"added"`
 }
 
-// Added is a message of it that was not there before.
+// Added is a message that a change put on a branch.
 type Added struct {
 	Message  chatctx.ID `json:"message"`
 	Position int        `json:"position"`
 }
 
-// MovedOf shapes the history that the last step of a change left.
+// MovedOf returns the JSON of the history after the last step of a change.
 func MovedOf(c *chatctx.Committed) Moved {
 	m := c.Last()
 	v := Moved{WhereOf(c), m.Messages, ID(m.Head), m.Removed, []Added{}}
@@ -54,10 +54,10 @@ func MovedOf(c *chatctx.Committed) Moved {
 type Taken struct {
 	Where
 	Messages []Added `json:"messages"`
-	MovedTo  *string `json:"moved_to"` // the branch that has what stood there
+	MovedTo  *string `json:"moved_to"` // the branch that got the messages that were in its place
 }
 
-// TakenOf shapes the answer that the last step of a change took.
+// TakenOf returns the JSON of the answer that the last step of a change took.
 func TakenOf(c *chatctx.Committed) Taken {
 	step := c.Last()
 	v := Taken{WhereOf(c), []Added{}, String(step.Beside)}
@@ -77,12 +77,12 @@ type Difference struct {
 	OnlyB    []*chatctx.Entry `json:"only_b"`
 }
 
-// DifferenceOf shapes what two branches of a context do not share.
+// DifferenceOf returns the JSON of what two branches of a context do not share.
 func DifferenceOf(c chatctx.ID, d *chatctx.Difference) Difference {
 	return Difference{c, d.A, d.B, d.Ancestor, Entries(d.OnlyA), Entries(d.OnlyB)}
 }
 
-// Tag is a tag that was set or taken away.
+// Tag is a tag that was set or removed.
 type Tag struct {
 	Where
 	Tag     string      `json:"tag"`
@@ -95,23 +95,23 @@ type Operation struct {
 	At        *time.Time  `json:"at"`
 	What      string      `json:"what"`
 	By        string      `json:"by"`
-	User      string      `json:"user,omitempty"` // on a server: the database's user, a slash, the local one
+	User      string      `json:"user,omitempty"` // on a server: the database's user, a slash, the local user
 	Undone    bool        `json:"undone"`
 	Context   *chatctx.ID `json:"context"`
 	Branches  []string    `json:"branches"`
 	Undoes    *string     `json:"undoes"`
-	About     *string     `json:"about"` // first words: of a message, a title, a name
+	About     *string     `json:"about"` // the first words of a message, a title or a name
 	Changed   []Changed   `json:"changed"`
 }
 
-// Changed is a value that an operation put in the place of another; both null where it may not be shown.
+// Changed is a value that an operation replaced. Both values are null if they may not be shown.
 type Changed struct {
 	Of   string  `json:"of"`
 	From *string `json:"from"`
 	To   *string `json:"to"`
 }
 
-// OperationOf shapes an entry of a journal.
+// OperationOf returns the JSON of an entry of a journal.
 func OperationOf(o *chatctx.Operation) Operation {
 	branches := o.Branches
 	if branches == nil {
@@ -124,14 +124,14 @@ func OperationOf(o *chatctx.Operation) Operation {
 	return Operation{o.ID, Time(o.At), o.What, o.By, o.User, o.Undone, ID(o.Context), branches, String(o.Undoes), String(o.About), changed}
 }
 
-// Undone is what was taken back or brought back.
+// Undone is the result of an undo or redo.
 type Undone struct {
 	Where
 	Undid  *Operation `json:"undid"`
-	Broken []Broken   `json:"broken,omitempty"` // by rules that deny and are back
+	Broken []Broken   `json:"broken,omitempty"` // by rules that deny and are back in force
 }
 
-// UndoneOf shapes what was taken back.
+// UndoneOf returns the JSON of the result of an undo or redo.
 func UndoneOf(u *chatctx.Undone) Undone {
 	v := Undone{Where: WhereOf(&u.Committed), Broken: BrokenOf(u.Broken)}
 	if u.Undid != nil {
@@ -149,17 +149,17 @@ type Answer struct {
 	Position  int            `json:"position,omitempty"`
 	Revision  uint64         `json:"revision,omitempty"`
 	Operation string         `json:"operation,omitempty"`
-	Waiting   int            `json:"waiting"`        // calls, for a person
-	Open      *Open          `json:"open,omitempty"` // of the last answer: what is open
+	Waiting   int            `json:"waiting"`        // number of calls that wait for a person
+	Open      *Open          `json:"open,omitempty"` // with the last answer: the open calls
 	Queued    bool           `json:"queued,omitempty"`
-	// FinishReason is the provider's word; Outcome says what it came to, empty for an answer as it should be: refused, filtered, cut_short, empty or lost_call.
+	// FinishReason is the provider's word. Outcome is what it means, empty for a normal answer: refused, filtered, cut_short, empty or lost_call.
 	FinishReason string  `json:"finish_reason,omitempty"`
 	Outcome      string  `json:"outcome,omitempty"`
 	Refused      bool    `json:"refused"`
 	Window       *Window `json:"window,omitempty"` // with the last answer
 }
 
-// Hit is something that was found.
+// Hit is a search result.
 type Hit struct {
 	What     string      `json:"what"`
 	Context  chatctx.ID  `json:"context"`
@@ -176,13 +176,13 @@ type Hit struct {
 	Score    float64     `json:"score,omitempty"`
 }
 
-// HitBranch is a branch that holds it.
+// HitBranch is a branch that contains the result.
 type HitBranch struct {
 	Branch   string `json:"branch"`
 	Position int    `json:"position,omitempty"`
 }
 
-// HitOf shapes something that was found.
+// HitOf returns the JSON of a search result.
 func HitOf(h *chatctx.Hit) Hit {
 	out := Hit{What: h.What, Context: h.Context, Title: h.Title, Trashed: h.Trashed, Field: h.Field, Snippet: h.Snippet,
 		Match: [2]int{h.Match.From, h.Match.To}, Branches: []HitBranch{}, Score: h.Score}

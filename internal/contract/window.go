@@ -5,10 +5,10 @@ import (
 	"github.com/chatctx/chatctx/enhancer"
 )
 
-// Window is what the next request takes: the same wherever the window is spoken of.
+// Window is the size of the next request, in the same shape wherever it is reported.
 type Window struct {
 	Tokens     int       `json:"request_tokens"`
-	AtMost     bool      `json:"at_most,omitempty"` // since a compaction comes before it
+	AtMost     bool      `json:"at_most,omitempty"` // a compaction comes first, so the request may be smaller
 	Exactness  string    `json:"exactness"`
 	Budget     *int      `json:"budget"`
 	Percent    *int      `json:"percent"`
@@ -17,17 +17,17 @@ type Window struct {
 	Reported   *Reported `json:"reported"`
 }
 
-// Reported are a provider's figures for the last reply.
+// Reported holds a provider's figures for the last reply.
 type Reported struct {
 	Reply  chatctx.ID `json:"reply"`
 	Input  int64      `json:"input_tokens"`
 	Output int64      `json:"output_tokens"`
 }
 
-// WindowFields are the fields of a Window, for help.
+// WindowFields lists the fields of a Window, for help.
 const WindowFields = "request_tokens, at_most, exactness (exact | calibrated | approximate), budget, percent, within, compaction (due | null), reported{reply, input_tokens, output_tokens}"
 
-// WindowOf shapes a forecast.
+// WindowOf returns the JSON of a forecast.
 func WindowOf(f *enhancer.Forecast) Window {
 	v := Window{Tokens: f.Tokens, AtMost: f.Due, Exactness: f.Exactness, Within: f.Budget == 0 || f.Tokens <= f.Budget}
 	if f.Budget > 0 {
