@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// aichat's sessions: YAML of a model, messages that were summed up already and those since. Images stand under data_urls by the hashes that messages name.
+// An aichat session is YAML: a model, the messages that were summarized already, and those since. Images are under data_urls, by the hashes that messages name.
 
 const aichatName = "aichat"
 
@@ -81,7 +81,7 @@ func (a *aichat) messages(list value) {
 	}
 }
 
-// image reads an address, or the hash of one.
+// image reads an image: its address, or the hash of one.
 func (a *aichat) image(t *turn, p value) {
 	u := p.at("image_url", "url").str()
 	if kept := a.urls.get(u); kept.is(stringKind) {

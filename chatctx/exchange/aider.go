@@ -9,9 +9,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// aider's .aider.chat.history.md: one Markdown file for all runs in a folder. A run begins with a heading that has its time. Prompts are lines after
-// ####, notices lines after >, both with two spaces at their end; all else is the model's answer. What stands in a fence of the answer is the answer's,
-// whatever it begins with.
+// aider's .aider.chat.history.md is one Markdown file for all runs in a folder. A run begins with a heading that contains its time. Prompts are lines after
+// ####, notices lines after >, both with two spaces at their end; everything else is the model's answer. Lines inside a code fence belong to the answer,
+// whatever they begin with.
 
 const (
 	aiderName   = "aider"
@@ -29,10 +29,10 @@ type aider struct {
 	t      *thread // nil before the first run
 	in     *chatctx.Incoming
 	ids    map[string]int
-	spaced bool // prompts have two spaces at their end; so a #### without is a heading of the answer
+	spaced bool // prompts end with two spaces: so a #### line without them is a heading of the answer
 	kind   string
 	lines  []string // of the message being read
-	fence  string   // that is open in an answer
+	fence  string   // the code fence that is open in an answer
 	at     place
 }
 
@@ -60,7 +60,7 @@ func readAider(r *reading) error {
 	}
 }
 
-// aiderSpaced tells whether prompts are written as aider does; edited files may have lost the spaces.
+// aiderSpaced reports whether prompts end with spaces, as aider writes them; an edited file may have lost them.
 func aiderSpaced(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimRight(line, "\r\n"); bytes.HasPrefix(line, []byte(aiderPrompt)) && bytes.HasSuffix(line, []byte("  ")) {
@@ -86,7 +86,7 @@ func (a *aider) line(at place, text string) error {
 		kind, body = "prompt", strings.TrimSuffix(strings.TrimPrefix(text, aiderPrompt), "  ")
 	case strings.HasPrefix(text, aiderNotice) && (!a.spaced || strings.HasSuffix(text, "  ")):
 		kind, body = notice, strings.TrimSuffix(strings.TrimPrefix(text, aiderNotice), "  ")
-	case strings.TrimSpace(text) == "" && a.kind != "answer": // blank lines part messages
+	case strings.TrimSpace(text) == "" && a.kind != "answer": // blank lines separate messages
 		a.flush()
 		return nil
 	}
@@ -104,7 +104,7 @@ func (a *aider) line(at place, text string) error {
 	return nil
 }
 
-// fenceAfter is the code fence that is open after a line, "" for none.
+// fenceAfter returns the code fence that is open after a line, "" for none.
 func fenceAfter(open, line string) string {
 	line = strings.TrimLeft(line, " ")
 	if open != "" {

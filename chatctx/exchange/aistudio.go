@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Google AI Studio's prompts, files of Google Drive without an ending: chunks in a row, of which consecutive ones of one role are one
-// message. Forks are other files, which are named.
+// Google AI Studio's prompts are files of Google Drive without an extension: a sequence of chunks, where consecutive chunks of one role are one message. Forks
+// are other files; the chunks name them.
 
 const aiStudioName = "gemini-aistudio"
 
@@ -58,9 +58,9 @@ type aiStudio struct {
 	at      place
 	model   string
 	n       int
-	now     *chatctx.Message  // the message that chunks go into
+	now     *chatctx.Message  // the message that gets the chunks
 	role    string            // its role
-	parents map[string]string // ids of chunks to the messages they are in
+	parents map[string]string // ids of chunks, to the messages that contain them
 	links   objectWriter
 }
 

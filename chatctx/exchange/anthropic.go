@@ -46,7 +46,7 @@ func anthropicItem(v value) bool {
 	return false
 }
 
-// likeOpenAI tells whether a request is one of OpenAI's, which has max_tokens too: by its model, its tools and its roles.
+// likeOpenAI reports whether a request is one of OpenAI's, which have max_tokens too: it looks at the model, the tools and the roles.
 func likeOpenAI(v value) bool {
 	if model := v.get("model").str(); startsWith(model, []string{"gpt", "o1", "o3", "o4", "chatgpt", "ft:"}) {
 		return true
@@ -117,7 +117,7 @@ func anthropicMessage(t *thread, at place, id string, v value, model string) {
 	t.next(at, id, msgs...)
 }
 
-// readAnthropicStream puts the events of a reply together and reads what they make.
+// readAnthropicStream assembles the events of a reply and reads the resulting message.
 func readAnthropicStream(r *reading) error {
 	s := &anthropicStream{r: r}
 	lines := liner{r: bufio.NewReader(r.buf), max: r.limits.Line}
@@ -144,7 +144,7 @@ func readAnthropicStream(r *reading) error {
 	}
 }
 
-// unstopped marks a message of which a stream does not have the end.
+// unstopped marks a message whose end is not in the stream.
 const unstopped = "unstopped"
 
 type anthropicStream struct {
@@ -214,7 +214,7 @@ func (s *anthropicStream) stop() {
 	s.kind = ""
 }
 
-// end hands on the message that the events made.
+// end passes on the message that the events made.
 func (s *anthropicStream) end() error {
 	if s.message == nil {
 		return nil
@@ -248,7 +248,7 @@ func (s *anthropicStream) end() error {
 	return readAnthropicItem(s.r, place{}, v)
 }
 
-// rawObject is an object's members, copied.
+// rawObject returns a copy of an object's members.
 func rawObject(v value) map[string]json.RawMessage {
 	o := map[string]json.RawMessage{}
 	for k, x := range v.members() {

@@ -5,7 +5,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// AnythingLLM's export as JSON: a list of turns, each with its workspace. Threads and sources are lost in it.
+// AnythingLLM's export as JSON: a list of turns, each with its workspace. The export has no threads and no sources.
 
 const anythingName = "anythingllm"
 
@@ -35,7 +35,7 @@ func readAnything(r *reading) error {
 	return r.atEnd(err, g.emit)
 }
 
-// anythingTurn adds a prompt and its answer, below the last one.
+// anythingTurn adds a prompt and its answer, below the last message.
 func anythingTurn(t *thread, at place, id string, v, response value) {
 	prompt := pool.NewText(pool.User, v.get("prompt").str())
 	prompt.Created = v.pick("sent_at|createdAt").time()
@@ -49,7 +49,7 @@ func anythingTurn(t *thread, at place, id string, v, response value) {
 	tu.content(firstPresent(response.get("text"), response), "type", nil)
 	msgs := tu.done()
 	if len(msgs[0].Content) == 0 {
-		msgs = nil // nothing came
+		msgs = nil // no answer came
 	}
 	t.r.whole(at, v, append([]*chatctx.Message{prompt}, msgs...)...)
 	t.add(at, id, t.last(), prompt)

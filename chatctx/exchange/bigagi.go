@@ -7,7 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// big-AGI's files: all conversations, or one. Messages are fragments, each with a part of content, thought or attachment; those of the first version a text.
+// big-AGI's files contain all conversations, or one. Messages are fragments, each with a part of content, a thought or an attachment; in the first version a
+// message is a text.
 
 const bigAGIName = "big-agi"
 

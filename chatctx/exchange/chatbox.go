@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Chatbox's export: one object with the keys of its storage, a session under each session:ID (older: all under chat-sessions). A message with
-// forks has lists of messages that go on from it in other ways; threads are earlier chats of a session.
+// Chatbox's export is one object with the keys of its storage: a session under each session:ID (in older ones all under chat-sessions). A message with forks
+// has lists of messages that continue it in other ways; threads are earlier chats of a session.
 
 const chatboxName = "chatbox"
 
@@ -32,7 +32,7 @@ var chatboxShape = shape{role: "role", time: "timestamp", model: "model", provid
 		"image":     keeping,
 	}}
 
-// readChatbox leaves out what is no session: settings hold keys of providers.
+// readChatbox leaves out everything but sessions: the settings contain keys of providers.
 func readChatbox(r *reading) error {
 	return r.eachItem("", func(at place, v value) error {
 		var others []string

@@ -13,9 +13,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ChatGPT's data export: conversations.json, one array, or conversations-000.json and so on, with the files of the messages
-// beside them. A conversation is a map of nodes that name their parents; a tool call is an assistant message to a recipient other
-// than all, and its result the tool message below it.
+// ChatGPT's data export is conversations.json, one array, or conversations-000.json and so on, with the files of the messages beside them. A conversation is a
+// map of nodes that name their parents. A tool call is an assistant message whose recipient is not all, and its result is the tool message below it.
 
 const chatgptName = "chatgpt"
 
@@ -35,8 +34,7 @@ func detectChatGPT(h *head) bool {
 
 func isChatGPT(v value) bool { return v.get("mapping").is(objectKind) }
 
-// readChatGPT reads an array of conversations, one alone, or an object that holds the array or one as a browser extension
-// saved it.
+// readChatGPT reads an array of conversations, a single one, or an object that contains the array or one conversation as a browser extension saved it.
 func readChatGPT(r *reading) error {
 	r.large = func(at place, s *splitter) error {
 		c := chatgpt{r: r, at: at}
@@ -56,7 +54,7 @@ type chatgpt struct {
 	r     *reading
 	at    place
 	model string // the conversation's, for answers that name none
-	outer value  // the conversation, with what a browser extension saved around it
+	outer value  // the conversation with the object that a browser extension saved around it
 }
 
 func (c *chatgpt) conversation(v value) error {
@@ -89,7 +87,7 @@ func (c *chatgpt) conversation(v value) error {
 	return c.finish(in, v, nodes, digest, before)
 }
 
-// finish hands a conversation on when its nodes are read.
+// finish passes a conversation on when its nodes are read.
 func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest pool.Hash, before int) error {
 	records := nodes.records
 	if nodes.bad > 0 && nodes.bad == nodes.all {
@@ -108,7 +106,7 @@ func (c *chatgpt) finish(in *chatctx.Incoming, v value, nodes *nodes, digest poo
 	return c.r.emit(in)
 }
 
-// head reads what a conversation says of itself.
+// head reads the conversation's own fields.
 func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
 	c.r.duplicateKeys(c.at, v)
 	if v.get("title").broken() {
@@ -124,7 +122,7 @@ func (c *chatgpt) head(v value, id string) *chatctx.Incoming {
 	return in
 }
 
-// count counts the nodes of a conversation that is there already.
+// count counts the nodes of a conversation that the store has already.
 func (c *chatgpt) count(mapping value) {
 	for _, node := range mapping.members() {
 		if node.get("message").is(objectKind) {
@@ -135,7 +133,7 @@ func (c *chatgpt) count(mapping value) {
 	}
 }
 
-// treeID makes an id for a conversation that has none, from what a longer version of it has too.
+// treeID makes an id for a conversation without one, from values that a longer version of it has too.
 func (r *reading) treeID(created []byte, records []record) string {
 	h := sha256.New()
 	h.Write(created)
@@ -153,11 +151,11 @@ func (r *reading) treeID(created []byte, records []record) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// nodes are those of a conversation that were read so far.
+// nodes holds the nodes of a conversation that were read so far.
 type nodes struct {
 	records  []record
 	at       map[string]int
-	all, bad int // how many there were, and could not be read
+	all, bad int // the numbers of all nodes, and of those that could not be read
 }
 
 func newNodes(n int) *nodes { return &nodes{records: make([]record, 0, n), at: map[string]int{}} }
@@ -179,7 +177,7 @@ func (c *chatgpt) add(n *nodes, key string, node value) {
 	n.records = append(n.records, rec)
 }
 
-// large reads a conversation that is too large to be in memory, a node after the other. What stands beside the nodes is read when they are.
+// large reads a conversation that is too large for memory, one node after another. It reads the members beside the nodes after them.
 func (c *chatgpt) large(s *splitter) error {
 	before := c.r.trouble()
 	var nodes *nodes
@@ -218,7 +216,7 @@ func (c *chatgpt) large(s *splitter) error {
 		return c.conversation(v)
 	}
 	in := c.head(v, firstOf(v.get("conversation_id").str(), v.get("id").str()))
-	for i := range nodes.records { // the model of the conversation, for answers that name none
+	for i := range nodes.records { // the conversation's model, for answers that name none
 		if m := nodes.records[i].message; m != nil && m.Role == pool.Assistant && m.Meta.Model == "" {
 			m.Meta.Model = c.model
 		}
@@ -256,7 +254,7 @@ func (c *chatgpt) badNode(err error) error {
 	return nil
 }
 
-// node reads one node. One that is bad is reported, and stays as a link only.
+// node reads one node. It reports a bad one, which stays as a link only.
 func (c *chatgpt) node(key string, v value) (record, bool) {
 	parent := v.get("parent")
 	rec := record{id: key, parent: parent.str(), orphan: !v.has("parent")}
@@ -295,7 +293,7 @@ func (c *chatgpt) node(key string, v value) (record, bool) {
 	return rec, true
 }
 
-// message reads a message with all that does not depend on its neighbours.
+// message reads the parts of a message that do not depend on its neighbours.
 func (c *chatgpt) message(key string, v value) *chatctx.Message {
 	meta := v.get("metadata")
 	m := &chatctx.Message{Created: v.get("create_time").time()}
@@ -323,7 +321,7 @@ func (c *chatgpt) message(key string, v value) *chatctx.Message {
 	return m
 }
 
-// content reads the parts, and makes a call or a result of a message that is one.
+// content reads the parts, and makes a call or a result from a message that is one.
 func (c *chatgpt) content(m *chatctx.Message, key string, v value) {
 	content := v.get("content")
 	parts := c.parts(m, content)
@@ -341,7 +339,7 @@ func (c *chatgpt) content(m *chatctx.Message, key string, v value) {
 	}
 }
 
-// callable tells whether a content may be the body of a tool call.
+// callable reports whether a content of this type may be the body of a tool call.
 func callable(contentType string) bool {
 	switch contentType {
 	case "text", "code", "multimodal_text", "":
@@ -350,7 +348,7 @@ func callable(contentType string) bool {
 	return false
 }
 
-// arguments are a call's body as JSON: as it is where it is an object, else under input.
+// arguments returns a call's body as JSON: as it is if it is an object, otherwise under input.
 func arguments(body string) json.RawMessage {
 	if v, rest, err := new(document).parse([]byte(body), false); err == nil && v.is(objectKind) && skipSpace(rest, 0) == len(rest) {
 		return v.keep()
@@ -358,7 +356,7 @@ func arguments(body string) json.RawMessage {
 	return object("input", body)
 }
 
-// result makes a tool's answer of its parts: text alone as text.
+// result makes a tool's answer from its parts: a single text becomes the answer's text.
 func result(parts []pool.Part, v value) *pool.Result {
 	res := &pool.Result{Tool: v.at("author", "name").str()}
 	if len(parts) == 1 && parts[0].Type == pool.TextPart && parts[0].Raw == nil {
@@ -377,7 +375,7 @@ func (c *chatgpt) parts(m *chatctx.Message, v value) []pool.Part {
 		return texts(v)
 	}
 	if v.get("content_type").str() == "text" {
-		v.get("content_type").taken() // it goes without saying
+		v.get("content_type").taken() // the default
 	}
 	switch v.get("content_type").str() {
 	case "code", "execution_output", "tether_quote", "sonic_webpage", "system_error":
@@ -412,7 +410,7 @@ func (c *chatgpt) parts(m *chatctx.Message, v value) []pool.Part {
 	return nil
 }
 
-// texts is a text part of a string, nothing of any other value.
+// texts returns a text part for a string, nil for any other value.
 func texts(v value) []pool.Part {
 	if !v.is(stringKind) {
 		return nil
@@ -420,7 +418,7 @@ func texts(v value) []pool.Part {
 	return []pool.Part{{Type: pool.TextPart, Text: v.str()}}
 }
 
-// thoughts are the model's reasoning, a part each. The heading of a thought is in Raw.
+// thoughts returns the model's reasoning, one part for each thought. Raw contains a thought's heading.
 func thoughts(v value) []pool.Part {
 	var parts []pool.Part
 	for th := range v.get("thoughts").items() {
@@ -460,12 +458,11 @@ func (c *chatgpt) part(v value) pool.Part {
 	return unknownPart(v)
 }
 
-// pairResults gives the results the ids of their calls. No id is in the file: a tool message answers the call above it, past
-// other tool messages and hidden ones, if it bears the tool's name and is the first to do so. A call that nothing answers
-// is closed.
+// pairResults gives the results the ids of their calls. The file has no such ids: a tool message answers the call above it, past other tool messages and hidden
+// ones, if it has the tool's name and is the first to do so. Calls that nothing answers are closed.
 func pairResults(in *chatctx.Incoming) {
 	answered := make([]bool, len(in.Nodes))
-	taken := make([]int, len(in.Nodes)) // by a result: its call's node + 1
+	taken := make([]int, len(in.Nodes)) // the node of a result's call + 1
 	for i, node := range in.Nodes {
 		if node.Message.Result == nil {
 			continue
@@ -489,12 +486,12 @@ func pairResults(in *chatctx.Incoming) {
 	}
 }
 
-// passable messages may stand between a call and its result.
+// passable reports whether a message may come between a call and its result.
 func passable(m *chatctx.Message) bool {
 	return m.Result != nil || len(m.Calls) == 0 && m.Hidden
 }
 
-// sameTool compares a recipient with a tool's name: web.run is of web, and a result may have no name.
+// sameTool compares a recipient with a tool's name: web.run belongs to web, and a result may have no name.
 func sameTool(recipient, name string) bool {
 	tool := func(s string) string { s, _, _ = strings.Cut(s, "."); return s }
 	return name == "" || tool(recipient) == tool(name)

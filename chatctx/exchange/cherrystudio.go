@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Cherry Studio's backup, version 1: data.json in a ZIP, with what the program holds in its local storage (JSON in strings, twice) and its tables of topics, and of
-// message blocks from version 5 on. Answers to one question stand beside each other.
+// Cherry Studio's backup, version 1, is data.json in a ZIP: the program's local storage (JSON in strings, twice), its tables of topics and, since version 5, of
+// message blocks. Answers to one question are beside each other.
 
 const cherryName = "cherry-studio"
 
@@ -65,7 +65,7 @@ func readCherry(r *reading) error {
 type cherry struct {
 	t      *thread
 	blocks map[string]value
-	asked  map[string]string // questions, to the record that answers hang below
+	asked  map[string]string // questions, to the record that has their answers below it
 	n      int
 	active string
 	chosen bool // the active one was chosen among answers to the same question
@@ -107,7 +107,7 @@ func (c *cherry) message(v value) {
 	c.chosen = selected || beside && c.chosen
 }
 
-// lastRecord is the id of the last record that the file has as one.
+// lastRecord returns the id of the last record that the file has as one; a record that became several messages counts once.
 func (t *thread) lastRecord() string {
 	for i := len(t.records) - 1; i >= 0; i-- {
 		if !t.records[i].further {

@@ -7,8 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Claude.ai's data export: conversations.json, an array, or the same objects as a browser saved them from the site. Newer ones name the
-// parents of messages; the older are flat lists. Results of tools lie inside the assistant's message.
+// Claude.ai's data export is conversations.json, an array, or the same objects as a browser saved them from the site. In newer ones messages name their
+// parents; older ones are flat lists. Results of tools are inside the assistant's message.
 
 const claudeAIName = "claude-ai"
 
@@ -57,7 +57,7 @@ func readClaudeAIChat(r *reading, at place, v value) error {
 	}
 	active := v.get("current_leaf_message_uuid").str()
 	if !v.has("current_leaf_message_uuid") {
-		active = c.last // the export says nothing; its last message is the newest
+		active = c.last // the export does not say where the conversation is; its last message is the newest
 	}
 	r.about(in, v)
 	return c.t.emit(in, active)
@@ -71,7 +71,7 @@ type claudeAI struct {
 	last   string
 }
 
-// claudeAIRoot is the parent of messages without one: a zero id of two forms.
+// claudeAIRoot reports whether an id is the parent of messages without one: a zero id in one of two forms.
 func claudeAIRoot(id string) bool {
 	return strings.Trim(id, "0-") == "" || id == "00000000-0000-4000-8000-000000000000"
 }
@@ -113,7 +113,7 @@ func (c *claudeAI) message(at place, n int, v value) {
 	c.last = id
 }
 
-// claudeAIFiles are what came with a message: pasted texts whole, other files by name.
+// claudeAIFiles returns the files of a message: pasted texts whole, other files by name.
 func claudeAIFiles(v value) []pool.Part {
 	var parts []pool.Part
 	for a := range v.get("attachments").items() {
@@ -131,7 +131,7 @@ func claudeAIFiles(v value) []pool.Part {
 	return parts
 }
 
-// fileReference is a file that the export names and does not hold.
+// fileReference returns a part for a file that the export names but does not contain.
 func fileReference(v value) pool.Part {
 	return pool.Part{Type: "file_reference", Name: firstOf(v.get("file_name").str(), v.get("name").str()), Raw: v.keep()}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Claude Code's sessions: a file of JSON Lines each, ~/.claude/projects/<folder>/<session>.jsonl, with the sub-agents of a session in
-// <session>/subagents/agent-<id>.jsonl or in the session's own file; and {"loglines": […]}, the same records from the web. Records name their
-// parents, progress records and attachments among them. A reply is written as several lines, and its results as siblings of
-// what comes next: both are folded here before branches are looked for.
+// Claude Code's sessions are files of JSON Lines, ~/.claude/projects/<folder>/<session>.jsonl, with the sub-agents of a session in
+// <session>/subagents/agent-<id>.jsonl or in the session's own file; and {"loglines": […]} has the same records from the web. Records name their parents, which
+// may be progress records and attachments. A reply is several lines, and its results are siblings of the message after them: both are folded here before
+// branches are looked for.
 
 const claudeCodeName = "claude-code"
 
@@ -56,24 +56,24 @@ func readClaudeCode(r *reading) error {
 type ccLine struct {
 	at      place
 	id      string
-	session int // in sessions, -1 for none
-	prev    int // the message written before it in the same chain, -1
+	session int // index in sessions, -1 for none
+	prev    int // the message written before it in the same chain, -1 for none
 	parent  string
-	logical string // a compaction's last message before it
+	logical string // of a compaction: the last message before it
 	copyOf  chatctx.NodeLink
 	reply   string // the API's id of the reply that this line is a part of
 	agent   string
 	hash    uint64
 	msgs    []*chatctx.Message // nil for a link
-	loose   []byte             // what records after it say that are no messages
+	loose   []byte             // content of the records after it that are not messages
 	kind    ccKind
 	side    bool // of a sub-agent
 	skipped bool
 
 	up     int // the line above, -1 for a root
-	fold   int // the line whose reply this one continues; itself for others
-	above  int // the message above, past links; -1
-	newest int // of the first line of an id: the last one of it
+	fold   int // the line whose reply this one continues, otherwise itself
+	above  int // the message above, past links; -1 for none
+	newest int // in the first line of an id: the last line of that id
 	group  int
 }
 
@@ -83,33 +83,33 @@ const (
 	ccLink ccKind = iota
 	ccMessage
 	ccReply
-	ccResult // a user's line that holds results
+	ccResult // a user's line that contains results
 )
 
 type claudeCode struct {
 	r     *reading
 	lines []ccLine
 	ids   map[string]int // ids, to their first lines
-	same  map[uint64]int // hashes of what makes two lines the same, to lines
+	same  map[uint64]int // hashes of ccKeys, to lines
 	seed  maphash.Seed
 
 	sessions                []string // session ids on lines, in order of appearance
-	current                 int      // in sessions, -1 before the first
+	current                 int      // index in sessions, -1 before the first
 	title, aiTitle, summary string
 	forkedFrom, follows     string
 	cwd                     string
 	leaves                  []string // of last-prompt records
 	about                   objectWriter
 	aboutSet                bool
-	told                    []string       // what each line repeats of the session
-	loose                   []byte         // what records before the first message say
-	heard                   *sieve         // what records say that are no messages
-	lastMessage             int            // the last line that is a message of the main chain; -1
-	lastSide                map[string]int // the same of sub-agents, by their ids
+	told                    []string       // texts about the session that each line repeats
+	loose                   []byte         // content of the records before the first message
+	heard                   *sieve         // content of the records that are not messages
+	lastMessage             int            // the last message of the main chain, -1 for none
+	lastSide                map[string]int // the last message of each sub-agent, by its id
 	warnedIDs               bool
 }
 
-// ccKey is what makes two lines the same.
+// ccKey identifies lines that are the same.
 type ccKey struct {
 	id, parent string
 	hash       uint64
@@ -164,7 +164,7 @@ func (c *claudeCode) record(at place, v value) error {
 	return nil
 }
 
-// beside keeps what a record says that is no message with the message written before it.
+// beside keeps the content of a record that is not a message, with the message written before it.
 func (c *claudeCode) beside(v value) {
 	if c.heard == nil {
 		c.heard = c.r.sieve()
@@ -184,7 +184,7 @@ func (c *claudeCode) beside(v value) {
 	*into = append(append(*into, ','), raw...)
 }
 
-// session notes what holds for the session as a whole.
+// session notes the fields that concern the session as a whole.
 func (c *claudeCode) session(v value) {
 	if id := v.get("sessionId").str(); id != "" && (c.current < 0 || id != c.sessions[c.current]) {
 		if c.current = slices.Index(c.sessions, id); c.current < 0 {
@@ -245,7 +245,7 @@ func (c *claudeCode) message(at place, v value, role string, msg value) {
 	c.add(line, v)
 }
 
-// spread mends a text that was written as an object of its characters: {"0": "h", "1": "i"}.
+// spread repairs a text that was written as an object of its characters: {"0": "h", "1": "i"}. It reports whether it found one.
 func (c *claudeCode) spread(at place, m *chatctx.Message, msg value) bool {
 	var b strings.Builder
 	for i := 0; ; i++ {
@@ -263,7 +263,7 @@ func (c *claudeCode) spread(at place, m *chatctx.Message, msg value) bool {
 	return true
 }
 
-// answer reads what belongs to a reply.
+// answer reads the fields that concern a reply.
 func (c *claudeCode) answer(m *chatctx.Message, v, msg value) {
 	m.Meta.Provider = anthropicProvider
 	if model := msg.get("model").str(); model != "<synthetic>" {
@@ -278,7 +278,7 @@ func (c *claudeCode) answer(m *chatctx.Message, v, msg value) {
 	}
 }
 
-// marks tells what nobody typed.
+// marks marks messages that nobody typed.
 func (c *claudeCode) marks(m *chatctx.Message, v value) {
 	switch {
 	case v.get("isCompactSummary").bool():
@@ -292,15 +292,15 @@ func (c *claudeCode) marks(m *chatctx.Message, v value) {
 	}
 }
 
-// ccInjected are the beginnings of texts that the program puts into a user's message; the list grows with its versions.
+// ccInjected are the beginnings of texts that the program puts into a user's message. The list grows with its versions.
 var ccInjected = []string{"<system-reminder>", "<local-command-caveat>", "Caveat: The messages below were generated by the user while running local commands",
 	"<task-notification>", "<user-prompt-submit-hook>"}
 
-// ccNotices are of commands that the person ran, without the model.
+// ccNotices are the beginnings of texts about commands that the person ran, without the model.
 var ccNotices = []string{"<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>", "<bash-input>", "<bash-stdout>",
 	"<bash-stderr>"}
 
-// markText tells what nobody typed by how a text begins.
+// markText marks messages that nobody typed by the beginning of their text.
 func markText(m *chatctx.Message) {
 	if m.Role != pool.User || m.Kind != "" {
 		return
@@ -315,7 +315,7 @@ func markText(m *chatctx.Message) {
 	}
 }
 
-// queued reads a prompt that was typed while a reply ran.
+// queued reads a prompt that was typed during a reply.
 func (c *claudeCode) queued(at place, v value) {
 	m := &chatctx.Message{Role: pool.User, Created: v.get("timestamp").time()}
 	msgs := blocks(m, v.at("attachment", "prompt"), v.get("uuid").str())
@@ -323,7 +323,7 @@ func (c *claudeCode) queued(at place, v value) {
 	c.add(ccLine{at: at, id: v.get("uuid").str(), hash: maphash.Bytes(c.seed, v.raw()), kind: ccMessage, msgs: msgs}, v)
 }
 
-// add puts a line to the others, under its id. The same line again is left out; another one of the same id is kept beside it.
+// add adds a line under its id. It leaves out a repetition of the same line; it keeps another line of the same id beside the first.
 func (c *claudeCode) add(line ccLine, v value) {
 	line.side, line.agent = v.get("isSidechain").bool(), oneOfFew(v.get("agentId").str())
 	parent := v.get("parentUuid")
@@ -349,14 +349,14 @@ func (c *claudeCode) add(line ccLine, v value) {
 		return
 	}
 	c.same[key] = i
-	if !parent.is(stringKind) && !v.has("parentUuid") && line.kind != ccLink { // written by something that keeps no parents
+	if !parent.is(stringKind) && !v.has("parentUuid") && line.kind != ccLink { // written by a program that does not keep parents
 		if line.prev >= 0 {
 			line.parent = c.lines[line.prev].id
 		}
 	}
 	line.up = c.find(line.parent)
 	if line.up >= 0 {
-		line.parent = c.lines[line.up].id // one string of both
+		line.parent = c.lines[line.up].id // one string for both
 	} else if line.parent != "" {
 		line.up = unlinked // it may come later
 	}
@@ -372,7 +372,7 @@ func (c *claudeCode) add(line ccLine, v value) {
 	}
 }
 
-// writtenOn tells whether a line is one of before at another time, and has that one say what the later of the two says.
+// writtenOn reports whether a line is an earlier one at another time. If so, the earlier one keeps the content of the later state.
 func (c *claudeCode) writtenOn(line *ccLine) bool {
 	j := c.find(line.id)
 	if j < 0 || len(line.msgs) != 1 {
@@ -396,7 +396,7 @@ func (c *claudeCode) writtenOn(line *ccLine) bool {
 	return true
 }
 
-// find is the last line of that id so far, -1 for none.
+// find returns the last line of an id so far, -1 for none.
 func (c *claudeCode) find(id string) int {
 	if first, is := c.ids[id]; is && id != "" {
 		return c.lines[first].newest
@@ -404,7 +404,7 @@ func (c *claudeCode) find(id string) int {
 	return -1
 }
 
-// lastOf is the message written last in the chain that a line belongs to: the main one, or an agent's.
+// lastOf returns the message written last in the chain that a line belongs to: the main one, or an agent's; -1 for none.
 func (c *claudeCode) lastOf(line *ccLine) int {
 	if !line.side {
 		return c.lastMessage
@@ -423,7 +423,7 @@ func (c *claudeCode) setLast(line *ccLine, i int) {
 	}
 }
 
-// chainID makes an id of what a message and those before it say.
+// chainID makes an id from the contents of a message and of those before it.
 func (c *claudeCode) chainID(line *ccLine) string {
 	before := ""
 	if len(c.lines) > 0 {
@@ -432,8 +432,8 @@ func (c *claudeCode) chainID(line *ccLine) string {
 	return digest(append([]*chatctx.Message{pool.NewText(pool.User, before)}, line.msgs...))
 }
 
-// conversation is the id of the session: the file's name where that is one, else the first id on its lines. Of a sub-agent's file it is made
-// of the session's and the agent's.
+// conversation returns the id of the session: the file's name if it is a UUID, otherwise the first id on its lines. The id of a sub-agent's file is made from
+// the session's and the agent's.
 func (c *claudeCode) conversation() string {
 	base, _, _ := strings.Cut(path.Base(c.r.file.path), ".")
 	first := slices.IndexFunc(c.lines, func(l ccLine) bool { return l.kind != ccLink })
@@ -456,12 +456,12 @@ func (c *claudeCode) conversation() string {
 	return c.lines[first].id
 }
 
-// ofAgent tells whether the file is a sub-agent's: all its messages are.
+// ofAgent reports whether the file is a sub-agent's: all its messages are.
 func (c *claudeCode) ofAgent() bool {
 	return c.lastMessage < 0 && len(c.sessions) > 0
 }
 
-// appData says where a session ran and what it is linked to.
+// appData returns where a session ran and what it is linked to.
 func (c *claudeCode) appData() map[string]json.RawMessage {
 	if len(c.sessions) > 1 {
 		if b, err := json.Marshal(c.sessions); err == nil {

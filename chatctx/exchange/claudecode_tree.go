@@ -13,8 +13,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// How the lines of a Claude Code session become conversations: links to lines that come later, repairs, sub-agents apart, replies
-// and results folded, and then the tree.
+// This file makes conversations from the lines of a Claude Code session: it links lines to later ones, repairs links, separates sub-agents, folds replies and
+// results, and then makes the tree.
 
 func (c *claudeCode) emit() error {
 	c.same = nil
@@ -60,11 +60,11 @@ func (c *claudeCode) emit() error {
 	return nil
 }
 
-// link finds the parents that come later in the file, and mends those that are not in it: a log is written in order, so the message
-// written before in the same chain stands in.
+// link finds the parents that come later in the file, and repairs the links to those that are not in it: since a log is written in order, the message written
+// before in the same chain replaces a missing parent.
 func (c *claudeCode) link() {
 	if !slices.ContainsFunc(c.lines, func(l ccLine) bool { return l.parent != "" && c.find(l.parent) >= 0 }) {
-		for i := range c.lines { // written by something that keeps no parents
+		for i := range c.lines { // written by a program that does not keep parents
 			c.lines[i].up, c.lines[i].parent = c.lines[i].prev, ""
 		}
 	}
@@ -103,7 +103,7 @@ func (c *claudeCode) mend(l *ccLine) {
 	}
 }
 
-// cutCycles makes a root of the first line, in file order, of each cycle.
+// cutCycles makes the first line, in file order, of each cycle a root.
 func (c *claudeCode) cutCycles() {
 	state := make([]int, len(c.lines))
 	for i := range c.lines {
@@ -125,7 +125,7 @@ func (c *claudeCode) cutCycles() {
 	}
 }
 
-// passLinks finds the nearest message above each line. Chains of links are walked once.
+// passLinks finds the nearest message above each line. It walks each chain of links once.
 func (c *claudeCode) passLinks() {
 	known := make([]bool, len(c.lines))
 	for i := range c.lines {
@@ -145,8 +145,8 @@ func (c *claudeCode) passLinks() {
 	}
 }
 
-// split puts each line into a group: 0 is the main conversation, the others are sub-agents, whose names it gives. A part of the
-// file that hangs together is a sub-agent's where all its messages are.
+// split assigns each line to a group: 0 is the main conversation, the others are sub-agents, whose names it returns by group. A connected part of the file is a
+// sub-agent's if all its messages are.
 func (c *claudeCode) split() []string {
 	root := c.components()
 	own := map[int]bool{} // components with a message of the main chain
@@ -175,7 +175,7 @@ func (c *claudeCode) split() []string {
 	return names
 }
 
-// components gives for each line the first line of those that hang together with it.
+// components returns for each line the first line of its connected part.
 func (c *claudeCode) components() []int {
 	root := make([]int, len(c.lines))
 	for i := range root {
@@ -200,8 +200,8 @@ func (c *claudeCode) components() []int {
 	return root
 }
 
-// foldReplies puts the lines of one reply together: a line goes on with an earlier one of the same reply if that is above it, past
-// results and links, or has the same message above it.
+// foldReplies joins the lines of one reply: a line continues an earlier one of the same reply that is above it, past results and links, or that has the same
+// message above it.
 func (c *claudeCode) foldReplies() {
 	type reply struct {
 		id    string
@@ -252,7 +252,7 @@ func (c *claudeCode) continues(i, head int) bool {
 	return up >= 0 && c.folded(up) == head
 }
 
-// merge adds the content of a reply's further line. Figures are final on the last one.
+// merge adds the content of a further line of a reply. The figures of the last line are final.
 func (c *claudeCode) merge(head, l *ccLine) {
 	c.r.shelf.back(head.msgs...)
 	c.r.shelf.back(l.msgs...)
@@ -280,7 +280,7 @@ func (c *claudeCode) merge(head, l *ccLine) {
 	l.msgs = nil
 }
 
-// laterMeta is what the last of a reply's lines says beside the content, with the words of an earlier one that it does not have.
+// laterMeta returns the metadata of the last of a reply's lines, with the words of an earlier line that it lacks.
 func (c *claudeCode) laterMeta(was, now pool.Metadata) pool.Metadata {
 	usage, data := was.Usage, was.ProviderData
 	for name, raw := range now.ProviderData {
@@ -305,7 +305,7 @@ func (c *claudeCode) laterMeta(was, now pool.Metadata) pool.Metadata {
 	return now
 }
 
-// figuresOnly tells whether an earlier account of what a reply cost has no words that the last one does not have.
+// figuresOnly reports whether the last account of a reply's usage has all words of an earlier one.
 func figuresOnly(was, last json.RawMessage) bool {
 	v, _, err := new(document).parse(was, false)
 	if err != nil {
@@ -319,12 +319,12 @@ func figuresOnly(was, last json.RawMessage) bool {
 	return true
 }
 
-// samePart tells whether a part was written again, by a retry.
+// samePart reports whether a part was written again, by a retry.
 func samePart(a, b *pool.Part) bool {
 	return a.Type == b.Type && a.Text == b.Text && a.Signature == b.Signature && a.Redacted == b.Redacted && string(a.Raw) == string(b.Raw) && len(a.Data) == len(b.Data)
 }
 
-// chainResults puts the results of one reply in a row, and what comes after them below the last: the file has them as siblings.
+// chainResults puts the results of one reply one below the other, and the messages after them below the last: in the file they are siblings.
 func (c *claudeCode) chainResults() {
 	below := make([][]int, len(c.lines))
 	for i := range c.lines {
@@ -363,7 +363,7 @@ func (c *claudeCode) chain(head int, below [][]int) {
 	}
 }
 
-// resultsOf are the lines of results that follow a reply without anything between, in the file's order.
+// resultsOf returns the lines of results that follow a reply without anything between, in the file's order.
 func (c *claudeCode) resultsOf(head int, below [][]int) []int {
 	var results []int
 	todo := []int{head}
@@ -380,7 +380,7 @@ func (c *claudeCode) resultsOf(head int, below [][]int) []int {
 	return results
 }
 
-// answers notes the calls that a line of results answers. again: one of them was answered already, so the line is another branch.
+// answers notes the calls that a line of results answers. again reports that one of them was answered already, so the line is another branch.
 func (c *claudeCode) answers(i int, answered map[string]bool) (again bool) {
 	for _, m := range c.lines[i].msgs {
 		if m.Result != nil && answered[m.Result.RequestID] {
@@ -416,7 +416,7 @@ func (c *claudeCode) subAgent(in *chatctx.Incoming) {
 	}
 }
 
-// tree hands on one group as a conversation. last: no other comes after it.
+// tree passes one group on as a conversation. last says that no other comes after it.
 func (c *claudeCode) tree(in *chatctx.Incoming, group int, last bool) error {
 	t := c.r.thread(place{})
 	names := c.names()
@@ -450,12 +450,12 @@ func (c *claudeCode) tree(in *chatctx.Incoming, group int, last bool) error {
 		at = names[c.newest(active)]
 	}
 	if last {
-		c.lines, c.ids = nil, nil // they would be in memory while the messages are stored
+		c.lines, c.ids = nil, nil // frees their memory while the messages are stored
 	}
 	return t.emit(in, at)
 }
 
-// names are the ids of the messages among the lines, one of its own for each.
+// names returns a unique id for each message among the lines.
 func (c *claudeCode) names() []string {
 	names := make([]string, len(c.lines))
 	count := make(map[string]int, len(c.lines))
@@ -476,7 +476,7 @@ func (c *claudeCode) names() []string {
 	return names
 }
 
-// copied says which message of another session a line repeats: the one that it names, or the one of its id in the session whose id it bears.
+// copied returns the message of another session that a line repeats: the one that it names, or the one with its id in the session whose id it has.
 func (c *claudeCode) copied(l *ccLine, conversation string) chatctx.NodeLink {
 	if l.copyOf.Conversation != "" {
 		return l.copyOf
@@ -487,7 +487,7 @@ func (c *claudeCode) copied(l *ccLine, conversation string) chatctx.NodeLink {
 	return chatctx.NodeLink{Conversation: c.sessions[l.session], Node: l.id}
 }
 
-// leaf is where the newest last-prompt record says that the session stands; -1 where none says.
+// leaf returns the session's current message according to the newest last-prompt record, -1 if there is none.
 func (c *claudeCode) leaf(group int) int {
 	for _, id := range slices.Backward(c.leaves) {
 		at := c.find(id)
@@ -504,7 +504,7 @@ func (c *claudeCode) leaf(group int) int {
 	return -1
 }
 
-// newest is the end of a path that was written last, of those that go through a message.
+// newest returns the end of the path written last, among those through a message.
 func (c *claudeCode) newest(at int) int {
 	below := make([][]int, len(c.lines))
 	for i := range c.lines {

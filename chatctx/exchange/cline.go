@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Tasks of Cline and of Roo Code: a folder with api_conversation_history.json, a list of messages as Anthropic's API has them, and files about it; and
-// Cline's store since 2026, SESSION.messages.json with a manifest SESSION.json.
+// Tasks of Cline and of Roo Code are folders with api_conversation_history.json, a list of messages in the form of Anthropic's API, and files about it. Cline's
+// store since 2026 is SESSION.messages.json with a manifest SESSION.json.
 
 const (
 	clineName = "cline"
@@ -73,7 +73,7 @@ type cline struct {
 
 func newCline(r *reading, at place) *cline { return &cline{r: r, t: r.thread(at), at: at} }
 
-// manifest reads what a file beside the messages says of them.
+// manifest reads a file beside the messages that describes them.
 func (c *cline) manifest(v value) {
 	c.in.Title = v.pick("metadata.title|task|prompt").str()
 	c.in.Created = v.pick("started_at|ts").time()
@@ -111,7 +111,7 @@ func (c *cline) message(v value) {
 	c.t.take(at, id, c.t.last(), v, msgs...)
 }
 
-// shown reads ui_messages.json, what the person saw: in place of the messages only where none of those can be read.
+// shown reads ui_messages.json, which holds what the person saw. It replaces the messages only if none of them can be read.
 func (c *cline) shown(dir string) error {
 	history, messages := path.Join(dir, "api_conversation_history.json"), false
 	there := c.r.besideJSON(history, func(v value) {

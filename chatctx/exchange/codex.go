@@ -10,14 +10,13 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Codex's rollouts: a file of JSON Lines each, ~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl, packed or not. What was said are the
-// response items, in order; events repeat some of it, and tell of titles, figures and turns that were rolled back. Items have no ids and no
-// parents: an item's id is made of what it and those before it say, so that a fork, which repeats its parent's items,
-// has its parent's ids there.
+// Codex's rollouts are files of JSON Lines, ~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl, compressed or not. The conversation is the response items,
+// in order. Events repeat some of it, and report titles, figures and turns that were rolled back. Items have no ids and no parents: an item's id is made from
+// its contents and those before it, so that a fork, which repeats its parent's items, has its parent's ids there.
 
 const codexName = "codex"
 
-// codexProvider is whose native items these are.
+// codexProvider is the provider of the native items.
 const codexProvider = "openai-responses"
 
 func detectCodex(h *head) bool {
@@ -33,12 +32,12 @@ func detectCodex(h *head) bool {
 	}) || codexHeader(h.first())
 }
 
-// codexHeader is the first line of files from before lines had types.
+// codexHeader reports whether a line is the first one of a file from the time before lines had types.
 func codexHeader(v value) bool {
 	return v.has("id") && v.has("timestamp") && v.has("instructions") && !v.has("type")
 }
 
-// detectBareCodex knows the oldest files: lines of messages with a time and no header.
+// detectBareCodex detects the oldest files: lines of messages with a time, without a header.
 func detectBareCodex(h *head) bool {
 	v := h.first()
 	return !h.array && v.get("role").is(stringKind) && (v.get("content").is(stringKind) || v.get("message").is(stringKind)) && !v.has("id") &&
@@ -61,27 +60,27 @@ type codex struct {
 	labels                        []string
 	about                         objectWriter
 	hasUser, hasAssistant         bool               // among the response items
-	thinking                      []pool.Part        // of reasoning that waits for what it led to
+	thinking                      []pool.Part        // reasoning that waits for the message that it led to
 	thoughtAt                     place              // of the first of them
 	thoughtTime                   pool.Time          // its time
-	answer                        *chatctx.Message   // that further calls belong to; nil after anything else
-	lastAnswer                    *chatctx.Message   // for figures
+	answer                        *chatctx.Message   // the message that gets further calls; nil after anything else
+	lastAnswer                    *chatctx.Message   // the message that gets the figures
 	summaries                     []*chatctx.Message // of compactions
-	compactedAt                   map[int]int        // item to compaction, an index of summaries
-	loose                         []byte             // what records before the first item say
-	heard                         *sieve             // what was said so far
-	heardTo                       int                // the first item that is not heard yet
-	settled                       int                // the first item that may be put away
+	compactedAt                   map[int]int        // items, to the compaction before them: an index of summaries
+	loose                         []byte             // content of the records before the first item
+	heard                         *sieve             // content that was kept so far
+	heardTo                       int                // the first item that heard lacks
+	settled                       int                // the first item that may be put on the shelf
 }
 
 // codexItem is a message, or a step back.
 type codexItem struct {
 	at    place
 	m     *chatctx.Message
-	event bool      // from an event: counts only where no response item says the same
-	loose []byte    // what records after it say that are no items
-	words pool.Hash // of what it began with, once it is put away
-	back  int       // turns that are left
+	event bool      // from an event: counts only if no response item has the same
+	loose []byte    // content of the records after it that are not items
+	words pool.Hash // of its beginning, once it is on the shelf
+	back  int       // number of turns that are left
 }
 
 func (c *codex) line(at place, v value) error {
@@ -121,7 +120,7 @@ func (c *codex) line(at place, v value) error {
 	return nil
 }
 
-// beside keeps what a record says that is no item, and that was not said before, with the item before it.
+// beside keeps the content of a record that is not an item, as far as it is new, with the item before it.
 func (c *codex) beside(v value) {
 	if c.heard == nil {
 		c.heard = c.r.sieve()
@@ -153,7 +152,7 @@ func (c *codex) beside(v value) {
 	*into = append(append(*into, ','), raw...)
 }
 
-// settle puts away the items that nothing more comes to.
+// settle puts the items on the shelf that nothing more is added to.
 func (c *codex) settle() {
 	for ; c.settled < c.heardTo; c.settled++ {
 		it := &c.items[c.settled]
@@ -168,7 +167,7 @@ func (c *codex) settle() {
 	}
 }
 
-// firstValue is the first of them that is an object.
+// firstValue returns the first of the values that is an object.
 func firstValue(list ...value) value {
 	for _, v := range list {
 		if v.is(objectKind) {
@@ -178,7 +177,7 @@ func firstValue(list ...value) value {
 	return value{}
 }
 
-// meta reads a header. The first one is the file's own; others come with what a fork repeats.
+// meta reads a header. The first one is the file's own; others belong to what a fork repeats.
 func (c *codex) meta(v value) {
 	if c.id != "" {
 		return
@@ -220,7 +219,7 @@ func (c *codex) item(at place, v value, created pool.Time) {
 	}
 }
 
-// codexInjected are the beginnings of texts that the program puts in as a user's; the list grows with its versions.
+// codexInjected are the beginnings of texts that the program inserts as a user's. The list grows with its versions.
 var codexInjected = []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<skill>", "<user_shell_command>",
 	"<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>"}
 
@@ -252,7 +251,7 @@ func (c *codex) message(at place, v value, created pool.Time) {
 	c.r.whole(at, v, m)
 }
 
-// firstPresent is the first that is there.
+// firstPresent returns the first of the values that exists and is not null.
 func firstPresent(list ...value) value {
 	for _, v := range list {
 		if v.kind() > nullKind {
@@ -262,7 +261,7 @@ func firstPresent(list ...value) value {
 	return value{}
 }
 
-// reply begins a message of the model's, with the reasoning that led to it.
+// reply begins a message of the model, with the reasoning that led to it.
 func (c *codex) reply(at place, m *chatctx.Message, model string) *chatctx.Message {
 	m.Role, m.Meta.Provider, m.Meta.Model = pool.Assistant, codexProvider, model
 	if n := len(c.thinking); n > 0 {
@@ -275,7 +274,7 @@ func (c *codex) reply(at place, m *chatctx.Message, model string) *chatctx.Messa
 	return m
 }
 
-// flush makes a message of reasoning that led to nothing.
+// flush makes a message from reasoning that led to nothing.
 func (c *codex) flush() {
 	c.answer = nil
 	if n := len(c.thinking); n > 0 {
@@ -300,7 +299,7 @@ func (c *codex) reasoning(at place, v value, created pool.Time) {
 	c.thinking = append(c.thinking, p)
 }
 
-// call reads a call of any kind. Calls in a row, and after a text, are one reply's.
+// call reads a call of any kind. Consecutive calls, also after a text, belong to one reply.
 func (c *codex) call(at place, v value, created pool.Time) {
 	id := firstOf(v.get("call_id").str(), v.get("id").str())
 	args := firstPresent(v.get("arguments"), v.get("action"), v.get("input"))
@@ -344,7 +343,7 @@ func (c *codex) output(at place, v value, created pool.Time) {
 	c.put(at, m)
 }
 
-// native keeps an item that only its provider knows, in the model's message.
+// native keeps an item that only its provider understands, in the model's message.
 func (c *codex) native(at place, v value, created pool.Time) {
 	p := unknownPart(v)
 	if v.get("type").str() == "image_generation_call" {
@@ -362,7 +361,7 @@ func (c *codex) native(at place, v value, created pool.Time) {
 	m.Content = append(m.Content, p)
 }
 
-// event reads what events alone tell. Their messages stand in where a file has no response items for them.
+// event reads what only events contain. Their messages count if the file has no response items for them.
 func (c *codex) event(at place, v value, created pool.Time) {
 	switch v.get("type").str() {
 	case "thread_name_updated":
@@ -396,7 +395,7 @@ func (c *codex) event(at place, v value, created pool.Time) {
 	}
 }
 
-// compacted begins a session: what the model saw from there on begins with this summary.
+// compacted notes a compaction, which begins a session: from there on the model saw this summary and what follows.
 func (c *codex) compacted(v value, created pool.Time) {
 	text := v.get("message").str()
 	if text == "" {
@@ -456,7 +455,7 @@ func (c *codex) emit() error {
 	return c.r.emit(in)
 }
 
-// keepRepeated keeps what events say that are left out since there are response items, and that none of those says.
+// keepRepeated keeps the contents of events that are left out because there are response items, if none of these contains them.
 func (c *codex) keepRepeated() {
 	last := -1
 	for i := range c.items {
@@ -474,7 +473,7 @@ func (c *codex) keepRepeated() {
 	}
 }
 
-// repeated tells whether the response items say what an event says.
+// repeated reports whether the response items contain the messages of the event's role.
 func (c *codex) repeated(m *chatctx.Message) bool {
 	return m.Role == pool.User && c.hasUser || m.Role == pool.Assistant && c.hasAssistant
 }
@@ -484,7 +483,7 @@ type codexPath struct {
 	c     *codex
 	t     *thread
 	at    string   // id of the last one
-	turns []string // where each turn began: the id above its prompt
+	turns []string // the beginnings of turns: the id above each prompt
 }
 
 func (p *codexPath) step(it *codexItem) {
@@ -520,19 +519,19 @@ func (p *codexPath) step(it *codexItem) {
 	}
 }
 
-// beginning are the words of a message with no more than its first part and call: more may have been added since it was copied.
+// beginning returns the words of a message with only its first part and call: more may have been added since it was copied.
 func beginning(m *chatctx.Message) pool.Hash {
 	first := *m
 	first.Calls, first.Content = first.Calls[:min(len(first.Calls), 1)], first.Content[:min(len(first.Content), 1)]
 	return first.Words()
 }
 
-// sessions begins a session where a compaction stands, on the branches that hold the message after it.
+// sessions begins a session at each compaction, on the branches that contain the message after it.
 func (c *codex) sessions(in *chatctx.Incoming) {
 	if len(c.summaries) == 0 {
 		return
 	}
-	starts := map[*chatctx.Message]*chatctx.Message{} // the first message after a compaction to its summary
+	starts := map[*chatctx.Message]*chatctx.Message{} // the first message after a compaction, to its summary
 	for i := len(c.items) - 1; i >= 0; i-- {
 		if n, ok := c.compactedAt[i]; ok && c.items[i].m != nil {
 			starts[c.items[i].m] = c.summaries[n]
@@ -546,7 +545,7 @@ func (c *codex) sessions(in *chatctx.Incoming) {
 			}
 		}
 	}
-	if n, ok := c.compactedAt[len(c.items)]; ok { // compacted last
+	if n, ok := c.compactedAt[len(c.items)]; ok { // the compaction was the last item
 		addSession(&in.Branches[0], len(pathTo(in, in.Branches[0].Leaf))+1, c.summaries[n])
 	}
 	for _, m := range c.summaries {

@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Continue's sessions, ~/.continue/sessions/ID.json: a history of messages, each with what was added to it as context. The results of tools are messages,
-// or stand only in toolCallStates.
+// Continue's sessions are ~/.continue/sessions/ID.json: a history of messages, each with what was added to it as context. The results of tools are messages, or
+// only in toolCallStates.
 
 const continueName = "continue"
 

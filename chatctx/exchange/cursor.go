@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Cursor's agent transcripts, agent-transcripts/ID.jsonl: lines of a role and content as Anthropic's API has it, without ids of messages and times; calls mostly
-// have no ids, and no results. The program's databases hold the same chats whole.
+// Cursor's agent transcripts are agent-transcripts/ID.jsonl: lines of a role and content in the form of Anthropic's API. Messages have no ids and no times;
+// calls mostly have no ids, and no results. The program's databases contain the same chats completely.
 
 const cursorName = "cursor"
 
@@ -31,7 +31,7 @@ func readCursor(r *reading) error {
 		roleOf(m, v.get("role").str())
 		msgs := blocks(m, v.at("message", "content"), itoa(n))
 		for _, m := range msgs {
-			for i := range m.Content { // what stands for what was thought
+			for i := range m.Content { // a placeholder for the model's thoughts
 				if p := &m.Content[i]; m.Role == pool.Assistant && p.Type == pool.TextPart && strings.TrimSpace(p.Text) == "[REDACTED]" {
 					m.Content[i] = pool.Part{Type: pool.ThinkingPart, Text: p.Text}
 				}

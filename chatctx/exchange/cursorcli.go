@@ -8,8 +8,9 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Cursor's command line: store.db, with blobs by their hashes. Messages are JSON as Vercel's AI SDK has it; other blobs, in protobuf, name blobs by their 32 bytes, and
-// the newest of these names the messages of the conversation in order. What it does not lead to are former turns: a path of its own.
+// The store of Cursor's command line is store.db, with blobs by their hashes. Messages are JSON in the form of Vercel's AI SDK. The other blobs are protobuf
+// and name blobs by their 32 bytes; the newest of these names the messages of the conversation in order. Messages that it does not lead to are former turns: a
+// path of their own.
 
 func detectCursorCLI(h *head) bool {
 	return h.db.has("blobs", "id", "data") && h.db.has("meta", "key", "value")
@@ -46,7 +47,7 @@ func readCursorCLI(r *reading) error {
 	return s.chat.t.handOn(in, about, firstOf(active, s.former))
 }
 
-// cursorMeta is what the store says of its conversation: JSON in hexadecimal digits.
+// cursorMeta returns the store's record of its conversation: JSON in hexadecimal digits.
 func cursorMeta(r *reading) (value, error) {
 	for w, err := range r.db.rows("meta") {
 		if err != nil {
@@ -66,12 +67,12 @@ func cursorMeta(r *reading) (value, error) {
 type cursorStore struct {
 	blobs  *groups
 	chat   *vercel
-	times  map[string]int // how often a blob was met
+	times  map[string]int // how often each blob was read
 	model  string
 	former string // the last message that the root does not lead to
 }
 
-// maxBlobs bounds how many blobs are walked through: a store may name one as often as it likes.
+// maxBlobs limits the number of blobs that are read: a store may name a blob any number of times.
 const maxBlobs = 1_000_000
 
 // read adds the messages that a blob leads to.
@@ -98,7 +99,7 @@ func (s *cursorStore) read(root string) error {
 
 func (s *cursorStore) message(id string, v value, parent string) {
 	if s.times[id]++; s.times[id] > 1 {
-		id += "~" + itoa(s.times[id]) // the same words again
+		id += "~" + itoa(s.times[id]) // the same message again
 	}
 	from := len(s.chat.t.records)
 	s.chat.id = id
@@ -110,7 +111,7 @@ func (s *cursorStore) message(id string, v value, parent string) {
 	}
 }
 
-// data are the bytes of a blob.
+// data returns the bytes of a blob.
 func (w row) data() []byte {
 	if b := w.bytes("data"); b != nil {
 		return b
@@ -118,7 +119,7 @@ func (w row) data() []byte {
 	return []byte(w.str("data"))
 }
 
-// cursorMessage is a blob that is a message.
+// cursorMessage returns a blob's message, and whether the blob is one.
 func cursorMessage(w row) (value, bool) {
 	data := w.data()
 	if len(data) == 0 || data[0] != '{' {
@@ -128,7 +129,7 @@ func cursorMessage(w row) (value, bool) {
 	return v, err == nil && v.get("role").is(stringKind)
 }
 
-// named are the blobs that a message of protobuf names, in order, also in messages within it.
+// named returns the blobs that a protobuf message and the messages within it name, in order.
 func (s *cursorStore) named(b []byte, depth int) []string {
 	var out []string
 	for len(b) > 0 && depth < 8 {

@@ -8,12 +8,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Cursor's state.vscdb: a table of keys and JSON. composerData:ID is a conversation, whose messages it lists, or has; bubbleId:ID:BUBBLE is one of
-// them. What the list does not name was edited away or rolled back: it stays beside the path.
+// Cursor's state.vscdb is a table of keys and JSON. composerData:ID is a conversation, which lists or contains its messages; bubbleId:ID:BUBBLE is one of them.
+// Messages that the list does not name were edited away or rolled back: they stay beside the path.
 
 func detectCursorDB(h *head) bool { return h.db.has("cursorDiskKV", "key", "value") }
 
-// cursorChat is a conversation and its messages, as they come.
+// cursorChat is a conversation and its messages, in the order in which they come.
 type cursorChat struct {
 	data    value
 	bubbles map[string]value
@@ -101,7 +101,7 @@ func (c *cursorChat) emit(r *reading, id string) error {
 	return t.handOn(in, c.data, firstOf(end, last))
 }
 
-// cursorBubble reads a message. A tool's is a call and its result together.
+// cursorBubble reads a message. A tool's is a call together with its result.
 func cursorBubble(t *thread, at place, id, parent string, v value) {
 	m := &chatctx.Message{Role: pool.User, Created: v.pick("createdAt|timingInfo.clientStartTime").time()}
 	if n, _ := v.get("type").int(); n == 2 {

@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// DeepSeek's export, a list of conversations each with a mapping as ChatGPT's has, whose messages are fragments; and what its site answers, a session
-// with a list of messages that name their parents.
+// DeepSeek's export is a list of conversations, each with a mapping like ChatGPT's, whose messages are fragments. Its site answers with a session and a list of
+// messages that name their parents.
 
 const deepSeekName = "deepseek"
 
@@ -57,7 +57,7 @@ func readDeepSeek(r *reading) error {
 	})
 }
 
-// idText is an id that is a text or a number.
+// idText returns an id that is a text or a number.
 func idText(v value) string {
 	if v.is(numberKind) {
 		v.taken()

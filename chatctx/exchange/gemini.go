@@ -6,9 +6,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Gemini CLI's sessions: ~/.gemini/tmp/<project>/chats/session-<date>-<id>.json, one object, and since about 0.39 the same as JSON Lines: a
-// header, messages (a later one of the same id replaces the earlier), {"$set": …} for fields and for the whole list, {"$rewindTo": id}.
-// What is taken away there stays here, as a side branch.
+// Gemini CLI's sessions are ~/.gemini/tmp/<project>/chats/session-<date>-<id>.json, one object. Since about 0.39 they are JSON Lines: a header, messages (a
+// later one of the same id replaces the earlier), {"$set": …} for fields and for the whole list, {"$rewindTo": id}. Messages that were removed there stay here,
+// as a side branch.
 
 const (
 	geminiName     = "gemini"
@@ -20,7 +20,7 @@ func detectGemini(h *head) bool {
 	return !h.array && (v.has("sessionId") && v.has("projectHash") || v.get("history").first().get("parts").is(arrayKind) && v.has("lastUpdated") || geminiBody(v))
 }
 
-// geminiBody tells a request of the API.
+// geminiBody reports whether a value is a request of the API.
 func geminiBody(v value) bool { return v.get("contents").first().get("parts").is(arrayKind) }
 
 func readGemini(r *reading) error {
@@ -41,13 +41,13 @@ type gemini struct {
 	nodes []geminiNode
 	live  []int           // the nodes that are shown
 	shown map[string]int  // their ids, to their places in live
-	known map[string]int  // ids to the newest nodes that bear them
-	has   map[string]bool // of about
-	loose []byte          // what records say beside their messages
+	known map[string]int  // ids, to the newest nodes that have them
+	has   map[string]bool // names of fields that are in about
+	loose []byte          // content of the records besides their messages
 	n     int
 }
 
-// geminiNode is a message as it was shown somewhere: below another node, -1 for none.
+// geminiNode is a message as it was shown at some time: below another node, or -1 for none.
 type geminiNode struct {
 	at     place
 	id     string
@@ -108,7 +108,7 @@ func (g *gemini) header(v value) {
 	}
 }
 
-// upsert takes a message: a further state of one that is shown, or the next.
+// upsert adds a message, or replaces the shown message of its id.
 func (g *gemini) upsert(at place, v value) {
 	g.n++
 	id := firstOf(v.get("id").str(), itoa(g.n))
@@ -135,7 +135,7 @@ func (g *gemini) last() int {
 	return g.live[len(g.live)-1]
 }
 
-// append adds a message after the last one that is shown. One that was taken away and comes back to its place is the same again.
+// append adds a message after the last one that is shown. A message that was removed and comes back at its place is the same again.
 func (g *gemini) append(n geminiNode) {
 	i, again := g.known[n.id]
 	if again = again && g.nodes[i].parent == n.parent && sameMessage(g.nodes[i].msgs[0], n.msgs[0]); again {
@@ -149,7 +149,7 @@ func (g *gemini) append(n geminiNode) {
 	g.live = append(g.live, i)
 }
 
-// cut takes away what is shown from a place on.
+// cut removes the messages from a place on from those that are shown.
 func (g *gemini) cut(from int) {
 	for _, i := range g.live[from:] {
 		delete(g.shown, g.nodes[i].id)
@@ -157,7 +157,7 @@ func (g *gemini) cut(from int) {
 	g.live = g.live[:from]
 }
 
-// replace makes the list of what is shown anew. Its messages are further states of those that stand at the same place.
+// replace sets the list of messages that are shown. At its beginning, as long as the ids are the same, they are later states of the messages there.
 func (g *gemini) replace(at place, list value) {
 	same := 0
 	for v := range list.items() {
@@ -239,7 +239,7 @@ func geminiMessage(v value, id string) []*chatctx.Message {
 	return append(msgs, geminiCalls(msgs[len(msgs)-1], v.get("toolCalls"), id)...)
 }
 
-// geminiParts reads content: a text, or parts as the API has them.
+// geminiParts reads content: a text, or parts in the form of the API.
 func geminiParts(m *chatctx.Message, v value, id string) []*chatctx.Message {
 	if !v.is(arrayKind) {
 		if !v.is(stringKind) || v.str() != "" {
@@ -305,7 +305,7 @@ func geminiResponse(res value, call string, created pool.Time) *chatctx.Message 
 	return m
 }
 
-// geminiCalls adds the calls of a reply, and gives their results.
+// geminiCalls adds the calls of a reply, and returns their results.
 func geminiCalls(m *chatctx.Message, list value, id string) []*chatctx.Message {
 	var results []*chatctx.Message
 	for tc := range list.items() {

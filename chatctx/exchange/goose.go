@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// goose's sessions: JSON Lines up to 1.9, a first line about the session and one for each message; and what goose session export writes, one object with
-// the messages under conversation.
+// goose's sessions are JSON Lines up to 1.9: a first line about the session and one for each message. goose session export writes one object with the messages
+// under conversation.
 
 const gooseName = "goose"
 
@@ -39,7 +39,7 @@ func gooseResult(t *turn, p value) {
 	out := res.pick("value.content|value|error")
 	failed := res.get("status").str() == "error" || res.at("value", "isError").bool()
 	m := t.result(p.get("id").str(), "", out, failed)
-	for i := range m.Result.Parts { // images are as in messages
+	for i := range m.Result.Parts { // images have the same form as in messages
 		if raw := m.Result.Parts[i].Raw; m.Result.Parts[i].Type != pool.TextPart && raw != nil {
 			if v, _, err := new(document).parse(raw, false); err == nil && v.get("type").str() == "image" {
 				m.Result.Parts[i] = urlPart(v.get("data").str(), pool.ImagePart, v.get("mimeType").str(), "", v)
@@ -48,7 +48,7 @@ func gooseResult(t *turn, p value) {
 	}
 }
 
-// gooseSeen marks what the person or the model does not see.
+// gooseSeen marks messages that the person or the model does not see.
 func gooseSeen(v value, msgs []*chatctx.Message) {
 	about := v.get("metadata")
 	for _, m := range msgs {
@@ -57,7 +57,7 @@ func gooseSeen(v value, msgs []*chatctx.Message) {
 	}
 }
 
-// gooseSession is the id that a session's file is named by.
+// gooseSession matches the id by which a session's file is named.
 var gooseSession = compiled(`^\d{8}_\d+$`)
 
 func readGoose(r *reading) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// gptme's conversation.jsonl: a line for each message. Calls are markup in the text of answers, results are system messages. The files under branches are
-// whole copies from before an edit: what they have in common with the conversation is the same.
+// gptme's conversation.jsonl has a line for each message. Calls are markup in the text of answers, results are system messages. The files under branches are
+// whole copies from before an edit: the beginning that they share with the conversation is the same.
 
 const gptmeName = "gptme"
 
@@ -27,7 +27,7 @@ func detectGptme(h *head) bool {
 	})
 }
 
-// gptmeMembers are all that a line may have: other programs' have more.
+// gptmeMembers are the only members that a line may have: those of other programs have more.
 var gptmeMembers = keys("role", "content", "timestamp", "files", "file_hashes", "pinned", "hide", "call_id", "metadata", "quiet")
 
 var gptmeShape = shape{role: "role", time: "timestamp", model: "metadata.model", content: "content", call: "call_id",
@@ -69,7 +69,7 @@ func readGptme(r *reading) error {
 	return t.handOn(&chatctx.Incoming{Conversation: r.folderName()}, value{}, active)
 }
 
-// readGptmeLines reads a file of messages below each other. What stands in the thread at the same place already is the same.
+// readGptmeLines reads a file of consecutive messages. A message that is already in the thread at the same place is the same.
 func readGptmeLines(r *reading, t *thread, prefix string) error {
 	n, parent, same := 0, "", prefix != ""
 	return r.eachLine(func(at place, v value) error {

@@ -5,7 +5,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Grok's export, prod-grok-backend.json: conversations, each with responses that name their parents.
+// Grok's export, prod-grok-backend.json, contains conversations, each with responses that name their parents.
 
 const grokName = "grok"
 
@@ -20,7 +20,7 @@ func grokItem(v value) bool {
 	return v.get("conversation").is(objectKind) && v.get("responses").is(arrayKind)
 }
 
-// grokShape's content is read by grokMessage.
+// grokShape leaves the content to grokMessage.
 var grokShape = shape{role: "sender", time: "create_time.$date.$numberLong|create_time.$date|create_time", model: "model", failure: "error"}
 
 func readGrok(r *reading) error {

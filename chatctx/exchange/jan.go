@@ -2,7 +2,7 @@ package exchange
 
 import "path"
 
-// Jan's messages.jsonl: a line for each message of a thread; thread.json beside it has the title and the assistants.
+// Jan's messages.jsonl has a line for each message of a thread; thread.json beside it has the title and the assistants.
 
 const janName = "jan"
 

@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Kiro CLI's conversations: turns of a user's content and an assistant's, as values in its database or as files of their own. The transcript in them repeats
-// the turns for people.
+// Kiro CLI's conversations are turns of a user's content and an assistant's, as values in its database or as files of their own. Their transcript repeats the
+// turns for people.
 
 const kiroName = "kiro-cli"
 

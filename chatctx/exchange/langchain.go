@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// LangChain's messages in its three forms: stored {type, data}, constructor {lc, type: constructor, id, kwargs}, and flat {type, content}. A
-// file is one conversation. The ids of constructors are read for the type of message and for nothing else.
+// LangChain's messages have three forms: stored {type, data}, constructor {lc, type: constructor, id, kwargs}, and flat {type, content}. A file is one
+// conversation. The ids of constructors only give the type of message.
 
 const langChainName = "langchain"
 
@@ -15,7 +15,7 @@ func detectLangChain(h *head) bool {
 	return langChainMessage(h.first())
 }
 
-// langChainTypes are the types of messages, flat and stored ones.
+// langChainTypes are the types of flat and stored messages.
 var langChainTypes = keys("human", "ai", "system", "tool", "function", "chat", "generic", "remove", "developer", "AIMessageChunk", "HumanMessageChunk",
 	"SystemMessageChunk", "ToolMessageChunk", "FunctionMessageChunk", "ChatMessageChunk")
 
@@ -39,7 +39,7 @@ type langChain struct {
 	n int
 }
 
-// langChainClasses are the classes of messages by their names.
+// langChainClasses maps the names of classes to types of messages.
 var langChainClasses = map[string]string{
 	"HumanMessage": "human", "AIMessage": "ai", "SystemMessage": "system", "ToolMessage": "tool", "FunctionMessage": "function", "ChatMessage": "chat",
 	"AIMessageChunk": "ai", "HumanMessageChunk": "human", "RemoveMessage": "remove", "SystemMessageChunk": "system", "ToolMessageChunk": "tool",
@@ -109,7 +109,7 @@ func langChainRead(typ string, v value, id string) *chatctx.Message {
 	return m
 }
 
-// langChainCalls adds the calls, once though they are given twice.
+// langChainCalls adds the calls, each once, even if they are listed twice.
 func langChainCalls(m *chatctx.Message, v value, id string) {
 	for tc := range v.get("tool_calls").items() {
 		call, _ := newCall(tc.get("id").str(), tc.get("name").str(), tc.get("args"))
@@ -149,7 +149,7 @@ func langChainContent(v value) []pool.Part {
 		case "thinking":
 			parts = append(parts, pool.Part{Type: pool.ThinkingPart, Text: it.get("thinking").str(), Signature: it.get("signature").str(),
 				Provider: anthropicProvider})
-		case "tool_use", "tool_call": // told in tool_calls
+		case "tool_use", "tool_call": // they are in tool_calls
 		default:
 			if it.is(stringKind) {
 				parts = append(parts, textPart(it.str()))

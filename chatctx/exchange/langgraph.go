@@ -4,8 +4,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// LangGraph's checkpoints in SQLite. Each has the whole list of messages, in MessagePack or JSON; those that no other one follows are the ends of paths, and the newest is
-// where the thread stands. Classes that it names are never made: of an object its fields are read.
+// LangGraph's checkpoints in SQLite. Each contains the whole list of messages, in MessagePack or JSON. Those that no other one follows are the ends of paths,
+// and the newest of them is the current one of the thread. The classes that a checkpoint names are never instantiated: only the fields of an object are read.
 
 const langGraphName = "langgraph"
 
@@ -13,7 +13,7 @@ func detectLangGraph(h *head) bool {
 	return h.db.has("checkpoints", "thread_id", "checkpoint_id", "checkpoint")
 }
 
-// graphThread are the checkpoints of a thread, or of a part of its graph.
+// graphThread holds the checkpoints of a thread, or of a part of its graph.
 type graphThread struct {
 	*thread
 	in     chatctx.Incoming
@@ -62,7 +62,7 @@ func readLangGraph(r *reading) error {
 	return nil
 }
 
-// path reads the messages of a checkpoint, each below the one before. Those that another path has already are the same.
+// path reads the messages of a checkpoint, each below the previous one. Those that another path already has are the same.
 func (t *graphThread) path(w row) {
 	at := t.at.in("checkpoint " + w.str("checkpoint_id"))
 	text := w.bytes("checkpoint")
@@ -93,7 +93,7 @@ func (t *graphThread) path(w row) {
 	t.keep(v)
 }
 
-// message adds a message of a checkpoint, if the thread does not have it there, and gives its id.
+// message adds a message of a checkpoint unless the thread has it at that place, and returns its id.
 func (t *graphThread) message(at place, m value, n int, parent string) string {
 	data := m
 	if list := m.get("value").list(); m.has("ext") && len(list) > 2 && list[2].is(objectKind) { // module, class, fields

@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// LibreChat's exports: {conversationId, messages[]}, flat with parents in any order, or nested in children. No pointer says where
-// the conversation stands.
+// LibreChat's exports are {conversationId, messages[]}, flat with parents in any order, or nested in children. They do not say which message is the current
+// one.
 
 const libreChatName = "librechat"
 
@@ -45,7 +45,7 @@ type libreChat struct {
 	n  int
 }
 
-// messages reads the list, and the lists of children within it, without recursion.
+// messages reads the list, and the lists of children in it, without recursion.
 func (c *libreChat) messages(list value) {
 	type level struct {
 		v      value
@@ -106,7 +106,7 @@ func (c *libreChat) message(at place, id, parent string, v value) {
 	c.t.add(at, id, parent, msgs...)
 }
 
-// libreChatContent reads parts: what the model said, and a result after each call that has one.
+// libreChatContent reads parts: the model's words, and a result after each call that has one.
 func libreChatContent(m *chatctx.Message, v value, id string) []*chatctx.Message {
 	msgs, now := []*chatctx.Message{m}, m
 	var results []*chatctx.Message

@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// llama.cpp's web UI: JSON Lines, a header with the conversation's name and current message, and messages that name parents and
-// children; the root is one that says nothing.
+// The exports of llama.cpp's web UI are JSON Lines: a header with the conversation's name and current message, and messages that name parents and children. The
+// root is an empty message.
 
 const llamaName = "llama-webui"
 
@@ -21,7 +21,7 @@ func readLlama(r *reading) error {
 	return r.atEnd(r.eachLine(l.line), l.emit)
 }
 
-// llama reads one conversation after another: a header begins each.
+// llama reads one conversation after another; a header begins each.
 type llama struct {
 	r       *reading
 	t       *thread
@@ -105,7 +105,7 @@ func (l *llama) read(v value, id, role string) *chatctx.Message {
 	return m
 }
 
-// llamaExtra is a file that came with a message.
+// llamaExtra returns a file of a message.
 func llamaExtra(v value) pool.Part {
 	name := v.get("name").str()
 	if u := firstOf(v.get("base64Url").str(), v.get("url").str()); u != "" {
@@ -120,7 +120,7 @@ func llamaExtra(v value) pool.Part {
 	return unknownPart(v)
 }
 
-// emit hands on the conversation read so far.
+// emit passes on the conversation read so far.
 func (l *llama) emit() error {
 	if l.in == nil {
 		return nil

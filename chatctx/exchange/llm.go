@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The logs.db of simonw/llm. Until 0.31 a row of responses holds a prompt, its answer, and what led from one to the other; since 0.32 messages lie
-// by their hashes, each with that of the one before it, so that threads share their beginnings.
+// The logs.db of simonw/llm. Until 0.31 a row of responses holds a prompt, its answer and the steps between them. Since 0.32 messages have hashes as ids, each
+// with that of the previous one, so that threads share their beginnings.
 
 const llmName = "llm"
 
@@ -39,7 +39,7 @@ type llm struct {
 	attachments *groups
 }
 
-// attachment reads one by its id. What a path on somebody's disk names is not opened.
+// attachment reads an attachment by its id. It does not open a path on somebody's disk.
 func (l *llm) attachment(id string) (pool.Part, error) {
 	p := pool.Part{Type: "file_reference", Name: id, Raw: object("id", id)}
 	for w, err := range l.attachments.of(id) {

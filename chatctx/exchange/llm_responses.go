@@ -9,9 +9,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The first schema: a row of responses makes up to four kinds of messages.
+// The first schema: a row of responses makes messages of up to four kinds.
 
-// llmRows are the rows that belong to responses, by the response.
+// llmRows holds the rows that belong to responses, by the response.
 type llmRows struct {
 	attachments, fragments, systemFragments, calls, results *groups
 	resultAttachments                                       *groups // by the tool result
@@ -44,7 +44,7 @@ func (l *llm) rows() (*llmRows, error) {
 	return m, nil
 }
 
-// responses reads the rows, a conversation after the other; rows without one are each their own.
+// responses reads the rows, one conversation after another; a row without a conversation is one of its own.
 func (l *llm) responses() error {
 	more, err := l.rows()
 	if err != nil {
@@ -71,7 +71,7 @@ type llmChat struct {
 	id     string
 	t      *thread
 	in     *chatctx.Incoming
-	system string // in force
+	system string // the system text in force
 }
 
 func (c *llmChat) response(w row) error {
@@ -105,7 +105,7 @@ func (c *llmChat) emit() error {
 	return t.emit(c.in, t.last())
 }
 
-// prompt adds what went to the model: a system text that is new, results, and what was asked.
+// prompt adds what went to the model: a new system text, results, and the prompt.
 func (c *llmChat) prompt(at place, rid string, w row, created pool.Time) error {
 	text, err := c.fragments(c.more.systemFragments.of(rid))
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The schema since 0.32: messages by their hashes. Those that hang together are one conversation, and each thread's tip is the end of one of
-// its paths.
+// The schema since 0.32: messages by their hashes. Connected messages are one conversation, and each thread's tip is the end of one of its paths.
 
-// llmMessage is a message of the store by its hash.
+// llmMessage is a message of the store, with its hash.
 type llmMessage struct {
 	hash, parent, role string
 	data               json.RawMessage
@@ -83,7 +82,7 @@ func (c *llmTree) read(root *llmMessage, below map[string][]*llmMessage) error {
 	return nil
 }
 
-// emit hands the tree on. It stands at the tip of the newest thread.
+// emit passes the tree on. The tip of the newest thread is its current message.
 func (c *llmTree) emit(root string, tips *groups) error {
 	in := &chatctx.Incoming{Conversation: root}
 	active, w := "", objectWriter{}

@@ -5,8 +5,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// LM Studio's conversations: each message has versions, one of them selected; what comes after belongs to that one. The shape is the
-// vendor's own and not described by it: what is not known of it is kept as it is.
+// In LM Studio's conversations each message has versions, one of them selected; what follows belongs to that one. The vendor does not describe the format: what
+// is not known is kept as it is.
 
 const lmStudioName = "lmstudio"
 

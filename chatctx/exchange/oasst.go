@@ -4,8 +4,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Open Assistant's data: a line for each tree, {message_tree_id, prompt: {…, replies}}, or a line for each message with the id of its parent
-// and of its tree, in any order.
+// Open Assistant's data has a line for each tree, {message_tree_id, prompt: {…, replies}}, or a line for each message with the ids of its parent and its tree,
+// in any order.
 
 const oasstName = "oasst"
 
@@ -37,7 +37,7 @@ type oasst struct {
 	r     *reading
 	trees map[string]*oasstTree
 	order []*oasstTree
-	home  map[string]string // messages to their trees
+	home  map[string]string // messages, to their trees
 }
 
 // oasstTree is a tree whose rows come one by one.
@@ -50,10 +50,10 @@ type oasstRow struct {
 	at         place
 	id, parent string
 	m          *chatctx.Message
-	rank       *float64 // among its siblings; nil: none
+	rank       *float64 // among its siblings, nil for none
 }
 
-// row reads a message; false for what is none.
+// row reads a message. It returns false for anything else.
 func (o *oasst) row(at place, v value, parent string) (oasstRow, bool) {
 	row := oasstRow{at: at, id: v.pick("message_id|user_message_id").str(), parent: parent}
 	switch {
@@ -80,7 +80,7 @@ func (o *oasst) row(at place, v value, parent string) (oasstRow, bool) {
 	return row, true
 }
 
-// rows reads a message and the replies that lie in it, without recursion.
+// rows reads a message and the replies in it, without recursion.
 func (o *oasst) rows(at place, v value, parent string) []oasstRow {
 	type level struct {
 		v      value
@@ -110,14 +110,14 @@ func (o *oasst) nested(at place, v, prompt value) error {
 	return o.tree(at, tree, v)
 }
 
-// flat reads a line that is a message, of a tree that others belong to.
+// flat reads a line that is a message; its tree has others.
 func (o *oasst) flat(at place, v value) {
 	rows := o.rows(at, v, v.pick("parent_id|parent_message_id").str())
 	if len(rows) == 0 {
 		return
 	}
 	row, tree := rows[0], v.get("message_tree_id").str()
-	if tree == "" { // the root's id stands in
+	if tree == "" { // use the root's id instead
 		if tree = row.id; row.parent != "" {
 			if tree = o.home[row.parent]; tree == "" {
 				tree = row.parent
@@ -156,7 +156,7 @@ func (o *oasst) tree(at place, tree *oasstTree, v value) error {
 	return t.handOn(in, v, firstOf(tree.best(), t.newestEnd()))
 }
 
-// best is the end of the path of the answers that were ranked first, "" where none was.
+// best returns the end of the path of the answers that were ranked first, "" if no message has a rank.
 func (tree *oasstTree) best() string {
 	first, ranked := map[string]*oasstRow{}, false
 	for i := range tree.rows {

@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// OpenAI's messages: a line or item for each conversation, as {messages} of fine-tuning files and requests, {prompt, completion}, pairs of
-// a preferred and another answer, or the output of a batch with its choices; and a list of messages alone. There are no ids and no times.
+// OpenAI's messages: a line or item for each conversation, as {messages} of fine-tuning files and requests, {prompt, completion}, pairs of a preferred and
+// another answer, or the output of a batch with its choices; or a single list of messages. There are no ids and no times.
 
 const openAIName = "openai-chat"
 
@@ -22,7 +22,7 @@ func detectOpenAI(h *head) bool {
 	return h.first().get("role").is(stringKind) && openAIBody(h.first())
 }
 
-// openAIBody tells whether a message has something of what OpenAI's have.
+// openAIBody reports whether a message has one of the members that OpenAI's have.
 func openAIBody(v value) bool {
 	return v.has("content") || v.has("tool_calls") || v.has("refusal") || v.has("function_call")
 }
@@ -38,7 +38,7 @@ func openAIChoices(v value) value {
 }
 
 func readOpenAI(r *reading) error {
-	if r.head.first().get("role").is(stringKind) { // a message an item, or a line
+	if r.head.first().get("role").is(stringKind) { // one message an item, or a line
 		o := &openAI{r: r, t: r.thread(place{})}
 		err := r.eachItem("", func(at place, v value) error {
 			o.at = at
@@ -63,17 +63,17 @@ type openAI struct {
 	t  *thread
 	at place
 	n  int
-	id string // of the conversation, where the file has one
+	id string // of the conversation, if the file has one
 
 	files markedFiles
 }
 
-// isAlpaca tells whether an item is an instruction with an answer to it, as data sets have them.
+// isAlpaca reports whether an item is an instruction with an answer, as in data sets.
 func isAlpaca(v value) bool {
 	return v.get("instruction").is(stringKind) && (v.get("output").is(stringKind) || v.get("chosen").is(stringKind))
 }
 
-// alpaca reads such an item, and gives the id of its answer.
+// alpaca reads such an item, and returns the id of its answer.
 func (o *openAI) alpaca(v value) string {
 	o.t.system(v.get("system").str())
 	put := func(parent string, role pool.Role, parts ...pool.Part) string {
@@ -161,14 +161,14 @@ func (o *openAI) emit(v value, active string) error {
 	return o.t.emit(in, active)
 }
 
-// list reads messages in a row, below a record.
+// list reads consecutive messages, below a record.
 func (o *openAI) list(list value, parent string) {
 	for m := range list.items() {
 		parent = o.next(m, parent)
 	}
 }
 
-// next reads a message below a record and gives its id, or the record's where it is left out.
+// next reads a message below a record and returns its id, or the record's if it is left out.
 func (o *openAI) next(v value, parent string) string {
 	o.n++
 	if id := itoa(o.n); o.message(id, parent, v) {
@@ -177,7 +177,7 @@ func (o *openAI) next(v value, parent string) string {
 	return parent
 }
 
-// choices are answers beside each other.
+// choices reads alternative answers.
 func (o *openAI) choices(list value) {
 	parent := o.t.last()
 	for c := range list.items() {
@@ -189,7 +189,7 @@ func (o *openAI) choices(list value) {
 	}
 }
 
-// other reads the list of the answer that was not preferred: what it has in common with the one before is the same.
+// other reads the list of the answer that was not preferred: the beginning that it shares with the list before is the same.
 func (o *openAI) other(list value) {
 	shared := len(o.t.records)
 	parent, same, i := "", true, 0
@@ -212,7 +212,7 @@ func (o *openAI) other(list value) {
 	}
 }
 
-// message adds a message; false for one that is left out.
+// message adds a message. It returns false for one that is left out.
 func (o *openAI) message(id, parent string, v value) bool {
 	at := o.at.in("message " + id)
 	m := openAIMessage(v, id)
@@ -231,7 +231,7 @@ func (o *openAI) message(id, parent string, v value) bool {
 	return true
 }
 
-// openAIMessage reads a message; nil for what is none.
+// openAIMessage reads a message, nil for anything else.
 func openAIMessage(v value, id string) *chatctx.Message {
 	role := v.get("role").str()
 	if role == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Items of OpenAI's Responses API, as its Agents SDK stores them: a list, a line each, or under input in a request, with what came back under output. Reasoning, text and
-// calls in a row are one message of the model's.
+// Items of OpenAI's Responses API, as its Agents SDK stores them: a list, one a line, or under input in a request, with the answer under output. Consecutive
+// reasoning, text and calls are one message of the model.
 
 const agentsName = "openai-agents"
 
@@ -19,7 +19,7 @@ func detectAgents(h *head) bool {
 	return agentsItems(h.values)
 }
 
-// agentsItems tells a list of items by those that no other program has.
+// agentsItems recognizes a list of items by those that no other program has.
 func agentsItems(list []value) bool {
 	found := false
 	for _, v := range list {
@@ -55,7 +55,7 @@ func readAgents(r *reading) error {
 	return r.atEnd(err, func() error { return a.handOn(&chatctx.Incoming{}, value{}) })
 }
 
-// readAgentsRequest reads a request or a response, or both in one.
+// readAgentsRequest returns a function that reads a request or a response, or both in one.
 func readAgentsRequest(r *reading) func(at place, v value) error {
 	return func(at place, v value) error {
 		a := newAgents(r, at)
@@ -81,8 +81,8 @@ type agents struct {
 	r     *reading
 	t     *thread
 	model string
-	last  string // the record that the next one hangs below
-	// the items of the model's message that is being read, and where the first stands
+	last  string // the record above the next one
+	// the items of the model's message being read, and the place and id of the first
 	group []value
 	at    place
 	id    string
@@ -95,7 +95,7 @@ func (a *agents) handOn(in *chatctx.Incoming, v value) error {
 	return a.t.handOn(in, v, a.last)
 }
 
-// item reads one item. It is kept until the message that it belongs to is whole.
+// item reads one item. The items of a model's message wait until it is complete.
 func (a *agents) item(at place, id string, v value) {
 	typ, role := v.get("type").str(), v.get("role").str()
 	said := role == "assistant" && (typ == "message" || typ == "")
@@ -170,7 +170,7 @@ func (a *agents) flush() {
 	a.take(a.at, a.id, t.done(), group...)
 }
 
-// reasoningText joins what an item of reasoning says in the open.
+// reasoningText joins the readable texts of a reasoning item.
 func reasoningText(v value) string {
 	var texts []string
 	for _, list := range []value{v.get("summary"), v.get("content")} {
@@ -183,7 +183,8 @@ func reasoningText(v value) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// readAgentsBranches reads a database whose sessions have branches: which messages each has, in which order, is in a table of its own, and what they share stands in each.
+// readAgentsBranches reads a database whose sessions have branches. A table of its own says which messages each branch has, in which order; messages that
+// branches share are listed in each.
 func readAgentsBranches(r *reading) error {
 	r.db.knows("message_structure", "message_type", "user_turn_number", "branch_turn_number")
 	items, err := r.db.grouped("agent_messages", "id")

@@ -7,8 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// opencode's sessions: what opencode export writes, one object of info and messages; and its storage of up to 1.1, a file for each session, message and
-// part: storage/session/PROJECT/SESSION.json, storage/message/SESSION/MESSAGE.json, storage/part/MESSAGE/PART.json.
+// opencode's sessions. opencode export writes one object of info and messages. Its storage up to 1.1 has a file for each session, message and part:
+// storage/session/PROJECT/SESSION.json, storage/message/SESSION/MESSAGE.json, storage/part/MESSAGE/PART.json.
 
 const openCodeName = "opencode"
 
@@ -51,12 +51,12 @@ var openCodeKinds = map[string]partReader{
 	"step-start": beside, "step-finish": beside,
 }
 
-// openCode reads a session: about, and its messages in order, each with its parts.
+// openCode reads a session: its record, and its messages in order, each with its parts.
 type openCode struct {
 	r  *reading
 	t  *thread
 	in chatctx.Incoming
-	// the message before the one from which on the session was taken back; "": it was not.
+	// revert is the first of the messages that were taken back, active the one before it; "" if none were.
 	revert, active string
 }
 
@@ -69,7 +69,7 @@ func (r *reading) openCode(at place, info value) *openCode {
 	return o
 }
 
-// message reads a message with its parts. Both are in records of their own, which are marked as taken.
+// message reads a message with its parts. Both are records of their own, which are marked as taken.
 func (o *openCode) message(at place, id string, info value, parts []value) {
 	if id == "" || info.get("role").str() == "" {
 		o.t.skip(at, "", "", "a message without id or role")
@@ -85,7 +85,7 @@ func (o *openCode) message(at place, id string, info value, parts []value) {
 	o.say(at, id, m, info, parts)
 }
 
-// say adds a message of parts.
+// say adds a message made from parts.
 func (o *openCode) say(at place, id string, m *chatctx.Message, info value, parts []value) {
 	t := newTurn(m, id)
 	for _, p := range parts {
@@ -118,7 +118,7 @@ func readOpenCode(r *reading) error {
 	})
 }
 
-// readOpenCodeStream reads what opencode run --format json prints: the parts of answers, one a line, without what was asked.
+// readOpenCodeStream reads the output of opencode run --format json: the parts of answers, one a line, without the prompts.
 func readOpenCodeStream(r *reading) error {
 	o := &openCode{r: r, t: r.thread(place{})}
 	var parts []value

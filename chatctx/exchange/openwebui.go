@@ -6,8 +6,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Open WebUI's exports: an array of {id, chat}, one {chat}, or a chat alone. A chat's history is a map of messages that name parents and
-// children; the list messages is a copy of the path shown, and all there is in old files.
+// Open WebUI's exports are an array of {id, chat}, one {chat}, or a single chat. A chat's history is a map of messages that name parents and children; the list
+// messages is a copy of the path on the screen, and the only content of old files.
 
 const openWebUIName = "open-webui"
 
@@ -15,7 +15,7 @@ func detectOpenWebUI(h *head) bool {
 	return h.any(func(v value) bool { return openWebUIChat(v).d != nil })
 }
 
-// openWebUIChat finds the chat in an item, an absent value where there is none.
+// openWebUIChat returns the chat in an item, an absent value if there is none.
 func openWebUIChat(v value) value {
 	for _, c := range []value{v.get("chat"), v} {
 		switch {
@@ -70,7 +70,7 @@ type openWebUI struct {
 	at place
 }
 
-// list reads a chat without a history: a line.
+// list reads a chat without a history: consecutive messages.
 func (c *openWebUI) list(v value) string {
 	n := 0
 	for m := range v.items() {
@@ -81,7 +81,7 @@ func (c *openWebUI) list(v value) string {
 	return c.t.last()
 }
 
-// history reads the map. What a message does not tell of its place others may: its parent is the one that lists it as a child.
+// history reads the map. If a message does not say what its parent is, it is the one that lists the message as a child.
 func (c *openWebUI) history(all value) {
 	told := map[string]string{}
 	for id, m := range all.members() {
@@ -107,7 +107,7 @@ func (c *openWebUI) history(all value) {
 	}
 }
 
-// standing is the message that the chat stands at: where that is an empty node of the program, the one above it.
+// standing returns the chat's current message: the one above it if it is an empty node of the program.
 func (c *openWebUI) standing(id string) string {
 	if i, ok := c.t.seen[id]; ok && c.t.records[i].message == nil {
 		return c.t.records[i].parent
@@ -150,7 +150,7 @@ func (c *openWebUI) message(at place, id, parent string, v value) {
 	c.t.add(at, id, parent, msgs...)
 }
 
-// alternate guesses a role: a reply follows a user's message, and a user's everything else.
+// alternate guesses a role: a reply follows a user's message, and a user's message anything else.
 func (c *openWebUI) alternate(parent string) string {
 	if i, ok := c.t.seen[parent]; ok && c.t.records[i].message != nil && c.t.records[i].message.Role == pool.User {
 		return "assistant"
@@ -158,7 +158,7 @@ func (c *openWebUI) alternate(parent string) string {
 	return "user"
 }
 
-// keepText keeps the text with its <details> that the output items say better.
+// keepText keeps the text with its <details>, which the output items describe better.
 func keepText(m *chatctx.Message, body value) {
 	if body.is(stringKind) && body.str() != m.Text() {
 		w := objectWriter{}
@@ -170,7 +170,7 @@ func keepText(m *chatctx.Message, body value) {
 	}
 }
 
-// openWebUIOutput reads the items of a reply, as OpenAI's Responses has them: messages of the model's and results in a row.
+// openWebUIOutput reads the items of a reply, in the form of OpenAI's Responses: messages of the model and results, in order.
 func openWebUIOutput(m *chatctx.Message, out value, id string) []*chatctx.Message {
 	msgs := []*chatctx.Message{m}
 	now := m

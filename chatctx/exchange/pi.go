@@ -9,8 +9,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// pi's sessions: JSON Lines, a header and entries that name their parents; the first version has no ids and is a line. The session
-// stands at its last entry.
+// pi's sessions are JSON Lines: a header and entries that name their parents. In the first version entries have no ids and follow each other. The last entry is
+// the current one.
 
 const piName = "pi-mono"
 
@@ -28,7 +28,7 @@ type pi struct {
 	r         *reading
 	t         *thread
 	in        chatctx.Incoming
-	n         int // entries after the header
+	n         int // number of entries after the header
 	last      string
 	model     string
 	provider  string
@@ -36,10 +36,10 @@ type pi struct {
 	labels    objectWriter
 	tags      map[string]string // by the ids of the entries
 	compacted []piCompaction
-	entries   []string // ids in order: the first version names them by index
+	entries   []string // ids in order: the first version names entries by index
 }
 
-// piCompaction is a point from where on the model saw a summary and what is after an entry.
+// piCompaction is a point after which the model saw a summary and the entries from kept on.
 type piCompaction struct {
 	at, kept string // the entry of the compaction, and the first one that was kept
 	summary  *chatctx.Message
@@ -94,7 +94,7 @@ func (p *pi) header(v value) {
 	}
 }
 
-// other reads entries that are no messages.
+// other reads entries that are not messages.
 func (p *pi) other(id string, v value, created pool.Time) {
 	switch v.get("type").str() {
 	case "model_change":
@@ -118,7 +118,7 @@ func (p *pi) other(id string, v value, created pool.Time) {
 		m.ID, m.Kind, m.Created = pool.NewID(), summary, created
 		kept := v.get("firstKeptEntryId").str()
 		if n, ok := v.get("firstKeptEntryIndex").int(); ok && kept == "" && n >= 1 && n <= int64(len(p.entries)) {
-			kept = p.entries[n-1] // counted from 0, the header being the first
+			kept = p.entries[n-1] // counted from 0, where the header is the first
 		}
 		p.compacted = append(p.compacted, piCompaction{at: id, kept: kept, summary: m})
 	}
@@ -182,7 +182,7 @@ func (p *pi) content(m *chatctx.Message, v value, id string) {
 	}
 }
 
-// piUsage reads figures: input leaves out what the cache had.
+// piUsage reads figures. pi's input lacks the tokens from the cache, which are added.
 func piUsage(m *chatctx.Message, u value) {
 	if !u.is(objectKind) {
 		return
@@ -228,7 +228,7 @@ func (p *pi) tag(in *chatctx.Incoming) {
 	}
 }
 
-// sessions begins a session at what a compaction kept, on the branches that go through it.
+// sessions begins a session at the first entry that a compaction kept, on the branches that go through the compaction.
 func (p *pi) sessions(in *chatctx.Incoming) {
 	if len(p.compacted) == 0 {
 		return
@@ -259,7 +259,7 @@ func (p *pi) sessions(in *chatctx.Incoming) {
 	}
 }
 
-// starts gives, for each entry on the path to one, the position of the first message at or after it.
+// starts returns, for each entry on the path to end, the position of the first message at or after it.
 func (p *pi) starts(end string) map[string]int {
 	var path []*record
 	for i, ok := p.t.seen[end]; ok && len(path) < len(p.t.records); i, ok = p.t.seen[p.t.records[i].parent] {

@@ -5,7 +5,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// The message history of Pydantic AI: a list of requests, whose parts are of several roles, and responses.
+// The message history of Pydantic AI is a list of requests, whose parts have several roles, and responses.
 
 const pydanticName = "pydantic-ai"
 

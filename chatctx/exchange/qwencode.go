@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Qwen Code's sessions: lines that name their parents as those of Claude Code do, with content as Gemini's API has it. A line of a known id is a later state of
-// the same message. A rewind hangs below the message that it goes back to, and what comes next below it.
+// Qwen Code's sessions are lines that name their parents like those of Claude Code, with content in the form of Gemini's API. A line with a known id is a later
+// state of the same message. A rewind is below the message that it goes back to, and what follows is below the rewind.
 
 const qwenName = "qwen-code"
 
@@ -65,7 +65,7 @@ func (q *qwen) line(at place, v value) {
 	q.r.shelf.put(msgs...)
 }
 
-// replace puts a later state in the place of a message; false where that is another one, or one that became several.
+// replace replaces a message with a later state. It returns false if that is another message, or one that became several.
 func (t *thread) replace(i int, parent string, msgs []*chatctx.Message) bool {
 	rec := &t.records[i]
 	if rec.parent != parent || rec.message == nil || len(msgs) != 1 || msgs[0].Role != rec.message.Role || msgs[0].Validate() != nil || t.tail[rec.id] != "" {
@@ -73,7 +73,7 @@ func (t *thread) replace(i int, parent string, msgs []*chatctx.Message) bool {
 	}
 	t.r.shelf.back(rec.message)
 	var gone []pool.Part
-	for _, p := range rec.message.Content { // a state may have only what is new
+	for _, p := range rec.message.Content { // a state may contain only new parts
 		if p.Type == pool.CallPart || !slices.ContainsFunc(msgs[0].Content, func(q pool.Part) bool { return q.Type == p.Type && strings.HasPrefix(q.Text, p.Text) }) {
 			gone = append(gone, p)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// ShareGPT's lists of {from, value}, as data sets have them: an array or lines of conversations, some with an answer preferred and one not.
-// Ids are repeated with other content, so that a conversation's key is its id and what it says.
+// ShareGPT's lists of {from, value} in data sets: an array or lines of conversations, some with a preferred answer and another. Ids are repeated with other
+// content, so a conversation's key is made from its id and its content.
 
 const shareGPTName = "sharegpt"
 
@@ -24,12 +24,12 @@ func shareGPTItem(v value) bool {
 	}
 	it := list.first()
 	if v.is(arrayKind) || !v.has("conversations") {
-		return it.has("from") || v.get("label").is(boolKind) && it.get("role").is(stringKind) // judged as a whole
+		return it.has("from") || v.get("label").is(boolKind) && it.get("role").is(stringKind) // rated as a whole
 	}
 	return it.has("from") || it.get("role").is(stringKind) || list.len() == 0
 }
 
-// shareGPTList is the list of messages of an item.
+// shareGPTList returns the list of messages of an item.
 func shareGPTList(v value) value {
 	if v.is(arrayKind) {
 		return v
@@ -57,7 +57,7 @@ type shareGPT struct {
 	files markedFiles
 }
 
-// markedFiles are the files of an item for which marks stand in its texts, by the marks.
+// markedFiles are the files of an item that marks in its texts stand for, by the marks.
 type markedFiles struct {
 	r    *reading
 	left map[string][]value
@@ -115,7 +115,7 @@ func (s *shareGPT) item(v value) error {
 	return s.t.emit(in, active)
 }
 
-// message adds one below parent and gives its id, or parent where it is left out.
+// message adds a message below parent and returns its id, or parent if it is left out.
 func (s *shareGPT) message(v value, parent string) string {
 	s.n++
 	id, at := itoa(s.n), s.at.in("message "+itoa(s.n))
@@ -141,7 +141,7 @@ func (s *shareGPT) message(v value, parent string) string {
 	return id
 }
 
-// call reads a call, {"name", "arguments"} as an object or as text. What is none stays what it is.
+// call reads a call, {"name", "arguments"} as an object or as text. It keeps anything else as it is.
 func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
 	v := body
 	if body.is(stringKind) {
@@ -163,7 +163,7 @@ func (s *shareGPT) call(at place, m *chatctx.Message, body value, id string) {
 	addCall(m, call, id)
 }
 
-// into adds to a text the files that it marks.
+// into adds to a text the files of its marks.
 func (f markedFiles) into(parts []pool.Part) []pool.Part {
 	if len(parts) != 1 {
 		return parts
@@ -182,7 +182,7 @@ func (f markedFiles) into(parts []pool.Part) []pool.Part {
 	return parts
 }
 
-// fileBeside reads a file that the conversation names, where it lies beside the data.
+// fileBeside reads a file that the conversation names, if it is beside the data.
 func (r *reading) fileBeside(v value) pool.Part {
 	name := v.str()
 	if data, typ, ok := dataURL(name); ok && len(data) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// SillyTavern's chats: a header, which group chats of old lack, and a line for each message. Swipes are answers beside each other; only the selected one
-// was gone on from. A branch is another file that repeats the beginning of the one that its header names.
+// SillyTavern's chats are a header, which old group chats lack, and a line for each message. Swipes are alternative answers; only the selected one was
+// continued. A branch is another file that repeats the beginning of the chat that its header names.
 
 const sillyTavernName = "sillytavern"
 
@@ -83,7 +83,7 @@ func (s *sillyTavern) message(at place, v value) {
 		info = append(info, it)
 	}
 	all := []*chatctx.Message{}
-	for it := range v.get("swipes").items() { // siblings stand as the swipes do
+	for it := range v.get("swipes").items() { // siblings are in the order of the swipes
 		k := len(all)
 		if all = append(all, m); k == int(chosen) {
 			continue
@@ -109,7 +109,7 @@ func (s *sillyTavern) message(at place, v value) {
 	s.parent = id
 }
 
-// add adds the message that the chat goes on from, linked to what it is a copy of.
+// add adds the message that the chat continues from, with a link to the message that it is a copy of.
 func (s *sillyTavern) add(at place, id string, m *chatctx.Message) {
 	s.t.add(at, id, s.parent, m)
 	if s.n <= len(s.original) && s.original[s.n-1] == m.Text() {
@@ -119,7 +119,7 @@ func (s *sillyTavern) add(at place, id string, m *chatctx.Message) {
 	}
 }
 
-// swipeText is a text, or that of an object as other programs write it.
+// swipeText returns a text, or the text of an object as other programs write it.
 func swipeText(v value) string { return firstOf(v.str(), v.get("message").str()) }
 
 func (s *sillyTavern) read(v value, text string, extra value) *chatctx.Message {

@@ -13,8 +13,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Google Takeout's MyActivity.json: an array of what a person did in Google's programs, newest first. Rows of Gemini (formerly
-// Bard) hold a prompt in the title and the answer as HTML; newer ones name their conversation. There are no ids of messages and no branches.
+// Google Takeout's MyActivity.json is an array of a person's activities in Google's programs, newest first. Rows of Gemini (formerly Bard) hold a prompt in the
+// title and the answer as HTML; newer ones name their conversation. There are no ids of messages and no branches.
 
 const takeoutName = "gemini-takeout"
 
@@ -32,7 +32,7 @@ type takeout struct {
 	r      *reading
 	chats  map[string]*takeoutChat
 	order  []*takeoutChat
-	others []string // the items that are no conversations: other programs' rows, and events
+	others []string // the items that are not conversations: other programs' rows, and events
 }
 
 type takeoutChat struct {
@@ -47,7 +47,7 @@ type takeoutRow struct {
 	prompt, answer *chatctx.Message
 }
 
-// messages are the prompt and, where there is one, the answer.
+// messages returns the prompt and, if there is one, the answer.
 func (row *takeoutRow) messages() []*chatctx.Message {
 	if row.answer == nil {
 		return []*chatctx.Message{row.prompt}
@@ -55,7 +55,7 @@ func (row *takeoutRow) messages() []*chatctx.Message {
 	return []*chatctx.Message{row.prompt, row.answer}
 }
 
-// compiled makes a regular expression at its first use.
+// compiled returns a function that compiles a regular expression at its first call.
 func compiled(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
@@ -118,7 +118,7 @@ func (t *takeout) put(v value, row takeoutRow) {
 	c.rows = append(c.rows, row)
 }
 
-// attached reads a file that lies beside the rows, where the archive has it.
+// attached reads a file beside the rows, if the archive contains it.
 func (t *takeout) attached(at place, v value) pool.Part {
 	name := firstOf(v.str(), v.get("name").str())
 	f, err := t.r.file.sibling(path.Join(path.Dir(t.r.file.path), name))
@@ -144,7 +144,7 @@ func (t *takeout) emit() error {
 	return nil
 }
 
-// chat hands on a conversation in the order of time; rows stand newest first.
+// chat passes a conversation on in the order of time; the file has rows newest first.
 func (t *takeout) chat(c *takeoutChat) error {
 	slices.Reverse(c.rows)
 	slices.SortStableFunc(c.rows, func(a, b takeoutRow) int { return cmp.Compare(a.time, b.time) })
@@ -168,7 +168,7 @@ var (
 	manyLines = compiled(`\n{3,}`)
 )
 
-// htmlText is the text of HTML, with line breaks and list marks for what they stand for.
+// htmlText returns the text of HTML, with line breaks and list marks for the elements that mean them.
 func htmlText(s string) string {
 	s = htmlDrop().ReplaceAllString(s, "")
 	s = htmlItem().ReplaceAllString(s, "\n- ")

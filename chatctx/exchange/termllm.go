@@ -4,7 +4,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// term-llm's sessions.db: tables of sessions and messages, parts with the names of Go fields. A session that was branched off holds a copy of what came before.
+// term-llm's sessions.db has tables of sessions and messages; parts have the names of Go fields. A session that was branched off contains a copy of what came
+// before.
 
 const termLLMName = "term-llm"
 
@@ -21,7 +22,7 @@ var termLLMShape = shape{role: "role", time: "created_at", model: "model", provi
 	"tool_result": answering("ToolResult.ID", "ToolResult.Name", "ToolResult.Content", "ToolResult.IsError"),
 }}
 
-// termLLMFork is where a session was branched off: up to a place it repeats its parent's messages.
+// termLLMFork is the origin of a session that was branched off: up to the message after, it repeats its parent's messages.
 type termLLMFork struct {
 	parent string
 	after  int64

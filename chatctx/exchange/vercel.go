@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Messages of Vercel's AI SDK: those of its chat hooks in the generations with toolInvocations (v4) and with parts alone (v5), and model
-// messages; one stored chat may hold all three. A list is one conversation; an object may hold it under messages.
+// Messages of Vercel's AI SDK: those of its chat hooks in the generations with toolInvocations (v4) and with parts alone (v5), and model messages. One stored
+// chat may contain all three. A list is one conversation; an object may hold it under messages.
 
 const vercelName = "vercel-ai"
 
@@ -23,7 +23,7 @@ func detectVercel(h *head) bool {
 	return h.array && h.first().get("role").is(stringKind) && h.any(vercelMessage)
 }
 
-// vercelMessage tells a message of the SDK from one of OpenAI's.
+// vercelMessage reports whether a message is the SDK's and not OpenAI's.
 func vercelMessage(v value) bool {
 	if v.get("parts").first().get("type").is(stringKind) || v.has("toolInvocations") || v.has("experimental_attachments") || v.get("role").str() == "data" {
 		return true
@@ -60,7 +60,7 @@ func readVercelChat(r *reading, at place, v, list value) error {
 		Updated: v.get("updatedAt").time()}
 	c := &vercel{r: r, t: r.thread(at), at: at}
 	for m := range list.items() {
-		if inner := m.get("message"); inner.is(objectKind) { // assistant-ui's, which name their parents
+		if inner := m.get("message"); inner.is(objectKind) { // those of assistant-ui, which name their parents
 			c.messageBelow(inner, m.get("parentId").str())
 		} else {
 			c.message(m)
@@ -78,7 +78,7 @@ type vercel struct {
 	t  *thread
 	at place
 	n  int
-	id string // of the next message, where its file has one
+	id string // of the next message, if its file has one
 }
 
 func (c *vercel) message(v value) { c.messageBelow(v, c.t.last()) }
@@ -100,20 +100,20 @@ func (c *vercel) messageBelow(v value, parent string) {
 		roleOf(m, role)
 	}
 	m.Meta.Model = firstOf(v.at("metadata", "model").str(), v.at("metadata", "modelId").str())
-	if role == "tool" { // what it says beside results
+	if role == "tool" { // content besides results
 		m.Role, source(m).Role = pool.User, role
 	}
 	p := &vercelParts{turn: newTurn(m, id)}
 	p.all(v)
 	msgs := p.done()
 	if role == "tool" && len(msgs) == 1 && msgs[0] == m && len(m.Content) == 0 {
-		msgs = []*chatctx.Message{toolResult("", "", nil)} // results that are none
+		msgs = []*chatctx.Message{toolResult("", "", nil)} // results that are invalid
 	}
 	c.r.whole(at, v, msgs...)
 	c.t.add(at, id, parent, msgs...)
 }
 
-// vercelParts makes messages in a row of a message's parts: a step of the model's, the results of its calls, the next step.
+// vercelParts makes consecutive messages from a message's parts: a step of the model, the results of its calls, the next step.
 type vercelParts struct {
 	*turn
 	seen []string // ids of calls
@@ -192,7 +192,7 @@ func (p *vercelParts) call(v value, tool string) {
 	p.turn.call(id, tool, v.pick("input|args|rawInput"))
 }
 
-// invocation is a call, and its result where it has come.
+// invocation reads a call, and its result if there is one.
 func (p *vercelParts) invocation(v value, tool string) {
 	p.call(v, tool)
 	id := v.get("toolCallId").str()
@@ -206,7 +206,7 @@ func (p *vercelParts) invocation(v value, tool string) {
 	}
 }
 
-// result adds a result. The output of model messages says of what type it is.
+// result adds a result. The output in model messages says which type it has.
 func (p *vercelParts) result(call, tool string, out value, isError bool) {
 	var m *chatctx.Message
 	switch val := out.get("value"); out.get("type").str() {

@@ -8,8 +8,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Chats of VS Code: chatSessions/ID.json, one object with the requests of a session; newer ones as JSON Lines, a log of changes to that object: 0 the whole, 1 a
-// member that is set, 2 items that are added to a list, 3 a member that is taken away.
+// Chats of VS Code are chatSessions/ID.json, one object with the requests of a session. Newer ones are JSON Lines, a log of changes to that object: kind 0 is
+// the whole object, 1 sets a member, 2 adds items to a list, 3 removes a member.
 
 const vscodeName = "vscode-chat"
 
@@ -55,16 +55,16 @@ func readVSCode(r *reading) error {
 	})
 }
 
-// changeLog is an object that is made of changes.
+// changeLog is an object built by changes.
 type changeLog struct {
 	root any
-	gone []any // what changes took away
+	gone []any // what changes removed
 }
 
-// maxPush bounds how far beyond its end a list grows by one change.
+// maxPush limits indexes beyond twice the length of a list. The check before it is stricter: it allows only the index at the end.
 const maxPush = 1 << 16
 
-// apply makes one change; false for one that has no place.
+// apply makes one change. It returns false for a change that does not fit.
 func (c *changeLog) apply(v value) bool {
 	kind, ok := v.get("kind").int()
 	if !ok {
@@ -114,7 +114,7 @@ func (c *changeLog) apply(v value) bool {
 	return true
 }
 
-// lose notes what is no longer in the object.
+// lose notes a value that is no longer in the object.
 func (c *changeLog) lose(x any) {
 	if x != nil {
 		c.gone = append(c.gone, x)
@@ -128,7 +128,7 @@ type changeSlot struct {
 	remove func()
 }
 
-// in is the place of a member or an item.
+// in returns the place of a member or an item in this one.
 func (s changeSlot) in(k value) (changeSlot, bool) {
 	if i, ok := k.int(); ok && k.is(numberKind) {
 		list, isList := s.get().([]any)
@@ -155,7 +155,7 @@ func (s changeSlot) in(k value) (changeSlot, bool) {
 
 func readVSCodeSession(r *reading, at place, v, gone value) error {
 	t := r.thread(at)
-	if gone.len() > 0 { // what is said no longer, as far as no more was written after it
+	if gone.len() > 0 { // keep what was removed, unless later text contains it
 		s := r.sieve()
 		s.now = v.raw()
 		t.loose = append(t.loose, ","+string(s.rest(gone))...)
@@ -173,7 +173,7 @@ func readVSCodeSession(r *reading, at place, v, gone value) error {
 		}
 		msgs := append([]*chatctx.Message{vscodePrompt(req)}, vscodeAnswer(req, id)...)
 		if len(msgs[1].Content) == 0 && msgs[1].Meta.Error == "" {
-			msgs = msgs[:1] // nothing came
+			msgs = msgs[:1] // no answer came
 		}
 		r.whole(where, req, msgs...)
 		t.add(where, id, t.last(), msgs[0])
@@ -194,7 +194,7 @@ func vscodePrompt(req value) *chatctx.Message {
 	return m
 }
 
-// vscodeAnswer reads the parts of a response; what calls were made with and gave stands in the metadata of the result.
+// vscodeAnswer reads the parts of a response. The arguments and results of its calls are in the metadata of the result.
 func vscodeAnswer(req value, id string) []*chatctx.Message {
 	about := req.at("result", "metadata")
 	m := &chatctx.Message{Role: pool.Assistant, Created: req.get("timestamp").time()}
