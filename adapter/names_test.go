@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMapping: whatever comes, what goes out fits, is never the same for two, and does not depend on what comes later.
+// TestMapping: whatever the names are, the sent ones are valid and unique, and do not depend on later ones.
 func TestMapping(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, f := range []Form{{Extra: "_-", Max: 40}, {Extra: "_-", Max: 64}, {Max: 9, Exact: true}, {Extra: "_.:-", Max: 64, Letter: true}, {Extra: "_-", Max: 10}} {
@@ -19,7 +19,7 @@ func TestMapping(t *testing.T) {
 			case 0:
 				name = fmt.Sprint(name, random.IntN(500))
 			case 1:
-				if len(names) > 0 { // what somebody else's name became
+				if len(names) > 0 { // the sent form of another name
 					name = names[random.IntN(len(names))]
 				}
 			}

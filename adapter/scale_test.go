@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// picture is an image with something on it.
+// picture returns an image with some content.
 func picture(w, h int) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -49,7 +49,7 @@ func asJPEG(t *testing.T, img image.Image) []byte {
 
 var strict = &MediaRules{Images: []string{"image/png", "image/jpeg", "image/webp"}, ImageBytes: 60_000, ImageSide: 400, Many: 2, ManySide: 200}
 
-// send gives an image as it would be sent, and what stands for it where it is left out.
+// send returns an image as it would be sent, and the text in its place if it is left out.
 func send(data []byte, rules *MediaRules, settings string) *Media {
 	d := &chatctx.Draft{Settings: map[string]json.RawMessage{}}
 	if settings != "" {
@@ -75,7 +75,7 @@ func TestImagesOverTheLimitsAreScaledDown(t *testing.T) {
 		"photograph":       {asJPEG(t, picture(600, 600)), "image/jpeg", 200, 200},
 		"within":           {asPNG(t, picture(200, 100)), "image/png", 200, 100},
 		"too many bytes":   {asPNG(t, noise), "image/jpeg", 190, 190},
-		"between the two ": {asPNG(t, picture(300, 300)), "image/png", 200, 200}, // within ImageSide, as long as there are few
+		"between the two ": {asPNG(t, picture(300, 300)), "image/png", 200, 200}, // within ImageSide, as long as there are few images
 	} {
 		before := bytes.Clone(c.data)
 		m := send(c.data, strict, "")
@@ -102,7 +102,7 @@ func TestImagesOverTheLimitsAreScaledDown(t *testing.T) {
 	}
 }
 
-// The same image gives the same bytes, with and without the cache, on every machine; and the means are right.
+// TestScalingIsDeterministic: the same image gives the same bytes, with and without the cache, on every machine; and the averages are right.
 func TestScalingIsDeterministic(t *testing.T) {
 	data := asPNG(t, picture(900, 300))
 	a, ok := scaleDown(data, 200, 0)
@@ -127,10 +127,10 @@ func TestScalingIsDeterministic(t *testing.T) {
 	}
 }
 
-// A head that promises more pixels than there is memory for is not decoded.
+// TestBombsAreNotDecoded: an image whose header promises more pixels than there is memory for is not decoded.
 func TestBombsAreNotDecoded(t *testing.T) {
 	data := asPNG(t, picture(1, 1))
-	copy(data[16:], []byte{0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff}) // the width and height of its head, with its checksum
+	copy(data[16:], []byte{0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff}) // the width and height in its header, with its checksum
 	crc := crc32.ChecksumIEEE(data[12:29])
 	copy(data[29:], []byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)})
 	m := send(data, strict, "")
@@ -139,7 +139,7 @@ func TestBombsAreNotDecoded(t *testing.T) {
 	}
 }
 
-// What a photograph says of itself, which side is up, goes along.
+// TestOrientationStays: a photograph's orientation is kept.
 func TestOrientationStays(t *testing.T) {
 	data := asJPEG(t, picture(600, 300))
 	exif := append([]byte{0xff, 0xe1, 0, 10}, "Exif\x00\x00\x01\x02"...)
@@ -153,7 +153,7 @@ func TestOrientationStays(t *testing.T) {
 	}
 }
 
-// The newest images are kept, and no more than there is room for.
+// TestImageCache: the newest images are kept, within the cache's limit.
 func TestImageCache(t *testing.T) {
 	c := imageCache{most: 3*(300+entrySize) + 100}
 	for i := range 20 {
@@ -164,7 +164,7 @@ func TestImageCache(t *testing.T) {
 	}
 }
 
-// A third image makes two too many, and changes nothing of what was sent before.
+// TestALaterImageChangesNoEarlierByte: a third image exceeds the limit for two, and changes nothing that was sent before.
 func TestALaterImageChangesNoEarlierByte(t *testing.T) {
 	rules := &Rules{Provider: "openai", Media: *strict, Tools: Form{Extra: "_-", Max: 64}, IDs: Form{Extra: "_-", Max: 64}, Thinking: func(*pool.Part, *pool.Message) string { return "no" }}
 	var sent [][]byte

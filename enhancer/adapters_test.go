@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// What the steps leave is a valid request for every provider, whatever they had to take away.
+// TestWhatIsLeftIsValidForAllAdapters: drafts after the steps are valid requests for every provider, whatever was removed.
 func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
 	for provider, model := range map[string]string{"openai": "gpt-4o", "openai-responses": "gpt-5", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "ollama": "llama3.2"} {
 		t.Run(provider, func(t *testing.T) {
@@ -38,7 +38,8 @@ func TestWhatIsLeftIsValidForAllAdapters(t *testing.T) {
 	}
 }
 
-// send judges the body of a draft after the steps; false: the draft could not be made to fit, has nothing in it, or a setting that is not for this provider.
+// send checks the body of a draft after the steps. It returns false if the draft could not be made to fit, is empty, or has a setting that is not for this
+// provider.
 func send(t *testing.T, seed int, provider, model string, d *chatctx.Draft, o Options) bool {
 	t.Helper()
 	o.Model = model

@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// turns is a draft of n turns with a tool call each.
+// turns returns a draft of n turns with a tool call each.
 func turns(n int) *writer {
 	w := newWriter(8)
 	for i := range n {
@@ -26,7 +26,7 @@ func turns(n int) *writer {
 
 func apply(t *testing.T, d *chatctx.Draft, list ...Enhancer) {
 	t.Helper()
-	for range 2 { // each of them does nothing the second time
+	for range 2 { // the second time each of them does nothing
 		for _, e := range list {
 			if err := e.Enhance(t.Context(), d); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestTrimTo(t *testing.T) {
 		}
 	}
 	d := turns(3).d
-	apply(t, d, Pin(d.Messages[2].ID), TrimTo(3)) // a result: its call stays too
+	apply(t, d, Pin(d.Messages[2].ID), TrimTo(3)) // a result, whose call stays too
 	if got := positions(d); got != "2 3 10 11 12" {
 		t.Errorf("with a pin: %s", got)
 	}
@@ -201,7 +201,7 @@ func TestPrunePoliciesAndTools(t *testing.T) {
 		budget int
 		want   string
 	}{
-		{PruneAuto, 100_000, "3 11"}, // the last result is unread
+		{PruneAuto, 100_000, "3 11"}, // the model has not read the last result yet
 		{KeepAll, 100_000, ""},
 		{KeepAll, 900, "3 7 11"},
 		{KeepNone, 100_000, "3 7 11"},
@@ -280,7 +280,8 @@ func TestSqueezedDigestIsUsedAgain(t *testing.T) {
 	}
 }
 
-// A digest stands for the messages that it was made of and no others: where one of them is excluded afterwards, or another one stands there, the rest is sent as it is.
+// TestADigestOfOtherMessagesIsNotUsed: a digest replaces only the messages that it was made from: if one of them is excluded afterwards, or another message is
+// in its place, the rest is sent unchanged.
 func TestADigestOfOtherMessagesIsNotUsed(t *testing.T) {
 	w := newWriter(4)
 	for range 12 {
@@ -297,7 +298,7 @@ func TestADigestOfOtherMessagesIsNotUsed(t *testing.T) {
 	if len(made) == 0 {
 		t.Fatal("no digest was made")
 	}
-	o.Budget = 1_000_000 // there is room for all
+	o.Budget = 1_000_000 // enough for all
 	send := func(change func(d *chatctx.Draft)) (digests, sent int) {
 		d := fresh(raw)
 		d.Session.Digests = slices.Clone(made)
@@ -395,7 +396,7 @@ func TestCachePlanAndShare(t *testing.T) {
 	}
 }
 
-// TestPruneThreshold: results that come to the threshold stay, one token more is over it; what the model has not read is not marked either.
+// TestPruneThreshold: results that reach the threshold stay, one token more is over it; results that the model has not read are not marked either.
 func TestPruneThreshold(t *testing.T) {
 	for _, c := range []struct{ more, prunedTo int }{{0, 0}, {-1, 3}} {
 		w := newWriter(8)

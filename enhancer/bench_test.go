@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// longBranch stores a conversation of n messages with tool outputs and gives its context.
+// longBranch stores a conversation of n messages with tool outputs and returns its context.
 func longBranch(tb testing.TB, n int) *chatctx.ChatContext {
 	tb.Helper()
 	s, err := chatctx.Open(filepath.Join(tb.TempDir(), "s.db"), chatctx.Options{Create: true})
@@ -55,7 +55,7 @@ func load(tb testing.TB, c *chatctx.ChatContext) int {
 	return n
 }
 
-// The bars: counting a second time, and a draft with all four steps, each under twice loading the branch.
+// BenchmarkTenThousandMessages has these goals: counting a second time, and a draft with all four steps, each take less than twice as long as loading the branch.
 func BenchmarkTenThousandMessages(b *testing.B) {
 	c := longBranch(b, 10_000)
 	draft := func() *chatctx.Draft {

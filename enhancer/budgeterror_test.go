@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestTheErrorNamesWhatStays: where system messages and pins alone are over the budget, the error says which they are.
+// TestTheErrorNamesWhatStays: if system messages and pins alone exceed the budget, the error lists them.
 func TestTheErrorNamesWhatStays(t *testing.T) {
 	w := newWriter(1)
 	w.add(pool.NewText(pool.System, w.words(300)))

@@ -49,7 +49,7 @@ func draftFrom(t *testing.T, c *chatctx.ChatContext) *chatctx.Draft {
 	return d
 }
 
-// request is what would be sent, the summary too.
+// request returns what would be sent, with the summary.
 func request(t *testing.T, c *chatctx.ChatContext, o Options) string {
 	t.Helper()
 	d := draftFrom(t, c)
@@ -75,7 +75,7 @@ func history(t *testing.T, c *chatctx.ChatContext) []pool.ID {
 	return ids
 }
 
-// answers is a Completer that gives a text or an error, and keeps what it was asked.
+// answers is a Completer that returns a text or an error, and keeps its prompt.
 type answers struct {
 	text   string
 	err    error
@@ -126,7 +126,8 @@ func TestCompactAndUndo(t *testing.T) {
 	}
 }
 
-// At the share of the budget exactly no compaction is due, and one token over it one is; nor is one at the limits of messages and turns.
+// TestCompactionIsDueOverTheShare: exactly at the share of the budget no compaction is due, and one token over it one is; the limits of messages and turns work
+// the same way.
 func TestCompactionIsDueOverTheShare(t *testing.T) {
 	d := turns(20).d
 	o := options(0)
@@ -243,7 +244,7 @@ func TestCompactionRunsWhileTheConversationGoesOn(t *testing.T) {
 	}
 }
 
-// The history is as it was, and another program compacted it while the summary was made: its session stays, and this one is refused.
+// TestTwoCompactionsAtOnce: the history is unchanged, but another program compacted it while the summary was made: its session stays, and this one is refused.
 func TestTwoCompactionsAtOnce(t *testing.T) {
 	c := conversation(t, 30)
 	o := options(0)

@@ -47,7 +47,7 @@ func (w *writer) assistant(text string) *chatctx.DraftMessage {
 	return w.add(pool.NewText(pool.Assistant, text))
 }
 
-// use is an answer with calls of the tools and their results.
+// use adds an answer with calls of the tools, and their results.
 func (w *writer) use(results ...*pool.Result) {
 	m := &pool.Message{Role: pool.Assistant}
 	for range results {
@@ -72,7 +72,7 @@ func (w *writer) words(n int) string {
 	return b.String()
 }
 
-// output is a random tool output of some kind and about n bytes.
+// output returns a random tool output of some kind and about n bytes.
 func (w *writer) output(n int) *pool.Result {
 	var b strings.Builder
 	switch w.rng.Intn(8) {
@@ -125,7 +125,7 @@ func (w *writer) random(n int) *writer {
 			w.add(pool.NewText(pool.System, w.words(10)))
 		case 1:
 			w.assistant(w.words(w.rng.Intn(300)))
-		case 2: // a result whose call is gone
+		case 2: // a result whose call is missing
 			r := w.output(w.size())
 			r.RequestID = "gone"
 			w.add(&pool.Message{Role: pool.ToolRole, Result: r})
@@ -168,7 +168,7 @@ func (w *writer) random(n int) *writer {
 	return w
 }
 
-// fresh copies a draft as the store would give it again: with the session, without what the steps did.
+// fresh copies a draft as the store would return it again: with the session, without the effects of the steps.
 func fresh(d *chatctx.Draft) *chatctx.Draft {
 	c := *d
 	c.Messages, c.Notes = nil, nil
@@ -181,7 +181,7 @@ func fresh(d *chatctx.Draft) *chatctx.Draft {
 	return &c
 }
 
-// sent is what of a draft goes to a provider, as text that a test can compare.
+// sent returns the parts of a draft that go to a provider, as text that a test can compare.
 func sent(d *chatctx.Draft) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n%v\n", d.System, d.Prompt, d.Tools)

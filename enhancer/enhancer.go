@@ -4,7 +4,7 @@
 // Inject, AddTools, SetSystem, TrimTo, Pin and Exclude change what is sent. Prune, Outputs, History, Squeeze and Trim make a draft fit, in this order, the
 // cheapest first; each leaves a draft that fits alone. CachePlan places the breakpoints of a prompt cache.
 //
-// All of them keep these rules: the store is never changed; a user message is sent whole, stands in a digest or is left out, and is never edited; a call and
+// All of them keep these rules: the store is never changed; a user message is sent whole, is in a digest or is left out, and is never edited; a call and
 // its result stay together; pinned messages stay; the same draft gives the same bytes; a second run changes nothing. Without a budget nothing is shortened.
 //
 // A provider caches the beginning of a request, so a change near the beginning costs the whole of it. Therefore boundaries move in jumps (a step that must

@@ -51,7 +51,7 @@ func TestErrorLines(t *testing.T) {
 	}
 }
 
-// longOutput is a line among ordinary ones.
+// longOutput puts each line among ordinary ones.
 func longOutput(lines ...string) string {
 	ordinary := func(from int) string {
 		var b strings.Builder
@@ -63,7 +63,8 @@ func longOutput(lines ...string) string {
 	return ordinary(0) + strings.Join(lines, "\n") + "\n" + ordinary(2000)
 }
 
-// A line that reports an error survives in a digest of a long output, alone and among others, as text, in JSON, and where the output itself is put aside or pruned before.
+// TestErrorsOfLongOutputsSurvive: a line that reports an error survives in a digest of a long output, alone and among others, as text, in JSON, and when the
+// output itself was put aside or pruned before.
 func TestErrorsOfLongOutputsSurvive(t *testing.T) {
 	holds := func(name, digest, line string) {
 		t.Helper()
@@ -106,7 +107,7 @@ func TestErrorsOfLongOutputsSurvive(t *testing.T) {
 	}
 }
 
-// What stands for an output that is shortened or put aside names its errors.
+// TestErrorsStandInWhatStandsForAnOutput: the text in place of an output that is shortened or put aside names its errors.
 func TestErrorsStandInWhatStandsForAnOutput(t *testing.T) {
 	middling := strings.Repeat("10:00:00 INFO a request was served, again\n", 1) + longOutput("KeyError: 'order_id'")
 	middling = middling[len(middling)/2-3000 : len(middling)/2+3000]
@@ -118,7 +119,7 @@ func TestErrorsStandInWhatStandsForAnOutput(t *testing.T) {
 	}
 }
 
-// testdata/errors.txt has lines of many tools and languages, one a line. The last 45 were written when the rules stood, which found 44 of them.
+// TestErrorsOfManyToolsSurvive: testdata/errors.txt has lines of many tools and languages. The last 45 were written after the rules, which found 44 of them.
 func TestErrorsOfManyToolsSurvive(t *testing.T) {
 	raw, err := os.ReadFile("testdata/errors.txt")
 	if err != nil {
@@ -143,7 +144,7 @@ func TestErrorsOfManyToolsSurvive(t *testing.T) {
 	}
 }
 
-// Of many tests that failed the first lines stay whole, the others' names follow, and how many there are beyond.
+// TestFailedTestsInARow: of many failed tests the first lines stay whole, followed by the names of others and the number of the rest.
 func TestFailedTestsInARow(t *testing.T) {
 	var few, many strings.Builder
 	for i := range 60 {
@@ -165,7 +166,7 @@ func TestFailedTestsInARow(t *testing.T) {
 	}
 }
 
-// A compiler's error keeps the place that stands on the line after it.
+// TestErrorsKeepTheirPlace: a compiler's error keeps its place from the line after it.
 func TestErrorsKeepTheirPlace(t *testing.T) {
 	got := find("error[E0308]: mismatched types\n  --> src/main.rs:4:9\n   |\n4  |     x\n\nerror[E0425]: cannot find value `y` in this scope\n --> src/rows.rs:17:5\n")
 	want := []string{"error[E0308]: mismatched types @ --> src/main.rs:4:9", "error[E0425]: cannot find value `y` in this scope @ --> src/rows.rs:17:5"}

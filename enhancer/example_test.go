@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// drawer is a store of a program's own for outputs that are put aside.
+// drawer is a program's own store for artifacts.
 type drawer map[string]enhancer.Artifact
 
 func (d drawer) Keep(_ context.Context, a enhancer.Artifact) error {
@@ -35,7 +35,7 @@ func (d drawer) Find(_ context.Context, key string) (found []enhancer.Artifact, 
 	return found, nil
 }
 
-// A program's own rules, store and step, without a line in this package.
+// A program's own rules, store and step, without a change in this package.
 func ExampleStandard() {
 	ctx := context.Background()
 	store, err := chatctx.OpenMemory(chatctx.Options{})

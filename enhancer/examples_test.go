@@ -23,7 +23,7 @@ const (
 	examplesTo   = "<!-- The examples end. -->\n"
 )
 
-// TestExamples holds the examples of docs/window.md against the steps.
+// TestExamples compares the examples of docs/window.md with the steps.
 func TestExamples(t *testing.T) {
 	b, err := os.ReadFile(windowFile)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// example is what one step does to a conversation: what it gets, and the request as it goes out.
+// example shows what one step does to a conversation: its input, and the resulting request.
 type example struct {
 	step   string
 	says   string
@@ -70,7 +70,7 @@ func (w *writer) call(tool, arguments, output string) {
 	c.Tool, c.Arguments = tool, json.RawMessage(arguments)
 }
 
-// logged are n lines of a log, of which each third one is like those before it but for its time.
+// logged returns n lines of a log, where each third one only differs from earlier ones in its time.
 func logged(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -118,7 +118,7 @@ var examples = []example{
 	}},
 }
 
-// older is a conversation whose words alone take the room.
+// older adds a conversation whose words alone take the room.
 func older(w *writer) {
 	w.user("The importer breaks on /srv/orders-2031.csv. You must not change the schema of the table.")
 	w.assistant("I had a look at how rows are read, and went through the file from its beginning. Most of its rows are as they always were.\n" +
@@ -131,7 +131,7 @@ func older(w *writer) {
 	w.user("Go on with the reader.")
 }
 
-// shown is the example as it stands in the docs.
+// shown returns the example as it appears in the docs.
 func (e *example) shown(t *testing.T) string {
 	w := newWriter(1)
 	e.talk(w)
@@ -153,7 +153,7 @@ func (e *example) shown(t *testing.T) string {
 	return fmt.Sprintf("**%s.** %s\n\n```text\nbefore, %d tokens\n%safter, %d tokens\n%s```\n\n", e.step, e.says, step.Before, before, step.After, after)
 }
 
-// talkOf are the messages of a draft, a line each.
+// talkOf returns the messages of a draft, one a line.
 func (e *example) talkOf(d *chatctx.Draft) string {
 	var b strings.Builder
 	for _, m := range d.Messages {
@@ -162,7 +162,7 @@ func (e *example) talkOf(d *chatctx.Draft) string {
 	return b.String()
 }
 
-// said is a message on one line, or a digest on its lines; marks: with the cache's.
+// said returns a message on one line, or a digest on its lines; marks adds the cache's marks.
 func said(m *chatctx.DraftMessage, marks bool) string {
 	at, text := fmt.Sprintf("#%d", m.Position), m.Text()
 	switch {

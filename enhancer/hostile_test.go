@@ -10,7 +10,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// hostile are outputs that are large or odd.
+// hostile returns outputs that are large or odd.
 func hostile() map[string]*pool.Result {
 	numbers := "[" + strings.Repeat("12345,", 999_999) + "1]"
 	return map[string]*pool.Result{
@@ -62,7 +62,7 @@ func TestHostileOutputs(t *testing.T) {
 	}
 }
 
-// Outputs of one kind and three sizes: as it is, shortened, put aside.
+// TestOutputsBySizeAndKind: outputs of one kind in three sizes: unchanged, shortened, put aside.
 func TestOutputsBySizeAndKind(t *testing.T) {
 	log := func(n int) string {
 		var b strings.Builder
@@ -161,7 +161,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What the model read back is not put aside again, however little room there is before.
+// TestReadingBackStays: an output that the model read back is not put aside again, however little room there was before.
 func TestReadingBackStays(t *testing.T) {
 	w := newWriter(3)
 	w.user("read it")

@@ -22,14 +22,14 @@ import (
 // measured are the kinds of lines that a reader needs.
 var measured = []string{"errors", "referred", "paths", "said", "state"}
 
-// stretch is what a digest stands for, what comes after it, and the lines that a reader needs of it.
+// stretch holds the messages of a digest, the ones after it, and the lines of them that a reader needs.
 type stretch struct {
 	name       string
 	old, later []*chatctx.DraftMessage
 	need       map[string][]string
 }
 
-// ownStretches are those of testdata.
+// ownStretches returns those of testdata.
 func ownStretches(t *testing.T) []stretch {
 	t.Helper()
 	files, err := filepath.Glob("testdata/digest/*.txtar")
@@ -67,7 +67,7 @@ func ownStretches(t *testing.T) []stretch {
 
 var ordinary = regexp.MustCompile(`(?m)^@@ (\d+) (.*)$`)
 
-// numbered writes the lines out for which "@@ N TEXT" stands.
+// numbered expands the lines that "@@ N TEXT" stands for.
 func numbered(text string) string {
 	return ordinary.ReplaceAllStringFunc(text, func(line string) string {
 		m := ordinary.FindStringSubmatch(line)
@@ -137,7 +137,7 @@ func sampleText(raw json.RawMessage) string {
 	return text
 }
 
-// What is looked for in real transcripts, by rules of its own.
+// The lines to look for in real transcripts, by rules of their own.
 var (
 	sampleError = regexp.MustCompile(`^(?:E +)?\[?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): .|^\S+\(\d+,\d+\): error TS\d+|^error\[E\d+|^\S+:\d+:\d+: error: |^npm (?:ERR!|error) (?:code|Lifecycle|Missing|Cannot|Unsupported)|^FAIL |^FAILED |^fatal: |^panic: |` +
 		`: No such file or directory$|: command not found$|: Permission denied$|^HTTP/[\d.]+ [45]\d\d`)
@@ -147,7 +147,7 @@ var (
 	sampleSaid = regexp.MustCompile(`(?i)[^.!?\n]*\b(?:must|never|always|do not|don't|decided|we will use|going with|make sure)\b[^.!?\n]*`)
 )
 
-// sampleStretches cuts a transcript by turns of some size and finds what a reader needs of each stretch.
+// sampleStretches cuts a transcript into turns of some size and finds the lines of each that a reader needs.
 func sampleStretches(name string, all []*chatctx.DraftMessage) []stretch {
 	var out []stretch
 	size, from := 0, 0
@@ -203,7 +203,7 @@ func needs(name string, old, later []*chatctx.DraftMessage) stretch {
 	return s
 }
 
-// survived counts which of the needed lines stand in a text.
+// survived counts the needed lines in a text.
 func survived(need []string, text string) int {
 	flat := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	text = flat(text)
@@ -212,7 +212,7 @@ func survived(need []string, text string) int {
 		if line = flat(line); len(line) > 60 {
 			line = line[:runeStart(line, 60)] // long ones are cut
 		}
-		at := atPlace().FindString(line) // one that stands at several places is named once
+		at := atPlace().FindString(line) // a line at several places is named once
 		if strings.Contains(text, line) || at != "" && strings.Contains(shapeOf(text), shapeOf(line[len(at):])) && strings.Contains(text, strings.TrimRight(at, ": -")) {
 			n++
 		}
@@ -220,7 +220,7 @@ func survived(need []string, text string) int {
 	return n
 }
 
-// beginningAndEnd is what of a stretch's text stands in so many tokens of its head and tail.
+// beginningAndEnd returns the first and last tokens of a stretch, limit in all.
 func beginningAndEnd(c *tokens.Counter, old []*chatctx.DraftMessage, limit int) string {
 	var b strings.Builder
 	for _, m := range old {
@@ -241,7 +241,7 @@ func beginningAndEnd(c *tokens.Counter, old []*chatctx.DraftMessage, limit int) 
 	return headTail(text, low, low)
 }
 
-// score is how many of the lines that are needed survive in a digest and in a beginning and end of the same size.
+// score counts the needed lines, and those that survive in a digest and in a beginning and end of the same size.
 type score struct{ need, digest, ends int }
 
 func measure(t *testing.T, stretches []stretch, limit int) map[string]score {
@@ -266,7 +266,7 @@ func measure(t *testing.T, stretches []stretch, limit int) map[string]score {
 	return out
 }
 
-// report writes the table of docs/window.md and fails where the bars are missed.
+// report writes the table of docs/window.md and fails if a goal is missed.
 func report(t *testing.T, name string, scores map[string]score) {
 	t.Helper()
 	for _, kind := range measured {

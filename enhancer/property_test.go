@@ -22,7 +22,7 @@ func options(budget int) Options {
 	return o
 }
 
-// shorter is a Completer that answers with half of what it was given.
+// shorter is a Completer that answers with half of its prompt.
 type shorter struct{ calls int }
 
 func (s *shorter) Complete(_ context.Context, _, prompt string, _ int) (Answer, error) {
@@ -45,7 +45,7 @@ func drafts(t *testing.T, n int, f func(t *testing.T, d *chatctx.Draft, o Option
 	}
 }
 
-// kept holds counts from test to test: messages with the same id are the same.
+// kept keeps counts from test to test: messages with the same id are the same.
 var kept = &memory{counts: map[string]map[pool.ID]int{}}
 
 // run sends a draft through the standard pipeline.
@@ -59,7 +59,7 @@ func run(t *testing.T, d *chatctx.Draft, o Options) (*Report, error) {
 	return r, err
 }
 
-// TestLaws holds what the steps do with a draft to the laws that hold for every draft.
+// TestLaws checks the laws that hold for every draft after the steps.
 func TestLaws(t *testing.T) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	plain, err := tiktoken.GetEncoding("o200k_base")
@@ -104,7 +104,7 @@ func budgetIsMet(t *testing.T, d *chatctx.Draft, o Options, r *Report, plain *ti
 	}
 }
 
-// plainCount counts without anything of ours but the formula for images.
+// plainCount counts with nothing of this package except the formula for images.
 func plainCount(enc *tiktoken.Tiktoken, m *pool.Message) int {
 	n := tokens.PerMessage
 	parts := func(list []pool.Part) {
@@ -126,7 +126,7 @@ func plainCount(enc *tiktoken.Tiktoken, m *pool.Message) int {
 	return n
 }
 
-// nothingIsEdited: messages of the user and the system and pinned ones are sent as they are, the pinned ones for sure, and nothing else is made up.
+// nothingIsEdited: messages of the user and the system and pinned ones are sent unchanged, the pinned ones always, and nothing else is invented.
 func nothingIsEdited(t *testing.T, whole map[pool.ID][]byte, raw, d *chatctx.Draft) {
 	t.Helper()
 	pinned := map[pool.ID]bool{}
@@ -150,7 +150,7 @@ func nothingIsEdited(t *testing.T, whole map[pool.ID][]byte, raw, d *chatctx.Dra
 	}
 }
 
-// callsStayWithResults: what was sent of a call and its result was sent of both, in order.
+// callsStayWithResults: a call and its result are both sent or both left out, in order.
 func callsStayWithResults(t *testing.T, raw, d *chatctx.Draft) {
 	t.Helper()
 	have := map[pool.ID]int{}
@@ -174,7 +174,7 @@ func callsStayWithResults(t *testing.T, raw, d *chatctx.Draft) {
 	}
 }
 
-// orphan fails where messages were trimmed and what is left begins, what has to stay aside, with an answer.
+// orphan fails if messages were trimmed and the rest begins with an answer, leaving aside the messages that have to stay.
 func orphan(t *testing.T, before []*chatctx.DraftMessage, d *chatctx.Draft) {
 	t.Helper()
 	trimmed, user := false, false
@@ -194,7 +194,7 @@ func orphan(t *testing.T, before []*chatctx.DraftMessage, d *chatctx.Draft) {
 	}
 }
 
-// theSameAgain: d, made of raw by the steps with that error, comes out the same each time, with its session remembered and from itself too.
+// theSameAgain: d, which the steps made from raw with that error, is the same each time, with its session remembered and when the steps run again.
 func theSameAgain(t *testing.T, raw, d *chatctx.Draft, o Options, err error) {
 	t.Helper()
 	other := fresh(raw)
@@ -218,7 +218,7 @@ func theSameAgain(t *testing.T, raw, d *chatctx.Draft, o Options, err error) {
 	if Changed(&d.Session, &later.Session) {
 		t.Errorf("the session changed again: %+v, was %+v", later.Session, d.Session)
 	}
-	// And the steps once more on what they made.
+	// And the steps once more on their result.
 	if _, err := run(t, other, o); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func theSameAgain(t *testing.T, raw, d *chatctx.Draft, o Options, err error) {
 	}
 }
 
-// diff gives the first line that differs.
+// diff returns the first line that differs.
 func diff(got, want string) string {
 	g, w := bytes.Split([]byte(got), []byte("\n")), bytes.Split([]byte(want), []byte("\n"))
 	for i := range g {
@@ -242,7 +242,8 @@ func diff(got, want string) string {
 	return fmt.Sprintf("%d lines, were %d", len(g), len(w))
 }
 
-// A history that was rewound, or cut anywhere, under a session that remembers more of it is sent with its last message, and what the model has not read is whole.
+// TestMarksOfALongerHistoryDoNoHarm: a history that was rewound, or cut anywhere, below a session that remembers more of it is sent with its last message, and
+// what the model has not read is whole.
 func TestMarksOfALongerHistoryDoNoHarm(t *testing.T) {
 	drafts(t, 30, func(t *testing.T, d *chatctx.Draft, o Options) {
 		raw := fresh(d)
@@ -266,7 +267,7 @@ func TestMarksOfALongerHistoryDoNoHarm(t *testing.T) {
 				t.Fatalf("of %d messages, %d rewound: the last one is not sent: %s by %s, %s, session %+v", len(raw.Messages), n, last.State, last.Step, last.Role, d.Session)
 			}
 			if report.Before > report.Limit {
-				continue // what is unread may have to be shortened
+				continue // an unread message may have to be shortened
 			}
 			for _, m := range short.Messages {
 				if was, ok := whole[m.ID]; ok && !bytes.Equal(was, content(m.Message)) && m.Step == "prune" {

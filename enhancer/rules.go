@@ -8,7 +8,7 @@ import (
 )
 
 // Rule is a named change that makes a text shorter or leaves it unchanged. It must be deterministic, and applying it twice must equal applying it once, since a
-// rule is applied anew to each request.
+// rule is applied again to each request.
 type Rule struct {
 	Name string
 	// Tool and Kind say for which outputs the rule is: those of one tool, of one kind; "" means any.

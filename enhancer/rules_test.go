@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// textRules are rules of a program for answers.
+// textRules are a program's rules for answers.
 var textRules = []Rule{
 	{Name: "links", Apply: func(text string) string { return strings.ReplaceAll(text, "https://example.com/", "ex:") }},
 	{Name: "asides", Apply: func(text string) string { return strings.ReplaceAll(text, "like, ", "") }},
@@ -64,7 +64,7 @@ func TestRulesOfAProgram(t *testing.T) {
 	}
 }
 
-// shelf is an artifact store of a program.
+// shelf is a program's store of artifacts.
 type shelf struct {
 	kept   map[string]Artifact
 	broken error

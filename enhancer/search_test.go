@@ -9,7 +9,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// letters is an Embedder: how often each letter stands in a text.
+// letters is an Embedder: it counts each letter in a text.
 type letters struct {
 	asked int
 	err   error
@@ -42,7 +42,7 @@ func TestSearchSessions(t *testing.T) {
 	for i, text := range []string{"zzz zebra zoo", "apple banana", "quick fox"} {
 		r := Request{Text: text, Embedder: embedder}
 		if i == 2 {
-			r.Embedder = &letters{err: errors.New("down")} // the compaction goes on without
+			r.Embedder = &letters{err: errors.New("down")} // the compaction succeeds without it
 		}
 		if _, err := Compact(t.Context(), c, "", o, r); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// extremes are the values of each setting of the window that it is tried with: the ends of its range, its words, and some between.
+// extremes returns the values to test for each setting of the window: the ends of its range, its words, and some between.
 func extremes() map[string][]string {
 	out := map[string][]string{}
 	for i := range settings.Table {
@@ -40,11 +40,11 @@ func extremes() map[string][]string {
 	return out
 }
 
-// anySettings are some of the settings, with some of their extremes.
+// anySettings returns some of the settings, with some of their extremes.
 func anySettings(rng *rand.Rand) map[string]json.RawMessage {
 	out, values := map[string]json.RawMessage{"model": json.RawMessage(`"gpt-4o"`)}, extremes()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		off := strings.HasPrefix(name, "steps.") && rng.Intn(4) > 0 // mostly as they are
+		off := strings.HasPrefix(name, "steps.") && rng.Intn(4) > 0 // mostly the default
 		if rng.Intn(3) > 0 && !off {
 			out[name] = json.RawMessage(values[name][rng.Intn(len(values[name]))])
 		}
@@ -52,7 +52,8 @@ func anySettings(rng *rand.Rand) map[string]json.RawMessage {
 	return out
 }
 
-// Whatever the settings, the branch and the budget, a request is one that fits or an error that says what cannot go, and so is the next one with what the session remembers.
+// FuzzSettings: whatever the settings, the branch and the budget, a request fits, or its error says what cannot be left out; and so does the next one with what
+// the session remembers.
 func FuzzSettings(f *testing.F) {
 	for seed := range int64(40) {
 		f.Add(seed)
@@ -96,7 +97,7 @@ func fits(t *testing.T, d *chatctx.Draft, o Options) {
 	}
 }
 
-// A branch of two messages that are too long keeps what the model has to answer, or the error says what cannot go.
+// TestKeepNoBlocks: a branch of two messages that are too long keeps the message that the model has to answer, or the error says what cannot be left out.
 func TestKeepNoBlocks(t *testing.T) {
 	for budget, want := range map[int]string{300: "3", 2000: "1 2 3", 100: "3", 30: "3", 9: "refused"} {
 		w := newWriter(1)

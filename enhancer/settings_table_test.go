@@ -8,7 +8,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// The table says the defaults that hold.
+// TestDefaultsAreThoseOfTheTable: the table's defaults are those in force.
 func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	set := map[string]json.RawMessage{}
 	for i := range settings.Table {

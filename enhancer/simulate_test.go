@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// simulation is a conversation that goes on for many turns, with what a program stores between the requests.
+// simulation is a conversation over many turns, with what a program stores between the requests.
 type simulation struct {
 	t       *testing.T
 	o       Options
@@ -27,12 +27,12 @@ type simulation struct {
 	broken                         map[string]int
 	pruned                         map[pool.ID]bool // in the last request
 	compactions                    int
-	// Money: what the requests and their answers cost, and what summaries cost, at a price; nil: nobody asks.
+	// Money: the cost of the requests with their answers, and of summaries, at a price; nil if no cost is needed.
 	price              *cost.Price
 	requested, summing cost.Money
 }
 
-// request makes the request that would be sent now, checks it, and counts what it shares with the last one.
+// request makes the request that would be sent now, checks it, and counts the beginning that it shares with the last one.
 func (s *simulation) request() {
 	s.t.Helper()
 	d := s.draft()
@@ -53,24 +53,24 @@ func (s *simulation) request() {
 	if share.BrokenBy != "" {
 		s.broken[share.BrokenBy]++
 	}
-	if s.price != nil { // what was there in the last request is read from the cache, the rest is put there
+	if s.price != nil { // the beginning of the last request is read from the cache, the rest is written to it
 		s.requested += s.price.Of(cost.Usage{CacheRead: int64(share.Tokens), CacheWrite: int64(share.Total - share.Tokens), Output: answerTokens})
 	}
 	s.flipFlop(d)
 	s.last, s.session = now, d.Session
 }
 
-// answerTokens is what an answer of the simulation takes, calls and words, in the middle.
+// answerTokens is the average size of an answer of the simulation, with its calls.
 const answerTokens = 120
 
-// Complete answers with a summary as long as it was asked for, and is paid for it.
+// Complete answers with a summary of the requested length, and adds its cost.
 func (s *simulation) Complete(_ context.Context, system, prompt string, limit int) (Answer, error) {
 	c := tokens.NewCounter(s.o.Model, nil, nil)
 	s.summing += s.price.Of(cost.Usage{Input: int64(c.Text(system) + c.Text(prompt)), Output: int64(limit)})
 	return Answer{Text: strings.TrimSpace(strings.Repeat("so ", limit))}, nil
 }
 
-// flipFlop fails where a result that was one line in the last request is whole again.
+// flipFlop fails if a result that was one line in the last request is whole again.
 func (s *simulation) flipFlop(d *chatctx.Draft) {
 	s.t.Helper()
 	pruned := map[pool.ID]bool{}
@@ -94,7 +94,7 @@ func (s *simulation) draft() *chatctx.Draft {
 	return d
 }
 
-// compact does what Compact does, without a store.
+// compact does the same as Compact, without a store.
 func (s *simulation) compact() {
 	d := s.draft()
 	w := s.o.Window(kept)
@@ -123,7 +123,7 @@ func (s *simulation) compact() {
 	s.compactions++
 }
 
-// simulate runs turns of a conversation: a user message, up to four uses of tools, an answer; a request for each answer of the model.
+// simulate runs turns of a conversation: a user message, up to four uses of tools, an answer; one request for each answer of the model.
 func simulate(t *testing.T, o Options, compacting bool, turns int, price *cost.Price) *simulation {
 	s := &simulation{t: t, o: o, broken: map[string]int{}, price: price}
 	w := newWriter(42)
@@ -147,7 +147,8 @@ func simulate(t *testing.T, o Options, compacting bool, turns int, price *cost.P
 
 func (s *simulation) share() float64 { return 100 * float64(s.shared) / float64(s.input) }
 
-// Over 500 turns most of each request is the beginning of the one before, and what was pruned stays pruned. An ordinary run looks at the first 100.
+// TestCachedShareOverFiveHundredTurns: over 500 turns most of each request is the beginning of the previous one, and pruned results stay pruned. An ordinary
+// run covers the first 100.
 func TestCachedShareOverFiveHundredTurns(t *testing.T) {
 	turns := 100
 	if testkit.Long() {
@@ -180,8 +181,8 @@ func TestCachedShareOverFiveHundredTurns(t *testing.T) {
 	}
 }
 
-// TestMoneyOverFiveHundredTurns is the same conversation in money, at the list prices of a model, with its own window, and with a cache that always holds the last request. docs/window.md has the table, which a
-// run with the switch prints: an ordinary run looks at the first 40 turns in a small window.
+// TestMoneyOverFiveHundredTurns computes the cost of the same conversation, at the list prices of a model, with its own window, and with a cache that always
+// holds the last request. docs/window.md has the table, which a run with the switch prints; an ordinary run covers the first 40 turns in a small window.
 func TestMoneyOverFiveHundredTurns(t *testing.T) {
 	const model = "claude-sonnet-4-5"
 	turns, budget := 40, 12_000

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestCompactStretch: a summary in the middle stands in its place in the request, whatever the steps do before and after it, and undo brings the messages back.
+// TestCompactStretch: a summary in the middle is at its place in the request, whatever the steps do before and after it, and undo brings the messages back.
 func TestCompactStretch(t *testing.T) {
 	c := conversation(t, 30)
 	o := options(0)
@@ -75,7 +75,7 @@ func TestStretchesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestTurnsAreATrigger: so many turns and no more; a third of them stays.
+// TestTurnsAreATrigger: a compaction is due over the limit of turns and not at it, unless its step is off; a third of the limit stays.
 func TestTurnsAreATrigger(t *testing.T) {
 	for _, c := range []struct {
 		turns int
@@ -111,7 +111,7 @@ func TestTurnsAreATrigger(t *testing.T) {
 	}
 }
 
-// TestStepsCanBeSwitchedOff: each step that is off changes nothing; without trim what does not fit is an error.
+// TestStepsCanBeSwitchedOff: a step that is off changes nothing; without trim a draft that does not fit is an error.
 func TestStepsCanBeSwitchedOff(t *testing.T) {
 	for _, step := range settings.Names("steps.") {
 		o, err := OptionsOf(map[string]json.RawMessage{"steps." + step: json.RawMessage("false"), "budget": json.RawMessage("3000"), "model": json.RawMessage(`"gpt-4o"`)}, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// teller is a model that states a fact in each summary of size words, and in a merged one all facts that it was given.
+// teller is a model that states a fact in each summary of size words, and all facts of its prompt in a merged one.
 type teller struct {
 	n, size int
 	merged  []string // the prompts of merges
@@ -36,7 +36,7 @@ func (m *teller) Complete(_ context.Context, system, prompt string, _ int) (Answ
 	return Answer{Text: text + strings.Repeat(" and so on", m.size/3)}, nil
 }
 
-// facts are those of 1 to n that a text does not hold.
+// missingFacts returns the facts from 1 to n that a text lacks.
 func missingFacts(text string, n int) []string {
 	have := aFact.FindAllString(text, -1)
 	var out []string
@@ -48,7 +48,8 @@ func missingFacts(text string, n int) []string {
 	return out
 }
 
-// Thirty sessions begin with a fact each. All are in the request while summaries take 30 % of the budget; with less room they are merged, and the model that merges is given all of them.
+// TestFactsOfThirtySessions: thirty sessions begin with a fact each. All facts are in the request while summaries take 30 % of the budget; with less room they
+// are merged, and the model that merges gets all of them.
 func TestFactsOfThirtySessions(t *testing.T) {
 	for _, c := range []struct {
 		budget, size int
@@ -93,7 +94,7 @@ func TestFactsOfThirtySessions(t *testing.T) {
 	}
 }
 
-// Where no model can merge summaries, each keeps its beginning, and the notice says which were shortened.
+// TestSummariesOfAPersonAreShortenedAndNamed: if no model can merge summaries, each keeps its beginning, and the notice says which were shortened.
 func TestSummariesOfAPersonAreShortenedAndNamed(t *testing.T) {
 	o := options(4000)
 	o.CompactKeep = 100
@@ -118,7 +119,7 @@ func TestSummariesOfAPersonAreShortenedAndNamed(t *testing.T) {
 	}
 }
 
-// A compaction that clears nothing is refused, and what a model writes in spite of its bound is not taken.
+// TestCompactionIsWorthIt: a compaction that saves nothing is refused, and a model's summary over its limit is not used.
 func TestCompactionIsWorthIt(t *testing.T) {
 	c, o := conversation(t, 4), options(0)
 	o.CompactKeep = 100
@@ -145,7 +146,8 @@ func TestCompactionIsWorthIt(t *testing.T) {
 	}
 }
 
-// After a compaction the next one is not due before freshShare of the limit is new, and no budget ends in a refusal where turns are small.
+// TestNextCompactionWaitsAndNoBudgetRefuses: after a compaction the next one is not due before freshShare of the limit is new, and no budget causes a refusal
+// if turns are small.
 func TestNextCompactionWaitsAndNoBudgetRefuses(t *testing.T) {
 	for _, budget := range []int{400, 700, 1500, 8192, 30_000} {
 		o := options(budget)
@@ -156,7 +158,7 @@ func TestNextCompactionWaitsAndNoBudgetRefuses(t *testing.T) {
 			if _, err := c.Append(t.Context(), "", pool.NewText(pool.User, w.words(20))); err != nil {
 				t.Fatal(err)
 			}
-			request(t, c, o) // fails where it is refused
+			request(t, c, o) // fails if it is refused
 			if _, err := c.Append(t.Context(), "", pool.NewText(pool.Assistant, w.words(40))); err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +188,8 @@ func TestNextCompactionWaitsAndNoBudgetRefuses(t *testing.T) {
 	}
 }
 
-// No budget ends in a refusal on a branch of small turns, whatever it was compacted to under a larger one: digests and summaries give way before that, and are named.
+// TestNoBudgetRefusesSmallTurns: no budget causes a refusal on a branch of small turns, whatever it was compacted to under a larger one: digests and summaries
+// are shortened before that, and reported.
 func TestNoBudgetRefusesSmallTurns(t *testing.T) {
 	for seed := range testkit.Seeds(t, 6) {
 		rng := rand.New(rand.NewSource(int64(seed)))
@@ -286,7 +289,7 @@ func walk(t *testing.T, rng *rand.Rand, c *chatctx.ChatContext, o Options, n int
 	}
 }
 
-// System text that is a message is in every request, once, in the provider's place, whatever was done to the conversation.
+// TestSystemMessagesSurvive: system text in a message is in every request, once, in the provider's place, whatever was done to the conversation.
 func TestSystemMessagesSurvive(t *testing.T) {
 	for seed := range testkit.Seeds(t, 25) {
 		rng := rand.New(rand.NewSource(int64(seed)))
@@ -346,7 +349,8 @@ func systemTextIsSent(t *testing.T, c *chatctx.ChatContext, o Options, provider 
 	}
 }
 
-// A sub-context has its own system text and not its parent's; what it returns, and what a merge leaves, is history in the parent: a digest and a compaction take it, and say what it said.
+// TestSummariesOfTasksAndMergesAreHistory: a sub-context has its own system text and not its parent's. Its result, and that of a merge, is history in the
+// parent: a digest and a compaction include it, and keep its content.
 func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
 	c, o := conversation(t, 0), options(2500)
 	o.CompactKeep = 200
@@ -412,7 +416,7 @@ func TestSummariesOfTasksAndMergesAreHistory(t *testing.T) {
 	}
 }
 
-// systemTexts is what must be in a request, by the plain rule.
+// systemTexts returns the texts that must be in a request, by the simple rule.
 func systemTexts(t *testing.T, c *chatctx.ChatContext) []string {
 	t.Helper()
 	snap, err := c.Snapshot(t.Context(), "")

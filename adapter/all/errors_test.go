@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
-// TestErrorsInStreams: an error that a server puts where a reply was to be is told in its words and as what it is, whatever shape it has.
+// TestErrorsInStreams: an error in place of a reply is reported with the server's words and the right kind, whatever its shape.
 func TestErrorsInStreams(t *testing.T) {
 	for _, c := range []struct {
 		fold       func() wire.Fold
@@ -50,7 +50,7 @@ func TestErrorsInStreams(t *testing.T) {
 	}
 }
 
-// TestPartsOfStreamsAreNoErrors: what servers send beside a reply's parts ends nothing.
+// TestPartsOfStreamsAreNoErrors: what servers send beside the parts of a reply is not an error.
 func TestPartsOfStreamsAreNoErrors(t *testing.T) {
 	for _, data := range []string{`{"choices":[],"prompt_filter_results":[{"prompt_index":0}]}`, `{"choices":[],"usage":{"prompt_tokens":1}}`, `{"id":"x","object":"chat.completion.chunk","choices":null,"error":null}`, `{}`} {
 		if err := openai.NewFold().Event(wire.Event{Data: []byte(data)}, func(wire.Delta) {}); err != nil {
@@ -64,7 +64,7 @@ func TestPartsOfStreamsAreNoErrors(t *testing.T) {
 	}
 }
 
-// TestARefusalByItsWordsAlone: of some servers a refusal has no item, and the last event no output.
+// TestARefusalByItsWordsAlone: some servers send no item for a refusal, and no output in the last event.
 func TestARefusalByItsWordsAlone(t *testing.T) {
 	f := responses.NewFold()
 	for _, data := range []string{`{"type":"response.refusal.delta","output_index":0,"delta":"I will "}`, `{"type":"response.refusal.delta","output_index":0,"delta":"not."}`,

@@ -21,13 +21,13 @@ import (
 // sentence has characters of one to four bytes, of one and of two units.
 const sentence = "aé€😀\n\"\\𝒳 z"
 
-// split is a text as two JSON texts whose pieces, put together, are the text.
+// split is a text as two JSON texts whose pieces, joined, are the text.
 type split struct{ a, b string }
 
 // splits cut a text at every byte, as bytes, and at every unit of UTF-16, as escapes.
 func splits(text string) []split {
 	escaped := func(s string) string {
-		raw, _ := json.Marshal(s) // leaves what is no UTF-8 aside: only ASCII needs escapes here
+		raw, _ := json.Marshal(s) // the result is not valid for other bytes; only ASCII needs escapes here
 		return string(raw)
 	}
 	bytes := func(s string) string {
@@ -62,11 +62,11 @@ func splits(text string) []split {
 	return out
 }
 
-// streamed is how a provider streams a text, thinking and a call's arguments in two pieces each.
+// streamed shows how each provider streams a text, thinking and a call's arguments in two pieces each.
 var streamed = map[string]struct {
 	fold   func() wire.Fold
 	frames func(io.Reader) wire.Frames
-	// events have %s for the pieces: of the thinking, of the text, of the arguments where the provider sends them in pieces.
+	// events have %s for the pieces: of the thinking, of the text, and of the arguments if the provider sends them in pieces.
 	events   []string
 	thinking bool
 	calls    bool
@@ -89,10 +89,10 @@ var streamed = map[string]struct {
 		`{"message":{"thinking":%s}}`, `{"message":{"thinking":%s}}`, `{"message":{"content":%s}}`, `{"message":{"content":%s}}`, `{"done":true}`}, true, false},
 	"responses": {responses.NewFold, wire.SSE, []string{
 		`{"type":"response.output_item.added","output_index":0,"item":{"type":"message"}}`, `{"type":"response.output_text.delta","output_index":0,"delta":%s}`,
-		`{"type":"response.output_text.delta","output_index":0,"delta":%s}`}, false, false}, // all else comes again in one piece
+		`{"type":"response.output_text.delta","output_index":0,"delta":%s}`}, false, false}, // everything else comes again in one piece
 }
 
-// Characters that are split between two events are whole in the message and in what is shown, however the stream itself is cut.
+// TestSplitCharactersStayWhole: characters that are split between two events are whole in the message and on the screen, however the stream itself is cut.
 func TestSplitCharactersStayWhole(t *testing.T) {
 	for name, p := range streamed {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func readStream(body string, frames func(io.Reader) wire.Frames, fold wire.Fold)
 	return m, shown, err
 }
 
-// Halves whose other half never comes are U+FFFD, everywhere in a message.
+// TestHalvesAlone: halves whose other half never comes become U+FFFD, everywhere in a message.
 func TestHalvesAlone(t *testing.T) {
 	body := events("openai", []string{
 		`{"model":"m","choices":[{"delta":{"content":"a\ud83d"}}]}`, `{"choices":[{"delta":{"content":"b\ude00"}}]}`, "{\"choices\":[{\"delta\":{\"content\":\"c\xf0\x9f\"}}]}",

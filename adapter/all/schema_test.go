@@ -26,7 +26,7 @@ var subjects = []struct {
 	{adapter.Ollama, "ollama.json", []string{"llama3.2"}},
 }
 
-// TestSchemas judges random bodies by what the providers publish about their requests.
+// TestSchemas checks random bodies against the schemas that the providers publish.
 func TestSchemas(t *testing.T) {
 	schemas := testkit.Shared(t, "provider-schemas")
 	for _, s := range subjects {

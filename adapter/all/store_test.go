@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestStore drives branches by the store's operations; whatever they leave, each provider's body of each branch is valid.
+// TestStore changes branches with the store's operations; each provider's body of each branch must stay valid.
 func TestStore(t *testing.T) {
 	steps, refused, bodies := map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := range testkit.Seeds(t, 8) {
@@ -36,8 +36,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestDecidedLater: what is decided about a call after the branch went on changes nothing of what was sent; on the fork that
-// was decided differently neither.
+// TestDecidedLater: a decision about a call after the branch went on changes nothing that was sent, also on the fork with another decision.
 func TestDecidedLater(t *testing.T) {
 	w := newWalk(t, 1)
 	call := pool.Call{ID: "c1", Tool: "search", Arguments: json.RawMessage(`{}`)}
@@ -81,8 +80,8 @@ func TestDecidedLater(t *testing.T) {
 	}
 }
 
-// TestLateDenial: the words of a denial that was made when the branch had gone on reach each provider as they are, as a text where they were
-// made, and change nothing of what was sent.
+// TestLateDenial: the words of a denial after the branch went on reach each provider unchanged, as a text at the place of the denial, and change nothing that
+// was sent.
 func TestLateDenial(t *testing.T) {
 	w := newWalk(t, 1)
 	call := pool.Call{ID: "c1", Tool: "search", Arguments: json.RawMessage(`{}`)}
@@ -106,7 +105,7 @@ func TestLateDenial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := bytes.TrimRight(before[s.provider], `"]}`) // where the last message goes on, its text does
+		kept := bytes.TrimRight(before[s.provider], `"]}`) // if the last message goes on, so does its text
 		if !bytes.HasPrefix(after, kept) || !bytes.Contains(after[len(kept):], []byte(reason)) {
 			t.Errorf("%s:\n%s\nbecame\n%s", s.provider, before[s.provider], after)
 		}

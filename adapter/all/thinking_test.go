@@ -11,12 +11,12 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// TestThinkingLeavesRoomForTheAnswer: what a model may think and max_tokens go together, or a note says that they do not; an answer never has one token left.
+// TestThinkingLeavesRoomForTheAnswer: the limit of thinking fits max_tokens, or a note says that it does not; an answer never gets a single token.
 func TestThinkingLeavesRoomForTheAnswer(t *testing.T) {
 	for _, c := range []struct {
 		provider, model string
 		limit, thinking int
-		body, note      string // what is in them; "" in note: there is none
+		body, note      string // what they contain; "" in note: there must be none
 	}{
 		{adapter.Anthropic, "claude-sonnet-4-5", 4096, 4096, `"budget_tokens":3072`, "thinking 3072 instead of 4096 tokens: max_tokens is 4096"},
 		{adapter.Anthropic, "claude-sonnet-4-5", 1025, 1024, `"max_tokens":1025`, "thinking left out: it takes 1024 tokens or more"},

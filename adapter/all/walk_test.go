@@ -19,15 +19,15 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// walk does random things to contexts by the store's own operations.
+// walk does random things to contexts with the store's own operations.
 type walk struct {
 	*rand.Rand
 	t        *testing.T
 	store    *chatctx.Store
 	contexts []*chatctx.ChatContext
-	c        *chatctx.ChatContext // the one that the present step is about
-	replies  []*chatctx.Reply     // that run
-	claims   []*chatctx.CallClaim // of calls that run
+	c        *chatctx.ChatContext // the one of the current step
+	replies  []*chatctx.Reply     // running replies
+	claims   []*chatctx.CallClaim // of running calls
 	seed     uint64
 	n        int
 
@@ -56,15 +56,15 @@ func (w *walk) sum(steps, refused, bodies map[string]int) {
 	}
 }
 
-// place is what a step is about.
+// place is the branch and message of a step.
 type place struct {
 	*chatctx.Batch
 	branch string
-	other  string // another branch; the same where there is none
+	other  string // another branch, or the same if there is none
 	ref    chatctx.Ref
 }
 
-// changes are the steps that are one batch.
+// changes are the steps that consist of one batch.
 var changes = map[string]func(*walk, place){
 	"fork": func(w *walk, p place) {
 		p.Fork(fmt.Sprint("fork", w.n), chatctx.ForkOptions{At: p.ref, Stay: w.chance(2)})
@@ -86,12 +86,12 @@ var changes = map[string]func(*walk, place){
 	"expire":  (*walk).expire,
 }
 
-// others are the steps that are not, or more than one.
+// others are the steps that are no batch, or more than one.
 var others = map[string]func(*walk, place) error{
 	"append": func(w *walk, p place) error { w.append(p.branch); return nil },
 	"undo": func(w *walk, p place) error {
 		_, err := w.store.Undo(w.t.Context(), w.c.ID.String(), p.branch, "")
-		_, _ = w.store.Restore(w.t.Context(), w.c.ID.String()) // what was undone may be its beginning
+		_, _ = w.store.Restore(w.t.Context(), w.c.ID.String()) // the undone operation may be the creation of the context
 		return err
 	},
 	"redo": func(w *walk, p place) error {
@@ -134,7 +134,7 @@ func (w *walk) chance(n int) bool { return w.IntN(n) == 0 }
 
 func one[T any](w *walk, list []T) T { return list[w.IntN(len(list))] }
 
-// take takes one out of a list, if there is any.
+// take removes a random element from a list, if there is any.
 func take[T any](w *walk, list *[]T) (v T, ok bool) {
 	if len(*list) == 0 {
 		return v, false
@@ -145,7 +145,7 @@ func take[T any](w *walk, list *[]T) (v T, ok bool) {
 	return v, true
 }
 
-// step does one thing. What the store refuses (an empty branch, a call that was decided) has not happened.
+// step does one thing. A step that the store refuses (for an empty branch, or a decided call) changes nothing.
 func (w *walk) step() {
 	w.c = one(w, w.contexts)
 	names := w.branches()
@@ -192,7 +192,7 @@ func (w *walk) branches() []string {
 	return names
 }
 
-// append adds some messages, each by itself: the store takes no text that is not UTF-8, no call without a name …
+// append adds some messages, each by itself: the store refuses text that is not UTF-8, a call without a name …
 func (w *walk) append(name string) {
 	for _, m := range w.messages() {
 		w.count("message")
@@ -203,7 +203,7 @@ func (w *walk) append(name string) {
 	}
 }
 
-// messages are some of a random draft's.
+// messages returns some of a random draft's messages.
 func (w *walk) messages() []*chatctx.Message {
 	var list []*chatctx.Message
 	w.n++
@@ -211,7 +211,7 @@ func (w *walk) messages() []*chatctx.Message {
 		if m.Message.ID = pool.NewID(); m.Role == "" {
 			m.Role = pool.User
 		}
-		for i := range m.Content { // what the store refuses alone would take all with it
+		for i := range m.Content { // the store would refuse all because of one
 			if p := &m.Content[i]; p.SHA256 != (pool.Hash{}) {
 				*p = pool.Part{Type: pool.TextPart, Text: "was an artifact"}
 			}
@@ -221,7 +221,7 @@ func (w *walk) messages() []*chatctx.Message {
 	return list[:1+w.IntN(min(len(list), 4))]
 }
 
-// sound are messages that the store takes.
+// sound returns messages that the store accepts.
 func (w *walk) sound() []*chatctx.Message {
 	list := slices.DeleteFunc(w.messages(), func(m *chatctx.Message) bool { return m.Validate() != nil })
 	return append(list, pool.NewText(one(w, []pool.Role{pool.User, pool.Assistant}), "sound"))
@@ -245,7 +245,7 @@ func (w *walk) compact(p place) {
 	p.SetSessions(append(slices.Clone(info.Sessions), s))
 }
 
-// call is an open call of the branch.
+// call returns an open call of the branch.
 func (w *walk) call(p place) (*chatctx.Call, bool) {
 	calls, err := w.c.OpenCalls(w.t.Context(), p.branch)
 	if err != nil {
@@ -258,7 +258,7 @@ func callRef(c *chatctx.Call) chatctx.CallRef {
 	return chatctx.CallRef(fmt.Sprintf("%s:%d", c.Message, c.Index))
 }
 
-// decide approves, denies or cancels an open call, which may lie far back.
+// decide approves, denies or cancels an open call, which may be far back.
 func (w *walk) decide(p place) {
 	c, ok := w.call(p)
 	if !ok {
@@ -269,14 +269,14 @@ func (w *walk) decide(p place) {
 		{Status: pool.Denied, Kind: chatctx.ByCancel, Reason: "no more"}}))
 }
 
-// expire lets an open call's time run out: whoever looks at it next denies it.
+// expire lets an open call expire: the next program that looks at it denies it.
 func (w *walk) expire(p place) {
 	if c, ok := w.call(p); ok && c.Status == pool.Pending {
 		p.ExpireCall(callRef(c), pool.Now()-1)
 	}
 }
 
-// claim begins to run a call that was approved.
+// claim claims an approved call, to run it.
 func (w *walk) claim(p place) error {
 	calls, err := w.c.OpenCalls(w.t.Context(), p.branch)
 	if err != nil {
@@ -294,7 +294,7 @@ func (w *walk) claim(p place) error {
 	return nil
 }
 
-// resolve answers a call that runs, wherever its branch is by now, as a program or as a person.
+// resolve answers a running call, wherever its branch is by now, as a program or as a person.
 func (w *walk) resolve(place) error {
 	claim, ok := take(w, &w.claims)
 	if !ok {
@@ -306,7 +306,7 @@ func (w *walk) resolve(place) error {
 	return err
 }
 
-// ask begins a reply. Where one runs already the messages are queued.
+// ask begins a reply. If one is running already, the messages are queued.
 func (w *walk) ask(p place) error {
 	begun, err := w.c.BeginReply(w.t.Context(), p.branch, chatctx.AppendOptions{}, w.sound()...)
 	if err == nil && begun.Reply != nil {
@@ -315,7 +315,7 @@ func (w *walk) ask(p place) error {
 	return err
 }
 
-// reply ends a reply, wherever its branch is by now, or stores what has come of it.
+// reply ends a reply, wherever its branch is by now, or stores what has arrived of it.
 func (w *walk) reply(place) error {
 	r, ok := take(w, &w.replies)
 	if !ok {
@@ -333,7 +333,7 @@ func (w *walk) reply(place) error {
 	return ignore(err, chatctx.ErrStopped)
 }
 
-// maxContexts bounds how many contexts a walk makes.
+// maxContexts limits the number of contexts of a walk.
 const maxContexts = 4
 
 func (w *walk) copy(place) error {
@@ -347,8 +347,7 @@ func (w *walk) copy(place) error {
 	return err
 }
 
-// importTree takes in a tree as another program's file may hold it: several roots, results before their calls or without them, branches that
-// end anywhere.
+// importTree imports a tree as another program's file may contain it: several roots, results before their calls or without them, branches that end anywhere.
 func (w *walk) importTree(place) error {
 	if len(w.contexts) == maxContexts {
 		return nil
@@ -373,7 +372,7 @@ func (w *walk) importTree(place) error {
 	return err
 }
 
-// judge makes and judges a body of each branch of the present context at each provider.
+// judge makes and checks a body of each branch of the current context for each provider.
 func (w *walk) judge() {
 	for _, name := range w.branches() {
 		for _, s := range subjects {

@@ -48,7 +48,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// headersWithout are those of a request without a body.
+// headersWithout returns the headers of a request without a body.
 func headersWithout(h map[string]string) map[string]string {
 	out := map[string]string{"Content-Type": ""}
 	for name, value := range h {

@@ -10,8 +10,8 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// Recorded exchanges come to a finished message, whole. One of them was spoiled on its way into the collection: it is a
-// compressed body that somebody read as text; it must give an error, not a message.
+// TestRecorded: recorded exchanges give a finished, complete message. One of them was damaged when it was collected: it is a compressed body that was read as
+// text; it must give an error, not a message.
 func TestRecorded(t *testing.T) {
 	files, _ := filepath.Glob("../../../shared/samples/anthropic-messages/*.response.sse")
 	if len(files) == 0 {
@@ -39,7 +39,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// checkRecorded counts what the stream began against what the message holds.
+// checkRecorded compares the numbers of blocks in the stream and in the message.
 func checkRecorded(t *testing.T, stream []byte, m *pool.Message) {
 	t.Helper()
 	count := func(typ string) int {

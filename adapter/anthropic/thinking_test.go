@@ -41,7 +41,7 @@ func thought(model, text string) *pool.Message {
 		{Type: pool.ThinkingPart, Text: "hm", Signature: "sig-" + text, Provider: anthropic.Provider, Model: model}, {Type: pool.TextPart, Text: text}}}
 }
 
-// TestBound: a model that binds thinking gets it back as long as all that it answered is as it was, and not after.
+// TestBound: a model that binds thinking gets it back as long as everything that it answered is unchanged, and not after.
 func TestBound(t *testing.T) {
 	const model = "claude-opus-5-5"
 	ask, more := pool.NewText(pool.User, "go"), pool.NewText(pool.User, "on")
@@ -78,8 +78,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundUnknown: thinking that does not say what it answered is taken to fit, unless it is from elsewhere or a summary
-// stands before it. Older models bind nothing.
+// TestBoundUnknown: thinking without a record of what it answered is assumed to fit, unless it comes from another provider or follows a summary. Older models
+// bind nothing.
 func TestBoundUnknown(t *testing.T) {
 	summary := &chatctx.DraftMessage{Entry: pool.Entry{Message: pool.NewText(pool.User, "before")}}
 	imported := &pool.Source{Format: "claude-code"}
@@ -106,7 +106,7 @@ func TestBoundUnknown(t *testing.T) {
 	}
 }
 
-// TestModels: thinking goes back to the model that it is from, whatever the date in its name.
+// TestModels: thinking goes back to the model that it comes from, whatever the date in its name.
 func TestModels(t *testing.T) {
 	for from, want := range map[string]bool{"claude-sonnet-4-5-20250929": true, "claude-sonnet-4-5": true, "": true, "claude-sonnet-4-20250514": false, "claude-opus-4-6": false} {
 		d := draftOf("claude-sonnet-4-5", pool.NewText(pool.User, "go"), thought(from, "one"), pool.NewText(pool.User, "on"))
@@ -116,7 +116,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestEnd: older models go on from the assistant's words, unless that is refused.
+// TestEnd: older models continue the assistant's words, unless that is refused.
 func TestEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		model, text, thinking string
@@ -135,7 +135,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestServerTools: what the API's own tools did goes back as a pair or not at all.
+// TestServerTools: calls and results of the API's own tools go back as a pair or not at all.
 func TestServerTools(t *testing.T) {
 	part := func(typ, raw string) pool.Part {
 		return pool.Part{Type: typ, Provider: anthropic.Provider, Raw: json.RawMessage(raw)}

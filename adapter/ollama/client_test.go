@@ -33,7 +33,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestWindow: the model's file, what the server loaded it with, what it could take, in this order.
+// TestWindow: first the model's file, then what the server loaded it with, then its maximum.
 func TestWindow(t *testing.T) {
 	show := func(answer string) wiretest.Exchange {
 		return wiretest.Exchange{Method: "POST", URI: "/api/show", Body: `{"model":"m"}`, Type: "application/json", Answer: answer}

@@ -42,7 +42,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A server of one's own needs no key; /v1 is taken where the address has no path; the organisation is for OpenAI alone.
+// TestOwnServer: a server of one's own needs no key; /v1 is added if the address has no path; the organisation is sent only to OpenAI.
 func TestOwnServer(t *testing.T) {
 	headers := map[string]string{"Authorization": "", "Openai-Organization": ""}
 	base := wiretest.Serve(t, wiretest.Exchange{Method: "POST", URI: "/v1/chat/completions", Header: headers, Type: "text/event-stream", Answer: hello,
@@ -54,7 +54,7 @@ func TestOwnServer(t *testing.T) {
 	wiretest.Says(t, c, wire.Request{Body: []byte(`{"model":"m"}`)}, "Hello")
 }
 
-// Azure takes its key in a header of its own.
+// TestAzure: Azure takes its key in a header of its own.
 func TestAzure(t *testing.T) {
 	s, err := NewSender(Provider, wire.Options{BaseURL: "https://mine.openai.azure.com/openai/v1/", Getenv: wiretest.Env("AZURE_OPENAI_API_KEY", "az")})
 	if err != nil || s.Header.Get("Api-Key") != "az" || s.Base != "https://mine.openai.azure.com/openai/v1" {

@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// message is what the profiles' rules are about.
+// message has the fields that the profiles' rules concern.
 type message struct {
 	Role       string
 	Content    any
@@ -25,7 +25,7 @@ type message struct {
 	} `json:"tool_calls"`
 }
 
-// profiled is the body of a random draft for a server of a profile.
+// profiled returns the body of a random draft for a server of a profile.
 func profiled(t *testing.T, seed uint64, profile string) (raw []byte, messages []message) {
 	t.Helper()
 	d := adaptertest.Random(seed, openai.Provider, "some-model")
@@ -44,7 +44,7 @@ func profiled(t *testing.T, seed uint64, profile string) (raw []byte, messages [
 	return raw, body.Messages
 }
 
-// TestStrict: what Mistral's servers and strict templates refuse.
+// TestStrict: nothing is sent that Mistral's servers and strict templates refuse.
 func TestStrict(t *testing.T) {
 	for _, profile := range []string{"strict", "mistral"} {
 		for seed := range testkit.Seeds(t, 1000) {
@@ -79,7 +79,7 @@ func ids(m message) []string {
 	return list
 }
 
-// TestDeepSeek: reasoning_content stands beside calls, empty where it is not the server's own, and nowhere else.
+// TestDeepSeek: reasoning_content comes with calls, empty if it is not the server's own, and nowhere else.
 func TestDeepSeek(t *testing.T) {
 	for seed := range testkit.Seeds(t, 500) {
 		raw, messages := profiled(t, seed, "deepseek")

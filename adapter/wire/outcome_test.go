@@ -38,7 +38,7 @@ func TestOutcomeOf(t *testing.T) {
 	}
 }
 
-// TestErrorsUnder200: what the provider says counts, not that it came with a 200.
+// TestErrorsUnder200: the provider's words count, not the status 200.
 func TestErrorsUnder200(t *testing.T) {
 	for _, c := range []struct {
 		body string

@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// fakeClock does not wait: it notes what was slept, and fires timers by hand.
+// fakeClock does not wait: it records the sleeps, and its timers fire by hand.
 type fakeClock struct {
 	mu     sync.Mutex
 	slept  []time.Duration
@@ -60,7 +60,7 @@ func (t *fakeTimer) Stop() bool {
 	return true
 }
 
-// fire lets the time of the newest timer come.
+// fire fires the newest timer.
 func (c *fakeClock) fire(t *testing.T, want time.Duration) {
 	t.Helper()
 	c.mu.Lock()
@@ -72,7 +72,7 @@ func (c *fakeClock) fire(t *testing.T, want time.Duration) {
 	timer.f()
 }
 
-// words folds events that are a word each, until "end".
+// words folds events of one word each, until "end".
 type words struct {
 	text  []byte
 	ended bool
@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestServersRepeatKeys: wherever a server puts the key that it got, no error has it.
+// TestServersRepeatKeys: wherever a server repeats the key that it got, no error contains it.
 func TestServersRepeatKeys(t *testing.T) {
 	for name, answer := range map[string]struct {
 		status     int
@@ -373,7 +373,7 @@ func TestOnePiece(t *testing.T) {
 	}
 }
 
-// Another goroutine may look at what has come while the stream is read.
+// TestPartial: another goroutine may look at what has arrived while the stream is read.
 func TestPartial(t *testing.T) {
 	goOn := make(chan struct{})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -83,7 +83,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// An object that is read and written has the members that encoding/json finds.
+// FuzzObject: an object that is read and written has the members that encoding/json finds.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[1,{"b":"\\"}],"c":"\"{,"}`, `{"a":1,"a":2}`, "{\"\x00\":1}", `{"a":-0.5e+7 ,"b":true}`} {
 		f.Add([]byte(s))

@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A text is taken as it was typed, unless it is a quoted JSON string.
+// TestParse: a text is taken as typed, unless it is a quoted JSON string.
 func TestParse(t *testing.T) {
 	for _, test := range []struct{ name, typed, want string }{
 		{"model", "4", `"4"`}, {"model", "true", `"true"`}, {"model", `"4"`, `"4"`}, {"model", `{"a":1}`, `"{\"a\":1}"`}, {"compact.system", "null", `"null"`}, {"mode", `"half`, `"\"half"`},
@@ -53,7 +53,7 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// Each default is a value that its setting can have, each word too, and no name stands twice.
+// TestRowsAreWhole: each default is a valid value of its setting, and each word too; no name appears twice.
 func TestRowsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range Table {
@@ -77,7 +77,7 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// What is not in the table, and what a file gives a value that it cannot have, is kept and not in force.
+// TestUnknownIsNotInForce: settings that are not in the table, and invalid values from a file, are kept but not in force.
 func TestUnknownIsNotInForce(t *testing.T) {
 	place := of("model=m frob=1")
 	if got := text(InForce(place)); got != "model=m" {

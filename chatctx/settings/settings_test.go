@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// of reads "a=1 b=x" into settings; null takes away.
+// of parses "a=1 b=x" into settings; null removes one.
 func of(s string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, f := range strings.Fields(s) {
@@ -21,7 +21,7 @@ func of(s string) map[string]json.RawMessage {
 	return out
 }
 
-// text is the opposite of of, in order.
+// text is the inverse of of, in alphabetical order.
 func text(m map[string]json.RawMessage) string {
 	var words []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -101,7 +101,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestHold: only what is harmless comes through; what the table does not know does not.
+// TestHold: only harmless settings pass; settings that the table does not know do not.
 func TestHold(t *testing.T) {
 	const harmless = "model=m provider=openai temperature=1 top_p=1 max_tokens=5 stop=x thinking=low budget=1 headroom=0.1 keep_blocks=1 digest_tokens=1 squeeze=true " +
 		"prune.threshold=1 prune.keep=1 prune.policy=auto compact.at=0.5 compact.keep=1 compact.max_messages=1 compact.keep_messages=1 compact.provider=openai compact.model=m compact.system=s resume.share=0.5 cache=true cache.ttl=5m"

@@ -21,11 +21,11 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// anything makes branches with every kind of part, each of a size that would show in a wrong figure.
+// anything makes branches with every kind of part, each large enough to show in a wrong figure.
 type anything struct {
 	*rand.Rand
 	n     int
-	calls []string // that wait
+	calls []string // waiting calls
 }
 
 func (g *anything) words(most int) string {
@@ -46,7 +46,7 @@ func (g *anything) image(w, h int) []byte {
 	return b.Bytes()
 }
 
-// part is one of those that a user's message may have; of is whom a reply is from, "" for a user's.
+// part returns a part of a user's message, or of a reply from the provider of; "" is a user's.
 func (g *anything) part(of, model string) pool.Part {
 	switch g.IntN(12) {
 	case 0:
@@ -118,7 +118,7 @@ func (g *anything) message(providers []string, model string) *pool.Message {
 	return m
 }
 
-// result fills in a tool's output, half of the time with something larger beside it, which is for people.
+// result fills in a tool's output, half of the time with something larger beside it for people.
 func (g *anything) result(m *pool.Message) {
 	switch g.IntN(4) {
 	case 0:
@@ -133,7 +133,7 @@ func (g *anything) result(m *pool.Message) {
 	}
 }
 
-// bodyTokens is how large a body is: all texts in it, JSON as it stands, and images by their size. It knows nothing of drafts.
+// bodyTokens returns the size of a body: all its texts, JSON as it is, and images by their size. It knows nothing of drafts.
 func bodyTokens(t *testing.T, model string, body []byte) (n, places int) {
 	c := tokens.NewCounter(model, nil, nil)
 	var walk func(key string, v any)
@@ -181,12 +181,12 @@ var (
 	// opaque are fields that no model reads as text.
 	opaque = map[string]bool{"signature": true, "thoughtSignature": true, "encrypted_content": true, "type": true, "role": true, "id": true, "call_id": true, "tool_call_id": true, "tool_use_id": true,
 		"model": true, "media_type": true, "mimeType": true, "ttl": true, "effort": true, "status": true, "tool_name": true}
-	// whole are fields whose JSON a model reads as it stands.
+	// whole are fields whose JSON a model reads as it is.
 	whole = map[string]bool{"input_schema": true, "parameters": true, "input": true, "args": true, "arguments": true, "response": true, "format": true, "responseJsonSchema": true, "schema": true}
 )
 
-// TestFiguresAreOfWhatIsSent: what is said of the next request is what its body takes: within a tenth of it and some tokens for what stands around a text; and everything that speaks of the window
-// says the same.
+// TestFiguresAreOfWhatIsSent: the figures for the next request match its body, within a tenth and some tokens for what surrounds a text; and all reports about
+// the window agree.
 func TestFiguresAreOfWhatIsSent(t *testing.T) {
 	const perPlace = 12
 	models := map[string]string{adapter.OpenAI: "gpt-4o", adapter.Responses: "gpt-5", adapter.Anthropic: "claude-sonnet-4-5", adapter.Gemini: "gemini-2.5-pro", adapter.Ollama: "llama3.2"}
@@ -220,7 +220,7 @@ func TestFiguresAreOfWhatIsSent(t *testing.T) {
 		if _, err := b.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second time by counts that were kept
+		for range 2 { // the second time with the counts that were kept
 			fit, err := turn.Fit(t.Context())
 			var budget *enhancer.BudgetError
 			if errors.As(err, &budget) {
@@ -244,7 +244,7 @@ func TestFiguresAreOfWhatIsSent(t *testing.T) {
 	t.Logf("%d were over their budget", over)
 }
 
-// figuresAgree: the same of a preview and of the request; its messages and what is fixed add up to it, and so do the stretches of the prefix.
+// figuresAgree: preview and request have the same figures; messages and fixed parts add up to the total, and so do the parts of the prefix.
 func figuresAgree(t *testing.T, fit, req *Request) {
 	t.Helper()
 	if fit.Forecast.Tokens != req.Forecast.Tokens || fit.Forecast.Due != req.Forecast.Due || !req.Forecast.Due && req.Forecast.Tokens != req.Report.After {

@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// later puts settings into the store as a later version might, past all checks.
+// later stores settings as a later version might, past all checks.
 func later(t *testing.T, turn *Turn, set map[string]json.RawMessage) {
 	t.Helper()
 	err := turn.Context.Store().DB().Update(t.Context(), func(tx kv.RwTx) error { return record.PutRecord(tx, record.MetaBucket, record.MetaSettings, set) })
@@ -20,7 +20,7 @@ func later(t *testing.T, turn *Turn, set map[string]json.RawMessage) {
 	}
 }
 
-// TestWhatALaterVersionSet: what is not known, or cannot be, is kept, named and not in force; an address that is none stops the request.
+// TestWhatALaterVersionSet: unknown and invalid settings are kept, reported and not in force; an invalid address stops the request.
 func TestWhatALaterVersionSet(t *testing.T) {
 	p := newProvider(t, says("Noon."))
 	turn := newTurn(t, p)

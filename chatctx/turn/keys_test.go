@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/settings"
 )
 
-// network is where every request ends: it notes which key went to which host, and that is all.
+// network is where every request ends: it only records which key went to which host.
 type network struct{ got []string }
 
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -28,7 +28,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("there is no network")
 }
 
-// fields are settings: NAME=VALUE with blanks between.
+// fields parses settings: NAME=VALUE separated by blanks.
 func fields(list string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, f := range strings.Fields(list) {
@@ -38,7 +38,7 @@ func fields(list string) map[string]json.RawMessage {
 	return out
 }
 
-// keyEnv is an environment with the keys of all providers, whose values are the variables' names.
+// keyEnv returns an environment with the keys of all providers, whose values are the variables' names.
 func keyEnv(more string) func(string) string {
 	env := map[string]string{"VICTIM": "VICTIM", "OTHER": "OTHER"}
 	for _, names := range wire.KeyVariables {
@@ -53,7 +53,7 @@ func keyEnv(more string) func(string) string {
 	return func(name string) string { return env[name] }
 }
 
-// models names a model of each provider, which its name tells.
+// models names a model of each provider that its name identifies.
 var models = map[string]string{adapter.OpenAI: "gpt-4o", adapter.Responses: "codex-mini", adapter.Anthropic: "claude-sonnet-4-5", adapter.Gemini: "gemini-2.5-pro", adapter.Ollama: "llama3:1b"}
 
 // own are the providers' own hosts with the keys that go there.
@@ -62,7 +62,8 @@ var own = map[string]string{
 	adapter.Gemini: "generativelanguage.googleapis.com GEMINI_API_KEY", adapter.Ollama: "127.0.0.1:11434 OLLAMA_API_KEY",
 }
 
-// asks sends one request of each sort with the settings of the turn's branch, and says which key went where: in the conversation, beside it, for vectors, and for the list of models.
+// asks sends one request of each kind with the settings of the turn's branch, and returns which key went where: in the conversation, beside it, for vectors,
+// and for the list of models.
 func asks(t *testing.T, turn *Turn) (chat, aside, vectors, list string) {
 	t.Helper()
 	one := func(do func()) string {
@@ -92,7 +93,8 @@ func asks(t *testing.T, turn *Turn) (chat, aside, vectors, list string) {
 	return chat, aside, vectors, list
 }
 
-// TestALoneKeyGoesNowhere: a key that is named beside no address and no provider goes to nobody, whichever place names it, whichever model is asked, and whatever the environment says.
+// TestALoneKeyGoesNowhere: a key without an address or provider beside it is sent to nobody, wherever it is set, whichever model is asked, and whatever the
+// environment says.
 func TestALoneKeyGoesNowhere(t *testing.T) {
 	for _, provider := range adapter.Providers {
 		for _, place := range []string{"store", "context", "branch", "environment", "turn"} {
@@ -137,7 +139,8 @@ func TestALoneKeyGoesNowhere(t *testing.T) {
 	}
 }
 
-// TestWhichKeyGoesWhere: places, the widest first (store, context, branch, the turn's own), an environment, and who then gets which key: in the conversation, and beside it.
+// TestWhichKeyGoesWhere: places, the widest first (store, context, branch, the turn's own), an environment, and which key is sent where: in the conversation,
+// and beside it.
 func TestWhichKeyGoesWhere(t *testing.T) {
 	for _, test := range []struct {
 		name        string

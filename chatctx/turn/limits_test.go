@@ -11,7 +11,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// answersCalls puts the result of each call on the branch.
+// answersCalls appends the result of each call to the branch.
 func answersCalls(turn *Turn) func(context.Context, string, *chatctx.Message, []string) (bool, error) {
 	return func(ctx context.Context, branch string, m *chatctx.Message, _ []string) (bool, error) {
 		for _, c := range m.Calls {
@@ -24,7 +24,7 @@ func answersCalls(turn *Turn) func(context.Context, string, *chatctx.Message, []
 	}
 }
 
-// TestLimits: a reply costs 7 tokens in and 3 out. What reaches the limit ends the Send, what is below it does not.
+// TestLimits: a reply costs 7 tokens in and 3 out. A Send ends when it reaches the limit, and not below it.
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -56,7 +56,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCallsOfOlderTurns: whoever asked something else since waits for them no more.
+// TestCallsOfOlderTurns: a turn with a new question does not wait for them any more.
 func TestCallsOfOlderTurns(t *testing.T) {
 	turn := newTurn(t, newProvider(t, calls, says("Never mind, then.")))
 	if _, err := turn.Send(t.Context(), user("What time is it?")); err != nil {
@@ -72,7 +72,7 @@ func TestCallsOfOlderTurns(t *testing.T) {
 	want(t, turn.Context, "user: What time is it?", "assistant: Let me see.", "user: Leave it.", "assistant: Never mind, then.")
 }
 
-// busy is an engine whose file somebody else holds for some writes.
+// busy is an engine whose file another program holds for some writes.
 type busy struct {
 	kv.DB
 	left int
@@ -86,7 +86,7 @@ func (b *busy) Update(ctx context.Context, fn func(kv.RwTx) error) error {
 	return b.DB.Update(ctx, fn)
 }
 
-// TestAReplyWaitsForTheFile: it is paid for, so it is stored as soon as the file is free.
+// TestAReplyWaitsForTheFile: a reply is paid for, so it is stored as soon as the file is free.
 func TestAReplyWaitsForTheFile(t *testing.T) {
 	turn := newTurn(t, newProvider(t, says("Hello!")))
 	db := &busy{DB: memkv.New()}
@@ -101,7 +101,7 @@ func TestAReplyWaitsForTheFile(t *testing.T) {
 	if turn.Context, err = s.New(t.Context(), chatctx.NewContext{Settings: info.Settings}); err != nil {
 		t.Fatal(err)
 	}
-	ticks(turn) // nobody looks after the claim meanwhile
+	ticks(turn) // nobody checks the claim meanwhile
 	turn.Show = func(e Event) {
 		if e.Delta != nil {
 			db.left = finishTries - 1

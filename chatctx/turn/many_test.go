@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAskKeepsWhatIsAnAnswer: an answer that was stopped stays as far as it came; one that failed, or of which nothing came, leaves no branch. One undo takes each ask back whole.
+// TestAskKeepsWhatIsAnAnswer: a stopped answer stays as far as it arrived; one that failed, or of which nothing arrived, leaves no branch. One undo takes back
+// a whole ask.
 func TestAskKeepsWhatIsAnAnswer(t *testing.T) {
 	fails := func(w *writer, _ *http.Request) {
 		http.Error(w, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, 529)

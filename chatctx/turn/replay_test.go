@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// callsTool calls a tool with arguments.
+// callsTool answers with a call of a tool.
 func callsTool(id, tool, arguments string) func(*writer, *http.Request) {
 	return func(w *writer, _ *http.Request) {
 		w.begin()
@@ -26,7 +26,7 @@ func callsTool(id, tool, arguments string) func(*writer, *http.Request) {
 	}
 }
 
-// recordedTalk puts a conversation with two questions on main; the first was answered with the help of two calls of one kind.
+// recordedTalk appends a conversation with two questions to main; the first was answered with two calls of one kind.
 func recordedTalk(t *testing.T, turn *Turn) *chatctx.Snapshot {
 	t.Helper()
 	call := func(id, args string) *chatctx.Message {
@@ -130,7 +130,7 @@ func TestReplayWaitsAtTheFirstOtherCall(t *testing.T) {
 	}
 }
 
-// TestReplayFromLater begins at the second question: each result counts once, and what stands before is shared.
+// TestReplayFromLater begins at the second question: each result counts once, and the messages before are shared.
 func TestReplayFromLater(t *testing.T) {
 	p := newProvider(t, says("new"))
 	turn := newTurn(t, p)

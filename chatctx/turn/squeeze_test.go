@@ -15,11 +15,11 @@ import (
 // squeezes reports whether a request asks a model to shorten a digest.
 func squeezes(body string) bool { return strings.Contains(body, "You shorten notes") }
 
-// squeezer answers requests to shorten by a few words, and the others by what comes.
+// squeezer answers requests to shorten with a few words, and the others with the next answer.
 type squeezer struct {
 	mu      sync.Mutex
 	squeeze int
-	fail    int // so many of the others fail first
+	fail    int // how many of the others fail first
 }
 
 func (s *squeezer) provider(t *testing.T, requests int) *provider {
@@ -46,7 +46,7 @@ func (s *squeezer) provider(t *testing.T, requests int) *provider {
 	return p
 }
 
-// crowded is a turn whose branch does not fit without shorter digests.
+// crowded returns a turn whose branch does not fit without shorter digests.
 func crowded(t *testing.T, p *provider) *Turn {
 	turn := newTurn(t, p)
 	talked(t, turn, 30)
@@ -54,7 +54,7 @@ func crowded(t *testing.T, p *provider) *Turn {
 	return turn
 }
 
-// TestPreviewsAskNobody: no look at a request calls a model; what one was paid for is stored before anything else can fail, and is used by what follows.
+// TestPreviewsAskNobody: looking at a request calls no model; a paid result is stored before anything else can fail, and used by what follows.
 func TestPreviewsAskNobody(t *testing.T) {
 	s := &squeezer{fail: 1}
 	p := s.provider(t, 20)
@@ -116,7 +116,7 @@ func TestPreviewsAskNobody(t *testing.T) {
 	}
 }
 
-// TestBranchesShareDigests: several branches of one send pay for a digest once, though they ask at the same time.
+// TestBranchesShareDigests: several branches of one send pay for a digest once, even if they ask at the same time.
 func TestBranchesShareDigests(t *testing.T) {
 	s := &squeezer{}
 	turn := crowded(t, s.provider(t, 40))

@@ -86,7 +86,7 @@ func says(text string) func(*writer, *http.Request) {
 	}
 }
 
-// begins says a few words and then nothing until the client has gone; said is called in between.
+// begins says a few words and then nothing until the client has gone; it calls said in between.
 func begins(text string, said func()) func(*writer, *http.Request) {
 	return func(w *writer, r *http.Request) {
 		w.begin()
@@ -108,7 +108,7 @@ func calls(w *writer, _ *http.Request) {
 	w.event(`{"type":"message_stop"}`)
 }
 
-// newTurn is a turn on a new context in memory, asking p.
+// newTurn returns a turn on a new context in memory, asking p.
 func newTurn(t *testing.T, p *provider) *Turn {
 	t.Helper()
 	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test"})
@@ -169,7 +169,7 @@ func TestSend(t *testing.T) {
 		case e.Delta != nil:
 			shown += e.Delta.Text
 		case e.Request != nil:
-			want(t, turn.Context, "user: Hi") // durable before anything is sent
+			want(t, turn.Context, "user: Hi") // stored before anything is sent
 		case e.Message != nil:
 			placed = append(placed, e.Place.Position)
 		}
@@ -242,7 +242,7 @@ func TestProviderErrors(t *testing.T) {
 			if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
 				t.Errorf("the claim stays: %+v, %v", claim, err)
 			}
-			// The turn can be taken back, and asked again.
+			// The turn can be undone, and asked again.
 			batch := turn.Context.Begin("main")
 			batch.Interrupt(chatctx.InterruptOptions{})
 			if _, err := batch.Commit(t.Context()); err != nil {
@@ -275,7 +275,7 @@ func TestNothingToSend(t *testing.T) {
 	if _, err := turn.Send(t.Context()); !errors.As(err, &e) || e.Kind != wire.Authentication {
 		t.Errorf("without a key: %v", err)
 	}
-	want(t, turn.Context, "user: Hi") // kept, and the claim is not
+	want(t, turn.Context, "user: Hi") // kept, but the claim is not
 	if claim, err := turn.Context.Running(t.Context(), ""); claim != nil || err != nil {
 		t.Errorf("the claim stays: %+v, %v", claim, err)
 	}
@@ -296,7 +296,7 @@ func TestCancelKeepsWhatCame(t *testing.T) {
 	want(t, turn.Context, "user: Tell", "assistant: Once upon*")
 }
 
-// TestPanicInShow: a program that recovers finds its branch free.
+// TestPanicInShow: after a recovered panic the branch is free.
 func TestPanicInShow(t *testing.T) {
 	turn := newTurn(t, newProvider(t, says("Once upon"), says("Once more")))
 	turn.Show = func(e Event) {
@@ -318,7 +318,7 @@ func TestPanicInShow(t *testing.T) {
 	}
 }
 
-// TestCloseEndsReplies: a reply whose store is closed is not read to its end.
+// TestCloseEndsReplies: closing the store ends its replies.
 func TestCloseEndsReplies(t *testing.T) {
 	store, err := chatctx.OpenMemory(chatctx.Options{})
 	if err != nil {
@@ -340,7 +340,7 @@ func TestCloseEndsReplies(t *testing.T) {
 	}
 }
 
-// A message that comes while a reply runs waits, is in no request, and is answered after it.
+// TestQueue: a message that comes during a reply waits, is in no request, and is answered after it.
 func TestQueue(t *testing.T) {
 	var turn *Turn
 	p := newProvider(t, func(w *writer, r *http.Request) {
@@ -363,20 +363,21 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// ticks are a keeper's times, given by hand.
+// ticks makes the keeper's times come from the test.
 func ticks(turn *Turn) chan time.Time {
 	times := make(chan time.Time)
 	turn.tick = func() (<-chan time.Time, func()) { return times, func() {} }
 	return times
 }
 
-// What has come is stored at the first look after the first words, and at every fourth look; a crash then leaves it for whoever comes next.
+// TestPartialIsStored: the words that arrived are stored at the first look after the first words, and at every fourth look; after a crash they are there for
+// the next program.
 func TestPartialIsStored(t *testing.T) {
 	t.Run("the first words", func(t *testing.T) { partialIsStored(t, "Once upon", 2) })
 	t.Run("later words", func(t *testing.T) { partialIsStored(t, "Once upon a time", 2, saveEvery-1) })
 }
 
-// partialIsStored lets so many looks pass after each two words of the reply. The last of them is taken when the one before has been dealt with.
+// partialIsStored lets so many looks pass after each two words of the reply. It sends the last one when the one before is done.
 func partialIsStored(t *testing.T, text string, looks ...int) {
 	words := strings.SplitAfterN(text, "upon", len(looks))
 	stored, more := make(chan struct{}), make(chan struct{}, len(looks))
@@ -418,7 +419,7 @@ func partialIsStored(t *testing.T, text string, looks ...int) {
 	if err != nil || m.Text() != text || !m.Unfinished || m.Meta.Provider != "anthropic" {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	select { // the last look finds that the claim is gone, or the one after it
+	select { // this look or the next finds that the claim is gone
 	case times <- time.Time{}:
 		err = <-done
 	case err = <-done:
@@ -504,7 +505,7 @@ func TestCallsInTheLoop(t *testing.T) {
 	}
 }
 
-// While tools run the claim is kept and renewed; whoever takes it away stops them.
+// TestInterruptWhileToolsRun: while tools run the claim is kept and renewed; whoever takes it away stops them.
 func TestInterruptWhileToolsRun(t *testing.T) {
 	turn := newTurn(t, newProvider(t, calls))
 	times := ticks(turn)
@@ -523,7 +524,7 @@ func TestInterruptWhileToolsRun(t *testing.T) {
 		select {
 		case times <- time.Time{}:
 			<-ctx.Done()
-		case <-ctx.Done(): // the look before it saw the interrupt already
+		case <-ctx.Done(): // the look before it already saw the interrupt
 		}
 		return true, ctx.Err()
 	}
@@ -560,7 +561,7 @@ func TestBetasAreAHeader(t *testing.T) {
 	}
 }
 
-// TestAReplyThatCannotBeStoredKeepsNoClaim: the claim ends with every error, also with one of the store.
+// TestAReplyThatCannotBeStoredKeepsNoClaim: every error ends the claim, also one of the store.
 func TestAReplyThatCannotBeStoredKeepsNoClaim(t *testing.T) {
 	no := errors.New("no such words here")
 	s, err := chatctx.OpenMemory(chatctx.Options{Program: "test", BeforeStore: func(m *chatctx.Message) error {

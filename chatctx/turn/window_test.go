@@ -22,7 +22,7 @@ type counting struct {
 	wire.Client
 	factor float64
 	asked  int
-	real   int // tokens that the request has by our count
+	real   int // tokens of the request by our count
 }
 
 func (c *counting) Count(context.Context, wire.Request) (int64, error) {
@@ -130,7 +130,7 @@ func TestCompactWhereItIsDue(t *testing.T) {
 	}
 }
 
-// A compaction that is made while a reply runs stands, also where the request had moved marks.
+// TestCompactionDuringAReply: a compaction during a reply stays, even if the request had moved marks.
 func TestCompactionDuringAReply(t *testing.T) {
 	var turn *Turn
 	p := newProvider(t, func(w *writer, r *http.Request) {
@@ -186,7 +186,7 @@ func TestEmbedder(t *testing.T) {
 	}
 }
 
-// The model is offered the tool that reads back what was put aside where somebody answers its calls.
+// TestToolForWhatWasPutAside: the model is offered the tool that reads artifacts back if its calls are answered.
 func TestToolForWhatWasPutAside(t *testing.T) {
 	turn := newTurn(t, newProvider(t))
 	talked(t, turn, 4)

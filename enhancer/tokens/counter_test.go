@@ -13,7 +13,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// memory is a Cache in memory that counts what it is asked.
+// memory is a Cache in memory that counts the requests to it.
 type memory struct {
 	kept map[string]map[pool.ID]int
 	sets int
@@ -121,7 +121,7 @@ func TestSecondCountComesFromTheCache(t *testing.T) {
 		t.Fatalf("%d counts were kept, want two messages and the prompt", cache.sets)
 	}
 	for id := range cache.kept[string(O200k)] {
-		cache.kept[string(O200k)][id] += 1000 // so that a count that was made again shows
+		cache.kept[string(O200k)][id] += 1000 // shows whether a count was made again
 	}
 	for _, m := range d.Messages {
 		m.Tokens = 0

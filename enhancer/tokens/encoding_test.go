@@ -12,7 +12,7 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
-// plain gives the library's own encoder, the judge of ours.
+// plain returns the library's own encoder, to compare ours with.
 var plain = func() func(e Encoding) *tiktoken.Tiktoken {
 	var once sync.Once
 	made := map[Encoding]*tiktoken.Tiktoken{}
@@ -46,7 +46,7 @@ func TestCountKnownTexts(t *testing.T) {
 	}
 }
 
-// words that random texts are made of: what the expressions tell apart.
+// words for random texts: the cases that the expressions distinguish.
 var words = []string{"a", "B", "ab", "AB", "Ab", "ñ", "Ñ", "漢", "ʰ", "ǅ", "\u0301", "1", "٣", "½", "'", "'s", "'LL", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u2028", "/", ".", "=", "🙂", "\U0001d400", "\U00010400", "\xff", "_", "-"}
 
 func TestCountIsTheLibrarys(t *testing.T) {
@@ -82,7 +82,7 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-// hostile are texts of about n bytes that a backtracking matcher or a quadratic merge is slow on.
+// hostile returns texts of about n bytes on which a backtracking matcher or a quadratic merge is slow.
 func hostile(n int) map[string]string {
 	rng := rand.New(rand.NewSource(2))
 	raw := make([]byte, n/4*3)
@@ -110,7 +110,7 @@ func hostile(n int) map[string]string {
 	}
 }
 
-// A piece that was cut counts at most one token more a cut.
+// TestCutRunsStayClose: cutting a piece adds at most one token for each cut.
 func TestCutRunsStayClose(t *testing.T) {
 	for name, text := range hostile(4000) {
 		for _, e := range []Encoding{O200k, CL100k} {

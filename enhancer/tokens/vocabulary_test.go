@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the vocabularies anew")
 
-// TestVocabularyFiles holds the files of the vocabularies to those that OpenAI publishes, which the loader's module has in base64 with their ranks.
+// TestVocabularyFiles compares the files of the vocabularies with those that OpenAI publishes, which the loader's module has in base64 with their ranks.
 func TestVocabularyFiles(t *testing.T) {
 	for _, e := range []Encoding{O200k, CL100k} {
 		data, err := assets.Assets.ReadFile(string(e) + ".tiktoken")
