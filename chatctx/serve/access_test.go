@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestEachMethodNeedsItsScope tries each method with a token of each scope alone. What a method is asked need not make sense: 403 says that it was not done.
+// TestEachMethodNeedsItsScope calls each method with a token of each single scope. The requests need not make sense: 403 says that nothing was done.
 func TestEachMethodNeedsItsScope(t *testing.T) {
 	a := start(t, Options{})
 	tokens := map[Scope]string{}
@@ -87,7 +87,7 @@ func TestTokensAreHashesAndGo(t *testing.T) {
 	a.do(401, "GET", "/contexts", nil)
 }
 
-// browser is a browser with a session.
+// browser returns a browser with a session.
 func (a *api) browser() *http.Client {
 	a.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -132,7 +132,7 @@ func TestAnOpeningIsUsedOnce(t *testing.T) {
 	}
 }
 
-// TestAttacks are what a page of another site, or a name that points here, can have a browser send.
+// TestAttacks sends what a page of another site, or a name that points here, can make a browser send.
 func TestAttacks(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats", "One")
@@ -198,7 +198,7 @@ func cookies(c *http.Client, u *url.URL) string {
 	return strings.Join(all, "; ")
 }
 
-// TestArtifactsDoNotRun: what a model or a file brought is for saving, unless it is a picture.
+// TestArtifactsDoNotRun: files from models and imports are for saving, unless they are pictures.
 func TestArtifactsDoNotRun(t *testing.T) {
 	a := start(t, Options{})
 	for _, c := range []struct{ kind, body, disposition string }{
@@ -217,7 +217,7 @@ func TestArtifactsDoNotRun(t *testing.T) {
 	}
 }
 
-// TestAProgramsOwnLogin: a handler that is mounted asks the program who may do what.
+// TestAProgramsOwnLogin: a mounted handler asks the program what a caller may do.
 func TestAProgramsOwnLogin(t *testing.T) {
 	a := start(t, Options{Access: func(r *http.Request) (Caller, error) {
 		if r.Header.Get("X-User") == "" {

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/api.md anew")
 
-// TestDocs holds the table in docs/api.md to that of the program.
+// TestDocs compares the table in docs/api.md with that of the program.
 func TestDocs(t *testing.T) {
 	const file, begin = "../../docs/api.md", "## Methods\n\n"
 	raw, err := os.ReadFile(file)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// as gives the requests from here on a token with these scopes alone.
+// as gives the following requests a token with only these scopes.
 func (a *api) as(scopes ...string) {
 	a.t.Helper()
 	secret, err := a.store.AddToken(a.t.Context(), strings.Join(scopes, "-"), scopes)
@@ -21,7 +21,7 @@ func (a *api) as(scopes ...string) {
 	a.token = secret
 }
 
-// Undo and redo do not reach what the caller could not have done.
+// TestUndoNeedsTheScopesOfWhatItUndoes: undo and redo do not reach operations that the caller could not have done.
 func TestUndoNeedsTheScopesOfWhatItUndoes(t *testing.T) {
 	a := start(t, Options{})
 	id, main := a.context("Boats", "A name?")
@@ -46,7 +46,7 @@ func TestUndoNeedsTheScopesOfWhatItUndoes(t *testing.T) {
 	a.post(own, object{"operation": rule})
 }
 
-// Messages that are appended decide no call and answer none for somebody who may not.
+// TestAppendDecidesNothing: appended messages decide no call and answer none for a caller who may not.
 func TestAppendDecidesNothing(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats")
@@ -71,7 +71,7 @@ func TestAppendDecidesNothing(t *testing.T) {
 	a.post(main+"/messages", answers("c1"))
 }
 
-// What a request asks for is bounded, and a key is never taken and then not minded.
+// TestBoundsAndKeys: the size of a request is limited, and a key is never accepted and then ignored.
 func TestBoundsAndKeys(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats", "A name?")
@@ -81,7 +81,7 @@ func TestBoundsAndKeys(t *testing.T) {
 	}
 }
 
-// Whoever is refused does not hold a connection by promising a body.
+// TestARefusedBodyIsNotWaitedFor: a caller who is refused does not hold a connection by announcing a body.
 func TestARefusedBodyIsNotWaitedFor(t *testing.T) {
 	a := start(t, Options{})
 	for _, host := range []string{"127.0.0.1", "evil.example"} {

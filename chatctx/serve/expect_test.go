@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/internal/testkit"
 )
 
-// unexpecting are the methods that change something and take no revision, with why.
+// unexpecting are the methods that change something but accept no revision, with the reason.
 var unexpecting = map[string]string{
 	"contexts.new": "makes something new", "contexts.copy": "makes something new, and leaves the original as it is", "contexts.activate": "changes what the terminal works on, and no conversation",
 	"artifacts.put": "bytes are named by their hash", "uploads.add": "a file is nobody else's", "import": "files name the conversations that they change",
@@ -22,7 +22,7 @@ var unexpecting = map[string]string{
 	"operations.undo": "the store has no revision", "places.import": "files name the conversations that they change", "calls.renew": "the claim's token says that it still holds",
 }
 
-// TestEachChangeExpectsARevision: each method that changes a conversation takes expect and If-Match, does nothing at another revision, and all take a key.
+// TestEachChangeExpectsARevision: each method that changes a conversation accepts expect and If-Match and does nothing at another revision; all accept a key.
 func TestEachChangeExpectsARevision(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
@@ -104,7 +104,7 @@ func TestEachChangeExpectsARevision(t *testing.T) {
 	}
 }
 
-// TestAnExpectationIsOfTheFirstOperation: what a request does after its first operation is not bound to the revision, however many it makes.
+// TestAnExpectationIsOfTheFirstOperation: the revision only binds the first operation of a request, however many there are.
 func TestAnExpectationIsOfTheFirstOperation(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
@@ -121,7 +121,7 @@ func TestAnExpectationIsOfTheFirstOperation(t *testing.T) {
 	}
 }
 
-// TestTagsTell: whatever is changed, by whatever door, an answer that is another has another tag, and one that is the same gives 304.
+// TestTagsTell: whatever changes, by whichever program, a different answer has a different tag, and the same answer gives 304.
 func TestTagsTell(t *testing.T) {
 	for seed := range testkit.Seeds(t, 3) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -131,7 +131,7 @@ func TestTagsTell(t *testing.T) {
 		reads := []string{"/contexts", at, at + "/branches", main, main + "/siblings", at + "/tree", main + "/messages", main + "/messages/@1", at + "/marks", at + "/tags", main + "/settings", at + "/settings",
 			"/settings", at + "/operations", "/operations", "/calls", "/labels", "/rules?context=" + id, "/tools", main + "/tokens", "/search?text=one", "/cost", at + "/tasks", "/tokens"}
 		bodies, tags := map[string]string{}, map[string]string{}
-		made := map[string]string{} // by path and tag: the one body
+		made := map[string]string{} // by path and tag: the only body
 		look := func(what string) {
 			for _, path := range reads {
 				res, raw := a.send("GET", base+path, nil, map[string]string{"If-None-Match": tags[path]})
@@ -179,7 +179,7 @@ func TestTagsTell(t *testing.T) {
 	}
 }
 
-// fill gives a value something of everything.
+// fill sets every field of a value.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	switch {
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
@@ -228,7 +228,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// TestAnswersAreEncodedAsEver: what appendJSON gives is what package json says of the same, for whatever methods give.
+// TestAnswersAreEncodedAsEver: appendJSON gives the same as package json, for the results of all methods.
 func TestAnswersAreEncodedAsEver(t *testing.T) {
 	for seed := range testkit.Seeds(t, 5) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -255,7 +255,7 @@ func TestAnswersAreEncodedAsEver(t *testing.T) {
 	}
 }
 
-// TestKeysOverStdio: each change is made once for its key, and gives what it gave first; another request with the key is a conflict.
+// TestKeysOverStdio: each change is made once for its key, and repeats its first answer; another request with the key is a conflict.
 func TestKeysOverStdio(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// Whatever runs with a token ends when it is taken away: by the API, or by another program with the store.
+// TestATokenThatIsGoneEndsWhatRuns: everything that runs with a token ends when the token is removed: by the API, or by another program with the store.
 func TestATokenThatIsGoneEndsWhatRuns(t *testing.T) {
 	for _, by := range []string{"the API", "the store"} {
 		a := start(t, Options{})
@@ -59,7 +59,8 @@ func TestATokenThatIsGoneEndsWhatRuns(t *testing.T) {
 	}
 }
 
-// What is done with a token bears its name: on the journal, with rules, claims and decisions, also those that an undo takes back.
+// TestWhatATokenDoesBearsItsName: everything done with a token has its name: in the journal, in rules, claims and decisions, also in those that an undo takes
+// back.
 func TestWhatATokenDoesBearsItsName(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
@@ -163,7 +164,7 @@ func TestRequestsAndUploadsAreBounded(t *testing.T) {
 	second := a.do(200, "POST", "/uploads?name=y", []byte("12"))
 	a.want(a.do(413, "POST", "/uploads?upload="+second["upload"].(string), []byte("3")), "too_large", "error", "kind")
 	a.server.uploads.expire(first["upload"].(string))
-	// What a part that broke off had brought is gone, and nothing of the parts before it.
+	// Data of a part that broke off is removed, and nothing of the parts before it.
 	a.want(a.do(200, "POST", "/uploads?upload="+second["upload"].(string), []byte("3")), 3, "size")
 	a.server.uploads.expire(second["upload"].(string))
 	a.do(200, "POST", "/uploads?name=z", []byte("1234567890"))
@@ -175,7 +176,7 @@ func TestRequestsAndUploadsAreBounded(t *testing.T) {
 	a.server.limits.requests = 10
 }
 
-// As is the same store: what one handle stores the other reads.
+// TestAHandleOfAnotherName: As returns the same store: one handle reads what the other stores.
 func TestAHandleOfAnotherName(t *testing.T) {
 	a := start(t, Options{})
 	c, err := a.store.As("ben").New(t.Context(), chatctx.NewContext{Title: "x"})

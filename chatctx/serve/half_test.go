@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Half characters in JSON that comes in are replaced, in texts, arguments, names and settings alike, so that all that leaves is taken by strict readers.
+// TestHalfCharactersAreReplaced: half characters in incoming JSON are replaced, in texts, arguments, names and settings alike, so that strict readers accept
+// everything that is sent.
 func TestHalfCharactersAreReplaced(t *testing.T) {
 	a := start(t, Options{})
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }

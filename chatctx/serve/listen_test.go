@@ -39,13 +39,13 @@ func (a *api) serveOn(s *Server, l net.Listener, cert *tls.Certificate) (end fun
 	}
 }
 
-// TestASocketIsThisUsersAlone: whoever may open its file needs no token; nobody else can.
+// TestASocketIsThisUsersAlone: a user who may open its file needs no token; nobody else can open it.
 func TestASocketIsThisUsersAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("permissions of sockets are Unix's")
 	}
 	a := start(t, Options{})
-	dir, err := os.MkdirTemp("", "cc") // a socket's path is short
+	dir, err := os.MkdirTemp("", "cc") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestASocketIsThisUsersAlone(t *testing.T) {
 	}
 }
 
-// beyond is a listener that others can reach, by what it says.
+// beyond is a listener that claims that others can reach it.
 type beyond struct{ net.Listener }
 
 func (b beyond) Addr() net.Addr {
@@ -133,7 +133,7 @@ func TestTokensAreAMustBeyondThisMachine(t *testing.T) {
 	}
 }
 
-// certificate is one that this machine gives itself.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -154,7 +154,7 @@ func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 	return &tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, roots
 }
 
-// TestChangesGoOn after a cursor, and say reset where something is not known any more; the end of the server ends them.
+// TestChangesGoOn: changes continue after a cursor, and say reset if something is no longer known; they end with the server.
 func TestChangesGoOn(t *testing.T) {
 	a := start(t, Options{})
 	l, err := Listen("")
@@ -219,7 +219,8 @@ func TestChangesGoOn(t *testing.T) {
 	}
 }
 
-// TestChangesOfOthersMoveTheCursor: who listens to one conversation learns how far the feed is while only others are changed, and goes on from there without a gap.
+// TestChangesOfOthersMoveTheCursor: a listener to one conversation learns the position of the feed while only others change, and continues from there without a
+// gap.
 func TestChangesOfOthersMoveTheCursor(t *testing.T) {
 	a := start(t, Options{})
 	id, _ := a.context("Quiet")
@@ -254,7 +255,7 @@ func TestChangesOfOthersMoveTheCursor(t *testing.T) {
 	}
 }
 
-// TestUploadsOfKilledServersGo: what a server that was killed left in the folder for temporary files goes with the next one.
+// TestUploadsOfKilledServersGo: the next server removes the files that a killed one left in the folder for temporary files.
 func TestUploadsOfKilledServersGo(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -12,7 +12,7 @@ import (
 	"github.com/chatctx/chatctx/chatctx/exchange"
 )
 
-// A request with a key is done once, whatever it answers with: a stream gives the last event again, and bytes have to be the same.
+// TestKeysOfStreamsAndBytes: a request with a key is done once, whatever it answers with: a stream repeats its last event, and bytes have to be the same.
 func TestKeysOfStreamsAndBytes(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
@@ -39,7 +39,7 @@ func TestKeysOfStreamsAndBytes(t *testing.T) {
 		t.Errorf("a stream that failed gives %q, and again %q", first, again)
 	}
 	a.want(a.get(main), 3, "messages")
-	for range 2 { // nothing was done: it is refused anew
+	for range 2 { // nothing was done: it is refused again
 		if res, _ := keyed(main+"/send", object{"txt": "x"}, "three"); res.StatusCode != 400 || res.Header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("a stream that is refused gives %d", res.StatusCode)
 		}
@@ -65,7 +65,7 @@ func TestKeysOfStreamsAndBytes(t *testing.T) {
 	}
 }
 
-// An import that is refused leaves the uploads that it names.
+// TestARefusedImportLeavesItsUploads: a refused import keeps the uploads that it names.
 func TestARefusedImportLeavesItsUploads(t *testing.T) {
 	a := start(t, Options{})
 	up := at(a.do(200, "POST", "/uploads?name=x.jsonl", []byte("{\"role\":\"user\",\"content\":\"A\"}\n")), "upload").(string)
@@ -78,7 +78,7 @@ func TestARefusedImportLeavesItsUploads(t *testing.T) {
 	a.do(404, "POST", "/import", object{"uploads": []string{up}})
 }
 
-// What is kept for requests that come again is bounded.
+// TestKeptAnswersAreBounded: the memory for answers to repeated requests is limited.
 func TestKeptAnswersAreBounded(t *testing.T) {
 	var k keys
 	m := methodNamed("contexts.rename")
@@ -102,7 +102,7 @@ func TestKeptAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// Names count in their very letters, and once, in each body and query.
+// TestNamesCountInTheirLetters: names must match including their case, and appear once, in each body and query.
 func TestNamesCountInTheirLetters(t *testing.T) {
 	a := start(t, Options{})
 	_, main := a.context("Boats", "One")
@@ -125,7 +125,7 @@ func TestNamesCountInTheirLetters(t *testing.T) {
 	a.do(400, "GET", main+"/messages?From=1", nil)
 }
 
-// What tools of the server's machine keep is for admins alone, and comes in by the tool's name.
+// TestPlacesAreImported: conversations of other tools on the server's machine are for admins only, and are imported by the tool's name.
 func TestPlacesAreImported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.jsonl")
 	if err := os.WriteFile(file, []byte(`{"messages":[{"role":"user","content":"A"},{"role":"assistant","content":"B"}]}`+"\n"), 0o600); err != nil {
@@ -149,7 +149,7 @@ func TestPlacesAreImported(t *testing.T) {
 	a.want(start(t, Options{}).get("/places"), "[]", "items")
 }
 
-// Operations of the store are undone by themselves, and an undo of one too, also where the conversation is in the trash.
+// TestStoreOperationsAreUndone: operations of the store are undone separately, and so is their undo, also while the conversation is in the trash.
 func TestStoreOperationsAreUndone(t *testing.T) {
 	a := start(t, Options{})
 	id, _ := a.context("Boats", "One")

@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// description is the OpenAPI document, as what a schema in it can be looked up by.
+// description returns the OpenAPI document, in a form in which its schemas can be looked up.
 func description(t *testing.T) (doc any, c *jsonschema.Compiler) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(OpenAPI()))
@@ -24,13 +24,13 @@ func description(t *testing.T) (doc any, c *jsonschema.Compiler) {
 	return doc, c
 }
 
-// escaped is a name in a JSON pointer.
+// escaped returns a name for a JSON pointer.
 func escaped(s string) string {
 	s = strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 	return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(s)
 }
 
-// asDescribed holds the exchanges of a test to the description: what was answered, and what was asked where it was taken.
+// asDescribed checks the exchanges of a test against the description: the answers, and the accepted requests.
 func (a *api) asDescribed() {
 	a.t.Helper()
 	doc, c := description(a.t)
@@ -87,7 +87,7 @@ func (a *api) valid(doc any, c *jsonschema.Compiler, pointer string, raw []byte,
 	}
 }
 
-// routed is the method that a request goes to.
+// routed returns the method of a request.
 func routed(verb, path string) *method {
 	is := strings.Split(path, "/")
 next:
@@ -106,7 +106,7 @@ next:
 	return nil
 }
 
-// TestTheDescription is whole: each method has an id that no other has, and each parameter says what it is for.
+// TestTheDescription: the description is complete: each method has a unique id, and each parameter an explanation.
 func TestTheDescription(t *testing.T) {
 	doc, c := description(t)
 	paths, _ := at(doc, "paths").(object)

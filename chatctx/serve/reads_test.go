@@ -14,14 +14,14 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// views are what the page asks for to show a place: %[1]s is the address of the branch main of a conversation, %[2]s that of the conversation, %[3]s the cursor of a page
-// of conversations.
+// views are the requests of the page to show a place: %[1]s is the address of the branch main of a conversation, %[2]s that of the conversation, %[3]s the
+// cursor of a page of conversations.
 var views = []string{
 	"/contexts?limit=50", "%[2]s", "%[1]s", "%[1]s/messages?from=20&to=60", "%[1]s/messages?from=-40", "%[1]s/siblings?from=1&to=40", "%[2]s/tree?limit=20", "%[2]s/operations?limit=20",
 	"/labels", "/calls?state=pending", "/contexts?limit=50&after=%[3]s", "/contexts?limit=50&labels=pinned", "/search?limit=20&first=true&text=word", "/search?limit=20&first=true&text=num*", "/search?limit=20&first=true&text=tri*",
 }
 
-// TestViewsReadWhatIsSeen counts records and bytes: with ten times as many conversations and fifty times as many messages a view costs the same.
+// TestViewsReadWhatIsSeen counts records and bytes: a view costs the same with ten times as many conversations and fifty times as many messages.
 func TestViewsReadWhatIsSeen(t *testing.T) {
 	measure := func(conversations, messages int) (reads, bytes map[string]int64) {
 		db := &kvtest.Reads{DB: memkv.New()}
@@ -40,7 +40,7 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 		for i := range 10 {
 			a.post(main+"/fork", object{"name": fmt.Sprint("way-", i), "at": fmt.Sprint("@", 3*i+3)})
 		}
-		if err := store.Maintenance().Index(t.Context(), nil); err != nil { // else it is made meanwhile
+		if err := store.Maintenance().Index(t.Context(), nil); err != nil { // otherwise it is built meanwhile
 			t.Fatal(err)
 		}
 		after := a.get("/contexts?limit=5")["next"]
@@ -67,7 +67,7 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 	reads, bytes := measure(120, 80)
 	readsLarge, bytesLarge := measure(1200, 4000)
 	for _, view := range views {
-		if readsLarge[view] > reads[view]+reads[view]/10+4 { // the parts of the index are as many as its size has digits
+		if readsLarge[view] > reads[view]+reads[view]/10+4 { // the number of the index's parts grows with the digits of its size
 			t.Errorf("%s reads %d records, and %d of a large store", view, reads[view], readsLarge[view])
 		}
 		if bytesLarge[view] > bytes[view]+bytes[view]/5 {
@@ -76,7 +76,7 @@ func TestViewsReadWhatIsSeen(t *testing.T) {
 	}
 }
 
-// What a dead program left of a reply stands on the branch when the API shows it.
+// TestADeadReplyIsShown: the rest of a dead program's reply is on the branch when the API shows it.
 func TestADeadReplyIsShown(t *testing.T) {
 	var late atomic.Int64
 	store, err := chatctx.OpenMemory(chatctx.Options{Program: "test", Judge: approval.Rules{}, Clock: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }})
@@ -103,7 +103,7 @@ func TestADeadReplyIsShown(t *testing.T) {
 	a.want(shown, true, "items", 1, "unfinished")
 }
 
-// filled makes a conversation of so many messages, and gives its id and the address of its branch.
+// filled creates a conversation of so many messages, and returns its id and the address of its branch.
 func (a *api) filled(title string, messages int) (id, main string) {
 	list := make([]*chatctx.Message, messages)
 	for i := range list {

@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// heap is what is in use after a collection, in MB.
+// heap returns the memory in use after a collection, in MB.
 func heap() int {
 	var m runtime.MemStats
 	runtime.GC()
@@ -26,7 +26,8 @@ func heap() int {
 	return int(m.HeapAlloc >> 20)
 }
 
-// TestLargeAnswersThatNobodyReads: 30 clients ask for a message of 20 MB each and read nothing. A few answers wait in memory, the other requests are told to come again, and what is small is answered meanwhile.
+// TestLargeAnswersThatNobodyReads: 30 clients ask for a message of 20 MB each and read nothing. A few answers wait in memory, the other requests are told to
+// come again, and small requests are answered meanwhile.
 func TestLargeAnswersThatNobodyReads(t *testing.T) {
 	const size, clients, bar = 20 << 20, 30, 100
 	store, err := chatctx.Open(filepath.Join(t.TempDir(), "s.db"), chatctx.Options{Create: true, Program: "test"})
@@ -54,7 +55,7 @@ func TestLargeAnswersThatNobodyReads(t *testing.T) {
 		defer conn.Close()
 		conn.(*net.TCPConn).SetReadBuffer(4096)
 		fmt.Fprintf(conn, "GET %s%s/messages/@1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", base, main, a.token)
-		res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // the head alone
+		res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // only the header
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestLargeAnswersThatNobodyReads(t *testing.T) {
 	a.want(a.get(main), 1, "messages")
 }
 
-// TestLargeRequestsHaveRoom: bodies that come at the same time have room together, and one that has none is refused.
+// TestLargeRequestsHaveRoom: bodies that come at the same time share the room, and one without room is refused.
 func TestLargeRequestsHaveRoom(t *testing.T) {
 	a := start(t, Options{})
 	a.server.limits.patience = 10 * time.Millisecond
@@ -99,7 +100,7 @@ func TestLargeRequestsHaveRoom(t *testing.T) {
 	}
 }
 
-// sendsSlowly sends the head of a request with a large body, and a little of the body.
+// sendsSlowly sends the header of a request with a large body, and a little of the body.
 func (a *api) sendsSlowly(path string, length int) net.Conn {
 	a.t.Helper()
 	conn, err := net.Dial("tcp", a.http.Listener.Addr().String())
@@ -111,7 +112,7 @@ func (a *api) sendsSlowly(path string, length int) net.Conn {
 	return conn
 }
 
-// TestBodiesThatComeSlowly: who sends 64 MB and does not go on holds up no small request, and is told to go before long.
+// TestBodiesThatComeSlowly: a client that sends 64 MB and stops delays no small request, and is soon refused.
 func TestBodiesThatComeSlowly(t *testing.T) {
 	a := start(t, Options{})
 	a.server.limits.patience = 10 * time.Millisecond
@@ -138,7 +139,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 	if raw, _ := io.ReadAll(res.Body); res.StatusCode != 408 || !strings.Contains(string(raw), `"too_slow"`) {
 		t.Errorf("who is slow gets %d %s", res.StatusCode, raw)
 	}
-	conn = b.sendsSlowly("/uploads", mostBody) // into a file, and holds no room
+	conn = b.sendsSlowly("/uploads", mostBody) // goes into a file, and holds no room
 	conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a slow upload is answered: %v", err)
@@ -150,7 +151,7 @@ func TestBodiesThatComeSlowly(t *testing.T) {
 	}
 }
 
-// TestExportOfALargeConversation: it comes a piece at a time, in every format that is written line by line or message by message.
+// TestExportOfALargeConversation: it comes piece by piece, in every format that is written by lines or messages.
 func TestExportOfALargeConversation(t *testing.T) {
 	const size, bar = 100, 60 // MB
 	store, err := chatctx.Open(filepath.Join(t.TempDir(), "s.db"), chatctx.Options{Create: true, Program: "test"})

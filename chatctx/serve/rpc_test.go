@@ -37,7 +37,7 @@ type child struct {
 	out   *bufio.Reader
 	ended chan error
 	n     int
-	held  []rpcMessage // that came before what was waited for
+	held  []rpcMessage // that came before the awaited one
 	parts map[string][]byte
 }
 
@@ -62,7 +62,7 @@ func (c *child) line(text string) {
 	}
 }
 
-// next is the next message: parts are put together.
+// next returns the next message, assembled from its parts.
 func (c *child) next() rpcMessage {
 	c.a.t.Helper()
 	raw, err := c.out.ReadBytes('\n')
@@ -93,7 +93,7 @@ func (c *child) next() rpcMessage {
 	}
 }
 
-// begin sends a request, and gives its id.
+// begin sends a request, and returns its id.
 func (c *child) begin(method string, params any) string {
 	c.a.t.Helper()
 	c.n++
@@ -105,7 +105,7 @@ func (c *child) begin(method string, params any) string {
 	return fmt.Sprint(c.n)
 }
 
-// answer waits for the answer to a request. Notifications on the way are given too.
+// answer waits for the answer to a request, and also returns the notifications before it.
 func (c *child) answer(id string) (m rpcMessage, news []rpcMessage) {
 	c.a.t.Helper()
 	for i, held := range c.held {
@@ -127,7 +127,7 @@ func (c *child) answer(id string) (m rpcMessage, news []rpcMessage) {
 	}
 }
 
-// call does a request that has to succeed.
+// call makes a request that has to succeed.
 func (c *child) call(method string, params any) object {
 	c.a.t.Helper()
 	m, _ := c.answer(c.begin(method, params))
@@ -246,7 +246,7 @@ func TestLinesThatCannotBe(t *testing.T) {
 	c.call("contexts.list", nil)
 }
 
-// TestTheEndOfInputStopsAll: also what runs, and where nobody reads the answers.
+// TestTheEndOfInputStopsAll: also running requests, even if nobody reads the answers.
 func TestTheEndOfInputStopsAll(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
@@ -265,10 +265,10 @@ func TestTheEndOfInputStopsAll(t *testing.T) {
 	if err := <-c.ended; err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > time.Minute { // a second where nothing else runs
+	if took := time.Since(began); took > time.Minute { // a second if nothing else runs
 		t.Errorf("the end took %s", took)
 	}
-	for range changes { // what came of the answer is kept
+	for range changes { // what arrived of the answer is kept
 		if at(a.get(main+"/messages?from=-1"), "items", 0, "unfinished") == true {
 			break
 		}
@@ -354,7 +354,7 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 }
 
-// session is a conversation whose inside a test looks at.
+// session is a connection whose state a test looks at.
 func (a *api) session(out io.Writer) *rpc {
 	ctx, lost := context.WithCancelCause(a.t.Context())
 	a.t.Cleanup(func() { lost(nil) })
@@ -373,7 +373,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestAnswersThatNobodyReads do not pile up: of 1,000 answers of a page's size some wait, and the other requests wait to be run. Refusals are bounded too.
+// TestAnswersThatNobodyReads: they do not pile up. Of 1,000 answers as large as a page some wait, and the other requests wait to be run. Refusals are limited
+// too.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	a := start(t, Options{})
 	a.server.limits.page /= 64
@@ -409,7 +410,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestTheEndOfInputDoesNotWaitForAReader who has left off reading.
+// TestTheEndOfInputDoesNotWaitForAReader: it does not wait for a reader that stopped reading.
 func TestTheEndOfInputDoesNotWaitForAReader(t *testing.T) {
 	a := start(t, Options{})
 	id, _ := a.context("Long", strings.Repeat("x", 500_000))
@@ -426,12 +427,13 @@ func TestTheEndOfInputDoesNotWaitForAReader(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute): // a second, where nothing else runs
+	case <-time.After(time.Minute): // a second, if nothing else runs
 		t.Fatal("it does not end")
 	}
 }
 
-// BenchmarkAdd compares an append over standard input and output with the library's: they take turns, on files of their own, so that both see the same machine.
+// BenchmarkAdd compares an append over standard input and output with one by the library. They take turns, on files of their own, so that both have the same
+// conditions.
 func BenchmarkAdd(b *testing.B) {
 	open := func(name string) (*chatctx.Store, *chatctx.ChatContext) {
 		store, err := chatctx.Open(filepath.Join(b.TempDir(), name), chatctx.Options{Create: true, IdleHold: time.Millisecond, Judge: approval.Rules{}})

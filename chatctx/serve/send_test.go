@@ -14,7 +14,7 @@ import (
 	"github.com/chatctx/chatctx/adapter/wire"
 )
 
-// provider speaks Chat Completions: it says which model it is, a word at a time. The model bad fails, and the model slow waits for go after its first word.
+// provider speaks Chat Completions: it answers which model it is, a word at a time. The model bad fails, and the model slow waits for go after its first word.
 type provider struct {
 	*httptest.Server
 	slow chan struct{}
@@ -58,7 +58,7 @@ type event struct {
 	data object
 }
 
-// stream posts, and gives the events as they come.
+// stream posts a request, and returns the events in their order.
 func (a *api) stream(path string, body object) []event {
 	a.t.Helper()
 	res, raw := a.send("POST", base+path, body, nil)
@@ -164,7 +164,7 @@ func TestSendTellsWhatComes(t *testing.T) {
 	}
 }
 
-// TestWhoGoesAwayStopsTheAnswer: what came of it is kept.
+// TestWhoGoesAwayStopsTheAnswer: the part that arrived is kept.
 func TestWhoGoesAwayStopsTheAnswer(t *testing.T) {
 	a := start(t, Options{})
 	a.provider()
@@ -195,7 +195,7 @@ func TestWhoGoesAwayStopsTheAnswer(t *testing.T) {
 	}
 }
 
-// TestAPumpHoldsLittle: a reader that does not read gets fewer words, and all else.
+// TestAPumpHoldsLittle: a reader that does not read gets fewer words, but everything else.
 func TestAPumpHoldsLittle(t *testing.T) {
 	var mu sync.Mutex
 	var told []string

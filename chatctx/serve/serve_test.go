@@ -16,7 +16,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// api is a server with a store in memory, and who asks it.
+// api is a server with a store in memory, and a client of it.
 type api struct {
 	t      *testing.T
 	store  *chatctx.Store
@@ -24,7 +24,7 @@ type api struct {
 	http   *httptest.Server
 	token  string
 
-	recorded []spoken // what was asked and answered: it has to be as the description says
+	recorded []spoken // requests and answers, which have to match the description
 }
 
 // spoken is a request with its answer.
@@ -44,7 +44,7 @@ func start(t *testing.T, o Options) *api {
 	return over(t, store, o)
 }
 
-// over serves a store, which the test's end checks and closes.
+// over serves a store. The end of the test checks and closes it.
 func over(t *testing.T, store *chatctx.Store, o Options) *api {
 	t.Helper()
 	s := New(store, o)
@@ -60,7 +60,7 @@ func over(t *testing.T, store *chatctx.Store, o Options) *api {
 	return a
 }
 
-// check fails where the store breaks an invariant.
+// check fails if the store breaks an invariant.
 func check(t *testing.T, store *chatctx.Store) {
 	t.Helper()
 	err := store.Maintenance().Check(t.Context(), chatctx.CheckOptions{}, func(p chatctx.Problem) { t.Errorf("check: %d %s: %s", p.Invariant, p.Where, p.Text) })
@@ -69,7 +69,7 @@ func check(t *testing.T, store *chatctx.Store) {
 	}
 }
 
-// send sends a request as it is, and gives the response with its body.
+// send sends a request unchanged, and returns the response with its body.
 func (a *api) send(verb, path string, body any, header map[string]string) (*http.Response, []byte) {
 	a.t.Helper()
 	var r io.Reader
@@ -117,7 +117,7 @@ func (a *api) send(verb, path string, body any, header map[string]string) (*http
 	return res, raw
 }
 
-// do sends a request that has to give a status, and reads its JSON.
+// do sends a request that has to answer with a status, and returns its JSON.
 func (a *api) do(status int, verb, path string, body any) map[string]any {
 	a.t.Helper()
 	res, raw := a.send(verb, base+path, body, nil)
@@ -142,7 +142,7 @@ func (a *api) post(path string, body any) map[string]any {
 
 type object = map[string]any
 
-// at goes down into JSON: names of objects, and numbers of lists from 0.
+// at returns a value inside JSON: names of objects, and numbers of lists from 0.
 func at(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {
@@ -160,7 +160,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// want fails where a value is another.
+// want fails if a value is different.
 func (a *api) want(v any, is any, path ...any) {
 	a.t.Helper()
 	if got := at(v, path...); fmt.Sprint(got) != fmt.Sprint(is) {
@@ -168,7 +168,7 @@ func (a *api) want(v any, is any, path ...any) {
 	}
 }
 
-// context makes a conversation with messages on main, and gives the path of main.
+// context creates a conversation with messages on main, and returns the path of main.
 func (a *api) context(title string, texts ...string) (id, main string) {
 	a.t.Helper()
 	id = a.post("/contexts", object{"title": title})["context"].(string)
@@ -361,7 +361,7 @@ func TestCallsAreDecidedByName(t *testing.T) {
 	a.want(a.get(main+"/messages?from=-1"), pool.ToolRole, "items", 0, "role")
 }
 
-// TestCallsComeInPages: all calls that wait are reached, in order, each once, while some are decided.
+// TestCallsComeInPages: all waiting calls are reached, in order, each once, while some are decided.
 func TestCallsComeInPages(t *testing.T) {
 	a := start(t, Options{})
 	var want []string

@@ -6,7 +6,8 @@ import (
 	"github.com/chatctx/chatctx/chatctx"
 )
 
-// TestSettingsOfTheEnvironment: what is in force on a branch includes what the server's environment gives, under what is set anywhere in the store; of a place alone only its own are shown.
+// TestSettingsOfTheEnvironment: the settings in force on a branch include those of the server's environment, below all settings in the store; for a single
+// place only its own are shown.
 func TestSettingsOfTheEnvironment(t *testing.T) {
 	t.Setenv("CHATCTX_MODEL", "of-the-environment")
 	t.Setenv("CHATCTX_TEMPERATURE", "0.5")

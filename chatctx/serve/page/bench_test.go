@@ -49,10 +49,10 @@ func BenchmarkPage(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	b.ReportMetric(float64(m.HeapAlloc)/1e6, "MB-heap")
-	b.ReportMetric(float64(m.Sys)/1e6, "MB-memory") // with what the test itself took to make the store
+	b.ReportMetric(float64(m.Sys)/1e6, "MB-memory") // with the memory for creating the store
 }
 
-// scrolled scrolls a list by a screen every other frame for 240 frames, and gives the time of a frame that 95 of 100 keep.
+// scrolled scrolls a list by a screen every other frame for 240 frames, and returns the time within which 95 of 100 frames are.
 func scrolled(r *reader, list string) float64 {
 	return value[float64](r, `new Promise((yes) => { const list = document.querySelector('row-list[aria-label="`+list+`"]'); list.scrollTop = 0; const times = []; let last = performance.now();
 		const frame = (now) => { times.push(now - last); last = now; list.scrollTop += 260; if (times.length < 240) return requestAnimationFrame(frame); times.sort((a, b) => a - b); yes(times[Math.floor(times.length * 0.95)]); };

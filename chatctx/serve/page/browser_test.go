@@ -51,20 +51,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// reader is somebody with a page on a store that others use too.
+// reader is a person with a page on a store that others use too.
 type reader struct {
 	t     testing.TB
 	ctx   context.Context
 	store *chatctx.Store
 	url   string
-	dir   string // with the store, s.db
+	dir   string // the store's folder; the store is s.db
 
 	mu     sync.Mutex
-	errors []string         // of the console
+	errors []string         // in the console
 	found  []exchange.Place // what tools of this machine keep
 }
 
-// open serves a store in a file and opens the page in a tab of its own.
+// open serves a store in a file and opens the page in its own tab.
 func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	t.Helper()
 	parent, err := browser()
@@ -83,7 +83,7 @@ func open(t testing.TB, fill func(*chatctx.Store)) *reader {
 	server := serve.New(store, serve.Options{Page: page.Files, Places: r.places})
 	web := httptest.NewServer(server)
 	ctx, stop := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
-	ctx, late := context.WithTimeout(ctx, 2*time.Minute) // a browser that does not answer is a failure, not a wait
+	ctx, late := context.WithTimeout(ctx, 2*time.Minute) // a browser that does not answer fails the test
 	r.ctx, r.url = ctx, web.URL
 	t.Cleanup(func() {
 		late()
@@ -104,7 +104,7 @@ func (r *reader) places() []exchange.Place {
 	return r.found
 }
 
-// listen keeps the errors of the page.
+// listen collects the errors of the page.
 func (r *reader) listen() {
 	r.do()
 	go func() {
@@ -121,7 +121,8 @@ func (r *reader) listen() {
 			if err != nil {
 				return
 			}
-			// What the API is asked for may just have gone, as a branch that an undo took away: the browser says so by itself, and the page goes elsewhere.
+			// A requested object may just have disappeared, like a branch that an undo took away: the browser reports it by itself, and the page goes
+			// elsewhere.
 			gone := strings.Contains(e.Entry.URL, "/api/") && strings.Contains(e.Entry.Text, "status of 404")
 			if e.Entry.Level == log.EntryLevelError && !gone {
 				r.keep(e.Entry.Text + " " + e.Entry.URL)
@@ -136,7 +137,7 @@ func (r *reader) keep(text string) {
 	r.errors = append(r.errors, text)
 }
 
-// met waits for an error of the console that a test provokes, which then is none.
+// met waits for an error in the console that a test provokes, and removes it.
 func (r *reader) met(text string) {
 	r.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); r.do() {
@@ -153,7 +154,7 @@ func (r *reader) met(text string) {
 	r.t.Errorf("the console never says %q", text)
 }
 
-// check fails where the page met an error or the store breaks an invariant.
+// check fails if the page had an error or the store breaks an invariant.
 func (r *reader) check() {
 	r.t.Helper()
 	r.mu.Lock()
@@ -173,7 +174,7 @@ func (r *reader) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// value is what an expression of the page gives, awaited.
+// value returns the awaited value of an expression in the page.
 func value[T any](r *reader, expression string) T {
 	r.t.Helper()
 	v, err := chromedp.Run(r.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -183,7 +184,7 @@ func value[T any](r *reader, expression string) T {
 	return v
 }
 
-// until waits for an expression to be true, which may fail while the page is drawn, and says what the page shows where it never is.
+// until waits for an expression to be true. The expression may fail while the page is drawn. If it never is true, until reports what the page shows.
 func (r *reader) until(expression string) {
 	r.t.Helper()
 	ctx, stop := context.WithTimeout(r.ctx, 70*time.Second)
@@ -200,14 +201,14 @@ func (r *reader) sees(text string) {
 	r.until("document.body.innerText.includes(" + quoted(text) + ")")
 }
 
-// gone waits for a text to be shown no more.
+// gone waits until a text is no longer shown.
 func (r *reader) gone(text string) {
 	r.t.Helper()
 	r.until("!document.body.innerText.includes(" + quoted(text) + ")")
 }
 
-// click clicks the button or link with a name, inside an element of a selector, as soon as it is there. It is found and clicked in one go, since the page may draw
-// it anew in between.
+// click clicks the button or link with a name, inside an element of a selector, as soon as it exists. One script finds and clicks it, because the page may
+// redraw it in between.
 func (r *reader) click(within, name string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll(%s)].flatMap((e) => [...e.querySelectorAll("button, a, [role=treeitem], .conversation-row")]);
@@ -215,14 +216,14 @@ func (r *reader) click(within, name string) {
 		one?.click(); return Boolean(one); })()`, quoted(within), quoted(name)))
 }
 
-// types puts text into the field of a selector.
+// types types text into the field of a selector.
 func (r *reader) types(selector, text string) {
 	r.t.Helper()
 	value[any](r, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.focus(); f.value = ""; f.dispatchEvent(new Event("input")); })()`, quoted(selector)))
 	r.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// fills sets a field of the dialog that is open, by its label.
+// fills sets a field of the open dialog, by its label.
 func (r *reader) fills(label, text string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf(`(() => { const l = [...document.querySelectorAll("dialog label")].find((l) => l.innerText.startsWith(%s)); if (!l) return false;
@@ -234,7 +235,7 @@ func quoted(s string) string {
 	return string(raw)
 }
 
-// accessible fails for every serious fault that axe finds in what is shown.
+// accessible fails for every serious fault that axe finds on the screen.
 func (r *reader) accessible(view string) {
 	r.t.Helper()
 	value[any](r, axe+"; 1")
@@ -244,7 +245,7 @@ func (r *reader) accessible(view string) {
 	}
 }
 
-// shot keeps a picture of the page where CHATCTX_SHOTS names a folder.
+// shot saves a picture of the page if CHATCTX_SHOTS names a folder.
 func (r *reader) shot(name string) {
 	dir := os.Getenv("CHATCTX_SHOTS")
 	if dir == "" {
@@ -259,7 +260,7 @@ func (r *reader) shot(name string) {
 	}
 }
 
-// size gives the page another width and height.
+// size sets the page's width and height.
 func (r *reader) size(width, height int64) {
 	r.t.Helper()
 	r.do(chromedp.EmulateViewport(width, height))

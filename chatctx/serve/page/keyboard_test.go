@@ -18,7 +18,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// focused says what has the focus, "" for nothing, and what is wrong with that for who has the keyboard alone.
+// focused returns the name of the element with the focus, "" for none, and its fault for a person who only has the keyboard.
 const focused = `(() => { const e = document.activeElement; if (!e || e === document.body) return {name: "", fault: "nothing has the focus"};
 	const name = (e.getAttribute("aria-label") ?? e.closest("label")?.firstChild.textContent ?? e.innerText).trim(), box = e.getBoundingClientRect();
 	const seen = e.checkVisibility() && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
@@ -47,7 +47,7 @@ func (r *reader) keys(keys string, with ...chromedp.Modifier) {
 	}))
 }
 
-// tab presses Tab until what is called so has the focus. Everything on the way has to show that it has it.
+// tab presses Tab until the element of a name has the focus. Every element on the way has to show its focus.
 func (r *reader) tab(name string) {
 	r.t.Helper()
 	var way []string
@@ -65,33 +65,33 @@ func (r *reader) tab(name string) {
 	r.t.Fatalf("Tab does not come to %q but to %q", name, way)
 }
 
-// enter goes to what is called so and presses Enter.
+// enter goes to the element of a name and presses Enter.
 func (r *reader) enter(name string) {
 	r.t.Helper()
 	r.tab(name)
 	r.keys(kb.Enter)
 }
 
-// keeps waits until what is shown is true, and then for something to have the focus that shows it.
+// keeps waits until an expression is true, and then until an element has the focus and shows it.
 func (r *reader) keeps(expression string) {
 	r.t.Helper()
 	r.until(expression)
 	r.until(focused + `.fault === ""`)
 }
 
-// on waits until what is called so has the focus.
+// on waits until the element of a name has the focus.
 func (r *reader) on(name string) {
 	r.t.Helper()
 	r.keeps(fmt.Sprintf("%s.name === %s", focused, quoted(name)))
 }
 
-// said waits for a screen reader to be told a text.
+// said waits until a screen reader is told a text.
 func (r *reader) said(text string) {
 	r.t.Helper()
 	r.until(`document.querySelector("[aria-live=polite]").textContent.includes(` + quoted(text) + `)`)
 }
 
-// chooses answers the next dialog for files with a path.
+// chooses answers the next file dialog with a path.
 func (r *reader) chooses(path string) (done func()) {
 	r.t.Helper()
 	call := func(what func(context.Context, *chromedp.Target) error) { r.t.Helper(); r.do(chromedp.Func(what)) }
@@ -115,7 +115,7 @@ func (r *reader) chooses(path string) (done func()) {
 	}
 }
 
-// With the keyboard alone: import, find, fork, ask two models, compare, take, undo.
+// TestExploringByKeyboard: import, find, fork, ask two models, compare, take, undo, with the keyboard alone.
 func TestExploringByKeyboard(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) { provider(t, s) })
 	r.sees("This store is empty")
@@ -172,7 +172,7 @@ func TestExploringByKeyboard(t *testing.T) {
 	r.keeps(`!document.querySelector("#notices").contains(document.activeElement)`)
 }
 
-// With the keyboard alone: a call waits, is looked at, changed, approved, runs.
+// TestACallWaitsByKeyboard: a call waits, is looked at, changed, approved, run, with the keyboard alone.
 func TestACallWaitsByKeyboard(t *testing.T) {
 	var c *chatctx.ChatContext
 	r := open(t, func(s *chatctx.Store) {
@@ -219,7 +219,8 @@ func TestACallWaitsByKeyboard(t *testing.T) {
 	r.said("The answer on main is there")
 }
 
-// With the keyboard alone: the tree is walked, two places are compared, the window is looked at; whatever others write meanwhile, the focus stays.
+// TestWalkingByKeyboard, with the keyboard alone: walk through the tree, compare two places, look at the window; the focus stays, whatever others write
+// meanwhile.
 func TestWalkingByKeyboard(t *testing.T) {
 	r := open(t, trip(t))
 	r.sees("To Rome.")
@@ -291,7 +292,7 @@ func TestWalkingByKeyboard(t *testing.T) {
 	r.keeps(`!document.querySelector("dialog") && document.activeElement.title === "What becomes of each message"`)
 }
 
-// On a small screen the conversations open over the rest and go again, and the focus with them.
+// TestSmallScreenByKeyboard: on a small screen the list of conversations opens over the rest and closes again, and the focus goes with it.
 func TestSmallScreenByKeyboard(t *testing.T) {
 	r := open(t, trip(t))
 	r.size(360, 800)
@@ -313,7 +314,7 @@ func TestSmallScreenByKeyboard(t *testing.T) {
 	r.keeps(`document.querySelector("main select").value === "paris"`)
 }
 
-// What goes wrong is said, by who asks and by the page, and where there is something to do about it.
+// TestErrorsAreSaid: a screen reader is told of errors, and the focus is where something can be done about them.
 func TestErrorsAreSaid(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		newContext(t, s, "Sea", user("Look"))

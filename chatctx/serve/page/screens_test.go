@@ -15,7 +15,7 @@ import (
 	"github.com/chatctx/chatctx/pool"
 )
 
-// misplaced are what a screen of this size does not show whole, and lines that are too long to read.
+// misplaced returns the elements that a screen of this size does not show completely, and lines that are too long to read.
 const misplaced = `(() => { const faults = [], w = innerWidth, h = innerHeight, page = document.documentElement;
 	if (page.scrollWidth > w || page.scrollHeight > h) faults.push("the page has " + page.scrollWidth + " by " + page.scrollHeight);
 	const scrolls = (e, way) => { for (; e && e !== document.body; e = e.parentElement) if (way !== "X" || !e.matches(".view")) if (/auto|scroll/.test(getComputedStyle(e)["overflow" + way])) return true; return false; };
@@ -31,7 +31,7 @@ const misplaced = `(() => { const faults = [], w = innerWidth, h = innerHeight, 
 	}
 	return faults; })()`
 
-// Every view fits every screen: nothing beside it, and no line too long to read.
+// TestScreens: every view fits every screen: nothing is outside, and no line is too long to read.
 func TestScreens(t *testing.T) {
 	long := strings.Repeat("Words that go on and on to the end of the line. ", 30)
 	r := open(t, func(s *chatctx.Store) {
@@ -76,7 +76,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// fits fails where a screen does not show a view as it should.
+// fits fails if a screen does not show a view correctly.
 func (r *reader) fits(view string, width int64) {
 	r.t.Helper()
 	r.shot(fmt.Sprint(view, "-", width))
@@ -85,7 +85,7 @@ func (r *reader) fits(view string, width int64) {
 	}
 }
 
-// A folder that is dropped is imported with the folders in it.
+// TestFolderIsDropped: a dropped folder is imported with the folders in it.
 func TestFolderIsDropped(t *testing.T) {
 	r := open(t, func(*chatctx.Store) {})
 	r.sees("This store is empty")
@@ -113,7 +113,7 @@ func TestFolderIsDropped(t *testing.T) {
 	r.until(`document.querySelector("#side mark")?.textContent === "Deeper"`)
 }
 
-// Who allowed it is notified of a call, also by a page that nobody sees; of several of those, one tells.
+// TestNotification: a person who allowed it is notified of a call, also by a page in the background; of several such pages one does it.
 func TestNotification(t *testing.T) {
 	var c *chatctx.ChatContext
 	r := open(t, func(s *chatctx.Store) { c = newContext(t, s, "Sea", user("Look")) })
@@ -123,7 +123,7 @@ func TestNotification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A browser without a screen grants it and goes on saying "denied", and shows none.
+	// A browser without a screen grants the permission, goes on saying "denied", and shows no notification.
 	value[any](r, `(async () => { const permission = await Notification.requestPermission(); window.told = [];
 		window.Notification = class { static permission = permission; constructor(title, {body}) { told.push(title + ": " + body); } };
 		Object.defineProperty(document, "hidden", {get: () => true, configurable: true}); document.hasFocus = () => false; document.dispatchEvent(new Event("visibilitychange")); })()`)

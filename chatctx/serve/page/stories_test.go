@@ -56,7 +56,7 @@ func trip(t *testing.T) func(*chatctx.Store) {
 	}
 }
 
-// provider speaks Chat Completions, and says which model it is.
+// provider starts a server that speaks Chat Completions, and answers which model it is.
 func provider(t *testing.T, s *chatctx.Store) {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +103,7 @@ func TestAConversationIsShown(t *testing.T) {
 	}
 }
 
-// Import, find, fork, ask two models, compare, take, undo.
+// TestExploring: import, find, fork, ask two models, compare, take, undo.
 func TestExploring(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) { provider(t, s) })
 	r.sees("This store is empty")
@@ -184,7 +184,7 @@ func (r *reader) drop(path string) {
 	}
 }
 
-// An empty store looks for what tools keep, and takes it in; the store's journal is undone and redone.
+// TestBeginning: an empty store looks for conversations of other tools and imports them; the store's operations are undone and redone.
 func TestBeginning(t *testing.T) {
 	r := open(t, func(*chatctx.Store) {})
 	r.sees("This store is empty")
@@ -205,7 +205,7 @@ func TestBeginning(t *testing.T) {
 	r.until(`document.querySelectorAll("main tbody tr").length === 3`)
 }
 
-// A call waits, is looked at, changed, approved, runs.
+// TestACallWaits: a call waits, is looked at, changed, approved, run.
 func TestACallWaits(t *testing.T) {
 	var c *chatctx.ChatContext
 	r := open(t, func(s *chatctx.Store) {
@@ -244,7 +244,7 @@ func TestACallWaits(t *testing.T) {
 	r.sees("My name is plain.")
 }
 
-// However many calls wait, all can be reached.
+// TestManyCallsWait: however many calls wait, each can be reached.
 func TestManyCallsWait(t *testing.T) {
 	calls := make([]pool.Call, 130)
 	for i := range calls {
@@ -265,7 +265,7 @@ func TestManyCallsWait(t *testing.T) {
 	r.accessible("many calls")
 }
 
-// Another program adds while I look.
+// TestOthersAdd: another program adds messages while the person looks.
 func TestOthersAdd(t *testing.T) {
 	r := open(t, trip(t))
 	r.sees("To Rome.")
@@ -286,7 +286,7 @@ func TestOthersAdd(t *testing.T) {
 	r.until(`document.querySelector("#side").innerText.includes("Another")`)
 }
 
-// Pinned conversations stand first, archived ones only under their label.
+// TestLabels: pinned conversations come first, archived ones only under their label.
 func TestLabels(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		for _, title := range []string{"old", "kept", "middle", "newest"} {
@@ -319,7 +319,7 @@ func TestViewsAreAccessible(t *testing.T) {
 	r.until(`document.querySelector("main h1").innerText === "Mine"`)
 }
 
-// What models and files say drives nothing.
+// TestHostileText: text of models and files controls nothing.
 func TestHostileText(t *testing.T) {
 	evil := `<img src=x onerror="document.title='owned'"> [click](javascript:document.title='owned') ![i](https://example.org/spy.png) <iframe src="//example.org"></iframe>`
 	r := open(t, func(s *chatctx.Store) {
@@ -336,7 +336,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// Of ten thousand messages only those that are seen are in the page, and little more was asked for.
+// TestLongBranch: of ten thousand messages the page contains only the visible ones, and requests little more.
 func TestLongBranch(t *testing.T) {
 	r := open(t, func(s *chatctx.Store) {
 		messages := make([]*chatctx.Message, 10_000)
